@@ -35,10 +35,13 @@ function cut(requests: readonly AttestRequest[]): AttestRequest[][] {
   return parts;
 }
 
-type BatchResult = AttestBatchAnswer["results"][number];
+export type BatchResult = AttestBatchAnswer["results"][number];
 
-/** One result for each, in their order. Throws if a request as a whole fails; with the same key it can be repeated. */
-export async function sendBatches(
+/**
+ * One result for each, in their order, as each batch ends. Throws if a batch as a whole fails; with the same key it can be
+ * repeated, also with more requests at its end.
+ */
+export async function* sendBatches(
   service: Service,
   requests: readonly AttestRequest[],
   {
@@ -47,7 +50,7 @@ export async function sendBatches(
     signal,
     allOrNothing: all_or_nothing = false,
   }: AttestManyOptions = {},
-): Promise<BatchResult[]> {
+): AsyncGenerator<BatchResult[], void> {
   const signed =
     agentKey === undefined
       ? requests
@@ -55,18 +58,16 @@ export async function sendBatches(
   const parts = cut(signed);
   if (all_or_nothing && parts.length > 1)
     throw new TypeError(`allOrNothing: at most ${maxEntries} requests and 1 MB`);
-  const all: BatchResult[] = [];
   for (const [i, attestations] of parts.entries()) {
     const { results } = await send<AttestBatchAnswer>(service, {
       method: "POST",
       path: "/v1/attest/batch",
       body: { attestations, all_or_nothing },
-      idempotencyKey: parts.length === 1 ? idempotencyKey : `${idempotencyKey} ${i}`,
+      idempotencyKey: i === 0 ? idempotencyKey : `${idempotencyKey} ${i}`,
       signal,
     });
-    all.push(...results);
+    yield results;
   }
-  return all;
 }
 
 export const refusalOf = ({ status, body }: BatchResult) => new ApiError(status, body as JsonObject, null);
@@ -76,7 +77,8 @@ export async function attestMany(
   requests: readonly AttestRequest[],
   options?: AttestManyOptions,
 ): Promise<PromiseSettledResult<Attestation>[]> {
-  const results = await sendBatches(service, requests, options);
+  const results: BatchResult[] = [];
+  for await (const batch of sendBatches(service, requests, options)) results.push(...batch);
   return results.map((result) =>
     result.status === 201
       ? { status: "fulfilled", value: result.body as Attestation }

@@ -55,6 +55,19 @@ describe("the client", () => {
     ]);
   });
 
+  it("records what was added to a list under its key, and none of it twice", async () => {
+    const make = (length: number) =>
+      Array.from({ length }, (_, n) => ({ ...request, agent_slug: "growing-bot", action: `step ${n}` }));
+    const attestMany = async (length: number) => {
+      const results = await client.attestMany(make(length), { idempotencyKey: "growing" });
+      return results.map((one) => (one.status === "fulfilled" ? one.value.record?.sequence : null));
+    };
+    const count = (length: number) => Array.from({ length }, (_, n) => n + 1);
+    expect(await attestMany(100)).toEqual(count(100));
+    expect(await attestMany(105)).toEqual(count(105));
+    await expect(attestMany(99)).rejects.toMatchObject({ code: "idempotency_key_reused" });
+  });
+
   it("counts what it attests, so that what never arrived shows in the next", async () => {
     // Of the third nothing arrives, however often it is tried; the fourth's first answer is lost.
     let attempts = 0;

@@ -2,9 +2,13 @@
 import { isJsonObject } from "#lib/core/encoding/canonical-json";
 import { parseStrictJson } from "#lib/core/encoding/strict-json";
 import { single, UsageError } from "#lib/core/text/command-words";
-import { refusalOf, sendBatches } from "./attest-many";
+import { type BatchResult, refusalOf, sendBatches } from "./attest-many";
 import { type Command, connect, readAgentKey, readText, requireKey } from "./command-io";
+import { CountersignError } from "./errors";
 import type { AttestRequest } from "./wire";
+
+/** Some lines were answered and not all recorded: a program must not take it for a call to make again as it was. */
+export class LinesRefusedError extends CountersignError {}
 
 function parseLine(line: string, number: number): AttestRequest {
   try {
@@ -47,13 +51,27 @@ export async function runAttestMany(command: Command): Promise<void> {
   refuseOthers(command);
   requireKey(command);
   const requests = readLines(await readText(io, words[0] ?? "-"));
-  const results = await sendBatches(connect(command), requests, {
+  const service = connect(command);
+  const idempotencyKey = single(line, "idempotency-key") ?? service.randomUuid();
+  const options = {
     agentKey: await readAgentKey(command),
-    idempotencyKey: single(line, "idempotency-key"),
+    idempotencyKey,
     allOrNothing: line.flags.has("all-or-nothing"),
-  });
-  for (const result of results) io.print(`${JSON.stringify(result)}\n`);
-  const refused = results.filter(({ status }) => status !== 201).map(refusalOf);
+  };
+  const answered: BatchResult[] = [];
+  try {
+    for await (const results of sendBatches(service, requests, options)) {
+      answered.push(...results);
+      for (const result of results) io.print(`${JSON.stringify(result)}\n`);
+    }
+  } catch (error) {
+    if (!(error instanceof CountersignError)) throw error;
+    io.tell(
+      `Not every line was answered. To record none twice, add --idempotency-key "${idempotencyKey}".\n`,
+    );
+    throw answered.length > 0 ? new LinesRefusedError(error.message, { cause: error }) : error;
+  }
+  const refused = answered.filter(({ status }) => status !== 201).map(refusalOf);
   const first = refused.find(({ code }) => code !== "batch_refused");
-  if (first !== undefined) throw first;
+  if (first !== undefined) throw new LinesRefusedError(first.message, { cause: first });
 }

@@ -128,6 +128,41 @@ describe("attest", () => {
     );
   });
 
+  const manyLines = (length: number) =>
+    Array.from({ length }, (_, n) =>
+      JSON.stringify({ agent_slug: "lines-bot", action: `Step ${n}`, inputs_hash: "a" }),
+    ).join("\n");
+
+  it("says what was recorded before a later part failed, and how to record the rest and nothing twice", async () => {
+    const keys: (string | undefined)[] = [];
+    let isDown = true;
+    const fetch: Fetch = async (_, { headers, body }) => {
+      keys.push((headers as Record<string, string>)["idempotency-key"]);
+      if (isDown && keys.length > 1) throw new TypeError("fetch failed");
+      const { attestations } = JSON.parse(String(body));
+      return Response.json({ results: attestations.map((one: object) => ({ status: 201, body: one })) });
+    };
+    const first = await run(["attest", "--ndjson"], { stdin: manyLines(150), fetch });
+    expect([first.code, lines(first.out).length]).toEqual([1, 100]);
+    const [, named = ""] = /add --idempotency-key "([^"]+)"/.exec(first.err) ?? [];
+    expect(new Set(keys)).toEqual(new Set([named, `${named} 1`]));
+    isDown = false;
+    keys.length = 0;
+    const argv = ["attest", "--ndjson", "--idempotency-key", named];
+    const again = await run(argv, { stdin: manyLines(150), fetch });
+    expect([again.code, again.err, lines(again.out).length]).toEqual([0, "", 150]);
+    expect(keys).toEqual([named, `${named} 1`]);
+  });
+
+  it("ends with 1 if a line is refused, also if it may be sent again later", async () => {
+    const body = { code: "daily_limit_exceeded" };
+    const fetch: Fetch = async () => Response.json({ results: [{ status: 201 }, { status: 429, body }] });
+    const { code, out } = await run(["attest", "--ndjson"], { stdin: manyLines(2), fetch });
+    expect([code, lines(out).map(({ status }) => status)]).toEqual([1, [201, 429]]);
+    const down: Fetch = async () => Promise.reject(new TypeError("fetch failed"));
+    expect((await run(["attest", "--ndjson"], { stdin: manyLines(2), fetch: down })).code).toBe(7);
+  });
+
   it("reads inputs from standard input, and metadata from a file", async () => {
     await writeFile(inFolder("metadata.json"), '{"invoice": 1042}');
     const argv = [

@@ -5,6 +5,7 @@ import { runCommand as runVerifier } from "#lib/verifier/run-command";
 import { runAgent, runKeys } from "./command-account";
 import { runCancel, runClaim, runFreeze, runRevoke, runUnfreeze } from "./command-approval";
 import { runAttest, runAuthorize } from "./command-attest";
+import { LinesRefusedError } from "./command-attest-many";
 import { hookOptions, runHook } from "./command-hook";
 import {
   type ClientIo,
@@ -62,7 +63,8 @@ attest
   --authorization FILE  a human_authorization, as authorize --output saves it
   --agent-key FILE      sign as the agent with this PEM Ed25519 private key
   --ndjson              record many: each line of the file (default: standard input) is a request as POST /v1/attest
-                        takes it; prints a line for each, {"status", "body"}; exit code 1 if one was refused
+                        takes it; prints a line for each, {"status", "body"}; exit code 1 if one was refused,
+                        or if only some were answered; then it says how to go on
   --all-or-nothing      with --ndjson, at most 100 lines: if one is refused, none is recorded
 
 authorize
@@ -222,7 +224,13 @@ function addBase(argv: readonly string[], serviceUrl: string | undefined): reado
     : ["--base", serviceUrl, ...argv];
 }
 
-const unusable = [ApprovalClaimedError, ApprovalUsedError, ApprovalRevokedError, AgentFrozenError];
+const unusable = [
+  ApprovalClaimedError,
+  ApprovalUsedError,
+  ApprovalRevokedError,
+  AgentFrozenError,
+  LinesRefusedError,
+];
 
 function explain(io: ClientIo, error: unknown): number {
   const message = error instanceof Error ? error.message : String(error);
