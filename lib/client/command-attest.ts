@@ -20,7 +20,7 @@ import {
   type ValuedOption,
 } from "./command-io";
 import { waitForDecision } from "./decision";
-import { NotApprovedError } from "./errors";
+import { ApprovalRevokedError, ApprovalUsedError, NotApprovedError } from "./errors";
 import type { AttestRequest, Verdict } from "./wire";
 import type { AuthorizationRequest, AuthorizeRequest } from "./wire-authorization";
 
@@ -101,7 +101,7 @@ export async function runAuthorize(command: Command): Promise<void> {
     approvals_required: readCount(command, "approvals"),
     approvers: line.values.approver,
     required_approvers: readRequiredApprovers(line.values["required-approvers"]),
-    usable_for_seconds: readCount(command, "usable-for"),
+    usable_for_seconds: readUsableFor(command),
     tool: single(line, "tool"),
     amount: readAmount(single(line, "amount")),
     requester: single(line, "requester"),
@@ -132,11 +132,12 @@ export async function runAuthorize(command: Command): Promise<void> {
   ]);
 }
 
-/** What a program reads if it wasn't approved: the decision, or that none was heard of. */
+/** What a program reads if it may not go on: the decision, that its approval is gone, or that none was heard of. */
 function describeEnd({ request_id }: AuthorizationRequest, error: unknown): object {
   if (error instanceof NotApprovedError) return error.decision;
   const message = error instanceof Error ? error.message : String(error);
-  return { request_id, status: "pending", error: { message } };
+  const isGone = error instanceof ApprovalRevokedError || error instanceof ApprovalUsedError;
+  return { request_id, status: isGone ? "approved" : "pending", error: { message } };
 }
 
 const isUnheard = ({ status, notified }: AuthorizationRequest) => status === "pending" && notified === 0;
@@ -167,10 +168,13 @@ export function readContext(entries: string[] | undefined): Record<string, strin
   return Object.fromEntries(pairs);
 }
 
-export function readCount({ line }: Command, option: ValuedOption): number | undefined {
+/** Up to 30 days. */
+export const readUsableFor = (command: Command) => readCount(command, "usable-for", 7);
+
+export function readCount({ line }: Command, option: ValuedOption, digits = 6): number | undefined {
   const text = single(line, option);
   if (text === undefined) return undefined;
-  if (!/^[0-9]{1,6}$/.test(text)) throw new UsageError(`--${option}: expected a number`);
+  if (!/^[0-9]+$/.test(text) || text.length > digits) throw new UsageError(`--${option}: expected a number`);
   return Number(text);
 }
 

@@ -242,7 +242,7 @@ describe("authorize", () => {
     await enrolGroup(test, "dev@example.com", "finance", "Carol", "Dave");
     const made = await runForJson(
       ...["authorize", "cli-bot", "Pay", "--tool", "bank.transfer", "--amount", "100.50 EUR"],
-      ...["--required-approvers", "finance=2", "--level", "none", "--usable-for", "600"],
+      ...["--required-approvers", "finance=2", "--level", "none", "--usable-for", "2592000"],
     );
     expect(made).toMatchObject({
       tool: "bank.transfer",
@@ -255,7 +255,9 @@ describe("authorize", () => {
       "SELECT request FROM authorization_requests WHERE id = $1",
       [made.request_id],
     );
-    expect(Buffer.from(rows[0]?.["request"] as Uint8Array).toString()).toContain('"usable_for_seconds":600');
+    expect(Buffer.from(rows[0]?.["request"] as Uint8Array).toString()).toContain(
+      '"usable_for_seconds":2592000',
+    );
     const tooMany = await run(["authorize", "cli-bot", "Pay", "--required-approvers", "finance=3"]);
     expect([tooMany.code, tooMany.err]).toEqual([1, expect.stringContaining('asks for 3 of "finance"')]);
   });
@@ -318,6 +320,15 @@ describe("authorize", () => {
     const over = await run([...asking(["json-expired"]), "--wait", "--json"]);
     expect(over.code).toBe(6);
     expect(lines(over.out)).toMatchObject([{ status: "pending" }, { status: "expired" }]);
+    const gone = await runForJson(...asking(["json-gone"]));
+    await approveUnproven(test, gone.request_id);
+    await test.call("POST", `/v1/authorizations/${gone.request_id}/revoke`, { key, body: {} });
+    const takenBack = await run([...asking(["json-gone"]), "--wait", "--json"]);
+    expect(takenBack.code).toBe(1);
+    expect(lines(takenBack.out)).toMatchObject([
+      { status: "pending" },
+      { status: "approved", error: { message: expect.stringContaining("taken back") } },
+    ]);
     const send = fetchFrom(test);
     const silent: Fetch = (url, init) =>
       url.includes("wait=") ? Promise.reject(new TypeError("fetch failed")) : send(url, init);

@@ -1,6 +1,13 @@
 /** One call of a tool, and its request: the processes before and after the call find the same one. */
 import { single, UsageError } from "#lib/core/text/command-words";
-import { readContext, readCount, readLevel, readRequiredApprovers, readVisibility } from "./command-attest";
+import {
+  readContext,
+  readCount,
+  readLevel,
+  readRequiredApprovers,
+  readUsableFor,
+  readVisibility,
+} from "./command-attest";
 import { type Command, readAgentKey } from "./command-io";
 import { CountersignError } from "./errors";
 import { askOnce, type GatedAction } from "./gate";
@@ -44,7 +51,7 @@ export async function describeCall({ command, call, isDeferring }: Hook): Promis
     approvals_required: readCount(command, "approvals"),
     approvers: line.values.approver,
     required_approvers: readRequiredApprovers(line.values["required-approvers"]),
-    usable_for_seconds: readCount(command, "usable-for"),
+    usable_for_seconds: readUsableFor(command),
     requester: single(line, "requester"),
     runId: call.sessionId,
     callId: call.callId ?? "",
