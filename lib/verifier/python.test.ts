@@ -448,6 +448,33 @@ describe.skipIf(python.missing)("both verifiers (skipped without Python 3.10, ve
     return JSON.parse(counted) as Record<string, number>;
   }
 
+  const runCommand = (...args: string[]) =>
+    runProgram(python.path ?? "", ["-m", "countersign", "verify", ...args], {
+      cwd: folder,
+      env: { PYTHONPATH: pythonFolder, PYTHONDONTWRITEBYTECODE: "1" },
+    });
+
+  it("end alike: 1 for a bundle of the future, 2 for arguments that can't be read", async () => {
+    const { key } = await test.createKey();
+    const request = { agent_slug: "bundled", action: "x", inputs_hash: "y" };
+    const { body } = await test.call("POST", "/v1/attest", { key, body: request });
+    const bundle = (await test.call("GET", `/v1/verify/${body.attestation_id}/bundle`)).body;
+    const pubkey = (await test.call("GET", "/v1/pubkey")).body;
+    writeFileSync(path.join(folder, "keys.json"), JSON.stringify(pubkey));
+    const end = async (...args: string[]) => (await runCommand(...args)).code;
+    const judgeBundle = (...more: string[]) => {
+      writeFileSync(path.join(folder, "bundle.json"), JSON.stringify(bundle));
+      return end("bundle.json", "--keys", "keys.json", ...more);
+    };
+    expect(await judgeBundle()).toBe(0);
+    bundle.verificationMaterial.tlogEntries[0].integratedTime = "32503680000";
+    expect(await judgeBundle()).toBe(1);
+    expect(await judgeBundle("--payload", "nothing")).toBe(2);
+    expect(await end("bundle.json", "--base", "https://[::1")).toBe(2);
+    expect(await end("x".repeat(5_000))).toBe(2);
+    expect(await end("bundle.json", "--key", "x".repeat(5_000), "--log-vkey", "x")).toBe(2);
+  });
+
   it("agree on the golden receipts of every release", async () => {
     const cases = await judgeGolden();
     expect((await agree(cases))["receipt"]).toBe(cases.length);
@@ -471,12 +498,7 @@ describe.skipIf(python.missing)("both verifiers (skipped without Python 3.10, ve
       ["newest.json", String((whole?.["receipts"] as string[] | undefined)?.[0])],
     ] as const)
       writeFileSync(path.join(folder, name), text);
-    const verifyRecord = (...more: string[]) =>
-      runProgram(
-        python.path ?? "",
-        ["-m", "countersign", "verify", "record.json", "--keys", "keys.json", ...more],
-        { cwd: folder, env: { PYTHONPATH: pythonFolder, PYTHONDONTWRITEBYTECODE: "1" } },
-      );
+    const verifyRecord = (...more: string[]) => runCommand("record.json", "--keys", "keys.json", ...more);
     const complete = await verifyRecord("--receipt", "newest.json");
     expect([complete.code, complete.out]).toEqual([0, expect.stringContaining("The record is complete")]);
     expect(await verifyRecord()).toMatchObject({

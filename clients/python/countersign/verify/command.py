@@ -77,10 +77,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     args = _parser().parse_args(argv)
     try:
         return _run(args)
-    except UsageError as error:
-        print(f"verify: {error}", file=sys.stderr)
-        return _UNREADABLE
-    except UnreadableError as error:
+    except Exception as error:  # noqa: BLE001
+        # Python itself would end with 1, which says that a check failed.
         print(f"verify: {_visible(str(error))}", file=sys.stderr)
         return _UNREACHABLE if isinstance(error, UnreachableError) else _UNREADABLE
 
@@ -97,7 +95,7 @@ def _run(args: argparse.Namespace) -> int:
     trust = _find_trust(pinned, source.base)
     pages = _read_record(source.text)
     if pages is None:
-        report = verify(source.text, trust, attestation_id=source.attestation_id, payload=payload)
+        report = verify(source.text, trust, attestation_id=source.attestation_id, payload=payload, now=int(time.time()))
     else:
         report = verify_record(pages, trust, receipts=[_read_file(name) for name in args.held], now=time.time())
     report = replace(report, pinned=pinned.is_pinned)
