@@ -62,17 +62,21 @@ class AsyncCountersign:
     async def attest_many(
         self, requests: Iterable[AttestRequest], *, agent_key: AgentKey | None = None, concurrency: int = 8
     ) -> list[AttestOutcome]:
-        """Attests each by itself, so many at once, and answers in their order what became of each."""
+        """Attests each by itself, so many at once, and answers in their order what became of each.
+
+        Raises before the first is sent if one of them is no JSON or can't be signed.
+        """
+        signed = calls.sign_all(requests, agent_key)
         places = asyncio.Semaphore(concurrency)
 
         async def attest_one(request: AttestRequest) -> AttestOutcome:
             async with places:
                 try:
-                    return AttestOutcome(await self.attest(request, agent_key=agent_key), None)
+                    return AttestOutcome(await self.attest(request), None)
                 except CountersignError as error:
                     return AttestOutcome(None, error)
 
-        return list(await asyncio.gather(*map(attest_one, requests)))
+        return list(await asyncio.gather(*map(attest_one, signed)))
 
     def counting(self, instance: str | None = None) -> AsyncCountingAttester:
         """Numbers what it sends for each agent from 1, one after the other: what never arrives shows in the next.

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import cast
 from urllib.parse import quote
 
 from ._flow import Flow, sleep
 from ._sign import AgentKey, sign_agent_request
-from ._transport import TIMEOUT_SECONDS, USUAL_TRIES, Request, Service, send
+from ._transport import TIMEOUT_SECONDS, USUAL_TRIES, Request, Service, encode, send
 from ._wire import Attestation, AttestRequest, AuthorizationRequest, AuthorizationState, AuthorizeRequest, Identity
 from .errors import (
     AgentFrozenError,
@@ -42,6 +42,14 @@ def attest(
     key = idempotency_key or service.random_uuid()
     answer = yield from send(service, Request("POST", "/v1/attest", body, key, tries=tries, timeout=timeout))
     return cast("Attestation", answer.json())
+
+
+def sign_all(requests: Iterable[AttestRequest], agent_key: AgentKey | None) -> list[AttestRequest]:
+    """Raises if one of them can't be sent, before any is."""
+    signed = [one if agent_key is None else sign_agent_request(one, agent_key) for one in requests]
+    for one in signed:
+        encode(one)
+    return signed
 
 
 def authorize_once(

@@ -97,8 +97,13 @@ def _find_pause(service: Service, error: CountersignError, tried: int) -> float 
     return None if asked > _MAX_RETRY_AFTER_SECONDS else max(float(asked), back_off)
 
 
+def encode(body: object) -> bytes:
+    """Raises TypeError or ValueError for what is no JSON."""
+    return json.dumps(body, ensure_ascii=False, allow_nan=False).encode()
+
+
 def _send_once(service: Service, request: Request) -> Flow[Answered]:
-    content = None if request.body is None else json.dumps(request.body, ensure_ascii=False, allow_nan=False).encode()
+    content = None if request.body is None else encode(request.body)
     url = f"{service.base_url}{request.path}"
     answer = yield from fetch(Send(request.method, url, _headers_for(service, request), content, request.timeout))
     retry_after = _read_retry_after(answer)

@@ -60,6 +60,21 @@ def test_attests_many_each_with_its_own_end(client: Countersign, new_agent: Any)
     assert [one.error is None for one in asyncio.run(go())] == [True] * 20 + [False]
 
 
+def test_attests_none_of_many_if_one_is_no_json(client: Countersign, new_agent: Any) -> None:
+    agent = new_agent()
+    many = [action(agent, metadata={"rate": rate}) for rate in (1.5, float("nan"), 2.5)]
+
+    async def go() -> None:
+        async with AsyncCountersign(BASE_URL, API_KEY) as own:
+            await own.attest_many(many)
+
+    for attest_all in (lambda: client.attest_many(many), lambda: asyncio.run(go())):
+        with pytest.raises(ValueError, match="not JSON compliant"):
+            attest_all()
+        with pytest.raises(ApiError, match="not_found"):
+            client.call("GET", f"/v1/agent/{agent}")
+
+
 def test_counts_per_agent_and_shows_what_never_arrived(client: Countersign, new_agent: Any) -> None:
     agent, counting = new_agent(), client.counting("worker-1")
     assert [counting.attest(action(agent))["client_gap"] for _ in range(3)] == [False] * 3
