@@ -16,7 +16,7 @@ from ._count import Counter
 from ._decorate import Describe, Name, bind_inputs, describe_call
 from ._flow import Answer, Call, Effect, Flow, Send, Sleep, run_flow
 from ._gate import Approval, Gated, GateMemory, GateOptions, Gating, ask, gate
-from ._open import AttestOutcome, BodyReader, open_service, require_gateable
+from ._open import AttestOutcome, BodyReader, open_service, refuse_async, refuse_coroutine, require_gateable
 from ._sign import AgentKey
 from ._transport import Request, send
 from ._verify_here import verify_flow
@@ -163,6 +163,7 @@ class Countersign:
         """
         if run is None:
             return functools.partial(self._decorate, request, run_id, call_id, options)
+        refuse_async(run)
         described, gating = describe_call(request, run_id, call_id, options, inputs, getattr(run, "__qualname__", ""))
         return self._gate(described, gating, inputs, run)
 
@@ -174,6 +175,7 @@ class Countersign:
         options: GateOptions,
         function: Callable[..., Result],
     ) -> Callable[..., Result]:
+        refuse_async(function)
         bind = bind_inputs(function)
         name = getattr(function, "__qualname__", "")
 
@@ -211,7 +213,7 @@ class Countersign:
         if isinstance(effect, Sleep):
             return time.sleep(effect.seconds)
         if isinstance(effect, Call):
-            return effect.function(*effect.arguments)
+            return refuse_coroutine(effect.function(*effect.arguments))
         return self._send(effect)
 
     def _send(self, request: Send) -> Answer:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import inspect
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from ._transport import MAX_ANSWER_BYTES, Service, read_base_url
 from ._wire import Attestation, AuthorizeRequest
 from .errors import CountersignError, ServiceConnectionError
+
+_ASYNC = "an async function needs AsyncCountersign"
 
 
 @dataclass(frozen=True)
@@ -25,6 +30,19 @@ def open_service(base_url: str, api_key: str | None) -> Service:
 def require_gateable(request: AuthorizeRequest) -> None:
     if request.get("inputs_hash") is not None:
         raise ValueError("inputs_hash: the gate computes it from the inputs")
+
+
+def refuse_async(function: Callable[..., Any]) -> None:
+    """What ``Countersign`` calls must have run when it returns: a coroutine has only begun to exist."""
+    if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None)):  # noqa: B004
+        raise TypeError(_ASYNC)
+
+
+def refuse_coroutine(result: object) -> object:
+    if inspect.iscoroutine(result):
+        result.close()
+        raise TypeError(_ASYNC)
+    return result
 
 
 class BodyReader:

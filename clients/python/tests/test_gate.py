@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import decimal
+import functools
 import json
 import os
 import subprocess
@@ -674,6 +675,30 @@ def test_gates_a_function_with_its_defaults(client: Countersign, human: Human, c
     assert count(agent) == Counted(2, 2)
     with pytest.raises(TypeError, match="more can't be shown"):
         client.gate({"agent_slug": agent, "action": "x"}, run_id="r")(lambda *more: more)
+
+
+def test_refuses_an_async_function_that_the_client_cannot_await(
+    client: Countersign, human: Human, count: Count, new_agent: Any
+) -> None:
+    agent = new_agent()
+
+    async def pay(given: Any, approval: Any = None) -> str:
+        raise AssertionError("ran")
+
+    class Paying:
+        async def __call__(self, given: Any, approval: Any) -> str:
+            return await pay(given, approval)
+
+    gate: Any = client.gate
+    for run in (pay, functools.partial(pay, approval=None), Paying()):
+        with pytest.raises(TypeError, match="AsyncCountersign"):
+            gate(asked_of(agent, {}), inputs(), run, run_id="r", call_id="c", on_request=human)
+    with pytest.raises(TypeError, match="AsyncCountersign"):
+        gate(asked_of(agent, {}), run_id="r")(pay)
+    assert count(agent) == Counted(0, 0)
+    with pytest.raises(TypeError, match="AsyncCountersign"):
+        gate(asked_of(agent, {}), inputs(), lambda *given: pay(*given), run_id="r", call_id="c", on_request=human)
+    assert outcome_of(client, agent) == ({"outcome": "failed"}, True)
 
 
 def test_gates_an_async_function(human: Human, new_agent: Any) -> None:
