@@ -105,7 +105,7 @@ export function createCountersign(options: CountersignOptions): Countersign {
     unfreeze: (slug, more) => unfreeze(service, slug, more),
     waitForDecision: (requestId, more) => waitForDecision(service, requestId, more),
     gate: (action, inputs, run) => gate(service, memory, action, inputs, run),
-    ask: (action, inputs) => askOnce(service, action, inputs),
+    ask: async (action, inputs) => (await askOnce(service, action, inputs)).request,
     signAgentRequest,
     hashInputs,
   };

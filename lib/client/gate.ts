@@ -138,7 +138,7 @@ async function waitForClaim<Inputs>(service: Service, run: string, action: Gated
   let requestId: string | undefined;
   try {
     const asked = { ...action, signal: signal && endLater(service, signal, over.signal) };
-    requestId = (await askOnce(service, asked, inputs)).request_id;
+    requestId = (await askOnce(service, asked, inputs)).request.request_id;
     if (wait) await waitForDecision(service, requestId, { signal });
     const confirmed = await confirmApproval(service, requestId, action, inputs);
     await claim(service, requestId, run, { signal });
@@ -169,12 +169,12 @@ function endLater(service: Service, signal: AbortSignal, over: AbortSignal): Abo
   return late.signal;
 }
 
-/** The request of this call, with its status of now. It is made if there is none yet. */
+/** The request of this call, with its status of now. It is made if there is none yet (then it is not `isReplayed`). */
 export async function askOnce(
   service: Service,
   action: GatedAction,
   inputs: unknown,
-): Promise<AuthorizationRequest> {
+): Promise<{ request: AuthorizationRequest; isReplayed: boolean }> {
   const {
     runId: _run,
     callId: _call,
@@ -196,7 +196,7 @@ export async function askOnce(
   if (isReplayed)
     request.status = (await readAuthorization(service, request.request_id, "", { signal })).state.status;
   await onRequest?.(request);
-  return request;
+  return { request, isReplayed };
 }
 
 /** Throws, or the action may run with `copy`, which is what was approved. */

@@ -71,17 +71,24 @@ export interface Asked {
   request: AuthorizationRequest;
 }
 
-const ask = async ({ service, call }: Hook, action: GatedAction): Promise<Asked> => ({
+const ask = async ({ service, call }: Hook, action: GatedAction) => ({
   action,
-  request: await askOnce(service, action, call.input),
+  ...(await askOnce(service, action, call.input)),
 });
+
+/** Requests that this process itself may make in search of a call that has run: in the places of some that are forgotten. */
+const maxMade = 3;
 
 /**
  * If the agent doesn't number its calls, equal ones of a session are told apart by what became of their requests. A new
- * call has the first that nobody has used or claimed, and one that has run the first that is claimed and not attested.
+ * call has the first that nobody has used or claimed, and one that has run the first that is claimed and not attested. If
+ * none is, it has the first that could still be approved, for which it has no approval.
  */
 export async function askForCall(hook: Hook, action: GatedAction): Promise<Asked> {
   if (hook.call.callId !== undefined) return ask(hook, action);
+  const hasRun = hook.call.outcome !== null;
+  let open: Asked | undefined;
+  let made = 0;
   for (let number = 0; number < maxEqualCalls; number += 1) {
     const asked = await ask(hook, { ...action, callId: `equal-${number}` });
     const { status, attestation_id, claimed_at } = await send<AuthorizationState>(hook.service, {
@@ -89,10 +96,17 @@ export async function askForCall(hook: Hook, action: GatedAction): Promise<Asked
       path: pathOf(asked.request.request_id),
       signal: action.signal,
     });
-    const isBegun = hook.call.outcome === null && (claimed_at ?? null) !== null;
-    const isUsed = status === "approved" && (attestation_id !== null || isBegun);
-    if (!isUsed && status !== "expired" && status !== "cancelled") return asked;
+    const isClaimed = (claimed_at ?? null) !== null;
+    const isUsed = status === "approved" && (attestation_id !== null || (isClaimed && !hasRun));
+    if (isUsed || status === "expired" || status === "cancelled") continue;
+    if (!hasRun || isClaimed || status === "denied") return asked;
+    open ??= asked;
+    if (asked.isReplayed) continue;
+    await cancel(hook, asked);
+    made += 1;
+    if (made === maxMade) return open;
   }
+  if (open !== undefined) return open;
   throw new CountersignError("Too many equal calls in one session.");
 }
 

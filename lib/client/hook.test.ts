@@ -416,6 +416,32 @@ describe("other agents", () => {
     expect(await run(copilot, event({ source: "new" }))).toMatchObject({ code: 2 });
   });
 
+  it("Gemini: finds the approval of a call after one whose request is forgotten", async () => {
+    const { agent, argv } = newCall(folder);
+    const gemini = [...argv, "--dialect", "gemini"];
+    const event = (hook_event_name: string) =>
+      JSON.stringify({
+        ...{ session_id: "g", cwd: folder, hook_event_name },
+        ...{ tool_name: "run_shell_command", tool_input: { command: "git push" } },
+      });
+    await run([...gemini, "--timeout", "1"], event("BeforeTool"));
+    const [{ request_id: late }] = await list("authorizations", agent);
+    const running = run(gemini, event("BeforeTool"));
+    await approveUnproven(test, (await openNext(test, key, agent)).requestId);
+    expect(answerOf(await running).decision).toBe("allow");
+    const forget =
+      "UPDATE idempotency_keys SET expires_at = now() - interval '1 second' WHERE authorization_id = $1";
+    await expireRequest(test, late);
+    await test.app.context.database.query(forget, [late]);
+    expect(await runHere(gemini, event("AfterTool"))).toMatchObject({ code: 0 });
+    expect(await list("attestations", agent)).toHaveLength(1);
+    const statuses = async () =>
+      (await list("authorizations", agent)).map((one: { status: string }) => one.status).sort();
+    expect(await statuses(), "nobody is asked again").toEqual(["approved", "cancelled", "cancelled"]);
+    expect(await runHere(gemini, event("AfterTool"))).toMatchObject({ code: 2 });
+    expect(await statuses()).not.toContain("pending");
+  });
+
   it("Gemini", async () => {
     const { agent, argv } = newCall(folder);
     const event = (hook_event_name: string) =>
