@@ -20,7 +20,7 @@ from ._gate import GateOptions, Gating
 from ._halves import Begun
 from ._inputs import hash_inputs
 from ._json import canonical_hash
-from ._wire import AuthorizeRequest
+from ._wire import AuthorizationState, AuthorizeRequest
 from .errors import (
     ApprovalClaimedError,
     ApprovalUsedError,
@@ -92,7 +92,7 @@ class _Hooks:
         except Exception as error:  # noqa: BLE001
             return _decide("deny", str(error) or type(error).__name__)
         self._begun[call_id] = begun
-        return {**_decide("allow", "A human approved exactly this call.", begun.copy)}
+        return {**_decide("allow", _why_allowed(begun.authorization), begun.copy)}
 
     async def _begin(self, given: Any, call_id: str, request: AuthorizeRequest, inputs: Any) -> Begun:
         run_id = self._read_run_id(given)
@@ -134,7 +134,8 @@ class _Hooks:
                 await self._client.end(begun, inputs, outcome)
             except Exception as error:
                 raise NotAttestedError(begun.authorization["request_id"], None) from error
-            self._unattested.remove((begun, inputs, outcome))
+            # Another hook may have attested it meanwhile, under the same key.
+            self._unattested = [left for left in self._unattested if left[0] is not begun]
 
     def _read_run_id(self, given: Any) -> str:
         if self._run_id is None:
@@ -145,6 +146,17 @@ class _Hooks:
 def _decide(decision: str, reason: str, updated_input: Any = None) -> dict[str, Any]:
     said = {"hookEventName": "PreToolUse", "permissionDecision": decision, "permissionDecisionReason": reason}
     return {"hookSpecificOutput": said if updated_input is None else {**said, "updatedInput": updated_input}}
+
+
+def _why_allowed(authorization: AuthorizationState) -> str:
+    """Rules and standing approvals are never called a human's approval."""
+    by = authorization.get("decided_by")
+    if by is not None and by["kind"] == "grant":
+        money = "" if by["spent"] is None else f", {by['spent']} of {by['budget']} {by['currency']}"
+        return f"Covered by a standing approval: use {by['use']} of {by['of']}{money}."
+    if by is not None and by["kind"] == "rule":
+        return f"Allowed by rule: {', '.join(by['policy_ids'])}. No human was asked."
+    return "A human approved exactly this call."
 
 
 def _read_outcome(given: Any) -> str | None:

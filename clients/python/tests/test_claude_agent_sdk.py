@@ -17,9 +17,9 @@ from typing import Any
 import httpx2
 import pytest
 from claude_agent_sdk import AssistantMessage, ClaudeAgentOptions, HookMatcher, ResultMessage, TextBlock, query
-from conftest import API_KEY, BASE_URL, Counted, Human, Losing
+from conftest import API_KEY, BASE_URL, Counted, Human, Losing, control
 
-from countersign import AsyncCountersign
+from countersign import AsyncCountersign, Countersign
 from countersign.claude_agent_sdk import gate_hooks
 
 
@@ -204,6 +204,45 @@ def test_asks_for_each_of_parallel_calls(tmp_path: Path, human: Human, count: An
     run(name, tmp_path, human, [pay(1), pay(1), pay(2)])
     assert sorted(paid_in(tmp_path).split()) == ["1", "1", "2"]
     assert count(name) == Counted(3, 3)
+
+
+def call_hook(hooks: Any, event: str, number: int) -> Any:
+    given = {"hook_event_name": event, "session_id": "s", "tool_name": "Bash", "tool_use_id": f"t{number}",
+             "tool_input": {"command": pay(number)}, "tool_response": {}}
+    return hooks[event][0].hooks[0](given, None, None)
+
+
+def test_attests_calls_that_end_at_once(human: Human, count: Any, new_agent: Any) -> None:
+    name = new_agent()
+
+    async def go() -> Any:
+        async with AsyncCountersign(BASE_URL, API_KEY) as client:
+            hooks = gate_hooks(client, {"Bash": {"agent_slug": name, "action": "Pay"}}, on_request=human)
+            for number in range(3):
+                await call_hook(hooks, "PreToolUse", number)
+            return await asyncio.gather(*(call_hook(hooks, "PostToolUse", number) for number in range(3)))
+
+    assert asyncio.run(go()) == [{}, {}, {}]
+    assert count(name) == Counted(3, 3)
+
+
+def test_calls_no_rule_a_human(client: Any, human: Human, new_agent: Any) -> None:
+    name = new_agent()
+    text = f'@id("pay") permit (principal == Agent::"{name}", action, resource);'
+
+    async def go(number: int, on_request: Any = None) -> str:
+        async with AsyncCountersign(BASE_URL, API_KEY) as own:
+            hooks = gate_hooks(own, {"Bash": {"agent_slug": name, "action": "Pay"}}, on_request=on_request)
+            said: str = (await call_hook(hooks, "PreToolUse", number))["hookSpecificOutput"]["permissionDecisionReason"]
+            return said
+
+    assert asyncio.run(go(1, human)) == "A human approved exactly this call."
+    with Countersign(BASE_URL, control("key", scopes=["rules"])["key"]) as owner:
+        owner.call("PUT", "/v1/rules", {"mode": "enforce", "text": text})
+        try:
+            assert asyncio.run(go(2)) == "Allowed by rule: pay. No human was asked."
+        finally:
+            owner.call("PUT", "/v1/rules", {"mode": "off", "text": text})
 
 
 PROGRAM = Path(__file__).read_text().split("\ndef test_")[0] + """
