@@ -97,6 +97,36 @@ describe("the client", () => {
     expect([fresh.client?.sequence, fresh.client_gap]).toEqual([1, false]);
   });
 
+  it("keeps the number of a call that is repeated under its key, whether it or its answer was lost", async () => {
+    let lost: "request" | "answer" | "nothing" = "nothing";
+    const fetch: Fetch = async (url, init) => {
+      if (lost === "request") throw new TypeError("fetch failed");
+      const response = await fetchFrom(test)(url, init);
+      if (lost === "nothing") return response;
+      await response.body?.cancel();
+      throw new TypeError("terminated");
+    };
+    const attest = clientOf(test, key, fetch).counting("worker-2");
+    const attestOnce = (idempotencyKey: string, more = {}) =>
+      attest({ ...request, agent_slug: "repeating-bot", ...more }, { idempotencyKey });
+    const numbers = [];
+    for (lost of ["request", "answer"] as const) {
+      const own = `lost ${lost}`;
+      await expect(attestOnce(own)).rejects.toThrow();
+      lost = "nothing";
+      const { client: counted, client_gap } = await attestOnce(own);
+      numbers.push([counted?.sequence, client_gap]);
+    }
+    await expect(attestOnce("refused", { action: "" })).rejects.toMatchObject({ status: 422 });
+    const later = await attestOnce("refused");
+    numbers.push([later.client?.sequence, later.client_gap]);
+    expect(numbers, "the service has seen what it refused").toEqual([
+      [1, false],
+      [2, false],
+      [4, true],
+    ]);
+  });
+
   it("names the field that is wrong", async () => {
     await expect(client.attest({ ...request, action: "" })).rejects.toMatchObject({
       code: "validation_error",

@@ -266,5 +266,5 @@ class AsyncCountingAttester:
     ) -> Attestation:
         # The service compares numbers in the order in which it records them.
         async with self._turn:
-            counted = self._counter.count(request)
-            return await self._client.attest(counted, agent_key=agent_key, idempotency_key=idempotency_key)
+            with self._counter.count(request, idempotency_key) as counted:
+                return await self._client.attest(counted, agent_key=agent_key, idempotency_key=idempotency_key)

@@ -248,5 +248,5 @@ class CountingAttester:
     ) -> Attestation:
         # The service compares numbers in the order in which it records them.
         with self._turn:
-            counted = self._counter.count(request)
-            return self._client.attest(counted, agent_key=agent_key, idempotency_key=idempotency_key)
+            with self._counter.count(request, idempotency_key) as counted:
+                return self._client.attest(counted, agent_key=agent_key, idempotency_key=idempotency_key)

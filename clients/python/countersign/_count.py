@@ -2,18 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from ._wire import AttestRequest
+from .errors import ApiError
 
 
 class Counter:
     def __init__(self, instance: str) -> None:
         self._instance = instance
         self._last: dict[str, int] = {}
+        self._unanswered: dict[tuple[str, str], int] = {}
 
-    def count(self, request: AttestRequest) -> AttestRequest:
+    @contextmanager
+    def count(self, request: AttestRequest, key: str | None) -> Iterator[AttestRequest]:
+        """For one try. A call that is repeated under its key keeps its number until it is answered."""
         agent = request["agent_slug"].lower()
-        sequence = self._last.get(agent, 0) + 1
-        self._last[agent] = sequence
+        kept = None if key is None else self._unanswered.get((agent, key))
+        sequence = self._last.get(agent, 0) + 1 if kept is None else kept
+        self._last[agent] = max(sequence, self._last.get(agent, 0))
+        if key is not None:
+            self._unanswered[agent, key] = sequence
         counted = request.copy()
         counted["client"] = {"instance": self._instance, "sequence": sequence}
-        return counted
+        try:
+            yield counted
+        except BaseException as error:
+            if isinstance(error, ApiError) and not error.retryable:
+                self._forget(agent, key)
+            raise
+        self._forget(agent, key)
+
+    def _forget(self, agent: str, key: str | None) -> None:
+        if key is not None:
+            self._unanswered.pop((agent, key), None)

@@ -92,6 +92,29 @@ def test_counts_per_agent_and_shows_what_never_arrived(client: Countersign, new_
     assert [(one["client"]["sequence"], one["client_gap"]) for one in made] == [(n, False) for n in range(1, 6)]
 
 
+@pytest.mark.parametrize("is_answer_lost", [False, True])
+def test_keeps_the_number_of_a_call_that_is_repeated_under_its_key(
+    is_answer_lost: bool, new_agent: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("time.sleep", lambda _: None)
+    agent, inner, lost = new_agent(), httpx2.HTTPTransport(), [True]
+
+    class LosingOnce(httpx2.BaseTransport):
+        def handle_request(self, request: httpx2.Request) -> httpx2.Response:
+            response = inner.handle_request(request) if is_answer_lost or not lost else None
+            if lost or response is None:
+                raise httpx2.ReadError("lost", request=request)
+            return response
+
+    with Countersign(BASE_URL, API_KEY, http=httpx2.Client(transport=LosingOnce())) as own:
+        counting = own.counting("worker-2")
+        with pytest.raises(ServiceConnectionError):
+            counting.attest(action(agent), idempotency_key=agent)
+        lost.clear()
+        made = [counting.attest(action(agent), idempotency_key=key) for key in (agent, f"{agent}-2")]
+    assert [(one["client"]["sequence"], one["client_gap"]) for one in made] == [(1, False), (2, False)]
+
+
 def test_authorizes_waits_claims_once_and_cancels(client: Countersign, human: Human, new_agent: Any) -> None:
     made = client.authorize({"agent_slug": new_agent(), "action": "Pay", "context": {"to": "Example Ltd"}})
     with pytest.raises(WaitTimeoutError):
