@@ -13,7 +13,7 @@ export const mutations = [
   {
     threat: "Oversized, deep, duplicate, surrogate",
     file: "lib/core/encoding/strict-json.ts",
-    from: "if (depth > maxDepth) throw",
+    from: "if (depth > MAX_DEPTH) throw",
     to: "if (depth < 0) throw",
     test: "lib/core/encoding/strict-json.test.ts",
   },
@@ -139,8 +139,8 @@ export const mutations = [
   {
     threat: "The service dates a record back or forward",
     file: "lib/core/time/time-checks.ts",
-    from: "if (stated > timeMs + slackMs)",
-    to: "if (stated > timeMs + 86_400_000)",
+    from: "if (!(stated <= timeMs + slackMs))",
+    to: "if (!(stated <= timeMs + 86_400_000))",
     test: "lib/core/time/time-checks.test.ts",
   },
   {
@@ -251,9 +251,23 @@ export const mutations = [
   {
     threat: "A freeze is hidden later",
     file: "lib/verifier/pack-decision.ts",
-    from: "if (change !== null) return findOtherReason(json, change);",
-    to: "if (change !== null) return null;",
+    from: ": findOtherReason(json, change);",
+    to: ": null;",
     test: "lib/attestations/pack-changes.test.ts",
+  },
+  {
+    threat: "A denial, use or freeze is hidden in a pack",
+    file: "lib/verifier/pack-decision.ts",
+    from: 'json["type"] !== DECISION_FILE_TYPE || ',
+    to: "",
+    test: "lib/attestations/pack-changes.test.ts",
+  },
+  {
+    threat: "A denial, use or freeze is hidden in a pack",
+    file: "lib/verifier/pack-entries.ts",
+    from: 'report.verdict === "incomplete" && report.statement !== null',
+    to: "false",
+    test: "lib/attestations/pack.test.ts",
   },
   {
     threat: "A freeze is hidden later",
