@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { hexEncode, sha256, utf8Encode } from "#lib/core/encoding/bytes";
 import { verifyInBrowser } from "#lib/verifier/browser";
 import { startTestApp, type TestApp } from "#support/app";
-import { fromPage, makeResult } from "#support/authorizations";
+import { approveUnproven, ask, fromPage, makeResult } from "#support/authorizations";
 import { anyKind } from "#support/databases";
 import { miscountedAgents } from "#support/feed-counts";
 
@@ -127,6 +127,8 @@ describe("erasure", () => {
       action,
       context: { to: "context-needle-472" },
       inputs_hash: "i-472",
+      tool: "tool-needle-472",
+      amount: { value: "472.0472", currency: "EUR" },
       requester: "requester-needle-472",
     };
     const headers = { "idempotency-key": "ask-472" };
@@ -163,6 +165,8 @@ describe("erasure", () => {
       "name-needle",
       "requester-needle",
       "run-needle",
+      "tool-needle",
+      "472.0472",
       asked.context_salt,
       salt,
       object.signature,
@@ -182,7 +186,28 @@ describe("erasure", () => {
     expect([theirs.status, theirs.body.code]).toEqual([422, "authorization_unknown"]);
     const { status, body: state } = await test.call("GET", `/v1/authorize/${asked.request_id}`, { key });
     expect([status, state.status, state.human_authorization]).toEqual([200, "approved", undefined]);
+    expect([state.tool, state.amount]).toEqual([null, null]);
     expect(state.guidance).toMatch(/^Erased:/);
+  });
+
+  it("takes the amount of a standing approval's use, and not what is left for the next", async () => {
+    const expires_at = new Date(Date.now() + 3_600_000).toISOString();
+    const limits = { max_calls: 3, max_amount: "50", max_budget: "100", currency: "EUR", expires_at };
+    const granted = await ask(test, key, { action: "Pay bills", grant: { tools: ["pay"], ...limits } });
+    await approveUnproven(test, granted.made.request_id);
+    const use = () =>
+      ask(test, key, { action: "Pay", tool: "pay", amount: { value: "47.3047", currency: "EUR" } });
+    const used = await use();
+    const { human_authorization } = (await used.read(key)).body;
+    const body = { agent_slug: "treasurer", action: "Pay", inputs_hash: "i-473", human_authorization };
+    const made = await test.call("POST", "/v1/attest", { key, body });
+    expect((await used.read()).body.decided_by).toMatchObject({ use: 1, spent: "47.3047" });
+    const path = `/v1/attestations/${made.body.attestation_id}/content`;
+    expect((await test.call("DELETE", path, { key })).status).toBe(200);
+    expect((await used.read()).body.decided_by).toMatchObject({ use: 1, spent: null });
+    expect(await holdsText(test, "47.3047")).toEqual([]);
+    const next = await use();
+    expect((await next.read()).body.decided_by).toMatchObject({ use: 2, spent: "94.6094" });
   });
 });
 

@@ -8,6 +8,7 @@ import { and, eq, sql } from "drizzle-orm";
 import { recordAudit } from "#lib/accounts/audit";
 import type { Context } from "#lib/approvals/context";
 import type { EraseResponse } from "#lib/contract/receipts";
+import type { Decider } from "#lib/core/approval/decided-by";
 import { hexEncode, utf8Decode } from "#lib/core/encoding/bytes";
 import { canonicalBytes, type JsonObject } from "#lib/core/encoding/canonical-json";
 import { isUuid } from "#lib/core/encoding/uuid";
@@ -113,7 +114,7 @@ async function eraseAttestation(tx: Executor, id: string, erasedAt: Date): Promi
 
 async function eraseAuthorization(tx: Executor, requestId: string): Promise<void> {
   const [row] = await tx
-    .select({ request: authorizationRequests.request })
+    .select({ request: authorizationRequests.request, decided_by: authorizationRequests.decided_by })
     .from(authorizationRequests)
     .where(eq(authorizationRequests.id, requestId))
     .for("update");
@@ -132,6 +133,7 @@ async function eraseAuthorization(tx: Executor, requestId: string): Promise<void
       group_names: null,
       requested_by: null,
       human_authorization: null,
+      decided_by: row.decided_by && withoutSum(row.decided_by),
       decision_payload: null,
       run: null,
     })
@@ -148,6 +150,12 @@ async function eraseAuthorization(tx: Executor, requestId: string): Promise<void
 /** What was asked and the salt are gone; who asked, when and for how long remains readable. */
 function withoutContent(request: Uint8Array): Uint8Array {
   const asked = JSON.parse(utf8Decode(request)) as JsonObject;
-  const { inputs_hash: _inputsHash, ...rest } = asked;
+  const { inputs_hash: _inputsHash, tool: _tool, amount: _amount, ...rest } = asked;
   return canonicalBytes({ ...rest, action: "", context_hash: "", salt: "" });
+}
+
+/** The sum of the first use of a standing approval is its amount. */
+function withoutSum(decidedBy: string): string {
+  const by = JSON.parse(decidedBy) as Decider;
+  return JSON.stringify(by.kind === "grant" ? { ...by, spent: null } : by);
 }
