@@ -25,7 +25,7 @@ interface AttestBatchInput {
 
 type Result = AttestBatchResponse["results"][number];
 
-const route = "/v1/attest/batch";
+export const batchRoute = "/v1/attest/batch";
 
 /**
  * A key for each entry, stored with its attestation: a request that was cut off in the middle goes on with the entries
@@ -35,7 +35,11 @@ function begin(context: Context, input: AttestBatchInput): Promise<(IdempotencyS
   const { idempotencyKey, caller, body, raw } = input;
   if (idempotencyKey === null) return Promise.resolve(body.attestations.map(() => null));
   const keys = body.attestations.map((_, i) => `${idempotencyKey} ${i}`);
-  return beginIdempotentEach(context, { organizationId: caller.organizationId, route, keys }, raw);
+  return beginIdempotentEach(
+    context,
+    { organizationId: caller.organizationId, route: batchRoute, keys },
+    raw,
+  );
 }
 
 function toInput({ caller, body }: AttestBatchInput, i: number, start: IdempotencyStart | null): AttestInput {

@@ -120,6 +120,23 @@ describe("erasure", () => {
     expect(audit).toEqual([{ actor_kind: "key", subject: id }]);
   });
 
+  it("takes the hash of the whole request from the answers to the other entries of its batch, and no others", async () => {
+    const entry = (action: string) => ({ agent_slug: "batch-bot", action, inputs_hash: "b" });
+    const body = { attestations: [entry("needle"), entry("other")] };
+    const send = (name: string) =>
+      test.call("POST", "/v1/attest/batch", { key, body, headers: { "idempotency-key": name } });
+    const [{ body: made }] = await Promise.all([send("batch 1"), send("batch 2"), send("batch")]);
+    const path = `/v1/attestations/${made.results[0].body.attestation_id}/content`;
+    expect((await test.call("DELETE", path, { key })).status).toBe(200);
+    const { rows } = await test.app.context.database.query(
+      "SELECT key FROM idempotency_keys WHERE route = '/v1/attest/batch' AND length(body_hash) > 0 ORDER BY key",
+      [],
+    );
+    expect(rows.map((row) => row["key"])).toEqual(["batch 0", "batch 1", "batch 2 0", "batch 2 1"]);
+    expect((await send("batch 1")).body.code).toBe("erased");
+    expect((await send("batch 2")).status).toBe(201);
+  });
+
   it("takes what a human approved along: request, context and its salt, object, proof, kept answers", async () => {
     const action = "Wire the approval-needle-472";
     const ask = {

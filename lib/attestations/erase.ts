@@ -4,7 +4,7 @@
  * the BBS signature and the proof. Hashes of salted bytes stay, so the log stays valid.
  */
 
-import { and, eq, sql } from "drizzle-orm";
+import { and, eq, type SQL, sql } from "drizzle-orm";
 import { recordAudit } from "#lib/accounts/audit";
 import type { Context } from "#lib/approvals/context";
 import type { EraseResponse } from "#lib/contract/receipts";
@@ -27,6 +27,7 @@ import {
 import { eraseAnswers } from "#lib/http/idempotency";
 import { actorOf, type Principal } from "#lib/http/principal";
 import { announceErased } from "#lib/http/remembered-answers";
+import { batchRoute } from "./attest-batch";
 import { attestationNotFound } from "./stored-receipt";
 
 /** Erasing again changes nothing and answers the same. */
@@ -107,9 +108,17 @@ async function eraseAttestation(tx: Executor, id: string, erasedAt: Date): Promi
       erased_at: erasedAt,
     })
     .where(eq(attestations.id, id));
-  await eraseAnswers(tx, eq(idempotencyKeys.attestation_id, id));
+  await eraseAnswers(tx, isOfRequest(tx, id));
   await tx.delete(webhookMessages).where(eq(webhookMessages.subject, id));
   await announceErased(tx, id);
+}
+
+/** The answers to the request that stored it: each entry of a batch has one, with the hash of the whole body. */
+function isOfRequest(tx: Executor, id: string): SQL {
+  const { organization_id, route, key, attestation_id } = idempotencyKeys;
+  const sent = sql`CASE WHEN ${route} = ${batchRoute} THEN regexp_replace(${key}, ' [0-9]+$', '') ELSE ${key} END`;
+  const own = tx.select({ organization_id, route, sent }).from(idempotencyKeys).where(eq(attestation_id, id));
+  return sql`(${organization_id}, ${route}, ${sent}) IN ${own}`;
 }
 
 async function eraseAuthorization(tx: Executor, requestId: string): Promise<void> {
