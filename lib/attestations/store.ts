@@ -23,19 +23,21 @@ function columns<Row>(rows: readonly Row[], ...read: ((row: Row) => ArrayElement
   return read.map((column) => arrayLiteral(rows.map(column)));
 }
 
-/** One of each name. */
+/** The first of each name. */
 function distinct<Row>(rows: readonly Row[], nameOf: (row: Row) => string): Row[] {
-  return [...new Map(rows.map((row) => [nameOf(row), row])).values()];
+  const found = new Map<string, Row>();
+  for (const row of rows) if (!found.has(nameOf(row))) found.set(nameOf(row), row);
+  return [...found.values()];
 }
 
 const claimOf = (item: AttestationItem) => `${item.caller.organizationId} ${slugKey(slugOf(item))}`;
 
 const isFirstUse = ({ agent }: AttestationItem) => agent === null;
 
-/** Several items may be the first to use a slug: they get the agent of the last. */
+/** Several items may be the first to use a slug: they get the agent of the first. */
 function shareAgents(items: AttestationItem[]): void {
   const unclaimed = items.filter(isFirstUse);
-  const ids = new Map(unclaimed.map((item) => [claimOf(item), item.agentId]));
+  const ids = new Map(distinct(unclaimed, claimOf).map((item) => [claimOf(item), item.agentId]));
   for (const item of unclaimed) item.agentId = ids.get(claimOf(item)) ?? item.agentId;
 }
 

@@ -75,6 +75,101 @@ describe.each([anyKind])("proofs in operation (%s)", (kind) => {
     expect(seen.body.valid).toBe(true);
   });
 
+  /** Proofs begin when the test lets them. */
+  const holdProofs = () => {
+    const { pool } = test.app.context;
+    const run = pool.run.bind(pool) as (...given: unknown[]) => Promise<never>;
+    const begin: (() => void)[] = [];
+    const spy = vi.spyOn(pool, "run").mockImplementation(async (...given: unknown[]) => {
+      await new Promise<void>((resolve) => begin.push(resolve));
+      return run(...given);
+    });
+    const end = () => {
+      spy.mockRestore();
+      for (const one of begin) one();
+    };
+    return { begin, until: (count: number) => expect.poll(() => begin.length).toBe(count), end };
+  };
+  const expectOthersGoOn = async () => {
+    const answers: number[] = [];
+    void attest(plain).then(({ status }) => answers.push(status));
+    await expect.poll(() => answers, { timeout: 5_000 }).toEqual([201]);
+  };
+  const attestBatch = (attestations: object[], all_or_nothing = false) =>
+    test.call("POST", "/v1/attest/batch", { key, body: { attestations, all_or_nothing } });
+  const numbered = (sequence: number) => ({ client: { instance: "one", sequence } });
+  const placeOf = ({ record, client_gap }: { record: { sequence: number }; client_gap: boolean | null }) => [
+    record.sequence,
+    client_gap,
+  ];
+
+  it("lets no group take the place of a proof that is being made, and no group of another agent wait for it", async () => {
+    const own = { ...plain, agent_slug: "held-agent" };
+    await attest(own);
+    const { begin, until, end } = holdProofs();
+    try {
+      const slow = attest({ ...own, enable_zk: true });
+      await until(1);
+      const submitted = vi.spyOn(test.app.context.log, "submitAll");
+      const group = attestBatch([own, own], true);
+      await expect.poll(() => submitted.mock.calls.length).toBe(1);
+      const others = { ...plain, agent_slug: "other-agent" };
+      expect((await attestBatch([others, others], true)).status).toBe(201);
+      begin[0]?.();
+      expect((await slow).body.record.sequence).toBe(2);
+      const { results } = (await group).body;
+      expect(results.map(({ body }: { body: { record: object } }) => body.record)).toMatchObject([
+        { sequence: 3 },
+        { sequence: 4 },
+      ]);
+      expect(begin).toHaveLength(1);
+    } finally {
+      end();
+    }
+  });
+
+  it("makes proofs again beside others' attestations if a group was first to use their slug, in their order", async () => {
+    const own = (sequence: number) => ({ ...plain, agent_slug: "claimed-agent", ...numbered(sequence) });
+    const { begin, until, end } = holdProofs();
+    try {
+      const slow = attestBatch([{ ...own(1), enable_zk: true }, { ...own(2), enable_zk: true }, own(3)]);
+      await until(1);
+      expect((await attestBatch([{ ...plain, agent_slug: "Claimed-Agent" }], true)).status).toBe(201);
+      begin[0]?.();
+      // The first for its new place, and the second as if the slug were its own.
+      await until(3);
+      await expectOthersGoOn();
+      for (const one of begin) one();
+      await until(4);
+      await expectOthersGoOn();
+      begin[3]?.();
+      const { results } = (await slow).body;
+      expect(results.map(({ body }: { body: Parameters<typeof placeOf>[0] }) => placeOf(body))).toEqual([
+        [2, false],
+        [3, false],
+        [4, false],
+      ]);
+      expect(begin).toHaveLength(4);
+    } finally {
+      end();
+    }
+  });
+
+  it("makes each proof once if several and more are the first to use a slug, in their order", async () => {
+    const own = (sequence: number) => ({ ...plain, agent_slug: "fresh-agent", ...numbered(sequence) });
+    const made = vi.spyOn(test.app.context.pool, "run");
+    const { results } = (
+      await attestBatch([{ ...own(1), enable_zk: true }, { ...own(2), enable_zk: true }, own(3)])
+    ).body;
+    expect(results.map(({ body }: { body: Parameters<typeof placeOf>[0] }) => placeOf(body))).toEqual([
+      [1, false],
+      [2, false],
+      [3, false],
+    ]);
+    expect(made).toHaveBeenCalledTimes(2);
+    made.mockRestore();
+  });
+
   it("proves with the new BBS key after a rotation elsewhere, and verifies and presents with the old", async () => {
     const old = (await attest(withProof)).body;
     const seed = new Uint8Array(randomBytes(32));

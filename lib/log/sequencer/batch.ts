@@ -83,10 +83,6 @@ export interface Sequenced {
   byKind: Map<LogItemKind<LogItem>, Placed<LogItem>[]>;
 }
 
-function shareAgents(items: readonly QueuedItem[]): void {
-  for (const [kind, members] of groupByKind(items)) kind.shareAgents?.(members.map(({ item }) => item));
-}
-
 /** Signs each item in its place, in the order of the items. */
 async function sealAll(items: readonly QueuedItem[], places: GivingPlaces) {
   const sealed: { place: Place | null; sealed: SealedStatement }[] = [];
@@ -108,7 +104,6 @@ export async function sequence(
   { keys, random }: Pick<Signing, "keys" | "random">,
   read: PlaceReaders,
 ): Promise<Sequenced> {
-  shareAgents(items);
   const places = await givePlaces(
     before.places,
     items.map(({ item }) => item),

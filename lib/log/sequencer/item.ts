@@ -53,6 +53,10 @@ export interface Preparation {
   make(place: Place): Promise<void>;
 }
 
+/** What takes long is still to be made, or was made for a place in another agent's record. */
+export const isUnprepared = ({ preparation, agentId }: LogItem) =>
+  preparation !== undefined && preparation.place?.record.agent_id !== agentId;
+
 export interface Placed<Item> {
   item: Item;
   logId: number;
@@ -89,7 +93,7 @@ export interface LogItemKind<Item extends LogItem> {
   storedBy?(placed: Placed<Item>[]): FunctionCall[];
   /** What such a verdict means. */
   judgementOf?(item: Item, verdict: Verdict): Judgement;
-  /** Items that claim the same slug get one agent. */
+  /** Items that claim the same slug get one agent, the first's. */
   shareAgents?(items: Item[]): void;
 }
 

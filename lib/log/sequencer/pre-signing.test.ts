@@ -1,7 +1,7 @@
 /** Items that wait for their place: who waits with them, in which order they go on, and what a failure says. */
 import { describe, expect, it } from "vitest";
 import { AppError } from "#lib/errors";
-import type { QueuedItem } from "./item";
+import type { Place, QueuedItem } from "./item";
 import { createPreSigning } from "./pre-signing";
 
 const place = { record: { agent_id: "a", sequence: 1, previous: "0" }, clientGap: null };
@@ -11,11 +11,14 @@ interface Named extends QueuedItem {
   refusals: unknown[];
 }
 
+const kind = { kind: "attestation" };
+
 /** With a `make`, an item that needs preparation. */
 function queue(name: string, agentId: string | undefined, make?: () => Promise<void>): Named {
   const refusals: unknown[] = [];
   const item = { agentId, ...(make && { preparation: { place: null, make } }) };
-  return { name, refusals, item, reject: (error: unknown) => void refusals.push(error) } as unknown as Named;
+  const reject = (error: unknown) => void refusals.push(error);
+  return { name, refusals, kind, item, reject } as unknown as Named;
 }
 
 const namesOf = (items: readonly QueuedItem[]) => (items as readonly Named[]).map(({ name }) => name);
@@ -35,10 +38,59 @@ describe("items that wait for their place", () => {
     preparing.begin();
     expect(namesOf(preparing.take([queue("later", "a")]))).toEqual([]);
     expect(preparing.count()).toBe(3);
+    expect(["a", "b", undefined].map(preparing.holds)).toEqual([true, false, false]);
     end();
     await preparing.settled();
     expect(released).toEqual([["proof", "behind", "later"]]);
     expect(preparing.count()).toBe(0);
+    expect(preparing.holds("a")).toBe(false);
+  });
+
+  it("wait once more if they were prepared for another agent's record", async () => {
+    const released: string[][] = [];
+    const preparing = createPreSigning(
+      async ({ agentId }) => ({ ...place, record: { ...place.record, agent_id: String(agentId) } }),
+      (items) => void released.push(namesOf(items)),
+    );
+    const made: unknown[] = [];
+    const proof = queue("proof", "a");
+    const preparation = {
+      place: null as Place | null,
+      make: async (at: Place) => {
+        preparation.place = at;
+        made.push(at.record.agent_id);
+      },
+    };
+    proof.item.preparation = preparation;
+    const isKept = async (...behind: Named[]) => {
+      const isTaken = preparing.take([proof, ...behind]).includes(proof);
+      preparing.begin();
+      if (!isTaken) await preparing.settled();
+      return !isTaken;
+    };
+    expect([await isKept(), await isKept()]).toEqual([true, false]);
+    proof.item.agentId = "b";
+    expect([await isKept(queue("behind", "b")), await isKept()]).toEqual([true, false]);
+    expect(made).toEqual(["a", "b"]);
+    expect(released).toEqual([["proof"], ["proof", "behind"]]);
+  });
+
+  it("share their agent with those that come later to a slug that nobody has claimed yet", () => {
+    const preparing = createPreSigning(
+      async () => place,
+      () => {},
+    );
+    const ofOneSlug = {
+      shareAgents: (items: { agentId: string }[]) => {
+        for (const item of items) item.agentId = String(items[0]?.agentId);
+      },
+    };
+    const claim = (name: string, agentId: string, make?: () => Promise<void>) =>
+      Object.assign(queue(name, agentId, make), { kind: ofOneSlug });
+    expect(preparing.take([claim("proof", "a", async () => {})])).toEqual([]);
+    const later = [claim("later", "b"), claim("another proof", "c", async () => {})];
+    expect(namesOf(preparing.take([...later, queue("other", "d")]))).toEqual(["other"]);
+    expect(later.map(({ item }) => item.agentId)).toEqual(["a", "a"]);
   });
 
   it("are refused alone if they cannot be prepared, as a database out of reach is said everywhere", async () => {

@@ -32,6 +32,7 @@ import { ForkGuardError } from "./fork-guard";
 import {
   type Group,
   GroupRefused,
+  isUnprepared,
   type Judgement,
   type LogItem,
   type LogItemKind,
@@ -211,6 +212,8 @@ export function createLogSequencer(dependencies: Dependencies): LogSequencer {
         queued.reject(judgement);
       }
     }
+    // Nobody waits for what is to be made anew: all go back, since those behind it may be of its agent.
+    if (again.some(({ item }) => isUnprepared(item))) return enqueue([...again, ...after]);
     for (const others of [again, after]) if (others.length > 0) await runBatch(others);
   }
 
@@ -273,14 +276,19 @@ export function createLogSequencer(dependencies: Dependencies): LogSequencer {
   const goesApart = ({ item }: QueuedItem) =>
     item.owner !== undefined && (apartUntil.get(item.owner) ?? 0) > batches;
 
+  /** A group doesn't take the place for which another item of its agent is prepared. */
+  const mayGo = ({ batch }: Group) => !batch.some(({ item }) => preparing.holds(item.agentId));
+
   async function run(): Promise<void> {
-    while (queue.length > 0 || groups.length > 0) {
+    while (queue.length > 0 || groups.some(mayGo)) {
       const batch = preparing.take(queue.splice(0, maxBatch));
+      // Before others are prepared and come into the queue: they would come after it.
+      const next = groups.findIndex(mayGo);
+      const [group] = next < 0 ? [] : groups.splice(next, 1);
       const apart = apartUntil.size === 0 ? [] : batch.filter(goesApart);
       const others = apart.length === 0 ? batch : batch.filter((queued) => !goesApart(queued));
       if (others.length > 0) await runBatch(others);
       if (apart.length > 0) await runBatch(apart);
-      const group = groups.shift();
       if (group !== undefined) await runGroup(group);
       preparing.begin();
       await untilOthersJoin();
@@ -302,6 +310,7 @@ export function createLogSequencer(dependencies: Dependencies): LogSequencer {
   const submitAll = <Item extends LogItem>(kind: LogItemKind<Item>, items: readonly Item[]) =>
     new Promise<Placed<Item>[]>((resolve, reject) => {
       requireRoom();
+      kind.shareAgents?.([...items]);
       const none = { resolve: () => {}, reject: () => {} };
       const batch = items.map((item) => ({ kind, item, ...none }));
       groups.push({ batch, resolve, reject } as unknown as Group);
