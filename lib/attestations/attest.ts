@@ -74,8 +74,12 @@ async function findRecentAgent(context: Context, { body, caller }: AttestInput):
   const known = context.agents.get(name);
   const isNeededNow = (body.human_authorization ?? null) !== null;
   if (known?.organization_id === caller.organizationId && !isNeededNow) return known;
-  const found = await findAgent(context.database.db, body.agent_slug);
-  if (found !== null) context.agents.set(name, found);
+  return readAgent(context, body.agent_slug);
+}
+
+async function readAgent({ database, agents }: Context, slug: string): Promise<FoundAgent | null> {
+  const found = await findAgent(database.db, slug);
+  if (found !== null) agents.set(slugKey(slug), found);
   return found;
 }
 
@@ -130,8 +134,15 @@ const makeEach = (wanted: readonly Wanted[], make: (input: AttestInput) => Promi
     }),
   );
 
-/** Each as if alone. They go into the log in this order: all are made before the first is submitted. */
+/**
+ * Each as if alone. They go into the log in this order: all are made before the first is submitted, from their agents as
+ * they are now. One made from an older agent would be made again, and come after those behind it.
+ */
 export async function attestEach(context: Context, wanted: readonly Wanted[]): Promise<Attested[]> {
+  const slugs = wanted.flatMap((one) =>
+    one.status === "fulfilled" ? [slugKey(one.value.body.agent_slug)] : [],
+  );
+  await Promise.all([...new Set(slugs)].map((slug) => readAgent(context, slug)));
   const made = await makeEach(wanted, (input) => makeItem(context, input));
   return Promise.allSettled(
     wanted.map(async (one, i) => {
