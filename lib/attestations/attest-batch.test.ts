@@ -48,6 +48,37 @@ describe.each(databaseKinds)("a batch of attestations (%s)", (kind) => {
     expect(Object.keys(made[0]).sort()).toEqual(Object.keys(alone.body).sort());
   });
 
+  it("keeps its order if an agent was registered anew, also beside an entry with an approval", async () => {
+    const [first, second] = ["first-bot", "second-bot"].map((agent_slug) => ({ agent_slug }));
+    const numbered = (sequence: number) => ({ ...first, client: { instance: "one", sequence } });
+    await send([entry(1, numbered(1)), entry(1, second)]);
+    const asked = await ask(test, key, { ...first, action: "step 4", inputs_hash: "hash-4" });
+    await approveUnproven(test, asked.made.request_id);
+    const { human_authorization } = (await asked.read(key)).body;
+    await send([entry(1, first), entry(1, second)]);
+    await query("UPDATE agents SET code_hash = 'changed' WHERE slug = 'first-bot'");
+    const answer = await send([
+      entry(2, numbered(2)),
+      entry(3, second),
+      entry(4, { ...numbered(3), human_authorization }),
+    ]);
+    const made = answer.body.results.map(({ body }: { body: object }) => body);
+    expect(made.map(({ client_gap }: { client_gap: boolean | null }) => client_gap)).toEqual([
+      false,
+      null,
+      false,
+    ]);
+    const indexes = made.map(({ log }: { log: { index: number } }) => log.index);
+    expect(indexes).toEqual(indexes.toSorted((a: number, b: number) => a - b));
+  });
+
+  it("gives a new slug the spelling of its first entry", async () => {
+    await send(["Spelled-Bot", "spelled-bot"].map((agent_slug) => entry(1, { agent_slug })));
+    expect(await query("SELECT slug FROM agents WHERE slug_key = 'spelled-bot'")).toEqual([
+      { slug: "Spelled-Bot" },
+    ]);
+  });
+
   it("answers an entry that is refused with its own problem, and records the others", async () => {
     const other = await test.createKey("other-batch@example.com");
     await test.call("POST", "/v1/attest", { key: other.key, body: entry(0, { agent_slug: "taken" }) });
@@ -146,9 +177,13 @@ describe.each(databaseKinds)("a batch of attestations (%s)", (kind) => {
     expect([another.status, another.body.code]).toEqual([422, "idempotency_key_reused"]);
     const spelled = entries.map((entry) => ({ ...entry, code_hash: null }));
     expect((await send(spelled, {}, headers)).body.results[0]).toEqual(first.body.results[0]);
+    await send([entry(1, { inputs_hash: "" }), entry(2)], {}, { "idempotency-key": "import 3" });
+    const shorter = await send([entry(1)], {}, { "idempotency-key": "import 3" });
+    expect([shorter.status, shorter.body.code]).toEqual([422, "idempotency_key_reused"]);
+    expect(await stored()).toBe(before + 1);
     const at = await Promise.all([1, 2, 3].map(() => send(entries, {}, { "idempotency-key": "import 2" })));
     expect(at.map(({ status }) => status).sort()).toContain(207);
-    expect(await stored()).toBe(before + 2);
+    expect(await stored()).toBe(before + 3);
   });
 
   it("counts as many requests as it has entries, against the key's limit and the day's", async () => {

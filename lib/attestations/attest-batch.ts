@@ -1,10 +1,10 @@
 /**
  * POST /v1/attest/batch: up to a hundred attestations in one request, each with the status and body that it would have
- * had alone. They go into the log in the order of the request.
+ * had alone. They go into the log in the order of the request (docs/wire.md has the exceptions).
  */
 import type { Context } from "#lib/approvals/context";
 import { type AttestResponse, attestBody } from "#lib/contract/attest";
-import type { AttestBatchBody, AttestBatchResponse } from "#lib/contract/attest-batch";
+import { type AttestBatchBody, type AttestBatchResponse, maxBatchEntries } from "#lib/contract/attest-batch";
 import type { Problem } from "#lib/contract/problem";
 import type { JsonObject } from "#lib/core/encoding/canonical-json";
 import { fieldError } from "#lib/errors";
@@ -34,12 +34,10 @@ export const batchRoute = "/v1/attest/batch";
 function begin(context: Context, input: AttestBatchInput): Promise<(IdempotencyStart | null)[]> {
   const { idempotencyKey, caller, body, raw } = input;
   if (idempotencyKey === null) return Promise.resolve(body.attestations.map(() => null));
-  const keys = body.attestations.map((_, i) => `${idempotencyKey} ${i}`);
-  return beginIdempotentEach(
-    context,
-    { organizationId: caller.organizationId, route: batchRoute, keys },
-    raw,
-  );
+  const all = Array.from({ length: maxBatchEntries }, (_, i) => `${idempotencyKey} ${i}`);
+  const keys = all.slice(0, body.attestations.length);
+  const place = { organizationId: caller.organizationId, route: batchRoute };
+  return beginIdempotentEach(context, { ...place, keys, besides: all.slice(keys.length) }, raw);
 }
 
 function toInput({ caller, body }: AttestBatchInput, i: number, start: IdempotencyStart | null): AttestInput {

@@ -3,7 +3,7 @@
  * in the work's own transaction: a crash between commit and answer replays, and a failure leaves nothing.
  */
 
-import { and, eq, inArray, isNull, type SQL, sql } from "drizzle-orm";
+import { and, eq, inArray, isNull, ne, type SQL, sql } from "drizzle-orm";
 import { bytesEqual, sha256 } from "#lib/core/encoding/bytes";
 import {
   canonicalBytes,
@@ -25,6 +25,9 @@ export type IdempotencyStart =
 const { organization_id, route: routeColumn, key: keyColumn, holder: holderColumn } = idempotencyKeys;
 
 type Rows = Omit<IdempotencyHold, "key" | "holder"> & { keys: readonly string[] };
+
+/** `besides`: keys that a request with another body may have under the same Idempotency-Key. */
+type Wanted = Rows & { besides?: readonly string[] };
 
 const areRows = ({ organizationId, route, keys }: Rows) =>
   and(eq(organization_id, organizationId), eq(routeColumn, route), inArray(keyColumn, [...keys]));
@@ -112,14 +115,16 @@ function withoutNulls(value: JsonValue): JsonValue {
   );
 }
 
+const reused = () =>
+  new AppError("idempotency_key_reused", "Idempotency-Key: was already used with another body");
+
 /** What is there under each of the keys that somebody else has; a row that is not there was given back. */
 async function readTaken(context: HttpContext, rows: Rows, bodyHash: Uint8Array) {
   const taken = new Map<string, IdempotencyStart | "in progress">();
   for (const row of await context.database.db.select().from(idempotencyKeys).where(areRows(rows))) {
     if (row.body_hash.length === 0)
       throw new AppError("erased", "Idempotency-Key: what was stored with it has been erased");
-    if (!bytesEqual(row.body_hash, bodyHash))
-      throw new AppError("idempotency_key_reused", "Idempotency-Key: was already used with another body");
+    if (!bytesEqual(row.body_hash, bodyHash)) throw reused();
     const { status, response } = row;
     const isKept = response !== null && status !== null;
     taken.set(row.key, isKept ? { kind: "replay", status, response } : "in progress");
@@ -127,10 +132,22 @@ async function readTaken(context: HttpContext, rows: Rows, bodyHash: Uint8Array)
   return taken;
 }
 
+/** What is kept, or in progress, under one of these keys must have come with the same body. */
+async function requireSameBody(context: HttpContext, rows: Rows, bodyHash: Uint8Array): Promise<void> {
+  const { response, locked_until, body_hash } = idempotencyKeys;
+  const isThere = sql`(${response} IS NOT NULL OR ${locked_until} >= now()) AND NOT (${isForgettable})`;
+  const [other] = await context.database.db
+    .select({ key: keyColumn })
+    .from(idempotencyKeys)
+    .where(and(areRows(rows), ne(body_hash, bodyHash), isThere))
+    .limit(1);
+  if (other) throw reused();
+}
+
 /** One start for each key, in their order; all of them, or none. */
 export async function beginIdempotentEach(
   context: HttpContext,
-  rows: Rows,
+  { besides = [], ...rows }: Wanted,
   body: JsonObject,
 ): Promise<IdempotencyStart[]> {
   const { keys, ...place } = rows;
@@ -149,6 +166,7 @@ export async function beginIdempotentEach(
       if (starts.size === keys.length) break;
       if ([...taken.values()].includes("in progress") || round === 1) throw inProgress();
     }
+    if (besides.length > 0) await requireSameBody(context, { ...rows, keys: besides }, bodyHash);
   } catch (error) {
     for (const start of starts.values())
       if (start.kind === "held") await releaseIdempotent(context, start.hold);
