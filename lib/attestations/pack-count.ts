@@ -43,11 +43,14 @@ export async function countRecord(
   context: Context,
   owner: PackOwner,
   slug: string,
-  { to }: PackPeriod,
+  { from, to }: PackPeriod,
 ): Promise<{ head: number; counted: Counted }> {
   const known = await readHead(context, slug);
   const { head, counted } = known;
-  const neededMs = Math.min(Date.parse(to), context.clock().getTime() - freshMs);
+  const nowMs = context.clock().getTime();
+  // A fresh one of the day before can't end a period that has begun since.
+  const begunMs = Date.parse(from) < nowMs ? Date.parse(from) + 1 : 0;
+  const neededMs = Math.min(Date.parse(to), Math.max(nowMs - freshMs, begunMs));
   const isCounted = counted?.entries === head && Date.parse(counted.at) >= neededMs;
   if (head === 0 || isCounted) return known;
   return (await makeCount(context, owner)) ? readHead(context, slug) : { head, counted: null };

@@ -193,6 +193,25 @@ describe("an evidence pack that was cut", () => {
     await expect(make(period(2, 3))).rejects.toMatchObject({ errorName: "validation_error" });
   });
 
+  it("is made of a day that has just begun, though the day before was counted a moment ago", async () => {
+    const { context } = test.app;
+    const midnight = Math.ceil(Date.now() / dayMs) * dayMs;
+    const clock = vi.spyOn(context, "clock");
+    const at = (ms: number) => clock.mockReturnValue(new Date(ms));
+    const day = (fromMs: number) => ({
+      from: new Date(fromMs).toISOString(),
+      to: new Date(fromMs + dayMs).toISOString(),
+    });
+    at(midnight - 60_000);
+    await attest({}, "night-bot");
+    at(midnight - 15_000);
+    await make(day(midnight - dayMs), "night-bot");
+    at(midnight + 20_000);
+    const files = await make(day(midnight), "night-bot");
+    expect(parse(files, packFiles.manifest).period).toMatchObject({ from: new Date(midnight).toISOString() });
+    clock.mockRestore();
+  });
+
   it("is made without a count if none can be signed, and says so", async () => {
     const { logger, pool } = test.app.context;
     const errors = vi.spyOn(logger, "error").mockImplementation(() => {});
