@@ -150,6 +150,47 @@ describe.each([anyKind])("keys of every kind (%s)", (kind) => {
     expect(await listed("false")).toEqual([after.attestation_id]);
   });
 
+  it("revokes from an index of the log that is meant, which must be one that the key signed", async () => {
+    const home = await makeHome(kind);
+    const first = await start(kind, home);
+    const { key } = await first.createKey();
+    const [good, middle, bad] = [
+      await attest(first, key),
+      await attest(first, key),
+      await attest(first, key),
+    ];
+    const { key_id } = bad.body;
+    await first.app.close();
+    expectExit(await run("log", ["new-epoch", "--anyway"], home), 0);
+    const revoke = (index: number, ...rest: string[]) =>
+      run("keys", ["revoke", "attestation", key_id, "--from-index", String(index), ...rest], home);
+    const badIndex = bad.body.log.index;
+    expect(await revoke(badIndex)).toMatchObject({
+      code: 1,
+      out: expect.stringMatching(/in localhost:3000\/log\/2 .* below index 1 alone.*--log/s),
+    });
+    expect((await revoke(999_999, "--log", "1")).out).toMatch(/changes nothing/);
+    expect((await revoke(0, "--log", "3")).out).toMatch(
+      /has not signed in log 3, but in localhost:3000\/log, /,
+    );
+    expectExit(await revoke(badIndex, "--log", "localhost:3000/log"), 0);
+    expect((await revoke(badIndex, "--log", "1")).out).toMatch(/changes nothing/);
+    expect((await revoke(middle.body.log.index, "--log", "1")).out).toMatch(/takes no second one/);
+    const validity = async () => {
+      const test = await start(kind, home);
+      const found = [];
+      for (const { body } of [good, middle, bad]) found.push(await isValid(test, body.attestation_id));
+      await test.app.close();
+      return found;
+    };
+    expect(await validity()).toEqual([true, true, false]);
+
+    expectExit(await run("log", ["new-epoch", "--anyway"], home), 0);
+    expectExit(await revoke(middle.body.log.index, "--log", "1"), 0);
+    expect(await validity()).toEqual([true, false, false]);
+    expectExit(await run("log", ["check"], home), 0);
+  });
+
   it("revokes the BBS key: its proofs count beside their payload alone, and it makes no presentation", async () => {
     const home = await makeHome(kind);
     await keepZkKeyWithDash(home);

@@ -1,7 +1,7 @@
 /**
  *   npm run keys -- list
  *   npm run keys -- rotate attestation|zk [--new-key-file FILE] [--lost]
- *   npm run keys -- revoke attestation|zk KEY_ID [--from-index N] [--new-key-file FILE]
+ *   npm run keys -- revoke attestation|zk KEY_ID [--from-index N [--log ORIGIN]] [--new-key-file FILE]
  *   npm run keys -- wrap
  *
  * With the embedded database the service must be stopped; with PostgreSQL it may run, and reads the new key from the
@@ -11,6 +11,7 @@ import { readFile } from "node:fs/promises";
 import path from "node:path";
 import { readEnv } from "#lib/env";
 import {
+  findStart,
   type KeyChange,
   type KeyContext,
   type RotatedPurpose,
@@ -34,7 +35,7 @@ import { type CommandContext, withCommandContext } from "./shared/open-service";
 
 const usage = `usage: npm run keys -- list
        npm run keys -- rotate attestation|zk [--new-key-file FILE] [--lost]
-       npm run keys -- revoke attestation|zk KEY_ID [--from-index N] [--new-key-file FILE]
+       npm run keys -- revoke attestation|zk KEY_ID [--from-index N [--log ORIGIN]] [--new-key-file FILE]
        npm run keys -- wrap`;
 
 /** Where keys come from the settings, the new one must too: it is given as a file, and nothing is written. */
@@ -101,22 +102,20 @@ async function rotate(context: CommandContext, command: KeyCommand & { name: "ro
 }
 
 async function revoke(context: CommandContext, command: KeyCommand & { name: "revoke" }): Promise<number> {
-  const { purpose, keyId, file, fromIndex } = command;
+  const { purpose, keyId, file, fromIndex, log } = command;
   const keyContext = await openKeyContext(context);
+  const from = fromIndex === undefined ? undefined : await findStart(context.database, keyId, fromIndex, log);
   if (keyId === (await activeKeyId(context.database.db, purpose))) {
     const next = await findNextKey(context, purpose, file);
-    const replacement = { purpose, event: "revoked", next, isLost: false } as const;
-    const change = await replaceActiveKey(keyContext, {
-      ...replacement,
-      ...(fromIndex !== undefined && { fromIndex }),
-    });
+    const replacement = { purpose, event: "revoked", next, isLost: false, from } as const;
+    const change = await replaceActiveKey(keyContext, replacement);
     return tell(purpose, "revoked", change, context);
   }
   if (fromIndex === undefined && purpose === "attestation")
     throw new Error(
       "A retired key needs --from-index: the first log index from which it must not be trusted.",
     );
-  return tell(purpose, "revoked", await revokeRetiredKey(keyContext, purpose, keyId, fromIndex), context);
+  return tell(purpose, "revoked", await revokeRetiredKey(keyContext, purpose, keyId, from), context);
 }
 
 /** Without the database: until its keys are wrapped, the service refuses them. */

@@ -8,9 +8,9 @@ describe("npm run keys", () => {
   it.each(["-abc", "--abc", "-5", "--", "--from-indexes", "-", "_x"].map((start) => start.padEnd(43, "k")))(
     "revokes %s",
     (keyId) => {
-      const whole = { name: "revoke", purpose: "zk", keyId, file: "-f", fromIndex: 12 };
-      expect(parse(`revoke zk ${keyId} --from-index 12 --new-key-file -f`)).toEqual(whole);
-      expect(parse(`--new-key-file=-f revoke --from-index=12 zk ${keyId}`)).toEqual(whole);
+      const whole = { name: "revoke", purpose: "attestation", keyId, file: "-f", fromIndex: 12 };
+      expect(parse(`revoke attestation ${keyId} --from-index 12 --new-key-file -f`)).toEqual(whole);
+      expect(parse(`--new-key-file=-f revoke --from-index=12 attestation ${keyId}`)).toEqual(whole);
       expect(parse(`revoke zk -- ${keyId}`)).toMatchObject({ keyId, fromIndex: undefined });
     },
   );
@@ -35,10 +35,14 @@ describe("npm run keys", () => {
     ["revoke zk", /KEY_ID is missing/],
     ["revoke zk k --lost", /revoke takes no --lost/],
     ["revoke zk k --form-index 5", /unknown option --form-index/],
-    ["revoke zk k --from-index -5", /must be a number/],
-    ["revoke zk k --from-index", /needs a value/],
-    ["revoke zk k --from-index 1 --from-index 2", /given twice/],
+    ["revoke attestation k --from-index -5", /must be a number/],
+    ["revoke attestation k --from-index", /needs a value/],
+    ["revoke attestation k --from-index 1 --from-index 2", /given twice/],
     ["revoke zk k l", /unexpected l/],
+    ["revoke zk k --from-index 1", /revoked as a whole/],
+    ["revoke zk k --log 1", /revoked as a whole/],
+    ["revoke attestation k --log 1", /--log needs --from-index/],
+    ["rotate attestation --log 1", /rotate takes no --log/],
   ])("refuses: %s", (line, message) => {
     expect(() => parse(line)).toThrow(UsageError);
     expect(() => parse(line)).toThrow(message);

@@ -11,16 +11,18 @@ export type KeyCommand =
       keyId: string;
       file: string | undefined;
       fromIndex: number | undefined;
+      /** The log that it is an index of: its number or origin. */
+      log: string | undefined;
     };
 
-const known = { valued: ["new-key-file", "from-index"], flags: ["lost"] } as const;
+const known = { valued: ["new-key-file", "from-index", "log"], flags: ["lost"] } as const;
 
 /** By command: what it must be given, and the options that it takes. */
 const grammar: Record<KeyCommand["name"], { places: string[]; options: string[] }> = {
   list: { places: [], options: [] },
   wrap: { places: [], options: [] },
   rotate: { places: ["attestation|zk"], options: ["new-key-file", "lost"] },
-  revoke: { places: ["attestation|zk", "KEY_ID"], options: ["new-key-file", "from-index"] },
+  revoke: { places: ["attestation|zk", "KEY_ID"], options: ["new-key-file", "from-index", "log"] },
 };
 
 const isCommand = (word: string): word is KeyCommand["name"] => Object.hasOwn(grammar, word);
@@ -41,7 +43,12 @@ export function parseKeyArguments(argv: readonly string[]): KeyCommand {
   const purpose = parsePurpose(purposeWord);
   const file = single(line, "new-key-file");
   if (name === "rotate") return { name, purpose, file, isLost: line.flags.has("lost") };
-  return { name, purpose, keyId, file, fromIndex: parseIndex(single(line, "from-index")) };
+  const fromIndex = parseIndex(single(line, "from-index"));
+  const log = single(line, "log");
+  if (purpose === "zk" && (fromIndex ?? log) !== undefined)
+    throw new UsageError("a BBS key is revoked as a whole: it takes no --from-index and no --log");
+  if (log !== undefined && fromIndex === undefined) throw new UsageError("--log needs --from-index");
+  return { name, purpose, keyId, file, fromIndex, log };
 }
 
 function parsePurpose(word: string | undefined): RotatedPurpose {

@@ -3,7 +3,7 @@
  * successor and is signed by the key itself, so a reader that trusts the old key can follow to the new one.
  */
 
-import { and, asc, eq } from "drizzle-orm";
+import { and, asc, eq, sql } from "drizzle-orm";
 import { base64Encode, hexEncode, sha256, utf8Decode } from "#lib/core/encoding/bytes";
 import { buildStatement, KEY_EVENT_PREDICATE } from "#lib/core/statement/statement";
 import type { Executor } from "#lib/db/client";
@@ -40,9 +40,14 @@ export interface KeyEventItem extends LogItem {
 const isKey = (purpose: KeyPurpose, keyId: string) =>
   and(eq(signingKeys.purpose, purpose), eq(signingKeys.key_id, keyId));
 
+/** By the table's key a log takes one revocation of a key. A later log may take one that goes further back. */
+const alreadyRevoked =
+  "this log has a revocation of this key already, and takes no second one. To revoke more of what it signed, begin a new log (`npm run log -- new-epoch --anyway`) and revoke it there again, with --log and --from-index";
+
 async function admit(tx: Executor, items: KeyEventItem[]): Promise<(AppError | null)[]> {
   const verdicts: (AppError | null)[] = [];
   for (const { facts } of items) {
+    const mayWiden = facts.event === "revoked" && facts.purpose === "attestation";
     const [known] = await tx
       .select({ index: keyEvents.leaf_index })
       .from(keyEvents)
@@ -51,9 +56,13 @@ async function admit(tx: Executor, items: KeyEventItem[]): Promise<(AppError | n
           eq(keyEvents.purpose, facts.purpose),
           eq(keyEvents.key_id, facts.subject.keyId),
           eq(keyEvents.event, facts.event),
+          mayWiden ? eq(keyEvents.log_id, sql`(SELECT max(id) FROM logs)`) : undefined,
         ),
       );
-    const refusal = new AppError("idempotency_conflict", "this key event is in the log already");
+    const refusal = new AppError(
+      "idempotency_conflict",
+      mayWiden ? alreadyRevoked : "this key event is in the log already",
+    );
     verdicts.push(known ? refusal : null);
   }
   return verdicts;

@@ -3,7 +3,7 @@
  * is active, and the change of it is one transaction with its leaf; files follow. The log's key is not
  * rotated: a log keeps its key, and a new key means a new log (new-epoch.ts).
  */
-import { and, asc, desc, eq } from "drizzle-orm";
+import { asc, eq } from "drizzle-orm";
 import type { Database } from "#lib/db/client";
 import { logs, signingKeys } from "#lib/db/schema";
 import type { LogSequencer } from "#lib/log/sequencer/sequencer";
@@ -29,7 +29,12 @@ export interface Replacement {
   /** The old attestation key is gone, so the new one signs its retirement. */
   isLost: boolean;
   /** Revoked: the first index whose signature is not valid; default: the revocation's own. */
-  fromIndex?: number;
+  from?: RevokedFrom | undefined;
+}
+
+interface RevokedFrom {
+  logId: number;
+  index: number;
 }
 
 export interface KeyChange {
@@ -38,14 +43,40 @@ export interface KeyChange {
   index: number;
 }
 
-/** The rows of a key, newest log first. */
+/** The rows of all keys of a purpose, oldest log first. */
 async function readRows(database: Database, purpose: RotatedPurpose) {
   return database.db
-    .select({ key: signingKeys, closedAt: logs.closed_at })
+    .select({ key: signingKeys, origin: logs.origin, size: logs.size })
     .from(signingKeys)
     .innerJoin(logs, eq(logs.id, signingKeys.log_id))
     .where(eq(signingKeys.purpose, purpose))
     .orderBy(asc(signingKeys.log_id));
+}
+
+/**
+ * `log`: its number or origin; default: the newest log that the key has signed in. Throws if nothing that the key signed
+ * there from this index on is valid: such a revocation would change nothing.
+ */
+export async function findStart(
+  database: Database,
+  keyId: string,
+  index: number,
+  log: string | undefined,
+): Promise<RevokedFrom> {
+  const own = (await readRows(database, "attestation")).filter(({ key }) => key.key_id === keyId);
+  if (own.length === 0) throw new Error(`there is no attestation key ${keyId}`);
+  const row =
+    log === undefined
+      ? own.at(-1)
+      : own.find(({ key, origin }) => origin === log || String(key.log_id) === log);
+  const origins = own.map(({ origin }) => origin).join(", ");
+  if (!row) throw new Error(`the key ${keyId} has not signed in log ${log}, but in ${origins}`);
+  const end = row.key.valid_to_index ?? row.size;
+  if (index < end) return { logId: row.key.log_id, index };
+  throw new Error(
+    `in ${row.origin} the signatures of key ${keyId} are valid below index ${end} alone, so revoking it from ${index} on changes nothing. ` +
+      `If you mean an index of an older log, name it with --log (the key has signed in ${origins}).`,
+  );
 }
 
 /** The attestation key signs the events of both purposes; its own retirement too, unless it is lost or revoked. */
@@ -65,7 +96,7 @@ async function chooseSigner(
 }
 
 export async function replaceActiveKey(context: KeyContext, replacement: Replacement): Promise<KeyChange> {
-  const { purpose, event, next, fromIndex } = replacement;
+  const { purpose, event, next, from } = replacement;
   const rows = await readRows(context.database, purpose);
   const active = rows.find(({ key }) => key.status === "active")?.key;
   const successor = await publicHalf(next, purpose);
@@ -79,7 +110,7 @@ export async function replaceActiveKey(context: KeyContext, replacement: Replace
     purpose,
     subject: { keyId: active.key_id, publicKey: active.public_key },
     successor: { keyId: successor.keyId, publicKey: successor.publicKey },
-    ...(fromIndex !== undefined && { from: { logId: active.log_id, index: fromIndex } }),
+    ...(from && { from }),
   });
   const { receipt } = await context.log.submit(keyEventKind, { ...item, replacesKeyId });
   await context.source.promoteNext(purpose);
@@ -89,19 +120,16 @@ export async function replaceActiveKey(context: KeyContext, replacement: Replace
   return { keyId: active.key_id, successorKeyId: successor.keyId, index: receipt.index };
 }
 
-/** A key that is no longer active: its signatures from this index of its log on become invalid. */
+/** A key that is no longer active: its signatures from this index on, and in later logs, become invalid. */
 export async function revokeRetiredKey(
   context: KeyContext,
   purpose: RotatedPurpose,
   keyId: string,
   /** For attestation keys; BBS keys are not bound to indexes. */
-  fromIndex: number | undefined,
+  from: RevokedFrom | undefined,
 ): Promise<KeyChange> {
-  const [row] = await context.database.db
-    .select()
-    .from(signingKeys)
-    .where(and(eq(signingKeys.purpose, purpose), eq(signingKeys.key_id, keyId)))
-    .orderBy(desc(signingKeys.log_id));
+  const rows = await readRows(context.database, purpose);
+  const row = rows.find(({ key }) => key.key_id === keyId);
   if (!row) throw new Error(`there is no ${purpose} key ${keyId}`);
   const { signer } = await chooseSigner(context, {
     purpose: "zk",
@@ -109,9 +137,9 @@ export async function revokeRetiredKey(
     next: {},
     isLost: false,
   });
-  const subject = { keyId, publicKey: row.public_key };
-  const from = fromIndex === undefined ? {} : { from: { logId: row.log_id, index: fromIndex } };
-  const item = makeKeyEvent(signer, context.clock(), { event: "revoked", purpose, subject, ...from });
+  const subject = { keyId, publicKey: row.key.public_key };
+  const facts = { event: "revoked", purpose, subject, ...(from && { from }) } as const;
+  const item = makeKeyEvent(signer, context.clock(), facts);
   const { receipt } = await context.log.submit(keyEventKind, item);
   return { keyId, successorKeyId: null, index: receipt.index };
 }
