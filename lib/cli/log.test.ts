@@ -2,7 +2,7 @@
  * `npm run log` on a real database: a new log after a restored backup, and one that is begun while processes run. What
  * was logged before stays valid, and the public answers tell the whole story.
  */
-import { cpSync, readFileSync, rmSync } from "node:fs";
+import { cpSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import path from "node:path";
 import postgres from "postgres";
 import { afterEach, describe, expect, it } from "vitest";
@@ -37,6 +37,20 @@ async function backUp(home: Record<string, string>): Promise<() => Promise<void>
   return () => runTool("pg_restore", ["--clean", "--if-exists", "--exit-on-error", `--dbname=${url}`, file]);
 }
 
+describe("an empty word, as of a variable that is not set,", () => {
+  it.each([
+    ["compact", "--older-than", ""],
+    ["compact", "--older-than="],
+    ["compact", "--older-than", " "],
+    ["export-tiles", ""],
+  ])("is no argument: %s %s", async (...words) => {
+    const home = await makeHome("embedded");
+    const { code, out } = await run("log", words, { ...home, LOG_STORE: "file:/nowhere" });
+    expect({ code, out }).toEqual({ code: 2, out: expect.stringContaining("usage: npm run log") });
+    expect(readdirSync(String(home["DATA_DIR"]))).toEqual([]);
+  });
+});
+
 /** PostgreSQL's programs are beside its server, which may be on another machine. */
 const kinds = databaseKinds.filter((kind) => kind === "embedded" || programs !== null);
 
@@ -56,6 +70,10 @@ describe.each(kinds)("the log of a restored backup (%s)", (kind) => {
     await expect(start(kind, home)).rejects.toThrow(/refuses to sign.*npm run log -- new-epoch/s);
     expect((await run("keys", ["rotate", "attestation"], home)).out).toMatch(/refuses to sign/);
     expectExit(await run("log", ["new-epoch"], home), 0);
+    expect(await run("log", ["new-epoch"], home)).toMatchObject({
+      code: 1,
+      out: expect.stringMatching(/can be continued.*--anyway/),
+    });
     expectExit(await run("log", ["check"], home), 0);
 
     const test = await start(kind, home);
@@ -189,7 +207,7 @@ describe.skipIf(!databaseKinds.includes("postgres"))("running processes on Postg
     const test = await start("postgres", home);
     const { key } = await test.createKey();
     const before = (await attest(test, key)).body;
-    expectExit(await run("log", ["new-epoch"], home), 0);
+    expectExit(await run("log", ["new-epoch", "--anyway"], home), 0);
     const second = await attest(test, key);
     expect(second.body.log).toMatchObject({ origin: "localhost:3000/log/2", index: 1 });
     expectExit(await run("log", ["new-epoch", "--new-log-key"], home), 0);

@@ -1,7 +1,7 @@
 /**
  *   npm run log -- check                            recompute every leaf, tile, root, record and snapshot of the logs, and their sum
  *   npm run log -- snapshot                         sign the heads of all agents' records into the log
- *   npm run log -- new-epoch [--new-log-key]        start a new log if the old one cannot be extended
+ *   npm run log -- new-epoch [--new-log-key | --anyway]   start a new log if the old one cannot be extended
  *   npm run log -- export-tiles [STORE] [--repair | --new-only]   write the logs as static files, or what is new of them
  *   npm run log -- compact [--older-than DAYS]      drop old entries here that LOG_STORE has, byte by byte
  *   npm run log -- list FOLDER --key-file FILE URL...   sign the list of the services that run side by side
@@ -35,7 +35,7 @@ import { runCommand, say } from "./shared/command-line";
 import { type CommandContext, withCommandContext } from "./shared/open-service";
 
 const usage =
-  "usage: npm run log -- check | snapshot | new-epoch [--new-log-key] |\n                         export-tiles [STORE] [--repair | --new-only] | compact [--older-than DAYS] |\n                         list FOLDER --key-file FILE URL...";
+  "usage: npm run log -- check | snapshot | new-epoch [--new-log-key | --anyway] |\n                         export-tiles [STORE] [--repair | --new-only] | compact [--older-than DAYS] |\n                         list FOLDER --key-file FILE URL...";
 
 async function check({ database, store }: CommandContext): Promise<number> {
   const old = store === null ? null : createOldEntries(store);
@@ -97,7 +97,20 @@ function ignoreExisting(error: NodeJS.ErrnoException): void {
   if (error.code !== "EEXIST") throw error;
 }
 
-async function newEpoch(context: CommandContext, withNewKey: boolean): Promise<number> {
+/** A second new log by mistake can't be taken back. */
+async function requireNeed({ database, guard, lock }: CommandContext): Promise<void> {
+  const isWhole = await requireOwnHistory(database.db, guard, lock).then(
+    () => true,
+    () => false,
+  );
+  if (!isWhole) return;
+  throw new Error(
+    "The log can be continued, so no new one is begun. If you want one nevertheless, add --anyway.",
+  );
+}
+
+async function newEpoch(context: CommandContext, withNewKey: boolean, isAnyway: boolean): Promise<number> {
+  if (!withNewKey && !isAnyway) await requireNeed(context);
   const { signer } = context.found;
   const logSigner = withNewKey ? await findNewLogKey(context) : context.found.logSigner;
   const { key_id } = await readOpenHead(context.database.db);
@@ -158,7 +171,8 @@ async function compact({ database, store, clock }: CommandContext, days: number)
 
 const parseDays = (text: string | undefined) => {
   const days = text === undefined ? 30 : Number(text);
-  if (!(Number.isFinite(days) && days >= 0)) throw new UsageError("--older-than takes a number of days");
+  if (text?.trim() === "" || !(Number.isFinite(days) && days >= 0))
+    throw new UsageError("--older-than takes a number of days");
   return days;
 };
 
@@ -174,14 +188,14 @@ async function list(folder: string, urls: readonly string[], keyFile: string): P
 }
 
 const flagsOf: Record<string, readonly string[]> = {
-  "new-epoch": ["new-log-key"],
+  "new-epoch": ["new-log-key", "anyway"],
   "export-tiles": ["repair", "new-only"],
 };
 
 runCommand(usage, async (argv) => {
   const line = readCommandLine(argv, {
     valued: ["key-file", "older-than"],
-    flags: ["new-log-key", "repair", "new-only"],
+    flags: ["new-log-key", "anyway", "repair", "new-only"],
   });
   const { words, flags } = line;
   const [name, ...rest] = words;
@@ -200,16 +214,20 @@ runCommand(usage, async (argv) => {
   if (name === "export-tiles") {
     const [place, ...more] = rest;
     if (more.length > 0) throw unexpectedWords(rest, 1);
+    if (place?.trim() === "") throw new UsageError("STORE is empty");
     if (flags.size > 1) throw new UsageError("--repair reads every file, --new-only none");
     const existing = flags.has("repair") ? "repair" : flags.has("new-only") ? "trust" : "check";
     return withCommandContext((context) => exportTo(context, place, existing));
   }
   if (rest.length > 0) throw unexpectedWords(rest, 0);
   if (name === "check") return withCommandContext(check);
-  if (name === "compact") return withCommandContext((context) => compact(context, parseDays(olderThan)));
+  if (name === "compact") {
+    const days = parseDays(olderThan);
+    return withCommandContext((context) => compact(context, days));
+  }
   if (name === "snapshot") return withCommandContext(snapshot);
   if (name === "new-epoch")
-    return withCommandContext((context) => newEpoch(context, flags.has("new-log-key")));
+    return withCommandContext((context) => newEpoch(context, flags.has("new-log-key"), flags.has("anyway")));
   throw new UsageError(
     `check, snapshot, new-epoch, export-tiles, compact or list is expected, not ${argv.join(" ") || "nothing"}`,
   );

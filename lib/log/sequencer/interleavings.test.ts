@@ -133,7 +133,7 @@ describe.skipIf(!databaseKinds.includes("postgres"))("interleavings of several p
     if (event === "prove") return perform({ member: index, agent: 0, what: "proven" });
     if (event === "rotate")
       return expectExit(await run("keys", ["rotate", "attestation"], fleet.settings), 0);
-    if (event === "epoch") return expectExit(await run("log", ["new-epoch"], fleet.settings), 0);
+    if (event === "epoch") return expectExit(await run("log", ["new-epoch", "--anyway"], fleet.settings), 0);
     if (event === "approve" || event === "deny") return decide(member, event === "approve");
     if (event === "kill") {
       await sleep(delayMs);
