@@ -2,14 +2,16 @@
 import { isIP } from "node:net";
 import ipaddr from "ipaddr.js";
 import { z } from "zod";
+import { plainAddress } from "#lib/core/text/host";
 import { parseStoreAddress } from "#lib/core/text/store-address";
 import { parseWitnessPolicy } from "#lib/core/tlog/witness-policy";
 import { limitSettings } from "./env-limits";
 
 const text = z.string().trim().min(1).optional();
 
-/** Paths are appended to it, and it goes into every link. */
+/** Paths are appended to it, and it goes into every link. What is no address at all is refused as that. */
 function isBareAddress(text: string): boolean {
+  if (!URL.canParse(text)) return true;
   const { username, password, search, hash } = new URL(text);
   return username + password + search + hash === "";
 }
@@ -37,6 +39,7 @@ export const settingsSchema = z.object({
   PUBLIC_BASE_URL: z
     .url({ protocol: /^https?$/ })
     .refine(isBareAddress, "must be scheme, host and port (and a path) alone")
+    .transform(plainAddress)
     .optional(),
   DATABASE_URL: z.url({ protocol: /^postgres(ql)?$/ }).optional(),
   DATABASE_LISTEN_URL: z.url({ protocol: /^postgres(ql)?$/ }).optional(),
@@ -71,6 +74,7 @@ export const settingsSchema = z.object({
   LOG_TILES_URL: z
     .url({ protocol: /^https?$/ })
     .refine(isBareAddress, "must be scheme, host and path alone")
+    .transform(plainAddress)
     .optional(),
   WITNESSES: text.transform((value, context) => {
     try {

@@ -1,8 +1,9 @@
 import { readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
-import { describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it, vi } from "vitest";
 import { encodeSettings, readExample, settingsFile } from "#ci/settings";
-import { parseEnv, settingDefaults } from "./env";
+import { logLevel, parseEnv, settingDefaults } from "./env";
+import { publicBaseUrl } from "./http/public-base-url";
 
 const production = {
   PUBLIC_BASE_URL: "https://countersign.example",
@@ -17,9 +18,12 @@ const wrong: [string, string][] = [
   ["PORT", "abc"],
   ["PORT", "70000"],
   ["PUBLIC_BASE_URL", "localhost:3000"],
+  ["PUBLIC_BASE_URL", "sign.example.com"],
   ["PUBLIC_BASE_URL", "ftp://example.com"],
   ["PUBLIC_BASE_URL", "http://localhost:3000/?a=1"],
   ["PUBLIC_BASE_URL", "http://user:secret@localhost:3000"],
+  ["LOG_TILES_URL", "tiles.example.com"],
+  ["LOG_STORE", "file:/%zz"],
   ["DATABASE_URL", "mysql://x/y"],
   ["REDIS_URL", "http://x"],
   ["AUTH_SECRET", "short"],
@@ -52,6 +56,8 @@ const wrong: [string, string][] = [
     .filter((name) => name.startsWith("LIMIT_"))
     .map((name): [string, string] => [name, "0"]),
 ];
+
+afterEach(() => void vi.unstubAllEnvs());
 
 const messageOf = (variables: Record<string, string>): string => {
   try {
@@ -137,6 +143,38 @@ describe("settings", () => {
     expect(parseEnv(withMailbox).bindAddresses).toEqual(both);
     for (const half of [withMailbox, { RESEND_API_KEY: "re_x", MAIL_FROM: "a@b.example" }])
       expect(messageOf({ ...half, HOST: "0.0.0.0" })).toContain("HOST: is 0.0.0.0");
+  });
+
+  it("spell the public address as browsers do: its scheme decides about secure cookies", () => {
+    for (const url of [
+      "HTTPS://Sign.Example.com",
+      "https://sign.example.com:443/?",
+      "https://sign.example.com/#",
+    ])
+      expect(parseEnv({ ...production, PUBLIC_BASE_URL: url }).baseUrl).toBe("https://sign.example.com");
+    vi.stubEnv("PUBLIC_BASE_URL", " HTTPS://Sign.Example.com/a/?");
+    expect(publicBaseUrl()).toBe("https://sign.example.com/a");
+    vi.stubEnv("PUBLIC_BASE_URL", " ");
+    vi.stubEnv("PORT", "4000");
+    expect(publicBaseUrl()).toBe("http://localhost:4000");
+    const tiles = parseEnv({ LOG_TILES_URL: "HTTPS://tiles.example/log/?" });
+    expect(tiles.LOG_TILES_URL).toBe("https://tiles.example/log");
+  });
+
+  it("count as absent if they are white space, so that none is a 0", () => {
+    const blank = Object.fromEntries(Object.keys(settingDefaults()).map((name) => [name, " \t"]));
+    expect(parseEnv(blank)).toEqual(parseEnv({}));
+  });
+
+  it("take a level of the log that is wrong for the default until it is reported", () => {
+    for (const level of ["", " ", "loud"]) {
+      vi.stubEnv("LOG_LEVEL", level);
+      expect(logLevel()).toBe("silent");
+    }
+    vi.stubEnv("VITEST", undefined);
+    expect(logLevel()).toBe("info");
+    vi.stubEnv("LOG_LEVEL", "warn");
+    expect(logLevel()).toBe("warn");
   });
 
   it("name proxies only together with how many there are", () => {

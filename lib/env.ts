@@ -5,7 +5,7 @@
  */
 import { availableParallelism } from "node:os";
 import ipaddr from "ipaddr.js";
-import { isIpAddress, isLoopbackUrl } from "#lib/core/text/host";
+import { isIpAddress, isLoopbackUrl, plainAddress } from "#lib/core/text/host";
 import { type Ceilings, fillCeilings } from "./env-limits";
 import { type Settings, settingsSchema } from "./env-schema";
 
@@ -25,7 +25,8 @@ export interface Env extends Omit<Settings, keyof Ceilings>, Ceilings {
 
 /** Tests hide their logs; a wrong value is reported by parseEnv, not here. */
 export function logLevel(): string {
-  return process.env["LOG_LEVEL"] ?? (process.env["VITEST"] ? "silent" : "info");
+  const initial = process.env["VITEST"] ? "silent" : "info";
+  return settingsSchema.shape.LOG_LEVEL.catch(initial).parse(process.env["LOG_LEVEL"] ?? initial);
 }
 
 const worldNames = ["WORLD_APP_ID", "WORLD_RP_ID", "WORLD_RP_SIGNING_KEY"] as const;
@@ -107,14 +108,14 @@ function missingCompanions(settings: Settings): string[] {
 
 /** Throws an Error whose message has one line for each variable that is wrong. */
 export function parseEnv(variables: Record<string, string | undefined>): Env {
-  const given = Object.fromEntries(Object.entries(variables).filter(([, value]) => value !== ""));
+  const given = Object.fromEntries(Object.entries(variables).filter(([, value]) => value?.trim() !== ""));
   const parsed = settingsSchema.safeParse(given);
   if (!parsed.success) {
     const lines = parsed.error.issues.map((issue) => `  ${issue.path.join(".")}: ${issue.message}`);
     throw new Error(`Countersign cannot start, these settings are wrong:\n${lines.join("\n")}`);
   }
   const settings = parsed.data;
-  const baseUrl = (settings.PUBLIC_BASE_URL ?? `http://localhost:${settings.PORT}`).replace(/\/+$/, "");
+  const baseUrl = settings.PUBLIC_BASE_URL ?? plainAddress(`http://localhost:${settings.PORT}`);
   const isLoopback = isLoopbackUrl(baseUrl);
   const problems = [...missingSettings(settings, isLoopback), ...missingCompanions(settings)];
   if (problems.length > 0) {

@@ -57,6 +57,24 @@ describe("settings that the service wouldn't start with", () => {
     expect(JSON.stringify(findings)).not.toMatch(/too-short|pw@/);
   });
 
+  it.each([{ PUBLIC_BASE_URL: "sign.example.com" }, { LOG_STORE: "file:/%zz" }])(
+    "are faults, whatever they are: %o",
+    async (variables) => {
+      const [name = ""] = Object.keys(variables);
+      expect(texts(await examine(variables, createNetwork().outside))).toEqual([
+        expect.stringContaining(`settings: ${name}: `),
+      ]);
+      const unreadable = new Proxy(variables, {
+        ownKeys: () => {
+          throw new TypeError("a secret");
+        },
+      });
+      expect(texts(await examine(unreadable, createNetwork().outside))).toEqual([
+        "settings: the settings can't be read (TypeError)",
+      ]);
+    },
+  );
+
   it("of a machine for trying things out are faults of a deployment", async () => {
     const findings = await examine({ DATA_DIR: "/nowhere/at/all" }, createNetwork().outside);
     const all = texts(findings).join("\n");

@@ -1,6 +1,6 @@
 /** Whether the settings are fit for a service that others rely on. */
 import { type Env, parseEnv } from "#lib/env";
-import { type Area, type Finding, openArea } from "./findings";
+import { type Area, type Finding, openArea, reasonOf } from "./findings";
 
 /** What the start would refuse, one finding for each setting. */
 export function readSettings(variables: Record<string, string | undefined>): Env | Finding[] {
@@ -11,6 +11,8 @@ export function readSettings(variables: Record<string, string | undefined>): Env
     const lines = (error as Error).message.split("\n").filter((line) => line.startsWith("  "));
     for (const line of lines)
       area.fault(line.trim(), "The service doesn't start with this. See .env.example.");
+    if (area.found.length === 0)
+      area.fault(`the settings can't be read (${reasonOf(error)})`, "The service doesn't start with them.");
     return area.found;
   }
 }

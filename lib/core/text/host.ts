@@ -36,6 +36,12 @@ export function isLoopbackName(name: string): boolean {
   return /^(localhost|.+\.localhost|127(\.\d{1,3}){3}|\[::1\])$/.test(name);
 }
 
+/** An address as browsers spell it, to append paths to: without a slash, a query or a fragment at its end. */
+export function plainAddress(url: string): string {
+  const { origin, pathname } = new URL(url);
+  return `${origin}${pathname}`.replace(/\/+$/, "");
+}
+
 export function isLoopbackUrl(url: string): boolean {
   return isLoopbackName(new URL(url).hostname);
 }

@@ -7,10 +7,22 @@ export interface StoreAddress {
   path: string;
 }
 
+/** Null for a path with a percent sign that encodes nothing. */
+function decodePath(text: string): string | null {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return null;
+  }
+}
+
 /** Null for everything but the two. */
 export function parseStoreAddress(text: string): StoreAddress | null {
   const folder = /^file:(?:\/\/)?(\/.+)$/.exec(text)?.[1];
-  if (folder !== undefined) return { bucket: null, path: decodeURIComponent(folder) };
+  if (folder !== undefined) {
+    const path = decodePath(folder);
+    return path === null ? null : { bucket: null, path };
+  }
   const [, bucket, prefix = ""] =
     /^s3:\/\/([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(?:\/([\w!.*'()/-]*))?$/.exec(text) ?? [];
   if (bucket === undefined) return null;
