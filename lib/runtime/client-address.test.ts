@@ -1,5 +1,6 @@
 /** Whose request it is that a limit counts: the socket's, or what a trusted proxy says (docs/wire.md, Limits). */
 import { describe, expect, it } from "vitest";
+import { parseEnv } from "#lib/env";
 import { clientAddress, isFromThisMachine, PEER_HEADER } from "#lib/http/client-ip";
 import { startTestApp } from "#support/app";
 import { anyKind } from "#support/databases";
@@ -84,7 +85,7 @@ describe("whose request it is", () => {
       const request = new Request("http://localhost/", { headers });
       return isFromThisMachine(request, "secret", { TRUSTED_PROXY_HOPS: hops, TRUSTED_PROXIES: undefined });
     };
-    const own = [isOwn("::1", null), isOwn("127.0.0.9", "1.2.3.4"), isOwn("::ffff:127.0.0.1", "::1", 1)];
+    const own = [isOwn("::1", null), isOwn("127.0.0.9", "127.0.0.9"), isOwn("::ffff:127.0.0.1", "::1", 1)];
     expect(own).toEqual([true, true, true]);
     const others = [
       isOwn("192.168.0.5", null),
@@ -93,6 +94,19 @@ describe("whose request it is", () => {
       isOwn("unknown", "127.0.0.1", 1),
     ];
     expect(others).toEqual([false, false, false, false]);
+  });
+
+  it("is not this machine's behind a proxy there that the settings don't name", () => {
+    const isOwn = (added: Record<string, string>, settings: Record<string, string> = {}) => {
+      const headers = new Headers({ [PEER_HEADER]: "secret 127.0.0.1", ...added });
+      return isFromThisMachine(new Request("http://localhost/", { headers }), "secret", parseEnv(settings));
+    };
+    const elsewhere = { TRUSTED_PROXY_HOPS: "1", TRUSTED_PROXIES: "10.0.0.5" };
+    for (const settings of [{}, elsewhere])
+      for (const client of ["203.0.113.9", "127.0.0.1, 203.0.113.9", "203.0.113.9, ::1", "unknown"])
+        expect([client, isOwn({ "x-forwarded-for": client }, settings)]).toEqual([client, false]);
+    expect(isOwn({ forwarded: "for=203.0.113.9" })).toBe(false);
+    expect(isOwn({})).toBe(true);
   });
 
   it("is an IPv6 /64, an IPv4 also when mapped, and nonsense is one client", async () => {

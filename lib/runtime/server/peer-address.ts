@@ -18,6 +18,8 @@ export const vouch = (incoming: IncomingMessage, peerSecret: string) => `${peerS
 /** For Next, in this process. */
 export function vouchForPeer(incoming: IncomingMessage, peerSecret: string): void {
   incoming.headers[PEER_HEADER] = vouch(incoming, peerSecret);
+  // Next would write the socket's, and a socket between processes has none.
+  incoming.headers["x-forwarded-for"] ??= peerOf(incoming);
 }
 
 /** For a request that another process hands on: believes it about the address. False: it is none of ours. */
