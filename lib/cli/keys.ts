@@ -124,7 +124,12 @@ async function wrap(): Promise<number> {
   if (env.KEY_WRAPPING_KEY === undefined) throw new Error("Set KEY_WRAPPING_KEY first.");
   const wrapping = createKeyWrapping(env);
   const folder = path.join(env.DATA_DIR, "keys");
-  for (const file of await wrapSecretFiles(folder, wrapping)) say(`${file} is wrapped.`);
+  const { seen, wrapped, removed } = await wrapSecretFiles(folder, wrapping);
+  const isSet = (["attestation", "log", "zk"] as const).some((one) => findKeySetting(env, one) !== null);
+  if (seen === 0 && !isSet)
+    throw new Error(`There is no key in ${folder} or the settings. Is DATA_DIR that of the service?`);
+  for (const file of wrapped) say(`${file} is wrapped.`);
+  for (const file of removed) say(`${file} is removed: a draft of a key that was left behind.`);
   for (const line of await wrapKeySettings(env, wrapping)) say(`Set ${line}`);
   say("Every key is wrapped. Copies of plain keys, in backups for example, stay what they are: delete them.");
   return 0;

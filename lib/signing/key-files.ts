@@ -63,11 +63,20 @@ export function openSecretFiles(folder: string, wrapping: KeyWrapping): SecretFi
   };
 }
 
-/** Wraps every secret of the folder in place that the wrapping key has not wrapped yet. Returns the files that it wrapped. */
-export async function wrapSecretFiles(folder: string, wrapping: KeyWrapping): Promise<string[]> {
-  const names = existsSync(folder) ? await readdir(folder) : [];
+/**
+ * Wraps every secret of the folder in place that the wrapping key has not wrapped yet. Drafts that an end of the process
+ * left behind may hold plain keys, and nothing reads them: they are removed.
+ */
+export async function wrapSecretFiles(
+  folder: string,
+  wrapping: KeyWrapping,
+): Promise<{ seen: number; wrapped: string[]; removed: string[] }> {
+  const all = existsSync(folder) ? await readdir(folder) : [];
   const wrapped: string[] = [];
-  for (const name of names.filter((one) => !one.startsWith("."))) {
+  const removed = all.filter((name) => /^\..+\.\d+$/.test(name)).map((name) => path.join(folder, name));
+  for (const draft of removed) await rm(draft, { force: true });
+  const names = all.filter((name) => !name.startsWith("."));
+  for (const name of names) {
     const file = path.join(folder, name);
     const sealed = await wrapping.rewrap((await readIfThere(file)) ?? "", purposeOf(name), file);
     if (sealed === null) continue;
@@ -76,5 +85,5 @@ export async function wrapSecretFiles(folder: string, wrapping: KeyWrapping): Pr
     await rename(draft, file);
     wrapped.push(file);
   }
-  return wrapped;
+  return { seen: names.length, wrapped, removed };
 }

@@ -159,8 +159,14 @@ describe("a service with KEY_WRAPPING_KEY", () => {
     give(settings);
     const home: Record<string, string> = { ...plain, ...settings };
     await expect(start(anyKind, home)).rejects.toThrow(/holds a plain key/);
+    const keys = path.join(String(home["DATA_DIR"]), "keys");
+    writeFileSync(path.join(keys, ".signing-key.4711"), secret);
+    const elsewhere = await run("keys", ["wrap"], { ...home, DATA_DIR: path.join(keys, "nowhere") });
+    expect(elsewhere).toMatchObject({ code: 1, out: expect.stringContaining("There is no key in") });
     const wrapped = await run("keys", ["wrap"], home);
     expectExit(wrapped, 0);
+    expect(wrapped.out).toContain("/.signing-key.4711 is removed");
+    expect(readdirSync(keys)).not.toContain(".signing-key.4711");
     expect(wrapped.out).toContain("/signing-key is wrapped.");
     for (const text of filesOf(home).values()) {
       expect(text.startsWith(`aws-kms:${awsKey}:`)).toBe(true);
