@@ -79,4 +79,16 @@ describe("alerts.yml", () => {
       expect(["page", "ticket"]).toContain((labels as { severity: string }).severity);
     }
   });
+
+  it("fires if no server is there to be asked", () => {
+    const down = rules.find(({ alert }) => alert === "CountersignDown");
+    expect(down?.expr).toContain("or absent(countersign_process_up)");
+  });
+
+  it("adds nothing up that every server reads of the one database", () => {
+    for (const { expr } of rules)
+      expect(expr).not.toMatch(
+        /sum(?: by \(\w+\) )?\(countersign_(?:database|log|witness|outbox|unrecorded)_/,
+      );
+  });
 });

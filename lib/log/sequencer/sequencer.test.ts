@@ -5,6 +5,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import { utf8Encode } from "#lib/core/encoding/bytes";
 import { AppError } from "#lib/errors";
+import { happened } from "#lib/instrumentation";
 import { checkStoredLogs } from "#lib/log/publish/history";
 import { readOpenHead } from "#lib/log/publish/reader";
 import { startTestApp, type TestApp } from "#support/app";
@@ -142,7 +143,15 @@ describe.each(databaseKinds)("the sequencer (%s)", (kind) => {
       throw new ForkGuardError("the database is older.");
     };
     const log = openWith({ current: () => null, check: refuse, advance: async () => {} });
+    const told: string[] = [];
+    const listen = ({ kind }: { kind: string }) => void told.push(kind);
+    happened.subscribe(listen as never);
     await expect(log.submit(testKind, makeItem())).rejects.toSatisfy(isRefused("service_unavailable"));
+    await expect(log.submitAll(testKind, [makeItem(), makeItem()])).rejects.toSatisfy(
+      isRefused("service_unavailable"),
+    );
+    happened.unsubscribe(listen as never);
+    expect(told.filter((kind) => kind === "fork guard refused")).toHaveLength(2);
     expect(await readSize()).toBe(before);
     await expect(test.app.context.log.submit(testKind, makeItem())).resolves.toMatchObject({
       receipt: { index: before },

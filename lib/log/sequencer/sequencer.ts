@@ -227,6 +227,12 @@ export function createLogSequencer(dependencies: Dependencies): LogSequencer {
     }
   }
 
+  function tellRefusal(error: unknown): void {
+    if (!(error instanceof ForkGuardError)) return;
+    count("fork guard refused", "");
+    logger.error({ err: error }, "the fork guard refused to sign");
+  }
+
   /** A batch that fails as a whole is tried in halves, so that one bad item cannot sink its neighbours. */
   async function runBatch(batch: QueuedItem[], isAnew = false): Promise<void> {
     let outcomes: Outcome[];
@@ -244,10 +250,7 @@ export function createLogSequencer(dependencies: Dependencies): LogSequencer {
         await runBatch(batch.slice(half), true);
         return;
       }
-      if (error instanceof ForkGuardError) {
-        count("fork guard refused", "");
-        logger.error({ err: error }, "the fork guard refused to sign");
-      }
+      tellRefusal(error);
       for (const queued of batch) queued.reject(failure);
       return;
     }
@@ -264,7 +267,10 @@ export function createLogSequencer(dependencies: Dependencies): LogSequencer {
         return resolve(outcomes.map(({ result }) => result as Placed<LogItem>));
       } catch (error) {
         const judged = error instanceof Refused ? error.judged : new Map<QueuedItem, Judgement>();
-        if (judged.size === 0) return reject(wholeFailure(error) ?? error);
+        if (judged.size === 0) {
+          tellRefusal(error);
+          return reject(wholeFailure(error) ?? error);
+        }
         for (const [{ item }, judgement] of judged) if (judgement instanceof AppError) item.forget?.();
         const isChangedInPlace = [...judged.values()].every((judgement) => judgement === "again");
         if (!isChangedInPlace || attempt === groupAttempts)

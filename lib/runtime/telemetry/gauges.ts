@@ -29,13 +29,17 @@ const ofDatabase = [
   { name: "checkpoint_age_seconds", help: "Since the log's newest checkpoint.", labels: [] },
   { name: "unrecorded_leaves", help: "Leaves that should be in a record and are in none.", labels: [] },
   { name: "witness_lag_entries", help: "Entries that a witness hasn't cosigned.", labels: ["witness"] },
-  { name: "cosignature_age_seconds", help: "Since a witness last cosigned.", labels: ["witness"] },
+  {
+    name: "cosignature_age_seconds",
+    help: "Since a witness last cosigned, or the log began.",
+    labels: ["witness"],
+  },
   { name: "outbox_waiting", help: "Webhooks and mails to send.", labels: ["outbox"] },
   { name: "outbox_oldest_seconds", help: "Age of the oldest of them; 0 if none waits.", labels: ["outbox"] },
 ] as const;
 
 const readAll = `
-  WITH head AS (SELECT id, size FROM logs ORDER BY id DESC LIMIT 1),
+  WITH head AS (SELECT id, size, created_at FROM logs ORDER BY id DESC LIMIT 1),
   webhooks AS (
     SELECT count(*) AS waiting, min(d.created_at) AS oldest FROM webhook_deliveries d
     JOIN webhook_endpoints e ON e.id = d.endpoint_id AND e.disabled_at IS NULL WHERE d.status = 'pending'
@@ -49,8 +53,8 @@ const readAll = `
       SELECT size FROM log_cosignatures WHERE log_id = head.id AND witness = w.name ORDER BY size DESC LIMIT 1
     ) AS s ON true
   UNION ALL SELECT 'cosignature_age_seconds', w.name,
-      extract(epoch FROM clock_timestamp() - coalesce(s.renewed_at, s.created_at))::float8
-    FROM head CROSS JOIN unnest($1::text[]) AS w(name) JOIN LATERAL (
+      extract(epoch FROM clock_timestamp() - coalesce(s.renewed_at, s.created_at, head.created_at))::float8
+    FROM head CROSS JOIN unnest($1::text[]) AS w(name) LEFT JOIN LATERAL (
       SELECT created_at, renewed_at FROM log_cosignatures
       WHERE log_id = head.id AND witness = w.name ORDER BY size DESC LIMIT 1
     ) AS s ON true

@@ -75,6 +75,10 @@ describe("metrics", () => {
     const { rows } = await database.query("SELECT size FROM logs", []);
     const size = Number(rows[0]?.["size"]);
     expect(readValue(await read(), "countersign_witness_lag_entries", witness.name)).toBe(size);
+    await database.query("UPDATE logs SET created_at = now() - interval '2 hours'", []);
+    // It has never cosigned, and the alert must notice.
+    const never = readValue(await read(), "countersign_cosignature_age_seconds", witness.name);
+    expect(never).toBeGreaterThan(7190);
     await database.query(
       "INSERT INTO log_cosignatures (log_id, size, witness, line, created_at) VALUES (1, $1, $2, 'x', now() - interval '1 hour')",
       [size - 1, witness.name],
@@ -82,7 +86,7 @@ describe("metrics", () => {
     const metrics = await read();
     expect(size).toBeGreaterThan(3);
     expect(readValue(metrics, "countersign_log_size")).toBe(size);
-    expect(readValue(metrics, "countersign_cosignature_age_seconds", witness.name)).toBeGreaterThan(3590);
+    expect(readValue(metrics, "countersign_cosignature_age_seconds", witness.name)).toBeLessThan(3700);
     expect(readValue(metrics, "countersign_checkpoint_age_seconds")).toBeGreaterThanOrEqual(0);
     expect(readValue(metrics, "countersign_witness_lag_entries", witness.name)).toBe(1);
     expect(readValue(metrics, "countersign_outbox_waiting", 'outbox="mails"')).toBe(0);
