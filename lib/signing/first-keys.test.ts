@@ -3,14 +3,32 @@ import path from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
 import { parseEnv } from "#lib/env";
 import { expectExit } from "#support/commands";
-import { databaseKinds } from "#support/databases";
+import { anyKind, databaseKinds } from "#support/databases";
 import { closeHomes, makeHome, run, start } from "#support/operator-commands";
 import { type KeySource, reloadSigners } from "./first-keys";
 import { openSecretFiles } from "./key-files";
 import { createKeySource } from "./key-source";
 import { createKeyWrapping } from "./key-wrapping";
+import { createSigningKeys } from "./signing-keys";
 
 afterEach(closeHomes);
+
+it("published keys are read again within a second after the clock was set back", async () => {
+  const { app } = await start(anyKind, await makeHome(anyKind));
+  const { database, keys } = app.context;
+  const { signer, logSigner } = keys;
+  let nowMs = Date.now();
+  const read = createSigningKeys(
+    database,
+    { signer, logSigner, zkSeed: new Uint8Array() },
+    () => Promise.reject(),
+    () => new Date(nowMs),
+  );
+  const before = await read.published();
+  expect(await read.published()).toBe(before);
+  nowMs -= 3_600_000;
+  expect(await read.published()).not.toBe(before);
+});
 
 describe.skipIf(!databaseKinds.includes("postgres"))("keys that are read during a rotation", () => {
   it.each(["load", "loadNext"] as const)("are the new ones if it happens right after %s", async (moment) => {

@@ -151,7 +151,8 @@ export function createSigningKeys(
     },
     published: async () => {
       const nowMs = clock().getTime();
-      if (cached === null || nowMs - cached.atMs > cacheMs) {
+      // A clock that was set back makes nothing younger.
+      if (cached === null || Math.abs(nowMs - cached.atMs) > cacheMs) {
         const entry = { atMs: nowMs, keys: readPublishedKeys(database.db) };
         cached = entry;
         entry.keys.catch(() => {
