@@ -61,6 +61,25 @@ describe("the fork guard", () => {
     busy.close();
   });
 
+  it("opens beside others that tidy the same files away", async () => {
+    const daysAgo = new Date(Date.now() - 3 * 86_400_000);
+    for (let round = 0; round < 8; round += 1) {
+      for (let i = 1; i <= 40; i += 1) {
+        const guard = await openForkGuard(path.join(folder, "many"), { durable: false, now: new Date(0) });
+        await guard.advance(head(1, 100 * round + i));
+        guard.close();
+      }
+      const many = path.join(folder, "many");
+      for (const name of await readdir(many)) await utimes(path.join(many, name), daysAgo, daysAgo);
+      const openLater = async (turns: number) => {
+        for (let turn = 0; turn < turns; turn += 1) await new Promise((next) => setImmediate(next));
+        return (await openForkGuard(many, { durable: false, now: new Date() })).current();
+      };
+      const highest = head(1, 100 * round + 40);
+      expect(await Promise.all([0, 10, 20, 30].map(openLater))).toEqual(Array(4).fill(highest));
+    }
+  });
+
   it("refuses less, another root of the same size, and an older log, and says what to do", async () => {
     const guard = await open();
     await guard.advance(head(2, 10));

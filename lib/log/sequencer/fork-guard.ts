@@ -118,13 +118,26 @@ function parseRecord(line: string): SignedHead | null {
   return line === encodeRecord(text) ? parseHead(text) : null;
 }
 
+/** Null for a file that another process has tidied away. */
+const unlessGone = <T>(work: Promise<T>): Promise<T | null> =>
+  work.catch((error: NodeJS.ErrnoException) => {
+    if (error.code === "ENOENT") return null;
+    throw error;
+  });
+
+/** Read again if a file goes meanwhile: what made it needless may be in one that came since. */
 async function readFolder(folder: string): Promise<{ name: string; heads: SignedHead[] }[]> {
-  const files = (await readdir(folder)).filter((name) => ownFile.test(name));
   const readOne = async (name: string) => {
     const lines = (await readFile(path.join(folder, name), "latin1")).split("\n");
     return { name, heads: lines.map(parseRecord).filter((head) => head !== null) };
   };
-  return Promise.all(files.map(readOne));
+  for (let attempt = 0; attempt < 20; attempt += 1) {
+    const names = (await readdir(folder)).filter((name) => ownFile.test(name));
+    const files = await Promise.all(names.map((name) => unlessGone(readOne(name))));
+    const there = files.filter((file) => file !== null);
+    if (there.length === files.length) return there;
+  }
+  throw new Error(`${folder} lists files that are not there`);
 }
 
 const aDayMs = 86_400_000;
@@ -139,7 +152,8 @@ async function tidy(
   for (const { name, heads } of files) {
     if (heads.length === 0 || !heads.every((head) => isHigher(kept, head))) continue;
     const file = path.join(folder, name);
-    if ((await stat(file)).mtimeMs < now.getTime() - aDayMs) await rm(file, { force: true });
+    const found = await unlessGone(stat(file));
+    if (found !== null && found.mtimeMs < now.getTime() - aDayMs) await rm(file, { force: true });
   }
 }
 
