@@ -161,6 +161,9 @@ describe.skipIf(!databaseKinds.includes("postgres"))("a deployment", () => {
       "network: the public address answers",
     ])
       expect(right).toContain(line);
+    expect(right).toMatch(/database: 42 of \d+ connections at most/);
+    const alone = texts(await run({ PROCESSES: "1" }), "ok").join("\n");
+    expect(alone).toMatch(/database: 20 of \d+ connections at most/);
     expect(right).toMatch(/mail: 127\.0\.0\.1:\d+ takes mail/);
     expect(await readdir(inData("log-guard"))).toEqual(before);
     const printed = JSON.stringify(findings) + encodeFindings(findings).join("\n");

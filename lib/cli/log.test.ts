@@ -51,6 +51,13 @@ describe("an empty word, as of a variable that is not set,", () => {
   });
 });
 
+it("makes nothing where there is no embedded database", async () => {
+  const home = await makeHome("embedded");
+  const { code, out } = await run("log", ["check"], home);
+  expect({ code, out }).toEqual({ code: 1, out: expect.stringContaining("There is no database in") });
+  expect(readdirSync(String(home["DATA_DIR"]))).toEqual([]);
+});
+
 /** PostgreSQL's programs are beside its server, which may be on another machine. */
 const kinds = databaseKinds.filter((kind) => kind === "embedded" || programs !== null);
 

@@ -10,7 +10,8 @@ const oldestVersion = 150_000;
 const slowMs = 10;
 /** Expiry goes by the database's clock, statements by this machine's. */
 const toleratedMs = 1_000;
-const connectionsOfProcess = 14;
+/** Of a process: with postgres-client.ts's clients and the one that listens. Several ones have fewer each. */
+const connectionsOfProcess = { alone: 20, beside: 14 };
 
 interface Facts {
   version: number;
@@ -45,8 +46,8 @@ function judgeServer(facts: Facts, env: Env, { ok, warning, fault }: Area): void
     warning("the service's role is a superuser", "Create a role of its own that owns its database alone.");
   if (facts.is_encrypted === false && !facts.is_local)
     warning("the connection isn't encrypted", "Add ?sslmode=verify-full to DATABASE_URL.");
-  const processes = env.processCount + (env.processCount > 1 ? 1 : 0);
-  const needed = processes * connectionsOfProcess;
+  const { alone, beside } = connectionsOfProcess;
+  const needed = env.processCount === 1 ? alone : (env.processCount + 1) * beside;
   if (needed > facts.max_connections)
     warning(
       `this server may open ${needed} connections, and max_connections is ${facts.max_connections}`,

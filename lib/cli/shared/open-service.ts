@@ -1,5 +1,6 @@
-/** Opens the service for commands that change keys or logs. Creates nothing: an empty database is refused. */
-
+/** Opens the service for commands that change keys or logs. Makes no keys and no log: an empty database is refused. */
+import { existsSync } from "node:fs";
+import path from "node:path";
 import { type Env, readEnv } from "#lib/env";
 import { readOpenHead } from "#lib/log/publish/reader";
 import { createLogSequencer, type LogSequencer } from "#lib/log/sequencer/sequencer";
@@ -22,6 +23,9 @@ export async function withCommandContext<T>(
   work: (opened: CommandContext) => Promise<T>,
   env: Env = readEnv(),
 ): Promise<T> {
+  const isMissing = env.DATABASE_URL === undefined && !existsSync(path.join(env.DATA_DIR, "pglite"));
+  if (isMissing)
+    throw new Error(`There is no database in ${env.DATA_DIR}. Start the service first, or set DATA_DIR.`);
   const opened = await openLog(env);
   const { database, guard, lock, store, source, firstOrigin } = opened;
   try {
