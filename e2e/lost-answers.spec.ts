@@ -54,6 +54,29 @@ test("a dialog of the portal says so too, and is still there", async ({ page, re
   await expect(page.getByText("Content erased").first()).toBeVisible();
 });
 
+test("a dialog of the portal keeps what was chosen, which the next press sends", async ({
+  page,
+  request,
+}) => {
+  await signIn(page, newAddress("rotator"));
+  const key = await makeKey(page, "replaced");
+  await page.goto("/portal/keys");
+  await page.route("**/portal/keys", (route) =>
+    route.request().method() === "POST" ? route.abort() : route.fallback(),
+  );
+  await page.getByRole("button", { name: "Rotate replaced" }).click();
+  const expires = page.getByRole("dialog").getByLabel("Old key expires");
+  await expires.selectOption("0");
+  await page.getByRole("button", { name: "Create new key" }).click();
+  await expect(page.getByText("We lost the connection")).toBeVisible();
+  await expect(expires).toHaveValue("0");
+  await page.unroute("**/portal/keys");
+  await page.getByRole("button", { name: "Create new key" }).click();
+  await expect(page.getByText("Copy the new key now")).toBeVisible();
+  const info = await request.get("/v1/keys/info", { headers: { authorization: `Bearer ${key}` } });
+  expect(info.status()).toBe(401);
+});
+
 test("a page that shows itself again stays while the server is away, and goes on when it is back", async ({
   page,
   request,

@@ -41,13 +41,25 @@ test("rules are written, compared with what happened, saved, and in effect", asy
   await editor(page).fill("");
   await page.getByRole("button", { name: "Small amounts without asking" }).click();
   await page.getByRole("button", { name: "Never this tool" }).click();
+  await page.getByLabel("Mode").selectOption("enforce");
+  await page.getByLabel("If no rule permits a request").selectOption("deny");
+  await page.getByLabel("Changes need a second owner").check();
+  const compared = page.getByText(/of your last 2 requests would have another answer/);
+  await page.getByRole("button", { name: "What would this have changed?" }).click();
+  await expect(compared).toBeVisible();
+  await expect(page.getByLabel("Mode")).toHaveValue("enforce");
+  await expect(page.getByLabel("If no rule permits a request")).toHaveValue("deny");
+  await expect(page.getByLabel("Changes need a second owner")).toBeChecked();
+  // What was compared isn't what the form would save any more.
+  await page.getByLabel("If no rule permits a request").selectOption("ask");
+  await expect(compared).toHaveCount(0);
+  await page.getByLabel("Changes need a second owner").uncheck();
   await page.getByRole("button", { name: "What would this have changed?" }).click();
   await expect(page.getByText("1 of your last 2 requests would have another answer")).toBeVisible();
   await expect(page.getByRole("row", { name: /Pay 20 EUR/ })).toContainText("allowed without asking");
   await expect(page.getByText("Decided nothing: never-delete")).toBeVisible();
   await expectGoodPage(page);
 
-  await page.getByLabel("Mode").selectOption("enforce");
   await page.getByRole("button", { name: "Save rules" }).click();
   await expect(page.getByRole("row", { name: /enforced/ })).toBeVisible();
   expect(await pay("30")).toMatchObject({ status: "approved", decided_by: { kind: "rule" } });

@@ -50,7 +50,7 @@ function Body<Result>(props: BodyProps<Result>) {
     closeRef.current?.focus();
   }, [isDone, onDone]);
   return (
-    <PortalForm action={submit} className="flex flex-col gap-4">
+    <PortalForm action={submit} keepsFields className="flex flex-col gap-4">
       {Object.entries(fields).map(([name, value]) => (
         <input key={name} type="hidden" name={name} value={value} />
       ))}

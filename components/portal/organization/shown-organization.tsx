@@ -31,13 +31,18 @@ export function PortalPage({ organizationId, children }: ShownOrganizationProps)
   return <OnPage value={organizationId}>{children}</OnPage>;
 }
 
+interface PortalFormProps extends ComponentProps<"form"> {
+  /** React resets a form after each answer, controlled selects and check boxes too; this one keeps what was chosen. */
+  readonly keepsFields?: boolean;
+}
+
 /** The form of everything that is done for an organization. While frame and page differ it is for neither. */
-export function PortalForm({ children, ...rest }: ComponentProps<"form">) {
+export function PortalForm({ children, keepsFields = false, ...rest }: PortalFormProps) {
   const inFrame = useContext(InFrame);
   const onPage = useContext(OnPage);
   if (onPage === null) throw new Error("a form of the portal must be on a PortalPage");
   return (
-    <form {...rest}>
+    <form {...rest} {...(keepsFields ? { onReset: (event) => event.preventDefault() } : {})}>
       <input type="hidden" name={shownOrganizationField} value={inFrame === onPage ? onPage : ""} />
       {children}
     </form>

@@ -2,12 +2,13 @@
 /** The rules as text, with their mistakes in place. They are compared with past requests before they are saved. */
 import { useRef, useState } from "react";
 import { FormStatus } from "#components/portal/forms/form-status";
+import { textValue } from "#components/portal/forms/form-values";
 import { useFormAction } from "#components/portal/forms/use-form-action";
 import { PortalForm } from "#components/portal/organization/shown-organization";
 import { Button } from "#components/ui/button";
 import { Callout } from "#components/ui/callout";
 import { Checkbox, Field, Select, Textarea } from "#components/ui/field";
-import type { FormAction } from "#lib/contract/portal";
+import type { FormAction, FormState } from "#lib/contract/portal";
 import type { RulesFormResult } from "#lib/contract/portal-rules";
 import type { RulesProblem } from "#lib/core/rules/parse-rules";
 import { rulesTemplates } from "#lib/core/rules/templates";
@@ -72,12 +73,24 @@ function Templates({ onAdd }: { readonly onAdd: (text: string) => void }) {
   );
 }
 
-function Choices({ rules }: { readonly rules: EditedRules }) {
+type Chosen = Pick<EditedRules, "mode" | "fallback" | "secondOwner">;
+
+interface ChoicesProps {
+  readonly chosen: Chosen;
+  readonly onChoose: (more: Partial<Chosen>) => void;
+}
+
+function Choices({ chosen, onChoose }: ChoicesProps) {
   return (
     <>
       <div className="grid gap-4 sm:grid-cols-2">
         <Field id="rules-mode" label="Mode">
-          <Select id="rules-mode" name="mode" defaultValue={rules.mode}>
+          <Select
+            id="rules-mode"
+            name="mode"
+            value={chosen.mode}
+            onChange={({ target }) => onChoose({ mode: target.value as Chosen["mode"] })}
+          >
             {modes.map(({ value, label }) => (
               <option key={value} value={value}>
                 {label}
@@ -86,7 +99,12 @@ function Choices({ rules }: { readonly rules: EditedRules }) {
           </Select>
         </Field>
         <Field id="rules-fallback" label="If no rule permits a request">
-          <Select id="rules-fallback" name="fallback" defaultValue={rules.fallback}>
+          <Select
+            id="rules-fallback"
+            name="fallback"
+            value={chosen.fallback}
+            onChange={({ target }) => onChoose({ fallback: target.value as Chosen["fallback"] })}
+          >
             <option value="ask">Ask people</option>
             <option value="deny">Deny it</option>
           </Select>
@@ -94,7 +112,8 @@ function Choices({ rules }: { readonly rules: EditedRules }) {
       </div>
       <Checkbox
         name="second_owner"
-        defaultChecked={rules.secondOwner}
+        checked={chosen.secondOwner}
+        onChange={({ target }) => onChoose({ secondOwner: target.checked })}
         label="Changes need a second owner"
         hint="From the next change on, another owner than its author must confirm it."
       />
@@ -109,6 +128,19 @@ function indexOf(text: string, { line, column }: RulesProblem): number {
   return before + [...(lines[line - 1] ?? "")].slice(0, column - 1).join("").length;
 }
 
+/** A browser shows and sends lines in ways of its own. */
+const unixLines = (text: string) => text.replaceAll(/\r\n?/g, "\n");
+
+/** What was sent and isn't saved, for a page without JavaScript, which is made anew. */
+const startOf = (state: FormState<unknown>, rules: EditedRules): Chosen =>
+  "mode" in state.values
+    ? {
+        mode: textValue(state, "mode") as Chosen["mode"],
+        fallback: textValue(state, "fallback") as Chosen["fallback"],
+        secondOwner: "second_owner" in state.values,
+      }
+    : rules;
+
 interface RulesEditorProps {
   readonly action: FormAction<RulesFormResult>;
   readonly rules: EditedRules;
@@ -116,9 +148,12 @@ interface RulesEditorProps {
 
 export function RulesEditor({ action, rules }: RulesEditorProps) {
   const [state, submit, isPending] = useFormAction(action);
-  const [text, setText] = useState(rules.text);
+  const [text, setText] = useState(() => unixLines(textValue(state, "text", rules.text)));
+  const [chosen, setChosen] = useState(() => startOf(state, rules));
   const area = useRef<HTMLTextAreaElement>(null);
   const { result } = state;
+  const isCompared =
+    text === unixLines(textValue(state, "text")) && chosen.fallback === textValue(state, "fallback");
   const show = (problem: RulesProblem) => {
     const index = indexOf(text, problem);
     area.current?.focus();
@@ -127,7 +162,7 @@ export function RulesEditor({ action, rules }: RulesEditorProps) {
   const add = (template: string) =>
     setText((old) => (old === "" ? template : `${old.trimEnd()}\n\n${template}`));
   return (
-    <PortalForm action={submit} className="flex flex-col gap-5">
+    <PortalForm action={submit} keepsFields className="flex flex-col gap-5">
       <input type="hidden" name="version" value={rules.version} />
       <Templates onAdd={add} />
       <Field id="rules-text" label="Rules, in Cedar">
@@ -146,7 +181,7 @@ export function RulesEditor({ action, rules }: RulesEditorProps) {
         />
       </Field>
       {result?.kind === "problems" ? <Problems problems={result.problems} onShow={show} /> : null}
-      <Choices rules={rules} />
+      <Choices chosen={chosen} onChoose={(more) => setChosen((old) => ({ ...old, ...more }))} />
       <div className="flex flex-wrap gap-3">
         <Button type="submit" variant="secondary" name="intent" value="compare" disabled={isPending}>
           What would this have changed?
@@ -156,7 +191,7 @@ export function RulesEditor({ action, rules }: RulesEditorProps) {
         </Button>
       </div>
       <FormStatus state={state} />
-      {result?.kind === "compared" ? (
+      {result?.kind === "compared" && isCompared ? (
         <>
           {text === rules.text ? null : (
             <RulesDiff before={rules.text} after={text} label="Your changes of the text" />

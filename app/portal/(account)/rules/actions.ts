@@ -1,7 +1,7 @@
 "use server";
 /** Changing the organization's rules, and deciding about a change that waits. */
 import { revalidatePath } from "next/cache";
-import type { FormState } from "#lib/contract/portal";
+import { type FormState, readForm } from "#lib/contract/portal";
 import { proposalForm, type RulesFormResult, rulesForm } from "#lib/contract/portal-rules";
 import { runAction } from "#lib/pages/portal-request";
 import { findOwnProblems, saveOwnRules, simulateOwnRules } from "#lib/rules/own-rules";
@@ -35,7 +35,9 @@ export async function changeRules(_state: State, form: FormData): Promise<State>
       return { message, result: { kind: "saved", counts } };
     },
   );
-  if (state.result?.kind === "saved") revalidatePath(path);
+  // What isn't saved stays in the form, beside what was found out about it.
+  if (state.result?.kind !== "saved") return { ...state, values: readForm(form) };
+  revalidatePath(path);
   return state;
 }
 
