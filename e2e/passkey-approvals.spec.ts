@@ -117,6 +117,8 @@ test("two of finance approve by passkey, one denies, and the link alone does nei
   await carol.goto("/portal/inbox");
   const waiting = carol.getByRole("article").filter({ hasText: "Pay invoice 1045" });
   await expect(waiting.getByText("12000.5 EUR")).toBeVisible();
+  await expect(waiting.getByText("Identity not verified")).toBeVisible();
+  await expect(waiting.getByText(quick.confirmation_code)).toBeVisible();
   await expectAccessibleInBothThemes(carol);
   await waiting.getByRole("button", { name: "Use your passkey" }).click();
   await expect(carol.getByRole("alert").getByText("Pay invoice 1045")).toBeVisible();

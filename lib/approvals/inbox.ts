@@ -1,6 +1,6 @@
 /**
  * A person's inbox: the requests of the organizations that they belong to, and those that name them as an approver. No
- * confirmation code is in it: that comes from the agent.
+ * confirmation code that has to be typed is in it: that comes from the agent.
  */
 import { and, count, desc, eq, inArray, ne, or, type SQL, sql } from "drizzle-orm";
 import { isEnrolled } from "#lib/accounts/roster-state";

@@ -2,17 +2,18 @@
 /** Requests that the person's passkey decides, whole and checked by the browser, as on the pages of their own. */
 import { useState } from "react";
 import { AgentText } from "#components/agent-text";
+import { AgentBlock } from "#components/approve/agent-block";
+import { ApprovalNotices } from "#components/approve/approval-notices";
 import { GrantBlock } from "#components/approve/grant-block";
-import { describeMissing } from "#components/approve/groups-needed";
+import { GroupsNeeded } from "#components/approve/groups-needed";
 import { PasskeyPanel } from "#components/approve/passkey-panel";
 import { ActionBlock, ContextBlock } from "#components/approve/request-blocks";
-import { TimeLeft } from "#components/approve/time-left";
+import { RequestConditions } from "#components/approve/request-conditions";
 import { FocusNews } from "#components/portal/forms/focus-news";
 import { Callout } from "#components/ui/callout";
 import { useRefresh } from "#components/ui/router";
 import { TextLink } from "#components/ui/text-link";
 import type { ApprovalView } from "#lib/contract/approval-view";
-import { organizationTitle } from "#lib/core/text/organization-name";
 
 interface Decidable {
   readonly token: string;
@@ -25,18 +26,16 @@ function Request({
   onCounted,
 }: Decidable & { readonly onCounted: (view: ApprovalView) => void }) {
   const refresh = useRefresh();
-  const { request, agent, organization } = view;
+  const { request } = view;
   return (
-    <article aria-label={`Request of ${agent.slug}`} className="flex flex-col gap-3">
+    <article aria-label={`Request of ${request.agent_slug}`} className="flex flex-col gap-3">
+      <ApprovalNotices view={view} />
       <ActionBlock request={request} />
       {request.grant === null ? null : <GrantBlock terms={request.grant} />}
       <ContextBlock context={view.context} inputsHash={request.inputs_hash} />
-      <p className="text-[15px] text-muted">
-        Requested by <AgentText value={agent.slug} isName hideWarnings /> for{" "}
-        <AgentText value={organizationTitle(organization.name)} isName hideWarnings />.{" "}
-        <AgentText value={describeMissing(view) ?? ""} hideWarnings /> Time left:{" "}
-        <TimeLeft key={view.now} expiresAt={view.expires_at} serverTime={view.now} isSilent />
-      </p>
+      <AgentBlock view={view} />
+      <RequestConditions view={view} onElapsed={() => void refresh()} />
+      <GroupsNeeded view={view} />
       <PasskeyPanel
         view={view}
         token={token}
@@ -46,7 +45,7 @@ function Request({
         onCounted={() => onCounted(view)}
       />
       <p className="text-[15px]">
-        <TextLink href={`/approve/${token}`}>Deny, or see all that is known about who asks</TextLink>
+        <TextLink href={`/approve/${token}`}>Deny, or open the request on its own page</TextLink>
       </p>
     </article>
   );
