@@ -432,6 +432,41 @@ describe("blocks", () => {
   });
 });
 
+describe("what is over", () => {
+  const render = (change: Partial<ApprovalView>) =>
+    renderToStaticMarkup(
+      <Outcome
+        view={{ ...makeView(), status: "approved", decided_at: "2026-11-21T08:02:00.000Z", ...change }}
+        wasOpenedLate
+      />,
+    );
+  const at = "2026-11-21T09:00:00.000Z";
+  const before = "2026-11-21T08:59:59.999Z";
+  const receipt = { id: "a", public_url: "http://localhost/verify/a/b", is_public: true };
+  const rule = { kind: "rule" as const, ruleset_hash: "a", policy_ids: ["small"], context_hash: "b" };
+  const grant = { actions: ["x"], max_calls: 1, expires_at: at };
+  const standing = { request: { ...makeView().request, grant } };
+
+  it.each<[string, Partial<ApprovalView>, string]>([
+    ["an approval whose time has come", { usable_until: at }, "may then perform"],
+    ["what a rule allowed for a while", { usable_until: at, decided_by: rule }, "may perform"],
+    ["a standing approval", standing, "from now on"],
+  ])("is %s", (_what, change, words) => {
+    expect(render({ ...change, now: before })).toContain(words);
+    const over = render({ ...change, now: at });
+    expect(over).toContain("Nothing can use it anymore: it ended at");
+    expect(over).not.toMatch(new RegExp(`${words}|appears here`));
+  });
+
+  it("is what was done, with its receipt, whoever allowed it", () => {
+    for (const decided_by of [rule, { kind: "people" as const }]) {
+      const done = render({ decided_by, attestation: receipt, usable_until: at, now: at });
+      expect(done).toContain('href="/verify/a/b"');
+      expect(done).not.toMatch(/perform the action|Nothing can use it/);
+    }
+  });
+});
+
 describe("the heading", () => {
   const between = (given: number, required: number, isOwn = false) =>
     headingOf({ ...makeView(), approvals: { given, required } }, isOwn);

@@ -41,15 +41,42 @@ function describeWho({ is_test, groups, approvals: { required }, required_level 
   return required === 1 ? "A World ID" : `World IDs of ${required} different humans`;
 }
 
+/** Since when nothing can use it, by the database's clock. */
+function findEnd({ request, usable_until: until, now }: ApprovalView): string | null {
+  const end = request.grant?.expires_at ?? until;
+  return end !== null && Date.parse(end) <= Date.parse(now) ? end : null;
+}
+
+/** What the agent did with it, or may yet do. */
+function Use({ view, words }: { readonly view: ApprovalView; readonly words: string }) {
+  const { attestation } = view;
+  const end = findEnd(view);
+  if (attestation !== null)
+    return (
+      <>
+        The agent has recorded what it did:{" "}
+        <TextLink href={new URL(attestation.public_url).pathname}>see the receipt</TextLink>
+        {attestation.is_public ? "." : ". It's private, so it shows little more than that it is authentic."}
+      </>
+    );
+  if (end === null) return words;
+  return (
+    <>
+      Nothing can use it anymore: it ended at <Timestamp iso={end} />.
+    </>
+  );
+}
+
 function Approved({ view }: { readonly view: ApprovalView }) {
+  const isStanding = view.request.grant !== null;
+  const words = isStanding
+    ? "What is within these limits is approved from now on, without asking again."
+    : "The agent will see this when it next checks, and may then perform the action below once.";
   return (
     <>
       <p>
         {describeWho(view)} approved it
-        <Decided view={view} />.{" "}
-        {view.request.grant === null
-          ? "The agent will see this when it next checks, and may then perform the action below once."
-          : "What is within these limits is approved from now on, without asking again."}
+        <Decided view={view} />. <Use view={view} words={words} />
       </p>
       {view.is_test ? (
         <p className="mt-2">
@@ -57,17 +84,10 @@ function Approved({ view }: { readonly view: ApprovalView }) {
         </p>
       ) : null}
       <HowChecked proofs={view.proofs} environment={view.environment} />
-      {view.attestation === null ? (
+      {view.attestation !== null || findEnd(view) !== null ? null : (
         <p className="mt-2">
-          You're done. A link to the receipt appears here if the agent reports what it did.
-        </p>
-      ) : (
-        <p className="mt-2">
-          The agent has recorded what it did:{" "}
-          <TextLink href={new URL(view.attestation.public_url).pathname}>see the receipt</TextLink>
-          {view.attestation.is_public
-            ? "."
-            : ". It's private, so it shows little more than that it is authentic."}
+          You're done.
+          {isStanding ? "" : " A link to the receipt appears here if the agent reports what it did."}
         </p>
       )}
     </>
@@ -104,8 +124,10 @@ function TakenBack({ at }: { readonly at: string }) {
 function Unasked({ view, words }: { readonly view: ApprovalView; readonly words: string }) {
   return (
     <p>
-      <AgentText value={words} hideWarnings />
-      {view.status === "approved" ? " The agent may perform the action below once." : ""}
+      <AgentText value={words} hideWarnings />{" "}
+      {view.status === "approved" ? (
+        <Use view={view} words="The agent may perform the action below once." />
+      ) : null}
     </p>
   );
 }

@@ -50,6 +50,7 @@ export function makeView(): ApprovalView {
     previously_denied: null,
     environment: "local",
     is_test: true,
+    usable_until: null,
     proofs: [],
     denial_reason: null,
     revoked_at: null,

@@ -130,6 +130,7 @@ async function describeApproval(context: Context, row: FoundAuthorization): Prom
     previously_denied: describeDenied(row.deniedId, row.deniedAt),
     environment,
     is_test: environment !== "production",
+    usable_until: row.usable_until?.toISOString() ?? null,
     proofs: readProofs(row),
     denial_reason: row.denial_reason,
     revoked_at: row.revoked_at?.toISOString() ?? null,

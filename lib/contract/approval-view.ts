@@ -67,6 +67,8 @@ export interface ApprovalView {
   environment: WorldEnvironment;
   /** Not World's production network: permanently marked TEST everywhere. */
   is_test: boolean;
+  /** From when on what is approved can't be used; null if that never comes. */
+  usable_until: string | null;
   /** How each approval was checked; empty until the request is approved, and after an erasure. */
   proofs: { level: ApprovalLevel; verified_by: ApprovalCheckName[]; is_anchored: boolean }[];
   /** A human's free text. */
