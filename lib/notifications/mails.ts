@@ -10,6 +10,7 @@ import { approvalUrl } from "#lib/approvals/link";
 import { environmentOf } from "#lib/approvals/read";
 import { type AuthorizationRow, findAuthorization, parseRequest } from "#lib/approvals/rows";
 import type { AuthorizationStatus } from "#lib/contract/authorize";
+import type { ApprovalRequest } from "#lib/core/approval/approval";
 import { countOf } from "#lib/core/text/count";
 import { organizationTitle } from "#lib/core/text/organization-name";
 import { toUnlinkedText } from "#lib/core/text/unlinked-text";
@@ -30,8 +31,23 @@ function minutesLeft({ millisecondsLeft }: AuthorizationRow): string {
   return countOf(minutes, "minute");
 }
 
+/** Of required groups only enrolled approvers decide, by passkey, with World ID too if a level is asked for. */
+function describeMeans({ required_approvers, required_level }: ApprovalRequest) {
+  if (required_approvers.length === 0)
+    return {
+      approve: "approve with World ID",
+      forward: "Anyone with the first link can decide, so don't forward this e-mail.",
+    };
+  const means = required_level === "none" ? "passkey" : "passkey and World ID";
+  return {
+    approve: `approve with your ${means}`,
+    forward:
+      "Only enrolled approvers can decide, with their passkeys. Anyone with the first link can read the request, so don't forward this e-mail.",
+  };
+}
+
 /** Null if there is nothing left to say: it is decided, or still waits, or was erased. */
-function chooseWords(kind: Claimed["kind"], row: AuthorizationRow, slug: string) {
+function chooseWords(kind: Claimed["kind"], row: AuthorizationRow, slug: string, approve: string) {
   if ((row.status === "pending") !== (kind !== "decided") || row.context === null) return null;
   if (kind === "decided")
     return {
@@ -46,7 +62,7 @@ function chooseWords(kind: Claimed["kind"], row: AuthorizationRow, slug: string)
   return kind === "waiting"
     ? {
         subject: `${slug} requests an approval`,
-        lead: `The agent ${slug} requests an approval. Open this page to see all details, then approve with World ID or deny:`,
+        lead: `The agent ${slug} requests an approval. Open this page to see all details, then ${approve} or deny:`,
         hints: [time, code],
       }
     : {
@@ -60,8 +76,9 @@ export async function composeNotice(context: Context, claimed: Claimed): Promise
   const { email, request_id, kind, approver_id } = claimed;
   const row = email === null ? null : await findAuthorization(context.database, request_id);
   if (email === null || row === null) return null;
-  const { agent_slug, action } = parseRequest(row);
-  const words = chooseWords(kind, row, toUnlinkedText(agent_slug));
+  const request = parseRequest(row);
+  const means = describeMeans(request);
+  const words = chooseWords(kind, row, toUnlinkedText(request.agent_slug), means.approve);
   if (words === null) return null;
   const isTest = environmentOf(context, row) !== "production";
   const leave = approverUrl(context, approver_id);
@@ -70,10 +87,10 @@ export async function composeNotice(context: Context, claimed: Claimed): Promise
     link: approvalUrl(context, request_id),
     foot: [
       { whose: "Organization:", words: organizationTitle(row.organization_name ?? row.organizationName) },
-      { whose: "Action, in the agent's own words:", words: action },
+      { whose: "Action, in the agent's own words:", words: request.action },
       ...words.hints,
-      ...(isTest ? ["This is a TEST: an approval here is not a World ID proof."] : []),
-      "Anyone with the first link can decide, so don't forward this e-mail. To get no more of them:",
+      ...(isTest ? ["This is a TEST: an approval here proves nothing about a person."] : []),
+      `${means.forward} To get no more of them:`,
       leave,
     ],
   });

@@ -8,12 +8,13 @@ import type { Context } from "#lib/approvals/context";
 import { organizationTitle } from "#lib/core/text/organization-name";
 import { AppError } from "#lib/errors";
 import type { MemberPrincipal } from "#lib/http/principal";
+import { createRateLimiter } from "#lib/http/rate-limit";
 import type { Mail, Mailer } from "#lib/mail/mailer";
 import { startTestApp, type TestApp } from "#support/app";
 import { expectNotices, makeReminderDue, sendAll } from "#support/approvers";
 import { approveUnproven, ask, expireRequest } from "#support/authorizations";
 import { anyKind } from "#support/databases";
-import { addConfirmed, mailsTo, tokenOf } from "#support/enrol";
+import { addConfirmed, enrolGroup, mailsTo, tokenOf } from "#support/enrol";
 import { signInPerson } from "#support/portal";
 import { dueReader } from "./outbox";
 import { createNotices } from "./send";
@@ -87,6 +88,30 @@ describe("notices", () => {
       "List-Unsubscribe": `<${leave}/leave>`,
       "List-Unsubscribe-Post": "List-Unsubscribe=One-Click",
     });
+  });
+
+  it("say of required groups that only enrolled approvers decide, by passkey", async () => {
+    await enrolGroup(test, owner.email, "finance", `Carol ${counter}`);
+    // Owners hear of both changes of the roster, which no later test shall see.
+    const heard = async () => (await mailsTo(test, owner.email)).map(({ text }) => text).join("");
+    await expect.poll(heard, slowly).toContain("finance");
+    const sent: Mail[] = [];
+    context.mailer = { send: async (mail) => void sent.push(mail) };
+    const group = { approvers: ["finance"], required_approvers: [{ group: "finance", count: 1 }] };
+    await request({ ...group, required_level: "none" });
+    await request({ ...group, required_level: "orb" });
+    await request({ approvers: ["Ana"] });
+    await sendAll(test);
+    const texts = sent.map(({ text }) => text);
+    const about = (words: string) => texts.filter((text) => text.includes(words));
+    expect(texts).toHaveLength(3);
+    const [byPasskey = ""] = about("then approve with your passkey or deny:");
+    expect(byPasskey).toContain("Only enrolled approvers can decide, with their passkeys.");
+    expect(byPasskey).not.toMatch(/World ID|link can decide/);
+    expect(about("then approve with your passkey and World ID or deny:")).toHaveLength(1);
+    expect(about("then approve with World ID or deny:")).toEqual(
+      about("Anyone with the first link can decide"),
+    );
   });
 
   it("hold no link but ours, and no end of a quotation, in an agent's words", async () => {
@@ -271,6 +296,25 @@ describe("notices", () => {
     await sendAll(test);
     expect(await waiting()).toEqual([later, later]);
     expect(await mailsTo(test, bob)).toHaveLength(1 + 2);
+  });
+
+  it("count for an address only if the organization's limit lets them go", async () => {
+    const others = ["bob", "carol"].map((name) => `${name}${counter}@example.com`);
+    for (const email of others) await addConfirmed(test, owner, email, email);
+    for (const email of [...others, ...others, others[0]]) await request({ approvers: [email] });
+    await sendAll(test);
+    for (const action of ["a", "b", "c"]) await request({ action, approvers: ["Ana"] });
+    await sendAll(test);
+    expect(await mailsTo(test, ana)).toHaveLength(1);
+    // The organization's hour is over.
+    const { query } = context.database;
+    await query("DELETE FROM rate_limits WHERE key = $1", [`notices_organization:${owner.organizationId}`]);
+    context.limiter = createRateLimiter(context.database, null, context.clock);
+    await query("UPDATE notices SET next_attempt_at = clock_timestamp() WHERE organization_id = $1", [
+      owner.organizationId,
+    ]);
+    await sendAll(test);
+    expect(await mailsTo(test, ana)).toHaveLength(1 + 3);
   });
 
   it("remind once, and say what became of it, if the person wants that", async () => {

@@ -18,16 +18,14 @@ async function findWaitSeconds(context: Context, { organization_id, approver_id 
     LIMIT_NOTICES_PER_ADDRESS_PER_HOUR: perAddress,
     LIMIT_NOTICES_PER_ORGANIZATION_PER_HOUR: perOrganization,
   } = context.settings;
-  const limits = [
-    { name: "notices_address", limit: perAddress, key: approver_id },
-    { name: "notices_organization", limit: perOrganization, key: organization_id },
-  ];
-  for (const { name, limit, key } of limits) {
-    const policy = { name, limit, windowSeconds: 3600 };
-    const { allowed, resetMs } = await context.limiter.consume(policy, key);
-    if (!allowed) return Math.max(1, (resetMs - context.clock().getTime()) / 1000);
-  }
-  return null;
+  const ofAddress = { name: "notices_address", limit: perAddress, windowSeconds: 3600 };
+  const ofOrganization = { name: "notices_organization", limit: perOrganization, windowSeconds: 3600 };
+  const { limiter } = context;
+  // What the organization's limit holds back doesn't count for the address.
+  let state = limiter.spent(ofOrganization, organization_id);
+  state ??= await limiter.consume(ofAddress, approver_id);
+  if (state.allowed) state = await limiter.consume(ofOrganization, organization_id);
+  return state.allowed ? null : Math.max(1, (state.resetMs - context.clock().getTime()) / 1000);
 }
 
 async function send(context: Context, due: Due): Promise<0 | 1> {
