@@ -1,5 +1,6 @@
 /** Code or exact bytes in a frame, with a copy button. Long lines scroll unless `wrap`; nothing is cut. */
 import type { ReactNode } from "react";
+import { AgentText } from "#components/agent-text";
 import { CopyButton } from "./copy-button";
 
 interface CodeBlockProps {
@@ -9,9 +10,11 @@ interface CodeBlockProps {
   /** Shown on top, for example a file name. */
   readonly title?: ReactNode;
   readonly wrap?: boolean;
+  /** What an agent wrote is in it: hidden characters are marked. Copying takes it as it is. */
+  readonly isAgents?: boolean;
 }
 
-export function CodeBlock({ code, label, title, wrap = false }: CodeBlockProps) {
+export function CodeBlock({ code, label, title, wrap = false, isAgents = false }: CodeBlockProps) {
   return (
     <figure className="overflow-hidden rounded-md border border-line bg-sunken">
       <figcaption className="flex min-h-9 items-center justify-between gap-2 border-line border-b py-0.5 pr-1 pl-3 text-[13px] text-muted">
@@ -24,7 +27,7 @@ export function CodeBlock({ code, label, title, wrap = false }: CodeBlockProps) 
         <pre
           className={`px-3 py-3 font-mono text-[13px] leading-[1.6] ${wrap ? "whitespace-pre-wrap [overflow-wrap:anywhere]" : "w-max min-w-full"}`}
         >
-          <code>{code}</code>
+          <code>{isAgents ? <AgentText value={code} hideWarnings /> : code}</code>
         </pre>
       </div>
     </figure>

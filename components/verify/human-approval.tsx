@@ -167,6 +167,7 @@ function ProofFacts({ answer, approval }: BackedProps) {
           <div className="mt-2">
             <CodeBlock
               wrap
+              isAgents
               label="human_authorization"
               code={JSON.stringify(answer.human_authorization, null, 2)}
             />

@@ -1,4 +1,5 @@
 /** The stop button of one agent, when it was pressed, and why. */
+import { AgentText } from "#components/agent-text";
 import { ActionDialog } from "#components/portal/forms/action-dialog";
 import { ReasonField } from "#components/portal/forms/reason-field";
 import { Callout } from "#components/ui/callout";
@@ -19,7 +20,11 @@ function StopList({ stops }: { readonly stops: readonly Stop[] }) {
       {stops.map(({ isFrozen, at, reason }) => (
         <li key={`${at} ${isFrozen}`} className="py-2">
           <span className="font-medium">{isFrozen ? "Frozen" : "Unfrozen"}</span> <Timestamp iso={at} />
-          {reason === null ? null : <span className="block text-muted">{reason}</span>}
+          {reason === null ? null : (
+            <span className="block text-muted">
+              <AgentText value={reason} hideWarnings />
+            </span>
+          )}
         </li>
       ))}
     </ul>

@@ -34,7 +34,7 @@ function askerOf({ requested_by: asker }: AuthorizationState): Definition[] {
 
 interface ShownAuthorization extends AuthorizationState {
   readonly deciders: readonly PersonDecision[];
-  /** The organization's own words. */
+  /** Of whoever took it back: a person, or whoever holds the key. */
   revocation_reason?: string | null;
 }
 
@@ -117,7 +117,11 @@ function outcomeOf(state: ShownAuthorization): Definition[] {
       value: (
         <>
           <Timestamp iso={state.revoked_at} />
-          {state.revocation_reason ? <span className="block">{state.revocation_reason}</span> : null}
+          {state.revocation_reason ? (
+            <span className="block">
+              <AgentText value={state.revocation_reason} />
+            </span>
+          ) : null}
         </>
       ),
     });

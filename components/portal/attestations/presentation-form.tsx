@@ -102,7 +102,7 @@ export function PresentationForm({ action, attestationId, fields }: Presentation
         <SubmitButton>Create presentation</SubmitButton>
       </div>
       <FormStatus state={state} />
-      {state.result ? <CodeBlock code={state.result.json} label="presentation" wrap /> : null}
+      {state.result ? <CodeBlock code={state.result.json} label="presentation" wrap isAgents /> : null}
     </PortalForm>
   );
 }

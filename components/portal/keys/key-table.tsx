@@ -7,6 +7,7 @@ import { type Column, DataTable } from "#components/ui/data-table";
 import { StatusPill } from "#components/ui/status-pill";
 import { Timestamp } from "#components/ui/timestamp";
 import { countOf } from "#lib/core/text/count";
+import { toVisibleText } from "#lib/core/text/display-text";
 
 export interface KeyRow {
   readonly id: string;
@@ -72,7 +73,7 @@ function columnsOf(actions: (row: KeyRow) => ReactNode, usage: KeyUsages): reado
             {row.shownAs}
           </code>
           <span className="block font-normal text-muted">
-            <HashText value={row.id} label={`id of ${row.name}`} />
+            <HashText value={row.id} label={`id of ${toVisibleText(row.name)}`} />
           </span>
           <span className="block font-normal text-muted [overflow-wrap:anywhere]">{row.email}</span>
         </>

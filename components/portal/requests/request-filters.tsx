@@ -3,6 +3,7 @@
 import { FilterBar } from "#components/portal/forms/filter-bar";
 import { Field, Input, Select } from "#components/ui/field";
 import type { RequestFilters } from "#lib/contract/portal-requests";
+import { toVisibleText } from "#lib/core/text/display-text";
 
 interface RequestFilterFormProps {
   readonly filters: RequestFilters;
@@ -34,7 +35,7 @@ export function RequestFilterForm({ filters, keys, isFiltered }: RequestFilterFo
           <option value="">any</option>
           {keys.map(({ id, name }) => (
             <option key={id} value={id}>
-              {name}
+              {toVisibleText(name)}
             </option>
           ))}
         </Select>

@@ -13,6 +13,7 @@ import { EmptyState } from "#components/ui/empty-state";
 import { listAgentSlugs } from "#lib/attestations/own";
 import { cursorId } from "#lib/contract/portal-attestations";
 import { hexEncode } from "#lib/core/encoding/bytes";
+import { toVisibleText } from "#lib/core/text/display-text";
 import { listApiKeys } from "#lib/keys/portal-keys";
 import { requirePortal } from "#lib/pages/portal-request";
 import { readKeyUsage } from "#lib/portal/usage";
@@ -53,12 +54,17 @@ export default async function KeysPage({ searchParams }: PageProps) {
           actions={({ id, name, scopes, attestationsPerDay }) => (
             <span className="flex flex-wrap gap-2">
               {isOwner || !scopes.includes("erase") ? (
-                <RotateKeyDialog action={rotateKey} keyId={id} name={name} />
+                <RotateKeyDialog action={rotateKey} keyId={id} name={toVisibleText(name)} />
               ) : null}
               {isOwner ? (
-                <LimitKeyDialog action={limitKey} keyId={id} name={name} perDay={attestationsPerDay} />
+                <LimitKeyDialog
+                  action={limitKey}
+                  keyId={id}
+                  name={toVisibleText(name)}
+                  perDay={attestationsPerDay}
+                />
               ) : null}
-              <RevokeKeyDialog action={revokeKey} keyId={id} name={name} />
+              <RevokeKeyDialog action={revokeKey} keyId={id} name={toVisibleText(name)} />
             </span>
           )}
           empty={

@@ -106,7 +106,7 @@ async function AttestationPage({ params }: PageProps) {
       {verification.payload === null ? null : <DisclosureCard id={id} messages={messages} />}
       {verification.payload === null ? null : (
         <Card title="The exact signed bytes" className="mt-5">
-          <CodeBlock code={verification.payload} label="payload" wrap />
+          <CodeBlock code={verification.payload} label="payload" wrap isAgents />
           <div className="mt-4">
             <CodeBlock code={verification.verify_command} label="Verify it yourself" />
           </div>
