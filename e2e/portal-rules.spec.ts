@@ -93,4 +93,7 @@ test("a standing approval's page shows its limits", async ({ page, request }) =>
   ).toBeVisible();
   await expect(page.getByText("Up to 500 EUR in all, 20 uses")).toBeVisible();
   await expectGoodPage(page);
+  await page.goto(`/portal/authorizations/${asked["request_id"]}`);
+  await expect(page.getByText("Up to 500 EUR in all, 20 uses")).toBeVisible();
+  await expectGoodPage(page);
 });

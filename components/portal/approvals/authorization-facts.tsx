@@ -1,5 +1,6 @@
 /** One authorization request as its owner sees it. */
 import { AgentText } from "#components/agent-text";
+import { GrantBlock } from "#components/approve/grant-block";
 import { HashText } from "#components/ui/code-block";
 import { type Definition, DefinitionList } from "#components/ui/definition-list";
 import { TextLink } from "#components/ui/text-link";
@@ -186,5 +187,14 @@ export function AuthorizationFacts({ state }: { readonly state: ShownAuthorizati
     ...usableOf(state),
     { id: "id", name: "Request", value: <HashText value={state.request_id} label="request id" /> },
   ];
-  return <DefinitionList items={items} />;
+  return (
+    <>
+      <DefinitionList items={items} />
+      {state.grant ? (
+        <div className="mt-5">
+          <GrantBlock terms={state.grant} />
+        </div>
+      ) : null}
+    </>
+  );
 }

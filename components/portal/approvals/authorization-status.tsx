@@ -33,13 +33,15 @@ export function AuthorizationStatusPill({
   revokedAt = null,
 }: AuthorizationStatusPillProps) {
   const { tone, text } = words[status];
+  // Also one that nobody gave: by a rule or a standing approval.
+  const isApproval = given > 0 || status === "approved";
   return (
     <span className="flex flex-wrap gap-1.5">
       <StatusPill tone={tone}>{text}</StatusPill>
       {revokedAt === null ? null : <StatusPill tone="cancelled">Taken back</StatusPill>}
       {unattestedAt ? <StatusPill tone="warn">Claimed, never attested</StatusPill> : null}
       {isTest ? <TestKeyMark /> : null}
-      {given > 0 && environment !== "production" ? <TestMark /> : null}
+      {isApproval && environment !== "production" ? <TestMark /> : null}
     </span>
   );
 }

@@ -29,6 +29,29 @@ function show(claim: Partial<AuthorizationState>): string[] {
 
 const claim = { claimed_at: "2026-11-22T10:31:00.000Z", run: "night-run" };
 
+describe("an approval", () => {
+  it("is marked TEST outside production, also if a rule gave it and no person", () => {
+    const approvals = { required: 1, given: 0 };
+    expect(show({ approvals })[0]).toContain("TEST");
+    expect(show({ approvals, environment: "production" })[0]).not.toContain("TEST");
+    expect(show({ approvals, status: "pending" })[0]).not.toContain("TEST");
+  });
+
+  it("that is a standing one shows its terms", () => {
+    const grant = {
+      tools: ["bank.pay"],
+      max_calls: 20,
+      max_amount: "50",
+      max_budget: "500",
+      currency: "EUR",
+      expires_at: "2026-12-01T00:00:00.000Z",
+    };
+    const text = (show({ grant })[1] ?? "").replaceAll(/<[^>]*>/g, "");
+    for (const term of ["Up to 500 EUR in all, 20 uses", "At most 50 EUR each", "bank.pay", "2026-12-01"])
+      expect(text).toContain(term);
+  });
+});
+
 describe("a claimed approval", () => {
   it("names its run, and warns only once an attestation is missing for an hour", () => {
     const [table = "", facts = ""] = show({ ...claim, unattested_at: null });
