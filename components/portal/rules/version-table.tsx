@@ -4,7 +4,16 @@ import { TextLink } from "#components/ui/text-link";
 import { Timestamp } from "#components/ui/timestamp";
 import type { RulesResponse } from "#lib/contract/rules";
 
-export const modeWords = { off: "off", log_only: "log only", enforce: "enforced" } as const;
+type Settings = Pick<RulesResponse["versions"][number], "mode" | "fallback" | "require_second_owner">;
+
+const modeWords = { off: "off", log_only: "log only", enforce: "enforced" } as const;
+
+/** All of a version but its text. */
+export function describeSettings({ mode, fallback, require_second_owner }: Settings): string {
+  const otherwise = fallback === "ask" ? "ask people" : "deny";
+  const change = require_second_owner ? "changes need a second owner" : "changes need no second owner";
+  return `${modeWords[mode]}, otherwise ${otherwise}, ${change}`;
+}
 
 export function VersionTable({ versions }: { readonly versions: RulesResponse["versions"] }) {
   return (
@@ -25,7 +34,7 @@ export function VersionTable({ versions }: { readonly versions: RulesResponse["v
             </TextLink>
           ),
         },
-        { id: "mode", header: "Mode", cell: ({ mode }) => modeWords[mode] },
+        { id: "mode", header: "Mode", cell: describeSettings },
         { id: "author", header: "Changed by", cell: ({ author }) => author },
         { id: "confirmed", header: "Confirmed by", cell: ({ confirmed_by }) => confirmed_by ?? "–" },
         {

@@ -5,11 +5,12 @@ import { ActionDialog } from "#components/portal/forms/action-dialog";
 import { PortalPage } from "#components/portal/organization/shown-organization";
 import { RulesDiff } from "#components/portal/rules/rules-diff";
 import { RulesEditor } from "#components/portal/rules/rules-editor";
-import { modeWords, VersionTable } from "#components/portal/rules/version-table";
+import { VersionChanges } from "#components/portal/rules/version-changes";
+import { describeSettings, VersionTable } from "#components/portal/rules/version-table";
 import { PageHeading } from "#components/portal/shell/page-heading";
 import { Callout } from "#components/ui/callout";
 import { Card } from "#components/ui/card";
-import { CodeBlock, HashText } from "#components/ui/code-block";
+import { CodeBlock } from "#components/ui/code-block";
 import { TextLink } from "#components/ui/text-link";
 import { type RulesResponse, readRulesQuery } from "#lib/contract/rules";
 import { orNotFound, requirePortal } from "#lib/pages/portal-request";
@@ -30,9 +31,7 @@ function Proposal({ rules, isAuthor }: { readonly rules: RulesResponse; readonly
   return (
     <Card title="A change waits for a second owner" className="mb-5">
       <p className="mb-3">
-        {proposal.author} proposed this change: mode {modeWords[proposal.mode]}, otherwise{" "}
-        {proposal.fallback === "ask" ? "ask people" : "deny"}
-        {proposal.require_second_owner ? "." : ", and no second owner from then on."}
+        {proposal.author} proposed this change: mode {describeSettings(proposal)}.
       </p>
       <RulesDiff before={rules.rules?.text ?? ""} after={proposal.text} label="The proposed change" />
       <div className="mt-4 flex flex-wrap gap-3">
@@ -63,29 +62,6 @@ function Proposal({ rules, isAuthor }: { readonly rules: RulesResponse; readonly
   );
 }
 
-function Changes({ shown, before }: { readonly shown: RulesResponse; readonly before: string }) {
-  const { rules } = shown;
-  if (rules === null) return null;
-  return (
-    <Card
-      title={`Version ${rules.version}`}
-      className="mb-5"
-      action={<TextLink href="/portal/rules">Newest version</TextLink>}
-    >
-      <p className="mb-3 text-sm">
-        Changed by {rules.author}
-        {rules.confirmed_by === null ? "" : `, confirmed by ${rules.confirmed_by}`}. Mode{" "}
-        {modeWords[rules.mode]}. Entry {rules.log_index} of the log.
-      </p>
-      <RulesDiff before={before} after={rules.text} label={`Changes of version ${rules.version}`} />
-      <p className="mt-3 text-sm">
-        <span className="block text-muted">Hash</span>
-        <HashText value={rules.hash} label="hash of the rules" />
-      </p>
-    </Card>
-  );
-}
-
 async function RulesPage({ searchParams }: PageProps) {
   const { context, person, membership } = await requirePortal("/portal/rules");
   const query = readRulesQuery.safeParse(await searchParams);
@@ -107,7 +83,7 @@ async function RulesPage({ searchParams }: PageProps) {
           </>
         }
       />
-      {shown === null ? null : <Changes shown={shown} before={before?.rules?.text ?? ""} />}
+      {shown?.rules ? <VersionChanges rules={shown.rules} before={before?.rules ?? null} /> : null}
       {isOwner ? <Proposal rules={newest} isAuthor={newest.proposal?.author === person.email} /> : null}
       <Card>
         {rules?.mode === "log_only" ? (

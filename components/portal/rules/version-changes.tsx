@@ -1,0 +1,43 @@
+/** What one version of the rules changed: its text, its settings, or both. */
+import { Card } from "#components/ui/card";
+import { HashText } from "#components/ui/code-block";
+import { TextLink } from "#components/ui/text-link";
+import type { RulesResponse } from "#lib/contract/rules";
+import { RulesDiff } from "./rules-diff";
+import { describeSettings } from "./version-table";
+
+type Rules = NonNullable<RulesResponse["rules"]>;
+
+interface VersionChangesProps {
+  readonly rules: Rules;
+  /** Null for the first version. */
+  readonly before: Rules | null;
+}
+
+export function VersionChanges({ rules, before }: VersionChangesProps) {
+  const settings = describeSettings(rules);
+  const settingsBefore = before === null ? settings : describeSettings(before);
+  return (
+    <Card
+      title={`Version ${rules.version}`}
+      className="mb-5"
+      action={<TextLink href="/portal/rules">Newest version</TextLink>}
+    >
+      <p className="mb-3 text-sm">
+        Changed by {rules.author}
+        {rules.confirmed_by === null ? "" : `, confirmed by ${rules.confirmed_by}`}. Mode {settings}
+        {settingsBefore === settings ? "" : ` (before: ${settingsBefore})`}. Entry {rules.log_index} of the
+        log.
+      </p>
+      <RulesDiff
+        before={before?.text ?? ""}
+        after={rules.text}
+        label={`Changes of version ${rules.version}`}
+      />
+      <p className="mt-3 text-sm">
+        <span className="block text-muted">Hash</span>
+        <HashText value={rules.hash} label="hash of the rules" />
+      </p>
+    </Card>
+  );
+}
