@@ -4,6 +4,7 @@
  */
 import { verdictOf } from "#components/verify/facts";
 import type { VerdictKind } from "#components/verify/verdict";
+import { drawable } from "#lib/core/text/drawable";
 import { describeBounds } from "#lib/core/time/time-words";
 import { type Card, drawLinkCard, linkCardHeaders } from "#lib/pages/link-card";
 import { loadVerification } from "#lib/pages/verification-page";
@@ -20,17 +21,6 @@ const colors: Record<VerdictKind, string> = {
   invalid: "#a3201f",
   erased: "#474e59",
 };
-
-const actionLength = 120;
-
-/**
- * The font has Latin letters only, and for others the renderer would ask a foreign host for a font: such a text is
- * left to the page. Hidden characters are outside this range too.
- */
-function drawable(text: string): string | null {
-  if (!/^[\x20-\x7e\xa1-\xff\u0100-\u017f\u2010-\u2026\u20ac]*$/.test(text)) return null;
-  return text.length <= actionLength ? text : `${text.slice(0, actionLength)}…`;
-}
 
 async function describe(id: string): Promise<Card | number> {
   const loaded = await loadVerification(id);
