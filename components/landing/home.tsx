@@ -137,7 +137,7 @@ export function Home({ base, example, demo }: HomeProps) {
       </Section>
       <Section
         id="grades"
-        title="Three grades of human approval"
+        title="Four grades of human approval"
         lead="“A human approved this” can mean very different things. Every response and every page says which."
       >
         <ApprovalGrades />

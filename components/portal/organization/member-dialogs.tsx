@@ -17,6 +17,10 @@ export interface Member {
   readonly liveKeys: number;
 }
 
+/** What ends with the role of an owner. */
+const describeLoss = (isSelf: boolean) =>
+  `${isSelf ? "Your" : "Their"} API keys lose the permissions erase and rules, and changes of the rules that ${isSelf ? "you" : "they"} proposed and that still wait are dropped.`;
+
 export function RoleDialog({ action, member }: { readonly action: FormAction; readonly member: Member }) {
   const role = member.role === "owner" ? "member" : "owner";
   return (
@@ -31,7 +35,7 @@ export function RoleDialog({ action, member }: { readonly action: FormAction; re
       description={
         role === "owner"
           ? `${member.email} will be able to change settings and members, erase attestations, and delete the account.`
-          : `${member.email} will no longer be able to change settings and members, or erase attestations. Their API keys lose the erase permission.`
+          : `${member.email} will no longer be able to change settings and members, or erase attestations. ${describeLoss(false)}`
       }
       action={action}
       fields={{ user_id: member.userId, role }}
@@ -60,7 +64,7 @@ export function RemoveDialog({ action, member, isSelf }: RemoveDialogProps) {
         )
       }
       title={isSelf ? "Leave organization" : "Remove member"}
-      description={`${isSelf ? "You will no longer see" : `${member.email} will no longer see`} this organization. Its records stay.`}
+      description={`${isSelf ? "You will no longer see" : `${member.email} will no longer see`} this organization. Its records stay.${member.role === "owner" ? ` ${describeLoss(isSelf)}` : ""}`}
       action={action}
       fields={{ user_id: member.userId }}
       confirmLabel={isSelf ? "Leave" : "Remove"}
