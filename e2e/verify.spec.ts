@@ -374,6 +374,30 @@ test("what is typed on /verify before the page's script runs is still there afte
   await expect(page.locator("[data-outcome=failed], [data-outcome=done]")).toBeVisible();
 });
 
+test("keys of one's own that can't be read are not exchanged for the service's", async ({
+  page,
+  request,
+}) => {
+  const made = await attest(request, key);
+  const answer = await (await request.get(`/v1/verify/${made.attestation_id}`)).text();
+  await page.goto("/verify");
+  const verify = page.getByRole("button", { name: "Verify in this browser" });
+  await expect(verify).toBeEnabled();
+  await page.getByLabel("Your own copy of the public keys (optional)").setInputFiles({
+    name: "keys.json",
+    mimeType: "application/json",
+    buffer: Buffer.alloc(2_000_001, " "),
+  });
+  await expect(page.getByText("Not accepted: your copy of the public keys can't be used")).toBeVisible();
+  await page.getByLabel("Paste it here, or drop a file").fill(answer);
+  await verify.click();
+  await expect(page.locator("[data-outcome=failed]")).toContainText("can't be used");
+  await expectAccessibleInBothThemes(page);
+  await page.getByRole("button", { name: "Use the service's keys" }).click();
+  await verify.click();
+  await expect(page.locator("[data-outcome=done]")).toBeVisible();
+});
+
 test("on paper a receipt is one page with its QR code, and the evidence on demand", async ({
   page,
   request,

@@ -3,7 +3,7 @@
  * Verifies a pasted or dropped file in this browser. The file doesn't leave the page; only the service's keys are
  * fetched.
  */
-import { type ChangeEvent, type DragEvent, lazy, Suspense, useRef, useState } from "react";
+import { type DragEvent, lazy, Suspense, useRef, useState } from "react";
 import { Button } from "#components/ui/button";
 import { Callout } from "#components/ui/callout";
 import { describeControl, Field, FileInput, Textarea } from "#components/ui/field";
@@ -18,7 +18,7 @@ type Outcome =
   | { readonly phase: "idle" }
   | { readonly phase: "running" }
   | { readonly phase: "failed"; readonly reason: string }
-  | { readonly phase: "done"; readonly report: VerifierReport };
+  | { readonly phase: "done"; readonly report: VerifierReport; readonly isOurs: boolean };
 
 const maxBytes = 2_000_000;
 
@@ -28,13 +28,18 @@ async function fetchKeys(): Promise<string> {
   return response.text();
 }
 
-async function verifyText(input: string, pinned: string | null): Promise<Outcome> {
+const reasonOf = (error: unknown) => (error instanceof Error ? error.message : "it could not be read");
+
+/** `chosen`: the visitor's own keys, or null. If they can't be read, the service's don't take their place. */
+async function verifyText(input: string, chosen: Promise<string | null>): Promise<Outcome> {
   try {
+    const pinned = await chosen;
     const trust = pinned ?? (await fetchKeys());
     const expected = { nowSeconds: Date.now() / 1_000 };
-    return { phase: "done", report: await verifyInWorker({ input: input.trim(), trust, expected }) };
+    const report = await verifyInWorker({ input: input.trim(), trust, expected });
+    return { phase: "done", report, isOurs: pinned === null };
   } catch (error) {
-    return { phase: "failed", reason: error instanceof Error ? error.message : "it could not be read" };
+    return { phase: "failed", reason: reasonOf(error) };
   }
 }
 
@@ -45,7 +50,9 @@ async function readFile(file: File | undefined): Promise<string | null> {
 }
 
 export function LocalVerifier() {
-  const [pinned, setPinned] = useState<string | null>(null);
+  const pinned = useRef(Promise.resolve<string | null>(null));
+  const keysField = useRef<HTMLInputElement>(null);
+  const [keysProblem, setKeysProblem] = useState<string | null>(null);
   const [outcome, setOutcome] = useState<Outcome>({ phase: "idle" });
   const [isOver, setIsOver] = useState(false);
   const isReady = useIsReady();
@@ -64,7 +71,7 @@ export function LocalVerifier() {
     run.current += 1;
     const own = run.current;
     setOutcome({ phase: "running" });
-    const found = await verifyText(input, pinned);
+    const found = await verifyText(input, pinned.current);
     if (own !== run.current) return;
     setOutcome(found);
     result.current?.focus();
@@ -78,16 +85,24 @@ export function LocalVerifier() {
       if (field.current) field.current.value = read;
       await verify(read);
     } catch (error) {
-      setOutcome({
-        phase: "failed",
-        reason: error instanceof Error ? error.message : "it could not be read",
-      });
+      setOutcome({ phase: "failed", reason: reasonOf(error) });
     }
   }
 
-  async function pin(event: ChangeEvent<HTMLInputElement>): Promise<void> {
+  async function pin(file: File | undefined): Promise<void> {
     forget();
-    setPinned(await readFile(event.target.files?.[0]).catch(() => null));
+    setKeysProblem(null);
+    const read = readFile(file).catch((error: unknown) => {
+      throw new Error(`your copy of the public keys can't be used: ${reasonOf(error)}`);
+    });
+    pinned.current = read;
+    const problem = await read.then(() => null, reasonOf);
+    if (pinned.current === read) setKeysProblem(problem);
+  }
+
+  function unpin(): void {
+    if (keysField.current) keysField.current.value = "";
+    void pin(undefined);
   }
 
   function drop(event: DragEvent<HTMLElement>): void {
@@ -130,8 +145,21 @@ export function LocalVerifier() {
           <Field id="file" label="Or choose the file">
             <FileInput id="file" onChange={(event) => void take(event.target.files?.[0])} />
           </Field>
-          <Field id="keys" label="Your own copy of the public keys (optional)">
-            <FileInput id="keys" onChange={(event) => void pin(event)} />
+          <Field
+            id="keys"
+            label="Your own copy of the public keys (optional)"
+            {...(keysProblem === null ? {} : { error: keysProblem })}
+          >
+            <FileInput
+              {...describeControl("keys", { error: keysProblem !== null })}
+              ref={keysField}
+              onChange={(event) => void pin(event.target.files?.[0])}
+            />
+            {keysProblem === null ? null : (
+              <Button size="small" variant="secondary" onClick={unpin}>
+                Use the service's keys
+              </Button>
+            )}
           </Field>
         </div>
         <div className="mt-4">
@@ -154,7 +182,7 @@ export function LocalVerifier() {
         ) : null}
         {outcome.phase === "done" ? (
           <Suspense>
-            <ReportView report={outcome.report} isOurs={pinned === null} />
+            <ReportView report={outcome.report} isOurs={outcome.isOurs} />
           </Suspense>
         ) : null}
       </div>
