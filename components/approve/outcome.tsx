@@ -43,8 +43,8 @@ function describeWho({ is_test, groups, approvals: { required }, required_level 
 
 /** Since when nothing can use it, by the database's clock. */
 function findEnd({ request, usable_until: until, now }: ApprovalView): string | null {
-  const end = request.grant?.expires_at ?? until;
-  return end !== null && Date.parse(end) <= Date.parse(now) ? end : null;
+  const ends = [until, request.grant?.expires_at ?? null].filter((end) => end !== null);
+  return ends.toSorted().find((end) => Date.parse(end) <= Date.parse(now)) ?? null;
 }
 
 /** What the agent did with it, or may yet do. */
