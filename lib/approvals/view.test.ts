@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { bindRequest, confirmationCode } from "#lib/core/approval/approval";
 import { contextHash } from "#lib/core/approval/shown-content";
 import { startTestApp, type TestApp } from "#support/app";
-import { ask, fromPage } from "#support/authorizations";
+import { approveUnproven, ask, fromPage } from "#support/authorizations";
 import { anyKind } from "#support/databases";
 import { readApprovalView } from "./view";
 
@@ -24,6 +24,15 @@ describe("the approval page's view", () => {
     );
     return rows[0]?.["row"];
   };
+
+  it("says until when an approval can be used", async () => {
+    const asked = await ask(test, key, { usable_for_seconds: 60 });
+    const read = async () => (await readApprovalView(test.app.context, asked.token))?.usable_until;
+    expect(await read()).toBeNull();
+    await approveUnproven(test, asked.made.request_id);
+    expect(await read()).toBe((await asked.read()).body.usable_until);
+    expect(await read()).toEqual(expect.any(String));
+  });
 
   it("shows the page exactly what is hashed, and only to the link's holder", async () => {
     const context = { amount: "12,000.00 EUR", recipient: "Example GmbH" };
