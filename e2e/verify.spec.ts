@@ -374,7 +374,7 @@ test("what is typed on /verify before the page's script runs is still there afte
   await expect(page.locator("[data-outcome=failed], [data-outcome=done]")).toBeVisible();
 });
 
-test("keys of one's own that can't be read are not exchanged for the service's", async ({
+test("own keys that can't be read are not exchanged for the service's", async ({
   page,
   request,
 }) => {

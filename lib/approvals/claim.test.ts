@@ -221,7 +221,7 @@ describe("claims", () => {
       return { made, read: () => test.call("GET", `/v1/authorize/${made.request_id}`) };
     };
 
-    it("stays for good if it was claimed and nothing attested, or if it was taken back", async () => {
+    it("is never forgotten if it was claimed and nothing attested, or if it was taken back", async () => {
       const claimed = await approvedAs("claimed");
       expect((await claim(claimed as AskedRequest, "run 1")).status).toBe(200);
       const revoked = await approvedAs("revoked");

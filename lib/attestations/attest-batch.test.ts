@@ -48,7 +48,7 @@ describe.each(databaseKinds)("a batch of attestations (%s)", (kind) => {
     expect(Object.keys(made[0]).sort()).toEqual(Object.keys(alone.body).sort());
   });
 
-  it("keeps its order if an agent was registered anew, also beside an entry with an approval", async () => {
+  it("keeps its order if an agent was registered again, also beside an entry with an approval", async () => {
     const [first, second] = ["first-bot", "second-bot"].map((agent_slug) => ({ agent_slug }));
     const numbered = (sequence: number) => ({ ...first, client: { instance: "one", sequence } });
     await send([entry(1, numbered(1)), entry(1, second)]);

@@ -41,8 +41,8 @@ const rowOf = ({ organizationId, route, key }: Omit<IdempotencyHold, "holder">):
 /**
  * When an answer may be forgotten. The answer to POST /v1/authorize is kept as long as its approval can be used, and for
  * a day after its use, and that of a standing approval as long as it lasts: a repeat in that time gets the same request,
- * not a second human. If the approval was taken back, or a run has claimed it and nothing was attested, the answer is kept
- * for good: nobody knows how far that run came, and a repeat could be approved and run again.
+ * not a second human. If the approval was taken back, or a run has claimed it and nothing was attested, the answer is never
+ * forgotten: nobody knows how far that run came, and a repeat could be approved and run again.
  */
 export const isForgettable = sql`${idempotencyKeys.expires_at} < now() AND NOT EXISTS (
   SELECT FROM authorization_requests AS asked LEFT JOIN attestations AS used ON used.id = asked.attestation_id

@@ -90,7 +90,7 @@ describe("notices", () => {
     });
   });
 
-  it("say of required groups that only enrolled approvers decide, by passkey", async () => {
+  it("tell that of required groups only enrolled approvers decide, by passkey", async () => {
     await enrolGroup(test, owner.email, "finance", `Carol ${counter}`);
     // Owners hear of both changes of the roster, which no later test shall see.
     const heard = async () => (await mailsTo(test, owner.email)).map(({ text }) => text).join("");

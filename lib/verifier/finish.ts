@@ -22,7 +22,7 @@ interface Findings {
   claimed?: boolean | null;
 }
 
-/** What a report says of a file of which a check failed. */
+/** What a report says about a file of which a check failed. */
 export const nothingProven = {
   unproven: [],
   statement: null,

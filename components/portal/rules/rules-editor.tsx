@@ -131,7 +131,7 @@ function indexOf(text: string, { line, column }: RulesProblem): number {
 /** A browser shows and sends lines in ways of its own. */
 const unixLines = (text: string) => text.replaceAll(/\r\n?/g, "\n");
 
-/** What was sent and isn't saved, for a page without JavaScript, which is made anew. */
+/** What was sent and isn't saved, for a page without JavaScript, which is rendered again. */
 const startOf = (state: FormState<unknown>, rules: EditedRules): Chosen =>
   "mode" in state.values
     ? {

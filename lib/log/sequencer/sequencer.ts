@@ -212,7 +212,7 @@ export function createLogSequencer(dependencies: Dependencies): LogSequencer {
         queued.reject(judgement);
       }
     }
-    // Nobody waits for what is to be made anew: all go back, since those behind it may be of its agent.
+    // Nobody waits for what has to be made again: all go back, because those behind it may be of its agent.
     if (again.some(({ item }) => isUnprepared(item))) return enqueue([...again, ...after]);
     for (const others of [again, after]) if (others.length > 0) await runBatch(others);
   }
