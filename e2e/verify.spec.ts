@@ -374,10 +374,7 @@ test("what is typed on /verify before the page's script runs is still there afte
   await expect(page.locator("[data-outcome=failed], [data-outcome=done]")).toBeVisible();
 });
 
-test("own keys that can't be read are not exchanged for the service's", async ({
-  page,
-  request,
-}) => {
+test("own keys that can't be read are not exchanged for the service's", async ({ page, request }) => {
   const made = await attest(request, key);
   const answer = await (await request.get(`/v1/verify/${made.attestation_id}`)).text();
   await page.goto("/verify");

@@ -304,4 +304,25 @@ export const mutations = [
     to: "day.status = 'approved' AND day.decided_at < now() AND",
     test: "lib/approvals/unasked.test.ts",
   },
+  {
+    threat: "A rule about an agent is passed by another spelling",
+    file: "lib/approvals/prepare-request.ts",
+    from: "agent_slug: slug,",
+    to: "agent_slug: body.agent_slug,",
+    test: "lib/approvals/unasked.test.ts",
+  },
+  {
+    threat: "A former owner's key, or a change that they proposed",
+    file: "lib/portal/organization-members.ts",
+    from: "await tx.delete(ruleProposals).where(and(eq(organization_id, organizationId), eq(author_email, email)));",
+    to: "",
+    test: "lib/rules/rules-api.test.ts",
+  },
+  {
+    threat: "A session that is resumed long after its run died",
+    file: "lib/http/idempotency.ts",
+    from: "OR asked.claimed_at IS NOT NULL AND asked.attestation_id IS NULL",
+    to: "",
+    test: "lib/approvals/claim.test.ts",
+  },
 ];
