@@ -28,6 +28,8 @@ describe("the approved identity", () => {
 
   const register = (slug: string, profile: object) =>
     test.call("POST", "/v1/identity/register", { key, body: { slug, ...profile } });
+  const update = (slug: string, profile: object) =>
+    test.call("PATCH", `/v1/identity/${slug}`, { key, body: profile });
   const makeAgentKey = () => base64Encode(ed25519.getPublicKey(ed25519.utils.randomSecretKey()));
   const spend = (slug: string, action: string, human_authorization: unknown) => {
     const body = { agent_slug: slug, action, inputs_hash: "sha256:aa", human_authorization };
@@ -46,11 +48,11 @@ describe("the approved identity", () => {
       await approveUnproven(test, changed.made.request_id);
       const { human_authorization } = (await changed.read()).body;
       expect(human_authorization).toMatchObject({ version: 1, request: { agent_public_key: approvedKey } });
-      await register(slug, { public_key: laterKey });
+      await update(slug, { public_key: laterKey });
       const refused = await spend(slug, "Pay once", human_authorization);
       expect([slug, refused.status, refused.body.code]).toEqual([slug, 422, "authorization_mismatch"]);
       expect(refused.body.detail).toContain("agent key");
-      await register(slug, { public_key: approvedKey });
+      await update(slug, { public_key: approvedKey });
       expect((await spend(slug, "Pay once", human_authorization)).status).toBe(201);
     }
   });

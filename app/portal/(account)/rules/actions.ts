@@ -35,9 +35,9 @@ export async function changeRules(_state: State, form: FormData): Promise<State>
       return { message, result: { kind: "saved", counts } };
     },
   );
+  if (state.result?.kind === "saved") revalidatePath(path);
   // What isn't saved stays in the form, beside what was found out about it.
-  if (state.result?.kind !== "saved") return { ...state, values: readForm(form) };
-  revalidatePath(path);
+  else if (state.status === "done") return { ...state, values: readForm(form) };
   return state;
 }
 
