@@ -56,6 +56,9 @@ async function createFile(file: string, bytes: Uint8Array): Promise<boolean> {
   return isMade;
 }
 
+/** So many stay, so that whoever made one knows it, although others have made newer ones before it could look. */
+const keptVersions = 64;
+
 const versionName = (version: number) => String(version).padStart(12, "0");
 
 /** 0 if there is none. */
@@ -82,10 +85,11 @@ export function openFolderStore(root: string): ObjectStore {
     const next = Number(tag ?? 0) + 1;
     if ((await newestVersion(folder)) !== next - 1) return null;
     if (!(await createFile(path.join(folder, versionName(next)), bytes))) return null;
-    // A caller that slept since it looked has made a number that was there once: the newest one counts.
-    const isNewest = (await newestVersion(folder)) === next;
-    await rm(path.join(folder, versionName(isNewest ? next - 1 : next)), { force: true });
-    return isNewest ? String(next) : null;
+    // A number that nobody has removed yet was never there before. A caller that slept for longer may have made one again.
+    const isFirst = (await newestVersion(folder)) - next < keptVersions;
+    await rm(path.join(folder, versionName(isFirst ? next - keptVersions : next)), { force: true });
+    if (!isFirst) throw new Error(`nobody knows whether ${key} was changed`);
+    return String(next);
   }
 
   return {

@@ -117,14 +117,14 @@ describe("the folder", () => {
     const folder = mkdtempSync(path.join(os.tmpdir(), "countersign-store-"));
     const store = openFolderStore(folder);
     let tag = await store.replace("lock", bytes("1"), null);
-    for (const text of ["2", "3", "4"]) tag = await store.replace("lock", bytes(text), tag);
-    expect(readdirSync(path.join(folder, "lock"))).toEqual(["000000000004"]);
+    for (let i = 2; i <= 70; i += 1) tag = await store.replace("lock", bytes(`${i}`), tag);
+    const kept = readdirSync(path.join(folder, "lock")).toSorted();
+    expect([kept.length, kept[0], kept.at(-1)]).toEqual([64, "000000000007", "000000000070"]);
     // A crash between the new version and the removal of the old one.
-    writeFileSync(path.join(folder, "lock/000000000003"), "3");
-    expect(await textOf(store, "lock")).toBe("4");
-    expect(await store.replace("lock", bytes("late"), "1")).toBeNull();
-    expect(await store.replace("lock", bytes("late"), "3")).toBeNull();
-    expect(await textOf(store, "lock")).toBe("4");
+    writeFileSync(path.join(folder, "lock/000000000006"), "6");
+    expect(await textOf(store, "lock")).toBe("70");
+    for (const late of ["1", "6", "69"]) expect(await store.replace("lock", bytes("late"), late)).toBeNull();
+    expect(await textOf(store, "lock")).toBe("70");
     mkdirSync(path.join(folder, "tile/0/000/in the way"), { recursive: true });
     await expect(store.write("tile/0/000", bytes("x"), "immutable")).rejects.toThrow();
     expect(readdirSync(path.join(folder, "tile/0"))).toEqual(["000"]);
