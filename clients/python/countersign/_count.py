@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 
 from ._wire import AttestRequest
@@ -16,7 +16,7 @@ class Counter:
         self._unanswered: dict[tuple[str, str], int] = {}
 
     @contextmanager
-    def count(self, request: AttestRequest, key: str | None) -> Iterator[AttestRequest]:
+    def count(self, request: AttestRequest, key: str | None) -> Generator[AttestRequest]:
         """For one try. A call that is repeated under its key keeps its number until it is answered."""
         agent = request["agent_slug"].lower()
         kept = None if key is None else self._unanswered.get((agent, key))
