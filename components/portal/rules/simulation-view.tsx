@@ -5,6 +5,7 @@ import { DataTable } from "#components/ui/data-table";
 import { TextLink } from "#components/ui/text-link";
 import { Timestamp } from "#components/ui/timestamp";
 import type { SimulateResponse } from "#lib/contract/rules";
+import { countOf } from "#lib/core/text/count";
 
 type Difference = SimulateResponse["differences"][number];
 
@@ -26,19 +27,18 @@ function whyOf({ policy_ids, reason }: Difference): string {
 
 const shown = 100;
 
+function describeDifferences({ requests, differences: { length } }: SimulateResponse): string {
+  if (requests === 0) return "There are no requests yet to compare with";
+  if (requests === 1) return `Your last request would have ${length === 0 ? "the same" : "another"} answer`;
+  return `${length} of your last ${requests} requests would have another answer`;
+}
+
 function Summary({ simulation }: { readonly simulation: SimulateResponse }) {
   const { requests, erased, differences, would, unused } = simulation;
-  const left = erased === 0 ? "" : ` ${erased} erased ones could not be evaluated.`;
+  const left = erased === 0 ? "" : ` ${countOf(erased, "erased request")} could not be evaluated.`;
   return (
     <>
-      <Callout
-        tone={differences.length === 0 ? "info" : "warn"}
-        title={
-          requests === 0
-            ? "There are no requests yet to compare with"
-            : `${differences.length} of your last ${requests} requests would have another answer`
-        }
-      >
+      <Callout tone={differences.length === 0 ? "info" : "warn"} title={describeDifferences(simulation)}>
         {requests === 0 ? null : (
           <p>
             {would.allowed} allowed without asking, {would.asked} with people asked, {would.denied} denied.
