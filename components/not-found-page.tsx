@@ -1,5 +1,5 @@
 /** For everything that is not there, and for everything that the visitor may not see: one answer for both. */
-import { ButtonLink } from "#components/ui/button-link";
+import { VerifyOrHome } from "#components/verify-or-home";
 
 export function NotFoundPage() {
   return (
@@ -9,12 +9,7 @@ export function NotFoundPage() {
         The link may be mistyped, cut off by a mail program, or belong to another instance. If someone gave it
         to you as evidence, it proves nothing.
       </p>
-      <div className="mt-8 flex flex-wrap gap-3">
-        <ButtonLink href="/verify">Verify an id, link or file</ButtonLink>
-        <ButtonLink href="/" variant="secondary">
-          Go to the home page
-        </ButtonLink>
-      </div>
+      <VerifyOrHome />
     </section>
   );
 }

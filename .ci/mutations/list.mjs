@@ -320,7 +320,7 @@ export const mutations = [
   },
   {
     threat: "A session that is resumed long after its run died",
-    file: "lib/http/idempotency.ts",
+    file: "lib/http/idempotency-expiry.ts",
     from: "OR asked.claimed_at IS NOT NULL AND asked.attestation_id IS NULL",
     to: "",
     test: "lib/approvals/claim.test.ts",

@@ -2,7 +2,7 @@
 /** Says which name was asked for: a not-found page gets no parameters of its own. */
 import { useParams } from "next/navigation";
 import { AgentText } from "#components/agent-text";
-import { ButtonLink } from "#components/ui/button-link";
+import { VerifyOrHome } from "#components/verify-or-home";
 
 function decode(slug: string): string {
   try {
@@ -23,12 +23,7 @@ export function UnknownAgent() {
       <p className="mt-4 text-lg text-muted">
         Nobody has registered or used this name on this instance. Check the spelling and the host name.
       </p>
-      <div className="mt-8 flex flex-wrap gap-3">
-        <ButtonLink href="/verify">Verify an id, link or file</ButtonLink>
-        <ButtonLink href="/" variant="secondary">
-          Go to the home page
-        </ButtonLink>
-      </div>
+      <VerifyOrHome />
     </section>
   );
 }

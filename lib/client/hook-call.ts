@@ -81,8 +81,8 @@ const maxMade = 3;
 
 /**
  * If the agent doesn't number its calls, equal ones of a session are told apart by what became of their requests. A new
- * call has the first that nobody has used or claimed, and one that has run the first that is claimed and not attested. If
- * none is, it has the first that could still be approved, for which it has no approval.
+ * call takes the first request that nobody has used or claimed. A call that has run takes the first request that is claimed
+ * and not attested, or else the first one that could still be approved: then it ran without an approval.
  */
 export async function askForCall(hook: Hook, action: GatedAction): Promise<Asked> {
   if (hook.call.callId !== undefined) return ask(hook, action);

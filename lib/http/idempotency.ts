@@ -16,6 +16,7 @@ import type { Executor } from "#lib/db/client";
 import { idempotencyKeys } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
 import type { HttpContext } from "./context";
+import { isForgettable } from "./idempotency-expiry";
 import { type IdempotencyHold, leaseSeconds } from "./idempotency-leases";
 
 export type IdempotencyStart =
@@ -37,20 +38,6 @@ const rowOf = ({ organizationId, route, key }: Omit<IdempotencyHold, "holder">):
   route,
   keys: [key],
 });
-
-/**
- * When an answer may be forgotten. The answer to POST /v1/authorize is kept as long as its approval can be used, and for
- * a day after its use, and that of a standing approval as long as it lasts: a repeat in that time gets the same request,
- * not a second human. If the approval was taken back, or a run has claimed it and nothing was attested, the answer is never
- * forgotten: nobody knows how far that run came, and a repeat could be approved and run again.
- */
-export const isForgettable = sql`${idempotencyKeys.expires_at} < now() AND NOT EXISTS (
-  SELECT FROM authorization_requests AS asked LEFT JOIN attestations AS used ON used.id = asked.attestation_id
-  WHERE asked.id = ${idempotencyKeys.authorization_id}
-    AND (coalesce(why_unusable(asked), 'frozen') = 'frozen'
-      OR asked.revoked_at IS NOT NULL OR asked.claimed_at IS NOT NULL AND asked.attestation_id IS NULL
-      OR used.created_at > now() - interval '24 hours'
-      OR EXISTS (SELECT FROM grants WHERE grants.request_id = asked.id AND grants.expires_at > now())))`;
 
 /**
  * This process's reservations whose work has failed and that could not be given back, because the database was out of

@@ -23,7 +23,7 @@ import {
   webhookMessages,
   worldNonces,
 } from "#lib/db/schema";
-import { isForgettable } from "#lib/http/idempotency";
+import { isForgettable } from "#lib/http/idempotency-expiry";
 import { utcDay } from "#lib/keys/api-keys";
 import { emptyProbe } from "#lib/log/sequencer/readiness";
 

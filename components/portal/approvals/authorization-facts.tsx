@@ -35,7 +35,7 @@ function askerOf({ requested_by: asker }: AuthorizationState): Definition[] {
 
 interface ShownAuthorization extends AuthorizationState {
   readonly deciders: readonly PersonDecision[];
-  /** Of whoever took it back: a person, or whoever holds the key. */
+  /** Whoever took it back wrote it: a person, or whoever holds the key. */
   revocation_reason?: string | null;
 }
 

@@ -33,7 +33,7 @@ export function AuthorizationStatusPill({
   revokedAt = null,
 }: AuthorizationStatusPillProps) {
   const { tone, text } = words[status];
-  // Also one that nobody gave: by a rule or a standing approval.
+  // A rule or a standing approval approves without anyone having given an approval.
   const isApproval = given > 0 || status === "approved";
   return (
     <span className="flex flex-wrap gap-1.5">

@@ -57,7 +57,7 @@ export function strictestObligations(all: readonly Annotations[]): Obligations {
   const isLeftOut = all.some(({ level }) => level === undefined);
   return {
     approvals,
-    // Less than the usual level is asked for only if nobody wants that.
+    // A policy without a level wants the usual one, which is more than none.
     level: highest === "none" && isLeftOut ? null : highest,
     groups: [...counts].sort(([a], [b]) => (a < b ? -1 : 1)).map(([group, count]) => ({ group, count })),
   };

@@ -1,7 +1,7 @@
 /** An id that this instance never issued. */
 import type { Metadata } from "next";
-import { ButtonLink } from "#components/ui/button-link";
 import { VerdictHeader } from "#components/verify/verdict-header";
+import { VerifyOrHome } from "#components/verify-or-home";
 
 export const metadata: Metadata = { title: "Unknown attestation" };
 
@@ -17,12 +17,7 @@ export default function UnknownAttestation() {
           notes: ["The link may be cut off or mistyped, or belong to another instance. Check the host name."],
         }}
       />
-      <div className="mt-8 flex flex-wrap gap-3">
-        <ButtonLink href="/verify">Verify an id, link or file</ButtonLink>
-        <ButtonLink href="/" variant="secondary">
-          Go to the home page
-        </ButtonLink>
-      </div>
+      <VerifyOrHome />
     </div>
   );
 }
