@@ -194,7 +194,7 @@ export const mutations = [
   },
   {
     threat: "An approval is used after it was taken back",
-    file: "drizzle/0001_functions.sql",
+    file: "drizzle/0002_store_attestations.sql",
     from: "WHEN item.authorization_state <> 'usable' THEN 'unusable_authorization'",
     to: "",
     test: "lib/approvals/stop-races.test.ts",

@@ -154,7 +154,7 @@ describe("an evidence pack", () => {
   ])("whose %s was changed, swapped or taken out is not the one of its manifest", async (name) => {
     const files = unpack(whole);
     const bytes = files.get(name) ?? new Uint8Array();
-    const other = new Uint8Array([...bytes.subarray(0, -1), 32]);
+    const other = new Uint8Array([...bytes.subarray(0, -1), (bytes.at(-1) ?? 0) ^ 1]);
     expect(await failures(await pack(files.set(name, other)))).toEqual([
       `files file_changed: ${name} is not the file that the manifest names`,
     ]);

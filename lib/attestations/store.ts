@@ -1,6 +1,6 @@
 /**
  * What is stored of a batch's attestations, as parameters of the database's function `store_attestations`
- * (drizzle/0001_functions.sql), which checks everything that they were made from.
+ * (drizzle/0002_store_attestations.sql), which checks everything that they were made from.
  */
 import { slugKey } from "#lib/agents/agents";
 import { base64Decode, base64UrlDecode } from "#lib/core/encoding/bytes";

@@ -155,6 +155,29 @@ describe.each([anyKind])("proofs in operation (%s)", (kind) => {
     }
   });
 
+  it("signs again what waited for its proof while its slug was claimed and the agent frozen", async () => {
+    const own = { ...plain, agent_slug: "frozen-meanwhile" };
+    const { begin, until, end } = holdProofs();
+    try {
+      const slow = attest({ ...own, enable_zk: true });
+      await until(1);
+      expect((await attestBatch([own], true)).status).toBe(201);
+      const frozen = await test.call("POST", `/v1/identity/${own.agent_slug}/freeze`, {
+        key,
+        body: { reason: "It paid twice" },
+      });
+      expect(frozen.status).toBe(200);
+      end();
+      const { status, body } = await slow;
+      expect([status, body.record?.sequence]).toEqual([201, 3]);
+      const { payload } = (await test.call("GET", `/v1/verify/${body.attestation_id}`, { key })).body;
+      expect(JSON.parse(payload).predicate.agent_frozen_at).toBe(frozen.body.frozen_at);
+      expect(begin).toHaveLength(1);
+    } finally {
+      end();
+    }
+  });
+
   it("makes each proof once if several and more are the first to use a slug, in their order", async () => {
     const own = (sequence: number) => ({ ...plain, agent_slug: "fresh-agent", ...numbered(sequence) });
     const made = vi.spyOn(test.app.context.pool, "run");

@@ -97,3 +97,41 @@ describe.each(releases)("the databases of %s", (release) => {
     });
   });
 });
+
+const onPostgres = it.skipIf(!databaseKinds.includes("postgres"));
+onPostgres("what 1.0.0 left in standing approvals and erased requests is mended", async () => {
+  const { database, remove } = await restore("1.0.0", "postgres");
+  const admin = postgres(database.DATABASE_URL ?? "", { max: 1 });
+  const { settings } = JSON.parse(readFileSync(path.join(folder, "1.0.0", "release.json"), "utf8")).postgres;
+  const amount = { currency: "EUR", value: "47.3047" };
+  const [granted] = await admin`
+    UPDATE authorization_requests AS r SET usable_until = g.expires_at - interval '1 second' FROM grants AS g
+    WHERE g.request_id = r.id RETURNING r.id, usable_until`;
+  const use = JSON.stringify({ kind: "grant", request_id: granted?.["id"], use: 1, spent: amount.value });
+  const erased = await admin`
+    UPDATE authorization_requests SET context_salt = NULL, fingerprint = request_hash, decided_by = ${use},
+      request = convert_to((convert_from(request, 'UTF8')::jsonb || ${admin.json({ tool: "pay", amount })})::text, 'UTF8')
+    WHERE id = (SELECT min(id) FROM authorization_requests WHERE id <> ${granted?.["id"]}) RETURNING id`;
+  const kept = await admin`SELECT id, request, decided_by FROM authorization_requests
+    WHERE fingerprint <> request_hash ORDER BY id`;
+  expect(kept.length).toBeGreaterThan(0);
+  const test = await startTestApp("postgres", { ...settings, ...database });
+  try {
+    const [grant] = await admin`SELECT expires_at FROM grants WHERE request_id = ${granted?.["id"]}`;
+    expect(grant?.["expires_at"]).toEqual(granted?.["usable_until"]);
+    const [request] = await admin`SELECT convert_from(request, 'UTF8')::jsonb AS asked, decided_by
+      FROM authorization_requests WHERE id = ${erased[0]?.["id"]}`;
+    expect(request?.["asked"]).toMatchObject({ request_id: erased[0]?.["id"] });
+    expect(request?.["asked"]).not.toHaveProperty("tool");
+    expect(request?.["asked"]).not.toHaveProperty("amount");
+    expect(JSON.parse(request?.["decided_by"])).toMatchObject({ kind: "grant", use: 1, spent: null });
+    expect(
+      await admin`SELECT id, request, decided_by FROM authorization_requests
+        WHERE fingerprint <> request_hash ORDER BY id`,
+    ).toEqual(kept);
+  } finally {
+    await test.close();
+    await admin.end();
+    await remove();
+  }
+});
