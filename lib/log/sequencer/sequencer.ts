@@ -31,7 +31,6 @@ import { Refused, UncertainCommit, wholeFailure } from "./batch-failures";
 import { ForkGuardError } from "./fork-guard";
 import {
   type Group,
-  GroupRefused,
   isUnprepared,
   type Judgement,
   type LogItem,
@@ -39,10 +38,11 @@ import {
   type Outcome,
   type Placed,
   type QueuedItem,
-  StaleInputs,
 } from "./item";
 import { type CommittedHead, type KnownHead, toSigned } from "./known-head";
 import { createPreSigning } from "./pre-signing";
+import { createRefusedOwners } from "./refused-owners";
+import { runGroup } from "./run-group";
 import { createPlaceReaders, readNextPlace, rememberPlaces } from "./sequence-positions";
 
 export interface LogSequencer {
@@ -62,19 +62,6 @@ const maxQueued = 10_000;
 
 /** After another process has moved the head, so many batches lock it before they are signed. */
 const lockedBatches = 64;
-/** After an item was refused, its owner's items go apart from the others' for so many batches. */
-const apartBatches = 64;
-
-/** How often a group is tried again with what has changed put in place. */
-const groupAttempts = 3;
-
-/** `after`: it is in the way of another one of its group, which no order can help. */
-const reasonOf = (judgement: Judgement | undefined): AppError | null =>
-  judgement === "after"
-    ? new AppError("validation_error", "another entry has the same agent_signature or human_authorization")
-    : judgement instanceof AppError
-      ? judgement
-      : null;
 
 /** Two turns of the event loop: clients that got the last answers, or can be read by now, join the next batch. */
 async function untilOthersJoin(): Promise<void> {
@@ -95,7 +82,7 @@ export function createLogSequencer(dependencies: Dependencies): LogSequencer {
   let known: KnownHead | null = null;
   let batches = 0;
   let lockedUntil = 0;
-  const apartUntil = new Map<string, number>();
+  const refusedOwners = createRefusedOwners();
   const readers = createPlaceReaders(database);
   const preparing = createPreSigning(
     (item) => readNextPlace(item, known?.places, readers, dependencies.random),
@@ -154,7 +141,7 @@ export function createLogSequencer(dependencies: Dependencies): LogSequencer {
         isCommitting = locked.sequenced !== null;
         return locked;
       });
-      for (const { queued, result } of refused) noteRefusal(queued, result);
+      for (const { queued, result } of refused) refusedOwners.note(queued.item, result, batches);
       if (sequenced === null) return refused;
       await finish(sequenced);
       // It changes what the next batch must be signed with.
@@ -164,16 +151,6 @@ export function createLogSequencer(dependencies: Dependencies): LogSequencer {
       known = null;
       if (isCommitting) throw new UncertainCommit("the commit failed", { cause: error });
       throw error;
-    }
-  }
-
-  function noteRefusal({ item }: QueuedItem, error: unknown): void {
-    if (item.owner === undefined || !(error instanceof AppError) || error instanceof StaleInputs) return;
-    apartUntil.delete(item.owner);
-    apartUntil.set(item.owner, batches + apartBatches);
-    for (const [owner, until] of apartUntil) {
-      if (until >= batches) break;
-      apartUntil.delete(owner);
     }
   }
 
@@ -207,7 +184,7 @@ export function createLogSequencer(dependencies: Dependencies): LogSequencer {
       if (judgement === "again") again.push(queued);
       else if (judgement === "after") after.push(queued);
       else {
-        noteRefusal(queued, judgement);
+        refusedOwners.note(queued.item, judgement, batches);
         queued.item.forget?.();
         queued.reject(judgement);
       }
@@ -260,28 +237,6 @@ export function createLogSequencer(dependencies: Dependencies): LogSequencer {
     }
   }
 
-  async function runGroup({ batch, resolve, reject }: Group): Promise<void> {
-    for (let attempt = 1; ; attempt += 1) {
-      try {
-        const outcomes = await commitBatch(batch, attempt > 1, true);
-        return resolve(outcomes.map(({ result }) => result as Placed<LogItem>));
-      } catch (error) {
-        const judged = error instanceof Refused ? error.judged : new Map<QueuedItem, Judgement>();
-        if (judged.size === 0) {
-          tellRefusal(error);
-          return reject(wholeFailure(error) ?? error);
-        }
-        for (const [{ item }, judgement] of judged) if (judgement instanceof AppError) item.forget?.();
-        const isChangedInPlace = [...judged.values()].every((judgement) => judgement === "again");
-        if (!isChangedInPlace || attempt === groupAttempts)
-          return reject(new GroupRefused(batch.map((queued) => reasonOf(judged.get(queued)))));
-      }
-    }
-  }
-
-  const goesApart = ({ item }: QueuedItem) =>
-    item.owner !== undefined && (apartUntil.get(item.owner) ?? 0) > batches;
-
   /** A group doesn't take the place for which another item of its agent is prepared. */
   const mayGo = ({ batch }: Group) => !batch.some(({ item }) => preparing.holds(item.agentId));
 
@@ -291,11 +246,8 @@ export function createLogSequencer(dependencies: Dependencies): LogSequencer {
       // Before others are prepared and come into the queue: they would come after it.
       const next = groups.findIndex(mayGo);
       const [group] = next < 0 ? [] : groups.splice(next, 1);
-      const apart = apartUntil.size === 0 ? [] : batch.filter(goesApart);
-      const others = apart.length === 0 ? batch : batch.filter((queued) => !goesApart(queued));
-      if (others.length > 0) await runBatch(others);
-      if (apart.length > 0) await runBatch(apart);
-      if (group !== undefined) await runGroup(group);
+      for (const part of refusedOwners.part(batch, batches)) if (part.length > 0) await runBatch(part);
+      if (group !== undefined) await runGroup(group, (...given) => commitBatch(...given, true), tellRefusal);
       preparing.begin();
       await untilOthersJoin();
     }
