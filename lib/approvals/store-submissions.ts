@@ -111,7 +111,7 @@ export async function claimSubmission(context: Context, id: string): Promise<Sub
   return claimed ?? null;
 }
 
-/** `refusal`: null if it was accepted. */
+/** `refusal`: null if it was accepted. An attempt that took too long was overtaken by another, whose acceptance stays. */
 export async function settleSubmission(
   context: Context,
   id: string,
@@ -119,8 +119,14 @@ export async function settleSubmission(
 ): Promise<void> {
   await context.database.db
     .update(approvalSubmissions)
-    .set({ status: refusal === null ? "accepted" : "refused", ...refusal, client: null })
-    .where(eq(approvalSubmissions.id, id));
+    .set({
+      status: refusal === null ? "accepted" : "refused",
+      code: null,
+      detail: null,
+      ...refusal,
+      client: null,
+    })
+    .where(and(eq(approvalSubmissions.id, id), refusal === null ? undefined : isPending));
 }
 
 /** Each failed attempt doubles the wait for the next one. */

@@ -181,6 +181,32 @@ describe.each([anyKind])("approvals (%s)", (kind) => {
     expect((await asked.submit(result)).status).toBe(200);
   });
 
+  it("stays accepted if an attempt that another has overtaken ends later", async () => {
+    const asked = await ask(test, key);
+    const result = await makeResult(await asked.start(), "ada");
+    let answer = () => {};
+    const late = new Promise<void>((resolve) => (answer = resolve));
+    let isAsked = false;
+    const verifyWithPortal: WorldIdProvider["verifyWithPortal"] = async () => {
+      isAsked = true;
+      await late;
+      return { ok: true };
+    };
+    test.app.context.worldId = { ...world, verifyWithPortal };
+    const overtaken = asked.submit(result);
+    await expect.poll(() => isAsked).toBe(true);
+    test.app.context.worldId = world;
+    // As if a minute were over.
+    await test.app.context.database.query(
+      "UPDATE approval_submissions SET next_attempt_at = now() WHERE request_id = $1",
+      [asked.made.request_id],
+    );
+    await expect.poll(async () => (await asked.submit(result)).status).toBe(200);
+    answer();
+    await overtaken;
+    expect((await asked.submit(result)).status).toBe(200);
+  });
+
   it("does not approve late: a kept proof ends with its request", async () => {
     const asked = await ask(test, key);
     const result = await makeResult(await asked.start(), "ada");
