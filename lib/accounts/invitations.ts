@@ -172,33 +172,31 @@ export async function acceptInvitation(
   user: UserPrincipal,
   token: string,
 ): Promise<string> {
+  const isIt = and(eq(invitations.token_hash, hashToken(token)), isOpen);
   return context.database.db.transaction(async (tx) => {
-    const [accepted] = await tx
+    const [found] = await tx.select().from(invitations).where(isIt);
+    if (!found) throw personNotFound();
+    if (found.email !== user.email) throw new AppError("forbidden", "this invitation is for another address");
+    const { organization_id: organizationId, role, invited_by } = found;
+    await requireFewOrganizations(tx, user.userId);
+    // Before the invitation, as inviteMember takes them: else each could wait for the other.
+    await lockOrganization(tx, organizationId);
+    const accepted = await tx
       .update(invitations)
       .set({ accepted_at: context.clock() })
-      .where(and(eq(invitations.token_hash, hashToken(token)), isOpen))
-      .returning();
-    if (!accepted) throw personNotFound();
-    if (accepted.email !== user.email)
-      throw new AppError("forbidden", "this invitation is for another address");
-    await requireFewOrganizations(tx, user.userId);
-    const organizationId = accepted.organization_id;
-    const [organization] = await tx
-      .select({ deletedAt: organizations.deleted_at })
-      .from(organizations)
-      .where(eq(organizations.id, organizationId))
-      .for("update");
-    if (!organization || organization.deletedAt !== null) throw personNotFound();
+      .where(isIt)
+      .returning({ id: invitations.id });
+    if (accepted.length === 0) throw personNotFound();
     await tx
       .insert(memberships)
-      .values({ organization_id: organizationId, user_id: user.userId, role: accepted.role })
+      .values({ organization_id: organizationId, user_id: user.userId, role })
       .onConflictDoNothing();
     await recordAudit(context, tx, {
       organizationId,
       actor: actorOf(user),
       action: "member.joined",
       subject: user.email,
-      detail: { role: accepted.role, invited_by: accepted.invited_by },
+      detail: { role, invited_by },
     });
     return organizationId;
   });

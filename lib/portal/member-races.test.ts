@@ -1,0 +1,57 @@
+/** Guarantee: who joins, leaves or makes a key while the organization changes gets an answer, and nothing of what has ended. */
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { acceptInvitation, inviteMember, listInvitations } from "#lib/accounts/invitations";
+import { lockOrganization } from "#lib/accounts/organizations";
+import type { Context } from "#lib/approvals/context";
+import type { MemberPrincipal } from "#lib/http/principal";
+import { listMailbox } from "#lib/mail/mailbox";
+import { startTestApp, type TestApp } from "#support/app";
+import { databaseKinds } from "#support/databases";
+import { signInPerson } from "#support/portal";
+
+// The embedded database has one session, so nothing comes between there.
+describe.skipIf(!databaseKinds.includes("postgres"))("members, at the same moment", () => {
+  let test: TestApp;
+  let context: Context;
+  let owner: MemberPrincipal;
+  let counter = 0;
+  beforeAll(async () => {
+    test = await startTestApp("postgres");
+    ({ context } = test.app);
+  });
+  afterAll(() => test.close());
+  beforeEach(async () => {
+    counter += 1;
+    owner = await signInPerson(context, `owner${counter}@example.com`);
+  });
+
+  const newestMail = async (email: string) => {
+    const mails = await listMailbox(context.database);
+    return mails.find(({ to }) => to === email) ?? { subject: "", text: "" };
+  };
+  const waiting = (count: number) => {
+    const sql =
+      "SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
+    return expect.poll(async () => (await context.database.query(sql, [])).rows.length).toBe(count);
+  };
+
+  it("are told which invitation counts if one is replaced while it is accepted", async () => {
+    const email = `guest${counter}@example.com`;
+    const invite = () => inviteMember(context, owner, { email, role: "member" });
+    await invite();
+    const [, token = ""] = /invitations\/(\S+)/.exec((await newestMail(email)).text) ?? [];
+    const guest = await signInPerson(context, email, owner.organizationId);
+    const both = await context.database.db.transaction(async (tx) => {
+      await lockOrganization(tx, owner.organizationId);
+      const invited = invite();
+      await waiting(1);
+      const accepted = acceptInvitation(context, guest, token);
+      await waiting(2);
+      return { outcomes: Promise.allSettled([invited, accepted]) };
+    });
+    const [invited, accepted] = await both.outcomes;
+    expect(invited?.status).toBe("fulfilled");
+    expect(accepted).toMatchObject({ status: "rejected", reason: { errorName: "not_found" } });
+    expect(await listInvitations(context.database.db, owner.organizationId)).toHaveLength(1);
+  });
+});
