@@ -27,6 +27,26 @@ async function findOrCreateUser(context: AccountsContext, tx: Executor, email: s
   return user.id;
 }
 
+async function findFirst(tx: Executor, userId: string): Promise<string | null> {
+  const [membership] = await tx
+    .select({ organizationId: memberships.organization_id })
+    .from(memberships)
+    .where(eq(memberships.user_id, userId))
+    .orderBy(memberships.created_at)
+    .limit(1);
+  return membership?.organizationId ?? null;
+}
+
+/** The first that the person belongs to. They stay its member until the commit: its lock is held, and it is looked for again. */
+async function lockFirst(tx: Executor, userId: string): Promise<string | null> {
+  for (let locked: string | null = null; ; ) {
+    const first = await findFirst(tx, userId);
+    if (first === null || first === locked) return first;
+    await lockOrganization(tx, first);
+    locked = first;
+  }
+}
+
 /** The person's first organization, made with them as owner when they have none. `email` must have been proven. */
 export async function findOrCreateOrganization(
   context: AccountsContext,
@@ -35,13 +55,8 @@ export async function findOrCreateOrganization(
 ): Promise<{ organizationId: string; userId: string }> {
   const userId = await findOrCreateUser(context, tx, email);
   await tx.select({ id: users.id }).from(users).where(eq(users.id, userId)).for("update");
-  const [membership] = await tx
-    .select({ organizationId: memberships.organization_id })
-    .from(memberships)
-    .where(eq(memberships.user_id, userId))
-    .orderBy(memberships.created_at)
-    .limit(1);
-  if (membership) return { organizationId: membership.organizationId, userId };
+  const first = await lockFirst(tx, userId);
+  if (first !== null) return { organizationId: first, userId };
   const organizationId = uuidV7(context.clock().getTime(), context.random(16));
   await tx.insert(organizations).values({ id: organizationId });
   await tx.insert(memberships).values({ organization_id: organizationId, user_id: userId, role: "owner" });

@@ -4,6 +4,7 @@ import { acceptInvitation, inviteMember, listInvitations } from "#lib/accounts/i
 import { lockOrganization } from "#lib/accounts/organizations";
 import type { Context } from "#lib/approvals/context";
 import type { MemberPrincipal } from "#lib/http/principal";
+import { requestKeyByEmail, verifyKeyByEmail } from "#lib/keys/email-keys";
 import { listMailbox } from "#lib/mail/mailbox";
 import { startTestApp, type TestApp } from "#support/app";
 import { databaseKinds } from "#support/databases";
@@ -53,5 +54,28 @@ describe.skipIf(!databaseKinds.includes("postgres"))("members, at the same momen
     expect(invited?.status).toBe("fulfilled");
     expect(accepted).toMatchObject({ status: "rejected", reason: { errorName: "not_found" } });
     expect(await listInvitations(context.database.db, owner.organizationId)).toHaveLength(1);
+  });
+
+  it("make no key in an organization that they are just removed from", async () => {
+    const email = `leaving${counter}@example.com`;
+    const { userId } = await signInPerson(context, email, owner.organizationId);
+    await context.database.query(
+      "INSERT INTO memberships (organization_id, user_id, role) VALUES ($1, $2, 'member')",
+      [owner.organizationId, userId],
+    );
+    await requestKeyByEmail(context, email, null);
+    const code = (await newestMail(email)).subject.slice(0, 6);
+    const { made } = await context.database.db.transaction(async (tx) => {
+      await lockOrganization(tx, owner.organizationId);
+      const verifying = verifyKeyByEmail(context, email, code, "192.0.2.1");
+      await waiting(1);
+      await tx.execute(`DELETE FROM memberships WHERE user_id = '${userId}'`);
+      return { made: verifying };
+    });
+    const { key_id } = await made;
+    const { rows } = await context.database.query("SELECT organization_id FROM api_keys WHERE id = $1", [
+      key_id,
+    ]);
+    expect(rows[0]?.["organization_id"]).not.toBe(owner.organizationId);
   });
 });
