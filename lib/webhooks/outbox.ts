@@ -75,14 +75,18 @@ export async function settleDelivered(
   claimed: Claimed,
   status: number,
 ): Promise<void> {
-  const { message_id, id, attempts } = claimed;
+  const { message_id, id, url, attempts } = claimed;
   await database.query(
     `UPDATE webhook_deliveries SET status = 'delivered', last_status = $4, last_problem = NULL
      WHERE ${ofThisAttempt} AND status <> 'delivered'`,
     [message_id, id, attempts, status],
   );
-  if (claimed.failing_since !== null)
-    await database.query("UPDATE webhook_endpoints SET failing_since = NULL WHERE id = $1", [id]);
+  if (url === null) return;
+  // Whatever it was when this one was taken: another message may have failed meanwhile.
+  await database.query(
+    "UPDATE webhook_endpoints SET failing_since = NULL WHERE id = $1 AND url = $2 AND failing_since IS NOT NULL",
+    [id, url],
+  );
 }
 
 export interface Failure {

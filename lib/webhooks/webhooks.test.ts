@@ -307,6 +307,20 @@ describe("webhooks", () => {
     expect(await settled(endpoint, "delivered", 1)).toMatchObject({ last_status: 204, last_problem: null });
   });
 
+  it("end a failure by a success, also of a message that was on its way before it", async () => {
+    const endpoint = await create("attestation.created");
+    const failingSince = async () => (await api("GET", `/${endpoint.id}`)).body.failing_since;
+    receiver.answer = async () => {
+      receiver.answer = () => ({ status: 500 });
+      await attest();
+      await expect.poll(failingSince).not.toBeNull();
+      return { status: 200 };
+    };
+    await attest();
+    await expect.poll(async () => (await logOf(endpoint)).at(-1)?.status).toBe("delivered");
+    await expect.poll(failingSince).toBeNull();
+  });
+
   it("can go to twenty endpoints beside the callbacks", async () => {
     await api("GET", "/callback");
     const made = { url: receiver.url, events: ["attestation.created"] };
