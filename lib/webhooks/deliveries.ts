@@ -10,7 +10,7 @@ import { webhookDeliveries, webhookMessages } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
 import { cutPage, decodeCursor, encodeCursor, type PageQuery } from "#lib/http/cursor";
 import { actorOf, type Principal } from "#lib/http/principal";
-import { type EndpointRow, readEndpoint, webhookNotFound } from "./endpoints";
+import { type EndpointRow, findOwn, readEndpoint, webhookNotFound } from "./endpoints";
 
 export interface DeliveryQuery extends PageQuery {
   status?: WebhookDelivery["status"] | undefined;
@@ -97,7 +97,9 @@ async function readDelivery(
   return describe(endpoint, row);
 }
 
-function requireEnabled({ disabled_at }: EndpointRow): void {
+/** Until the commit: who disables it fails what waits for it then. */
+async function holdEnabled(tx: Executor, principal: Principal, id: string): Promise<void> {
+  const { disabled_at } = await findOwn(tx, principal, id, "share");
   if (disabled_at !== null)
     throw new AppError("webhook_disabled", "this webhook endpoint is disabled; enable it first");
 }
@@ -111,23 +113,25 @@ export async function replayDelivery(
 ): Promise<WebhookDelivery> {
   const endpoint = await readEndpoint(context, principal, id);
   if (!isMessageId.test(messageId)) throw webhookNotFound();
-  requireEnabled(endpoint);
-  await context.database.db
-    .update(webhookDeliveries)
-    .set({ status: "pending", attempts: 0, next_attempt_at: sql`clock_timestamp()` })
-    .where(and(eq(endpoint_id, endpoint.id), eq(message_id, messageId), sql`${status} <> 'pending'`));
+  await context.database.db.transaction(async (tx) => {
+    await holdEnabled(tx, principal, id);
+    await tx
+      .update(webhookDeliveries)
+      .set({ status: "pending", attempts: 0, next_attempt_at: sql`clock_timestamp()` })
+      .where(and(eq(endpoint_id, endpoint.id), eq(message_id, messageId), sql`${status} <> 'pending'`));
+  });
   return readDelivery(context.database.db, endpoint, messageId);
 }
 
 export async function sendTest(context: Context, principal: Principal, id: string): Promise<WebhookDelivery> {
   const endpoint = await readEndpoint(context, principal, id);
-  requireEnabled(endpoint);
   if (endpoint.url === null)
     throw new AppError("validation_error", "callbacks have no URL of their own that a test could go to");
   const messageId = `msg_${hexEncode(context.random(16))}`;
   const data = { webhook_id: endpoint.id };
   const message = { type: "webhook.test", timestamp: context.clock().toISOString(), data };
   await context.database.db.transaction(async (tx) => {
+    await holdEnabled(tx, principal, id);
     await tx.insert(webhookMessages).values({
       id: messageId,
       organization_id: endpoint.organization_id,

@@ -72,11 +72,11 @@ async function audit(
 }
 
 /** Whatever somebody else has does not exist. */
-async function findOwn(
+export async function findOwn(
   tx: Executor,
   { organizationId }: Principal,
   id: string,
-  lock: "update" | null = null,
+  lock: "share" | "update" | null = null,
 ) {
   if (!isUuid(id)) throw webhookNotFound();
   const query = tx

@@ -321,6 +321,31 @@ describe("webhooks", () => {
     await expect.poll(failingSince).toBeNull();
   });
 
+  // The embedded database has one session, so nothing comes between there.
+  it.runIf(kind === "postgres")("are not sent again to an endpoint that is just being disabled", async () => {
+    const endpoint = await create("attestation.created");
+    await attest();
+    const { message_id } = await settled(endpoint, "delivered", 1);
+    const answers = await test.app.context.database.db.transaction(async (tx) => {
+      await tx.execute(
+        `UPDATE webhook_endpoints SET disabled_at = now(), disabled_reason = 'owner' WHERE id = '${endpoint.id}'`,
+      );
+      const asked = ["test", `deliveries/${message_id}/replay`].map((path) =>
+        api("POST", `/${endpoint.id}/${path}`),
+      );
+      const sql =
+        "SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
+      const waiting = expect.poll(async () => (await query(sql)).rows.length).toBe(2);
+      await Promise.race([waiting, Promise.all(asked)]);
+      return { both: Promise.all(asked) };
+    });
+    expect((await answers.both).map(({ body }) => body.code)).toEqual([
+      "webhook_disabled",
+      "webhook_disabled",
+    ]);
+    expect(await logOf(endpoint)).toMatchObject([{ status: "delivered" }]);
+  });
+
   it("can go to twenty endpoints beside the callbacks", async () => {
     await api("GET", "/callback");
     const made = { url: receiver.url, events: ["attestation.created"] };
