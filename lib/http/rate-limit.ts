@@ -6,7 +6,7 @@
  * the limit, is not given out again.
  */
 import type { Redis } from "ioredis";
-import { RateLimiterPostgres, RateLimiterRedis, RateLimiterRes } from "rate-limiter-flexible";
+import { RateLimiterRedis, RateLimiterRes } from "rate-limiter-flexible";
 import type { Database } from "#lib/db/client";
 
 export interface LimitPolicy {
@@ -36,7 +36,16 @@ interface Lease {
   resetMs: number;
 }
 
-type Store = Pick<RateLimiterPostgres, "consume">;
+type Counted = Pick<RateLimiterRes, "consumedPoints" | "msBeforeNext">;
+
+const nowMs = "floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
+const hasEnded = "kept.expire <= excluded.expire - $3";
+
+/** By the database's clock, or a machine whose own is wrong would end the others' windows. $3: a window's milliseconds. */
+const countText = `INSERT INTO rate_limits AS kept (key, points, expire) VALUES ($1, $2, ${nowMs} + $3)
+  ON CONFLICT (key) DO UPDATE SET points = CASE WHEN ${hasEnded} THEN 0 ELSE kept.points END + excluded.points,
+    expire = CASE WHEN ${hasEnded} THEN excluded.expire ELSE kept.expire END
+  RETURNING points, (expire - ${nowMs})::float8 AS ms`;
 
 const maxLease = 50;
 const maxLeases = 50_000;
@@ -45,60 +54,65 @@ function leaseSize(policy: LimitPolicy): number {
   return Math.max(1, Math.min(maxLease, Math.floor(policy.limit / 200)));
 }
 
-async function takeLease(
-  store: Store,
-  policy: LimitPolicy,
-  key: string,
-  wanted: number,
-  nowMs: number,
-): Promise<Lease> {
-  const result = await store.consume(key, wanted).catch((refusal: unknown) => {
-    if (refusal instanceof RateLimiterRes) return refusal;
-    throw refusal;
-  });
-  const excess = Math.max(0, result.consumedPoints - policy.limit);
-  return {
-    available: Math.max(0, wanted - excess),
-    sharedRemaining: Math.max(0, policy.limit - result.consumedPoints),
-    resetMs: nowMs + result.msBeforeNext,
-  };
-}
-
 export function createRateLimiter(database: Database, redis: Redis | null, clock: () => Date): RateLimiter {
-  const stores = new Map<string, Store>();
+  const stores = new Map<string, RateLimiterRedis>();
   const leases = new Map<string, Lease>();
   const pending = new Map<string, Promise<Lease>>();
 
-  function openStore(policy: LimitPolicy): Store {
-    const options = { keyPrefix: policy.name, points: policy.limit, duration: policy.windowSeconds };
-    const counted = new RateLimiterPostgres({
-      ...options,
-      storeClient: { query: (q: { text: string; values: unknown[] }) => database.query(q.text, q.values) },
-      storeType: "client",
-      tableName: "rate_limits",
-      tableCreated: true,
-      // lib/runtime/housekeeping.ts does it for all of them.
-      clearExpiredByTimeout: false,
-    });
-    if (redis === null) return counted;
-    return new RateLimiterRedis({ ...options, storeClient: redis, insuranceLimiter: counted });
+  async function countInDatabase(policy: LimitPolicy, key: string, points: number): Promise<Counted> {
+    const { rows } = await database.query(countText, [
+      `${policy.name}:${key}`,
+      points,
+      policy.windowSeconds * 1000,
+    ]);
+    return {
+      consumedPoints: Number(rows[0]?.["points"]),
+      msBeforeNext: Math.max(0, Number(rows[0]?.["ms"])),
+    };
   }
 
-  function storeOf(policy: LimitPolicy): Store {
-    const store = stores.get(policy.name) ?? openStore(policy);
-    stores.set(policy.name, store);
-    return store;
+  async function countIn(
+    storeClient: Redis,
+    policy: LimitPolicy,
+    key: string,
+    points: number,
+  ): Promise<Counted> {
+    const { name: keyPrefix, limit, windowSeconds: duration } = policy;
+    const store =
+      stores.get(keyPrefix) ?? new RateLimiterRedis({ keyPrefix, points: limit, duration, storeClient });
+    stores.set(keyPrefix, store);
+    return store.consume(key, points).catch((refusal: unknown) => {
+      if (refusal instanceof RateLimiterRes) return refusal;
+      return countInDatabase(policy, key, points);
+    });
+  }
+
+  async function takeLease(
+    policy: LimitPolicy,
+    key: string,
+    wanted: number,
+    sinceMs: number,
+  ): Promise<Lease> {
+    const counted = await (redis === null
+      ? countInDatabase(policy, key, wanted)
+      : countIn(redis, policy, key, wanted));
+    const excess = Math.max(0, counted.consumedPoints - policy.limit);
+    return {
+      available: Math.max(0, wanted - excess),
+      sharedRemaining: Math.max(0, policy.limit - counted.consumedPoints),
+      resetMs: sinceMs + counted.msBeforeNext,
+    };
   }
 
   /** At once only one request of a key goes to the store; the others wait for its lease. */
   function renew(policy: LimitPolicy, key: string, name: string, missing: number): Promise<Lease> {
     const running = pending.get(name);
     if (running) return running;
-    const nowMs = clock().getTime();
-    const promise = takeLease(storeOf(policy), policy, key, Math.max(leaseSize(policy), missing), nowMs)
+    const sinceMs = clock().getTime();
+    const promise = takeLease(policy, key, Math.max(leaseSize(policy), missing), sinceMs)
       .then((lease) => {
         const before = leases.get(name);
-        if (before !== undefined && before.resetMs > nowMs) lease.available += before.available;
+        if (before !== undefined && before.resetMs > sinceMs) lease.available += before.available;
         if (leases.size >= maxLeases) leases.delete(leases.keys().next().value ?? "");
         leases.set(name, lease);
         return lease;

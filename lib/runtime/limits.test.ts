@@ -5,7 +5,8 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { createRateLimiter } from "#lib/http/rate-limit";
 import { startTestApp, type TestApp } from "#support/app";
 import { anyKind, databaseKinds } from "#support/databases";
 
@@ -135,6 +136,27 @@ describe.skipIf(!databaseKinds.includes("postgres"))("limits of several processe
       await second.app.close();
       await rm(second.dataDir, { recursive: true, force: true });
       await first.close();
+    }
+  });
+
+  it("hold whatever the clock of one machine says", async () => {
+    const test = await startTestApp("postgres");
+    const { database, clock } = test.app.context;
+    const policy = { name: "clocks", limit: 3, windowSeconds: 60 };
+    const machine = () => createRateLimiter(database, null, clock);
+    const minuteAhead = vi.spyOn(Date, "now");
+    try {
+      expect(await machine().consume(policy, "ada", 3)).toMatchObject({ allowed: true, remaining: 0 });
+      minuteAhead.mockReturnValue(clock().getTime() + 61_000);
+      expect(await machine().consume(policy, "ada")).toMatchObject({ allowed: false });
+      await machine().consume(policy, "grace", 3);
+      minuteAhead.mockRestore();
+      const refused = await machine().consume(policy, "grace");
+      expect(refused.allowed).toBe(false);
+      expect(refused.resetMs).toBeLessThanOrEqual(clock().getTime() + 60_000);
+    } finally {
+      minuteAhead.mockRestore();
+      await test.close();
     }
   });
 });

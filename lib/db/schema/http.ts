@@ -27,7 +27,7 @@ export const idempotencyKeys = pgTable(
   ],
 );
 
-/** The shape that rate-limiter-flexible's PostgreSQL store reads and writes. */
+/** Counters of limits (lib/http/rate-limit.ts); `expire`: when the window ends, milliseconds since 1970. */
 export const rateLimits = pgTable(
   "rate_limits",
   {
