@@ -1,7 +1,7 @@
 /** POST /v1/attest/batch. */
 import type { JsonObject } from "#lib/core/encoding/canonical-json";
 import type { AttestOptions } from "./attest";
-import { ApiError } from "./errors";
+import { ApiError, CountersignError } from "./errors";
 import { signAgentRequest } from "./sign";
 import { type Service, send } from "./transport";
 import type { Attestation, AttestBatchAnswer, AttestRequest } from "./wire";
@@ -72,16 +72,24 @@ export async function* sendBatches(
 
 export const refusalOf = ({ status, body }: BatchResult) => new ApiError(status, body as JsonObject, null);
 
+const settle = (result: BatchResult): PromiseSettledResult<Attestation> =>
+  result.status === 201
+    ? { status: "fulfilled", value: result.body as Attestation }
+    : { status: "rejected", reason: refusalOf(result) };
+
+/** Throws if the first batch fails. A later one's error becomes the result of all from there on, and no more is sent. */
 export async function attestMany(
   service: Service,
   requests: readonly AttestRequest[],
   options?: AttestManyOptions,
 ): Promise<PromiseSettledResult<Attestation>[]> {
-  const results: BatchResult[] = [];
-  for await (const batch of sendBatches(service, requests, options)) results.push(...batch);
-  return results.map((result) =>
-    result.status === 201
-      ? { status: "fulfilled", value: result.body as Attestation }
-      : { status: "rejected", reason: refusalOf(result) },
-  );
+  const settled: PromiseSettledResult<Attestation>[] = [];
+  try {
+    for await (const batch of sendBatches(service, requests, options)) settled.push(...batch.map(settle));
+  } catch (error) {
+    if (!(error instanceof CountersignError) || settled.length === 0) throw error;
+    const rest = requests.slice(settled.length);
+    settled.push(...rest.map(() => ({ status: "rejected", reason: error }) as const));
+  }
+  return settled;
 }

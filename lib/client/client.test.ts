@@ -68,6 +68,36 @@ describe("the client", () => {
     await expect(attestMany(99)).rejects.toMatchObject({ code: "idempotency_key_reused" });
   });
 
+  it("gives the receipts of a list's first batches if a later one fails, and the rest under the same key", async () => {
+    let sent = 0;
+    const fetch: Fetch = async (url, init) => {
+      sent += 1;
+      if (sent > 1) throw new TypeError("fetch failed");
+      return fetchFrom(test)(url, init);
+    };
+    const step = { ...request, agent_slug: "cut-bot" };
+    const requests = Array.from({ length: 201 }, (_, n) => ({ ...step, action: `step ${n}` }));
+    const options = { idempotencyKey: "cut" };
+    const results = await clientOf(test, key, fetch).attestMany(requests, options);
+    expect(results.map((one) => one.status === "fulfilled" && one.value.record?.sequence)).toEqual([
+      ...Array.from({ length: 100 }, (_, n) => n + 1),
+      ...Array.from({ length: 101 }, () => false),
+    ]);
+    expect(results[200]).toMatchObject({ reason: { name: "ConnectionError" } });
+    const again = await client.attestMany(requests, options);
+    expect(again.slice(0, 100)).toEqual(results.slice(0, 100));
+    expect(again[200]).toMatchObject({ value: { record: { sequence: 201 } } });
+    await expect(clientOf(test, key, fetch).attestMany(requests)).rejects.toThrow(/no answer/);
+    const stopped = new AbortController();
+    const stopping: Fetch = async (url, init) => {
+      const response = await fetchFrom(test)(url, init);
+      stopped.abort(new Error("stopped"));
+      return response;
+    };
+    const { signal } = stopped;
+    await expect(clientOf(test, key, stopping).attestMany(requests, { signal })).rejects.toThrow("stopped");
+  });
+
   it("counts what it attests, so that what never arrived shows in the next", async () => {
     // Of the third nothing arrives, however often it is tried; the fourth's first answer is lost.
     let attempts = 0;

@@ -33,7 +33,10 @@ export interface CountersignOptions {
 export interface Countersign {
   /** Records what an agent did. Returns the receipt. */
   attest: Attest;
-  /** Records up to 100 a request, in their order. Returns a result for each: a receipt, or the ApiError that refused it. */
+  /**
+   * Records up to 100 a request, in their order. Returns a result for each: a receipt, or what refused or ended it, such as
+   * a service that stopped answering after the first hundred. Repeat it with the same `idempotencyKey`.
+   */
   attestMany: AttestMany;
   /**
    * An `attest` that numbers what it sends for each agent from 1, and sends it one after the other: what never arrives
