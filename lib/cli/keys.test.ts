@@ -150,6 +150,28 @@ describe.each([anyKind])("keys of every kind (%s)", (kind) => {
     expect(await listed("false")).toEqual([after.attestation_id]);
   });
 
+  it("goes on to no key that lay beside a revoked one, and doesn't replace one by a key that is given", async () => {
+    const home = await makeHome(kind);
+    const first = await start(kind, home);
+    const { key } = await first.createKey();
+    const { key_id } = (await attest(first, key)).body;
+    await first.app.close();
+    const left = path.join(String(home["DATA_DIR"]), "keys", "signing-key.next");
+    const seed = Buffer.alloc(32, 4).toString("base64");
+    writeFileSync(left, seed, { mode: 0o600 });
+    const refusal = { code: 1, out: expect.stringMatching(/signing-key\.next was left behind.*Remove it/s) };
+    expect(await run("keys", ["revoke", "attestation", key_id], home)).toMatchObject(refusal);
+    const file = path.join(String(home["DATA_DIR"]), "given-key");
+    writeFileSync(file, Buffer.alloc(32, 5).toString("base64"));
+    const given = ["rotate", "attestation", "--new-key-file", file];
+    expect(await run("keys", given, home)).toMatchObject(refusal);
+    expect(readFileSync(left, "utf8")).toBe(seed);
+    rmSync(left);
+    expectExit(await run("keys", ["revoke", "attestation", key_id], home), 0);
+    const test = await start(kind, home);
+    expect((await attest(test, key)).body.key_id).not.toBe(key_id);
+  });
+
   it("revokes from an index of the log that is meant, which must be one that the key signed", async () => {
     const home = await makeHome(kind);
     const first = await start(kind, home);

@@ -21,6 +21,7 @@ import {
 import { requireOwnHistory } from "#lib/log/publish/history";
 import { wrapSecretFiles } from "#lib/signing/key-files";
 import {
+  describeNextKey,
   findKeySetting,
   keepNextKey,
   parseKeyText,
@@ -43,6 +44,7 @@ async function findNextKey(
   context: CommandContext,
   purpose: RotatedPurpose,
   file: string | undefined,
+  event: "retired" | "revoked",
 ): Promise<Partial<Signers>> {
   const setting = findKeySetting(context.env, purpose);
   if (setting !== null) {
@@ -57,8 +59,13 @@ async function findNextKey(
   const text = file === undefined ? randomKeyText() : (await readFile(file, "utf8")).trim();
   parseKeyText(purpose, text, file ?? "the new key");
   await keepNextKey(context.files, purpose, text).catch((error: NodeJS.ErrnoException) => {
-    // An attempt that was interrupted has made one; it is as good as another.
-    if (error.code !== "EEXIST" || file !== undefined) throw error;
+    if (error.code !== "EEXIST") throw error;
+    // An attempt that was interrupted has made one. It is as good as another, unless the old key was stolen from its side.
+    if (file === undefined && event === "retired") return;
+    throw new Error(
+      `${describeNextKey(context.files, purpose)} was left behind by an attempt that did not end, and isn't used here, as others may have read it. ` +
+        "Remove it, unless another `npm run keys` is running, and run this again.",
+    );
   });
   return context.source.loadNext();
 }
@@ -96,7 +103,7 @@ async function list({ database }: CommandContext): Promise<number> {
 async function rotate(context: CommandContext, command: KeyCommand & { name: "rotate" }): Promise<number> {
   const { purpose, file, isLost } = command;
   const keyContext = await openKeyContext(context);
-  const next = await findNextKey(context, purpose, file);
+  const next = await findNextKey(context, purpose, file, "retired");
   const change = await replaceActiveKey(keyContext, { purpose, event: "retired", next, isLost });
   return tell(purpose, "retired", change, context);
 }
@@ -106,7 +113,7 @@ async function revoke(context: CommandContext, command: KeyCommand & { name: "re
   const keyContext = await openKeyContext(context);
   const from = fromIndex === undefined ? undefined : await findStart(context.database, keyId, fromIndex, log);
   if (keyId === (await activeKeyId(context.database.db, purpose))) {
-    const next = await findNextKey(context, purpose, file);
+    const next = await findNextKey(context, purpose, file, "revoked");
     const replacement = { purpose, event: "revoked", next, isLost: false, from } as const;
     const change = await replaceActiveKey(keyContext, replacement);
     return tell(purpose, "revoked", change, context);

@@ -36,9 +36,13 @@ export function findKeySetting(env: Env, purpose: KeyPurpose): string | null {
 
 export const randomKeyText = () => randomBytes(32).toString("base64");
 
+const nextFile = (purpose: KeyPurpose) => `${keyFiles[purpose]}.next`;
+
+export const describeNextKey = (files: SecretFiles, purpose: KeyPurpose) => files.describe(nextFile(purpose));
+
 /** Keeps the key that a rotation goes on to; throws EEXIST if one is kept already. */
 export async function keepNextKey(files: SecretFiles, purpose: KeyPurpose, text: string): Promise<void> {
-  await files.create(`${keyFiles[purpose]}.next`, text);
+  await files.create(nextFile(purpose), text);
 }
 
 /** The settings that hold keys, as they are to be set once they are wrapped. */
@@ -71,7 +75,7 @@ export function createKeySource(env: Env, files: SecretFiles, wrapping: KeyWrapp
   return {
     load: () => loadAll(""),
     loadNext: () => loadAll(".next"),
-    promoteNext: (purpose) => files.replace(keyFiles[purpose], `${keyFiles[purpose]}.next`),
+    promoteNext: (purpose) => files.replace(keyFiles[purpose], nextFile(purpose)),
     create: async (missing) => {
       const names = missing.map((purpose): string => keyFiles[purpose]);
       const needsAuthSecret = env.AUTH_SECRET === undefined && (await files.read(authSecretFile)) === null;
