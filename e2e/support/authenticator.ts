@@ -60,17 +60,19 @@ export function createPasskey({
   algorithm = "ES256",
   signCount = 0,
   countsUp = true,
+  idBytes = 32,
 }: {
   origin?: string;
   algorithm?: "ES256" | "EdDSA";
   signCount?: number;
   countsUp?: boolean;
+  idBytes?: number;
 } = {}): TestPasskey {
   const { privateKey, publicKey } =
     algorithm === "EdDSA"
       ? generateKeyPairSync("ed25519")
       : generateKeyPairSync("ec", { namedCurve: "P-256" });
-  const credentialId = randomBytes(32);
+  const credentialId = randomBytes(idBytes);
   const cose = coseKey(publicKey, algorithm);
   let counter = signCount;
 

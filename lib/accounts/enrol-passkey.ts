@@ -12,6 +12,7 @@ import { isJsonObject } from "#lib/core/encoding/canonical-json";
 import { uuidV7 } from "#lib/core/encoding/ids";
 import { relyingPartyOf } from "#lib/core/passkey/challenge";
 import { parseCoseKey } from "#lib/core/passkey/cose-key";
+import { maxCredentialIdBytes } from "#lib/core/passkey/roster-shape";
 import type { Executor } from "#lib/db/client";
 import { approvers, passkeyChallenges, passkeys } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
@@ -116,6 +117,8 @@ async function verify(context: AccountsContext, response: RegistrationResponseJS
   });
   if (!verified) throw refused("the device's answer does not verify");
   const { credential, credentialDeviceType, credentialBackedUp } = registrationInfo;
+  if (base64UrlDecode(credential.id).length > maxCredentialIdBytes)
+    throw refused(`its id has more than ${maxCredentialIdBytes} bytes`);
   const key = parseCoseKey(credential.publicKey);
   if (!key.ok) throw refused(key.problem);
   return {

@@ -1,6 +1,7 @@
 /** Guarantee: a passkey is enrolled by its approver alone, once, on this site, and never more than ten of them. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { Context } from "#lib/approvals/context";
+import { isRosterEntry } from "#lib/core/passkey/roster-shape";
 import { AppError } from "#lib/errors";
 import type { MemberPrincipal } from "#lib/http/principal";
 import { startTestApp, type TestApp } from "#support/app";
@@ -125,6 +126,17 @@ describe("passkeys of an approver", () => {
       broken.response.attestationObject = attestationObject;
       expect(await problemOf(finish(broken))).toBe("passkey_refused");
     }
+  });
+
+  it("refuses an id that is too long for a roster, with which nobody could approve", async () => {
+    for (const [idBytes, problem] of [
+      [1_023, null],
+      [1_024, "passkey_refused"],
+      [3_000, "passkey_refused"],
+    ] as const)
+      expect(await problemOf(finish(createPasskey({ idBytes }).register(await challenge())))).toBe(problem);
+    const last = await readLastRoster(context.database.db, ana.organizationId);
+    expect(last?.entries.map(isRosterEntry)).toEqual([true]);
   });
 
   it("stops at ten, also if they come at once", async () => {

@@ -44,7 +44,7 @@ export type GroupOpening = {
 
 const maxGroups = 100;
 /** WebAuthn, section 4: credential ids have at most 1,023 bytes. */
-const maxCredentialIdBytes = 1_023;
+export const maxCredentialIdBytes = 1_023;
 const maxKeyBytes = 128;
 const maxProof = 20;
 const SALT_BYTES = 16;
