@@ -6,11 +6,7 @@ import { agentFrozen } from "#lib/agents/freeze";
 import {
   type Approval,
   type ApprovalRequest,
-  assembleAuthorization,
-  authorizationSigningBytes,
   bindRequest,
-  buildAuthorization,
-  type DecisionFacts,
   isPasskeyApproval,
   isWorldIdApproval,
   type WorldIdApproval,
@@ -18,8 +14,6 @@ import {
 import { fillPlaces } from "#lib/core/approval/assign-groups";
 import { findEnvironment } from "#lib/core/approval/environment";
 import type { PasskeyApproval } from "#lib/core/approval/passkey-approval";
-import { base64Encode } from "#lib/core/encoding/bytes";
-import { canonicalBytes, type JsonObject } from "#lib/core/encoding/canonical-json";
 import { uuidV7 } from "#lib/core/encoding/ids";
 import { authorizationRequests } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
@@ -27,6 +21,7 @@ import type { Actor } from "#lib/http/principal";
 import type { Context } from "./context";
 import { decide, findApprovable } from "./decide";
 import { countApprover, type ProvenApprover } from "./enrolled";
+import { signApproval } from "./logged-decision";
 import { wakeupName } from "./read";
 import { type AuthorizationRow, isOpen, parseRequest, readDatabaseTime } from "./rows";
 import {
@@ -112,18 +107,6 @@ async function storeOneOfMany(
   await context.wakeups.notify(wakeupName(approval.requestId));
 }
 
-function signAuthorization(
-  context: Context,
-  row: AuthorizationRow,
-  facts: Omit<DecisionFacts, "key_id">,
-): { object: Uint8Array; usableUntil: string | null } {
-  const { signer } = context.keys;
-  const unsigned = buildAuthorization(parseRequest(row), { ...facts, key_id: signer.keyId });
-  const signature = base64Encode(signer.sign(authorizationSigningBytes(unsigned)));
-  const object = canonicalBytes(assembleAuthorization(unsigned, signature) as unknown as JsonObject);
-  return { object, usableUntil: unsigned.usable_until };
-}
-
 /** The person's records, as they go into the object. */
 function recordsOf({ proof, approver }: ProvenPerson, verified_at: string): Approval[] {
   const worldId: WorldIdApproval[] = proof === null ? [] : [{ ...proof, verified_at }];
@@ -178,7 +161,7 @@ async function tryAccept(
   const facts = { decided_by: decidedBy, approvals, environment, approved_at: now.toISOString() };
   await decide(context, row, () => ({
     ...{ actor, decision: "approved", decidedAt: now, decidedBy, deniedBy: null, denialReason: null },
-    approved: { approval, ...signAuthorization(context, row, facts) },
+    approved: { approval, ...signApproval(context.keys.signer, request, facts) },
   }));
 }
 

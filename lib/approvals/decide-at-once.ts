@@ -3,34 +3,21 @@
  * standing approval's uses, the day's sums) is read there under the organization's lock, so requests made at once are
  * counted one after another and never pass a limit together.
  */
-import { eq } from "drizzle-orm";
-import { recordAudit } from "#lib/accounts/audit";
-import {
-  type ApprovalRequest,
-  assembleAuthorization,
-  authorizationSigningBytes,
-  buildAuthorization,
-} from "#lib/core/approval/approval";
-import { buildDecisionStatement } from "#lib/core/approval/approval-decision";
-import type { DecidedBy, Decider } from "#lib/core/approval/decided-by";
-import { findEnvironment } from "#lib/core/approval/environment";
-import { base64Encode, hexEncode, sha256 } from "#lib/core/encoding/bytes";
-import { canonicalBytes, type JsonObject } from "#lib/core/encoding/canonical-json";
-import type { WorldEnvironment } from "#lib/core/world-id/world-id-keys";
+import type { Decider } from "#lib/core/approval/decided-by";
 import type { Executor } from "#lib/db/client";
-import { authorizationRequests } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
 import type { Actor } from "#lib/http/principal";
-import { type LogItem, type LogItemKind, type Placed, requirePlace } from "#lib/log/sequencer/item";
-import { sealStatement } from "#lib/log/sequencer/sign-statement";
+import type { LogItemKind, Placed } from "#lib/log/sequencer/item";
 import { submitSigned } from "#lib/log/sequencer/submit-signed";
 import type { Signer } from "#lib/signing/signer";
 import type { Context } from "./context";
+import { type DecisionLeaf, sealDecision, storeDecision } from "./logged-decision";
 
 /** What the transaction has made of a request. */
 export interface MadeAtOnce<Answer> {
-  request: ApprovalRequest;
-  requestHashHex: string;
+  requestId: string;
+  /** Hex. */
+  requestHash: string;
   agentId: string;
   decision: "approved" | "denied";
   decidedAt: Date;
@@ -46,34 +33,10 @@ export class DecidedOtherwise extends AppError {
   }
 }
 
-interface AtOnceItem extends LogItem {
-  context: Context;
-  organizationId: string;
+interface AtOnceItem extends DecisionLeaf {
   make(tx: Executor, signer: Signer): Promise<MadeAtOnce<unknown>>;
   signer: Signer;
   made: MadeAtOnce<unknown> | null;
-}
-
-/** The signed object's canonical bytes, and until when it can be used. */
-export function signUnasked(
-  signer: Signer,
-  request: ApprovalRequest,
-  {
-    decidedBy,
-    decidedAt,
-    environment,
-  }: { decidedBy: DecidedBy; decidedAt: Date; environment: WorldEnvironment | null },
-): { object: Uint8Array; usableUntil: string | null } {
-  const unsigned = buildAuthorization(request, {
-    decided_by: decidedBy,
-    approvals: [],
-    environment: environment ?? findEnvironment(request.origin, []),
-    approved_at: decidedAt.toISOString(),
-    key_id: signer.keyId,
-  });
-  const signature = base64Encode(signer.sign(authorizationSigningBytes(unsigned)));
-  const object = canonicalBytes(assembleAuthorization(unsigned, signature) as unknown as JsonObject);
-  return { object, usableUntil: unsigned.usable_until };
 }
 
 async function admit(tx: Executor, items: AtOnceItem[]): Promise<(AppError | null)[]> {
@@ -100,26 +63,9 @@ const actorOf = (decidedBy: Decider | null): Actor => ({
 });
 
 async function store(tx: Executor, placed: Placed<AtOnceItem>[]): Promise<void> {
-  for (const { item, logId, receipt, sealed, place } of placed) {
-    const { request, decision, decidedBy } = requireMade(item);
-    await tx
-      .update(authorizationRequests)
-      .set({
-        decision_payload: sealed.payload,
-        decision_signature: sealed.signature,
-        decision_envelope_signature: sealed.envelopeSignature,
-        decision_key_id: item.keyId,
-        decision_log: JSON.stringify({ ...receipt, record: place?.record ?? null }),
-        log_id: logId,
-        leaf_index: receipt.index,
-      })
-      .where(eq(authorizationRequests.id, request.request_id));
-    await recordAudit(item.context, tx, {
-      organizationId: item.organizationId,
-      actor: actorOf(decidedBy),
-      action: `authorization.${decision}`,
-      subject: request.request_id,
-    });
+  for (const one of placed) {
+    const { requestId, decision, decidedBy } = requireMade(one.item);
+    await storeDecision(tx, one, { requestId, decision, actor: actorOf(decidedBy) });
   }
 }
 
@@ -133,19 +79,6 @@ const atOnceKind: LogItemKind<AtOnceItem> = {
 function requireMade(item: AtOnceItem): MadeAtOnce<unknown> {
   if (item.made === null) throw new Error("a request that was not made has a place in the log");
   return item.made;
-}
-
-function sealDecision(item: AtOnceItem, place: Parameters<LogItem["seal"]>[0]) {
-  const { requestHashHex, decision, decidedAt, object } = requireMade(item);
-  const statement = buildDecisionStatement({
-    decision,
-    request_hash: requestHashHex,
-    decided_at: decidedAt.toISOString(),
-    key_id: item.keyId,
-    authorization_hash: object === null ? null : hexEncode(sha256(object)),
-    record: requirePlace(place).record,
-  });
-  return sealStatement(item.signer, statement);
 }
 
 /** `make` runs in the sequencer's transaction; it throws {@link DecidedOtherwise} if people must be asked. */
@@ -164,7 +97,7 @@ export async function decideAtOnce<Answer>(
       made: null,
       keyId: signer.keyId,
       owner: organizationId,
-      seal: (place) => sealDecision(made, place),
+      seal: (place) => sealDecision(signer, requireMade(made), place),
     };
     return made;
   });

@@ -2,17 +2,15 @@
 
 import { agentFrozen } from "#lib/agents/freeze";
 import type { SentAssertion } from "#lib/contract/approval-view";
-import { buildDecisionStatement, type Decision } from "#lib/core/approval/approval-decision";
 import type { DecidedBy } from "#lib/core/approval/decided-by";
-import { hexEncode, sha256 } from "#lib/core/encoding/bytes";
+import { hexEncode } from "#lib/core/encoding/bytes";
 import { AppError } from "#lib/errors";
 import { type Actor, actorOf, isOwnerOf, mayReach, type Principal } from "#lib/http/principal";
-import { requirePlace } from "#lib/log/sequencer/item";
-import { sealStatement } from "#lib/log/sequencer/sign-statement";
 import { submitSigned } from "#lib/log/sequencer/submit-signed";
 import { requireCode } from "./confirmation-code";
 import type { Context } from "./context";
 import { type Enrolled, needsPasskey, proveApprover } from "./enrolled";
+import { sealDecision } from "./logged-decision";
 import { wakeupName } from "./read";
 import {
   type AuthorizationRow,
@@ -30,13 +28,7 @@ type Facts = Pick<
 
 function makeItem(context: Context, row: AuthorizationRow, facts: Facts): DecisionItem {
   const { signer } = context.keys;
-  const decision: Omit<Decision, "record"> = {
-    decision: facts.decision,
-    request_hash: hexEncode(row.request_hash),
-    decided_at: facts.decidedAt.toISOString(),
-    key_id: signer.keyId,
-    authorization_hash: facts.approved === null ? null : hexEncode(sha256(facts.approved.object)),
-  };
+  const made = { ...facts, requestHash: hexEncode(row.request_hash), object: facts.approved?.object ?? null };
   return {
     ...facts,
     context,
@@ -44,8 +36,7 @@ function makeItem(context: Context, row: AuthorizationRow, facts: Facts): Decisi
     organizationId: row.organization_id,
     agentId: row.agent_id,
     keyId: signer.keyId,
-    seal: (place) =>
-      sealStatement(signer, buildDecisionStatement({ ...decision, record: requirePlace(place).record })),
+    seal: (place) => sealDecision(signer, made, place),
   };
 }
 

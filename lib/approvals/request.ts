@@ -2,15 +2,17 @@
 import { lockOrganization } from "#lib/accounts/organizations";
 import type { AuthorizeResponse } from "#lib/contract/authorization-state";
 import { requestHash } from "#lib/core/approval/approval";
+import { findEnvironment } from "#lib/core/approval/environment";
 import type { Executor } from "#lib/db/client";
 import { AppError } from "#lib/errors";
 import type { KeyPrincipal } from "#lib/http/principal";
 import { requireReceiver } from "#lib/net/receiver-url";
 import { buildRequest } from "./build-request";
 import type { Context } from "./context";
-import { DecidedOtherwise, decideAtOnce, signUnasked } from "./decide-at-once";
+import { DecidedOtherwise, decideAtOnce } from "./decide-at-once";
 import { answerRequest, insertRequest, type Made } from "./insert-request";
 import { isJudged, readStanding } from "./judge";
+import { signApproval } from "./logged-decision";
 import { notifyApprovers } from "./notify";
 import { type AuthorizeInput, foresee, prepareRequest } from "./prepare-request";
 import { countPending } from "./rows";
@@ -67,13 +69,18 @@ async function decideUnasked(context: Context, input: AuthorizeInput): Promise<A
     const request = buildRequest(context, { organizationId, body, ...prepared });
     const signed =
       decision === "approved" && decidedBy !== null && decidedBy.kind !== "freeze"
-        ? signUnasked(signer, request, { decidedBy, decidedAt, environment: judged.environment })
+        ? signApproval(signer, request, {
+            decided_by: decidedBy,
+            approvals: [],
+            environment: judged.environment ?? findEnvironment(request.origin, []),
+            approved_at: decidedAt.toISOString(),
+          })
         : { object: null, usableUntil: null };
     const made: Made = { ...prepared, request, status: decision, decision: signed };
     const agentId = await insertRequest(context, tx, input, made);
     return {
-      ...{ request, requestHashHex: requestHash(request), agentId, decision, decidedAt, decidedBy },
-      object: signed.object,
+      ...{ requestId: request.request_id, requestHash: requestHash(request), object: signed.object },
+      ...{ agentId, decision, decidedAt, decidedBy },
       answer: await answerRequest(context, tx, input, made, 0),
     };
   });

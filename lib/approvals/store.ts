@@ -4,7 +4,6 @@
  */
 
 import { and, asc, eq, isNotNull } from "drizzle-orm";
-import { recordAudit } from "#lib/accounts/audit";
 import { agentFrozen } from "#lib/agents/freeze";
 import { type Approval, isPasskeyApproval, isWorldIdApproval } from "#lib/core/approval/approval";
 import type { Decision } from "#lib/core/approval/approval-decision";
@@ -14,10 +13,10 @@ import type { Executor } from "#lib/db/client";
 import { agents, approvals, authorizationRequests } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
 import type { Actor } from "#lib/http/principal";
-import type { LogItem, LogItemKind, Placed } from "#lib/log/sequencer/item";
-import type { Context } from "./context";
+import type { LogItemKind, Placed } from "#lib/log/sequencer/item";
 import { countApprover, type Enrolled } from "./enrolled";
 import { openGrant } from "./grants";
+import { type DecisionLeaf, type SignedApproval, storeDecision } from "./logged-decision";
 import { isOpen } from "./rows";
 
 /** One person's: a World ID proof, an enrolled approver's passkey, or both. */
@@ -33,10 +32,8 @@ export interface NewApproval {
   besides: readonly string[];
 }
 
-export interface DecisionItem extends LogItem {
-  context: Context;
+export interface DecisionItem extends DecisionLeaf {
   requestId: string;
-  organizationId: string;
   agentId: string;
   actor: Actor;
   decision: Decision["decision"];
@@ -46,8 +43,8 @@ export interface DecisionItem extends LogItem {
   deniedBy: Enrolled | null;
   /** Null if nobody decided. */
   decidedBy: DecidedBy | null;
-  /** The last approval and the signed object's canonical bytes, and until when it can be used. */
-  approved: { approval: NewApproval; object: Uint8Array; usableUntil: string | null } | null;
+  /** With the last approval. */
+  approved: (SignedApproval & { approval: NewApproval }) | null;
 }
 
 /** Another approval came in between. */
@@ -163,26 +160,7 @@ async function admit(tx: Executor, items: DecisionItem[]): Promise<(AppError | n
 }
 
 async function store(tx: Executor, placed: Placed<DecisionItem>[]): Promise<void> {
-  for (const { item, logId, receipt, sealed, place } of placed) {
-    await tx
-      .update(authorizationRequests)
-      .set({
-        decision_payload: sealed.payload,
-        decision_signature: sealed.signature,
-        decision_envelope_signature: sealed.envelopeSignature,
-        decision_key_id: item.keyId,
-        decision_log: JSON.stringify({ ...receipt, record: place?.record ?? null }),
-        log_id: logId,
-        leaf_index: receipt.index,
-      })
-      .where(eq(authorizationRequests.id, item.requestId));
-    await recordAudit(item.context, tx, {
-      organizationId: item.organizationId,
-      actor: item.actor,
-      action: `authorization.${item.decision}`,
-      subject: item.requestId,
-    });
-  }
+  for (const one of placed) await storeDecision(tx, one, one.item);
 }
 
 export const decisionKind: LogItemKind<DecisionItem> = { kind: "decision", admit, store };
