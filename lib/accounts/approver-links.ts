@@ -15,9 +15,14 @@ import { updateRoster } from "./roster";
 /** For which a link that asks can be accepted, and in which an address is asked once. */
 export const confirmationDays = 7;
 
-export function approverUrl({ secrets, settings }: AccountsContext, approverId: string): string {
-  return `${settings.baseUrl}/notices/${makeToken(secrets.approverLink, approverId)}`;
-}
+const urlOf = ({ secrets, settings }: AccountsContext, id: string) =>
+  `${settings.baseUrl}/notices/${makeToken(secrets.approverLink, id)}`;
+
+/** In the mail that asks, and in no other: for some days it enrols the first passkey. */
+export const approverUrl = (context: AccountsContext, approverId: string) => urlOf(context, approverId);
+
+/** In every later mail, which may be forwarded. */
+export const noticeUrl = (context: AccountsContext, approverId: string) => urlOf(context, `${approverId}_0`);
 
 const isFresh = sql`${approvers.invited_at} > now() - make_interval(days => ${confirmationDays})`;
 
@@ -27,12 +32,12 @@ const mayConfirm = or(eq(approvers.status, "left"), and(eq(approvers.status, "in
 /** A link for passkeys has its end in it: the reader of an old mail must not become an approver by it. */
 const freshMinutes = 30;
 
-export function passkeyUrl({ secrets, settings, clock }: AccountsContext, approverId: string): string {
-  const until = Math.floor(clock().getTime() / 1000) + freshMinutes * 60;
-  return `${settings.baseUrl}/notices/${makeToken(secrets.approverLink, `${approverId}_${until}`)}`;
+export function passkeyUrl(context: AccountsContext, approverId: string): string {
+  const until = Math.floor(context.clock().getTime() / 1000) + freshMinutes * 60;
+  return urlOf(context, `${approverId}_${until}`);
 }
 
-/** `freshUntil`: seconds since 1970; null for the link in every mail, which stays good. */
+/** `freshUntil`: seconds since 1970; 0 for a link that never is, null for that of the mail that asks. */
 export function readApproverToken({ secrets }: AccountsContext, token: string) {
   const [, id = "", until] =
     /^([0-9a-f-]{36})(?:_(\d{1,12}))?$/.exec(readToken(secrets.approverLink, token) ?? "") ?? [];

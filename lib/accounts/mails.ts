@@ -158,7 +158,7 @@ const passkeyEvents = {
   },
 } as const;
 
-/** To the person whose passkey it is. `link`: the one of their mails, which stays good. */
+/** To the person whose passkey it is. `link`: where they ask for a fresh one. */
 export function passkeyEventMail(to: string, link: string, event: keyof typeof passkeyEvents): Mail {
   const { subject, lead } = passkeyEvents[event];
   return linkMail(to, `${subject} on Countersign`, {

@@ -5,7 +5,9 @@ import { memberships } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
 import type { MemberPrincipal } from "#lib/http/principal";
 import { startTestApp, type TestApp } from "#support/app";
+import { sendAll } from "#support/approvers";
 import { createPasskey } from "#support/authenticator";
+import { ask } from "#support/authorizations";
 import { anyKind } from "#support/databases";
 import { addConfirmed, mailsTo, tokenOf } from "#support/enrol";
 import { signInPerson } from "#support/portal";
@@ -81,6 +83,19 @@ describe("who changes passkeys", () => {
     expect(await problemOf(requirePasskeyLink(context, token, ip))).toBe("forbidden");
     await removePasskey(context, await approver(), id, by);
     expect(await problemOf(requirePasskeyLink(context, token, ip))).toBe("forbidden");
+  });
+
+  it("lets no mail about a request enrol, which may be forwarded, and no link that has expired", async () => {
+    const { key } = await test.createKey(owner.email);
+    await ask(test, key, { approvers: ["Ana"] });
+    await sendAll(test);
+    const [mail] = await mailsTo(test, ana);
+    const [, forwarded = ""] = /\/notices\/(\S+)/.exec(mail?.text ?? "") ?? [];
+    expect(await readPasskeyLink(context, forwarded)).toMatchObject({ mayManage: false, isExpired: false });
+    expect(await problemOf(requirePasskeyLink(context, forwarded, ip))).toBe("forbidden");
+    const fresh = await freshToken();
+    later = 31 * 60_000;
+    expect(await problemOf(requirePasskeyLink(context, fresh, ip))).toBe("forbidden");
   });
 
   it("lets no mail that is older than a week enrol", async () => {

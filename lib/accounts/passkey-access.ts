@@ -53,9 +53,9 @@ export async function readPasskeyLink(context: AccountsContext, token: string) {
     .select({ count: count() })
     .from(passkeys)
     .where(eq(passkeys.approver_id, id));
-  const isFirst = (ever?.count ?? 0) === 0 && approver.isAskedLately;
+  const isFirst = freshUntil === null && (ever?.count ?? 0) === 0 && approver.isAskedLately;
   const isFresh = freshUntil !== null && freshUntil * 1000 > context.clock().getTime();
-  return { approver, mayManage: isFresh || isFirst, isExpired: freshUntil !== null && !isFresh };
+  return { approver, mayManage: isFresh || isFirst, isExpired: !!freshUntil && !isFresh };
 }
 
 export async function requirePasskeyLink(

@@ -3,7 +3,7 @@ import { and, asc, eq, isNull, sql } from "drizzle-orm";
 import type { Executor } from "#lib/db/client";
 import { passkeys } from "#lib/db/schema";
 import type { Actor } from "#lib/http/principal";
-import { approverUrl } from "./approver-links";
+import { noticeUrl } from "./approver-links";
 import { recordAudit } from "./audit";
 import type { AccountsContext } from "./context";
 import { passkeyEventMail } from "./mails";
@@ -53,7 +53,7 @@ export async function mailPerson(
   event: Parameters<typeof passkeyEventMail>[2],
 ): Promise<void> {
   await context.mailer
-    .send(passkeyEventMail(email, approverUrl(context, id), event))
+    .send(passkeyEventMail(email, noticeUrl(context, id), event))
     .catch((error: unknown) =>
       context.logger.warn({ err: error }, "a mail to an approver could not be sent"),
     );

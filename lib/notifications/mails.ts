@@ -3,7 +3,7 @@
  * says whose they are. The confirmation code is never here: it comes from the agent.
  */
 
-import { approverUrl } from "#lib/accounts/approver-links";
+import { noticeUrl } from "#lib/accounts/approver-links";
 import { linkMail } from "#lib/accounts/mails";
 import type { Context } from "#lib/approvals/context";
 import { approvalUrl } from "#lib/approvals/link";
@@ -81,7 +81,7 @@ export async function composeNotice(context: Context, claimed: Claimed): Promise
   const words = chooseWords(kind, row, toUnlinkedText(request.agent_slug), means.approve);
   if (words === null) return null;
   const isTest = environmentOf(context, row) !== "production";
-  const leave = approverUrl(context, approver_id);
+  const leave = noticeUrl(context, approver_id);
   const mail = linkMail(email, `${isTest ? "[TEST] " : ""}${words.subject}`, {
     lead: words.lead,
     link: approvalUrl(context, request_id),
