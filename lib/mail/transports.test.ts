@@ -18,8 +18,12 @@ const from = "Countersign <no-reply@example.com>";
 let stop: () => Promise<void>;
 afterEach(() => stop());
 
-/** Speaks Resend's POST /emails: 422 for a sender that it does not know, as the real one refuses it. */
+/**
+ * Speaks Resend's POST /emails: 422 for a sender that it does not know, as the real one refuses it, and 409 for the key of
+ * a mail that it has sent with other words.
+ */
 async function startResend(received: unknown[]): Promise<string> {
+  const sent = new Map<unknown, string>();
   const server: Server = createServer(async (request, response) => {
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk as Buffer);
@@ -27,11 +31,14 @@ async function startResend(received: unknown[]): Promise<string> {
     const isKnown = request.headers.authorization === "Bearer re_test" && body.from === from;
     const key = request.headers["idempotency-key"];
     received.push({ path: request.url, ...(key !== undefined && { key }), ...body });
-    response.writeHead(isKnown ? 200 : 422, { "content-type": "application/json" });
+    const text = JSON.stringify(body);
+    const isOther = key !== undefined && (sent.get(key) ?? text) !== text;
+    const status = isKnown ? (isOther ? 409 : 200) : 422;
+    if (status === 200) sent.set(key, text);
+    const name = isOther ? "invalid_idempotent_request" : "validation_error";
+    response.writeHead(status, { "content-type": "application/json" });
     response.end(
-      JSON.stringify(
-        isKnown ? { id: "1" } : { statusCode: 422, name: "validation_error", message: "unknown sender" },
-      ),
+      JSON.stringify(status === 200 ? { id: "1" } : { statusCode: status, name, message: "refused" }),
     );
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -52,6 +59,13 @@ describe("mail through Resend", () => {
     const mailer = createResendMailer("re_test", from, await startResend(received));
     await mailer.send({ ...mail, headers, idempotencyKey: "areq_1/waiting/2" });
     expect(received).toEqual([{ path: "/emails", key: "areq_1/waiting/2", from, ...mail, headers }]);
+  });
+
+  it("takes a mail for sent that Resend has under its key, whatever its words were", async () => {
+    const mailer = createResendMailer("re_test", from, await startResend([]));
+    const once = { ...mail, idempotencyKey: "areq_1/waiting/2" };
+    await mailer.send({ ...once, text: "It expires in 20 minutes." });
+    await mailer.send({ ...once, text: "It expires in 19 minutes." });
   });
 
   it("says that mail cannot be sent where Resend refuses", async () => {

@@ -31,7 +31,8 @@ export function createResendMailer(
       const { error } = await sent.catch((cause: unknown) => {
         throw outOfReach(cause);
       });
-      if (error) throw outOfReach(error);
+      // The key is that of a mail that was sent: its words, such as the minutes left, have changed since.
+      if (error && error.name !== "invalid_idempotent_request") throw outOfReach(error);
     },
   };
 }
