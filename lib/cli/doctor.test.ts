@@ -271,6 +271,32 @@ describe.skipIf(!databaseKinds.includes("postgres"))("a deployment", () => {
     await sql.end();
   });
 
+  it("whose tables its role may not read has it named beside all else", async () => {
+    const url = new URL(variables["DATABASE_URL"] ?? "");
+    const sql = postgres(url.href, { max: 1 });
+    const role = `doctor_${randomBytes(4).toString("hex")}`;
+    await sql.unsafe(`CREATE ROLE ${role} LOGIN PASSWORD 'pw'`);
+    url.username = role;
+    url.password = "pw";
+    const found = async () => {
+      const findings = await run({ DATABASE_URL: url.href });
+      expect(texts(findings, "ok").join("\n")).toMatch(
+        /settings: .*database: a round trip.*mail: .* takes mail/s,
+      );
+      return texts(findings).filter((one) => one.endsWith("(42501)"));
+    };
+    expect(await found()).toEqual(["database: not all of it can be read (42501)"]);
+    await sql.unsafe(
+      `GRANT USAGE ON SCHEMA drizzle TO ${role}; GRANT SELECT ON drizzle.__drizzle_migrations TO ${role}`,
+    );
+    expect(await found()).toEqual([
+      "keys: the database doesn't say which are active (42501)",
+      "log: the log can't be read (42501)",
+    ]);
+    await sql.unsafe(`DROP OWNED BY ${role}; DROP ROLE ${role}`);
+    await sql.end();
+  });
+
   it("whose replica is no standby, or out of reach, has it named", async () => {
     const primary = await openAsItIs(variables["DATABASE_URL"] ?? "");
     const itself = await examineReplica(variables["DATABASE_URL"] ?? "", primary, 60_000);

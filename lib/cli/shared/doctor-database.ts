@@ -4,7 +4,7 @@ import { readMigrationState, refusals } from "#lib/db/migrations";
 import { openAsItIs } from "#lib/db/postgres-client";
 import { explainDatabase } from "#lib/db/start-failures";
 import type { Env } from "#lib/env";
-import { type Area, type Finding, openArea, reasonOf } from "./findings";
+import { type Area, type Finding, openArea, reasonOf, unreadable } from "./findings";
 
 const oldestVersion = 150_000;
 const slowMs = 10;
@@ -117,11 +117,17 @@ export async function examineDatabase(url: string, env: Env, clock: () => Date):
       "DATABASE_URL leads to a connection pooler, which is slower",
       "Use the server's own address.",
     );
-  const { rows } = await database.query(readFacts, []);
-  judgeServer(rows[0] as unknown as Facts, env, area);
-  await examineSpeed(database, area);
-  const isCurrent = await examineMigrations(database, area);
-  const findings = [...area.found, ...(await examineClock(database, clock))];
+  const clocks: Finding[] = [];
+  let isCurrent = false;
+  try {
+    const { rows } = await database.query(readFacts, []);
+    judgeServer(rows[0] as unknown as Facts, env, area);
+    await examineSpeed(database, area);
+    clocks.push(...(await examineClock(database, clock)));
+    isCurrent = await examineMigrations(database, area);
+  } catch (error) {
+    area.fault(`not all of it can be read (${reasonOf(error)})`, unreadable);
+  }
   if (!isCurrent) await database.close();
-  return { findings, database: isCurrent ? database : null };
+  return { findings: [...area.found, ...clocks], database: isCurrent ? database : null };
 }

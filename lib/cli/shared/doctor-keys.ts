@@ -16,7 +16,7 @@ import { openSecretFiles } from "#lib/signing/key-files";
 import { authSecretFile, createKeySource } from "#lib/signing/key-source";
 import { createKeyWrapping } from "#lib/signing/key-wrapping";
 import { activeKeyId } from "#lib/signing/signing-keys";
-import { type Area, explain, type Finding, openArea, reasonOf } from "./findings";
+import { type Area, explain, type Finding, openArea, reasonOf, unreadable } from "./findings";
 
 const purposes = ["attestation", "log", "zk"] as const;
 
@@ -33,6 +33,18 @@ async function examineModes(folder: string, { ok, fault }: Area): Promise<void> 
   if (places.length > 0 && open.length === 0) ok(`only this user may read ${folder}`);
 }
 
+/** The ids of the active keys; null without a database that says so. */
+async function readActive(database: Database | null, { fault }: Area) {
+  if (database === null) return null;
+  try {
+    const ids = await Promise.all(purposes.map((purpose) => activeKeyId(database.db, purpose)));
+    return new Map(purposes.map((purpose, i) => [purpose, ids[i] ?? null]));
+  } catch (error) {
+    fault(`the database doesn't say which are active (${reasonOf(error)})`, unreadable);
+    return null;
+  }
+}
+
 export async function examineKeys(env: Env, database: Database | null): Promise<Finding[]> {
   const area = openArea("keys");
   const folder = path.join(env.DATA_DIR, "keys");
@@ -40,15 +52,15 @@ export async function examineKeys(env: Env, database: Database | null): Promise<
   const wrapping = createKeyWrapping(env);
   const files = openSecretFiles(folder, wrapping);
   const source = createKeySource(env, files, wrapping);
-  const isInUse = database !== null && (await activeKeyId(database.db, "log")) !== null;
-  const add = isInUse ? area.fault : area.warning;
+  const activeIds = await readActive(database, area);
+  const add = activeIds?.get("log") ? area.fault : area.warning;
   try {
     if (env.AUTH_SECRET === undefined && (await files.read(authSecretFile)) === null)
       add("AUTH_SECRET is not set, and its file is missing", "Restore the file, or set AUTH_SECRET.");
     const [found, next] = [await source.load(), await source.loadNext()];
     for (const purpose of purposes) {
       const half = await publicHalf(found, purpose);
-      const active = database === null ? null : await activeKeyId(database.db, purpose);
+      const active = activeIds?.get(purpose) ?? null;
       if (half === null) add(`the ${purpose} key is missing`, `Restore ${source.describe(purpose)}.`);
       else if (active === null) area.ok(`the ${purpose} key can be read`);
       else if (half.keyId === active) area.ok(`the ${purpose} key ${active} is the active one`);

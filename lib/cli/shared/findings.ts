@@ -58,5 +58,8 @@ export function explain(problem: unknown): string {
   return problem instanceof Error && !("code" in problem) ? problem.message : reasonOf(problem);
 }
 
+/** What to do if the database answers, but not this question. */
+export const unreadable = "Let the role of DATABASE_URL own the database and all that is in it.";
+
 /** Of an address that may have a password in it. */
 export const hostOf = (url: string) => new URL(url).host;
