@@ -239,9 +239,11 @@ function testAnswers(door: Door, getServer: () => ServerProcess): void {
         return (await Promise.all(answers)).map(({ status }) => status);
       };
       expect(await ask("localhost", [])).toEqual([200, 200, 200, 200, 200]);
+      const refused = [404, 404, 404, 404, 200];
+      for (const header of ["X-Forwarded-For: 203.0.113.9", "Forwarded: for=203.0.113.9"])
+        expect(await ask("localhost", [header])).toEqual(refused);
       // The production server doesn't even listen anywhere else.
       if (door === "server" || reachable === undefined) return;
-      const refused = [404, 404, 404, 404, 200];
       expect(await ask(reachable, [])).toEqual(refused);
       const forged = ["X-Forwarded-For: 127.0.0.1", "X-Countersign-Peer: x 127.0.0.1"];
       expect(await ask(reachable, forged)).toEqual(refused);

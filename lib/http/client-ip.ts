@@ -92,14 +92,16 @@ const isLoopback = (address: string) =>
 /** Whether a proxy says that it asks for another machine. Next writes X-Forwarded-For itself: the socket's address. */
 function isForwarded({ headers }: Headed): boolean {
   const entries = (headers.get("x-forwarded-for") ?? "").split(",").map((entry) => entry.trim());
-  return headers.get("forwarded") !== null || entries.some((entry) => entry !== "" && !isLoopback(entry));
+  return entries.some((entry) => entry !== "" && !isLoopback(entry));
 }
 
 /**
  * Whether this machine asks: the socket says so, and so does the client behind a trusted proxy of this machine. A proxy
- * here that the settings don't name may have any client. Not if the socket is unknown (a foreign Next host).
+ * here that the settings don't name may have any client, and so may one that sends Forwarded (RFC 7239): nobody reads
+ * that. Not if the socket is unknown (a foreign Next host).
  */
 export function isFromThisMachine(request: Headed, peerSecret: string, settings: ProxySettings): boolean {
+  if (request.headers.get("forwarded") !== null) return false;
   const peer = readPeer(request, peerSecret);
   if (!isTrustedProxy(peer, settings) && isForwarded(request)) return false;
   return isLoopback(peer) && isLoopback(readClient(request, peer, settings));

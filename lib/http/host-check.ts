@@ -11,7 +11,7 @@ export type CheckHost = (incoming: IncomingMessage) => HttpResponse | null;
 const absoluteForm = /^https?:\/\/([^/?#]*)\/?/i;
 
 /** Headers that say what a proxy saw; Next and next-auth would believe anyone's. */
-const forwardingHeaders = ["forwarded", "x-forwarded-host", "x-forwarded-port", "x-forwarded-proto"] as const;
+const forwardingHeaders = ["x-forwarded-host", "x-forwarded-port", "x-forwarded-proto"] as const;
 
 function hostHeaders(rawHeaders: readonly string[]): string[] {
   return rawHeaders.filter((_, i) => i % 2 === 1 && rawHeaders[i - 1]?.toLowerCase() === "host");

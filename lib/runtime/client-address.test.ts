@@ -105,7 +105,8 @@ describe("whose request it is", () => {
     for (const settings of [{}, elsewhere])
       for (const client of ["203.0.113.9", "127.0.0.1, 203.0.113.9", "203.0.113.9, ::1", "unknown"])
         expect([client, isOwn({ "x-forwarded-for": client }, settings)]).toEqual([client, false]);
-    expect(isOwn({ forwarded: "for=203.0.113.9" })).toBe(false);
+    for (const settings of [{}, elsewhere, { TRUSTED_PROXY_HOPS: "1" }])
+      expect(isOwn({ forwarded: "for=203.0.113.9" }, settings)).toBe(false);
     expect(isOwn({})).toBe(true);
   });
 

@@ -20,14 +20,7 @@ const ofConnection = ["connection", "keep-alive", "te", "trailer", "upgrade", "h
 
 /** Changed when the request was admitted (lib/http/host-check.ts): taken from there. */
 const admitted = ["host", "x-forwarded-proto"] as const;
-const dropped = new Set([
-  ...ofConnection,
-  ...admitted,
-  "forwarded",
-  "x-forwarded-host",
-  "x-forwarded-port",
-  PEER_HEADER,
-]);
+const dropped = new Set([...ofConnection, ...admitted, "x-forwarded-host", "x-forwarded-port", PEER_HEADER]);
 
 function* pairsOf(raw: readonly string[]): Generator<[string, string]> {
   for (let i = 0; i < raw.length; i += 2) yield [raw[i] ?? "", raw[i + 1] ?? ""];
