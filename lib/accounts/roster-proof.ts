@@ -1,6 +1,5 @@
 /** What a decision needs of the roster: who the passkey's owner is, and the proof of it. */
 import { and, eq, inArray, or, sql } from "drizzle-orm";
-import type { LogReceipt } from "#lib/contract/attest";
 import { base64UrlEncode } from "#lib/core/encoding/bytes";
 import { type Membership, proveMembership } from "#lib/core/passkey/roster";
 import type { Executor } from "#lib/db/client";
@@ -9,10 +8,6 @@ import { readLastRoster } from "./roster";
 import { isEnrolled } from "./roster-state";
 
 export interface RosterProof extends Membership {
-  /** Hex; the name of the roster. */
-  rosterHash: string;
-  /** The head's statement in the log. */
-  logged: { key_id: string; log: LogReceipt };
   passkeyId: string;
   approver: { id: string; name: string; email: string };
   /** WebAuthn level 3, section 7.2: it never changes. */
@@ -65,12 +60,10 @@ export async function readRosterProof(
   const openings = last.details.openings[credentialId] ?? [];
   return {
     head: last.head,
-    rosterHash: last.hash,
     entry,
     index,
     proof: proveMembership(last.entries, index),
     groups: openings.filter(({ group }) => isCurrent.has(group)),
-    logged: { key_id: last.logged.key_id, log: JSON.parse(last.logged.receipt) as LogReceipt },
     passkeyId: row.passkeyId,
     approver: { id: row.approverId, name: row.name, email: row.email },
     backupEligible: row.backupEligible,

@@ -30,8 +30,6 @@ export interface StoredRoster extends RosterState {
   head: RosterHead;
   /** Hex. */
   hash: string;
-  /** The service's key that signed its statement, and the statement's place in the log. */
-  logged: { key_id: string; receipt: string };
 }
 
 interface RosterItem extends LogItem {
@@ -65,7 +63,6 @@ export async function readLastRoster(
     hash: hexEncode(sha256(row.head)),
     entries: JSON.parse(row.entries) as RosterEntry[],
     details: JSON.parse(row.details) as RosterDetails,
-    logged: { key_id: row.signed_by, receipt: row.receipt },
   };
 }
 

@@ -7,16 +7,7 @@
  */
 import { bytesEqual, hexEncode, sha256, utf8Encode } from "#lib/core/encoding/bytes";
 import { isJsonObject } from "#lib/core/encoding/canonical-json";
-import type { VerifyEd25519 } from "#lib/core/keys/ed25519";
-import { computeDsseKeyId } from "#lib/core/keys/ed25519-key";
-import { verifyEnvelope } from "#lib/core/statement/dsse";
-import {
-  APPROVER_ROSTER_PREDICATE,
-  buildStatement,
-  parseCanonical,
-  STATEMENT_MEDIA_TYPE,
-} from "#lib/core/statement/statement";
-import { leafMatchesEnvelope, parseLogLeaf } from "#lib/core/tlog/log-leaf";
+import { APPROVER_ROSTER_PREDICATE, buildStatement, parseCanonical } from "#lib/core/statement/statement";
 import { rosterHash } from "./roster";
 import { isTime, type RosterHead } from "./roster-shape";
 
@@ -62,29 +53,4 @@ export function parseRosterStatement(bytes: Uint8Array): (RosterChange & { roste
     roster_hash: string;
   };
   return bytesEqual(write(read), bytes) ? read : null;
-}
-
-/**
- * Whether these bytes of a leaf are this very head's, signed with the service's key. Whether the leaf is in the log is
- * another check, which needs the log's key.
- */
-export function isEntryOfRoster(
-  entry: Uint8Array,
-  head: RosterHead,
-  key: { keyId: string; publicKey: Uint8Array },
-  verify: VerifyEd25519,
-): boolean {
-  try {
-    const envelope = {
-      payloadType: STATEMENT_MEDIA_TYPE,
-      payload: buildRosterStatement(head, key.keyId),
-      keyId: computeDsseKeyId(key.publicKey),
-      signature: parseLogLeaf(entry).signature,
-    };
-    return (
-      leafMatchesEnvelope(entry, envelope, key.publicKey) && verifyEnvelope(envelope, key.publicKey, verify)
-    );
-  } catch {
-    return false;
-  }
 }
