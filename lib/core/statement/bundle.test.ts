@@ -19,13 +19,13 @@ import { encodeLogLeaf, leafMatchesEnvelope, makeLogLeaf, parseLogLeaf } from "#
 import { leafHash } from "#lib/core/tlog/merkle";
 import { makeVerifierKey, parseNote } from "#lib/core/tlog/signed-note";
 import { appendLeafHashes, emptyRightEdge } from "#lib/core/tlog/tiles";
-import { encodeTlogProof, parseTlogProof, verifyTlogProof } from "#lib/core/tlog/tlog-proof";
+import { encodeTlogProof, parseTlogProof } from "#lib/core/tlog/tlog-proof";
 import { computeLogId, encodeBundle, type LogBundle, parseBundle } from "./bundle";
 import {
   type Envelope,
   encodeEnvelope,
+  envelopeFromJson,
   envelopeToJson,
-  parseEnvelope,
   preAuthEncoding,
   signEnvelope,
   verifyEnvelope,
@@ -200,7 +200,7 @@ describe("DSSE envelopes", () => {
     const odd = { ...envelope, payloadType: 'odd "type"\n', keyId: "é\u0001" };
     for (const one of [envelope, odd])
       expect(encodeEnvelope(one)).toEqual(canonicalBytes(envelopeToJson(one)));
-    const parsed = parseEnvelope(encodeEnvelope(envelope));
+    const parsed = envelopeFromJson(JSON.parse(utf8Decode(encodeEnvelope(envelope))));
     expect(parsed).toEqual(envelope);
     expect(verifyEnvelope(parsed, PUBLIC_KEY)).toBe(true);
     expect(verifyEnvelope(parsed, LOG_KEY.publicKey)).toBe(false);
@@ -226,12 +226,9 @@ describe("DSSE envelopes", () => {
     for (const edit of edits) {
       const json = JSON.parse(utf8Decode(encodeEnvelope(envelope)));
       edit(json);
-      expect(() => parseEnvelope(utf8Encode(JSON.stringify(json))), edit.toString()).toThrow(RangeError);
+      expect(() => envelopeFromJson(json), edit.toString()).toThrow(RangeError);
     }
-    for (const file of ["", "[]", "null", '{"payload":"","payload":""}']) {
-      expect(() => parseEnvelope(utf8Encode(file))).toThrow();
-    }
-    expect(() => parseEnvelope(Uint8Array.of(0xff))).toThrow(RangeError);
+    for (const value of ["", [], null]) expect(() => envelopeFromJson(value)).toThrow(RangeError);
   });
 });
 
@@ -267,40 +264,18 @@ describe("leaves of the log", () => {
 });
 
 describe("tlog-proof files", () => {
-  const policy = { logKey: LOG_KEY, witnesses: { witnesses: [WITNESS_KEY], threshold: 1 } };
-
-  it("prove the leaf offline, witnesses included", () => {
+  it("come back from their file", () => {
     const { index, proof, checkpoint } = bundle;
     const file = encodeTlogProof({ index, proof, checkpoint });
     expect(file.startsWith("c2sp.org/tlog-proof@v1\nindex 300\n")).toBe(true);
     expect(parseTlogProof(file)).toEqual({ index, proof, checkpoint });
-    const verdict = verifyTlogProof(file, leaf, policy);
-    const cosigned = [{ name: "witness.example/w", timeSeconds: 1_700_000_000 }];
-    expect(verdict).toMatchObject({ ok: true, index: 300, checkpoint: { size: 700 }, cosigned });
-    expect(verifyTlogProof(file, leaf, { logKey: LOG_KEY })).toMatchObject({ ok: true, cosigned: [] });
   });
 
-  it("carry extra data that nothing depends on", () => {
+  it("carry extra data", () => {
     const { index, proof, checkpoint } = bundle;
     const file = encodeTlogProof({ index, proof, checkpoint, extra: utf8Encode("file.tar.gz") });
     expect(file.split("\n")[1]).toBe("extra ZmlsZS50YXIuZ3o=");
     expect(parseTlogProof(file).extra).toEqual(utf8Encode("file.tar.gz"));
-    expect(verifyTlogProof(file, leaf, policy).ok).toBe(true);
-  });
-
-  it("fail with a character changed anywhere, another leaf, log or policy", () => {
-    const file = encodeTlogProof(bundle);
-    for (let i = 0; i < file.length; i += 3) {
-      const changed = file.slice(0, i) + (file[i] === "1" ? "2" : "1") + file.slice(i + 1);
-      expect(verifyTlogProof(changed, leaf, policy).ok, `character ${i}`).toBe(false);
-    }
-    expect(verifyTlogProof(file, utf8Encode("other"), policy).ok).toBe(false);
-    expect(verifyTlogProof(file, leaf, { ...policy, logKey: makeVerifierKey("x", 1, PUBLIC_KEY) }).ok).toBe(
-      false,
-    );
-    const stranger = makeVerifierKey("stranger.example/w", 4, PUBLIC_KEY);
-    const strict = { witnesses: [WITNESS_KEY, stranger], threshold: 2 };
-    expect(verifyTlogProof(file, leaf, { ...policy, witnesses: strict }).ok).toBe(false);
   });
 
   it.each([
@@ -319,6 +294,5 @@ describe("tlog-proof files", () => {
   ])("are refused with %s", (_, edit) => {
     const file = edit(encodeTlogProof(bundle));
     expect(() => parseTlogProof(file)).toThrow(RangeError);
-    expect(verifyTlogProof(file, leaf, policy)).toEqual({ ok: false, problem: "not a tlog-proof" });
   });
 });

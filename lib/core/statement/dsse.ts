@@ -4,14 +4,13 @@
  *
  *     {"payload":"<base64>","payloadType":"application/vnd.in-toto+json","signatures":[{"keyid":"SHA256:…","sig":"<base64>"}]}
  */
-import { base64Decode, base64Encode, concatBytes, utf8Decode, utf8Encode } from "#lib/core/encoding/bytes";
+import { base64Decode, base64Encode, concatBytes, utf8Encode } from "#lib/core/encoding/bytes";
 import {
   canonicalJson,
   isJsonObject,
   type JsonObject,
   type JsonValue,
 } from "#lib/core/encoding/canonical-json";
-import { parseStrictJson } from "#lib/core/encoding/strict-json";
 import { SIGNATURE_BYTES, type VerifyEd25519, verifyEd25519Strict } from "#lib/core/keys/ed25519";
 import { computeDsseKeyId } from "#lib/core/keys/ed25519-key";
 import { STATEMENT_MEDIA_TYPE } from "./statement";
@@ -65,17 +64,6 @@ export function encodeEnvelope({ payloadType, payload, keyId, signature }: Envel
   return utf8Encode(
     `{"payload":"${base64Encode(payload)}","payloadType":${canonicalJson(payloadType)},"signatures":[${signed}]}`,
   );
-}
-
-/** Any JSON spelling of an envelope with one signature; throws RangeError or SyntaxError otherwise. */
-export function parseEnvelope(file: Uint8Array): Envelope {
-  let text: string;
-  try {
-    text = utf8Decode(file);
-  } catch {
-    throw new RangeError("not UTF-8");
-  }
-  return envelopeFromJson(parseStrictJson(text));
 }
 
 /** Throws RangeError for anything but the three fields, one signature and its two fields. */

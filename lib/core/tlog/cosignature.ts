@@ -1,6 +1,6 @@
 /**
- * Witness cosignatures (c2sp.org/tlog-cosignature, Ed25519 type 0x04) and the policy k of n. A cosignature
- * says: at this time this was the largest consistent checkpoint of the log that the witness had seen.
+ * Witness cosignatures (c2sp.org/tlog-cosignature, Ed25519 type 0x04). A cosignature says: at this
+ * time this was the largest consistent checkpoint of the log that the witness had seen.
  *
  *     cosignature/v1
  *     time 1679315147
@@ -16,20 +16,6 @@ import {
 import { type NoteSignature, type SignedNote, signaturesOf, type VerifierKey } from "./signed-note";
 
 const TIME_BYTES = 8;
-
-export type WitnessPolicy = {
-  /** Type 4 keys, each of another witness. */
-  witnesses: readonly VerifierKey[];
-  /** How many of them must have cosigned. */
-  threshold: number;
-};
-
-export type WitnessVerdict = {
-  ok: boolean;
-  cosigned: { name: string; timeSeconds: number }[];
-  /** Witnesses of the policy whose line does not verify: never the fault of the network. */
-  invalid: string[];
-};
 
 /** `text` is the checkpoint's text with its final newline, without signatures. */
 export async function cosignCheckpoint(
@@ -60,31 +46,6 @@ export function verifyCosignature(
   // As for the log's own key: a false line beside a true one is not overlooked.
   if (times.includes(undefined)) return undefined;
   return times.length === 0 ? undefined : Math.max(...(times as number[]));
-}
-
-/** Throws RangeError for a policy that one operator could meet twice, or that can't be met. */
-export function checkWitnesses(
-  note: SignedNote,
-  { witnesses, threshold }: WitnessPolicy,
-  verify?: VerifyEd25519,
-): WitnessVerdict {
-  const keys = new Set(witnesses.map(({ publicKey }) => publicKey.join()));
-  const names = new Set(witnesses.map(({ name }) => name));
-  if (keys.size !== witnesses.length || names.size !== witnesses.length) {
-    throw new RangeError("a witness is named twice");
-  }
-  if (!Number.isInteger(threshold) || threshold < 0 || threshold > witnesses.length) {
-    throw new RangeError("the threshold must lie between 0 and the number of witnesses");
-  }
-  const verdict: WitnessVerdict = { ok: false, cosigned: [], invalid: [] };
-  for (const witness of witnesses) {
-    if (signaturesOf(note, witness).length === 0) continue;
-    const timeSeconds = verifyCosignature(note, witness, verify);
-    if (timeSeconds === undefined) verdict.invalid.push(witness.name);
-    else verdict.cosigned.push({ name: witness.name, timeSeconds });
-  }
-  verdict.ok = verdict.cosigned.length >= threshold;
-  return verdict;
 }
 
 export function cosignatureMessage(text: string, timeSeconds: number): Uint8Array {

@@ -9,12 +9,9 @@
  */
 
 import { base64Decode, base64Encode } from "#lib/core/encoding/bytes";
-import type { VerifyEd25519 } from "#lib/core/keys/ed25519";
 import { encodeProofLines, parseProofLines } from "./add-checkpoint";
-import { type Checkpoint, parseDecimal, verifyCheckpoint } from "./checkpoint";
-import { checkWitnesses, type WitnessPolicy } from "./cosignature";
-import { isTreeSize, leafHash, verifyInclusion } from "./merkle";
-import type { VerifierKey } from "./signed-note";
+import { parseDecimal } from "./checkpoint";
+import { isTreeSize } from "./merkle";
 
 const HEADER = "c2sp.org/tlog-proof@v1";
 
@@ -26,12 +23,6 @@ export type TlogProof = {
   /** Opaque and not authenticated. */
   extra?: Uint8Array;
 };
-
-export type TlogProofPolicy = { logKey: VerifierKey; witnesses?: WitnessPolicy; verify?: VerifyEd25519 };
-
-export type TlogProofVerdict =
-  | { ok: true; index: number; checkpoint: Checkpoint; cosigned: { name: string; timeSeconds: number }[] }
-  | { ok: false; problem: string };
 
 export function encodeTlogProof({ index, proof, checkpoint, extra }: TlogProof): string {
   if (!isTreeSize(index)) throw new RangeError("leaf index");
@@ -55,25 +46,4 @@ export function parseTlogProof(file: string): TlogProof {
     checkpoint: file.slice(blank + 2),
     ...(extra !== undefined && { extra }),
   };
-}
-
-/** Whether the file proves that these leaf bytes are in the log. Never throws for the file. */
-export function verifyTlogProof(file: string, leaf: Uint8Array, policy: TlogProofPolicy): TlogProofVerdict {
-  let parsed: TlogProof;
-  try {
-    parsed = parseTlogProof(file);
-  } catch {
-    return { ok: false, problem: "not a tlog-proof" };
-  }
-  const signed = verifyCheckpoint(parsed.checkpoint, policy.logKey, policy.verify);
-  if (!signed.ok) return signed;
-  const { size, root } = signed.checkpoint;
-  const { index, proof } = parsed;
-  if (!verifyInclusion({ leafHash: leafHash(leaf), index, size, proof, root })) {
-    return { ok: false, problem: "the inclusion proof does not lead to the checkpoint's root" };
-  }
-  if (policy.witnesses === undefined) return { ok: true, index, checkpoint: signed.checkpoint, cosigned: [] };
-  const witnessed = checkWitnesses(signed.note, policy.witnesses, policy.verify);
-  if (!witnessed.ok) return { ok: false, problem: "too few witnesses cosigned the checkpoint" };
-  return { ok: true, index, checkpoint: signed.checkpoint, cosigned: witnessed.cosigned };
 }

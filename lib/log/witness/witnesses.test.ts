@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { base64Decode } from "#lib/core/encoding/bytes";
 import { parseCheckpoint } from "#lib/core/tlog/checkpoint";
-import { checkWitnesses } from "#lib/core/tlog/cosignature";
+import { verifyCosignature } from "#lib/core/tlog/cosignature";
 import { leafHash, verifyInclusion } from "#lib/core/tlog/merkle";
 import {
   encodeSignatureLine,
@@ -35,8 +35,8 @@ describe("witnesses", () => {
       key,
       body: { agent_slug: "witness-bot", action: `act ${n}`, inputs_hash: "x" },
     });
-  const policy = (threshold: number) => ({ witnesses: witnesses.map((one) => one.key), threshold });
-  const cosignedBy = (note: string) => checkWitnesses(parseNote(note), policy(2)).cosigned.length;
+  const cosignedBy = (note: string) =>
+    witnesses.filter(({ key }) => verifyCosignature(parseNote(note), key) !== undefined).length;
   const shown = async () => (await test.call("GET", "/log/checkpoint")).body as string;
   const sizeOf = (note: string) => parseCheckpoint(parseNote(note).text).size;
 
@@ -65,8 +65,6 @@ describe("witnesses", () => {
     expect(cosignedBy(body.log.checkpoint)).toBe(0);
     await vi.waitFor(async () => expect(sizeOf(await shown())).toBe(body.log.tree_size), { timeout: 60_000 });
     await vi.waitFor(async () => expect(cosignedBy(await shown())).toBe(2), { timeout: 60_000 });
-    expect(checkWitnesses(parseNote(await shown()), policy(2)).ok).toBe(true);
-    expect(checkWitnesses(parseNote(await shown()), policy(3)).ok).toBe(false);
   });
 
   it("follow a growing log by consistency proofs, and receipts carry their cosignatures", async () => {
