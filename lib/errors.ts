@@ -117,7 +117,7 @@ export class AppError extends Error {
 }
 
 /** A single field that is wrong, in the one form that 422 answers have. */
-export function fieldError(name: ErrorName, field: string, message: string, cause?: unknown): AppError {
+export function fieldError(name: ErrorName, field: string, message: string): AppError {
   const pointer = `/${field.replaceAll(".", "/")}`;
-  return new AppError(name, `${field}: ${message}`, { errors: [{ pointer, message }], cause });
+  return new AppError(name, `${field}: ${message}`, { errors: [{ pointer, message }] });
 }

@@ -8,8 +8,8 @@ const hasNoNul = (text: string) => !text.includes("\0");
 export const noNulPattern = "^[^\\u0000]*$";
 
 /** Text of `min` to `max` characters, counted as Unicode code points. */
-export function textOf(min: number, max: number, what = "characters") {
-  const message = `must be ${min}-${max} ${what}`;
+export function textOf(min: number, max: number) {
+  const message = `must be ${min}-${max} characters`;
   return z
     .string("must be a string")
     .refine((text) => {

@@ -8,15 +8,15 @@ export class CannotStart extends Error {
   }
 }
 
-const firstWordMs = 5_000;
+const sayEveryMs = 5_000;
 
 /** Says what the start waits for if that takes long, and says it again. */
-export async function waitingFor<T>(what: string, work: Promise<T>, everyMs = firstWordMs): Promise<T> {
+export async function waitingFor<T>(what: string, work: Promise<T>): Promise<T> {
   const startMs = performance.now();
   const timer = setInterval(() => {
     const seconds = Math.round((performance.now() - startMs) / 1000);
     logger.warn(`Countersign is starting: it has waited ${seconds} s for ${what}`);
-  }, everyMs);
+  }, sayEveryMs);
   try {
     return await work;
   } finally {

@@ -9,7 +9,6 @@ import { arrayLiteral } from "#lib/db/array-literal";
 import { measure } from "#lib/instrumentation";
 import { createDueWork, type DueWork } from "#lib/jobs/due-work";
 import { startInterval } from "#lib/jobs/interval";
-import type { Resolve } from "#lib/net/guarded-request";
 import { mayReachLoopback } from "#lib/net/receiver-url";
 import { disableIfHopeless } from "./disable";
 import { type EndpointRow, giveKeys } from "./endpoints";
@@ -25,11 +24,6 @@ const places = {
 const roundMs = 1_000;
 const userAgent = "Countersign-Webhooks/1 (+https://www.standardwebhooks.com)";
 
-export interface DeliveryOptions {
-  timeoutMs?: number;
-  resolve?: Resolve;
-}
-
 function openAll(
   context: Context,
   { id, keys, old_keys, old_keys_until }: EndpointRow,
@@ -40,7 +34,7 @@ function openAll(
   return sealed.map((one) => openKeys(context, id, one));
 }
 
-async function attempt(context: Context, claimed: Claimed, options: DeliveryOptions): Promise<PostResult> {
+async function attempt(context: Context, claimed: Claimed): Promise<PostResult> {
   const now = context.clock();
   let keys: EndpointKeys[];
   try {
@@ -66,18 +60,17 @@ async function attempt(context: Context, claimed: Claimed, options: DeliveryOpti
     },
     mayBeLoopback: mayReachLoopback(context.settings),
     nowMs: now.getTime(),
-    ...options,
   });
 }
 
-async function deliver(context: Context, due: Due, options: DeliveryOptions): Promise<0 | 1> {
+async function deliver(context: Context, due: Due): Promise<0 | 1> {
   const claimed = await claimDelivery(context.database, due);
   if (claimed === null) return 0;
   const { status, problem, retryAfterSeconds } = await measure(
     "webhook",
     "deliver a webhook",
     async (note) => {
-      const result = await attempt(context, claimed, options);
+      const result = await attempt(context, claimed);
       note({}, result.problem === null ? "ok" : "refused");
       return result;
     },
@@ -95,7 +88,7 @@ async function deliver(context: Context, due: Due, options: DeliveryOptions): Pr
 }
 
 /** Two kinds of work: first attempts, and those to a receiver that failed before. */
-export function createDeliveries(context: Context, options: DeliveryOptions = {}): DueWork[] {
+export function createDeliveries(context: Context): DueWork[] {
   const readDue = dueReader(context.database);
   return [false, true].map((isAgain) =>
     createDueWork<Due>({
@@ -106,7 +99,7 @@ export function createDeliveries(context: Context, options: DeliveryOptions = {}
         lane: "other",
         owners: [`organization ${organization_id}`, `endpoint ${endpoint_id}`],
       }),
-      attempt: (due) => deliver(context, due, options),
+      attempt: (due) => deliver(context, due),
       onError: (error) =>
         context.logger.error({ err: error }, "a webhook could not be sent; it is tried again"),
     }),
@@ -117,8 +110,8 @@ export function createDeliveries(context: Context, options: DeliveryOptions = {}
  * A round each second. Requests whose time is over and runs without an attestation are noticed here too, because somebody
  * may wait for that. Returns the function that ends the rounds.
  */
-export function startDeliveries(context: Context, options: DeliveryOptions = {}): () => Promise<void> {
-  const deliveries = createDeliveries(context, options);
+export function startDeliveries(context: Context): () => Promise<void> {
+  const deliveries = createDeliveries(context);
   async function work(isStopped: () => boolean): Promise<void> {
     await markExpired(context.database.db, undefined);
     await markUnattested(context.database);

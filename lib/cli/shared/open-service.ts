@@ -19,10 +19,8 @@ export interface CommandContext extends OpenedLog {
   openSequencer(logSigner: Signer): LogSequencer;
 }
 
-export async function withCommandContext<T>(
-  work: (opened: CommandContext) => Promise<T>,
-  env: Env = readEnv(),
-): Promise<T> {
+export async function withCommandContext<T>(work: (opened: CommandContext) => Promise<T>): Promise<T> {
+  const env = readEnv();
   const isMissing = env.DATABASE_URL === undefined && !existsSync(path.join(env.DATA_DIR, "pglite"));
   if (isMissing)
     throw new Error(`There is no database in ${env.DATA_DIR}. Start the service first, or set DATA_DIR.`);

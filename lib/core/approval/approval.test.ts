@@ -40,8 +40,7 @@ describe("bindRequest", () => {
 describe("authorizationSigningBytes", () => {
   it("covers everything but the signature and the log", () => {
     const authorization = makeTestAuthorization();
-    const logged = assembleAuthorization(authorization, "other", { index: 1 });
-    expect(logged.log).toEqual({ index: 1 });
+    const logged = { ...assembleAuthorization(authorization, "other"), log: { index: 1 } };
     expect(authorizationSigningBytes(logged)).toEqual(authorizationSigningBytes(authorization));
     const signed = JSON.parse(utf8Decode(authorizationSigningBytes(logged)));
     const { signature: _signature, ...rest } = authorization;

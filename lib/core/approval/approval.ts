@@ -164,13 +164,10 @@ export function authorizationSigningBytes(authorization: UnsignedAuthorization):
 }
 
 /** `signature`: base64. */
-export function assembleAuthorization(
+export const assembleAuthorization = (
   unsigned: UnsignedAuthorization,
   signature: string,
-  log?: JsonObject,
-): HumanAuthorization {
-  return { ...unsigned, signature, ...(log === undefined ? {} : { log }) };
-}
+): HumanAuthorization => ({ ...unsigned, signature });
 
 /** RFC 4648 section 6 without padding, in lower case: World's portal wants `[a-z0-9-]` in actions. */
 function base32Lower(bytes: Uint8Array): string {

@@ -11,22 +11,11 @@ import {
 
 const keepRowsMs = 31 * 86_400_000;
 
-export interface SnapshotTimes {
-  lookMs: number;
-  everyMs: number;
-  everyLeaves: number;
-}
+const lookMs = 60_000;
+const everyMs = snapshotIntervalSeconds * 1_000;
+const everyLeaves = 100_000;
 
-const defaults: SnapshotTimes = {
-  lookMs: 60_000,
-  everyMs: snapshotIntervalSeconds * 1_000,
-  everyLeaves: 100_000,
-};
-
-export async function snapshotIfDue(
-  context: SnapshotContext,
-  { everyMs, everyLeaves }: SnapshotTimes = defaults,
-): Promise<boolean> {
+export async function snapshotIfDue(context: SnapshotContext): Promise<boolean> {
   const { leaves, at } = await readSinceSnapshot(context.database.db);
   const ageMs = context.clock().getTime() - at.getTime();
   if (ageMs < everyMs && leaves < everyLeaves) return false;
@@ -41,20 +30,17 @@ export async function snapshotIfDue(
 }
 
 /** Never the reason that a process stays. Returns the function that ends the rounds. */
-export function startSnapshots(
-  context: SnapshotContext & { logger: Logger },
-  times: SnapshotTimes = defaults,
-): () => Promise<void> {
+export function startSnapshots(context: SnapshotContext & { logger: Logger }): () => Promise<void> {
   let running: Promise<unknown> | null = null;
   const timer = setInterval(() => {
-    running ??= snapshotIfDue(context, times)
+    running ??= snapshotIfDue(context)
       .catch((error: unknown) =>
         context.logger.error({ err: error }, "no snapshot of the agents' records could be made"),
       )
       .finally(() => {
         running = null;
       });
-  }, times.lookMs);
+  }, lookMs);
   timer.unref();
   return async () => {
     clearInterval(timer);
