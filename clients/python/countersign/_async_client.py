@@ -17,7 +17,7 @@ from ._decorate import Describe, Name, bind_inputs, describe_call
 from ._flow import Answer, Call, Effect, Flow, Send, Sleep, run_flow_async
 from ._gate import Approval, Gated, GateMemory, GateOptions, Gating, ask, gate
 from ._halves import Begun, begin, end
-from ._open import AttestOutcome, BodyReader, open_service, require_gateable
+from ._open import AttestOutcome, BodyReader, Connections, open_service, require_gateable
 from ._sign import AgentKey
 from ._transport import Request, send
 from ._verify_here import verify_flow
@@ -41,11 +41,11 @@ class AsyncCountersign:
 
     def __init__(self, base_url: str, api_key: str | None = None, *, http: httpx2.AsyncClient | None = None) -> None:
         self._service = open_service(base_url, api_key)
-        self._http = http or httpx2.AsyncClient()
+        self._http = Connections(http, httpx2.AsyncClient)
         self._memory = GateMemory(self._service.random_uuid())
 
     async def aclose(self) -> None:
-        await self._http.aclose()
+        await self._http.of(asyncio.get_running_loop()).aclose()
 
     async def __aenter__(self) -> AsyncCountersign:
         return self
@@ -237,7 +237,7 @@ class AsyncCountersign:
     async def _send(self, request: Send) -> Answer:
         try:
             # A redirect would carry the key, and turn a POST into a GET.
-            async with self._http.stream(
+            async with self._http.of(asyncio.get_running_loop()).stream(
                 request.method,
                 request.url,
                 headers=request.headers,

@@ -16,7 +16,7 @@ from ._count import Counter
 from ._decorate import Describe, Name, bind_inputs, describe_call
 from ._flow import Answer, Call, Effect, Flow, Send, Sleep, run_flow
 from ._gate import Approval, Gated, GateMemory, GateOptions, Gating, ask, gate
-from ._open import AttestOutcome, BodyReader, open_service, refuse_async, refuse_coroutine, require_gateable
+from ._open import AttestOutcome, BodyReader, Connections, open_service, refuse_async, refuse_coroutine, require_gateable
 from ._sign import AgentKey
 from ._transport import Request, send
 from ._verify_here import verify_flow
@@ -37,11 +37,11 @@ class Countersign:
 
     def __init__(self, base_url: str, api_key: str | None = None, *, http: httpx2.Client | None = None) -> None:
         self._service = open_service(base_url, api_key)
-        self._http = http or httpx2.Client()
+        self._http = Connections(http, httpx2.Client)
         self._memory = GateMemory(self._service.random_uuid())
 
     def close(self) -> None:
-        self._http.close()
+        self._http.of().close()
 
     def __enter__(self) -> Countersign:
         return self
@@ -219,7 +219,7 @@ class Countersign:
     def _send(self, request: Send) -> Answer:
         try:
             # A redirect would carry the key, and turn a POST into a GET.
-            with self._http.stream(
+            with self._http.of().stream(
                 request.method,
                 request.url,
                 headers=request.headers,

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import inspect
+import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from ._transport import MAX_ANSWER_BYTES, Service, read_base_url
 from ._wire import Attestation, AuthorizeRequest
 from .errors import CountersignError, ServiceConnectionError
+
+Http = TypeVar("Http")
 
 _ASYNC = "an async function needs AsyncCountersign"
 
@@ -25,6 +28,24 @@ class AttestOutcome:
 
 def open_service(base_url: str, api_key: str | None) -> Service:
     return Service(read_base_url(base_url), api_key)
+
+
+class Connections(Generic[Http]):
+    """One client of httpx2 for each process and event loop. On a connection that a forked process has from its parent it
+    would read answers to others, and in another event loop none works.
+    """
+
+    def __init__(self, given: Http | None, make: Callable[[], Http]) -> None:
+        self._given, self._make = given, make
+        self._kept: tuple[object, Http] | None = None
+
+    def of(self, loop: object = None) -> Http:
+        if self._given is not None:
+            return self._given
+        owner, kept = (os.getpid(), loop), self._kept
+        if kept is None or kept[0] != owner:
+            self._kept = kept = (owner, self._make())
+        return kept[1]
 
 
 def require_gateable(request: AuthorizeRequest) -> None:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import httpx2
@@ -150,6 +153,52 @@ def test_signs_what_the_service_verifies(new_agent: Any) -> None:
 def test_shows_its_key_to_nobody() -> None:
     with Countersign(BASE_URL, API_KEY) as own:
         assert API_KEY not in repr(vars(own))
+
+
+class SaysPort(BaseHTTPRequestHandler):
+    """Of the caller: the same as long as one connection is used."""
+
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self) -> None:
+        body = str(self.client_address[1]).encode()
+        self.send_response(200)
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_reads_no_answer_of_its_parent_or_siblings_in_a_forked_process() -> None:
+    with ThreadingHTTPServer(("127.0.0.1", 0), SaysPort) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        with Countersign(f"http://127.0.0.1:{server.server_port}", "key") as own:
+            port = own.call("GET", "/")
+            assert own.call("GET", "/") == port
+            reading, writing = os.pipe()
+            if os.fork() == 0:
+                try:
+                    os.write(writing, str(own.call("GET", "/")).encode())
+                finally:
+                    os._exit(0)
+            os.close(writing)
+            with os.fdopen(reading) as pipe:
+                assert int(pipe.read()) != port
+            os.wait()
+        server.shutdown()
+
+
+def test_goes_on_in_another_event_loop(new_agent: Any) -> None:
+    own, agent = AsyncCountersign(BASE_URL, API_KEY), new_agent()
+
+    async def attest(n: int) -> Any:
+        return (await own.attest(action(agent, metadata={"n": n})))["metadata"]
+
+    assert [asyncio.run(attest(n)) for n in range(3)] == [{"n": n} for n in range(3)]
+    asyncio.run(own.aclose())
 
 
 def test_says_which_key_is_wrong() -> None:
