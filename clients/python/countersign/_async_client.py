@@ -17,7 +17,7 @@ from ._decorate import Describe, Name, bind_inputs, describe_call
 from ._flow import Answer, Call, Effect, Flow, Send, Sleep, run_flow_async
 from ._gate import Approval, Gated, GateMemory, GateOptions, Gating, ask, gate
 from ._halves import Begun, begin, end
-from ._open import AttestOutcome, BodyReader, Connections, open_service, require_gateable
+from ._open import AttestOutcome, BodyReader, Connections, open_service, refuse_generator, require_gateable, require_run
 from ._sign import AgentKey
 from ._transport import Request, send
 from ._verify_here import verify_flow
@@ -174,6 +174,7 @@ class AsyncCountersign:
         """
         if run is None:
             return functools.partial(self._decorate, request, run_id, call_id, options)
+        refuse_generator(run)
         described, gating = describe_call(request, run_id, call_id, options, inputs, getattr(run, "__qualname__", ""))
         return self._gate(described, gating, inputs, run)
 
@@ -185,6 +186,7 @@ class AsyncCountersign:
         options: GateOptions,
         function: Callable[..., Awaitable[Result]],
     ) -> Callable[..., Awaitable[Result]]:
+        refuse_generator(function)
         bind = bind_inputs(function)
         name = getattr(function, "__qualname__", "")
 
@@ -231,7 +233,7 @@ class AsyncCountersign:
             return await asyncio.sleep(effect.seconds)
         if isinstance(effect, Call):
             result = effect.function(*effect.arguments)
-            return await result if inspect.isawaitable(result) else result
+            return require_run(await result if inspect.isawaitable(result) else result)
         return await self._send(effect)
 
     async def _send(self, request: Send) -> Answer:

@@ -16,7 +16,16 @@ from ._count import Counter
 from ._decorate import Describe, Name, bind_inputs, describe_call
 from ._flow import Answer, Call, Effect, Flow, Send, Sleep, run_flow
 from ._gate import Approval, Gated, GateMemory, GateOptions, Gating, ask, gate
-from ._open import AttestOutcome, BodyReader, Connections, open_service, refuse_async, refuse_coroutine, require_gateable
+from ._open import (
+    AttestOutcome,
+    BodyReader,
+    Connections,
+    open_service,
+    refuse_async,
+    refuse_generator,
+    require_gateable,
+    require_run,
+)
 from ._sign import AgentKey
 from ._transport import Request, send
 from ._verify_here import verify_flow
@@ -164,6 +173,7 @@ class Countersign:
         if run is None:
             return functools.partial(self._decorate, request, run_id, call_id, options)
         refuse_async(run)
+        refuse_generator(run)
         described, gating = describe_call(request, run_id, call_id, options, inputs, getattr(run, "__qualname__", ""))
         return self._gate(described, gating, inputs, run)
 
@@ -176,6 +186,7 @@ class Countersign:
         function: Callable[..., Result],
     ) -> Callable[..., Result]:
         refuse_async(function)
+        refuse_generator(function)
         bind = bind_inputs(function)
         name = getattr(function, "__qualname__", "")
 
@@ -213,7 +224,7 @@ class Countersign:
         if isinstance(effect, Sleep):
             return time.sleep(effect.seconds)
         if isinstance(effect, Call):
-            return refuse_coroutine(effect.function(*effect.arguments))
+            return require_run(effect.function(*effect.arguments))
         return self._send(effect)
 
     def _send(self, request: Send) -> Answer:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import os
 import time
@@ -16,6 +17,8 @@ from .errors import CountersignError, ServiceConnectionError
 Http = TypeVar("Http")
 
 _ASYNC = "an async function needs AsyncCountersign"
+_LAZY = "a generator runs when it is read, so it would be attested before it ran"
+_NOT_RUN = "the action returned what has yet to run, so it would be attested before it ran; await it, with AsyncCountersign"
 
 
 @dataclass(frozen=True)
@@ -55,14 +58,27 @@ def require_gateable(request: AuthorizeRequest) -> None:
 
 def refuse_async(function: Callable[..., Any]) -> None:
     """What ``Countersign`` calls must have run when it returns: a coroutine has only begun to exist."""
-    if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None)):  # noqa: B004
+    if _is_any(function, inspect.iscoroutinefunction):
         raise TypeError(_ASYNC)
 
 
-def refuse_coroutine(result: object) -> object:
-    if inspect.iscoroutine(result):
-        result.close()
-        raise TypeError(_ASYNC)
+def refuse_generator(function: Callable[..., Any]) -> None:
+    if _is_any(function, inspect.isgeneratorfunction, inspect.isasyncgenfunction):
+        raise TypeError(_LAZY)
+
+
+def _is_any(function: Callable[..., Any], *kinds: Callable[[object], bool]) -> bool:
+    return any(kind(function) or kind(getattr(function, "__call__", None)) for kind in kinds)  # noqa: B004
+
+
+def require_run(result: object) -> object:
+    """Of a function that didn't show what it returns."""
+    if inspect.isgenerator(result) or inspect.isasyncgen(result):
+        raise TypeError(_LAZY)
+    if inspect.iscoroutine(result) or asyncio.isfuture(result):
+        if inspect.iscoroutine(result):
+            result.close()
+        raise TypeError(_NOT_RUN)
     return result
 
 

@@ -701,6 +701,45 @@ def test_refuses_an_async_function_that_the_client_cannot_await(
     assert outcome_of(client, agent) == ({"outcome": "failed"}, True)
 
 
+def test_refuses_an_action_that_would_run_after_it_is_attested(
+    client: Countersign, human: Human, count: Count, new_agent: Any
+) -> None:
+    agent = new_agent()
+
+    def pay(given: Any, approval: Any = None) -> Iterator[str]:
+        raise AssertionError("ran")
+        yield "paid"
+
+    async def pay_later(given: Any, approval: Any = None) -> Any:
+        raise AssertionError("ran")
+        yield "paid"
+
+    async def forget_await(given: Any, approval: Any) -> Any:
+        return forget_await(given, approval)
+
+    gate: Any = client.gate
+    with pytest.raises(TypeError, match="generator"):
+        gate(asked_of(agent, {}), inputs(), pay, run_id="r", call_id="c", on_request=human)
+    with pytest.raises(TypeError, match="generator"):
+        gate(asked_of(agent, {}), run_id="r")(pay)
+
+    async def go() -> None:
+        async with AsyncCountersign(BASE_URL, API_KEY) as own:
+            gate: Any = own.gate
+            with pytest.raises(TypeError, match="generator"):
+                gate(asked_of(agent, {}), inputs(), pay_later, run_id="r", call_id="c", on_request=human)
+            with pytest.raises(TypeError, match="generator"):
+                gate(asked_of(agent, {}), run_id="r")(pay_later)
+            assert count(agent) == Counted(0, 0)
+            for run in (lambda *given: pay(*given), lambda *given: pay_later(*given), forget_await):
+                other = new_agent()
+                with pytest.raises(TypeError, match="before it ran"):
+                    await gate(asked_of(other, {}), inputs(), run, run_id="r", call_id="c", on_request=human)
+                assert outcome_of(client, other) == ({"outcome": "failed"}, True)
+
+    asyncio.run(go())
+
+
 def test_gates_an_async_function(human: Human, new_agent: Any) -> None:
     async def go() -> str:
         async with AsyncCountersign(BASE_URL, API_KEY) as own:
