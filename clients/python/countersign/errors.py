@@ -17,6 +17,14 @@ if TYPE_CHECKING:
 class CountersignError(Exception):
     retryable: bool = False
 
+    def __reduce__(self) -> Any:
+        """As it is: processes pass on what their workers raise, and a pool waits forever for an error that can't be read."""
+        return _restore, (type(self), self.args), self.__dict__
+
+
+def _restore(kind: type[CountersignError], args: tuple[object, ...]) -> CountersignError:
+    return kind.__new__(kind, *args)
+
 
 @dataclass(frozen=True)
 class FieldProblem:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import pickle
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -14,9 +15,12 @@ from conftest import API_KEY, BASE_URL, Human
 
 from countersign import (
     ApiError,
+    ApprovalClaimedError,
     AsyncCountersign,
     Countersign,
+    CountersignError,
     NotApprovedError,
+    NotAttestedError,
     ServiceConnectionError,
     WaitTimeoutError,
     sign_agent_request,
@@ -206,6 +210,22 @@ def test_says_which_key_is_wrong() -> None:
         own.attest(action("x"))
     assert (caught.value.status, caught.value.code, caught.value.retryable) == (401, "invalid_api_key", False)
     assert caught.value.request_id is not None
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ApiError(422, {"code": "validation_error", "errors": [{"pointer": "/action", "message": "is missing"}]}, 3),
+        ApprovalClaimedError(),
+        NotApprovedError("denied", {"guidance": "Stop."}),  # pyright: ignore
+        NotAttestedError("areq_1", "paid", ValueError("no")),
+    ],
+)
+def test_passes_an_error_on_to_another_process(error: CountersignError) -> None:
+    read = pickle.loads(pickle.dumps(error))
+    assert (type(read), str(read)) == (type(error), str(error))
+    assert vars(read).keys() == vars(error).keys()
+    assert all(str(vars(read)[name]) == str(value) for name, value in vars(error).items())
 
 
 @pytest.mark.parametrize("address", ["http://example.com", "ftp://localhost", "example.com", "", "http://localhost.evil.example"])
