@@ -5,7 +5,9 @@ So the gate, its retries and its waits exist once, for ``Countersign`` and for `
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Generator
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias, TypeVar, cast
 
@@ -75,14 +77,20 @@ def run_flow(flow: Flow[T], perform: Callable[[Effect], Any]) -> T:
 
 async def run_flow_async(flow: Flow[T], perform: Callable[[Effect], Awaitable[Any]]) -> T:
     """A flow that the task's cancellation ends may still clean up: it gets the CancelledError, and goes on until it is done."""
-    try:
-        effect = next(flow)
-        while True:
-            try:
-                result = await perform(effect)
-            except BaseException as error:
-                effect = flow.throw(error)
-            else:
-                effect = flow.send(result)
-    except StopIteration as end:
-        return cast("T", end.value)
+    from anyio import CancelScope  # httpx2 needs it.
+
+    with ExitStack() as shields:
+        try:
+            effect = next(flow)
+            while True:
+                try:
+                    result = await perform(effect)
+                except BaseException as error:
+                    if isinstance(error, asyncio.CancelledError):
+                        # A cancelled scope of anyio cancels whatever is awaited in it.
+                        shields.enter_context(CancelScope(shield=True))
+                    effect = flow.throw(error)
+                else:
+                    effect = flow.send(result)
+        except StopIteration as end:
+            return cast("T", end.value)

@@ -217,7 +217,7 @@ def test_says_which_key_is_wrong() -> None:
     [
         ApiError(422, {"code": "validation_error", "errors": [{"pointer": "/action", "message": "is missing"}]}, 3),
         ApprovalClaimedError(),
-        NotApprovedError("denied", {"guidance": "Stop."}),  # pyright: ignore
+        NotApprovedError("denied", {"guidance": "Stop."}),
         NotAttestedError("areq_1", "paid", ValueError("no")),
     ],
 )

@@ -15,6 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import anyio
 import httpx2
 import pytest
 from conftest import API_KEY, BASE_URL, Counted, Human, control
@@ -578,6 +579,28 @@ def test_attests_what_ran_though_its_task_is_cancelled(human: Human, count: Coun
 
     asyncio.run(go())
     assert count(agent) == Counted(1, 1)
+
+
+def test_cleans_up_in_a_cancelled_scope_of_anyio(human: Human, client: Countersign, new_agent: Any) -> None:
+    waiting, running = new_agent(), new_agent()
+
+    async def go() -> None:
+        async with AsyncCountersign(BASE_URL, API_KEY) as own:
+            with anyio.CancelScope() as scope:
+
+                async def pay(*_: Any) -> None:
+                    scope.cancel()
+                    await asyncio.sleep(60)
+
+                await own.gate(asked_of(running, {}), inputs(), pay, run_id="r", call_id="c", on_request=human)
+            with anyio.CancelScope() as scope:
+                stop: Any = lambda _: scope.cancel()
+                await own.gate(asked_of(waiting, {}), inputs(), pay, run_id="r", call_id="c", on_request=stop)
+
+    asyncio.run(go())
+    assert outcome_of(client, running) == ({"outcome": "interrupted"}, True)
+    (asked,) = client.call("GET", f"/v1/authorizations?agent_slug={waiting}")["authorizations"]
+    assert asked["status"] == "cancelled"
 
 
 def test_does_not_wait_if_it_should_not(gate: Gate, human: Human, new_agent: Any) -> None:
