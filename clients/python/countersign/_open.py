@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from ._transport import MAX_ANSWER_BYTES, Service, read_base_url
+from ._transport import MAX_ANSWER_BYTES, Service, read_base_url, read_header
 from ._wire import Attestation, AuthorizeRequest
 from .errors import CountersignError, ServiceConnectionError
 
@@ -30,7 +30,7 @@ class AttestOutcome:
 
 
 def open_service(base_url: str, api_key: str | None) -> Service:
-    return Service(read_base_url(base_url), api_key)
+    return Service(read_base_url(base_url), None if api_key is None else read_header("api_key", api_key))
 
 
 class Connections(Generic[Http]):

@@ -38,6 +38,14 @@ class Service:
     monotonic: Callable[[], float] = time.monotonic
 
 
+def read_header(name: str, text: str) -> str:
+    """A key that was read from a file ends in a line break. No error shows a secret."""
+    value = text.strip()
+    if value == "" or not value.isascii() or not value.isprintable():
+        raise ValueError(f"{name}: expected printable ASCII")
+    return value
+
+
 def read_base_url(text: str) -> str:
     """A key must not cross a network in the clear."""
     address = urlsplit(text)
@@ -122,7 +130,7 @@ def _headers_for(service: Service, request: Request) -> dict[str, str]:
     if request.body is not None:
         headers["content-type"] = "application/json"
     if request.idempotency_key is not None:
-        headers["idempotency-key"] = request.idempotency_key
+        headers["idempotency-key"] = read_header("idempotency_key", request.idempotency_key)
     return headers
 
 

@@ -205,6 +205,15 @@ def test_goes_on_in_another_event_loop(new_agent: Any) -> None:
     asyncio.run(own.aclose())
 
 
+@pytest.mark.parametrize("key", ["", " \n", "cs_live_a\nb", f"“{API_KEY}”"])
+def test_sends_nothing_under_what_is_no_key(key: str) -> None:
+    with pytest.raises(ValueError, match="^api_key: expected printable ASCII$"):
+        Countersign(BASE_URL, key)
+    with Countersign(BASE_URL, f"{API_KEY}\n") as own, pytest.raises(ValueError, match="^idempotency_key"):
+        assert own.call("GET", "/v1/keys/info")["name"]
+        own.attest(action("x"), idempotency_key=f"a{key}\n\nb")
+
+
 def test_says_which_key_is_wrong() -> None:
     with Countersign(BASE_URL, "cs_live_wrong") as own, pytest.raises(ApiError) as caught:
         own.attest(action("x"))
