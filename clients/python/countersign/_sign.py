@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import json
 from collections.abc import Callable
 from typing import TypeAlias, cast
 
@@ -11,6 +12,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
 from ._json import JsonObject, canonical_bytes, canonical_hash
+from ._transport import encode
 from ._wire import AttestRequest
 
 AgentKey: TypeAlias = "str | bytes | Callable[[bytes], bytes]"
@@ -32,14 +34,16 @@ def signed_request(body: JsonObject) -> JsonObject:
 
 def sign_agent_request(request: AttestRequest, key: AgentKey) -> AttestRequest:
     """The request with ``agent_signature``. Whatever is changed in it afterwards breaks the signature."""
-    message = canonical_bytes(signed_request(cast("JsonObject", dict(request))))
-    signature = key(message) if callable(key) else _read_key(key).sign(message)
+    # As it will be sent: of a tuple JSON makes a list.
+    body = cast("JsonObject", json.loads(encode(request)))
+    message = canonical_bytes(signed_request(body))
+    signature = key(message) if callable(key) else read_agent_key(key).sign(message)
     signed = request.copy()
     signed["agent_signature"] = base64.b64encode(signature).decode()
     return signed
 
 
-def _read_key(key: str | bytes) -> Ed25519PrivateKey:
+def read_agent_key(key: str | bytes) -> Ed25519PrivateKey:
     """The text is secret, so no error shows any of it."""
     try:
         if isinstance(key, bytes):

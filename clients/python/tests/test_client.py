@@ -149,6 +149,9 @@ def test_signs_what_the_service_verifies(new_agent: Any) -> None:
     request = action("x", metadata={"a": None, "b": [1, 2.5]}, model_id=None)
     by_seed = sign_agent_request(request, bytes(32))
     assert by_seed.get("agent_signature") == sign_agent_request(request, "A" * 43 + "=").get("agent_signature")
+    as_sent = action("x", metadata={"b": (1, 2.5), "c": {1: ()}})
+    as_read = action("x", metadata={"b": [1, 2.5], "c": {"1": []}})
+    assert sign_agent_request(as_sent, bytes(32))["agent_signature"] == sign_agent_request(as_read, bytes(32))["agent_signature"]
     with pytest.raises(TypeError) as caught:
         sign_agent_request(request, "secret-text")
     assert "secret-text" not in str(caught.value)
