@@ -5,6 +5,7 @@ Whatever breaks on the way, nothing runs without an approval, and nothing is ask
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import threading
@@ -17,10 +18,10 @@ from . import _calls as calls
 from ._end import attest_end_of_run, attest_run, outcome_of, say_end
 from ._flow import Flow, call
 from ._inputs import Sealed, seal_inputs
-from ._json import canonical_hash
+from ._json import canonical_bytes, canonical_hash
 from ._shown import show_inputs
-from ._sign import AgentKey
-from ._transport import Service
+from ._sign import AgentKey, read_agent_key
+from ._transport import Service, encode
 from ._wire import (
     Attestation,
     AttestRequestOptional,
@@ -68,9 +69,17 @@ class Gating:
     options: GateOptions
 
     def __post_init__(self) -> None:
-        for name in self.options.get("attestation") or {}:
+        """What couldn't be attested must not run."""
+        if unknown := self.options.keys() - GateOptions.__annotations__.keys():
+            raise TypeError(f"the gate has no option {', '.join(sorted(unknown))}")
+        said = self.options.get("attestation") or {}
+        for name in said:
             if name == "agent_signature" or name.startswith("human_"):
                 raise ValueError(f"attestation: the gate says itself what {name} is")
+        canonical_bytes(json.loads(encode(said)))
+        key = self.options.get("agent_key")
+        if key is not None and not callable(key):
+            read_agent_key(key)
 
 
 @dataclass(frozen=True)

@@ -75,5 +75,5 @@ def _require_number(number: int | float, at: str) -> int | float:
     try:
         canonical_number(number)
     except (ValueError, OverflowError):
-        raise TypeError(f"inputs{at}: {number} would become another number: give it as text") from None
+        raise TypeError(f"inputs{at}: it would become another number: give it as text") from None
     return 0 if number == 0 else number

@@ -618,6 +618,7 @@ def test_does_not_wait_if_it_should_not(gate: Gate, human: Human, new_agent: Any
         ({"a": [1, (2,)]}, r"inputs.a\[1\]: tuple is not a JSON value"),
         ({"a": float("nan")}, "inputs.a: nan is not a JSON value"),
         ({"a": 2**53 + 1}, "would become another number"),
+        ({"a": 10**5000}, "would become another number"),
         ({"a": "\ud800"}, "lone surrogate"),
         ({1: 2}, "a name is not text"),
         ({"__proto__": 2}, "a name is __proto__"),
@@ -630,6 +631,24 @@ def test_refuses_inputs_that_json_would_change(
     with pytest.raises(TypeError, match=words):
         gate(agent, bad, Action(), on_request=human)
     assert count(agent) == Counted(0, 0)
+
+
+@pytest.mark.parametrize(
+    ("options", "error"),
+    [
+        ({"agent_key": "secret-text"}, TypeError),
+        ({"attestation": {"metadata": {"at": object()}}}, TypeError),
+        ({"attestation": {"metadata": {"n": 2**60 + 1}}}, ValueError),
+        ({"timout": 60}, TypeError),
+    ],
+)
+def test_asks_nobody_for_what_could_not_be_attested(
+    options: Any, error: type[Exception], gate: Gate, human: Human, count: Count, new_agent: Any
+) -> None:
+    agent, action = new_agent(), Action()
+    with pytest.raises(error):
+        gate(agent, inputs(), action, on_request=human, **options)
+    assert (action.calls, count(agent)) == ([], Counted(0, 0))
 
 
 def test_does_not_run_if_the_key_cannot_see_whether_the_approval_was_used(human: Human, new_agent: Any) -> None:
