@@ -26,6 +26,8 @@ from .errors import (
 
 _LONG_POLL_SECONDS = 25
 _USUAL_PAUSE_SECONDS = 5
+_LATE_SECONDS = 15
+"""How long an answer may take besides what it is held back."""
 _PATIENT_TRIES = 10
 """With the pauses between them more than two minutes: a restart of the service must not end a wait of hours."""
 
@@ -113,11 +115,16 @@ def unfreeze(service: Service, agent_slug: str, reason: str | None = None) -> Fl
 
 
 def read_authorization(
-    service: Service, request_id: str, wait: int | None = None
+    service: Service,
+    request_id: str,
+    wait: int | None = None,
+    timeout: float = TIMEOUT_SECONDS,
+    ends_at: float | None = None,
 ) -> Flow[tuple[AuthorizationState, float]]:
     """The state, and how long to pause before the next reading."""
     path = _path_of(request_id) + ("" if wait is None else f"?wait={wait}")
-    answer = yield from send(service, Request("GET", path, tries=_PATIENT_TRIES))
+    request = Request("GET", path, tries=_PATIENT_TRIES, timeout=timeout, ends_at=ends_at)
+    answer = yield from send(service, request)
     asked = answer.retry_after_seconds
     return cast("AuthorizationState", answer.json()), max(1.0, _USUAL_PAUSE_SECONDS if asked is None else asked)
 
@@ -130,7 +137,12 @@ def wait_for_decision(service: Service, request_id: str, timeout: float | None =
         if left <= 0:
             raise WaitTimeoutError("Nobody has decided in time.")
         wait = max(1, min(_LONG_POLL_SECONDS, int(left)))
-        state, pause = yield from read_authorization(service, request_id, wait)
+        try:
+            state, pause = yield from read_authorization(service, request_id, wait, wait + _LATE_SECONDS, ends_at)
+        except CountersignError as error:
+            if ends_at is None or service.monotonic() < ends_at or not error.retryable:
+                raise
+            raise WaitTimeoutError("Nobody has decided in time, as far as could be read.") from error
         if state["status"] != "pending":
             return require_approved(state)
         left = pause if ends_at is None else ends_at - service.monotonic()

@@ -7,6 +7,7 @@ under an Idempotency-Key, which the service answers once (docs/wire.md, Idempote
 from __future__ import annotations
 
 import json
+import math
 import random
 import re
 import time
@@ -66,6 +67,8 @@ class Request:
     """The service does it once without a key too."""
     tries: int = USUAL_TRIES
     timeout: float = TIMEOUT_SECONDS
+    ends_at: float | None = None
+    """Of the service's clock: from then on it is not tried again."""
 
 
 @dataclass(frozen=True)
@@ -88,9 +91,10 @@ def send(service: Service, request: Request) -> Flow[Answered]:
             return (yield from _send_once(service, request))
         except CountersignError as error:
             pause = _find_pause(service, error, tried) if is_safe and tried < request.tries else None
-            if pause is None:
+            left = math.inf if request.ends_at is None else request.ends_at - service.monotonic()
+            if pause is None or left <= 0:
                 raise
-        yield from sleep(pause)
+        yield from sleep(min(pause, left))
         tried += 1
 
 

@@ -25,6 +25,9 @@ from countersign import (
     WaitTimeoutError,
     sign_agent_request,
 )
+from countersign._calls import wait_for_decision
+from countersign._flow import Effect, Send, Sleep, run_flow
+from countersign._transport import Service
 
 
 def action(agent: str, **more: Any) -> Any:
@@ -137,6 +140,27 @@ def test_authorizes_waits_claims_once_and_cancels(client: Countersign, human: Hu
     with pytest.raises(NotApprovedError) as caught:
         client.wait_for_decision(other["request_id"])
     assert caught.value.status == "cancelled"
+
+
+@pytest.mark.parametrize(("lasts", "tries"), [(0.0, 3), (60.0, 1)])
+def test_waits_for_a_service_that_is_away_no_longer_than_it_was_told(lasts: float, tries: int) -> None:
+    now, asked = [100.0], list[Send]()
+
+    def perform(effect: Effect) -> None:
+        if isinstance(effect, Sleep):
+            now[0] += effect.seconds
+            return
+        assert isinstance(effect, Send)
+        asked.append(effect)
+        now[0] += min(lasts, effect.timeout)
+        raise ServiceConnectionError("away")
+
+    service = Service(BASE_URL, API_KEY, random=lambda: 1.0, monotonic=lambda: now[0])
+    with pytest.raises(WaitTimeoutError) as caught:
+        run_flow(wait_for_decision(service, "areq_1", 1.5), perform)
+    assert isinstance(caught.value.__cause__, ServiceConnectionError)
+    assert len(asked) == tries
+    assert now[0] == (101.5 if lasts == 0 else 116)
 
 
 def test_does_a_write_once_under_one_key(client: Countersign, new_agent: Any) -> None:
