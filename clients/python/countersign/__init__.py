@@ -6,6 +6,7 @@ from ._gate import Approval, Gated, GateOptions
 from ._inputs import hash_inputs
 from ._open import AttestOutcome
 from ._sign import AgentKey, sign_agent_request
+from ._wire import Attestation, AttestRequest, AuthorizationRequest, AuthorizationState, AuthorizeRequest, Identity
 from .errors import (
     AgentFrozenError,
     ApiError,
@@ -34,11 +35,17 @@ __all__ = [
     "ApprovalUsedError",
     "AsyncCountersign",
     "AttestOutcome",
+    "AttestRequest",
+    "Attestation",
+    "AuthorizationRequest",
+    "AuthorizationState",
+    "AuthorizeRequest",
     "Countersign",
     "CountersignError",
     "FieldProblem",
     "GateOptions",
     "Gated",
+    "Identity",
     "NotApprovedError",
     "NotAttestedError",
     "NotDecidedError",

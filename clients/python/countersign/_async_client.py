@@ -7,7 +7,7 @@ import functools
 import inspect
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast, overload
 
 import httpx2
 
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Inputs = TypeVar("Inputs")
 Result = TypeVar("Result")
+Given = ParamSpec("Given")
 
 
 class AsyncCountersign:
@@ -155,7 +156,7 @@ class AsyncCountersign:
     @overload
     def gate(
         self, request: Describe, *, run_id: Name, call_id: Name | None = None, **options: Unpack[GateOptions]
-    ) -> Callable[[Callable[..., Awaitable[Result]]], Callable[..., Awaitable[Result]]]: ...
+    ) -> Callable[[Callable[Given, Awaitable[Result]]], Callable[Given, Awaitable[Result]]]: ...
 
     def gate(
         self,

@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast, overload
 
 import httpx2
 
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Inputs = TypeVar("Inputs")
 Result = TypeVar("Result")
+Given = ParamSpec("Given")
 
 
 class Countersign:
@@ -153,7 +154,7 @@ class Countersign:
     @overload
     def gate(
         self, request: Describe, *, run_id: Name, call_id: Name | None = None, **options: Unpack[GateOptions]
-    ) -> Callable[[Callable[..., Result]], Callable[..., Result]]: ...
+    ) -> Callable[[Callable[Given, Result]], Callable[Given, Result]]: ...
 
     def gate(
         self,

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import os
 import pickle
+import re
 import threading
+import typing
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -13,6 +16,7 @@ import httpx2
 import pytest
 from conftest import API_KEY, BASE_URL, Human
 
+import countersign
 from countersign import (
     ApiError,
     ApprovalClaimedError,
@@ -25,6 +29,7 @@ from countersign import (
     WaitTimeoutError,
     sign_agent_request,
 )
+from countersign import _wire
 from countersign._calls import wait_for_decision
 from countersign._flow import Effect, Send, Sleep, run_flow
 from countersign._transport import Service
@@ -262,6 +267,14 @@ def test_passes_an_error_on_to_another_process(error: CountersignError) -> None:
     assert (type(read), str(read)) == (type(error), str(error))
     assert vars(read).keys() == vars(error).keys()
     assert all(str(vars(read)[name]) == str(value) for name, value in vars(error).items())
+
+
+def test_has_names_for_the_types_of_its_calls() -> None:
+    calls = [call for name, call in vars(Countersign).items() if inspect.isfunction(call) and not name.startswith("_")]
+    said = {word for call in calls for word in re.findall(r"\w+", str(call.__annotations__))}
+    types = {name for name, value in vars(_wire).items() if typing.is_typeddict(value)}
+    assert "AttestRequest" in said & types
+    assert said & types <= set(countersign.__all__)
 
 
 @pytest.mark.parametrize("address", ["http://example.com", "ftp://localhost", "example.com", "", "http://localhost.evil.example"])
