@@ -48,7 +48,8 @@ export async function readRosterProof(
   { isHeld }: { isHeld: boolean },
 ): Promise<RosterProof | null> {
   const owner = selectOwner(executor, organizationId, credentialId);
-  const [row] = await (isHeld ? owner.for("no key update", { of: [passkeys, approvers] }) : owner);
+  // The person before the passkey, as the trigger takes them when somebody leaves.
+  const [row] = await (isHeld ? owner.for("no key update", { of: [approvers, passkeys] }) : owner);
   if (!row) return null;
   const groups = selectGroups(executor, row.approverId);
   const current = await (isHeld ? groups.for("share") : groups);

@@ -1,13 +1,16 @@
 /** Guarantee: who joins, leaves or makes a key while the organization changes gets an answer, and nothing of what has ended. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { leaveByLink } from "#lib/accounts/approver-links";
 import { acceptInvitation, inviteMember, listInvitations } from "#lib/accounts/invitations";
 import { lockOrganization } from "#lib/accounts/organizations";
+import { readRosterProof } from "#lib/accounts/roster-proof";
 import type { Context } from "#lib/approvals/context";
 import type { MemberPrincipal } from "#lib/http/principal";
 import { requestKeyByEmail, verifyKeyByEmail } from "#lib/keys/email-keys";
 import { listMailbox } from "#lib/mail/mailbox";
 import { startTestApp, type TestApp } from "#support/app";
 import { databaseKinds } from "#support/databases";
+import { enrolApprover, tokenOf } from "#support/enrol";
 import { signInPerson } from "#support/portal";
 
 // The embedded database has one session, so nothing comes between there.
@@ -77,5 +80,22 @@ describe.skipIf(!databaseKinds.includes("postgres"))("members, at the same momen
       key_id,
     ]);
     expect(rows[0]?.["organization_id"]).not.toBe(owner.organizationId);
+  });
+
+  it("leave as approvers, or decide first, but hold up neither", async () => {
+    const { passkey, email } = await enrolApprover(test, owner, `Ana${counter}`);
+    const { db } = context.database;
+    const both = await db.transaction(async (tx) => {
+      await tx.execute("SELECT FROM passkeys FOR UPDATE");
+      const deciding = db.transaction((own) =>
+        readRosterProof(own, owner.organizationId, passkey.credentialId, { isHeld: true }),
+      );
+      await waiting(1);
+      const leaving = leaveByLink(context, await tokenOf(test, email), "192.0.2.9");
+      await waiting(2);
+      return { outcomes: Promise.all([deciding, leaving]) };
+    });
+    const [proof] = await both.outcomes;
+    expect(proof?.approver.email).toBe(email);
   });
 });
