@@ -5,6 +5,7 @@ import { acceptInvitation, inviteMember, listInvitations } from "#lib/accounts/i
 import { lockOrganization } from "#lib/accounts/organizations";
 import { readRosterProof } from "#lib/accounts/roster-proof";
 import type { Context } from "#lib/approvals/context";
+import { organizationTitle } from "#lib/core/text/organization-name";
 import type { MemberPrincipal } from "#lib/http/principal";
 import { requestKeyByEmail, verifyKeyByEmail } from "#lib/keys/email-keys";
 import { listMailbox } from "#lib/mail/mailbox";
@@ -12,6 +13,7 @@ import { startTestApp, type TestApp } from "#support/app";
 import { databaseKinds } from "#support/databases";
 import { enrolApprover, tokenOf } from "#support/enrol";
 import { signInPerson } from "#support/portal";
+import { deleteOrganization } from "./organization";
 
 // The embedded database has one session, so nothing comes between there.
 describe.skipIf(!databaseKinds.includes("postgres"))("members, at the same moment", () => {
@@ -97,5 +99,22 @@ describe.skipIf(!databaseKinds.includes("postgres"))("members, at the same momen
     });
     const [proof] = await both.outcomes;
     expect(proof?.approver.email).toBe(email);
+  });
+
+  it("delete their organization, and the log goes on meanwhile", async () => {
+    const { key } = await test.createKey(owner.email);
+    const { keyId } = await test.createKey(owner.email);
+    const body = { agent_slug: `bot${counter}`, action: "Paid", inputs_hash: "x" };
+    const attest = async () => (await test.call("POST", "/v1/attest", { key, body })).status;
+    expect(await attest()).toBe(201);
+    const { db } = context.database;
+    const { deleting } = await db.transaction(async (tx) => {
+      await tx.execute(`SELECT FROM api_keys WHERE id = '${keyId}' FOR UPDATE`);
+      const deletion = deleteOrganization(context, owner, organizationTitle(null));
+      await waiting(1);
+      expect(await attest()).toBe(201);
+      return { deleting: deletion };
+    });
+    await deleting;
   });
 });

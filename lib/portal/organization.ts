@@ -6,6 +6,7 @@ import { listDomains } from "#lib/accounts/domains";
 import { listInvitations } from "#lib/accounts/invitations";
 import { personNotFound, requireRole } from "#lib/accounts/members";
 import { markOf } from "#lib/accounts/organization-identity";
+import { lockOrganization } from "#lib/accounts/organizations";
 import { updateRoster } from "#lib/accounts/roster";
 import { noDetails } from "#lib/accounts/roster-state";
 import type { Context } from "#lib/approvals/context";
@@ -132,12 +133,9 @@ export async function deleteOrganization(
   const { organizationId } = person;
   const actor = actorOf(person);
   await context.database.db.transaction(async (tx) => {
-    const [organization] = await tx
-      .select()
-      .from(organizations)
-      .where(eq(organizations.id, organizationId))
-      .for("update");
+    await lockOrganization(tx, organizationId);
     await requireRole(tx, person, "owner");
+    const [organization] = await tx.select().from(organizations).where(eq(organizations.id, organizationId));
     if (!organization || confirmation !== organizationTitle(organization.name))
       throw fieldError("validation_error", "confirmation", "is not the name of the organization");
     const now = context.clock();
