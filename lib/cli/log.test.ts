@@ -37,20 +37,6 @@ async function backUp(home: Record<string, string>): Promise<() => Promise<void>
   return () => runTool("pg_restore", ["--clean", "--if-exists", "--exit-on-error", `--dbname=${url}`, file]);
 }
 
-describe("an empty word, as of a variable that is not set,", () => {
-  it.each([
-    ["compact", "--older-than", ""],
-    ["compact", "--older-than="],
-    ["compact", "--older-than", " "],
-    ["export-tiles", ""],
-  ])("is no argument: %s %s", async (...words) => {
-    const home = await makeHome("embedded");
-    const { code, out } = await run("log", words, { ...home, LOG_STORE: "file:/nowhere" });
-    expect({ code, out }).toEqual({ code: 2, out: expect.stringContaining("usage: npm run log") });
-    expect(readdirSync(String(home["DATA_DIR"]))).toEqual([]);
-  });
-});
-
 it("makes nothing where there is no embedded database", async () => {
   const home = await makeHome("embedded");
   const { code, out } = await run("log", ["check"], home);

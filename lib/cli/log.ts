@@ -141,7 +141,7 @@ async function exportTo(
   place: string | undefined,
   existing: ExistingFiles,
 ): Promise<number> {
-  const isAddress = place === undefined || /^(s3|file):/.test(place);
+  const isAddress = place === undefined || /^[a-z\d]{2,}:/i.test(place);
   const store = isAddress
     ? await openStore(place ?? env.LOG_STORE, env)
     : openFolderStore(path.resolve(place));

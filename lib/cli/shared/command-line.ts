@@ -5,9 +5,14 @@ export function say(line: string): void {
   process.stdout.write(`${line}\n`);
 }
 
-/** `run` answers the exit code; 1 if it fails, 2 if the arguments make no sense (UsageError). */
+/** `run` answers the exit code; 1 if it fails, 2 if the arguments make no sense (UsageError). `--help` prints the usage. */
 export function runCommand(usage: string, run: (argv: readonly string[]) => Promise<number>): void {
-  run(process.argv.slice(2)).then(
+  const argv = process.argv.slice(2);
+  if (argv.some((word) => word === "--help" || word === "-h")) {
+    say(usage);
+    return;
+  }
+  run(argv).then(
     (code) => {
       process.exitCode = code;
     },

@@ -1,5 +1,6 @@
 /** What `npm run doctor` finds, and how it says so. No line holds a secret: addresses are shown by their host alone. */
 
+import { countOf } from "#lib/core/text/count";
 export interface Finding {
   area:
     | "settings"
@@ -42,7 +43,10 @@ export function encodeFindings(findings: readonly Finding[]): string[] {
     ...(mend === "" ? [] : [`         → ${mend}`]),
   ]);
   const count = (status: Finding["status"]) => findings.filter((one) => one.status === status).length;
-  return [...lines, `${count("ok")} ok, ${count("warning")} warnings, ${count("fault")} faults`];
+  return [
+    ...lines,
+    `${count("ok")} ok, ${countOf(count("warning"), "warning")}, ${countOf(count("fault"), "fault")}`,
+  ];
 }
 
 /** An error's code or kind: its message may repeat an address with a password. */

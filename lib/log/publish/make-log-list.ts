@@ -24,7 +24,9 @@ const timeoutMs = 10_000;
 const maxAnswerBytes = 4 * 1024 * 1024;
 
 async function fetchText(url: string): Promise<string> {
-  const response = await fetch(url, { signal: AbortSignal.timeout(timeoutMs) });
+  const response = await fetch(url, { signal: AbortSignal.timeout(timeoutMs) }).catch((cause: unknown) => {
+    throw new Error(`${url} doesn't answer`, { cause });
+  });
   const text = response.ok ? await readTextAtMost(response, maxAnswerBytes) : null;
   if (text === null) throw new Error(`${url} answered HTTP ${response.status}`);
   return text;
@@ -105,8 +107,11 @@ export async function makeLogList(
   signer: Signer,
   clock: () => Date,
 ): Promise<Map<number, string>> {
+  const unfit = more.find((url) => !URL.canParse(url));
+  if (unfit !== undefined) throw new Error(`"${unfit}" is no URL`);
   const bases = more.map((url) => new URL(url).href.replace(/\/+$/, ""));
   const numbers = numberServices(bases, await readListed(folder));
+  if (numbers.size === 0) throw new Error(`no URL is given, and there is no list in ${folder}`);
   const now = clock().toISOString();
   const logs: JsonObject[] = [];
   for (const [base, number] of numbers) logs.push(...(await describeService(base, number, now)));
