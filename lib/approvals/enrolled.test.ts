@@ -241,6 +241,26 @@ describe("a request for enrolled approvers", () => {
     expect(await inboxOf("Dave")).toContain(asked.made.request_id);
   });
 
+  it("is offered in the inbox neither to who made the key nor to whose group needs nobody anymore", async () => {
+    const { context } = test.app;
+    const oneOfEach = ["finance", "legal"].map((group) => ({ group, count: 1 }));
+    const user = await signInPerson(context, "owner@example.com");
+    const isOffered = async ({ made }: AskedRequest) => {
+      const { rows } = await listInbox(context, user, { isWaiting: true, limit: 20 });
+      const decidable = await readDecidable(context, user, rows);
+      return decidable.some(({ view }) => view.request_id === made.request_id);
+    };
+    expect(await isOffered(await openFor(oneOfEach))).toBe(false);
+    const set = (requester_may_approve: boolean) =>
+      context.database.db.update(organizations).set({ requester_may_approve });
+    await set(true);
+    const asked = await openFor(oneOfEach);
+    await set(false);
+    expect(await isOffered(asked)).toBe(true);
+    expect((await asked.approveAs("Carol")).status).toBe(200);
+    expect(await isOffered(asked), "one of finance was enough").toBe(false);
+  });
+
   it("is taken back by who approved it, with their passkey, and by nobody else who has the link", async () => {
     const asked = await openFor([{ group: "finance", count: 1 }]);
     expect((await asked.approveAs("Carol")).status).toBe(200);

@@ -5,9 +5,9 @@
 import { and, count, desc, eq, inArray, ne, or, type SQL, sql } from "drizzle-orm";
 import { isEnrolled } from "#lib/accounts/roster-state";
 import type { ApprovalView } from "#lib/contract/approval-view";
-import type { ApprovalRequest } from "#lib/core/approval/approval";
+import { type ApprovalRequest, isPasskeyApproval } from "#lib/core/approval/approval";
+import { fillPlaces } from "#lib/core/approval/assign-groups";
 import {
-  approvals,
   approverGroups,
   approvers,
   authorizationRequests,
@@ -22,6 +22,7 @@ import { approvalUrl } from "./link";
 import { findTestRequests } from "./portal-authorizations";
 import { environmentOf, isAfterCursor, readPage } from "./read";
 import { type AuthorizationRow, isOpen, parseRequest } from "./rows";
+import { readApprovals } from "./store";
 import { readApprovalView } from "./view";
 
 export interface InboxQuery extends PageQuery {
@@ -67,13 +68,12 @@ function isOnPage(user: UserPrincipal, query: InboxQuery): SQL {
     ))`;
 }
 
-/** The groups of a waiting request that passkeys alone decide: no World ID proof, and no code from the agent. */
-function groupsOf(
+/** Whether passkeys alone decide a waiting request: no World ID proof, and no code from the agent. */
+function isByPasskey(
   { status, require_code, agentFrozenAt }: AuthorizationRow,
-  request: ApprovalRequest,
-): string[] {
-  const isByPasskey = status === "pending" && !require_code && request.required_level === "none";
-  return isByPasskey && agentFrozenAt === null ? request.required_approvers.map(({ group }) => group) : [];
+  { required_level }: ApprovalRequest,
+): boolean {
+  return status === "pending" && !require_code && required_level === "none" && agentFrozenAt === null;
 }
 
 /** Newest first. */
@@ -101,7 +101,7 @@ export async function listInbox(context: Context, user: UserPrincipal, query: In
       revoked_at: row.revoked_at?.toISOString() ?? null,
       expires_soon: row.status === "pending" && row.millisecondsLeft <= soonMs,
       approval_url: approvalUrl(context, row.id),
-      passkey_groups: groupsOf(row, request),
+      by_passkey: isByPasskey(row, request) ? request : null,
     };
   });
   return { rows, nextCursor };
@@ -119,12 +119,31 @@ async function readOwnGroups({ database: { db } }: Context, user: UserPrincipal)
     .innerJoin(passkeys, eq(passkeys.approver_id, approvers.id))
     .where(and(eq(approvers.email, user.email), isEnrolled));
   return {
-    approverIds: [...new Set(rows.map(({ approverId }) => approverId))],
-    groupIds: new Set(rows.map(({ groupId }) => groupId)),
+    approverIds: new Set(rows.map(({ approverId }) => approverId)),
+    groupIds: rows.map(({ groupId }) => groupId),
   };
 }
 
 type InboxRow = Awaited<ReturnType<typeof listInbox>>["rows"][number];
+type OwnGroups = Awaited<ReturnType<typeof readOwnGroups>>;
+
+/** Whether the person's approval would count: they didn't ask or approve, and a place of their groups is free. */
+async function mayCount(
+  { database: { db } }: Context,
+  { request_id, by_passkey: request }: InboxRow,
+  { approverIds, groupIds }: OwnGroups,
+): Promise<boolean> {
+  if (request === null) return false;
+  const { required_approvers: required, requester_id: requester, requester_may_approve: mayAll } = request;
+  if (!required.some(({ group }) => groupIds.includes(group))) return false;
+  if (!mayAll && requester !== undefined && approverIds.has(requester)) return false;
+  const present = (await readApprovals(db, request_id)).flatMap(({ records }) =>
+    records.filter(isPasskeyApproval),
+  );
+  if (present.some(({ approver_id }) => approverIds.has(approver_id))) return false;
+  const people = [...present.map(({ groups }) => groups.map(({ group }) => group)), groupIds];
+  return fillPlaces(required, people).reduce((sum, count) => sum + count, 0) === people.length;
+}
 
 /** Those of these requests that the person's passkey alone decides, as the approval page shows them, with its token. */
 export async function readDecidable(
@@ -132,19 +151,9 @@ export async function readDecidable(
   user: UserPrincipal,
   rows: readonly InboxRow[],
 ): Promise<{ token: string; view: ApprovalView }[]> {
-  const { approverIds, groupIds } = await readOwnGroups(context, user);
-  const own = rows.filter(({ passkey_groups: groups }) => groups.some((group) => groupIds.has(group)));
-  if (own.length === 0) return [];
-  const isOfOwn = inArray(
-    approvals.request_id,
-    own.map(({ request_id }) => request_id),
-  );
-  const given = await context.database.db
-    .select({ requestId: approvals.request_id })
-    .from(approvals)
-    .where(and(isOfOwn, inArray(approvals.approver_id, approverIds)));
-  const isGiven = new Set(given.map(({ requestId }) => requestId));
-  const open = own.filter(({ request_id }) => !isGiven.has(request_id)).slice(0, maxWhole);
+  const own = await readOwnGroups(context, user);
+  const may = await Promise.all(rows.map((row) => mayCount(context, row, own)));
+  const open = rows.filter((_, i) => may[i]).slice(0, maxWhole);
   const views = await Promise.all(
     open.map(async ({ approval_url }) => {
       const token = approval_url.split("/").at(-1) ?? "";
