@@ -72,7 +72,7 @@ const places: [string, ReactNode][] = [
       unfreeze={never}
     />,
   ],
-  ["the reason of a revocation", <AuthorizationFacts key="" state={takenBack} />],
+  ["the reason of a revocation", <AuthorizationFacts key="" state={takenBack} end={null} />],
   [
     "an authorization as it was issued",
     <HumanApprovalPart key="" answer={answer} isTest={false} approvalMethod="proof_of_personhood" />,

@@ -15,7 +15,7 @@ import { Decision } from "./decision";
 import { FrozenNotice } from "./frozen-notice";
 import { GrantBlock } from "./grant-block";
 import { headingOf } from "./heading";
-import { Outcome } from "./outcome";
+import { endOf, Outcome } from "./outcome";
 import { ActionBlock, ContextBlock } from "./request-blocks";
 import { RequestConditions } from "./request-conditions";
 import { TakeBack } from "./take-back";
@@ -45,8 +45,8 @@ export function ApprovalScreen({ view, token }: ApprovalScreenProps) {
   const { statusAtOpening, refresh } = useApprovalWatch(view);
   const isPending = view.status === "pending";
   const heading = useFocusOnChange(view.status);
-  const isUnused =
-    isPending || (view.status === "approved" && view.revoked_at === null && view.attestation === null);
+  const isGiven = view.status === "approved" && view.revoked_at === null && endOf(view) === null;
+  const isUsable = isGiven && view.attestation === null;
   const [isOwn, setIsOwn] = useState(false);
   return (
     <div className={`mx-auto max-w-2xl px-4 pt-5 sm:px-6 sm:pt-10 sm:pb-10 ${isPending ? "pb-40" : "pb-10"}`}>
@@ -59,10 +59,8 @@ export function ApprovalScreen({ view, token }: ApprovalScreenProps) {
       <div className="mt-4 flex flex-col gap-4">
         <ApprovalNotices view={view} />
         {isPending ? null : <Outcome view={view} wasOpenedLate={statusAtOpening !== "pending"} />}
-        {view.is_frozen && isUnused ? <FrozenNotice /> : null}
-        {isUnused && !isPending && mayTakeBack(view) ? (
-          <TakeBack view={view} token={token} onChange={refresh} />
-        ) : null}
+        {view.is_frozen && (isPending || isUsable) ? <FrozenNotice isPending={isPending} /> : null}
+        {isUsable && mayTakeBack(view) ? <TakeBack view={view} token={token} onChange={refresh} /> : null}
         {view.is_erased ? (
           <Callout tone="info" title="The content of this request was erased">
             The organization erased the action and its details. The decision stays in the log.
@@ -70,8 +68,17 @@ export function ApprovalScreen({ view, token }: ApprovalScreenProps) {
         ) : (
           <>
             <ActionBlock request={view.request} />
-            {view.request.grant === null ? null : <GrantBlock terms={view.request.grant} />}
-            <ContextBlock context={view.context} inputsHash={view.request.inputs_hash} />
+            {view.request.grant === null ? null : (
+              <GrantBlock
+                terms={view.request.grant}
+                phase={isPending ? "asked" : isGiven ? "given" : "over"}
+              />
+            )}
+            <ContextBlock
+              context={view.context}
+              inputsHash={view.request.inputs_hash}
+              isDecided={!isPending}
+            />
           </>
         )}
         <AgentBlock view={view} />

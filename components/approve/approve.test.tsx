@@ -496,7 +496,7 @@ describe("a standing approval's page", () => {
     expires_at: "2026-12-01T00:00:00.000Z",
     context: { payee: "Example Ltd" },
   };
-  const html = renderToStaticMarkup(<GrantBlock terms={grant} />);
+  const html = renderToStaticMarkup(<GrantBlock terms={grant} phase="asked" />);
   const text = html.replaceAll(/<[^>]*>/g, "");
 
   it("shows every limit, and shows a look-alike for what it is", () => {

@@ -62,8 +62,12 @@ export function CoverageDetails({ view }: { readonly view: ApprovalView }) {
             text: canonicalJson(view.requested_by as unknown as JsonObject),
           },
         ]),
-    { id: "action", name: "World ID action", text: binding.world_action },
-    { id: "signal", name: "World ID signal", text: binding.signal },
+    ...(view.required_level === "none"
+      ? []
+      : [
+          { id: "action", name: "World ID action", text: binding.world_action },
+          { id: "signal", name: "World ID signal", text: binding.signal },
+        ]),
   ];
   return (
     <>
@@ -77,9 +81,14 @@ export function CoverageDetails({ view }: { readonly view: ApprovalView }) {
         </summary>
         <div className="px-4 pb-4 sm:px-5">
           <p className="text-[15px] text-muted">
-            The World ID proof covers the signal below, which is the SHA-256 of the request. The request
-            contains the agent, its key, the action and a salted hash of the details, of the names and of
-            everything else about who asks, so a proof for this page fits no other request.
+            {view.required_level === "none"
+              ? null
+              : "The World ID proof covers the signal below, which is the SHA-256 of the request. "}
+            {view.groups.length === 0
+              ? null
+              : "Each passkey signs the request hash below together with the decision. "}
+            The request contains the agent, its key, the action and a salted hash of the details, of the names
+            and of everything else about who asks, so what approves it fits no other request.
           </p>
           <div className="mt-2">
             <DefinitionList

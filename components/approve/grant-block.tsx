@@ -95,19 +95,38 @@ function List({ title, items }: { readonly title: string; readonly items: readon
   );
 }
 
-export function GrantBlock({ terms }: { readonly terms: GrantTerms }) {
+/** Whether people are asked, have approved, or nothing can use it (anymore). */
+export type GrantPhase = "asked" | "given" | "over";
+
+const titles: Record<GrantPhase, string> = {
+  asked: "What you would allow without being asked again",
+  given: "What is allowed without asking again",
+  over: "The limits that were asked for",
+};
+
+interface GrantBlockProps {
+  readonly terms: GrantTerms;
+  readonly phase: GrantPhase;
+}
+
+export function GrantBlock({ terms, phase }: GrantBlockProps) {
   return (
-    <Card title="What you would allow without being asked again">
+    <Card title={titles[phase]}>
       <Limits terms={terms} />
       <div className="mt-4 grid gap-4 sm:grid-cols-2">
         <List title="Covered" items={listCovered(terms)} />
-        <List title="Not covered: you are asked again" items={listUncovered(terms)} />
+        <List
+          title={phase === "over" ? "Not covered" : "Not covered: you are asked again"}
+          items={listUncovered(terms)}
+        />
       </div>
-      <div className="mt-4">
-        <Callout tone="warn" title="Nobody is asked about each use">
-          It can be taken back at any time.
-        </Callout>
-      </div>
+      {phase === "over" ? null : (
+        <div className="mt-4">
+          <Callout tone="warn" title="Nobody is asked about each use">
+            It can be taken back at any time.
+          </Callout>
+        </div>
+      )}
       <EndOf id={grantId} />
     </Card>
   );

@@ -29,14 +29,15 @@ export function GroupsNeeded({ view }: { readonly view: ApprovalView }) {
   );
 }
 
-/** What is signed: how many of which group, and whether who asks may be one of them. */
+/** How many of which group. Who counted for which is gone with an erased request's content. */
 export function RequiredGroups({ view }: { readonly view: ApprovalView }) {
   return (
     <ul className="flex flex-col gap-0.5">
       {view.groups.map(({ name, count, given }, index) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: names are null after an erasure, and the order never changes
         <li key={index}>
-          {given} of {count} from <AgentText value={name ?? "a group"} isName />
+          {view.is_erased ? count : `${given} of ${count}`} from{" "}
+          <AgentText value={name ?? "a required group"} isName />
         </li>
       ))}
     </ul>

@@ -5,6 +5,7 @@ import { TestMark } from "#components/ui/status-pill";
 import { TextLink } from "#components/ui/text-link";
 import { Timestamp } from "#components/ui/timestamp";
 import type { ApprovalView } from "#lib/contract/approval-view";
+import { findEnd } from "#lib/core/approval/approval-end";
 import { describeUnasked } from "#lib/core/approval/decided-words";
 import { HowChecked } from "./how-checked";
 
@@ -42,15 +43,13 @@ function describeWho({ is_test, groups, approvals: { required }, required_level 
 }
 
 /** Since when nothing can use it, by the database's clock. */
-function findEnd({ request, usable_until: until, now }: ApprovalView): string | null {
-  const ends = [until, request.grant?.expires_at ?? null].filter((end) => end !== null);
-  return ends.toSorted().find((end) => Date.parse(end) <= Date.parse(now)) ?? null;
-}
+export const endOf = ({ request: { grant }, usable_until, now }: ApprovalView): string | null =>
+  findEnd({ usable_until, grant }, now);
 
 /** What the agent did with it, or may yet do. */
 function Use({ view, words }: { readonly view: ApprovalView; readonly words: string }) {
   const { attestation } = view;
-  const end = findEnd(view);
+  const end = endOf(view);
   if (attestation !== null)
     return (
       <>
@@ -84,7 +83,7 @@ function Approved({ view }: { readonly view: ApprovalView }) {
         </p>
       ) : null}
       <HowChecked proofs={view.proofs} environment={view.environment} />
-      {view.attestation !== null || findEnd(view) !== null ? null : (
+      {view.attestation !== null || endOf(view) !== null ? null : (
         <p className="mt-2">
           You're done.
           {isStanding ? "" : " A link to the receipt appears here if the agent reports what it did."}

@@ -38,9 +38,10 @@ export function ActionBlock({ request }: { readonly request: ApprovalRequest }) 
 interface ContextBlockProps {
   readonly context: Readonly<Record<string, string>>;
   readonly inputsHash: string | undefined;
+  readonly isDecided?: boolean;
 }
 
-export function ContextBlock({ context, inputsHash }: ContextBlockProps) {
+export function ContextBlock({ context, inputsHash, isDecided = false }: ContextBlockProps) {
   const items = listDetails(context).map(({ id, name, value, look }) => ({
     id,
     name: <AgentText value={name} isName />,
@@ -56,7 +57,8 @@ export function ContextBlock({ context, inputsHash }: ContextBlockProps) {
     <Card title="Details">
       {items.length === 0 ? (
         <p className="text-[15px] text-muted">
-          The agent sent no details. If the action above does not say enough to decide, deny.
+          The agent sent no details.
+          {isDecided ? "" : " If the action above does not say enough to decide, deny."}
         </p>
       ) : (
         <div className="-my-2.5">

@@ -94,8 +94,10 @@ const decidersOf = ({ deciders }: ShownAuthorization): Definition[] =>
     ),
   }));
 
-function usableOf({ status, usable_until, attestation_id }: AuthorizationState): Definition[] {
-  if (status !== "approved" || !usable_until || attestation_id) return [];
+function usableOf({ status, usable_until, attestation_id }: AuthorizationState, end: string | null) {
+  if (status !== "approved" || attestation_id) return [];
+  if (end !== null) return [{ id: "usable", name: "Ended", value: <Timestamp iso={end} /> }];
+  if (!usable_until) return [];
   return [{ id: "usable", name: "Usable until", value: <Timestamp iso={usable_until} relative={false} /> }];
 }
 
@@ -160,7 +162,15 @@ function outcomeOf(state: ShownAuthorization): Definition[] {
   return items;
 }
 
-export function AuthorizationFacts({ state }: { readonly state: ShownAuthorization }) {
+const isGiven = ({ status, revoked_at }: ShownAuthorization) => status === "approved" && revoked_at === null;
+
+interface AuthorizationFactsProps {
+  readonly state: ShownAuthorization;
+  /** Since when nothing can use the approval, if it has ended. */
+  readonly end: string | null;
+}
+
+export function AuthorizationFacts({ state, end }: AuthorizationFactsProps) {
   const items: Definition[] = [
     { id: "action", name: "Action", value: <AgentText value={state.action} />, prominent: true },
     ...costOf(state),
@@ -184,7 +194,7 @@ export function AuthorizationFacts({ state }: { readonly state: ShownAuthorizati
       ? { id: "expires", name: "Expires", value: <Timestamp iso={state.expires_at} /> }
       : { id: "expires", name: "Deadline", value: <Timestamp iso={state.expires_at} relative={false} /> },
     ...outcomeOf(state),
-    ...usableOf(state),
+    ...usableOf(state, end),
     { id: "id", name: "Request", value: <HashText value={state.request_id} label="request id" /> },
   ];
   return (
@@ -192,7 +202,10 @@ export function AuthorizationFacts({ state }: { readonly state: ShownAuthorizati
       <DefinitionList items={items} />
       {state.grant ? (
         <div className="mt-5">
-          <GrantBlock terms={state.grant} />
+          <GrantBlock
+            terms={state.grant}
+            phase={state.status === "pending" ? "asked" : isGiven(state) && end === null ? "given" : "over"}
+          />
         </div>
       ) : null}
     </>

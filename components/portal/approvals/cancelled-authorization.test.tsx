@@ -23,7 +23,8 @@ const request = {
 function show(status: "cancelled" | "denied"): string[] {
   const row = { ...request, status };
   const table = <AuthorizationTable rows={[row]} actions={() => null} empty={null} />;
-  const facts = <AuthorizationFacts state={{ ...(row as unknown as AuthorizationState), deciders: [] }} />;
+  const state = { ...(row as unknown as AuthorizationState), deciders: [] };
+  const facts = <AuthorizationFacts state={state} end={null} />;
   return [table, facts].map((page) => renderToStaticMarkup(page));
 }
 
@@ -34,5 +35,14 @@ describe("when a request ended", () => {
       expect(html).not.toMatch(/decided/i);
     }
     for (const html of show("denied")) expect(html).toMatch(/>decided<\/span><span><time|>Decided<\/dt>/);
+  });
+
+  it("is when an approval that nobody used has ended", () => {
+    const approved = { ...request, status: "approved", usable_until: "2026-11-22T10:40:00.000Z" };
+    const state = { ...(approved as unknown as AuthorizationState), deciders: [] };
+    const now = (end: string | null) => renderToStaticMarkup(<AuthorizationFacts state={state} end={end} />);
+    expect(now(null)).toContain("Usable until");
+    expect(now(approved.usable_until)).toContain(">Ended<");
+    expect(now(approved.usable_until)).not.toContain("Usable until");
   });
 });

@@ -23,7 +23,8 @@ function show(claim: Partial<AuthorizationState>): string[] {
     ...claim,
   };
   const table = <AuthorizationTable rows={[row]} actions={() => null} empty={null} />;
-  const facts = <AuthorizationFacts state={{ ...(row as unknown as AuthorizationState), deciders: [] }} />;
+  const state = { ...(row as unknown as AuthorizationState), deciders: [] };
+  const facts = <AuthorizationFacts state={state} end={null} />;
   return [table, facts].map((page) => renderToStaticMarkup(page));
 }
 

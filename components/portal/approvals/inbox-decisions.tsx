@@ -31,7 +31,7 @@ function Request({
     <article aria-label={`Request of ${request.agent_slug}`} className="flex flex-col gap-3">
       <ApprovalNotices view={view} />
       <ActionBlock request={request} />
-      {request.grant === null ? null : <GrantBlock terms={request.grant} />}
+      {request.grant === null ? null : <GrantBlock terms={request.grant} phase="asked" />}
       <ContextBlock context={view.context} inputsHash={request.inputs_hash} />
       <AgentBlock view={view} />
       <RequestConditions view={view} onElapsed={() => void refresh()} />

@@ -13,11 +13,12 @@ import { Card } from "#components/ui/card";
 import { CodeBlock } from "#components/ui/code-block";
 import { TextLink } from "#components/ui/text-link";
 import { readOwnAuthorization } from "#lib/approvals/portal-authorizations";
+import { findEnd } from "#lib/core/approval/approval-end";
 import { orNotFound, requirePortal } from "#lib/pages/portal-request";
 import { withNotFound } from "#lib/pages/with-not-found";
 import { cancelRequest, takeBack } from "./actions";
 
-export const metadata: Metadata = { title: "Authorization" };
+export const metadata: Metadata = { title: "Approval request" };
 
 interface PageProps {
   readonly params: Promise<{ id: string }>;
@@ -27,12 +28,13 @@ async function AuthorizationPage({ params }: PageProps) {
   const { id } = await params;
   const { context, person } = await requirePortal(`/portal/authorizations/${id}`);
   const state = await orNotFound(readOwnAuthorization(context, person, id));
+  const end = findEnd(state, context.clock().toISOString());
   return (
     <PortalPage organizationId={person.organizationId}>
       {state.status === "pending" ? <LiveRefresh /> : null}
       <PageHeading
-        title="Authorization"
-        lead={<TextLink href="/portal/authorizations">All authorizations</TextLink>}
+        title="Approval request"
+        lead={<TextLink href="/portal/authorizations">All approvals</TextLink>}
         action={
           <AuthorizationStatusPill
             status={state.status}
@@ -54,8 +56,11 @@ async function AuthorizationPage({ params }: PageProps) {
         </div>
       ) : null}
       <Card title="Request">
-        <AuthorizationFacts state={state} />
-        {state.status === "approved" && state.revoked_at === null && state.attestation_id === null ? (
+        <AuthorizationFacts state={state} end={end} />
+        {state.status === "approved" &&
+        state.revoked_at === null &&
+        state.attestation_id === null &&
+        end === null ? (
           <div className="mt-5">
             <TakeBackDialog
               action={takeBack}
