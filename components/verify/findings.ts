@@ -7,7 +7,12 @@ import type { Tone } from "#components/ui/status-pill";
 import type { VerifyResponse } from "#lib/contract/verify";
 import { countApprovers } from "#lib/core/approval/approval-words";
 import { isJsonObject, type JsonValue } from "#lib/core/encoding/canonical-json";
-import { type BackedApproval, type BackedMethod, isBacked } from "#lib/core/statement/statement";
+import {
+  type ApprovalMethod,
+  type BackedApproval,
+  type BackedMethod,
+  isBacked,
+} from "#lib/core/statement/statement";
 import type { Verification } from "./facts";
 
 export interface Finding {
@@ -41,7 +46,8 @@ function findAgent({ valid, agent_authenticated, payload }: VerifyResponse): Fin
   const id = "agent";
   if (valid === false)
     return { id, tone: "warn", text: "Claimed, not verified", by: "This record failed verification" };
-  if (valid === null) return { id, tone: "unknown", text: "Erased with the content", by: byService };
+  if (valid === null)
+    return { id, tone: "unknown", text: "Erased with the content", by: "Whether the agent signed it" };
   if (agent_authenticated === true)
     return { id, tone: "proven", text: "Signed with the agent's own key", by: byService };
   if (agent_authenticated === false)
@@ -115,12 +121,24 @@ const noApproval: Finding = {
   by: "Nobody claims that a human was asked",
 };
 
+/** Not every TEST had a wallet. */
+const testSources: Partial<Record<ApprovalMethod, string>> = {
+  proof_of_personhood: "Made with a test wallet",
+  enrolled_proof_of_personhood: "Made with a test wallet",
+  enrolled_approver: "Made by passkey on a test instance",
+  standing_approval: "Covered by a standing approval on a test instance",
+  rule: "Allowed by rule on a test instance, no human asked",
+};
+
 function findApproval(verification: Verification): Finding {
-  const { answer, isTest } = verification;
+  const { answer, isTest, approvalMethod } = verification;
   const { human_approval: approval, human_approved: isApproved, valid } = answer;
   const id = "approval";
   if (isTest)
-    return { id, tone: "test", text: "TEST approval, not a real person", by: "Made with a test wallet" };
+    return {
+      ...{ id, tone: "test", text: "TEST approval, not a real person" },
+      by: testSources[approval?.method ?? approvalMethod ?? "none"] ?? "Made on a test instance",
+    };
   if (valid === false)
     return isApproved === false || approval?.method === "none"
       ? { id, tone: "unknown", text: "No human approval claimed", by: "This record failed verification" }

@@ -51,6 +51,17 @@ describe("the grade of an approval", () => {
     expect(changed).toContain("Claimed, not verified");
   });
 
+  it.each([
+    ["proof_of_personhood", "Made with a test wallet", true],
+    ["enrolled_approver", "Made by passkey on a test instance", false],
+    ["standing_approval", "Covered by a standing approval on a test instance", false],
+    ["rule", "Allowed by rule on a test instance, no human asked", false],
+  ])("says where a TEST comes from, by a wallet or not: %s", (method, source, hasWallet) => {
+    const shown = render({ human_approval: { ...proven, method, environment: "local" } }, true);
+    expect(shown).toContain(source);
+    expect(shown.includes("made with a test wallet or on World")).toBe(hasWallet);
+  });
+
   it.each(["standing_approval", "rule"])("never looks like a human's for %s", (method) => {
     const shown = render({
       human_approved: false,

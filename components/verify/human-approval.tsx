@@ -112,11 +112,12 @@ function provenItems(approval: BackedApproval, authorization: JsonObject | null)
   ];
 }
 
-function TestCallout() {
+function TestCallout({ method }: { readonly method: ApprovalMethod | null }) {
+  const isByWallet = method === "proof_of_personhood" || method === "enrolled_proof_of_personhood";
   return (
     <Callout tone="test" title="TEST approval, not a real person">
-      It was made with a test wallet or on World's staging network. It shows that the integration works, and
-      nothing about a person.
+      It was made {isByWallet ? "with a test wallet or on World's staging network" : "on a test instance"}. It
+      shows that the integration works, and nothing about a person.
     </Callout>
   );
 }
@@ -142,7 +143,11 @@ const limits: Record<BackedMethod, string> = {
 function BackedPart({ answer, approval, isTest }: BackedProps & { readonly isTest: boolean }) {
   return (
     <>
-      {isTest ? <TestCallout /> : <ApprovalPill method={approval.method} environment="production" />}
+      {isTest ? (
+        <TestCallout method={approval.method} />
+      ) : (
+        <ApprovalPill method={approval.method} environment="production" />
+      )}
       <p className="mt-3 max-w-[68ch]">
         {isTest && approval.method === "proof_of_personhood"
           ? "A nullifier is one test wallet's identifier for this request only: the same wallet can't count twice, and it can't link two requests."
@@ -196,7 +201,7 @@ function ClaimedApproval({ answer, isTest }: Pick<Verification, "answer" | "isTe
     <>
       {isTest ? (
         <div className="mb-3">
-          <TestCallout />
+          <TestCallout method={approval?.method ?? null} />
         </div>
       ) : null}
       <Callout tone="warn" title="Claimed, not verified">

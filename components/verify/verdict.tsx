@@ -72,7 +72,7 @@ function invalidVerdict({ failed }: VerdictFacts): Verdict {
 }
 
 function erasedVerdict({ erasedAt, warnings }: VerdictFacts): Verdict {
-  const when = erasedAt === null ? "" : ` on ${erasedAt.slice(0, 10)}`;
+  const when = erasedAt === null ? "" : ` on ${erasedAt.slice(0, 10)} UTC`;
   return {
     kind: "erased",
     title: "Erased",
