@@ -26,9 +26,9 @@ const ends: Record<AuthorizationStatus, string> = {
   cancelled: "was cancelled",
 };
 
-function minutesLeft({ millisecondsLeft }: AuthorizationRow): string {
+function timeLeft({ millisecondsLeft }: AuthorizationRow): string {
   const minutes = Math.max(1, Math.round(millisecondsLeft / 60_000));
-  return countOf(minutes, "minute");
+  return minutes < 120 ? countOf(minutes, "minute") : countOf(Math.round(minutes / 60), "hour");
 }
 
 /** Of required groups only enrolled approvers decide, by passkey, with World ID too if a level is asked for. */
@@ -55,7 +55,7 @@ function chooseWords(kind: Claimed["kind"], row: AuthorizationRow, slug: string,
       lead: `A request of the agent ${slug} ${ends[row.status]}. Details:`,
       hints: [],
     };
-  const time = `It expires in ${minutesLeft(row)}, at ${readableTime(row.expires_at.toISOString())}.`;
+  const time = `It expires in ${timeLeft(row)}, at ${readableTime(row.expires_at.toISOString())}.`;
   const code = row.require_code
     ? "The page asks for a confirmation code. Get it from the agent or its operator."
     : "The page shows a confirmation code. If the agent shows you another one, deny the request.";

@@ -94,6 +94,12 @@ describe("notices", () => {
     });
   });
 
+  it("count hours from two on", async () => {
+    await request({ approvers: ["Ana"], expires_in_minutes: 600 });
+    await sendAll(test);
+    expect((await mailsTo(test, ana))[0]?.text).toContain("It expires in 10 hours, at ");
+  });
+
   it("tell that of required groups only enrolled approvers decide, by passkey", async () => {
     await enrolGroup(test, owner.email, "finance", `Carol ${counter}`);
     // Owners hear of both changes of the roster, which no later test shall see.
