@@ -96,7 +96,7 @@ test("what isn't there says so without JavaScript, as a 404", async ({ browser }
     "/docs/api/nothing": "Page not found",
     "/docs/nothing": "Page not found",
     "/notices/nothing": "Page not found",
-    "/portal/invitations/nothing": "Page not found",
+    "/portal/invitations/nothing": "Invitation not found",
     "/nothing": "Page not found",
   };
   for (const [path, words] of Object.entries(missing)) {

@@ -3,10 +3,10 @@
 import type { Metadata } from "next";
 import { notFound } from "next/navigation";
 import { AgentText } from "#components/agent-text";
-import { NotFoundPage } from "#components/not-found-page";
 import { AcceptInvitationForm } from "#components/portal/organization/accept-invitation-form";
 import { SignInForm } from "#components/portal/shell/sign-in-form";
 import { SignOut } from "#components/portal/shell/sign-out";
+import { ButtonLink } from "#components/ui/button-link";
 import { readInvitation } from "#lib/accounts/invitations";
 import { organizationTitle } from "#lib/core/text/organization-name";
 import type { UserPrincipal } from "#lib/http/principal";
@@ -52,6 +52,22 @@ function NextStep({ token, email, user }: NextStepProps) {
   );
 }
 
+/** Whether there ever was one, the page doesn't say. */
+function InvitationNotFound() {
+  return (
+    <section className="mx-auto max-w-md px-4 py-16 sm:px-6">
+      <h1 className="font-semibold text-3xl">Invitation not found</h1>
+      <p className="mt-4 text-lg text-muted">
+        The link may be cut off, or the invitation was accepted or withdrawn, or has expired. Ask whoever
+        invited you for a new one. If you have joined already, just sign in.
+      </p>
+      <p className="mt-8">
+        <ButtonLink href="/portal">Go to the portal</ButtonLink>
+      </p>
+    </section>
+  );
+}
+
 async function InvitationPage({ params }: PageProps) {
   const { token } = await params;
   const { context } = await getApp();
@@ -72,4 +88,4 @@ async function InvitationPage({ params }: PageProps) {
   );
 }
 
-export default withNotFound(InvitationPage, NotFoundPage);
+export default withNotFound(InvitationPage, InvitationNotFound);
