@@ -33,8 +33,8 @@ export function InviteForm({ action }: { readonly action: FormAction }) {
         </Field>
       </div>
       <p className="text-muted text-sm">
-        Members can manage keys, agents and authorizations, and see everything. Owners can also change
-        settings and members, erase attestations and delete the account.
+        Members can manage keys, agents and approvals, and see everything. Owners can also change settings,
+        members, approvers and rules, erase attestations and delete the organization.
       </p>
       <FormStatus state={state} />
       <div>

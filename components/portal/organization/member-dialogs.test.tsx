@@ -12,10 +12,13 @@ const wordsOf = (dialog: { readonly props: { readonly description: string } }) =
 
 describe("who is an owner no longer", () => {
   it("is said to lose what goes with the role, also when removed", () => {
-    expect(wordsOf(RoleDialog({ action, member: owner }))).toContain(loss);
+    expect(wordsOf(RoleDialog({ action, member: owner, isSelf: false }))).toContain(loss);
     expect(wordsOf(RemoveDialog({ action, member: owner, isSelf: false }))).toContain(loss);
     expect(wordsOf(RemoveDialog({ action, member: owner, isSelf: true }))).toContain("that you proposed");
     expect(wordsOf(RemoveDialog({ action, member, isSelf: false }))).not.toContain("lose");
-    expect(wordsOf(RoleDialog({ action, member }))).not.toContain("lose");
+    expect(wordsOf(RoleDialog({ action, member, isSelf: false }))).not.toContain("lose");
+    const own = wordsOf(RoleDialog({ action, member: owner, isSelf: true }));
+    expect(own).toMatch(/^You will no longer .* Your API keys lose/);
+    expect(own).not.toContain(owner.email);
   });
 });

@@ -21,7 +21,13 @@ export interface Member {
 const describeLoss = (isSelf: boolean) =>
   `${isSelf ? "Your" : "Their"} API keys lose the permissions erase and rules, and changes of the rules that ${isSelf ? "you" : "they"} proposed and that still wait are dropped.`;
 
-export function RoleDialog({ action, member }: { readonly action: FormAction; readonly member: Member }) {
+interface MemberDialogProps {
+  readonly action: FormAction;
+  readonly member: Member;
+  readonly isSelf: boolean;
+}
+
+export function RoleDialog({ action, member, isSelf }: MemberDialogProps) {
   const role = member.role === "owner" ? "member" : "owner";
   return (
     <ActionDialog
@@ -34,8 +40,8 @@ export function RoleDialog({ action, member }: { readonly action: FormAction; re
       title={role === "owner" ? "Make owner" : "Make member"}
       description={
         role === "owner"
-          ? `${member.email} will be able to change settings and members, erase attestations, and delete the account.`
-          : `${member.email} will no longer be able to change settings and members, or erase attestations. ${describeLoss(false)}`
+          ? `${member.email} will be able to change settings, members, approvers and rules, erase attestations and delete the organization.`
+          : `${isSelf ? "You" : member.email} will no longer be able to change settings, members, approvers and rules, or erase attestations. ${describeLoss(isSelf)}`
       }
       action={action}
       fields={{ user_id: member.userId, role }}
@@ -45,13 +51,7 @@ export function RoleDialog({ action, member }: { readonly action: FormAction; re
   );
 }
 
-interface RemoveDialogProps {
-  readonly action: FormAction;
-  readonly member: Member;
-  readonly isSelf: boolean;
-}
-
-export function RemoveDialog({ action, member, isSelf }: RemoveDialogProps) {
+export function RemoveDialog({ action, member, isSelf }: MemberDialogProps) {
   return (
     <ActionDialog
       triggerLabel={

@@ -32,7 +32,9 @@ export function MemberTable({ members, selfId, isOwner, actions }: MemberTablePr
       header: "Actions",
       cell: (row) => (
         <span className="flex flex-wrap gap-2">
-          {isOwner ? <RoleDialog action={actions.changeRole} member={row} /> : null}
+          {isOwner ? (
+            <RoleDialog action={actions.changeRole} member={row} isSelf={row.userId === selfId} />
+          ) : null}
           {isOwner || row.userId === selfId ? (
             <RemoveDialog action={actions.remove} member={row} isSelf={row.userId === selfId} />
           ) : (
