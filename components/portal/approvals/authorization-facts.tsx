@@ -172,7 +172,12 @@ interface AuthorizationFactsProps {
 
 export function AuthorizationFacts({ state, end }: AuthorizationFactsProps) {
   const items: Definition[] = [
-    { id: "action", name: "Action", value: <AgentText value={state.action} />, prominent: true },
+    {
+      id: "action",
+      name: "Action",
+      value: state.action === "" ? "Erased" : <AgentText value={state.action} />,
+      prominent: true,
+    },
     ...costOf(state),
     ...contextOf(state),
     {

@@ -48,7 +48,7 @@ function columnsOf(actions: (row: AuthorizationRow) => ReactNode): readonly Colu
       cell: (row) => (
         <>
           <TextLink href={`/portal/authorizations/${row.request_id}`}>
-            <AgentText value={row.action} hideWarnings />
+            {row.action === "" ? "Erased" : <AgentText value={row.action} hideWarnings />}
           </TextLink>
           <span className="block font-normal text-muted">
             <AgentText value={row.agent_slug} isName hideWarnings />

@@ -20,8 +20,8 @@ const request = {
   isTest: false,
 };
 
-function show(status: "cancelled" | "denied"): string[] {
-  const row = { ...request, status };
+function show(status: "cancelled" | "denied", action = "Pay"): string[] {
+  const row = { ...request, action, status };
   const table = <AuthorizationTable rows={[row]} actions={() => null} empty={null} />;
   const state = { ...(row as unknown as AuthorizationState), deciders: [] };
   const facts = <AuthorizationFacts state={state} end={null} />;
@@ -44,5 +44,12 @@ describe("when a request ended", () => {
     expect(now(null)).toContain("Usable until");
     expect(now(approved.usable_until)).toContain(">Ended<");
     expect(now(approved.usable_until)).not.toContain("Usable until");
+  });
+
+  it("is shown as erased, not as empty, if its content was", () => {
+    for (const html of show("denied", "")) {
+      expect(html).toContain(">Erased<");
+      expect(html).not.toContain("(empty)");
+    }
   });
 });
