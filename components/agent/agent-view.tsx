@@ -68,8 +68,8 @@ export function AgentView({ agent, record, query }: AgentViewProps) {
       {agent.identity.frozen_at === null ? null : (
         <div className="mt-5 max-w-[68ch]">
           <Callout tone="warn" title="Frozen by its organization">
-            Since <Timestamp iso={agent.identity.frozen_at} />. No request of it can be approved, and no
-            approval of it can be used. What it attests all the same carries a warning.
+            Since <Timestamp iso={agent.identity.frozen_at} />. Its requests can't be approved, and its
+            approvals can't be used. If it attests anyway, the attestation carries a warning.
           </Callout>
         </div>
       )}

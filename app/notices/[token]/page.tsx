@@ -116,7 +116,7 @@ async function NoticesPage({ params, searchParams }: PageProps) {
             </Button>
             {isNew ? null : (
               <p className="mt-2 text-muted text-sm">
-                You are no approver then, and your passkeys are removed.
+                You'll no longer be an approver, and your passkeys will be removed.
               </p>
             )}
           </form>

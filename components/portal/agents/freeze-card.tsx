@@ -46,15 +46,15 @@ export function FreezeCard({ slug, frozenAt, stops, freeze, unfreeze }: FreezeCa
       {frozenAt === null ? (
         <div className="flex flex-wrap items-center justify-between gap-4">
           <p className="max-w-prose text-muted">
-            Something is wrong? Freeze the agent: nothing of it can be approved, claimed or used until you
-            unfreeze it. <TextLink href="/docs/stop">What a freeze does</TextLink>
+            Something is wrong? Freeze the agent: its requests can't be approved, and its approvals can't be
+            claimed or used, until you unfreeze it. <TextLink href="/docs/stop">What a freeze does</TextLink>
           </p>
           <ActionDialog
             triggerLabel="Freeze agent"
             triggerVariant="danger"
             isLarge
             title={`Freeze ${slug}`}
-            description="From now on no request of this agent can be approved, and no approval of it can be claimed or used. Its process isn't ended: do that too."
+            description="Its requests can't be approved anymore, and its approvals can't be claimed or used. This doesn't stop its process: do that too."
             action={freeze}
             fields={{ slug }}
             confirmLabel="Freeze now"
@@ -65,8 +65,8 @@ export function FreezeCard({ slug, frozenAt, stops, freeze, unfreeze }: FreezeCa
       ) : (
         <>
           <Callout tone="fail" title="This agent is frozen">
-            Since <Timestamp iso={frozenAt} />. Nothing of it can be approved, claimed or used. What it does
-            all the same can be attested, with a warning.
+            Since <Timestamp iso={frozenAt} />. Its requests can't be approved, and its approvals can't be
+            claimed or used. What it does anyway can be attested, with a warning.
           </Callout>
           <div className="mt-4">
             <ActionDialog

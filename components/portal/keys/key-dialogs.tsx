@@ -65,7 +65,7 @@ export function LimitKeyDialog({ action, keyId, name, perDay }: LimitKeyDialogPr
         </>
       }
       title="Limit key"
-      description={`How many attestations “${name}” can create per UTC day. Today's count. Leave it empty for no limit besides your organization's.`}
+      description={`How many attestations “${name}” can create per UTC day, including those created today. Leave it empty for no limit besides your organization's.`}
       action={action}
       fields={{ key_id: keyId }}
       confirmLabel="Save limit"

@@ -17,7 +17,7 @@ import { SimulationView } from "./simulation-view";
 
 const modes = [
   { value: "off", label: "Off" },
-  { value: "log_only", label: "Log only: record what they would have said" },
+  { value: "log_only", label: "Log only: decide nothing" },
   { value: "enforce", label: "Enforce" },
 ] as const;
 
