@@ -6,6 +6,7 @@ import asyncio
 import functools
 import inspect
 import time
+from asyncio import get_running_loop
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast, overload
 
@@ -46,7 +47,7 @@ class AsyncCountersign:
         self._memory = GateMemory(self._service.random_uuid())
 
     async def aclose(self) -> None:
-        await self._http.of(asyncio.get_running_loop()).aclose()
+        await self._http.of(get_running_loop()).aclose()
 
     async def __aenter__(self) -> AsyncCountersign:
         return self
@@ -240,7 +241,7 @@ class AsyncCountersign:
     async def _send(self, request: Send) -> Answer:
         try:
             # A redirect would carry the key, and turn a POST into a GET.
-            async with self._http.of(asyncio.get_running_loop()).stream(
+            async with self._http.of(get_running_loop()).stream(
                 request.method,
                 request.url,
                 headers=request.headers,
