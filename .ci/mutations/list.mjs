@@ -243,7 +243,7 @@ export const mutations = [
   },
   {
     threat: "A frozen agent lets itself go on",
-    file: "lib/client/gate.ts",
+    file: "lib/client/attest-run.ts",
     from: "if (stopped === undefined) throw",
     to: 'if (stopped !== "") throw',
     test: "lib/client/gate.test.ts",

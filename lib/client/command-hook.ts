@@ -4,6 +4,7 @@
  */
 import { utf8Decode } from "#lib/core/encoding/bytes";
 import { single, UsageError } from "#lib/core/text/command-words";
+import { attestRun, attestStopped } from "./attest-run";
 import {
   type Command,
   connect,
@@ -15,7 +16,7 @@ import {
 } from "./command-io";
 import type { ApprovedAuthorization } from "./decision";
 import { ApprovalRevokedError, ApprovalUsedError, CountersignError } from "./errors";
-import { attestRun, attestStopped, confirmApproval } from "./gate";
+import { confirmApproval } from "./gate";
 import { decide } from "./hook-before";
 import { type Asked, askForCall, cancel, describeCall, type Hook, readTimeout } from "./hook-call";
 import { answerCheck, checkHook, findCheck } from "./hook-check";

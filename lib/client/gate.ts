@@ -3,10 +3,9 @@
  * attest. Whatever breaks on the way, nothing runs without an approval, and nothing is asked, run or attested twice.
  */
 import { canonicalHash } from "#lib/core/encoding/canonical-json";
-import { attest } from "./attest";
+import { attestFailure, attestRun } from "./attest-run";
 import { authorizeOnce, cancel, claim } from "./authorize";
 import { type ApprovedAuthorization, readAuthorization, requireApproval, waitForDecision } from "./decision";
-import { ApiError, NotAttestedError } from "./errors";
 import { sealInputs } from "./inputs";
 import { showInputs } from "./shown-inputs";
 import type { AgentKey } from "./sign";
@@ -113,23 +112,6 @@ async function runApproved<Inputs, Result>(
   return finish();
 }
 
-/** What failed may have done half of it: it is on record, as what the hook sees fail. */
-async function attestFailure(
-  service: Service,
-  action: GatedAction,
-  authorization: ApprovedAuthorization,
-  failure: unknown,
-): Promise<void> {
-  const metadata = { ...action.attestation?.metadata, outcome: "failed" };
-  const failed = { ...action, attestation: { ...action.attestation, metadata } };
-  await attestRun(service, failed, authorization, undefined).catch((notAttested: unknown) => {
-    const message = failure instanceof Error ? failure.message : String(failure);
-    throw new AggregateError([failure, notAttested], `${message} (and its attestation could not be stored)`, {
-      cause: failure,
-    });
-  });
-}
-
 /** `run`: the same if this client calls again, so that only what it has begun itself can be begun again. */
 async function waitForClaim<Inputs>(service: Service, run: string, action: GatedAction, inputs: Inputs) {
   const { wait = true, signal } = action;
@@ -213,56 +195,4 @@ export async function confirmApproval<Inputs>(
   };
   const authorization = await requireApproval(service, requestId, readAboutToRun, { signal });
   return { authorization, copy: sealed.copy };
-}
-
-/** Not aborted by the action's signal: it has run. */
-export async function attestRun(
-  service: Service,
-  action: GatedAction,
-  authorization: ApprovedAuthorization,
-  result: unknown,
-): Promise<Attestation> {
-  const { human_authorization } = authorization;
-  try {
-    return await attestAs(service, action, authorization, { human_authorization });
-  } catch (error) {
-    const stopped = error instanceof ApiError ? stoppedWhileRunning[error.code] : undefined;
-    if (stopped === undefined) throw new NotAttestedError(authorization.request_id, result, error);
-    return attestStopped(service, action, authorization, stopped, result);
-  }
-}
-
-type RunFacts = Pick<ApprovedAuthorization, "request_id" | "agent_slug" | "action" | "inputs_hash">;
-
-const stoppedWhileRunning: Partial<Record<ApiError["code"], string>> = {
-  authorization_revoked: "taken back while the action ran",
-  authorization_ended: "over before the action was",
-  agent_frozen: "unusable, because the agent was frozen while the action ran",
-};
-
-/** What ran on an approval that was stopped meanwhile is on record too, without the approval. */
-export async function attestStopped(
-  service: Service,
-  action: GatedAction,
-  state: RunFacts,
-  approval: string,
-  result: unknown,
-): Promise<Attestation> {
-  const metadata = { ...action.attestation?.metadata, approval };
-  try {
-    return await attestAs(service, action, state, { metadata }, "-stopped");
-  } catch (error) {
-    throw new NotAttestedError(state.request_id, result, error);
-  }
-}
-
-function attestAs(
-  service: Service,
-  { attestation = {}, agentKey }: GatedAction,
-  { request_id, agent_slug, action, inputs_hash }: RunFacts,
-  more: Pick<AttestRequest, "human_authorization" | "metadata">,
-  suffix = "",
-): Promise<Attestation> {
-  const body = { ...attestation, agent_slug, action, inputs_hash: inputs_hash ?? "", ...more };
-  return attest(service, body, { idempotencyKey: `gate-${request_id}${suffix}`, agentKey });
 }
