@@ -2,115 +2,21 @@
 import { AgentText } from "#components/agent-text";
 import { ApprovalPill } from "#components/approval-grades";
 import { Callout } from "#components/ui/callout";
-import { CodeBlock, HashText } from "#components/ui/code-block";
-import { type Definition, DefinitionList } from "#components/ui/definition-list";
+import { CodeBlock } from "#components/ui/code-block";
+import { DefinitionList } from "#components/ui/definition-list";
 import { TestMark } from "#components/ui/status-pill";
 import type { VerifyResponse } from "#lib/contract/verify";
-import { approvalWords, describeLevel } from "#lib/core/approval/approval-words";
-import { isJsonObject, type JsonObject } from "#lib/core/encoding/canonical-json";
+import { approvalWords } from "#lib/core/approval/approval-words";
 import {
   type ApprovalMethod,
   type BackedApproval,
   type BackedMethod,
   isBacked,
 } from "#lib/core/statement/statement";
-import { countOf } from "#lib/core/text/count";
+import { approvalItems } from "./approval-items";
 import type { Verification } from "./facts";
 
 type HumanApprovalProps = Pick<Verification, "answer" | "isTest" | "approvalMethod">;
-
-/** The names in `verified_by`, as people would say them. */
-const witnesses: Record<string, string> = {
-  "groth16-local": "this service, from the proof itself",
-  "world-portal-v4": "World's verification service",
-  "world-chain": "World Chain (the root is registered there)",
-};
-
-function textOf(object: JsonObject, name: string): string {
-  const value = object[name];
-  return typeof value === "string" ? value : "";
-}
-
-/** What the passkey's entry in the roster is named by. */
-function passkeyItems(approval: JsonObject, index: number): Definition[] {
-  const { roster, groups } = approval;
-  const head = isJsonObject(roster) && isJsonObject(roster["head"]) ? roster["head"] : {};
-  const count = Array.isArray(groups) ? groups.length : 0;
-  return [
-    {
-      id: `approver-${index}`,
-      name: `Enrolled approver ${index + 1}`,
-      value: <HashText value={textOf(approval, "approver_id")} label={`approver ${index + 1}`} />,
-    },
-    {
-      id: `passkey-${index}`,
-      name: "Passkey",
-      value: (
-        <AgentText
-          value={`signed at ${textOf(approval, "verified_at")}; in roster ${String(head["number"])} of the organization, in ${countOf(count, "required group")}`}
-        />
-      ),
-    },
-  ];
-}
-
-function approvalItems(approval: JsonObject, index: number): Definition[] {
-  if (approval["type"] === "passkey") return passkeyItems(approval, index);
-  const verifiedBy = Array.isArray(approval["verified_by"]) ? approval["verified_by"] : [];
-  const standIn = approval["environment"] === "local" ? " (here its local stand-in)" : "";
-  const names = verifiedBy.map((name) =>
-    name === "groth16-local" ? witnesses[name] : `${witnesses[String(name)] ?? String(name)}${standIn}`,
-  );
-  const who = approval["environment"] === "production" ? "Human" : "Test wallet";
-  return [
-    {
-      id: `nullifier-${index}`,
-      name: `${who} ${index + 1}, nullifier`,
-      value: <HashText value={textOf(approval, "nullifier_hash")} label={`nullifier ${index + 1}`} />,
-    },
-    {
-      id: `proof-${index}`,
-      name: "Proof",
-      value: (
-        <AgentText
-          value={`World ID ${textOf(approval, "protocol_version")}, level ${textOf(approval, "level")}, checked at ${textOf(approval, "verified_at")} by ${names.join(" and ")}`}
-        />
-      ),
-    },
-  ];
-}
-
-function provenItems(approval: BackedApproval, authorization: JsonObject | null): Definition[] {
-  const given = authorization?.["approvals"];
-  const approvals = Array.isArray(given) ? given.filter(isJsonObject) : [];
-  const approvedAt = authorization === null ? "" : textOf(authorization, "approved_at");
-  return [
-    ...(approval.level === "none"
-      ? []
-      : [{ id: "level", name: "Level", value: <AgentText value={describeLevel(approval.level)} /> }]),
-    { id: "environment", name: "Environment", value: <AgentText value={approval.environment} /> },
-    ...(approvedAt === "" ? [] : [{ id: "at", name: "Approved", value: <AgentText value={approvedAt} /> }]),
-    {
-      id: "inputs",
-      name: "Inputs",
-      value: approval.inputs_bound
-        ? "The approval named this inputs hash. It covers these inputs and no others."
-        : "The approval didn't name an inputs hash. It covers the agent, action and context.",
-    },
-    ...(approvals.length > 0
-      ? approvals.flatMap(approvalItems)
-      : approval.nullifier_hashes.map((hash, index) => ({
-          id: hash,
-          name: `Human ${index + 1}, nullifier`,
-          value: <HashText value={hash} label={`nullifier ${index + 1}`} />,
-        }))),
-    {
-      id: "request_hash",
-      name: "Request hash",
-      value: <HashText value={approval.request_hash} label="request hash" />,
-    },
-  ];
-}
 
 function TestCallout({ method }: { readonly method: ApprovalMethod | null }) {
   const isByWallet = method === "proof_of_personhood" || method === "enrolled_proof_of_personhood";
@@ -162,7 +68,7 @@ function ProofFacts({ answer, approval }: BackedProps) {
   return (
     <>
       <div className="mt-3">
-        <DefinitionList items={provenItems(approval, answer.human_authorization)} />
+        <DefinitionList items={approvalItems(approval, answer.human_authorization)} />
       </div>
       {answer.human_authorization === null ? null : (
         <details className="mt-3">
