@@ -1,6 +1,6 @@
 /** Runs the operations of lib/contract/operations-rosters.ts. */
 import type { rostersOperations as specs } from "#lib/contract/operations-rosters";
-import type { Handlers } from "#lib/http/route";
+import type { Handlers } from "#lib/http/call";
 import type { AccountsContext } from "./context";
 import { readRoster } from "./roster-list";
 

@@ -1,6 +1,6 @@
 /** Runs the operations of lib/contract/operations-agents.ts. */
 import type { agentsOperations as specs } from "#lib/contract/operations-agents";
-import type { Handlers, Params } from "#lib/http/route";
+import type { Handlers, Params } from "#lib/http/call";
 import { listAgentKeys } from "./agent-keys";
 import { type FreezeContext, freezeAgent, unfreezeAgent } from "./freeze";
 import { putTools, readIdentity, registerIdentity, updateIdentity } from "./identities";

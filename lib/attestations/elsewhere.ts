@@ -1,7 +1,7 @@
 /** Attestations of another log of the list: the client is redirected to the service whose number the id has. */
 import type { Context } from "#lib/approvals/context";
 import { AppError } from "#lib/errors";
-import type { Call, Reply } from "#lib/http/route";
+import type { Call, Reply } from "#lib/http/call";
 
 /**
  * `read`, or a redirect where this service has no such attestation and the id names another one. There the number is its

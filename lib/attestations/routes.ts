@@ -3,8 +3,8 @@ import type { Context } from "#lib/approvals/context";
 
 import type { agentsOperations as agentsSpecs } from "#lib/contract/operations-agents";
 import type { attestationsOperations as specs } from "#lib/contract/operations-attestations";
+import type { Handlers } from "#lib/http/call";
 import { readFor, readPublicly } from "#lib/http/read-publicly";
-import type { Handlers } from "#lib/http/route";
 import { attest } from "./attest";
 import { attestBatch } from "./attest-batch";
 import { redirectToOwningLog } from "./elsewhere";

@@ -82,7 +82,7 @@ export async function enforceKeyLimit(
   context: HttpContext,
   policies: { key: LimitPolicy; organization: LimitPolicy },
   caller: { keyId: string; organizationId: string },
-  points = 1,
+  points: number,
 ): Promise<Record<string, string>> {
   const ofKey = await consume(context, policies.key, caller.keyId, points);
   const ofAll = await consume(context, policies.organization, caller.organizationId, points);

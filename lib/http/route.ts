@@ -3,13 +3,22 @@
  * node:http shows in it.
  */
 
-import type { z } from "zod";
 import type { Auth, OperationSpec } from "#lib/contract/operation";
-import type { JsonObject } from "#lib/core/encoding/canonical-json";
 import { httpRequestId } from "#lib/core/encoding/ids";
 import type { Env } from "#lib/env";
 import { AppError, describeError } from "#lib/errors";
 import { measure, type Note } from "#lib/instrumentation";
+import type {
+  BodyOf,
+  CallOf,
+  Handler,
+  Hydrate,
+  OperationHandler,
+  Params,
+  PrincipalOf,
+  QueryOf,
+  Reply,
+} from "./call";
 import { clientAddress, isFromThisMachine } from "./client-ip";
 import { addCommonHeaders } from "./common-headers";
 import type { HttpContext } from "./context";
@@ -23,9 +32,6 @@ import { readJsonObject } from "./read-json-body";
 import { logRequest, type Trace } from "./request-trace";
 import { parseQuery, validate } from "./validate";
 import { WrittenJson } from "./written-json";
-
-export type Params = Record<string, string>;
-export type Handler = (request: HttpRequest, params: Params) => Promise<HttpResponse | Response>;
 
 /** What every operation needs before its own function runs; lib/runtime/app.ts opens it. */
 export interface HttpDependencies<Context extends HttpContext> {
@@ -43,66 +49,6 @@ export interface HttpDependencies<Context extends HttpContext> {
   /** Who asked a moment ago with the same key; null if that is not known. */
   authenticateFromCache: (auth: Auth, request: HttpRequest, ip: string) => KeyPrincipal | null;
 }
-
-/** Never null behind a key; null for the public, and where an operation doesn't ask. */
-type PrincipalOf<Kind extends Auth["kind"]> = {
-  key: KeyPrincipal;
-  optional: KeyPrincipal | null;
-  none: null;
-}[Kind];
-
-/** What an operation's own function gets: everything is checked. */
-export interface Call<
-  Body,
-  Query,
-  Context extends HttpContext = HttpContext,
-  Kind extends Auth["kind"] = Auth["kind"],
-> {
-  env: Env;
-  context: Context;
-  request: HttpRequest;
-  params: Params;
-  query: Query;
-  body: Body;
-  /** The body as it was sent. */
-  raw: JsonObject;
-  requestId: string;
-  /** For operations that do each entry of a body once; those that do all of it once have a `hold`. */
-  idempotencyKey: string | null;
-  principal: PrincipalOf<Kind>;
-  ip: string;
-  hold: IdempotencyHold | null;
-}
-
-export interface Reply {
-  status?: number;
-  /** JSON. */
-  body: unknown;
-  headers?: Record<Lowercase<string>, string>;
-  /** The agents of the attestations that were recorded. */
-  attested?: readonly string[];
-}
-
-type BodyOf<Spec extends OperationSpec> = Spec["body"] extends z.ZodType ? z.output<Spec["body"]> : null;
-type QueryOf<Spec extends OperationSpec> = Spec["query"] extends z.ZodObject
-  ? z.output<Spec["query"]>
-  : Record<string, never>;
-type CallOf<Spec extends OperationSpec, Context extends HttpContext> = Call<
-  BodyOf<Spec>,
-  QueryOf<Spec>,
-  Context,
-  Spec["auth"]["kind"]
->;
-export type OperationHandler<Spec extends OperationSpec, Context extends HttpContext> = (
-  call: CallOf<Spec, Context>,
-) => Promise<Reply | Response>;
-
-/** Completes a kept answer for an idempotent replay, if part of it must not be stored. */
-export type Hydrate<Context extends HttpContext> = (context: Context, kept: string) => string;
-
-export type Handlers<Specs extends Record<string, OperationSpec>, Context extends HttpContext> = {
-  [Id in keyof Specs]: OperationHandler<Specs[Id], Context>;
-};
 
 /** Counted by API key and its organization if the table says so, else by client. */
 async function checkLimit(
@@ -209,16 +155,9 @@ async function answer<Spec extends OperationSpec, Context extends HttpContext>(
     trace.body = body;
     const points = spec.countsAs?.(body as never) ?? 1;
     if (points > 1) headers = await checkLimit(dependencies, spec, principal, ip, points - 1);
-    const key = idempotencyKey(spec, request);
-    const call = { env, context, request, params, query, body, raw, principal, ip, requestId };
-    return await runIdempotent(
-      Object.assign(call, { idempotencyKey: key, hold: null }),
-      spec,
-      handler,
-      headers,
-      hydrate,
-      trace,
-    );
+    const sent = { request, params, query, body, raw, idempotencyKey: idempotencyKey(spec, request) };
+    const call = { env, context, ...sent, principal, ip, requestId, hold: null };
+    return await runIdempotent(call, spec, handler, headers, hydrate, trace);
   } catch (error) {
     // Nothing has checked who asks, and a refusal is an answer too.
     if (known !== null) await authenticate();

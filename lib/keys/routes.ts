@@ -1,8 +1,8 @@
 /** Runs the operations of lib/contract/operations-keys.ts. */
 import type { AccountsContext } from "#lib/accounts/context";
 import type { keysOperations as specs } from "#lib/contract/operations-keys";
+import type { Handlers } from "#lib/http/call";
 import { enforceLimit, keyRequestAddressPolicy } from "#lib/http/limits";
-import type { Handlers } from "#lib/http/route";
 import { describeApiKey, revokeApiKey } from "./api-keys";
 import { requestKeyByEmail, verifyKeyByEmail } from "./email-keys";
 

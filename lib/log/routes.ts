@@ -3,7 +3,7 @@
 import type { logOperations } from "#lib/contract/operations-log";
 import type { serviceOperations } from "#lib/contract/operations-service";
 import { AppError } from "#lib/errors";
-import type { Handlers } from "#lib/http/route";
+import type { Handlers } from "#lib/http/call";
 import type { LogContext } from "./context";
 import { readJwks, writePublicKeys } from "./keys/public-keys";
 import { readCheckpoint, readCosignedNote, readHeadRows, readTilePath } from "./publish/public-log";

@@ -2,8 +2,8 @@
 
 import type { serviceOperations as specs } from "#lib/contract/operations-service";
 import { AppError } from "#lib/errors";
+import type { Handlers } from "#lib/http/call";
 import type { HttpContext } from "#lib/http/context";
-import type { Handlers } from "#lib/http/route";
 import { listMailbox } from "./mailbox";
 
 export const mailHandlers: Handlers<Pick<typeof specs, "mailbox">, HttpContext> = {

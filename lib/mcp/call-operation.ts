@@ -3,9 +3,9 @@
  * that scopes, limits, validation and idempotency are the same.
  */
 import type { Context } from "#lib/approvals/context";
+import type { Call } from "#lib/http/call";
 import { rememberPeer } from "#lib/http/client-ip";
 import type { HttpRequest, HttpResponse } from "#lib/http/messages";
-import type { Call } from "#lib/http/route";
 
 export type AnswerAsked = (request: HttpRequest) => Promise<HttpResponse | Response>;
 

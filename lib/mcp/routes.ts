@@ -1,9 +1,9 @@
 /** Runs the operation of lib/contract/operations-mcp.ts: streamable HTTP. */
 import type { Context } from "#lib/approvals/context";
 import type { mcpOperations as specs } from "#lib/contract/operations-mcp";
+import type { Handlers } from "#lib/http/call";
 import type { HttpRequest } from "#lib/http/messages";
 import { readJsonObject } from "#lib/http/read-json-body";
-import type { Handlers } from "#lib/http/route";
 import { requireSameOrigin } from "#lib/http/same-origin";
 import { callAs, type AnswerAsked as HandleRequest } from "./call-operation";
 

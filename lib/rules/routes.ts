@@ -1,6 +1,6 @@
 /** Runs the operations of lib/contract/operations-rules.ts. */
 import type { rulesOperations as specs } from "#lib/contract/operations-rules";
-import type { Handlers } from "#lib/http/route";
+import type { Handlers } from "#lib/http/call";
 import type { RulesContext } from "./context";
 import { readRules } from "./read";
 import { saveRules } from "./save";

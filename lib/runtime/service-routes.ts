@@ -3,8 +3,8 @@
 import { buildOpenApi } from "#lib/contract/openapi";
 import type { serviceOperations as specs } from "#lib/contract/operations-service";
 import { AppError } from "#lib/errors";
+import type { Handlers } from "#lib/http/call";
 import type { HttpContext } from "#lib/http/context";
-import type { Handlers } from "#lib/http/route";
 
 export const serviceHandlers: Handlers<Pick<typeof specs, "openapi" | "health">, HttpContext> = {
   openapi: async ({ env }) => ({

@@ -1,7 +1,7 @@
 /** /v1/webhooks, bound to the services. */
 import type { Context } from "#lib/approvals/context";
 import type { webhooksOperations as specs } from "#lib/contract/operations-webhooks";
-import type { Handlers, Params } from "#lib/http/route";
+import type { Handlers, Params } from "#lib/http/call";
 import { listDeliveries, replayDelivery, sendTest } from "./deliveries";
 import {
   createEndpoint,
