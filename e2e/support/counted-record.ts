@@ -8,14 +8,9 @@ import {
   utf8Decode,
   utf8Encode,
 } from "#lib/core/encoding/bytes";
-import {
-  agentTag,
-  buildHeadsStatement,
-  buildHeadsTree,
-  HEAD_ROW_BYTES,
-  headsTileReader,
-} from "#lib/core/record/agent-heads";
+import { agentTag, buildHeadsTree, HEAD_ROW_BYTES, headsTileReader } from "#lib/core/record/agent-heads";
 import { emptyRecord, encodeUint64, extendRecord } from "#lib/core/record/agent-record";
+import { buildHeadsStatement } from "#lib/core/record/heads-statement";
 import { signCheckpoint } from "#lib/core/tlog/checkpoint";
 import { leafHash } from "#lib/core/tlog/merkle";
 import { encodeVerifierKey, makeVerifierKey } from "#lib/core/tlog/signed-note";

@@ -139,7 +139,7 @@ export async function readAttestations(
 export async function countAttestations(
   context: Context,
   scope: SQL | undefined,
-  filter: AttestationFilter = {},
+  filter: AttestationFilter,
 ): Promise<number> {
   const keys = await context.keys.published();
   const [total] = await context.database.db

@@ -13,7 +13,7 @@ import { type PackEntry, readPackEntry } from "#lib/core/pack/pack-entries";
 import { encodePackJson, numberedFile, packFiles } from "#lib/core/pack/pack-files";
 import { describePack, encodeManifest, type PackPeriod } from "#lib/core/pack/pack-manifest";
 import { renderPackReport } from "#lib/core/pack/pack-report";
-import { parseHeadsStatement } from "#lib/core/record/agent-heads";
+import { parseHeadsStatement } from "#lib/core/record/heads-statement";
 import { ruleSets } from "#lib/db/schema";
 import { AppError, fieldError } from "#lib/errors";
 import { actorOf, type MemberPrincipal } from "#lib/http/principal";

@@ -4,13 +4,9 @@ import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import type { LoggedStatement, RecordSnapshot } from "#lib/contract/log";
 import type { RecordResponse } from "#lib/contract/record";
 import { base64Decode, base64Encode, hexDecode, hexEncode } from "#lib/core/encoding/bytes";
-import {
-  buildHeadsStatement,
-  buildHeadsTree,
-  HEAD_ROW_BYTES,
-  mergeHeads,
-} from "#lib/core/record/agent-heads";
+import { buildHeadsTree, HEAD_ROW_BYTES, mergeHeads } from "#lib/core/record/agent-heads";
 import { emptyRecord, extendRecord } from "#lib/core/record/agent-record";
+import { buildHeadsStatement } from "#lib/core/record/heads-statement";
 import { beginEpoch } from "#lib/log/keys/new-epoch";
 import { makeSnapshot } from "#lib/log/records/agent-heads";
 import { openForkGuard } from "#lib/log/sequencer/fork-guard";

@@ -1,8 +1,9 @@
 /** Whether a record that was followed is the one that the newest snapshot counts, and whether the snapshot adds up. */
 
 import { bytesEqual } from "#lib/core/encoding/bytes";
-import { decodeHeadRow, parseHeadsStatement, snapshotIntervalSeconds } from "#lib/core/record/agent-heads";
+import { decodeHeadRow, snapshotIntervalSeconds } from "#lib/core/record/agent-heads";
 import { isSameHead, type RecordHead } from "#lib/core/record/agent-record";
+import { parseHeadsStatement } from "#lib/core/record/heads-statement";
 import { fail, failBy, type Outcome, pass, skip } from "#lib/core/statement/outcome";
 import { countOf } from "#lib/core/text/count";
 import { readableTime } from "#lib/core/time/time-words";

@@ -2,14 +2,8 @@
 
 import { base64Decode, bytesEqual } from "#lib/core/encoding/bytes";
 import { isJsonObject, type JsonObject } from "#lib/core/encoding/canonical-json";
-import {
-  type AgentHeads,
-  agentTag,
-  decodeHeadRow,
-  type HeadRow,
-  parseHeadsStatement,
-  SALT_BYTES,
-} from "#lib/core/record/agent-heads";
+import { agentTag, decodeHeadRow, type HeadRow, SALT_BYTES } from "#lib/core/record/agent-heads";
+import { type AgentHeads, parseHeadsStatement } from "#lib/core/record/heads-statement";
 import { type Fault, fault } from "#lib/core/statement/outcome";
 import { HASH_BYTES, leafHash, verifyInclusion } from "#lib/core/tlog/merkle";
 import {

@@ -4,7 +4,8 @@
  */
 
 import { isJsonObject, type JsonObject } from "#lib/core/encoding/canonical-json";
-import { addsUp, buildHeadsTree, isOfStatement } from "#lib/core/record/agent-heads";
+import { buildHeadsTree } from "#lib/core/record/agent-heads";
+import { addsUp, isOfStatement } from "#lib/core/record/heads-statement";
 import { type Fault, fail, fault, type Outcome, pass, skip } from "#lib/core/statement/outcome";
 import {
   AGENT_HEADS_PREDICATE,

@@ -5,7 +5,7 @@
 
 import { bytesEqual, hexDecode, hexEncode, sha256 } from "#lib/core/encoding/bytes";
 import { isJsonObject, type JsonObject } from "#lib/core/encoding/canonical-json";
-import { addsUp, compareBytes } from "#lib/core/record/agent-heads";
+import { compareBytes } from "#lib/core/record/agent-heads";
 import {
   extendRecord,
   isRecordPlace,
@@ -13,6 +13,7 @@ import {
   type RecordHead,
   type RecordPlace,
 } from "#lib/core/record/agent-record";
+import { addsUp } from "#lib/core/record/heads-statement";
 import { fail, type Outcome, pass, skip } from "#lib/core/statement/outcome";
 import { PRODUCT_URI } from "#lib/core/statement/product";
 import { parseCanonical } from "#lib/core/statement/statement";

@@ -14,12 +14,11 @@ import { canonicalJson, type JsonObject } from "#lib/core/encoding/canonical-jso
 import {
   buildHeadsTree,
   decodeHeadRow,
-  encodeHeadRow,
   HEAD_ROW_BYTES,
   mergeHeads,
   rowAt,
 } from "#lib/core/record/agent-heads";
-import { emptyRecord, extendRecord } from "#lib/core/record/agent-record";
+import { emptyRecord, encodeUint64, extendRecord } from "#lib/core/record/agent-record";
 import { signCheckpoint } from "#lib/core/tlog/checkpoint";
 import { makeVerifierKey } from "#lib/core/tlog/signed-note";
 import { rememberPeer } from "#lib/http/client-ip";
@@ -118,7 +117,9 @@ describe("verify.mjs monitor, record and proof", () => {
     from.sequence -= moved;
     to.sequence += moved;
     const bytes = concatBytes(
-      ...rows.filter(({ sequence }) => sequence > 0).map((row) => encodeHeadRow(row.tag, row)),
+      ...rows
+        .filter(({ sequence }) => sequence > 0)
+        .map(({ tag, sequence, link }) => concatBytes(tag, encodeUint64(sequence), link)),
     );
     return { ...buildHeadsTree(bytes), rows: bytes };
   }

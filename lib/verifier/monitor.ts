@@ -6,7 +6,7 @@
 
 import { base64Encode } from "#lib/core/encoding/bytes";
 import type { JsonObject } from "#lib/core/encoding/canonical-json";
-import { parseHeadsStatement } from "#lib/core/record/agent-heads";
+import { parseHeadsStatement } from "#lib/core/record/heads-statement";
 import { fail, failBy, type Outcome, pass, skip } from "#lib/core/statement/outcome";
 import { countOf } from "#lib/core/text/count";
 import { readableTime } from "#lib/core/time/time-words";

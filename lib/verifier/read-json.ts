@@ -60,7 +60,7 @@ export function decodeBase64(text: string, name: string, length?: number): Uint8
   return decode(text, name, base64Decode, length);
 }
 
-export function decodeHex(text: string, name: string, length?: number): Uint8Array {
+export function decodeHex(text: string, name: string, length: number): Uint8Array {
   return decode(text, name, hexDecode, length);
 }
 

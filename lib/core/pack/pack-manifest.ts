@@ -5,7 +5,8 @@
 
 import { base64Decode, hexEncode, sha256, utf8Encode } from "#lib/core/encoding/bytes";
 import { isJsonObject, type JsonObject } from "#lib/core/encoding/canonical-json";
-import { decodeHeadRow, parseHeadsStatement } from "#lib/core/record/agent-heads";
+import { decodeHeadRow } from "#lib/core/record/agent-heads";
+import { parseHeadsStatement } from "#lib/core/record/heads-statement";
 import { countPack, type PackCounts } from "./pack-counts";
 import type { PackEntry } from "./pack-entries";
 import { encodePackJson } from "./pack-files";

@@ -3,15 +3,8 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { RecordSnapshot, StatementsResponse } from "#lib/contract/log";
 import type { RecordResponse } from "#lib/contract/record";
 import { base64Decode, hexEncode, utf8Encode } from "#lib/core/encoding/bytes";
-import {
-  addsUp,
-  agentTag,
-  buildHeadsTree,
-  decodeHeadRow,
-  isOfStatement,
-  mergeHeads,
-  parseHeadsStatement,
-} from "#lib/core/record/agent-heads";
+import { agentTag, buildHeadsTree, decodeHeadRow, mergeHeads } from "#lib/core/record/agent-heads";
+import { addsUp, isOfStatement, parseHeadsStatement } from "#lib/core/record/heads-statement";
 import { leafHash, verifyInclusion } from "#lib/core/tlog/merkle";
 import { rememberPeer } from "#lib/http/client-ip";
 import { dispatch } from "#lib/runtime/operations";

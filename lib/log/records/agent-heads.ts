@@ -4,7 +4,8 @@
  */
 import { and, desc, eq, isNotNull, lt, type SQL, sql } from "drizzle-orm";
 import { concatBytes } from "#lib/core/encoding/bytes";
-import { type AgentHeads, addsUp, buildHeadsStatement, type mergeHeads } from "#lib/core/record/agent-heads";
+import type { mergeHeads } from "#lib/core/record/agent-heads";
+import { type AgentHeads, addsUp, buildHeadsStatement } from "#lib/core/record/heads-statement";
 import { type Executor, rowsOf } from "#lib/db/client";
 import { agentHeads, logLeaves, logs } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
