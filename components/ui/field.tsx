@@ -6,7 +6,7 @@ interface FieldProps {
   readonly id: string;
   readonly label: ReactNode;
   readonly hint?: ReactNode;
-  readonly error?: string;
+  readonly error?: string | undefined;
   readonly children: ReactNode;
 }
 
@@ -22,17 +22,22 @@ export function Field({ id, label, hint, error, children }: FieldProps) {
         </p>
       ) : null}
       {children}
-      {error ? (
-        <p id={`${id}-error`} className="font-medium text-fail text-sm">
-          Not accepted: {error}
-        </p>
-      ) : null}
+      <FieldError id={`${id}-error`} error={error} />
     </div>
   );
 }
 
+export function FieldError({ id, error }: { readonly id: string; readonly error: string | undefined }) {
+  if (!error) return null;
+  return (
+    <p id={id} className="font-medium text-fail text-sm">
+      Not accepted: {error}
+    </p>
+  );
+}
+
 /** What a control inside a Field needs for its hint and error to be read out. */
-export function describeControl(id: string, parts: { hint?: boolean; error?: boolean }) {
+export function describeControl(id: string, parts: { hint?: boolean; error?: string | boolean | undefined }) {
   const ids = [parts.hint ? `${id}-hint` : "", parts.error ? `${id}-error` : ""].filter(Boolean).join(" ");
   return {
     id,

@@ -1,10 +1,10 @@
 "use client";
+/** What can be changed on an agent: its profile, its key, its tools. */
 import { FormStatus } from "#components/portal/forms/form-status";
 import { textValue } from "#components/portal/forms/form-values";
 import { SubmitButton } from "#components/portal/forms/submit-button";
 import { useFormAction } from "#components/portal/forms/use-form-action";
 import { PortalForm } from "#components/portal/organization/shown-organization";
-/** What can be changed on an agent: its profile, its key, its tools. */
 import type { FormAction } from "#lib/contract/portal";
 import { AgentKeyField } from "./agent-key-field";
 import { AgentProfileFields, type ProfileValues } from "./agent-profile-fields";

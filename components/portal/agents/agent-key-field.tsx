@@ -45,10 +45,10 @@ export function AgentKeyField({ slug, defaultValue, error }: AgentKeyFieldProps)
         id="agent-key"
         label="Public key"
         hint="Ed25519, as PEM or base64 of its 32 bytes. New attestations are checked against it."
-        {...(error ? { error } : {})}
+        error={error}
       >
         <Textarea
-          {...describeControl("agent-key", { hint: true, error: error !== undefined })}
+          {...describeControl("agent-key", { hint: true, error })}
           name="public_key_pem"
           rows={4}
           value={text}

@@ -32,9 +32,9 @@ export function AgentProfileFields({ values, errors }: AgentProfileFieldsProps) 
       {fields.map(({ name, label, hint, placeholder }) => {
         const error = errorOf(name);
         return (
-          <Field key={name} id={`agent-${name}`} label={label} hint={hint} {...(error ? { error } : {})}>
+          <Field key={name} id={`agent-${name}`} label={label} hint={hint} error={error}>
             <Input
-              {...describeControl(`agent-${name}`, { hint: true, error: error !== undefined })}
+              {...describeControl(`agent-${name}`, { hint: true, error })}
               name={name}
               defaultValue={values[name]}
               placeholder={placeholder}
@@ -48,10 +48,10 @@ export function AgentProfileFields({ values, errors }: AgentProfileFieldsProps) 
           id="agent-description"
           label="Description"
           hint="Plain text, at most 1,000 characters"
-          {...(descriptionError ? { error: descriptionError } : {})}
+          error={descriptionError}
         >
           <Textarea
-            {...describeControl("agent-description", { hint: true, error: descriptionError !== undefined })}
+            {...describeControl("agent-description", { hint: true, error: descriptionError })}
             name="description"
             rows={3}
             defaultValue={values.description}

@@ -15,10 +15,10 @@ export function AgentToolsField({ defaultValue, errors }: AgentToolsFieldProps) 
       id="agent-tools"
       label="Tools"
       hint="One name per line. An attestation's tools_used are authorized if all of them are listed here."
-      {...(error ? { error } : {})}
+      error={error}
     >
       <Textarea
-        {...describeControl("agent-tools", { hint: true, error: error !== undefined })}
+        {...describeControl("agent-tools", { hint: true, error })}
         name="tools"
         rows={6}
         defaultValue={defaultValue}

@@ -23,10 +23,10 @@ export function RegisterAgentForm({ action }: { readonly action: FormAction }) {
         id="agent-slug"
         label="Slug"
         hint="A-Z a-z 0-9 . _ - and at most 64 characters. It's permanently yours and can't be renamed."
-        {...(slugError ? { error: slugError } : {})}
+        error={slugError}
       >
         <Input
-          {...describeControl("agent-slug", { hint: true, error: slugError !== undefined })}
+          {...describeControl("agent-slug", { hint: true, error: slugError })}
           name="slug"
           value={slug}
           onChange={(event) => setSlug(event.target.value)}

@@ -1,6 +1,6 @@
 "use client";
-import { ActionDialog } from "#components/portal/forms/action-dialog";
 /** Taking back a request that is still open. */
+import { ActionDialog } from "#components/portal/forms/action-dialog";
 import type { FormAction } from "#lib/contract/portal";
 
 interface CancelAuthorizationDialogProps {

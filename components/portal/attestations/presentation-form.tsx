@@ -68,15 +68,9 @@ export function PresentationForm({ action, attestationId, fields }: Presentation
         {texts.map(({ name, label, hint, placeholder }) => {
           const error = state.errors[name];
           return (
-            <Field
-              key={name}
-              id={`presentation-${name}`}
-              label={label}
-              hint={hint}
-              {...(error ? { error } : {})}
-            >
+            <Field key={name} id={`presentation-${name}`} label={label} hint={hint} error={error}>
               <Input
-                {...describeControl(`presentation-${name}`, { hint: true, error: error !== undefined })}
+                {...describeControl(`presentation-${name}`, { hint: true, error })}
                 name={name}
                 defaultValue={textValue(state, name)}
                 placeholder={placeholder}

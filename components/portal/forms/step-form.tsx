@@ -1,6 +1,6 @@
 "use client";
-import { PortalForm } from "#components/portal/organization/shown-organization";
 /** One button that does a step for you, and says why if it can't. */
+import { PortalForm } from "#components/portal/organization/shown-organization";
 import type { FormAction } from "#lib/contract/portal";
 import { FormStatus } from "./form-status";
 import { SubmitButton } from "./submit-button";

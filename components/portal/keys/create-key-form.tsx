@@ -1,14 +1,15 @@
 "use client";
+/** A new API key with chosen scopes and expiry. */
+import { ChoiceFields } from "#components/portal/forms/choice-fields";
 import { FormStatus } from "#components/portal/forms/form-status";
 import { listValue, textValue } from "#components/portal/forms/form-values";
 import { SubmitButton } from "#components/portal/forms/submit-button";
 import { useFormAction } from "#components/portal/forms/use-form-action";
 import { PortalForm } from "#components/portal/organization/shown-organization";
 import { type OwnSample, OwnSamples } from "#components/portal/overview/own-samples";
-/** A new API key with chosen scopes and expiry. */
-import { Checkbox, describeControl, Field, Input, Select } from "#components/ui/field";
+import { describeControl, Field, Input, Select } from "#components/ui/field";
 import { type FormAction, type FormState, keyLifetimesDays } from "#lib/contract/portal";
-import { ownerScopes, type Scope, scopeNames, usualScopes } from "#lib/contract/primitives";
+import { ownerScopes, scopeNames, usualScopes } from "#lib/contract/primitives";
 import type { NewKey } from "./key-dialogs";
 import { SecretReveal } from "./secret-reveal";
 
@@ -24,37 +25,6 @@ const scopeHints = {
   rules: "read and change your rules. Don't give it to an agent, which could allow itself everything.",
 } as const;
 
-interface ScopeFieldsProps {
-  readonly offered: readonly Scope[];
-  readonly chosen: string[];
-  readonly error: string | undefined;
-}
-
-function ScopeFields({ offered, chosen, error }: ScopeFieldsProps) {
-  return (
-    <fieldset {...(error ? { "aria-describedby": "scopes-error" } : {})}>
-      <legend className="font-medium text-[15px]">Permissions</legend>
-      <div className="mt-1 grid gap-x-6 sm:grid-cols-2">
-        {offered.map((scope) => (
-          <Checkbox
-            key={scope}
-            name="scopes"
-            value={scope}
-            label={scope}
-            hint={scopeHints[scope]}
-            defaultChecked={chosen.includes(scope)}
-          />
-        ))}
-      </div>
-      {error ? (
-        <p id="scopes-error" className="font-medium text-fail text-sm">
-          Not accepted: {error}
-        </p>
-      ) : null}
-    </fieldset>
-  );
-}
-
 function LimitField({ state }: { readonly state: FormState<NewKey> }) {
   const error = state.errors["per_day"];
   return (
@@ -62,10 +32,10 @@ function LimitField({ state }: { readonly state: FormState<NewKey> }) {
       id="key-limit"
       label="Attestations per day"
       hint="Optional. Your organization's limit always applies."
-      {...(error ? { error } : {})}
+      error={error}
     >
       <Input
-        {...describeControl("key-limit", { hint: true, error: error !== undefined })}
+        {...describeControl("key-limit", { hint: true, error })}
         name="per_day"
         inputMode="numeric"
         defaultValue={textValue(state, "per_day")}
@@ -94,10 +64,10 @@ export function CreateKeyForm({ action, isOwner, samples }: CreateKeyFormProps) 
             id="key-name"
             label="Name"
             hint="To help you recognize it, for example where it's used"
-            {...(nameError ? { error: nameError } : {})}
+            error={nameError}
           >
             <Input
-              {...describeControl("key-name", { hint: true, error: nameError !== undefined })}
+              {...describeControl("key-name", { hint: true, error: nameError })}
               name="name"
               defaultValue={textValue(state, "name")}
               maxLength={100}
@@ -121,7 +91,10 @@ export function CreateKeyForm({ action, isOwner, samples }: CreateKeyFormProps) 
           </Field>
           {isOwner ? <LimitField state={state} /> : null}
         </div>
-        <ScopeFields
+        <ChoiceFields
+          name="scopes"
+          legend="Permissions"
+          hints={scopeHints}
           offered={isOwner ? scopeNames : scopeNames.filter((scope) => !ownerScopes.includes(scope))}
           chosen={listValue(state, "scopes", usualScopes)}
           error={state.errors["scopes"]}

@@ -1,6 +1,7 @@
 "use client";
-import { ActionDialog } from "#components/portal/forms/action-dialog";
 /** Rotating, limiting and revoking one API key. */
+import { ActionDialog } from "#components/portal/forms/action-dialog";
+import { OverlapField } from "#components/portal/forms/overlap-field";
 import { Field, Input, Select } from "#components/ui/field";
 import type { FormAction } from "#lib/contract/portal";
 import { SecretReveal } from "./secret-reveal";
@@ -39,14 +40,7 @@ export function RotateKeyDialog({ action, keyId, name }: KeyDialogProps<NewKey>)
         />
       )}
     >
-      <Field id={id} label="Old key expires">
-        <Select id={id} name="overlap_hours" defaultValue="24">
-          <option value="0">immediately</option>
-          <option value="1">in 1 hour</option>
-          <option value="24">in 1 day</option>
-          <option value="168">in 7 days</option>
-        </Select>
-      </Field>
+      <OverlapField id={id} label="Old key expires" />
     </ActionDialog>
   );
 }

@@ -1,8 +1,8 @@
 "use client";
+/** The button that joins an organization. */
 import { FormStatus } from "#components/portal/forms/form-status";
 import { SubmitButton } from "#components/portal/forms/submit-button";
 import { useFormAction } from "#components/portal/forms/use-form-action";
-/** The button that joins an organization. */
 import type { FormAction } from "#lib/contract/portal";
 
 interface AcceptInvitationFormProps {

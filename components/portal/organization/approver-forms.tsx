@@ -1,9 +1,9 @@
 "use client";
+/** Adding an approver, a group and its people, and the group that is notified by default. */
 import { FormStatus } from "#components/portal/forms/form-status";
 import { listValue, textValue } from "#components/portal/forms/form-values";
 import { SubmitButton } from "#components/portal/forms/submit-button";
 import { useFormAction } from "#components/portal/forms/use-form-action";
-/** Adding an approver, a group and its people, and the group that is notified by default. */
 import { Callout } from "#components/ui/callout";
 import { Checkbox, describeControl, Field, Input, Select } from "#components/ui/field";
 import type { FormAction, FormState } from "#lib/contract/portal";
@@ -26,9 +26,9 @@ interface TextFieldProps {
 function TextField({ id, name, label, state, placeholder, value = "" }: TextFieldProps) {
   const error = state.errors[name];
   return (
-    <Field id={id} label={label} {...(error ? { error } : {})}>
+    <Field id={id} label={label} error={error}>
       <Input
-        {...describeControl(id, { error: error !== undefined })}
+        {...describeControl(id, { error })}
         name={name}
         type={name === "email" ? "email" : "text"}
         required

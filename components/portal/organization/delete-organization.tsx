@@ -1,6 +1,6 @@
 "use client";
-import { ActionDialog } from "#components/portal/forms/action-dialog";
 /** Deletes an organization; says what that means before the button. */
+import { ActionDialog } from "#components/portal/forms/action-dialog";
 import { Field, Input } from "#components/ui/field";
 import type { FormAction } from "#lib/contract/portal";
 

@@ -1,10 +1,10 @@
 "use client";
+/** Adding a domain, checking it now, and removing it. */
 import { ActionDialog } from "#components/portal/forms/action-dialog";
 import { FormStatus } from "#components/portal/forms/form-status";
 import { textValue } from "#components/portal/forms/form-values";
 import { SubmitButton } from "#components/portal/forms/submit-button";
 import { useFormAction } from "#components/portal/forms/use-form-action";
-/** Adding a domain, checking it now, and removing it. */
 import { describeControl, Field, Input } from "#components/ui/field";
 import type { FormAction } from "#lib/contract/portal";
 import { PortalForm } from "./shown-organization";
@@ -14,9 +14,9 @@ export function AddDomainForm({ action }: { readonly action: FormAction }) {
   const error = state.errors["domain"];
   return (
     <PortalForm action={submit} className="flex flex-col gap-4">
-      <Field id="domain" label="Domain" hint="Like example.com" {...(error ? { error } : {})}>
+      <Field id="domain" label="Domain" hint="Like example.com" error={error}>
         <Input
-          {...describeControl("domain", { hint: true, error: error !== undefined })}
+          {...describeControl("domain", { hint: true, error })}
           name="domain"
           required
           maxLength={253}

@@ -1,9 +1,9 @@
 "use client";
+/** Invites a colleague by e-mail. */
 import { FormStatus } from "#components/portal/forms/form-status";
 import { textValue } from "#components/portal/forms/form-values";
 import { SubmitButton } from "#components/portal/forms/submit-button";
 import { useFormAction } from "#components/portal/forms/use-form-action";
-/** Invites a colleague by e-mail. */
 import { describeControl, Field, Input, Select } from "#components/ui/field";
 import type { FormAction } from "#lib/contract/portal";
 import { PortalForm } from "./shown-organization";
@@ -14,9 +14,9 @@ export function InviteForm({ action }: { readonly action: FormAction }) {
   return (
     <PortalForm action={submit} className="flex flex-col gap-4">
       <div className="grid gap-4 sm:grid-cols-[1fr_12rem]">
-        <Field id="invite-email" label="E-mail address" {...(error ? { error } : {})}>
+        <Field id="invite-email" label="E-mail address" error={error}>
           <Input
-            {...describeControl("invite-email", { error: error !== undefined })}
+            {...describeControl("invite-email", { error })}
             name="email"
             type="email"
             required

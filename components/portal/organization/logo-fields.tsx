@@ -23,14 +23,9 @@ export function MarkFields({ state, mark, canChange }: MarkFieldsProps) {
   return (
     <div className="flex flex-wrap items-end gap-4">
       <OrganizationMark mark={mark.shown} />
-      <Field
-        id="organization-mark"
-        label="Mark"
-        hint="One or two letters or digits"
-        {...(error ? { error } : {})}
-      >
+      <Field id="organization-mark" label="Mark" hint="One or two letters or digits" error={error}>
         <Input
-          {...describeControl("organization-mark", { hint: true, error: error !== undefined })}
+          {...describeControl("organization-mark", { hint: true, error })}
           name="mark_text"
           defaultValue={textValue(state, "mark_text", mark.text ?? "")}
           placeholder={mark.shown.text}

@@ -1,6 +1,6 @@
 "use client";
-import { ActionDialog } from "#components/portal/forms/action-dialog";
 /** Changing a member's role, removing a member, withdrawing an invitation. */
+import { ActionDialog } from "#components/portal/forms/action-dialog";
 import { Checkbox } from "#components/ui/field";
 import type { FormAction } from "#lib/contract/portal";
 

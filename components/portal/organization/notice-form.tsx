@@ -1,11 +1,11 @@
 "use client";
+/** Which e-mails a person gets about one organization. */
 import { AgentText } from "#components/agent-text";
 import { FormStatus } from "#components/portal/forms/form-status";
 import { SubmitButton } from "#components/portal/forms/submit-button";
 import { useFormAction } from "#components/portal/forms/use-form-action";
 import { Checkbox, Field, Select } from "#components/ui/field";
 import type { FormAction } from "#lib/contract/portal";
-/** Which e-mails a person gets about one organization. */
 import { organizationTitle } from "#lib/core/text/organization-name";
 import { PortalForm } from "./shown-organization";
 

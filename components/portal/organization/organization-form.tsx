@@ -1,9 +1,9 @@
 "use client";
+/** Name, mark and default visibility. Members see them and cannot change them. */
 import { FormStatus } from "#components/portal/forms/form-status";
 import { textValue } from "#components/portal/forms/form-values";
 import { SubmitButton } from "#components/portal/forms/submit-button";
 import { useFormAction } from "#components/portal/forms/use-form-action";
-/** Name, mark and default visibility. Members see them and cannot change them. */
 import { describeControl, Field, Input, Select } from "#components/ui/field";
 import type { FormAction } from "#lib/contract/portal";
 import { type ChosenMark, MarkFields } from "./logo-fields";
@@ -26,10 +26,10 @@ export function OrganizationForm({ action, name, mark, isPublic, canChange }: Or
         id="organization-name"
         label="Organization name"
         hint="Shown to approvers as your own choice, with the mark"
-        {...(error ? { error } : {})}
+        error={error}
       >
         <Input
-          {...describeControl("organization-name", { hint: true, error: error !== undefined })}
+          {...describeControl("organization-name", { hint: true, error })}
           name="name"
           defaultValue={textValue(state, "name", name ?? "")}
           maxLength={100}

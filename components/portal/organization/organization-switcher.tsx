@@ -1,8 +1,8 @@
 "use client";
+/** Chooses among several organizations; only shown to people who belong to more than one. */
 import { FormStatus } from "#components/portal/forms/form-status";
 import { SubmitButton } from "#components/portal/forms/submit-button";
 import { useFormAction } from "#components/portal/forms/use-form-action";
-/** Chooses among several organizations; only shown to people who belong to more than one. */
 import { Select } from "#components/ui/field";
 import type { FormAction } from "#lib/contract/portal";
 import { organizationTitle } from "#lib/core/text/organization-name";

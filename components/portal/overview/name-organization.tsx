@@ -20,10 +20,10 @@ export function NameOrganization({ action }: { readonly action: FormAction }) {
             id="first-name"
             label="Organization name"
             hint="Shown to approvers, and on your public receipts"
-            {...(error ? { error } : {})}
+            error={error}
           >
             <Input
-              {...describeControl("first-name", { hint: true, error: error !== undefined })}
+              {...describeControl("first-name", { hint: true, error })}
               name="name"
               defaultValue={textValue(state, "name")}
               maxLength={100}

@@ -1,9 +1,9 @@
 "use client";
+/** One form for new and existing users; its answer is the same for both. Works without JavaScript. */
 import { FormStatus } from "#components/portal/forms/form-status";
 import { textValue } from "#components/portal/forms/form-values";
 import { SubmitButton } from "#components/portal/forms/submit-button";
 import { useFormAction } from "#components/portal/forms/use-form-action";
-/** One form for new and existing users; its answer is the same for both. Works without JavaScript. */
 import { describeControl, Field, Input } from "#components/ui/field";
 import type { FormAction } from "#lib/contract/portal";
 
@@ -20,9 +20,9 @@ export function SignInForm({ action, next, email }: SignInFormProps) {
   return (
     <form action={submit} className="flex flex-col gap-5" noValidate>
       <input type="hidden" name="next" value={next} />
-      <Field id="email" label="E-mail address" {...(error ? { error } : {})}>
+      <Field id="email" label="E-mail address" error={error}>
         <Input
-          {...describeControl("email", { error: error !== undefined })}
+          {...describeControl("email", { error })}
           name="email"
           type="email"
           autoComplete="email"

@@ -1,7 +1,8 @@
 /** The URL and the events of a webhook endpoint, in the forms that create and change one. */
 
+import { ChoiceFields } from "#components/portal/forms/choice-fields";
 import { listValue, textValue } from "#components/portal/forms/form-values";
-import { Checkbox, describeControl, Field, Input } from "#components/ui/field";
+import { describeControl, Field, Input } from "#components/ui/field";
 import type { FormState } from "#lib/contract/portal";
 import { type WebhookEvent, webhookEvents } from "#lib/core/webhook/webhook-events";
 
@@ -26,17 +27,11 @@ interface WebhookFieldsProps {
 
 export function WebhookFields({ state, url, events }: WebhookFieldsProps) {
   const { url: urlError, events: eventsError } = state.errors;
-  const chosen = listValue(state, "events", events);
   return (
     <>
-      <Field
-        id="webhook-url"
-        label="URL"
-        hint="https, at a public address"
-        {...(urlError ? { error: urlError } : {})}
-      >
+      <Field id="webhook-url" label="URL" hint="https, at a public address" error={urlError}>
         <Input
-          {...describeControl("webhook-url", { hint: true, error: urlError !== undefined })}
+          {...describeControl("webhook-url", { hint: true, error: urlError })}
           name="url"
           type="url"
           defaultValue={textValue(state, "url", url)}
@@ -45,26 +40,14 @@ export function WebhookFields({ state, url, events }: WebhookFieldsProps) {
           placeholder="https://example.com/countersign"
         />
       </Field>
-      <fieldset {...(eventsError ? { "aria-describedby": "events-error" } : {})}>
-        <legend className="font-medium text-[15px]">Events</legend>
-        <div className="mt-1 grid gap-x-6 sm:grid-cols-2">
-          {webhookEvents.map((name) => (
-            <Checkbox
-              key={name}
-              name="events"
-              value={name}
-              label={name}
-              hint={eventHints[name]}
-              defaultChecked={chosen.includes(name)}
-            />
-          ))}
-        </div>
-        {eventsError ? (
-          <p id="events-error" className="font-medium text-fail text-sm">
-            Not accepted: {eventsError}
-          </p>
-        ) : null}
-      </fieldset>
+      <ChoiceFields
+        name="events"
+        legend="Events"
+        offered={webhookEvents}
+        hints={eventHints}
+        chosen={listValue(state, "events", events)}
+        error={eventsError}
+      />
     </>
   );
 }

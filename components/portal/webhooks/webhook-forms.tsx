@@ -3,6 +3,7 @@
 import type { ReactNode } from "react";
 import { ActionDialog } from "#components/portal/forms/action-dialog";
 import { FormStatus } from "#components/portal/forms/form-status";
+import { OverlapField } from "#components/portal/forms/overlap-field";
 import { SubmitButton } from "#components/portal/forms/submit-button";
 import { useFormAction } from "#components/portal/forms/use-form-action";
 import { SecretReveal } from "#components/portal/keys/secret-reveal";
@@ -106,14 +107,7 @@ export function RotateWebhookDialog({ action, webhookId }: WebhookDialogProps<Ne
         />
       )}
     >
-      <Field id="webhook-overlap" label="Old secret expires">
-        <Select id="webhook-overlap" name="overlap_hours" defaultValue="24">
-          <option value="0">immediately</option>
-          <option value="1">in 1 hour</option>
-          <option value="24">in 1 day</option>
-          <option value="168">in 7 days</option>
-        </Select>
-      </Field>
+      <OverlapField id="webhook-overlap" label="Old secret expires" />
     </ActionDialog>
   );
 }
