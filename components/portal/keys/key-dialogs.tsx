@@ -2,7 +2,7 @@
 /** Rotating, limiting and revoking one API key. */
 import { ActionDialog } from "#components/portal/forms/action-dialog";
 import { OverlapField } from "#components/portal/forms/overlap-field";
-import { Field, Input, Select } from "#components/ui/field";
+import { Field, Input } from "#components/ui/field";
 import type { FormAction } from "#lib/contract/portal";
 import { SecretReveal } from "./secret-reveal";
 
