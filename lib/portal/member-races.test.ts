@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { leaveByLink } from "#lib/accounts/approver-links";
 import { acceptInvitation, inviteMember, listInvitations } from "#lib/accounts/invitations";
+import { listMemberships } from "#lib/accounts/members";
 import { lockOrganization } from "#lib/accounts/organizations";
 import { readRosterProof } from "#lib/accounts/roster-proof";
 import type { Context } from "#lib/approvals/context";
@@ -116,5 +117,28 @@ describe.skipIf(!databaseKinds.includes("postgres"))("members, at the same momen
       return { deleting: deletion };
     });
     await deleting;
+  });
+
+  it("join another organization while theirs is deleted, and stay", async () => {
+    const email = `joining${counter}@example.com`;
+    const member = await signInPerson(context, email, owner.organizationId);
+    await context.database.query(
+      "INSERT INTO memberships (organization_id, user_id, role) VALUES ($1, $2, 'member')",
+      [owner.organizationId, member.userId],
+    );
+    const other = await signInPerson(context, `other${counter}@example.com`);
+    await inviteMember(context, other, { email, role: "member" });
+    const [, token = ""] = /invitations\/(\S+)/.exec((await newestMail(email)).text) ?? [];
+    const { both } = await context.database.db.transaction(async (tx) => {
+      await lockOrganization(tx, other.organizationId);
+      const accepted = acceptInvitation(context, member, token);
+      await waiting(1);
+      const deleted = deleteOrganization(context, owner, organizationTitle(null));
+      await Promise.race([waiting(2), deleted]);
+      return { both: Promise.all([accepted, deleted]) };
+    });
+    await both;
+    const joined = await listMemberships(context.database.db, member.userId);
+    expect(joined.map(({ organizationId }) => organizationId)).toEqual([other.organizationId]);
   });
 });

@@ -94,14 +94,22 @@ export async function nameOrganization(
   });
 }
 
-/** People who no longer belong to any organization. Their sessions are deleted with them. */
+/**
+ * People who no longer belong to any organization. Their sessions are deleted with them. Whom another transaction holds is
+ * just joining an organization.
+ */
 async function deleteStranded(tx: Executor, userIds: string[]): Promise<void> {
-  if (userIds.length === 0) return;
+  const free = await tx
+    .select({ id: users.id })
+    .from(users)
+    .where(inArray(users.id, userIds))
+    .for("update", { skipLocked: true });
+  const ids = free.map(({ id }) => id);
   const others = tx
     .select({ id: memberships.user_id })
     .from(memberships)
     .where(eq(memberships.user_id, users.id));
-  await tx.delete(users).where(and(inArray(users.id, userIds), notExists(others)));
+  await tx.delete(users).where(and(inArray(users.id, ids), notExists(others)));
 }
 
 async function cancelPending(context: Context, person: MemberPrincipal): Promise<void> {

@@ -125,13 +125,13 @@ export async function replayDelivery(
 
 export async function sendTest(context: Context, principal: Principal, id: string): Promise<WebhookDelivery> {
   const endpoint = await readEndpoint(context, principal, id);
-  if (endpoint.url === null)
-    throw new AppError("validation_error", "callbacks have no URL of their own that a test could go to");
   const messageId = `msg_${hexEncode(context.random(16))}`;
   const data = { webhook_id: endpoint.id };
   const message = { type: "webhook.test", timestamp: context.clock().toISOString(), data };
   await context.database.db.transaction(async (tx) => {
     await holdEnabled(tx, principal, id);
+    if (endpoint.url === null)
+      throw new AppError("validation_error", "callbacks have no URL of their own that a test could go to");
     await tx.insert(webhookMessages).values({
       id: messageId,
       organization_id: endpoint.organization_id,
