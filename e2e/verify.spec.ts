@@ -390,6 +390,17 @@ test("own keys that can't be read are not exchanged for the service's", async ({
   await verify.click();
   await expect(page.locator("[data-outcome=failed]")).toContainText("can't be used");
   await expectAccessibleInBothThemes(page);
+  // The keys are at fault, not the evidence.
+  for (const text of ["these are no keys", '{"keys": []}']) {
+    await page
+      .getByLabel("Your own copy of the public keys (optional)")
+      .setInputFiles({ name: "keys.json", mimeType: "application/json", buffer: Buffer.from(text) });
+    await expect(page.getByText("Not accepted: your copy of the public keys can't be used")).toBeVisible();
+    await verify.click();
+    await expect(page.locator("[data-outcome=failed]")).toContainText(
+      "your copy of the public keys can't be used",
+    );
+  }
   await page.getByRole("button", { name: "Use the service's keys" }).click();
   await verify.click();
   await expect(page.locator("[data-outcome=done]")).toBeVisible();

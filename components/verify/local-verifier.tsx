@@ -49,6 +49,13 @@ async function readFile(file: File | undefined): Promise<string | null> {
   return file.text();
 }
 
+/** A file that holds no keys is said to be the fault, beside its field, and not the evidence. */
+async function readKeys(file: File | undefined): Promise<string | null> {
+  const text = await readFile(file);
+  if (text !== null) (await import("#lib/verifier/trust")).parseTrust(text);
+  return text;
+}
+
 export function LocalVerifier() {
   const pinned = useRef(Promise.resolve<string | null>(null));
   const keysField = useRef<HTMLInputElement>(null);
@@ -92,7 +99,7 @@ export function LocalVerifier() {
   async function pin(file: File | undefined): Promise<void> {
     forget();
     setKeysProblem(null);
-    const read = readFile(file).catch((error: unknown) => {
+    const read = readKeys(file).catch((error: unknown) => {
       throw new Error(`your copy of the public keys can't be used: ${reasonOf(error)}`);
     });
     pinned.current = read;
