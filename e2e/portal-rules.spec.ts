@@ -21,6 +21,9 @@ test("rules are written, compared with what happened, saved, and in effect", asy
     });
   await pay("20");
   await pay("900");
+  // A template needs the page's script.
+  const plain = await (await page.request.get("/portal/rules")).text();
+  expect(/<button[^>]*>Never this tool/.exec(plain)?.[0]).toContain('disabled=""');
 
   await page.getByRole("link", { name: "Rules", exact: true }).click();
   await expect(page.getByRole("heading", { name: "Rules", level: 1 })).toBeVisible();

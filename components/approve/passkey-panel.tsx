@@ -6,6 +6,7 @@ import { useEffect, useRef, useState } from "react";
 import { Button } from "#components/ui/button";
 import { Callout } from "#components/ui/callout";
 import { TestMark } from "#components/ui/status-pill";
+import { useIsReady } from "#components/ui/use-is-ready";
 import type { ApprovalView, SentAssertion } from "#lib/contract/approval-view";
 import { DifferenceAlert } from "./difference-alert";
 import { describeMissing } from "./groups-needed";
@@ -56,6 +57,7 @@ const sentence = (detail: string) => `${detail.charAt(0).toUpperCase()}${detail.
 export function PasskeyPanel(props: PasskeyPanelProps) {
   const { view, turn, onChange, onCounted } = props;
   const [phase, setPhase] = useState<Phase>({ kind: "ready" });
+  const isReady = useIsReady();
   const top = useRef<HTMLElement>(null);
   useEffect(() => {
     if (turn > 0) top.current?.focus();
@@ -95,10 +97,13 @@ export function PasskeyPanel(props: PasskeyPanelProps) {
             Your device signs exactly this request.
             {view.required_level === "none" ? "" : " World ID follows, in the same visit."}
           </p>
-          <Button disabled={isBusy} onClick={() => void sign()}>
+          <Button disabled={isBusy || !isReady} onClick={() => void sign()}>
             <KeyRound aria-hidden="true" className="size-5 shrink-0" />
             {isBusy ? "Waiting for your device …" : "Use your passkey"}
           </Button>
+          <noscript>
+            <p className="text-muted text-sm">Passkeys need JavaScript.</p>
+          </noscript>
         </>
       )}
       {phase.kind === "different" ? <DifferenceAlert differences={phase.differences} where="page" /> : null}

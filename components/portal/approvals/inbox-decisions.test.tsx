@@ -8,10 +8,9 @@ import type { ApprovalView } from "#lib/contract/approval-view";
 import { makeView } from "#support/approval-view";
 import { InboxDecisions } from "./inbox-decisions";
 
-const show = (node: ReactNode) =>
-  renderToStaticMarkup(
-    <AppRouterContext value={{ refresh: () => {} } as never}>{node}</AppRouterContext>,
-  ).replaceAll(/<[^>]*>/g, " ");
+const render = (node: ReactNode) =>
+  renderToStaticMarkup(<AppRouterContext value={{ refresh: () => {} } as never}>{node}</AppRouterContext>);
+const show = (node: ReactNode) => render(node).replaceAll(/<[^>]*>/g, " ");
 
 function showBoth(more: Partial<ApprovalView>, request: Partial<ApprovalView["request"]>) {
   const plain = makeView();
@@ -46,5 +45,14 @@ describe("a request in the inbox shows, as its page does,", () => {
     const { page, inbox } = showBoth(more, request);
     expect(page).toContain(words);
     expect(inbox).toContain(words);
+  });
+});
+
+describe("a request in the inbox", () => {
+  it("offers no passkey before the page's script runs, and says that it needs one", () => {
+    const view = { ...makeView(), groups: [{ name: "finance", count: 1, given: 0 }] };
+    const html = render(<InboxDecisions requests={[{ token: "t", view }]} />);
+    expect(/<button[^>]*>(?=[^/]*svg)/.exec(html)?.[0]).toContain('disabled=""');
+    expect(html).toContain("Passkeys need JavaScript.");
   });
 });

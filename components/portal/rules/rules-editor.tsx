@@ -8,6 +8,7 @@ import { PortalForm } from "#components/portal/organization/shown-organization";
 import { Button } from "#components/ui/button";
 import { Callout } from "#components/ui/callout";
 import { Checkbox, Field, Select, Textarea } from "#components/ui/field";
+import { useIsReady } from "#components/ui/use-is-ready";
 import type { FormAction, FormState } from "#lib/contract/portal";
 import type { RulesFormResult } from "#lib/contract/portal-rules";
 import type { RulesProblem } from "#lib/core/rules/parse-rules";
@@ -61,11 +62,12 @@ function Problems({ problems, onShow }: ProblemsProps) {
 }
 
 function Templates({ onAdd }: { readonly onAdd: (text: string) => void }) {
+  const isReady = useIsReady();
   return (
     <fieldset className="flex flex-wrap items-center gap-2">
       <legend className="mb-1 text-muted text-sm">Add a template</legend>
       {rulesTemplates.map(({ title, text }) => (
-        <Button key={title} variant="secondary" size="small" onClick={() => onAdd(text)}>
+        <Button key={title} variant="secondary" size="small" disabled={!isReady} onClick={() => onAdd(text)}>
           {title}
         </Button>
       ))}
