@@ -28,7 +28,10 @@ function Request({
   const refresh = useRefresh();
   const { request } = view;
   return (
-    <article aria-label={`Request of ${request.agent_slug}`} className="flex flex-col gap-3">
+    <article
+      aria-label={`Request of ${request.agent_slug}`}
+      className="flex flex-col gap-3 border-line border-b pb-6"
+    >
       <ApprovalNotices view={view} />
       <ActionBlock request={request} />
       {request.grant === null ? null : <GrantBlock terms={request.grant} phase="asked" />}

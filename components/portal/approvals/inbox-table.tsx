@@ -96,7 +96,9 @@ export function InboxTable({ rows, isWaiting }: InboxTableProps) {
       rowKey={(row) => row.request_id}
       empty={
         <p className="py-4 text-muted">
-          {isWaiting ? "Nothing waits for a decision." : "Nothing was decided yet."}
+          {isWaiting
+            ? "Nothing waits for a decision. Requests appear here as agents make them."
+            : "Nothing was decided yet."}
         </p>
       }
     />

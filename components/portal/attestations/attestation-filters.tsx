@@ -71,7 +71,7 @@ export function AttestationFilterForm({ filters, slugs, isFiltered }: Attestatio
           name="q"
           type="search"
           defaultValue={filters.q ?? ""}
-          placeholder="part of the action, or an id"
+          placeholder="any part of it"
         />
       </Field>
       <Field id="filter-agent" label="Agent">

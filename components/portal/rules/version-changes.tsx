@@ -21,7 +21,7 @@ export function VersionChanges({ rules, before }: VersionChangesProps) {
     <Card
       title={`Version ${rules.version}`}
       className="mb-5"
-      action={<TextLink href="/portal/rules">Newest version</TextLink>}
+      action={<TextLink href="/portal/rules">Current rules</TextLink>}
     >
       <p className="mb-3 text-sm">
         Changed by {rules.author}

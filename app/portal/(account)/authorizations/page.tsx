@@ -59,7 +59,7 @@ async function AuthorizationsPage({ searchParams }: PageProps) {
       {isPending ? <LiveRefresh /> : null}
       <PageHeading
         title="Approvals"
-        lead="Approval requests from your agents. Anyone with an approval link can approve or deny, so send it only to the person who should decide."
+        lead="Approval requests from your agents. Anyone with an approval link can decide, unless the request requires approvers of a group: send it only to the person who should."
       />
       <Card>
         <StatusFilter status={status} />
