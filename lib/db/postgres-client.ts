@@ -5,6 +5,7 @@
  */
 import { drizzle } from "drizzle-orm/postgres-js";
 import postgres from "postgres";
+import { inTime } from "#lib/in-time";
 import { withBatchedReads } from "./batched-reads";
 import type { Database, Listen, Statement, StatementUse } from "./client";
 import { watchHost } from "./liveness-probe";
@@ -13,7 +14,7 @@ import { createNaming, nameStatements } from "./named-statements";
 import { shareConnection } from "./pipelined-connection";
 import { planSettings } from "./plan-settings";
 import * as schema from "./schema";
-import { inTime, waitingFor } from "./start";
+import { waitingFor } from "./start";
 import { throwExplained } from "./start-failures";
 import {
   inLimits,

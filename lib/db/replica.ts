@@ -4,6 +4,7 @@
  * has come so far and has the same leaf. So no clocks are compared, and a standby with another history, left behind by a
  * failover, is not believed, however much it holds.
  */
+import { inTime } from "#lib/in-time";
 import type { Logger } from "#lib/logger";
 import type { Database } from "./client";
 import { openReplicaDatabase } from "./postgres-client";
@@ -41,12 +42,8 @@ const markText = `SELECT pg_current_wal_insert_lsn()::text AS lsn, id AS "logId"
 const checkText = `SELECT pg_is_in_recovery() AS "isStandby", pg_last_wal_replay_lsn() >= $1::pg_lsn AS "isThere",
   ${lastLeaf("$2::int", "$3::bigint")} AS leaf`;
 
-function inPatience<T>(work: Promise<T>): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => reject(new Error("the replica does not respond")), patienceMs);
-    work.then(resolve, reject).finally(() => clearTimeout(timer));
-  });
-}
+const inPatience = <T>(work: Promise<T>) =>
+  inTime(work, patienceMs, () => new Error("the replica does not respond"));
 
 interface Given {
   primary: Pick<Database, "query">;

@@ -3,10 +3,10 @@ import { createServer as createHttpServer } from "node:http";
 import { type AddressInfo, createServer, type Server } from "node:net";
 import postgres from "postgres";
 import { afterEach, describe, expect, it, vi } from "vitest";
+import { inTime } from "#lib/in-time";
 import { createTestDatabase, databaseKinds } from "#support/databases";
 import { openDatabase } from "./client";
 import { startLockKey } from "./postgres-client";
-import { inTime } from "./start";
 import { explainDatabase } from "./start-failures";
 
 vi.setConfig({ testTimeout: 60_000 });

@@ -23,12 +23,3 @@ export async function waitingFor<T>(what: string, work: Promise<T>): Promise<T> 
     clearInterval(timer);
   }
 }
-
-/** Rejects with ETIMEDOUT after so long; the work goes on. */
-export function inTime<T>(work: Promise<T>, patienceMs: number): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const refuse = () => reject(Object.assign(new Error("no answer"), { code: "ETIMEDOUT" }));
-    const timer = setTimeout(refuse, patienceMs);
-    work.then(resolve, reject).finally(() => clearTimeout(timer));
-  });
-}

@@ -5,6 +5,7 @@
  */
 import type { Database } from "#lib/db/client";
 import { AppError } from "#lib/errors";
+import { inTime } from "#lib/in-time";
 
 /** How long an answer is repeated. */
 const lifetimeMs = { reach: 500, ready: 5_000 } as const;
@@ -25,18 +26,10 @@ interface Question {
   /** Null while there is no answer. */
   answeredMs: number | null;
   /** The database's answer, or the end of our patience. */
-  answer: Promise<void>;
+  answer: Promise<unknown>;
 }
 
-function waitFor(answer: Promise<unknown>, limitMs: number): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const timer = setTimeout(
-      () => reject(new AppError("service_unavailable", "the database does not respond; try again shortly")),
-      limitMs,
-    );
-    answer.then(() => resolve(), reject).finally(() => clearTimeout(timer));
-  });
-}
+const silent = () => new AppError("service_unavailable", "the database does not respond; try again shortly");
 
 interface Asking {
   ask: () => Promise<unknown>;
@@ -46,7 +39,7 @@ interface Asking {
 }
 
 /** One question for all who ask while its answer is fresh. */
-function shareQuestion({ ask, clockMs, ...limits }: Asking): () => Promise<void> {
+function shareQuestion({ ask, clockMs, ...limits }: Asking): () => Promise<unknown> {
   let last: Question | null = null;
 
   function begin(nowMs: number): Question {
@@ -54,7 +47,7 @@ function shareQuestion({ ask, clockMs, ...limits }: Asking): () => Promise<void>
     const question: Question = {
       askedMs: nowMs,
       answeredMs: null,
-      answer: waitFor(asked, limits.patienceMs),
+      answer: inTime(asked, limits.patienceMs, silent),
     };
     const note = () => {
       question.answeredMs = clockMs();
@@ -89,5 +82,10 @@ export function createHealthCheck(
     lifetimeMs: lifetimeMs.reach,
   });
   const ready = shareQuestion({ ...common, ask: tryAll, lifetimeMs: lifetimeMs.ready });
-  return { check: () => reach().then(ready) };
+  return {
+    check: async () => {
+      await reach();
+      await ready();
+    },
+  };
 }

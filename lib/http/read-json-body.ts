@@ -7,6 +7,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from "#lib/core/encodin
 import { discard, readAtMost } from "#lib/core/encoding/read-stream";
 import { parseStrictJson } from "#lib/core/encoding/strict-json";
 import { AppError, type FieldError } from "#lib/errors";
+import { inTime } from "#lib/in-time";
 import type { HttpRequest } from "./messages";
 import { toPointer } from "./validate";
 
@@ -17,16 +18,10 @@ const maxDiscardedBytes = 16 * 1024 * 1024;
 /** How long a sender may take, so that half-sent bodies don't pile up. */
 const maxSeconds = 8;
 
-function withinTime<Value>(reading: Promise<Value>): Promise<Value> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => {
-      const detail = `the body didn't arrive within ${maxSeconds} seconds`;
-      reject(new AppError("bad_request", detail, { headers: { connection: "close" } }));
-    }, maxSeconds * 1000);
+const tooSlow = () =>
+  new AppError("bad_request", `the body didn't arrive within ${maxSeconds} seconds`, {
+    headers: { connection: "close" },
   });
-  return Promise.race([reading, late]).finally(() => clearTimeout(timer));
-}
 
 /** A body that its sender breaks off is a bad request, whatever the socket's error is called. */
 export async function readBytes(
@@ -43,11 +38,10 @@ export async function readBytes(
   const { whole } = request;
   const isSmall = whole !== undefined && whole.announced <= maxBytes;
   const reading = isSmall ? whole.read() : readAtMost(request.body, maxBytes, refuse);
-  const bytes = await withinTime(
-    reading.catch((cause: unknown) => {
-      throw new AppError("bad_request", "the body was cut off", { cause });
-    }),
-  );
+  const received = reading.catch((cause: unknown) => {
+    throw new AppError("bad_request", "the body was cut off", { cause });
+  });
+  const bytes = await inTime(received, maxSeconds * 1000, tooSlow);
   if (bytes === null) throw tooLarge();
   return bytes;
 }

@@ -3,6 +3,7 @@ import { createTransport } from "nodemailer";
 import { Resend } from "resend";
 import { hexEncode, sha256, utf8Encode } from "#lib/core/encoding/bytes";
 import { AppError } from "#lib/errors";
+import { inTime } from "#lib/in-time";
 import type { Mailer } from "./mailer";
 
 const outOfReach = (cause: unknown) =>
@@ -11,11 +12,7 @@ const outOfReach = (cause: unknown) =>
 /** Somebody waits for the answer to a request while mail is handed over. */
 const usualTimeoutMs = 10_000;
 
-function rejectAfter(timeoutMs: number): Promise<never> {
-  return new Promise((_, reject) => {
-    setTimeout(() => reject(new Error("the mail service did not respond in time")), timeoutMs).unref();
-  });
-}
+const tooSlow = () => new Error("the mail service did not respond in time");
 
 export function createResendMailer(
   apiKey: string,
@@ -27,7 +24,7 @@ export function createResendMailer(
   return {
     send: async ({ idempotencyKey, ...mail }) => {
       const once = idempotencyKey === undefined ? {} : { idempotencyKey };
-      const sent = Promise.race([resend.emails.send({ from, ...mail }, once), rejectAfter(timeoutMs)]);
+      const sent = inTime(resend.emails.send({ from, ...mail }, once), timeoutMs, tooSlow);
       const { error } = await sent.catch((cause: unknown) => {
         throw outOfReach(cause);
       });

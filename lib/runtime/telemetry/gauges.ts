@@ -1,5 +1,6 @@
 /** What is not counted as it happens but looked up when somebody asks. */
 import type { Context } from "#lib/approvals/context";
+import { inTime } from "#lib/in-time";
 import { countLostText } from "#lib/log/records/unrecorded";
 
 export interface Reading {
@@ -95,14 +96,6 @@ async function readDatabase({ database, settings }: Context): Promise<Reading[]>
   });
 }
 
-/** Null if it failed, or takes too long: a scrape must not wait for a database that is gone. */
-function inTime<T>(work: Promise<T>): Promise<T | null> {
-  return new Promise((resolve) => {
-    const timer = setTimeout(() => resolve(null), patienceMs);
-    work.then(resolve, () => resolve(null)).finally(() => clearTimeout(timer));
-  });
-}
-
 const plain = (name: string, value: number): Reading => ({ name, labels: {}, value });
 
 /** `readsDatabase`: in one process of a server. */
@@ -114,7 +107,8 @@ export function createGauges(context: Context, readsDatabase: boolean): Gauges {
       const jobs = [plain("jobs_running", running), plain("jobs_waiting", waiting)];
       if (!readsDatabase) return jobs;
       const startMs = performance.now();
-      const readings = await inTime(readDatabase(context));
+      // A scrape must not wait for a database that is gone.
+      const readings = await inTime(readDatabase(context), patienceMs).catch(() => null);
       if (readings === null) return [...jobs, plain("database_up", 0)];
       const seconds = (performance.now() - startMs) / 1000;
       return [...jobs, ...readings, plain("database_up", 1), plain("database_seconds", seconds)];

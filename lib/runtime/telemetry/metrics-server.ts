@@ -5,6 +5,7 @@
 import { once } from "node:events";
 import { createServer, type Server } from "node:http";
 import type { Env } from "#lib/env";
+import { inTime } from "#lib/in-time";
 
 export interface Member {
   name: string;
@@ -32,11 +33,7 @@ export function mergeMetrics(texts: readonly string[]): string {
 
 async function readMember({ read }: Member): Promise<string | null> {
   const asked = read();
-  if (asked === null) return null;
-  return new Promise((resolve) => {
-    const timer = setTimeout(() => resolve(null), patienceMs);
-    asked.then(resolve, () => resolve(null)).finally(() => clearTimeout(timer));
-  });
+  return asked && inTime(asked, patienceMs).catch(() => null);
 }
 
 async function readAll(members: readonly Member[]): Promise<string> {
