@@ -2,6 +2,7 @@
 import type { LoggedStatement, StatementsQuery, StatementsResponse } from "#lib/contract/log";
 import { base64Encode, utf8Decode } from "#lib/core/encoding/bytes";
 import type { Database } from "#lib/db/client";
+import { kindsOfRecords } from "#lib/log/sequencer/append";
 
 interface Row extends Pick<LoggedStatement, "kind" | "log_origin" | "log_index" | "key_id"> {
   payload: Uint8Array;
@@ -12,7 +13,7 @@ interface Row extends Pick<LoggedStatement, "kind" | "log_origin" | "log_index" 
 /** $1: how many come before. $2: how many to read. */
 const pageText = `SELECT leaf.kind, logs.origin AS log_origin, leaf.leaf_index AS log_index,
     e.payload, e.signature, e.envelope_signature, e.signed_by AS key_id
-  FROM (SELECT log_id, leaf_index, kind FROM log_leaves WHERE kind NOT IN ('attestation', 'decision', 'agent_change')
+  FROM (SELECT log_id, leaf_index, kind FROM log_leaves WHERE kind NOT IN ${kindsOfRecords}
     ORDER BY log_id, leaf_index OFFSET $1 LIMIT $2) AS leaf
   JOIN logs ON logs.id = leaf.log_id
   CROSS JOIN LATERAL (

@@ -11,6 +11,7 @@ import { agentHeads, logLeaves, logs } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
 import type { LogContext } from "#lib/log/context";
 import { readOpenHead } from "#lib/log/publish/reader";
+import { kindsOfRecords } from "#lib/log/sequencer/append";
 import type { LogItem, LogItemKind, Placed } from "#lib/log/sequencer/item";
 import { sealStatement } from "#lib/log/sequencer/sign-statement";
 import { submitSigned } from "#lib/log/sequencer/submit-signed";
@@ -109,7 +110,7 @@ async function readRows(tx: Executor, { log_id, covers_size }: LastSnapshot): Pr
   return row?.rows ?? new Uint8Array();
 }
 
-const isStatement = sql`${logLeaves.kind} NOT IN ('attestation', 'decision', 'agent_change')`;
+export const isStatement = sql`${logLeaves.kind} NOT IN ${sql.raw(kindsOfRecords)}`;
 
 /** Everything as it was at one moment. */
 async function gather({ database }: SnapshotContext, incrementalFrom: number) {

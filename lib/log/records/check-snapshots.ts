@@ -5,6 +5,7 @@ import { agentTag, buildHeadsTree, decodeHeadRow, findRow, rowAt } from "#lib/co
 import { addsUp, isOfStatement, parseHeadsStatement } from "#lib/core/record/heads-statement";
 import { type Executor, rowsOf } from "#lib/db/client";
 import { agentHeads, agentRecords, logLeaves } from "#lib/db/schema";
+import { isStatement } from "./agent-heads";
 
 export interface SnapshotsCheck {
   snapshots: number;
@@ -37,10 +38,7 @@ async function findProblem(executor: Executor, snapshot: Stored, rows: Uint8Arra
     return "its statement is not that of a snapshot";
   if (!addsUp(heads)) return "its numbers do not add up";
   if (!isOfStatement(buildHeadsTree(rows), heads)) return "its rows are not those of its statement";
-  const statements = await executor.$count(
-    logLeaves,
-    and(sql`${logLeaves.kind} NOT IN ('attestation', 'decision', 'agent_change')`, isBelow(snapshot)),
-  );
+  const statements = await executor.$count(logLeaves, and(isStatement, isBelow(snapshot)));
   if (statements !== heads.statements)
     return `${statements} statements are below it, and it counts ${heads.statements}`;
   const below = await readHeadsBelow(executor, snapshot);

@@ -5,10 +5,11 @@
  */
 import { sql } from "drizzle-orm";
 import { type Executor, rowsOf } from "#lib/db/client";
+import { kindsOfRecords } from "#lib/log/sequencer/append";
 
 const lostLeaves = `(
   SELECT log_id, leaf_index, kind FROM log_leaves
-    WHERE agent_id IS NULL AND kind IN ('attestation', 'decision', 'agent_change')
+    WHERE agent_id IS NULL AND kind IN ${kindsOfRecords}
 )`;
 
 export const countLostText = `SELECT count(*)::int AS lost FROM ${lostLeaves} AS lost`;
@@ -52,7 +53,7 @@ export async function checkSum(executor: Executor): Promise<SumCheck> {
     executor,
     sql`SELECT (SELECT coalesce(sum(size), 0)::int FROM logs) AS leaves,
       (SELECT coalesce(sum(sequence), 0)::int FROM agent_records) AS entries,
-      (SELECT count(*)::int FROM log_leaves WHERE kind NOT IN ('attestation', 'decision', 'agent_change')) AS statements,
+      (SELECT count(*)::int FROM log_leaves WHERE kind NOT IN ${sql.raw(kindsOfRecords)}) AS statements,
       (${sql.raw(countLostText)}) AS lost`,
   );
   const { lost, ...counted } = row ?? { leaves: 0, entries: 0, statements: 0, lost: 0 };

@@ -28,6 +28,9 @@ export type LeafKind =
   | "ruleset"
   | "approver_roster";
 
+/** SQL of the kinds that are in an agent's record; the others are the service's own statements. */
+export const kindsOfRecords = "('attestation', 'decision', 'agent_change')";
+
 export interface NewLeaf {
   kind: LeafKind;
   sealed: Pick<SealedStatement, "leaf" | "payloadHash">;
