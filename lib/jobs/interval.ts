@@ -1,10 +1,24 @@
+type Work = (isStopped: () => boolean) => Promise<unknown>;
+
+/** A round that is due while another one runs is left out. */
+export function oneAtATime(work: Work): Work {
+  let isRunning = false;
+  return async (isStopped) => {
+    if (isRunning) return;
+    isRunning = true;
+    await work(isStopped).finally(() => {
+      isRunning = false;
+    });
+  };
+}
+
 /**
  * Work that a process does again and again by itself. A round doesn't wait for the one before: what hangs holds its own
  * place only. Never the reason that a process stays.
  */
 export function startInterval(
   everyMs: number,
-  work: (isStopped: () => boolean) => Promise<unknown>,
+  work: Work,
   onError: (error: unknown) => void,
 ): () => Promise<void> {
   const rounds = new Set<Promise<unknown>>();

@@ -2,7 +2,7 @@
 import { runRosterRound } from "#lib/accounts/roster-rounds";
 import type { Context } from "#lib/approvals/context";
 import { startRetryLoop } from "#lib/approvals/retry-submissions";
-import { startInterval } from "#lib/jobs/interval";
+import { oneAtATime, startInterval } from "#lib/jobs/interval";
 import { startPublisher } from "#lib/log/publish/publisher";
 import type { SnapshotContext } from "#lib/log/records/agent-heads";
 import { startSnapshots } from "#lib/log/records/snapshot-schedule";
@@ -20,16 +20,8 @@ function openPublisher({ database, store, logger, settings }: Context): () => Pr
 
 const rosterRoundMs = 3_000;
 
-/** One round at a time. */
 function startRosterRounds(context: Context): () => Promise<void> {
-  let isRunning = false;
-  const run = async () => {
-    if (isRunning) return;
-    isRunning = true;
-    await runRosterRound(context).finally(() => {
-      isRunning = false;
-    });
-  };
+  const run = oneAtATime(() => runRosterRound(context));
   return startInterval(rosterRoundMs, run, (error) =>
     context.logger.warn({ err: error }, "a round of rosters failed; the next one tries again"),
   );

@@ -4,7 +4,7 @@
  */
 import type { WitnessPolicySettings } from "#lib/core/tlog/witness-policy";
 import type { Database } from "#lib/db/client";
-import { startInterval } from "#lib/jobs/interval";
+import { oneAtATime, startInterval } from "#lib/jobs/interval";
 import { restFor, takeLease } from "#lib/jobs/leases";
 import type { ObjectStore } from "#lib/log/store/object-store";
 import type { Logger } from "#lib/logger";
@@ -26,18 +26,15 @@ const turnSeconds = 60;
 export function startPublisher(options: PublisherOptions): () => Promise<void> {
   const { database, store, policy, logger, everySeconds } = options;
   const published = new Map<number, string>();
-  let isRunning = false;
   let isFailing = false;
 
   async function publish(): Promise<void> {
-    if (isRunning || !(await takeLease(database.db, turnName, Math.max(turnSeconds, everySeconds)))) return;
-    isRunning = true;
+    if (!(await takeLease(database.db, turnName, Math.max(turnSeconds, everySeconds)))) return;
     try {
       await exportTiles({ db: database.db, old: null }, policy, store, "trust", published);
       if (isFailing) logger.info({ store: store.name }, "the log is published again");
       isFailing = false;
     } finally {
-      isRunning = false;
       await restFor(database.db, turnName, everySeconds);
     }
   }
@@ -47,5 +44,5 @@ export function startPublisher(options: PublisherOptions): () => Promise<void> {
       logger.warn({ err: error, store: store.name }, "the log can't be published; it is tried again");
     isFailing = true;
   };
-  return startInterval(everySeconds * 1_000, publish, tell);
+  return startInterval(everySeconds * 1_000, oneAtATime(publish), tell);
 }

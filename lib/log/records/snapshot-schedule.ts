@@ -1,6 +1,6 @@
 /** A snapshot every hour, or after 100,000 leaves, in the background of one process. */
 import { snapshotIntervalSeconds } from "#lib/core/record/agent-heads";
-import type { Logger } from "#lib/logger";
+import { oneAtATime, startInterval } from "#lib/jobs/interval";
 import {
   dropOldRows,
   makeSnapshot,
@@ -29,21 +29,10 @@ export async function snapshotIfDue(context: SnapshotContext): Promise<boolean> 
   return true;
 }
 
-/** Never the reason that a process stays. Returns the function that ends the rounds. */
-export function startSnapshots(context: SnapshotContext & { logger: Logger }): () => Promise<void> {
-  let running: Promise<unknown> | null = null;
-  const timer = setInterval(() => {
-    running ??= snapshotIfDue(context)
-      .catch((error: unknown) =>
-        context.logger.error({ err: error }, "no snapshot of the agents' records could be made"),
-      )
-      .finally(() => {
-        running = null;
-      });
-  }, lookMs);
-  timer.unref();
-  return async () => {
-    clearInterval(timer);
-    await running;
-  };
+/** Returns the function that ends the rounds. */
+export function startSnapshots(context: SnapshotContext): () => Promise<void> {
+  const run = oneAtATime(() => snapshotIfDue(context));
+  return startInterval(lookMs, run, (error) =>
+    context.logger.error({ err: error }, "no snapshot of the agents' records could be made"),
+  );
 }
