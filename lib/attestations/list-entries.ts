@@ -4,18 +4,18 @@ import { WrittenJson } from "#lib/http/written-json";
 import { type PublishedKey, versionOf } from "#lib/signing/signing-keys";
 import { describeListed, type ListedRow, toListed } from "./list";
 
-/** All that an entry is made from. */
-const columns = `a.id, a.log_id, a.leaf_index, a.payload, a.payload_hash, a.signature, a.key_id, a.is_public,
+/** SQL of a {@link ListedRow}. */
+export const listedColumns = `a.id, a.log_id, a.leaf_index, a.payload, a.payload_hash, a.signature, a.key_id, a.is_public,
   a.human_authorization, a.zk_proof, a.erased_at`;
 
-const digest = `encode(sha256(record_send(ROW(${columns}))), 'hex')`;
+const digest = `encode(sha256(record_send(ROW(${listedColumns}))), 'hex')`;
 
 /** SQL of what {@link writeEntries} takes. `which`: from WHERE to LIMIT, newest first. */
 export const selectEntries = (which: string) => `SELECT
     json_agg(json_build_array(e.id, e.log_id, e.leaf_index, e.digest) ORDER BY e.log_id DESC, e.leaf_index DESC)::text AS entries
   FROM (SELECT a.id, a.log_id, a.leaf_index, ${digest} AS digest FROM attestations a ${which}) AS e`;
 
-const rowsText = `SELECT ${columns}, ${digest} AS digest FROM attestations a WHERE a.id = ANY($1::uuid[])`;
+const rowsText = `SELECT ${listedColumns}, ${digest} AS digest FROM attestations a WHERE a.id = ANY($1::uuid[])`;
 
 type Row = ListedRow & { digest: string };
 

@@ -95,7 +95,7 @@ export async function readOwnAttestation(context: Context, person: MemberPrincip
   const stored = await readAttestation(context, id);
   if (!isOwnerOf(person, stored)) throw attestationNotFound();
   return {
-    verification: await verifyAttestationById(context, id, person, null),
+    verification: await verifyAttestationById(context, id, person),
     isTest: (await findTests(context, [id])).size > 0,
     /** Name and JSON text of each message that can be disclosed; null if there is nothing to present. */
     messages:

@@ -65,5 +65,5 @@ export async function describePackedEntry(
 ): Promise<unknown> {
   if (row.change !== null) return describeChange(row, reader !== null);
   if (row.attestation_id === null) return describeDecision(row, reader !== null);
-  return verifyAttestationById(context, row.attestation_id, reader, null);
+  return verifyAttestationById(context, row.attestation_id, reader);
 }

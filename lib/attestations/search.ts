@@ -6,6 +6,7 @@ import { subjectDigest } from "#lib/core/statement/statement";
 import { parseSearched, type Searched } from "#lib/core/text/searched";
 import { payloadDigestSql } from "#lib/db/schema/attestations";
 import { describeListed, type ListedRow, toListed } from "./list";
+import { listedColumns } from "./list-entries";
 
 type Matched = (typeof searchedBy)[number];
 
@@ -14,11 +15,8 @@ interface Row extends ListedRow {
   matched: Matched;
 }
 
-const columns = `a.id, a.log_id, a.leaf_index, a.payload, a.payload_hash, a.signature, a.key_id, a.is_public,
-  a.human_authorization, a.zk_proof, a.erased_at, g.slug`;
-
 /** Of what everyone may see; `where` is answered by an index. */
-const select = (matched: Matched, where: string) => `(SELECT ${columns}, '${matched}' AS matched
+const select = (matched: Matched, where: string) => `(SELECT ${listedColumns}, g.slug, '${matched}' AS matched
   FROM attestations a JOIN agents g ON g.id = a.agent_id
   WHERE a.is_public AND a.payload IS NOT NULL AND ${where}
   ORDER BY a.log_id DESC, a.leaf_index DESC LIMIT ${maxSearchResults + 1})`;

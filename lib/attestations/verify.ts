@@ -178,18 +178,20 @@ function visibleChecks(report: AttestationReport, isVisible: boolean): VerifyRes
       );
 }
 
-/** `client`: the address that asks; costly checks are done as its share. Null for a signed-in person. */
+/** Asked for by who is signed in; `viewer` as in {@link maySee}. */
 export async function verifyAttestationById(
   context: Context,
   id: string,
   viewer: Principal | null,
-  client: string | null,
 ): Promise<VerifyResponse> {
   const stored = await readWithTime(context, id);
-  return describeVerification(context, stored, maySee(stored, viewer), client);
+  return describeVerification(context, stored, maySee(stored, viewer), null);
 }
 
-/** `isVisible`: to the reader. */
+/**
+ * `isVisible`: to the reader. `client`: the address that asks; costly checks are done as its share. Null for a signed-in
+ * person.
+ */
 export async function describeVerification(
   context: Context,
   stored: StoredAttestation,

@@ -17,7 +17,7 @@ const everyone = "everyone";
 interface Asked {
   id: string;
   viewer: Principal | null;
-  /** As in verifyAttestationById. */
+  /** As in describeVerification. */
   client: string | null;
 }
 
