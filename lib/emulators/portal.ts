@@ -7,9 +7,10 @@
  */
 import { z } from "zod";
 import { parseFieldElement, parseWord, wordHex } from "#lib/core/world-id/world-id-proof";
+import { readJson } from "./read-json";
 import { type LocalLevel, treeRoot } from "./test-humans";
 
-const MAX_BODY_BYTES = 64 * 1024;
+const MAX_BODY_LENGTH = 64 * 1024;
 const MAX_NULLIFIERS = 10_000;
 const MAX_ACTION_LENGTH = 128;
 /** Each costs a pairing, on the thread that answers requests. */
@@ -58,7 +59,7 @@ export function createPortalStub(settings: PortalStubSettings): PortalStub {
         ? refuse("app_not_migrated", "This app is not registered.")
         : refuse("invalid_request", "Invalid ID format.");
     }
-    const json = await readJson(request);
+    const json = await readJson(request, MAX_BODY_LENGTH);
     if (json === undefined) return refuse("invalid_request", "Invalid JSON in request body");
     const parsed = body.safeParse(json);
     if (!parsed.success) return refuse("validation_error", z.prettifyError(parsed.error));
@@ -145,14 +146,4 @@ function report(
 
 function refuse(code: string, detail: string, results?: ItemResult[]): Response {
   return Response.json({ success: false, code, detail, ...(results && { results }) }, { status: 400 });
-}
-
-async function readJson(request: Request): Promise<unknown> {
-  const text = await request.text();
-  if (text.length > MAX_BODY_BYTES) return undefined;
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

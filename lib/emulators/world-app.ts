@@ -9,13 +9,14 @@ import { base64Decode } from "#lib/core/encoding/bytes";
 import { externalNullifier, parseFieldElement } from "#lib/core/world-id/world-id-proof";
 import { open, seal, sealedSchema } from "./bridge-cipher";
 import { type Prover, ProverBusyError } from "./prover";
+import { readJson } from "./read-json";
 import { proofRequestSchema, type RpChecker } from "./rp-signature";
 import { type LocalLevel, type TestHuman, testHumans } from "./test-humans";
 import type { WalletBridge } from "./wallet-bridge";
 
 const MAX_OPENED = 200;
 const TTL_MS = 900_000;
-const MAX_BODY_BYTES = 8192;
+const MAX_BODY_LENGTH = 8192;
 
 /** IDKit's request; fields that the stand-in has no use for are let through. */
 const walletRequest = z.object({
@@ -80,7 +81,7 @@ export function createWorldApp(settings: WorldAppSettings): WorldApp {
       return request === undefined ? notFound() : json(200, describe(id, request));
     },
     sendResponse: async (httpRequest) => {
-      const body = answerBody.safeParse(await readJson(httpRequest));
+      const body = answerBody.safeParse(await readJson(httpRequest, MAX_BODY_LENGTH));
       if (!body.success) return json(422, { error: z.prettifyError(body.error) });
       const request = await find(body.data.i, body.data.k);
       if (request === undefined) return notFound();
@@ -178,16 +179,6 @@ function decodeKey(key: string): Uint8Array | undefined {
   try {
     const bytes = base64Decode(key);
     return bytes.length === 32 ? bytes : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-async function readJson(request: Request): Promise<unknown> {
-  const text = await request.text();
-  if (text.length > MAX_BODY_BYTES) return undefined;
-  try {
-    return JSON.parse(text);
   } catch {
     return undefined;
   }

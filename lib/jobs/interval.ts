@@ -1,17 +1,5 @@
 type Work = (isStopped: () => boolean) => Promise<unknown>;
 
-/** A round that is due while another one runs is left out. */
-export function oneAtATime(work: Work): Work {
-  let isRunning = false;
-  return async (isStopped) => {
-    if (isRunning) return;
-    isRunning = true;
-    await work(isStopped).finally(() => {
-      isRunning = false;
-    });
-  };
-}
-
 /**
  * Work that a process does again and again by itself. A round doesn't wait for the one before: what hangs holds its own
  * place only. Never the reason that a process stays.
@@ -34,5 +22,17 @@ export function startInterval(
     isStopped = true;
     clearInterval(timer);
     await Promise.all(rounds);
+  };
+}
+
+/** A round that is due while another one runs is left out. */
+export function oneAtATime(work: Work): Work {
+  let isRunning = false;
+  return async (isStopped) => {
+    if (isRunning) return;
+    isRunning = true;
+    await work(isStopped).finally(() => {
+      isRunning = false;
+    });
   };
 }
