@@ -260,7 +260,7 @@ describe.skipIf(!isRunnable)(`several servers behind nginx${why}`, () => {
       nginx.putBack(n);
     }
     // A reload of nginx would cut about one connection each time.
-    for (let times = 0; times < 20; times += 1) {
+    for (let times = 0; times < 8; times += 1) {
       nginx.takeOut(times % 2);
       await reach(5);
       nginx.putBack(times % 2);
