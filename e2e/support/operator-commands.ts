@@ -8,7 +8,7 @@ import { startTestApp, type TestApp } from "./app";
 import { type CommandRun, runProgram } from "./commands";
 import { createTestDatabase, type DatabaseKind } from "./databases";
 import { visitLog } from "./log";
-import { quickStart } from "./processes";
+import { shortLife } from "./processes";
 
 const closers: (() => Promise<void> | void)[] = [];
 
@@ -34,7 +34,7 @@ export async function start(kind: DatabaseKind, settings: Record<string, string>
 }
 
 export const run = (command: string, args: string[], settings: Record<string, string>) =>
-  runProgram(process.execPath, [...quickStart, `dist/cli/${command}.mjs`, ...args], {
+  runProgram(process.execPath, [...shortLife, `dist/cli/${command}.mjs`, ...args], {
     env: { PATH: process.env["PATH"], ...settings },
   });
 

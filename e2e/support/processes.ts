@@ -16,8 +16,8 @@ export const testingServerFile = path.resolve("node_modules/.cache/countersign/t
 /** For a process of few queries: optimized WebAssembly costs the embedded database a second to compile. */
 export const quickStart = ["--liftoff-only"];
 
-/** For one that is killed after some dozens of requests: to optimize any code costs more than it saves. */
-const shortLife = [...quickStart, "--no-opt", "--single-threaded-gc"];
+/** For one that ends after some dozens of requests: to optimize any code costs more than it saves. */
+export const shortLife = [...quickStart, "--no-opt", "--single-threaded-gc"];
 
 const started = new Set<ChildProcess>();
 

@@ -90,6 +90,8 @@ describe.each(kinds)("the log of a restored backup (%s)", (kind) => {
     ]);
     expect(body.keys[0].valid_to_index).toBe(lost.log.tree_size);
     await test.app.close();
+    // Each command on an embedded database opens it first, and what follows is the same on both.
+    if (kind !== kinds.at(-1)) return;
     // What the database still holds of the old log is counted with the new one.
     expectExit(await run("log", ["snapshot"], home), 0);
     const checked = await run("log", ["check"], home);
