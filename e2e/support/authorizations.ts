@@ -4,12 +4,12 @@ import { approvalUrl } from "#lib/approvals/link";
 import type { WorldIdStart } from "#lib/contract/approval-view";
 import type { AuthorizationState, AuthorizeResponse } from "#lib/contract/authorization-state";
 import { externalNullifier, hashSignal, wordHex } from "#lib/core/world-id/world-id-proof";
-import { createProver } from "#lib/emulators/prover";
 import { type LocalLevel, testHumans } from "#lib/emulators/test-humans";
 import { LOCAL_APP_ID } from "#lib/emulators/world-id";
 import type { TestAnswer, TestApp } from "./app";
+import { openProver } from "./shared-prover";
 
-const prove = createProver();
+const prove = openProver();
 
 export const fromPage = { "sec-fetch-site": "same-origin" };
 
@@ -115,7 +115,7 @@ export async function openNext(
   test: TestApp,
   key: string,
   agentSlug?: string,
-  pauseMs = 50,
+  pauseMs = 150,
 ): Promise<Omit<AskedRequest, "made"> & { requestId: string; context: Record<string, string> }> {
   const query = agentSlug === undefined ? "" : `&agent_slug=${agentSlug}`;
   for (;;) {

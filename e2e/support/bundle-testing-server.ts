@@ -1,8 +1,12 @@
-/** Bundles, before the first test, the server that crash tests start and kill. It is no part of the product's build. */
+/**
+ * Before the first test: bundles the server that crash tests start and kill, which is no part of the product's build, and
+ * opens the prover that all workers share.
+ */
 import { build } from "esbuild";
 import { testingServerFile } from "./processes";
+import { shareProver } from "./shared-prover";
 
-export default async function bundleTestingServer(): Promise<void> {
+export default async function prepareTests(): Promise<() => void> {
   await build({
     entryPoints: ["e2e/support/testing-server.ts"],
     outfile: testingServerFile,
@@ -18,4 +22,5 @@ export default async function bundleTestingServer(): Promise<void> {
     },
     logLevel: "warning",
   });
+  return shareProver();
 }

@@ -1,0 +1,66 @@
+/**
+ * One prover for the tests of all workers. Each would start its own, again after every pause, and load two seconds' worth
+ * of tables for a proof that takes half a second.
+ */
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { createProver, type Prover } from "#lib/emulators/prover";
+import { type LocalLevel, testHumans } from "#lib/emulators/test-humans";
+
+/** Where it listens. Who is started without a shared prover makes one of its own. */
+const addressVariable = "TEST_PROVER_URL";
+
+interface Wanted {
+  human: string;
+  level: LocalLevel;
+  externalNullifier: string;
+  signalHash: string;
+}
+
+/** For workers that are started from now on. Resolves to what ends it. */
+export async function shareProver(): Promise<() => void> {
+  const prove = createProver();
+  // It takes eight at once, and four workers may ask for more.
+  let last: Promise<unknown> = Promise.resolve();
+  const proveNext = (wanted: Wanted) => {
+    const human = testHumans.find(({ id }) => id === wanted.human);
+    if (human === undefined) throw new RangeError(`no test human ${wanted.human}`);
+    const [externalNullifier, signalHash] = [BigInt(wanted.externalNullifier), BigInt(wanted.signalHash)];
+    const made = last.then(() => prove({ human, level: wanted.level, externalNullifier, signalHash }));
+    last = made.catch(() => undefined);
+    return made;
+  };
+  const server = createServer(async (incoming, outgoing) => {
+    try {
+      const text = Buffer.concat(await incoming.toArray()).toString();
+      outgoing.end(JSON.stringify(await proveNext(JSON.parse(text) as Wanted)));
+    } catch (error) {
+      outgoing.writeHead(500).end(String(error));
+    }
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  process.env[addressVariable] = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return () => {
+    server.closeAllConnections();
+    server.close();
+  };
+}
+
+/** A test may put something in the place of the global one. */
+const { fetch } = globalThis;
+
+export function openProver(): Prover {
+  const address = process.env[addressVariable];
+  if (address === undefined) return createProver();
+  return async ({ human, level, externalNullifier, signalHash }) => {
+    const wanted: Wanted = {
+      human: human.id,
+      level,
+      externalNullifier: String(externalNullifier),
+      signalHash: String(signalHash),
+    };
+    const answer = await fetch(address, { method: "POST", body: JSON.stringify(wanted) });
+    if (!answer.ok) throw new Error(await answer.text());
+    return (await answer.json()) as Awaited<ReturnType<Prover>>;
+  };
+}
