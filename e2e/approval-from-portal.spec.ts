@@ -1,7 +1,7 @@
 /** An approval that is opened from the portal: its page needs headers that the portal's pages don't have. */
 import { expect, type Page } from "@playwright/test";
 import { approveAs, openWallet } from "./approval-helpers";
-import { callApi, makeKey, newAddress, signIn } from "./portal-helpers";
+import { callApi, newAddress, signInWithKey } from "./portal-helpers";
 import { test } from "./test";
 
 // A real proof takes seconds, and more if other tests share the machine.
@@ -12,11 +12,9 @@ const mark = (page: Page) => page.evaluate(() => Object.assign(window, { isMarke
 const isMarked = (page: Page) => page.evaluate(() => "isMarked" in window);
 
 test("opens and completes from the overview and from the inbox", async ({ page, context, request }) => {
-  await signIn(page, newAddress("opener"));
-  const key = await makeKey(page, "asks");
-  await page.getByRole("link", { name: "Overview", exact: true }).click();
-  // Exact, because the page of the keys copies a sample called so.
-  await page.getByRole("button", { name: "Request an approval", exact: true }).click();
+  const key = await signInWithKey(page, "opener");
+  await page.goto("/portal");
+  await page.getByRole("button", { name: "Request an approval" }).click();
   await page.getByRole("link", { name: "Open the approval page" }).click();
   await approveAs(await openWallet(page, context), "Ada", "Orb");
   await expect(page.getByRole("heading", { name: "This request was approved" })).toBeVisible();
@@ -33,12 +31,12 @@ test("opens and completes from the overview and from the inbox", async ({ page, 
 });
 
 test("loads a new document on the way there, and none inside the portal", async ({ page, request }) => {
-  await signIn(page, newAddress("walker"));
-  const key = await makeKey(page, "walks");
+  const key = await signInWithKey(page, "walker");
   await callApi(request, key, "/v1/authorize", {
     agent_slug: newAddress("bot").split("@")[0],
     action: "Pay E",
   });
+  await page.goto("/portal");
   await mark(page);
   await page.getByRole("link", { name: /^Inbox/ }).click();
   await expect(page.getByRole("link", { name: "Pay E" })).toBeVisible();
@@ -49,8 +47,7 @@ test("loads a new document on the way there, and none inside the portal", async 
 });
 
 test("names only what is known if World ID's code can't run", async ({ page, request }) => {
-  await signIn(page, newAddress("blocked"));
-  const key = await makeKey(page, "blocks");
+  const key = await signInWithKey(page, "blocked");
   const { approval_url: url = "" } = await callApi(request, key, "/v1/authorize", {
     agent_slug: newAddress("bot").split("@")[0],
     action: "Pay F",

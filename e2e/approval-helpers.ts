@@ -2,8 +2,11 @@
 import { type APIRequestContext, type BrowserContext, expect, type Page } from "@playwright/test";
 
 /** Gets a key as a developer would: ask, read the mail, send the code back. An address of its own for each worker. */
-export async function getApiKey(request: APIRequestContext, name: string): Promise<string> {
-  const email = `${name}-${Date.now()}@example.com`;
+export async function getApiKey(
+  request: APIRequestContext,
+  name: string,
+  email = `${name}-${Date.now()}@example.com`,
+): Promise<string> {
   await expect(await request.post("/v1/keys/request", { data: { email } })).toBeOK();
   const box = await request.get("/dev/mailbox", { headers: { accept: "application/json" } });
   const { messages } = (await box.json()) as { messages: { to: string; text: string }[] };

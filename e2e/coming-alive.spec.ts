@@ -1,7 +1,7 @@
 /** Between a page's HTML and its script: nothing moves from under a press, and what can't work yet isn't offered. */
 import { expect, type Page } from "@playwright/test";
 import { ask } from "./approval-helpers";
-import { callApi, makeKey, newAddress, signIn } from "./portal-helpers";
+import { callApi, newAddress, signIn, signInWithKey } from "./portal-helpers";
 import { test } from "./test";
 
 /** Opens the page as it is before its scripts arrive; what it returns lets them come. */
@@ -68,13 +68,13 @@ async function expectStillness(page: Page, path: string): Promise<void> {
 
 /** An organization with something on every page, and the addresses of the pages. */
 async function furnish(page: Page): Promise<string[]> {
-  await signIn(page, newAddress("steady"));
-  const key = await makeKey(page, "steady");
+  const key = await signInWithKey(page, "steady");
   const agent_slug = newAddress("bot").split("@")[0] ?? "";
   const attest = { agent_slug, action: "Pay H", inputs_hash: "x" };
   const { attestation_id } = await callApi(page.request, key, "/v1/attest", attest);
   const asked = await ask(page.request, key, { agent_slug, require_code: true });
   const plain = await ask(page.request, key, { agent_slug });
+  await page.goto("/portal");
   const sections = page.getByRole("navigation", { name: "Portal" }).getByRole("link");
   const hrefs = await sections.evaluateAll((links) => links.map((link) => link.getAttribute("href") ?? ""));
   expect(hrefs.length).toBeGreaterThan(8);

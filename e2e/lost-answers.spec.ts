@@ -2,7 +2,7 @@
 import { expect, type Page } from "@playwright/test";
 import { expectAccessibleInBothThemes } from "./accessibility-helpers";
 import { ask, chooseApprove, getApiKey } from "./approval-helpers";
-import { callApi, makeKey, newAddress, signIn } from "./portal-helpers";
+import { callApi, makeKey, newAddress, signIn, signInWithKey } from "./portal-helpers";
 import { test } from "./test";
 
 test.describe.configure({ timeout: 120_000 });
@@ -34,8 +34,7 @@ test("a form of the portal keeps what was typed and shows what became of it", as
 });
 
 test("a dialog of the portal says so too, and is still there", async ({ page, request }) => {
-  await signIn(page, newAddress("eraser"));
-  const key = await makeKey(page, "erases");
+  const key = await signInWithKey(page, "eraser");
   const { attestation_id: id } = await callApi(request, key, "/v1/attest", {
     agent_slug: newAddress("bot").split("@")[0],
     action: "Erased without an answer",
@@ -102,8 +101,7 @@ test("a page that shows itself again stays while the server is away, and goes on
 });
 
 test("the portal's live pages stay while the server is away", async ({ page, request }) => {
-  await signIn(page, newAddress("waiter"));
-  const key = await makeKey(page, "waits");
+  const key = await signInWithKey(page, "waiter");
   await callApi(request, key, "/v1/authorize", {
     agent_slug: newAddress("bot").split("@")[0],
     action: "Pay G",

@@ -3,7 +3,7 @@ import { type Browser, expect, type Page } from "@playwright/test";
 import { expectAccessibleInBothThemes } from "./accessibility-helpers";
 import { approveAs, followToWallet, poll } from "./approval-helpers";
 import { addApprover, addGroup, openDevice, openElsewhere, plugIn } from "./passkey-helpers";
-import { makeKey, newAddress, signIn } from "./portal-helpers";
+import { newAddress, signIn, signInWithKey } from "./portal-helpers";
 import { expectNoSidewaysScroll } from "./small-screen-helpers";
 import { test } from "./test";
 
@@ -56,8 +56,7 @@ test("two of finance approve by passkey, one denies, and the link alone does nei
   page,
   browser,
 }) => {
-  await signIn(page, newAddress("owner"));
-  const key = await makeKey(page, "approvals");
+  const key = await signInWithKey(page, "owner");
   const carolsAddress = newAddress("carol");
   const carol = await enrol(browser, page, "Carol", carolsAddress);
   const dave = await enrol(browser, page, "Dave");

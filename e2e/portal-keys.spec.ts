@@ -2,7 +2,7 @@
 import { spawnSync } from "node:child_process";
 import { expect } from "@playwright/test";
 import { expectGoodPage } from "./accessibility-helpers";
-import { makeKey, newAddress, readLink, signIn } from "./portal-helpers";
+import { makeKey, newAddress, readLink, signIn, signInWithKey } from "./portal-helpers";
 import { test } from "./test";
 
 test("makes, rotates and revokes a key by keyboard and mouse", async ({ page, request }) => {
@@ -139,8 +139,7 @@ test("a colleague joins by invitation, and is removed again", async ({ page, bro
 });
 
 test("changes settings, shows them in the audit log, and deletes the account", async ({ page, request }) => {
-  await signIn(page, newAddress("settings"));
-  const key = await makeKey(page, "worker");
+  const key = await signInWithKey(page, "settings");
   await page.goto("/portal/settings");
   await page.getByLabel("Organization name").fill("Acme Agents");
   await page.getByLabel("New attestations are").selectOption("private");

@@ -2,7 +2,7 @@
 import { readFile } from "node:fs/promises";
 import { expect, type Page } from "@playwright/test";
 import { expectGoodPage } from "./accessibility-helpers";
-import { callApi, makeKey, newAddress, readLink, signIn } from "./portal-helpers";
+import { callApi, makeKey, newAddress, readLink, signIn, signInWithKey } from "./portal-helpers";
 import { expectExit, runProgram } from "./support/commands";
 import { test } from "./test";
 
@@ -51,10 +51,9 @@ test("registers an agent with a key from this browser, which never leaves it", a
 });
 
 test("searches, exports and presents attestations", async ({ page, request }) => {
-  await signIn(page, newAddress("attestations"));
+  const key = await signInWithKey(page, "attestations");
   await page.goto("/portal/attestations");
   await expect(page.getByText("No attestations yet")).toBeVisible();
-  const key = await makeKey(page, "worker");
   const agent_slug = `bot-${Date.now()}`;
   for (const action of ["=1+1 formula", "+plus", "-minus", "@at"])
     await callApi(request, key, "/v1/attest", { agent_slug, action, inputs_hash: "x", is_public: false });
@@ -158,11 +157,10 @@ test("follows requests live, shows the link, cancels it, and notifies an approve
   request,
 }) => {
   test.slow();
-  await signIn(page, newAddress("authorizations"));
+  const key = await signInWithKey(page, "authorizations");
   await page.goto("/portal/authorizations");
   await expect(page.getByText("No approval requests yet")).toBeVisible();
   await expectGoodPage(page);
-  const key = await makeKey(page, "worker");
   const agent_slug = `bot-${Date.now()}`;
   await callApi(request, key, "/v1/authorize", { agent_slug, action: "Pay A", context: { amount: "1 EUR" } });
   const other = await callApi(request, key, "/v1/authorize", { agent_slug, action: "Pay B" });
@@ -238,8 +236,7 @@ test("follows requests live, shows the link, cancels it, and notifies an approve
 });
 
 test("answers a stranger's look at each page as an unknown address", async ({ page, request, browser }) => {
-  await signIn(page, newAddress("owner"));
-  const key = await makeKey(page, "worker");
+  const key = await signInWithKey(page, "owner");
   const agent_slug = `own-${Date.now()}`;
   const made = await callApi(request, key, "/v1/attest", { agent_slug, action: "x", inputs_hash: "x" });
   const asked = await callApi(request, key, "/v1/authorize", { agent_slug, action: "x" });

@@ -1,7 +1,7 @@
 /** Rules in the portal: mistakes in place, what a change would have changed, versions; and a standing approval's page. */
 import { expect, type Page } from "@playwright/test";
 import { expectGoodPage } from "./accessibility-helpers";
-import { callApi, makeKey, newAddress, signIn } from "./portal-helpers";
+import { callApi, newAddress, signInWithKey } from "./portal-helpers";
 import { test } from "./test";
 
 test.describe.configure({ timeout: 180_000 });
@@ -9,8 +9,7 @@ test.describe.configure({ timeout: 180_000 });
 const editor = (page: Page) => page.getByLabel("Rules, in Cedar");
 
 test("rules are written, compared with what happened, saved, and in effect", async ({ page, request }) => {
-  await signIn(page, newAddress("ruler"));
-  const key = await makeKey(page, "ruled");
+  const key = await signInWithKey(page, "ruler");
   const agent_slug = newAddress("ruled").split("@")[0];
   const pay = (value: string) =>
     callApi(request, key, "/v1/authorize", {
@@ -25,7 +24,7 @@ test("rules are written, compared with what happened, saved, and in effect", asy
   const plain = await (await page.request.get("/portal/rules")).text();
   expect(/<button[^>]*>Never this tool/.exec(plain)?.[0]).toContain('disabled=""');
 
-  await page.getByRole("link", { name: "Rules", exact: true }).click();
+  await page.goto("/portal/rules");
   await expect(page.getByRole("heading", { name: "Rules", level: 1 })).toBeVisible();
   await editor(page).fill(
     '@id("a")\npermit (principal, action == Action::"act", resource)\nwhen { context.amonut.value == 1 };',
@@ -74,8 +73,7 @@ test("rules are written, compared with what happened, saved, and in effect", asy
 });
 
 test("a standing approval's page shows its limits", async ({ page, request }) => {
-  await signIn(page, newAddress("granter"));
-  const key = await makeKey(page, "grants");
+  const key = await signInWithKey(page, "granter");
   const asked = await callApi(request, key, "/v1/authorize", {
     agent_slug: newAddress("standing").split("@")[0],
     action: "Pay the invoices of November",

@@ -2,7 +2,7 @@
 import { expect, type Page } from "@playwright/test";
 import { Webhook } from "standardwebhooks";
 import { expectGoodPage } from "./accessibility-helpers";
-import { callApi, makeKey, newAddress, signIn } from "./portal-helpers";
+import { callApi, newAddress, signIn, signInWithKey } from "./portal-helpers";
 import { type Receiver, startReceiver } from "./support/webhook-receiver";
 import { test } from "./test";
 
@@ -67,8 +67,7 @@ test("an endpoint from its creation to its end", async ({ page }) => {
 
 test("shows why a message did not arrive, and where callbacks went", async ({ page, request }) => {
   receiver.answer = ({ path }) => ({ status: path.endsWith("callback") ? 200 : 500 });
-  await signIn(page, newAddress("callbacks"));
-  const key = await makeKey(page, "agent");
+  const key = await signInWithKey(page, "callbacks");
   const body = { url: receiver.url, events: ["authorization.cancelled"] };
   const { id } = await callApi(request, key, "/v1/webhooks", body);
   const callback_url = `${receiver.url}/callback`;

@@ -57,6 +57,7 @@ test("the portal's commands do what they say, and its first steps tick themselve
   context,
 }) => {
   await signIn(page, newAddress("first"));
+  await page.goto("/portal");
   await expect(page.getByText("0 of 3 done")).toBeVisible();
   const commands: string[] = [];
   for (const path of [
@@ -105,6 +106,7 @@ test("a first visit names the organization, makes a key with something to paste,
   page,
 }) => {
   await signIn(page, newAddress("newcomer"));
+  await page.goto("/portal");
   await expect(page.getByText("Unnamed organization")).toBeVisible();
   await expect(page.getByRole("heading", { name: "Last 30 days" })).toHaveCount(0);
   await expectGoodPage(page);
@@ -131,6 +133,7 @@ test("a first visit names the organization, makes a key with something to paste,
 
 test("the portal's search finds what people type", async ({ page }) => {
   await signIn(page, newAddress("seeker"));
+  await page.goto("/portal");
   const find = page.getByRole("combobox", { name: "Search pages, keys, agents and ids" });
   await expect(page.getByRole("button", { name: /^Find…/ })).toBeEnabled();
   await page.keyboard.press("Control+k");

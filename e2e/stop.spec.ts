@@ -2,14 +2,13 @@
 import { expect } from "@playwright/test";
 import { expectGoodPage } from "./accessibility-helpers";
 import { approveAs, openWallet } from "./approval-helpers";
-import { callApi, makeKey, newAddress, signIn } from "./portal-helpers";
+import { callApi, signInWithKey } from "./portal-helpers";
 import { test } from "./test";
 
 test.describe.configure({ timeout: 180_000 });
 
 test("freezes an agent with a reason, shows it to everyone, and lets it go on", async ({ page, request }) => {
-  await signIn(page, newAddress("stops"));
-  const key = await makeKey(page, "stops");
+  const key = await signInWithKey(page, "stops");
   const slug = `stopped-${Date.now()}`;
   await callApi(request, key, "/v1/attest", {
     agent_slug: slug,
@@ -43,8 +42,7 @@ test("freezes an agent with a reason, shows it to everyone, and lets it go on", 
 });
 
 test("takes an approval back on the page where it was given", async ({ page, context, request }) => {
-  await signIn(page, newAddress("regrets"));
-  const key = await makeKey(page, "regrets");
+  const key = await signInWithKey(page, "regrets");
   const made = await callApi(request, key, "/v1/authorize", {
     agent_slug: `regret-${Date.now()}`,
     action: "Pay G",

@@ -3,7 +3,7 @@ import { generateKeyPairSync } from "node:crypto";
 import { expect, type Page } from "@playwright/test";
 import { expectAccessibleInBothThemes, expectGoodPage } from "./accessibility-helpers";
 import { getApiKey } from "./approval-helpers";
-import { callApi, makeKey, newAddress, signIn } from "./portal-helpers";
+import { callApi, signInWithKey } from "./portal-helpers";
 import { attest, inputsHash, run } from "./public-pages-helpers";
 import { test } from "./test";
 
@@ -161,9 +161,9 @@ test("the portal counts them, marks them as the public pages do and finds them b
   request,
 }) => {
   test.setTimeout(120_000);
-  await signIn(page, newAddress("warned"));
+  const own = await signInWithKey(page, "warned");
+  await page.goto("/portal");
   await expect(page.getByText("No warnings in the last 30 days.")).toBeVisible();
-  const own = await makeKey(page, "ci");
   const agent_slug = `portal-${slug}`;
   await callApi(request, own, "/v1/identity/register", { ...registered, slug: agent_slug });
   const report = { agent_slug, inputs_hash: inputsHash };
