@@ -103,7 +103,8 @@ export function connect({ io, line }: Command): Service {
     return openService({ baseUrl, apiKey: io.apiKey, fetch: io.fetch, runtime: io.runtime });
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error);
-    throw new UsageError(message.replace(/^baseUrl\b/, given === undefined ? "COUNTERSIGN_URL" : "--url"));
+    const address = given === undefined ? "COUNTERSIGN_URL" : "--url";
+    throw new UsageError(message.replace(/^baseUrl\b/, address).replace(/^apiKey\b/, "the API key"));
   }
 }
 

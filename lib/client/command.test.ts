@@ -624,6 +624,7 @@ describe("wrong usage", () => {
     for (const [around, message] of [
       [{ serviceUrl: undefined }, "Set COUNTERSIGN_URL or give --url"],
       [{ apiKey: undefined }, "set COUNTERSIGN_API_KEY"],
+      [{ apiKey: "“cs_live_x”" }, "the API key: expected printable ASCII"],
       [{ serviceUrl: "http://countersign.example" }, "must be https"],
     ] as const) {
       expect(await run(argv, around)).toEqual({ code: 2, out: "", err: expect.stringContaining(message) });

@@ -9,7 +9,7 @@ import { freeze, unfreeze } from "./freeze";
 import { askOnce, type Gated, type GatedAction, type GateMemory, gate, type Run } from "./gate";
 import { hashInputs } from "./inputs";
 import { signAgentRequest } from "./sign";
-import { type Runtime, readBaseUrl, type Service, sendForText } from "./transport";
+import { type Runtime, readBaseUrl, readHeader, type Service, sendForText } from "./transport";
 import type { Verification, VerifyOptions } from "./verification";
 import type { AgentIdentity } from "./wire";
 import type {
@@ -84,9 +84,9 @@ export function openService({ baseUrl, apiKey, runtime, ...given }: CountersignO
   return {
     ...standardRuntime,
     ...runtime,
-    // Asked for at each request: a page may replace the global one.
-    fetch: given.fetch ?? ((url, init) => fetch(url, init)),
-    apiKey,
+    // The global one is asked for at each request: a page may replace it. Browsers refuse to call theirs as a method.
+    fetch: (url, init) => (given.fetch ?? fetch)(url, init),
+    apiKey: apiKey === undefined ? undefined : readHeader("apiKey", apiKey),
     baseUrl: readBaseUrl(baseUrl),
   };
 }

@@ -79,6 +79,37 @@ describe("a request", () => {
     expect(sent).toHaveLength(1);
   });
 
+  it("is the same at each try, whatever becomes of what was given", async () => {
+    const { client, sent } = clientWith(broken);
+    const reused = { ...request };
+    const made = client.attest(reused);
+    reused.action = "another";
+    await made;
+    expect(sent.map(({ init }) => init.body)).toEqual(Array(2).fill(JSON.stringify(request)));
+  });
+
+  it.each([
+    ["a body that is no JSON", { metadata: { n: 1n } as never }, "key", /BigInt/],
+    ["a key that is no header", {}, "“key”", /^idempotencyKey: expected printable ASCII$/],
+    ["a key of two lines", {}, "a\nb", /^idempotencyKey: expected printable ASCII$/],
+  ])("is not sent, and no lost connection, with %s", async (_, more, idempotencyKey, message) => {
+    const { client, sent, slept } = clientWith();
+    const error = await failureOf(client.attest({ ...request, ...more }, { idempotencyKey }));
+    expect(error).toBeInstanceOf(TypeError);
+    expect((error as Error).message).toMatch(message);
+    expect([sent, slept]).toEqual([[], []]);
+  });
+
+  it("calls the given fetch as browsers want theirs called", async () => {
+    const callers: unknown[] = [];
+    async function fetch(this: unknown) {
+      callers.push(this);
+      return Response.json({});
+    }
+    await createCountersign({ baseUrl: "https://countersign.example", fetch }).attest(request);
+    expect(callers).toEqual([undefined]);
+  });
+
   it("is given up after five tries", async () => {
     const { client, sent } = clientWith(...Array(9).fill(broken));
     const error = await failureOf(client.attest(request));
@@ -191,17 +222,49 @@ describe("waiting for a decision", () => {
 });
 
 describe("the service's address", () => {
-  it.each(["http://countersign.example", "ftp://localhost", "countersign.example", ""])(
-    "is not %s",
-    (baseUrl) => {
-      expect(() => createCountersign({ baseUrl })).toThrow(/^baseUrl/);
-    },
-  );
+  it.each([
+    "http://countersign.example",
+    "ftp://localhost",
+    "countersign.example",
+    "",
+    "https://a:b@c.example",
+  ])("is not %s", (baseUrl) => {
+    expect(() => createCountersign({ baseUrl })).toThrow(/^baseUrl/);
+  });
+
+  it("is taken with the line break or space of where it was kept", async () => {
+    const urls: string[] = [];
+    const fetch = async (url: string) => {
+      urls.push(url);
+      return Response.json({});
+    };
+    await createCountersign({ baseUrl: " https://countersign.example/ \n", fetch }).attest(request);
+    expect(urls).toEqual(["https://countersign.example/v1/attest"]);
+  });
 
   it.each(["https://countersign.example", "http://localhost:3000/", "http://127.0.0.1:3000"])(
     "can be %s",
     (baseUrl) => expect(createCountersign({ baseUrl })).toBeDefined(),
   );
+});
+
+describe("the API key", () => {
+  const open = (apiKey: string, fetch = async () => Response.json({})) =>
+    createCountersign({ baseUrl: "https://countersign.example", apiKey, fetch });
+
+  it.each(["", " \n", "cs_live_a\nb", "“cs_live_x”"])("is not %j, which no error shows", (apiKey) => {
+    expect(() => open(apiKey)).toThrow(/^apiKey: expected printable ASCII$/);
+  });
+
+  it("is taken with the line break of its file", async () => {
+    const keys: unknown[] = [];
+    const fetch = async (_url?: string, init?: RequestInit) => {
+      keys.push(new Map(Object.entries(init?.headers ?? {})).get("authorization"));
+      return Response.json({});
+    };
+    await open("cs_live_x\n", fetch).attest(request);
+    expect(keys).toEqual(["Bearer cs_live_x"]);
+  });
 });
 
 it("knows every code that the service answers with, and no other", () => {

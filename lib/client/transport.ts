@@ -51,10 +51,19 @@ const usualTries = 5;
 const maxRetryAfterSeconds = 60;
 const [firstPauseMs, longestPauseMs] = [500, 30_000];
 
+/** A key that was read from a file ends in a line break. No error shows a secret. */
+export function readHeader(name: string, text: string): string {
+  const value = text.trim();
+  if (!/^[ -~]+$/.test(value)) throw new TypeError(`${name}: expected printable ASCII`);
+  return value;
+}
+
 /** A key must not cross a network in the clear. */
-export function readBaseUrl(text: string): string {
-  if (!URL.canParse(text)) throw new TypeError(`baseUrl: not an address: ${text}`);
-  const { protocol } = new URL(text);
+export function readBaseUrl(given: string): string {
+  if (!URL.canParse(given)) throw new TypeError(`baseUrl: not an address: ${given}`);
+  const text = given.trim();
+  const { protocol, username, password } = new URL(text);
+  if (username !== "" || password !== "") throw new TypeError("baseUrl: must name no user");
   if (protocol !== "https:" && !(protocol === "http:" && isLoopbackUrl(text)))
     throw new TypeError(`baseUrl: must be https, or http on this machine: ${text}`);
   return text.replace(/\/+$/, "");
@@ -68,9 +77,10 @@ export async function send<Answer>(service: Service, call: Call): Promise<Answer
 export async function sendForText(service: Service, call: Call): Promise<Answered> {
   const isSafe = call.method === "GET" || call.idempotencyKey !== undefined || call.isRepeatable === true;
   const tries = isSafe ? (call.tries ?? usualTries) : 1;
+  const init = writeRequest(service, call);
   for (let tried = 1; ; tried += 1) {
     try {
-      return await sendOnce(service, call);
+      return await sendOnce(service, call, init);
     } catch (error) {
       const pauseMs = tried < tries ? findPause(service, error, tried) : null;
       if (pauseMs === null) throw error;
@@ -89,7 +99,7 @@ function findPause({ random }: Service, error: unknown, tried: number): number |
   return asked > maxRetryAfterSeconds ? null : Math.max(asked * 1_000, backOffMs);
 }
 
-async function sendOnce(service: Service, call: Call): Promise<Answered> {
+async function sendOnce(service: Service, call: Call, init: RequestInit): Promise<Answered> {
   const { signal } = call;
   signal?.throwIfAborted();
   const timeout = AbortSignal.timeout(timeoutMs);
@@ -97,12 +107,8 @@ async function sendOnce(service: Service, call: Call): Promise<Answered> {
   let text: string | null;
   try {
     response = await service.fetch(`${service.baseUrl}${call.path}`, {
-      method: call.method,
-      headers: headersFor(service, call),
-      // A redirect would carry the key, and turn a POST into a GET.
-      redirect: "manual",
+      ...init,
       signal: signal === undefined ? timeout : AbortSignal.any([signal, timeout]),
-      ...(call.body !== undefined && { body: JSON.stringify(call.body) }),
     });
     text = await readTextAtMost(response, maxAnswerBytes);
   } catch (error) {
@@ -118,13 +124,18 @@ async function sendOnce(service: Service, call: Call): Promise<Answered> {
   return { text, retryAfterSeconds, isReplayed: response.headers.get("idempotency-replayed") === "true" };
 }
 
-function headersFor({ apiKey }: Service, { body, idempotencyKey }: Call): Record<string, string> {
-  return {
+/** Once for all tries: whatever becomes of the body meanwhile, and what can't be written is no lost connection. */
+function writeRequest({ apiKey }: Service, { method, body, idempotencyKey }: Call): RequestInit {
+  const headers = {
     accept: "application/json",
     ...(apiKey !== undefined && { authorization: `Bearer ${apiKey}` }),
     ...(body !== undefined && { "content-type": "application/json" }),
-    ...(idempotencyKey !== undefined && { "idempotency-key": idempotencyKey }),
+    ...(idempotencyKey !== undefined && {
+      "idempotency-key": readHeader("idempotencyKey", idempotencyKey),
+    }),
   };
+  // A redirect would carry the key, and turn a POST into a GET.
+  return { method, headers, redirect: "manual", ...(body !== undefined && { body: JSON.stringify(body) }) };
 }
 
 function parse(text: string | null): JsonValue | undefined {
