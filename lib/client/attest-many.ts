@@ -2,7 +2,7 @@
 import type { JsonObject } from "#lib/core/encoding/canonical-json";
 import type { AttestOptions } from "./attest";
 import { ApiError, CountersignError } from "./errors";
-import { signAgentRequest } from "./sign";
+import { asSent, signAgentRequest } from "./sign";
 import { type Service, send } from "./transport";
 import type { Attestation, AttestBatchAnswer, AttestRequest } from "./wire";
 
@@ -53,7 +53,7 @@ export async function* sendBatches(
 ): AsyncGenerator<BatchResult[], void> {
   const signed =
     agentKey === undefined
-      ? requests
+      ? asSent(requests)
       : await Promise.all(requests.map((request) => signAgentRequest(request, agentKey)));
   const parts = cut(signed);
   if (all_or_nothing && parts.length > 1)
@@ -84,12 +84,12 @@ export async function attestMany(
   options?: AttestManyOptions,
 ): Promise<PromiseSettledResult<Attestation>[]> {
   const settled: PromiseSettledResult<Attestation>[] = [];
+  const { length } = requests;
   try {
     for await (const batch of sendBatches(service, requests, options)) settled.push(...batch.map(settle));
   } catch (error) {
     if (!(error instanceof CountersignError) || settled.length === 0) throw error;
-    const rest = requests.slice(settled.length);
-    settled.push(...rest.map(() => ({ status: "rejected", reason: error }) as const));
+    while (settled.length < length) settled.push({ status: "rejected", reason: error });
   }
   return settled;
 }

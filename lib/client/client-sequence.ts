@@ -1,6 +1,7 @@
 /** An instance that counts its attestations (docs/wire.md, Attest), so that one that never arrives shows in the next. */
 import type { AttestOptions } from "./attest";
 import { ApiError } from "./errors";
+import { asSent } from "./sign";
 import type { Attestation, AttestRequest } from "./wire";
 
 export type Attest = (request: AttestRequest, options?: AttestOptions) => Promise<Attestation>;
@@ -11,7 +12,8 @@ export function countAttestations(attest: Attest, instance: string): Attest {
   /** A call that is repeated under its key keeps its number until it is answered. */
   const unanswered = new Map<string, number>();
   let turn: Promise<unknown> = Promise.resolve();
-  return (request, options) => {
+  return async (given, options) => {
+    const request = asSent(given);
     const agent = request.agent_slug.toLowerCase();
     const key = options?.idempotencyKey && JSON.stringify([agent, options.idempotencyKey]);
     const newest = last.get(agent) ?? 0;

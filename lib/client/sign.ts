@@ -2,7 +2,7 @@
 
 import { base64Decode, base64Encode } from "#lib/core/encoding/bytes";
 import { canonicalBytes, type JsonObject } from "#lib/core/encoding/canonical-json";
-import { decodePrivateKeyPem } from "#lib/core/keys/agent-key";
+import { decodePrivateKeyPem, SEED_BYTES } from "#lib/core/keys/agent-key";
 import type { SignEd25519 } from "#lib/core/keys/ed25519";
 import { signEd25519 } from "#lib/core/keys/ed25519-sign";
 import { signedRequest } from "#lib/core/statement/signed-request";
@@ -16,23 +16,27 @@ export async function signAgentRequest(
   request: AttestRequest,
   key: AgentKey,
 ): Promise<AttestRequest & { agent_signature: string }> {
-  // As it will be sent: what is undefined is left out.
-  const body = JSON.parse(JSON.stringify(request)) as JsonObject;
-  const signature = await signWith(key)(canonicalBytes(signedRequest(body)));
-  return { ...request, agent_signature: base64Encode(signature) };
+  const body = asSent(request);
+  const signature = await readAgentKey(key)(canonicalBytes(signedRequest(body as object as JsonObject)));
+  return { ...body, agent_signature: base64Encode(signature) };
 }
 
-function signWith(key: AgentKey): SignEd25519 {
+/** A copy without what JSON leaves out. What becomes of the original meanwhile is not sent. */
+export const asSent = <Body extends object>(body: Body): Body => JSON.parse(JSON.stringify(body)) as Body;
+
+/** The key is secret, so no error shows any of it. */
+export function readAgentKey(key: AgentKey): SignEd25519 {
   if (typeof key === "function") return key;
   const seed = typeof key === "string" ? readSeed(key) : key;
+  if (seed === null || !ArrayBuffer.isView(seed) || seed.length !== SEED_BYTES)
+    throw new TypeError("agent key: neither a PEM Ed25519 private key nor its 32 bytes or base64 of them");
   return (message) => signEd25519(message, seed);
 }
 
-/** The text is secret, so no error shows any of it. */
-function readSeed(text: string): Uint8Array {
+function readSeed(text: string): Uint8Array | null {
   try {
     return text.includes("-----") ? decodePrivateKeyPem(text) : base64Decode(text.trim());
   } catch {
-    throw new TypeError("agent key: neither a PEM Ed25519 private key nor base64 of its 32 bytes");
+    return null;
   }
 }
