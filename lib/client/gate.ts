@@ -6,6 +6,13 @@ import { canonicalHash } from "#lib/core/encoding/canonical-json";
 import { attestFailure, attestRun } from "./attest-run";
 import { authorizeOnce, cancel, claim } from "./authorize";
 import { type ApprovedAuthorization, readAuthorization, requireApproval, waitForDecision } from "./decision";
+import {
+  type AttestationExtras,
+  requireAttestable,
+  requireFunction,
+  requireIds,
+  requireRun,
+} from "./gate-checks";
 import { sealInputs } from "./inputs";
 import { showInputs } from "./shown-inputs";
 import type { AgentKey } from "./sign";
@@ -36,11 +43,6 @@ export interface GatedAction extends Omit<AuthorizeRequest, "inputs_hash"> {
   signal?: AbortSignal | undefined;
 }
 
-export type AttestationExtras = Pick<
-  AttestRequest,
-  "metadata" | "is_public" | "enable_zk" | "code_hash" | "model_id" | "tools_used" | "client"
->;
-
 /**
  * The action itself. `inputs` is a copy of exactly what was approved. `key` is the same whenever this call runs: pass it
  * on as an idempotency key, so that nothing is doubled by whatever repeats it below.
@@ -69,6 +71,7 @@ export async function gate<Inputs, Result>(
   inputs: Inputs,
   run: Run<Inputs, Result>,
 ): Promise<Gated<Awaited<Result>>> {
+  requireFunction(run);
   const key = keyOf(action, inputs);
   let call = memory.running.get(key);
   if (call === undefined) {
@@ -84,6 +87,7 @@ type Call = Pick<GatedAction, "agent_slug" | "action" | "runId" | "callId">;
 
 /** The same for the same call of the same run with the same arguments, in any process. */
 export function keyOf({ agent_slug, action, runId, callId }: Call, inputs: unknown): string {
+  requireIds({ runId, callId });
   return `gate-${canonicalHash([agent_slug, action, runId, callId, sealInputs(inputs).hash])}`;
 }
 
@@ -98,7 +102,7 @@ async function runApproved<Inputs, Result>(
   memory.clientId ??= service.randomUuid();
   const { authorization, copy } = await waitForClaim(service, `${key}-${memory.clientId}`, action, inputs);
   const approval = { requestId: authorization.request_id, key };
-  const [ended] = await Promise.allSettled([(async () => run(copy, approval))()]);
+  const [ended] = await Promise.allSettled([(async () => requireRun(await run(copy, approval)))()]);
   // From here on a call with this key must not run the action, whatever becomes of the attestation.
   const finish = async () => {
     if (ended.status === "rejected") await attestFailure(service, action, authorization, ended.reason);
@@ -117,10 +121,18 @@ async function waitForClaim<Inputs>(service: Service, run: string, action: Gated
   const { wait = true, signal } = action;
   signal?.throwIfAborted();
   const over = new AbortController();
-  let requestId: string | undefined;
+  let requestId = "";
+  const onRequest = async (made: AuthorizationRequest) => {
+    requestId = made.request_id;
+    signal?.throwIfAborted();
+    await Promise.race([
+      ...(signal === undefined ? [] : [rejectWhenAborted(signal, over.signal)]),
+      (async () => action.onRequest?.(made))(),
+    ]);
+  };
   try {
-    const asked = { ...action, signal: signal && endLater(service, signal, over.signal) };
-    requestId = (await askOnce(service, asked, inputs)).request.request_id;
+    const late = signal && endLater(service, signal, over.signal);
+    await askOnce(service, { ...action, onRequest, signal: late }, inputs);
     if (wait) await waitForDecision(service, requestId, { signal });
     const confirmed = await confirmApproval(service, requestId, action, inputs);
     await claim(service, requestId, run, { signal });
@@ -130,7 +142,7 @@ async function waitForClaim<Inputs>(service: Service, run: string, action: Gated
     if (!signal?.aborted) throw error;
     // So that people don't approve what can't run any more. If it was decided meanwhile, there is nothing to cancel.
     const limit = AbortSignal.timeout(graceMs);
-    if (requestId !== undefined) await cancel(service, requestId, { signal: limit }).catch(() => undefined);
+    if (requestId !== "") await cancel(service, requestId, { signal: limit }).catch(() => undefined);
     throw signal.reason;
   } finally {
     over.abort();
@@ -151,6 +163,11 @@ function endLater(service: Service, signal: AbortSignal, over: AbortSignal): Abo
   return late.signal;
 }
 
+const rejectWhenAborted = (signal: AbortSignal, over: AbortSignal) =>
+  new Promise<never>((_, reject) => {
+    signal.addEventListener("abort", () => reject(signal.reason), { once: true, signal: over });
+  });
+
 /** The request of this call, with its status of now. It is made if there is none yet (then it is not `isReplayed`). */
 export async function askOnce(
   service: Service,
@@ -161,14 +178,15 @@ export async function askOnce(
     runId: _run,
     callId: _call,
     approveUnseenInputs = false,
-    attestation: _later,
-    agentKey: _key,
+    attestation,
+    agentKey,
     onRequest,
     wait: _wait,
     signal,
     context,
     ...asked
   } = action;
+  requireAttestable(asked, attestation, agentKey);
   const { hash, copy } = sealInputs(inputs);
   const shown = approveUnseenInputs ? context : showInputs(copy, context ?? {});
   const body = { ...asked, context: shown, inputs_hash: hash };

@@ -20,7 +20,8 @@ export {
   type ProblemCode,
   UnreadableError,
 } from "./errors";
-export type { AttestationExtras, Gated, GatedAction, Run } from "./gate";
+export type { Gated, GatedAction, Run } from "./gate";
+export type { AttestationExtras } from "./gate-checks";
 export { hashInputs } from "./inputs";
 export { type AgentKey, signAgentRequest } from "./sign";
 export type { Runtime } from "./transport";

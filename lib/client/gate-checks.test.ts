@@ -1,0 +1,114 @@
+/** What is refused before a human is asked, and who is still asked after a gate was aborted. */
+import { describe, expect, it, vi } from "vitest";
+import { createCountersign } from "./create";
+import type { GatedAction } from "./gate";
+import type { AttestRequest, AuthorizeRequest } from "./index";
+
+const action: GatedAction = { agent_slug: "payer", action: "Pay", runId: "run", callId: "call" };
+const inputs = { cents: 100 };
+
+/** A service where a human approves everything at once, unless `status` says otherwise. */
+function start(status = "approved") {
+  const sent: { what: string; body: AuthorizeRequest & AttestRequest }[] = [];
+  const fetch = async (url: string, { method, body }: RequestInit) => {
+    const asked = sent[0]?.body;
+    const path = new URL(url).pathname;
+    sent.push({ what: `${method} ${path}`, body: body ? JSON.parse(String(body)) : undefined });
+    const state = { status, revoked_at: null, attestation_id: null, human_authorization: {} };
+    return Response.json({ ...asked, ...state, request_id: "areq_1" });
+  };
+  return { sent, client: createCountersign({ baseUrl: "https://countersign.example", fetch }) };
+}
+
+const loop: Record<string, unknown> = {};
+loop["self"] = loop;
+
+describe("nobody is asked about", () => {
+  it.each<[string, object, string | RegExp]>([
+    ["a key that can't sign", { agentKey: "secret-text" }, /^agent key: (?!.*secret)/],
+    ["metadata with a big integer", { attestation: { metadata: { n: 1n } } }, /BigInt/],
+    ["metadata that leads to itself", { attestation: { metadata: loop } }, /circular/],
+    ["metadata with a lone surrogate", { attestation: { metadata: { a: "\ud800" } } }, /surrogate/],
+    ["metadata that is too large", { attestation: { metadata: { a: "x".repeat(8_100) } } }, /at most 8064/],
+    ["a misspelled part of the attestation", { attestation: { metdata: {} } }, "it can't say metdata"],
+    ["what the gate says itself", { attestation: { human_approved: true } }, "it can't say human_approved"],
+    ["a misspelled option that JSON leaves out", { onRequset: vi.fn() }, "no option onRequset"],
+    ["no call", { callId: undefined }, "callId is missing"],
+    ["no run", { runId: undefined }, "runId is missing"],
+  ])("%s", async (_, more, message) => {
+    const { client, sent } = start();
+    const run = vi.fn();
+    const wrong = { ...action, ...more };
+    await expect(client.gate(wrong, inputs, run)).rejects.toThrow(message);
+    await expect(client.ask(wrong, inputs)).rejects.toThrow(message);
+    expect([sent, run.mock.calls]).toEqual([[], []]);
+  });
+
+  it.each<[string, unknown, string]>([
+    ["a generator", function* () {}, "generator"],
+    ["an async generator", async function* () {}, "generator"],
+    ["what is no function", undefined, "no function"],
+  ])("%s", async (_, run, message) => {
+    const { client, sent } = start();
+    await expect(client.gate(action, inputs, run as () => void)).rejects.toThrow(message);
+    expect(sent).toEqual([]);
+  });
+});
+
+it.each([(read: () => void) => lazily(read), async (read: () => void) => lazilyAsync(read)])(
+  "attests as failed what returns a generator, and not as done before it ran",
+  async (make) => {
+    const { client, sent } = start();
+    const read = vi.fn();
+    await expect(client.gate(action, inputs, () => make(read))).rejects.toThrow("before it ran");
+    expect(sent.at(-1)).toMatchObject({
+      what: "POST /v1/attest",
+      body: { metadata: { outcome: "failed" } },
+    });
+    expect(read).not.toHaveBeenCalled();
+  },
+);
+
+function* lazily(read: () => void) {
+  yield read();
+}
+
+async function* lazilyAsync(read: () => void) {
+  yield read();
+}
+
+describe("a request is cancelled if the gate is aborted", () => {
+  it.each<[string, (end: AbortController) => Promise<void>]>([
+    [
+      "while the link is shown, which fails then",
+      async (end) => {
+        end.abort(new Error("enough"));
+        end.signal.throwIfAborted();
+      },
+    ],
+    [
+      "while the link is shown, which never ends",
+      (end) => {
+        setImmediate(() => end.abort(new Error("enough")));
+        return new Promise(() => {});
+      },
+    ],
+  ])("%s", async (_, tell) => {
+    const { client, sent } = start("pending");
+    const end = new AbortController();
+    const aborted = { ...action, signal: end.signal, onRequest: () => tell(end) };
+    await expect(client.gate(aborted, inputs, vi.fn())).rejects.toThrow("enough");
+    expect(sent.map(({ what }) => what)).toEqual(["POST /v1/authorize", "DELETE /v1/authorize/areq_1"]);
+  });
+
+  it("while it is made, and its link is never shown", async () => {
+    const { client, sent } = start("pending");
+    const end = new AbortController();
+    const onRequest = vi.fn();
+    const gated = client.gate({ ...action, signal: end.signal, onRequest }, inputs, vi.fn());
+    end.abort(new Error("enough"));
+    await expect(gated).rejects.toThrow("enough");
+    expect(sent.at(-1)?.what).toBe("DELETE /v1/authorize/areq_1");
+    expect(onRequest).not.toHaveBeenCalled();
+  });
+});

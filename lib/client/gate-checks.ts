@@ -1,0 +1,56 @@
+/** What is refused before a human is asked, or attested as failed: what couldn't be attested, and what only seems to run. */
+import { canonicalBytes, type JsonObject } from "#lib/core/encoding/canonical-json";
+import { type AgentKey, asSent, readAgentKey } from "./sign";
+import type { AttestRequest } from "./wire";
+
+const extraNames = [
+  "metadata",
+  "is_public",
+  "enable_zk",
+  "code_hash",
+  "model_id",
+  "tools_used",
+  "client",
+] as const;
+
+export type AttestationExtras = Pick<AttestRequest, (typeof extraNames)[number]>;
+
+/** Of the service (docs/wire.md, Attest), without what the gate adds. */
+const maxMetadataBytes = 8_192 - 128;
+
+/** `asked`: what goes to the service. It refuses names that it doesn't know, but JSON leaves functions out. */
+export function requireAttestable(
+  asked: object,
+  attestation: AttestationExtras = {},
+  agentKey?: AgentKey | undefined,
+): void {
+  for (const [name, value] of Object.entries(asked))
+    if (typeof value === "function") throw new TypeError(`the gate has no option ${name}`);
+  for (const name of Object.keys(attestation))
+    if (!extraNames.some((known) => known === name)) throw new TypeError(`attestation: it can't say ${name}`);
+  const { metadata, ...more } = asSent(attestation);
+  canonicalBytes(more as JsonObject);
+  if (canonicalBytes(metadata ?? {}).length > maxMetadataBytes)
+    throw new TypeError(`attestation: metadata must be at most ${maxMetadataBytes} bytes`);
+  if (agentKey !== undefined) readAgentKey(agentKey);
+}
+
+/** Without them two calls could share one approval. */
+export function requireIds(ids: { runId: string; callId: string }): void {
+  for (const [name, id] of Object.entries<string | undefined>(ids))
+    if (id === undefined) throw new TypeError(`${name} is missing`);
+}
+
+const lazy = "the action is a generator: it runs when it is read, so it would be attested before it ran";
+
+export function requireFunction(run: unknown): void {
+  if (typeof run !== "function") throw new TypeError("the action is no function");
+  if (/Generator/.test(Object.prototype.toString.call(run))) throw new TypeError(lazy);
+}
+
+/** Of a function that didn't show what it returns. */
+export function requireRun<Result>(result: Result): Result {
+  const { next, throw: raise } = (result ?? {}) as { next?: unknown; throw?: unknown };
+  if (typeof next === "function" && typeof raise === "function") throw new TypeError(lazy);
+  return result;
+}
