@@ -17,7 +17,7 @@ import { sealInputs } from "./inputs";
 import { showInputs } from "./shown-inputs";
 import type { AgentKey } from "./sign";
 import type { Service } from "./transport";
-import type { Attestation, AttestRequest } from "./wire";
+import type { Attestation } from "./wire";
 import type { AuthorizationRequest, AuthorizeRequest } from "./wire-authorization";
 
 /** What the human is asked, and for which call of which run. */
