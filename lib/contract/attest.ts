@@ -95,7 +95,10 @@ export type LogReceipt = z.infer<typeof logReceipt>;
 export const recordPlace = z
   .strictObject({
     agent_id: z.uuid(),
-    sequence: z.number().int().meta({ description: "counts the agent's attestations and decisions from 1" }),
+    sequence: z
+      .number()
+      .int()
+      .meta({ description: "counts the agent's attestations, decisions and changes from 1" }),
     previous: hexHash.meta({ description: "the link of the entry before" }),
   })
   .meta({ id: "RecordPlace" });

@@ -32,7 +32,7 @@ export const agentsOperations = {
   agentRecord: {
     method: "GET",
     path: "/v1/agent/{slug}/record",
-    summary: "The complete list of an agent's attestations and decisions, by their hashes",
+    summary: "The complete list of an agent's attestations, decisions and changes, by their hashes",
     tag: "Agents",
     auth: anyone,
     limit: "public_read",
