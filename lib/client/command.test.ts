@@ -681,5 +681,11 @@ describe("countersign.mjs", () => {
       out: expect.stringMatching(/^usage/),
     });
     expect(await shell("node countersign.mjs attest")).toMatchObject({ code: 2 });
+    const unread = await shell("node countersign.mjs --help >/dev/full");
+    expect(unread).toEqual({ code: 2, out: expect.stringMatching(/^ENOSPC: [^\n]+\n$/) });
+    expect(await shell("COUNTERSIGN_API_KEY=cs_… node countersign.mjs keys info")).toMatchObject({
+      code: 2,
+      out: expect.stringMatching(/^countersign: the API key: expected printable ASCII/),
+    });
   });
 });

@@ -1,9 +1,10 @@
 /** `countersign`. Bundled into dist/countersign.mjs. */
-import { nodeIo } from "#lib/verifier/node-io";
+import { endIfUnread, nodeIo } from "#lib/verifier/node-io";
 import { nodeMachine } from "./node-machine";
 import { openReceiver } from "./node-receiver";
 import { runCommand } from "./run-command";
 
+endIfUnread();
 process.exitCode = await runCommand(process.argv.slice(2), {
   ...nodeIo,
   tell: (text) => process.stderr.write(text),

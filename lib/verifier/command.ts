@@ -1,7 +1,8 @@
 /** `node verify.mjs`. Bundled into dist/verify.mjs. */
-import { nodeIo, readProgramAt } from "./node-io";
+import { endIfUnread, nodeIo, readProgramAt } from "./node-io";
 import { runCommand } from "./run-command";
 
+endIfUnread();
 const readProgram = readProgramAt(import.meta.url);
 
 process.exitCode = await runCommand(process.argv.slice(2), { ...nodeIo, readProgram });

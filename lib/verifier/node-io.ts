@@ -28,6 +28,14 @@ async function replaceFile(path: string, text: string): Promise<void> {
   await rename(`${path}.new`, path);
 }
 
+/** Ends with 2 if nobody reads what is printed, or the disk is full: it wasn't said, so it counts as neither yes nor no. */
+export function endIfUnread(): void {
+  process.stdout.on("error", (error: NodeJS.ErrnoException) => {
+    if (error.code !== "EPIPE") process.stderr.write(`${error.message}\n`);
+    process.exit(2);
+  });
+}
+
 /** `url`: of a module that is the whole program. */
 export const readProgramAt = (url: string) => async () => new Uint8Array(await readFile(new URL(url)));
 
