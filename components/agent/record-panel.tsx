@@ -127,7 +127,7 @@ function Following({ length, progress }: FollowingProps) {
           <p>Your browser checks each of them against what was signed.</p>
           {progress === null ? null : (
             <progress
-              className="mt-2 w-full max-w-md"
+              className="mt-3 block h-2 w-full max-w-md appearance-none overflow-hidden rounded-full bg-sunken [&::-moz-progress-bar]:bg-accent-fill [&::-webkit-progress-bar]:bg-sunken [&::-webkit-progress-value]:bg-accent-fill"
               aria-label="Checked entries"
               max={progress.total}
               value={progress.checked}

@@ -33,7 +33,7 @@ describe("an approval page after the decision", () => {
     expect(ended).not.toContain(takeBack);
   });
 
-  it("says of a standing approval what was asked, is allowed, or was", () => {
+  it("shows a standing approval as asked, as allowed, or as over", () => {
     const asked = textOf({ request: { grant } });
     expect(asked).toContain("What you would allow without being asked again");
     const given = textOf({ ...approved, request: { grant } });
