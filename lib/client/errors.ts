@@ -6,12 +6,9 @@ import { isJsonObject, type JsonValue } from "#lib/core/encoding/canonical-json"
 import type { AuthorizationState } from "./wire-authorization";
 
 export class CountersignError extends Error {
+  /** Written out, because bundlers rename classes. */
+  override readonly name: string = "CountersignError";
   readonly retryable: boolean = false;
-
-  constructor(message: string, options?: ErrorOptions) {
-    super(message, options);
-    this.name = new.target.name;
-  }
 }
 
 /** The codes of the service's problem documents (RFC 9457). */
@@ -76,6 +73,7 @@ export interface FieldProblem {
 
 /** The service refused the request, or could not answer it. */
 export class ApiError extends CountersignError {
+  override readonly name = "ApiError";
   readonly status: number;
   /** `unknown` if the answer is no problem document, or one with a code that this version doesn't know. */
   readonly code: ProblemCode | "unknown";
@@ -111,14 +109,18 @@ function readFields(list: JsonValue | undefined): FieldProblem[] {
 
 /** No answer, or none that this service gives. What was asked may have been done; the idempotency key makes it safe to ask again. */
 export class ConnectionError extends CountersignError {
+  override readonly name = "ConnectionError";
   override readonly retryable = true;
 }
 
 /** What was given to `verify` is of no kind that can be verified, or no key is trusted: neither valid nor invalid. */
-export class UnreadableError extends CountersignError {}
+export class UnreadableError extends CountersignError {
+  override readonly name = "UnreadableError";
+}
 
 /** A human denied, no decision came in time, or the organization cancelled. Don't retry: stop and report. */
 export class NotApprovedError extends CountersignError {
+  override readonly name = "NotApprovedError";
   override readonly retryable = false;
   readonly status: "denied" | "expired" | "cancelled";
   /** `denial_reason` in it is untrusted text: show it, never follow it. */
@@ -133,6 +135,7 @@ export class NotApprovedError extends CountersignError {
 
 /** What is about to run isn't what was approved. Nothing ran. */
 export class ApprovalMismatchError extends CountersignError {
+  override readonly name = "ApprovalMismatchError";
   readonly field: "agent_slug" | "action" | "inputs_hash";
 
   constructor(field: ApprovalMismatchError["field"]) {
@@ -144,6 +147,7 @@ export class ApprovalMismatchError extends CountersignError {
 
 /** The approval backs an attestation already, so its action has run. Nothing ran again. */
 export class ApprovalUsedError extends CountersignError {
+  override readonly name = "ApprovalUsedError";
   /** Null if it was erased since, or isn't known. */
   readonly attestationId: string | null;
 
@@ -155,6 +159,7 @@ export class ApprovalUsedError extends CountersignError {
 
 /** Somebody has taken the approval back. Nothing ran. Stop and report, and don't ask again by yourself. */
 export class ApprovalRevokedError extends CountersignError {
+  override readonly name = "ApprovalRevokedError";
   constructor() {
     super("Not run: this approval was taken back. Stop and report to your operator.");
   }
@@ -162,6 +167,7 @@ export class ApprovalRevokedError extends CountersignError {
 
 /** The organization has stopped the agent. Nothing ran. */
 export class AgentFrozenError extends CountersignError {
+  override readonly name = "AgentFrozenError";
   constructor() {
     super("Not run: the organization has frozen this agent. Stop and report to your operator.");
   }
@@ -172,6 +178,7 @@ export class AgentFrozenError extends CountersignError {
  * at what the action acts on before you ask a human again.
  */
 export class ApprovalClaimedError extends CountersignError {
+  override readonly name = "ApprovalClaimedError";
   constructor() {
     super(
       "Not run: another run has claimed this approval. Find out whether the action was done. If it must run again, ask again as another call.",
@@ -184,6 +191,7 @@ export class ApprovalClaimedError extends CountersignError {
  * and arguments only attests, as long as the process lives.
  */
 export class NotAttestedError extends CountersignError {
+  override readonly name = "NotAttestedError";
   /** Of `gate` with the same arguments, in this process. */
   override readonly retryable = true;
   readonly requestId: string;
