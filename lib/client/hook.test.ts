@@ -258,6 +258,7 @@ describe("whatever goes wrong blocks the call", () => {
     ["an unknown dialect", [...argv, "--dialect", "cursor"], "--dialect"],
     ["no time limit", [...argv, "--timeout", "soon"], "--timeout"],
     ["a dialect that can't defer", [...argv, "--dialect", "codex", "--defer"], "--defer"],
+    ["an agent key that can't sign", [...argv, "--agent-key", "package.json"], "agent key: neither"],
   ])("%s", async (_, args, message) => {
     expect(await runHere(args, before)).toEqual(blocked(message));
   });
