@@ -13,8 +13,9 @@ const isMarked = (page: Page) => page.evaluate(() => "isMarked" in window);
 
 test("opens and completes from the overview and from the inbox", async ({ page, context, request }) => {
   const key = await signInWithKey(page, "opener");
-  await page.goto("/portal");
-  await page.getByRole("button", { name: "Request an approval" }).click();
+  await page.goto("/portal/inbox");
+  await page.getByRole("link", { name: "Overview", exact: true }).click();
+  await page.getByRole("button", { name: "Request an approval", exact: true }).click();
   await page.getByRole("link", { name: "Open the approval page" }).click();
   await approveAs(await openWallet(page, context), "Ada", "Orb");
   await expect(page.getByRole("heading", { name: "This request was approved" })).toBeVisible();

@@ -24,7 +24,8 @@ test("rules are written, compared with what happened, saved, and in effect", asy
   const plain = await (await page.request.get("/portal/rules")).text();
   expect(/<button[^>]*>Never this tool/.exec(plain)?.[0]).toContain('disabled=""');
 
-  await page.goto("/portal/rules");
+  await page.goto("/portal");
+  await page.getByRole("link", { name: "Rules", exact: true }).click();
   await expect(page.getByRole("heading", { name: "Rules", level: 1 })).toBeVisible();
   await editor(page).fill(
     '@id("a")\npermit (principal, action == Action::"act", resource)\nwhen { context.amonut.value == 1 };',
