@@ -1,7 +1,8 @@
 /** `countersign keys` and `countersign agent`. */
 
 import type { JsonObject, JsonValue } from "#lib/core/encoding/canonical-json";
-import { decodePrivateKeyPem, derivePublicKeyPem, provePossession } from "#lib/core/keys/agent-key";
+import { derivePublicKeyPem, provePossession } from "#lib/core/keys/agent-key";
+import { decodePrivateKeyPem } from "#lib/core/keys/agent-seed";
 import { single, UsageError } from "#lib/core/text/command-words";
 import {
   type Command,

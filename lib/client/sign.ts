@@ -2,9 +2,8 @@
 
 import { base64Decode, base64Encode } from "#lib/core/encoding/bytes";
 import { canonicalBytes, type JsonObject } from "#lib/core/encoding/canonical-json";
-import { decodePrivateKeyPem, SEED_BYTES } from "#lib/core/keys/agent-key";
+import { decodePrivateKeyPem, SEED_BYTES, signWithSeed } from "#lib/core/keys/agent-seed";
 import type { SignEd25519 } from "#lib/core/keys/ed25519";
-import { signEd25519 } from "#lib/core/keys/ed25519-sign";
 import { signedRequest } from "#lib/core/statement/signed-request";
 import type { AttestRequest } from "./wire";
 
@@ -30,7 +29,7 @@ export function readAgentKey(key: AgentKey): SignEd25519 {
   const seed = typeof key === "string" ? readSeed(key) : key;
   if (seed === null || !ArrayBuffer.isView(seed) || seed.length !== SEED_BYTES)
     throw new TypeError("agent key: neither a PEM Ed25519 private key nor its 32 bytes or base64 of them");
-  return (message) => signEd25519(message, seed);
+  return (message) => signWithSeed(message, seed);
 }
 
 function readSeed(text: string): Uint8Array | null {
