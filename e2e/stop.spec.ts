@@ -16,6 +16,7 @@ test("freezes an agent with a reason, shows it to everyone, and lets it go on", 
     inputs_hash: "a",
     is_public: true,
   });
+  const asked = await callApi(request, key, "/v1/authorize", { agent_slug: slug, action: "Pay again" });
   await page.goto(`/portal/agents/${slug}`);
   await page.getByRole("button", { name: "Freeze agent" }).click();
   const dialog = page.getByRole("dialog");
@@ -33,6 +34,9 @@ test("freezes an agent with a reason, shows it to everyone, and lets it go on", 
   await expect(page.getByText("Frozen by its organization")).toBeVisible();
   await expect(page.getByText("It paid the same invoice twice")).toHaveCount(0);
   await expectGoodPage(page);
+  await page.goto(String(asked["approval_url"]));
+  await expect(page.getByRole("button", { name: "Deny", exact: true })).toBeEnabled();
+  await expect(page.getByRole("button", { name: "Approve with World ID" })).toBeDisabled();
   await page.goto(`/portal/agents/${slug}`);
   await page.getByRole("button", { name: "Unfreeze agent" }).click();
   await dialog.getByRole("button", { name: "Unfreeze", exact: true }).click();

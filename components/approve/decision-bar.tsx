@@ -46,7 +46,7 @@ export function DecisionBar({ view, isReady, isHidden, onChoose }: DecisionBarPr
           Deny
         </Button>
         <Button
-          disabled={!isReady}
+          disabled={!isReady || view.is_frozen}
           aria-label={view.groups.length > 0 ? "Approve: go to the passkey" : "Approve: go to World ID"}
           onClick={() => onChoose("approve")}
         >

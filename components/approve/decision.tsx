@@ -72,16 +72,17 @@ type Choice = "none" | "deny" | "approve";
 
 interface ChoicesProps {
   readonly choice: Choice;
-  readonly isDisabled: boolean;
+  readonly isReady: boolean;
+  readonly isFrozen: boolean;
   readonly isByPasskey: boolean;
   readonly onChoose: (choice: Choice) => void;
 }
 
-function Choices({ choice, isDisabled, isByPasskey, onChoose }: ChoicesProps) {
+function Choices({ choice, isReady, isFrozen, isByPasskey, onChoose }: ChoicesProps) {
   const describe = (one: Choice) => ({
     size: "large" as const,
     className: buttonShape,
-    disabled: isDisabled,
+    disabled: !isReady || (isFrozen && one === "approve"),
     "aria-expanded": choice === one,
     onClick: () => onChoose(one),
   });
@@ -142,7 +143,13 @@ export function Decision({ view, token, onChange, onCounted }: DecisionProps) {
           </div>
         </>
       )}
-      <Choices choice={choice} isDisabled={!isReady} isByPasskey={isByPasskey} onChoose={choose} />
+      <Choices
+        choice={choice}
+        isReady={isReady}
+        isFrozen={view.is_frozen}
+        isByPasskey={isByPasskey}
+        onChoose={choose}
+      />
       {choice === "deny" ? (
         <DenyForm view={view} token={token} code={code} turn={turn} onChange={onChange} />
       ) : null}
