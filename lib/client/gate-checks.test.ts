@@ -33,6 +33,11 @@ describe("nobody is asked about", () => {
     ["a misspelled part of the attestation", { attestation: { metdata: {} } }, "it can't say metdata"],
     ["what the gate says itself", { attestation: { human_approved: true } }, "it can't say human_approved"],
     ["a misspelled option that JSON leaves out", { onRequset: vi.fn() }, "no option onRequset"],
+    [
+      "an agent's key under a misspelled name",
+      { agentkey: "-----BEGIN PRIVATE KEY-----" },
+      "no option agentkey",
+    ],
     ["no call", { callId: undefined }, "callId is missing"],
     ["no run", { runId: undefined }, "runId is missing"],
   ])("%s", async (_, more, message) => {
