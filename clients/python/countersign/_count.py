@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Generator
 from contextlib import contextmanager
 
@@ -12,12 +13,22 @@ from .errors import ApiError
 class Counter:
     def __init__(self, instance: str) -> None:
         self._instance = instance
+        self._begin()
+
+    def _begin(self) -> None:
+        self._process = os.getpid()
         self._last: dict[str, int] = {}
         self._unanswered: dict[tuple[str, str], int] = {}
 
     @contextmanager
     def count(self, request: AttestRequest, key: str | None) -> Generator[AttestRequest]:
-        """For one try. A call that is repeated under its key keeps its number until it is answered."""
+        """For one try. A call that is repeated under its key keeps its number until it is answered.
+
+        A forked process counts under a name of its own, or each would give its parent's next numbers.
+        """
+        if os.getpid() != self._process:
+            self._begin()
+            self._instance += f"-{self._process}"
         agent = request["agent_slug"].lower()
         kept = None if key is None else self._unanswered.get((agent, key))
         sequence = self._last.get(agent, 0) + 1 if kept is None else kept

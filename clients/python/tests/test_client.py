@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import json
 import os
 import pickle
 import re
@@ -31,6 +32,7 @@ from countersign import (
 )
 from countersign import _wire
 from countersign._calls import wait_for_decision
+from countersign._count import Counter
 from countersign._flow import Effect, Send, Sleep, run_flow
 from countersign._transport import Service
 
@@ -225,6 +227,29 @@ def test_reads_no_answer_of_its_parent_or_siblings_in_a_forked_process() -> None
                 assert int(pipe.read()) != port
             os.wait()
         server.shutdown()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_counts_under_a_name_of_its_own_in_a_forked_process() -> None:
+    counter = Counter("worker")
+
+    def number() -> Any:
+        with counter.count(action("x"), None) as counted:
+            return counted.get("client")
+
+    assert number() == {"instance": "worker", "sequence": 1}
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            os.write(writing, json.dumps([number(), number()]).encode())
+        finally:
+            os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading) as pipe:
+        assert json.load(pipe) == [{"instance": f"worker-{child}", "sequence": n} for n in (1, 2)]
+    os.wait()
+    assert number() == {"instance": "worker", "sequence": 2}
 
 
 def test_goes_on_in_another_event_loop(new_agent: Any) -> None:
