@@ -325,4 +325,25 @@ export const mutations = [
     to: "",
     test: "lib/approvals/claim.test.ts",
   },
+  {
+    threat: "An action is attested before it ran",
+    file: "lib/client/gate-checks.ts",
+    from: 'if (typeof next === "function" && typeof raise === "function") throw',
+    to: "if (result === lazy) throw",
+    test: "lib/client/gate-checks.test.ts",
+  },
+  {
+    threat: "An old, forwarded or archived mail",
+    file: "lib/accounts/passkey-access.ts",
+    from: "const isFirst = freshUntil === null && ",
+    to: "const isFirst = ",
+    test: "lib/accounts/passkey-access.test.ts",
+  },
+  {
+    threat: "A frozen agent lets itself go on",
+    file: "drizzle/0002_store_attestations.sql",
+    from: "agents.tool_manifest_hash, agents.frozen_at) = 0",
+    to: "agents.tool_manifest_hash) = 0",
+    test: "lib/attestations/zero-knowledge-operation.test.ts",
+  },
 ];
