@@ -2,7 +2,7 @@
  * Takes defences out of a copy of the repository, one at a time, and sees that the test which its threat's row names
  * fails (docs/threats.md). What survives is a test that proves nothing.
  *
- *   npm run mutations                     all of .ci/mutations/list.mjs
+ *   npm run mutations                     all of .ci/mutations/
  *   npm run mutations -- --sample 4       as many, another few each day (--seed TEXT: those of that seed)
  *   npm run mutations -- --only TEXT      those whose threat, file or test contains it
  */

@@ -1,4 +1,4 @@
-/** A decision as it is signed, sealed and stored with its leaf, whoever decided. */
+/** Signing, sealing and storing a decision with its leaf: people's decisions, and those made at once. */
 import { eq } from "drizzle-orm";
 import { recordAudit } from "#lib/accounts/audit";
 import {

@@ -188,10 +188,7 @@ export async function verifyAttestationById(
   return describeVerification(context, stored, maySee(stored, viewer), null);
 }
 
-/**
- * `isVisible`: to the reader. `client`: the address that asks; costly checks are done as its share. Null for a signed-in
- * person.
- */
+/** `isVisible`: to the reader. `client`: the address whose share the costly checks are; null for a signed-in person. */
 export async function describeVerification(
   context: Context,
   stored: StoredAttestation,

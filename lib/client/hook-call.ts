@@ -81,7 +81,7 @@ const maxMade = 3;
 
 /**
  * If the agent doesn't number its calls, equal ones of a session are told apart by what became of their requests. A new
- * call takes the first request that nobody has used or claimed. A call that has run takes the first request that is claimed
+ * call takes the first request that is neither used nor claimed. A call that has run takes the first request that is claimed
  * and not attested, or else the first one that could still be approved: then it ran without an approval.
  */
 export async function askForCall(hook: Hook, action: GatedAction): Promise<Asked> {

@@ -97,8 +97,8 @@ function isForwarded({ headers }: Headed): boolean {
 
 /**
  * Whether this machine asks: the socket says so, and so does the client behind a trusted proxy of this machine. A proxy
- * here that the settings don't name may have any client, and so may one that sends Forwarded (RFC 7239): nobody reads
- * that. Not if the socket is unknown (a foreign Next host).
+ * here that the settings don't name may have any client, and so may one that sends Forwarded (RFC 7239), which this
+ * service doesn't read. Not if the socket is unknown (a foreign Next host).
  */
 export function isFromThisMachine(request: Headed, peerSecret: string, settings: ProxySettings): boolean {
   if (request.headers.get("forwarded") !== null) return false;

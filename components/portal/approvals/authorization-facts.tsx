@@ -35,7 +35,7 @@ function askerOf({ requested_by: asker }: AuthorizationState): Definition[] {
 
 interface ShownAuthorization extends AuthorizationState {
   readonly deciders: readonly PersonDecision[];
-  /** Whoever took it back wrote it: a person, or whoever holds the key. */
+  /** The words of the person who took it back, or of who holds the key that did. */
   revocation_reason?: string | null;
 }
 
