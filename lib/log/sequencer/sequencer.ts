@@ -1,33 +1,16 @@
 /**
  * The one sequencer of a database's log. Life of a leaf: `submit` puts an item into the queue; while one batch
  * commits the next gathers, so a lone item doesn't wait; a batch is stored at once (batch.ts); only after the
- * commit, and the lock's and the fork guard's note of it, do receipts leave the process.
- *
- * A batch goes one of two ways:
- * - direct: on top of the head in memory, in one statement that stores nothing if anything has changed;
- * - locked: the head is locked first, because other processes keep moving it, an item's kind needs a transaction, or
- *   machines share a lock in the store (head-lock.ts).
- *
- * Either way the database gives a verdict for each item that can't be stored: those get their answers, and the rest goes
- * again without them.
+ * commit (commit.ts), and the lock's and the fork guard's note of it, do receipts leave the process. The database gives
+ * a verdict for each item that can't be stored: those get their answers, and the rest goes again without them.
  */
 import type { Database } from "#lib/db/client";
-import { isSurelyNotStored } from "#lib/db/failures";
 import { AppError } from "#lib/errors";
 import { count, measure } from "#lib/instrumentation";
-import { holdsCheckpoints } from "#lib/log/publish/reader";
 import type { Logger } from "#lib/logger";
-import { describeStore } from "./append";
-import {
-  callsBesides,
-  isSignedByActive,
-  type Sequenced,
-  type Signing,
-  sequence,
-  sequenceLocked,
-  storeSequenced,
-} from "./batch";
-import { Refused, UncertainCommit, wholeFailure } from "./batch-failures";
+import type { Signing } from "./batch";
+import { Refused, wholeFailure } from "./batch-failures";
+import { createCommitter } from "./commit";
 import { ForkGuardError } from "./fork-guard";
 import {
   type Group,
@@ -39,11 +22,11 @@ import {
   type Placed,
   type QueuedItem,
 } from "./item";
-import { type CommittedHead, type KnownHead, toSigned } from "./known-head";
+import type { CommittedHead } from "./known-head";
 import { createPreSigning } from "./pre-signing";
 import { createRefusedOwners } from "./refused-owners";
 import { runGroup } from "./run-group";
-import { createPlaceReaders, readNextPlace, rememberPlaces } from "./sequence-positions";
+import { createPlaceReaders, readNextPlace } from "./sequence-positions";
 
 export interface LogSequencer {
   /** Rejects with SigningKeyChanged if the item must be signed again (submit-signed.ts does that). */
@@ -60,9 +43,6 @@ const maxBatch = 500;
 /** Beyond this the database does not keep up, and waiting longer doesn't help. */
 const maxQueued = 10_000;
 
-/** After another process has moved the head, so many batches lock it before they are signed. */
-const lockedBatches = 64;
-
 /** Two turns of the event loop: clients that got the last answers, or can be read by now, join the next batch. */
 async function untilOthersJoin(): Promise<void> {
   for (let turn = 0; turn < 2; turn += 1) await new Promise((next) => setImmediate(next));
@@ -74,18 +54,16 @@ interface Dependencies extends Signing {
 }
 
 export function createLogSequencer(dependencies: Dependencies): LogSequencer {
-  const { database, guard, lock, logger } = dependencies;
+  const { database, logger } = dependencies;
   const queue: QueuedItem[] = [];
   const groups: Group[] = [];
   const listeners: ((head: CommittedHead) => void)[] = [];
   let running: Promise<void> | null = null;
-  let known: KnownHead | null = null;
-  let batches = 0;
-  let lockedUntil = 0;
   const refusedOwners = createRefusedOwners();
   const readers = createPlaceReaders(database);
+  const committer = createCommitter(dependencies, readers, tellListeners);
   const preparing = createPreSigning(
-    (item) => readNextPlace(item, known?.places, readers, dependencies.random),
+    (item) => readNextPlace(item, committer.places(), readers, dependencies.random),
     enqueue,
   );
 
@@ -100,81 +78,6 @@ export function createLogSequencer(dependencies: Dependencies): LogSequencer {
     running ??= new Promise((started) => setImmediate(started)).then(run);
   }
 
-  async function finish({ head, grown, note }: Sequenced): Promise<void> {
-    rememberPlaces(head.places, grown);
-    known = head;
-    await lock?.confirm(toSigned(head), (heads) => holdsCheckpoints(database.db, heads));
-    await guard.advance(toSigned(head));
-    tellListeners({ ...toSigned(head), checkpoint: note });
-  }
-
-  /** Throws Refused if nothing was stored because something had changed. */
-  async function commitDirectly(before: KnownHead, batch: QueuedItem[]): Promise<Outcome[]> {
-    guard.check(toSigned(before));
-    const sequenced = await sequence(before, batch, dependencies, readers);
-    const { text, parameters } = describeStore(sequenced.append, callsBesides(sequenced));
-    known = null;
-    try {
-      await storeSequenced(sequenced, () => database.statement(text, "write")(...parameters));
-    } catch (error) {
-      // The head was as it is known: the items are judged after it.
-      if (error instanceof Refused && error.judged.size > 0) known = before;
-      if (error instanceof Refused || isSurelyNotStored(error)) throw error;
-      throw new UncertainCommit("the statement has no answer", { cause: error });
-    }
-    await finish(sequenced).catch((error: unknown) => {
-      known = null;
-      throw new UncertainCommit("the commit could not be noted", { cause: error });
-    });
-    return sequenced.outcomes;
-  }
-
-  async function commitLocked(batch: QueuedItem[], isGroup: boolean): Promise<Outcome[]> {
-    const before = known;
-    known = null;
-    let isCommitting = false;
-    try {
-      const { refused, sequenced } = await database.db.transaction(async (tx) => {
-        const locked = await sequenceLocked(tx, batch, before, dependencies);
-        if (isGroup && locked.refused[0] !== undefined) throw locked.refused[0].result;
-        // The point of no return: from here on a failure does not say that nothing was stored.
-        isCommitting = locked.sequenced !== null;
-        return locked;
-      });
-      for (const { queued, result } of refused) refusedOwners.note(queued.item, result, batches);
-      if (sequenced === null) return refused;
-      await finish(sequenced);
-      // It changes what the next batch must be signed with.
-      if (batch.some(({ kind }) => kind.kind === "key_event")) known = null;
-      return [...refused, ...sequenced.outcomes];
-    } catch (error) {
-      known = null;
-      if (isCommitting) throw new UncertainCommit("the commit failed", { cause: error });
-      throw error;
-    }
-  }
-
-  /** Made from memory, signed with the keys that were active, and stored by the database's own function. */
-  const mayGoDirectly = (batch: QueuedItem[], { log, active }: KnownHead) =>
-    lock === null &&
-    log.key_id === dependencies.keys.logSigner.keyId &&
-    batches > lockedUntil &&
-    batch.every((queued) => queued.kind.storedBy !== undefined && isSignedByActive(queued, active));
-
-  /** `isAnew`: from the database alone, after a failure. */
-  async function commitBatch(batch: QueuedItem[], isAnew: boolean, isGroup = false): Promise<Outcome[]> {
-    batches += 1;
-    if (isAnew) known = null;
-    if (known === null || !mayGoDirectly(batch, known)) return commitLocked(batch, isGroup);
-    try {
-      return await commitDirectly(known, batch);
-    } catch (error) {
-      if (!(error instanceof Refused) || error.judged.size > 0) throw error;
-      if (error.reason === "head") lockedUntil = batches + lockedBatches;
-      return commitLocked(batch, isGroup);
-    }
-  }
-
   /** Refused ones get their answers, and the others go again without them, in their order. */
   async function runUnrefused(batch: QueuedItem[], judged: Map<QueuedItem, Judgement>): Promise<void> {
     const again: QueuedItem[] = [];
@@ -184,7 +87,7 @@ export function createLogSequencer(dependencies: Dependencies): LogSequencer {
       if (judgement === "again") again.push(queued);
       else if (judgement === "after") after.push(queued);
       else {
-        refusedOwners.note(queued.item, judgement, batches);
+        refusedOwners.note(queued.item, judgement, committer.count());
         queued.item.forget?.();
         queued.reject(judgement);
       }
@@ -216,7 +119,7 @@ export function createLogSequencer(dependencies: Dependencies): LogSequencer {
     try {
       outcomes = await measure("batch", "store a batch", (note) => {
         note({ entries: batch.length });
-        return commitBatch(batch, isAnew);
+        return committer.commit(batch, isAnew);
       });
     } catch (error) {
       if (error instanceof Refused && error.judged.size > 0) return runUnrefused(batch, error.judged);
@@ -232,8 +135,10 @@ export function createLogSequencer(dependencies: Dependencies): LogSequencer {
       return;
     }
     for (const { queued, result } of outcomes) {
-      if (result instanceof Error) queued.reject(result);
-      else queued.resolve(result);
+      if (result instanceof Error) {
+        refusedOwners.note(queued.item, result, committer.count());
+        queued.reject(result);
+      } else queued.resolve(result);
     }
   }
 
@@ -246,8 +151,10 @@ export function createLogSequencer(dependencies: Dependencies): LogSequencer {
       // Before others are prepared and come into the queue: they would come after it.
       const next = groups.findIndex(mayGo);
       const [group] = next < 0 ? [] : groups.splice(next, 1);
-      for (const part of refusedOwners.part(batch, batches)) if (part.length > 0) await runBatch(part);
-      if (group !== undefined) await runGroup(group, (...given) => commitBatch(...given, true), tellRefusal);
+      for (const part of refusedOwners.part(batch, committer.count()))
+        if (part.length > 0) await runBatch(part);
+      if (group !== undefined)
+        await runGroup(group, (...given) => committer.commit(...given, true), tellRefusal);
       preparing.begin();
       await untilOthersJoin();
     }
