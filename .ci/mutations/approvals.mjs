@@ -29,6 +29,13 @@ export const mutations = [
     test: "lib/client/transport.test.ts",
   },
   {
+    threat: "An approval is spent under another agent key",
+    file: "lib/approvals/claim.ts",
+    from: "isSameKey ? await claimOnce(tx, requestId, run) : null",
+    to: "await claimOnce(tx, requestId, run)",
+    test: "lib/attestations/approved-identity.test.ts",
+  },
+  {
     threat: "An approval is used after it was taken back",
     file: "drizzle/0001_functions.sql",
     from: "    WHEN request.revoked_at IS NOT NULL THEN 'revoked'\n",

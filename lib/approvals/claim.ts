@@ -1,6 +1,8 @@
 /** At most one run for an approval: the first that claims it. */
 import { and, eq, isNull } from "drizzle-orm";
 import { recordAudit } from "#lib/accounts/audit";
+import { describeRegistered } from "#lib/agents/agents";
+import { isSameAgentKey } from "#lib/core/approval/approval-key";
 import type { Executor } from "#lib/db/client";
 import { agents, authorizationRequests } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
@@ -8,15 +10,20 @@ import { actorOf, type Principal } from "#lib/http/principal";
 import type { Context } from "./context";
 import { findOwn } from "./decide";
 import { describeClaim } from "./read";
-import { authorizationNotFound, databaseNow, isUsable } from "./rows";
+import { type AuthorizationRow, authorizationNotFound, databaseNow, isUsable, parseRequest } from "./rows";
 import { unclaimable, whyUnusable } from "./unusable";
 
 const { id, status, run: runColumn, claimed_at } = authorizationRequests;
 
+/** Whether the agent has the key that the request names. A freeze or a change of keys comes before the claim, or after it. */
+async function holdAgent(tx: Executor, row: AuthorizationRow): Promise<boolean> {
+  const [agent] = await tx.select().from(agents).where(eq(agents.id, row.agent_id)).for("share");
+  const { agent_public_key } = describeRegistered(agent ?? null);
+  return isSameAgentKey({ ...parseRequest(row) }, agent_public_key);
+}
+
 /** Null if it can't be claimed, or has been. */
-async function claimOnce(tx: Executor, requestId: string, agentId: string, run: string) {
-  // A freeze comes before the claim, or after its commit.
-  await tx.select({ id: agents.id }).from(agents).where(eq(agents.id, agentId)).for("share");
+async function claimOnce(tx: Executor, requestId: string, run: string) {
   const [claimed] = await tx
     .update(authorizationRequests)
     .set({ claimed_at: databaseNow, run })
@@ -26,14 +33,15 @@ async function claimOnce(tx: Executor, requestId: string, agentId: string, run: 
 }
 
 /** The claim that this very run has already, or why it gets none. */
-async function explain(tx: Executor, requestId: string, run: string) {
+async function explain(tx: Executor, requestId: string, run: string, isSameKey: boolean) {
   const [row] = await tx
     .select({ status, claimed_at, run: runColumn, why: whyUnusable })
     .from(authorizationRequests)
     .where(eq(id, requestId));
   if (row === undefined) throw authorizationNotFound();
-  if (row.why === null && row.run === run) return row;
-  const unfit = unclaimable(row.why);
+  const why = row.why ?? (isSameKey ? null : "other_key");
+  if (why === null && row.run === run) return row;
+  const unfit = unclaimable(why);
   if (unfit !== null) throw unfit;
   if (row.claimed_at !== null)
     throw new AppError(
@@ -52,12 +60,13 @@ export async function claimAuthorization(
   principal: Principal,
   run: string,
 ) {
-  const { organization_id, agent_id } = await findOwn(context, requestId, principal, "claims");
+  const row = await findOwn(context, requestId, principal, "claims");
   return context.database.db.transaction(async (tx) => {
-    const claimed = await claimOnce(tx, requestId, agent_id, run);
-    if (claimed === null) return describeClaim(await explain(tx, requestId, run));
+    const isSameKey = await holdAgent(tx, row);
+    const claimed = isSameKey ? await claimOnce(tx, requestId, run) : null;
+    if (claimed === null) return describeClaim(await explain(tx, requestId, run, isSameKey));
     await recordAudit(context, tx, {
-      organizationId: organization_id,
+      organizationId: row.organization_id,
       actor: actorOf(principal),
       action: "authorization.claimed",
       subject: requestId,

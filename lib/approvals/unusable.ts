@@ -11,6 +11,7 @@ const reasons: Record<string, readonly [ErrorName, string]> = {
   used: ["authorization_already_used", "already backs another attestation; ask for a new authorization"],
   revoked: ["authorization_revoked", "was taken back, so no action may run on it"],
   ended: ["authorization_ended", "could be used for a while, which is over; ask for a new authorization"],
+  other_key: ["authorization_mismatch", "is for another agent key than the one registered now"],
   frozen: ["agent_frozen", "is of an agent that its organization has frozen"],
 };
 

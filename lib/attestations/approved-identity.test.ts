@@ -35,6 +35,8 @@ describe("the approved identity", () => {
     const body = { agent_slug: slug, action, inputs_hash: "sha256:aa", human_authorization };
     return test.call("POST", "/v1/attest", { key, body });
   };
+  const claim = (requestId: string, run: string) =>
+    test.call("POST", `/v1/authorize/${requestId}/claim`, { key, body: { run } });
 
   it("is refused under another agent key than the human saw, until that key is back", async () => {
     const cases: [string, string | null, string | null][] = [
@@ -49,9 +51,19 @@ describe("the approved identity", () => {
       const { human_authorization } = (await changed.read()).body;
       expect(human_authorization).toMatchObject({ version: 1, request: { agent_public_key: approvedKey } });
       await update(slug, { public_key: laterKey });
-      const refused = await spend(slug, "Pay once", human_authorization);
-      expect([slug, refused.status, refused.body.code]).toEqual([slug, 422, "authorization_mismatch"]);
-      expect(refused.body.detail).toContain("agent key");
+      for (const refused of [
+        await spend(slug, "Pay once", human_authorization),
+        // Nothing may run that could not be attested.
+        await claim(changed.made.request_id, "run 1"),
+      ]) {
+        expect([slug, refused.status, refused.body.code]).toEqual([slug, 422, "authorization_mismatch"]);
+        expect(refused.body.detail).toContain("agent key");
+      }
+      await update(slug, { public_key: approvedKey });
+      expect((await claim(changed.made.request_id, "run 1")).status).toBe(200);
+      await update(slug, { public_key: laterKey });
+      const resumed = await claim(changed.made.request_id, "run 1");
+      expect([resumed.status, resumed.body.code]).toEqual([422, "authorization_mismatch"]);
       await update(slug, { public_key: approvedKey });
       expect((await spend(slug, "Pay once", human_authorization)).status).toBe(201);
     }
