@@ -204,7 +204,8 @@ export async function updateEndpoint(
       .where(eq(webhookEndpoints.id, id))
       .returning();
     if (!changed) throw webhookNotFound();
-    if (changes.disabled_at instanceof Date) await failWaiting(tx, id);
+    // Also when it is enabled: what was written just as it was disabled was not failed then.
+    if (changes.disabled_at !== undefined) await failWaiting(tx, id);
     const { events, disabled_at } = changed;
     await audit(context, tx, principal, "updated", changed, { events, enabled: disabled_at === null });
     return describeEndpoint(context, changed);

@@ -321,6 +321,24 @@ describe("webhooks", () => {
     await expect.poll(failingSince).toBeNull();
   });
 
+  it("are not sent when an endpoint is enabled again, if they were written while it was being disabled", async () => {
+    const endpoint = await create("attestation.created");
+    await attest();
+    await settled(endpoint, "delivered", 1);
+    await api("PATCH", `/${endpoint.id}`, { enabled: false });
+    // As if the transaction that wrote it had seen the endpoint enabled, and had committed after it was disabled.
+    await query(
+      "UPDATE webhook_deliveries SET status = 'pending', attempts = 0, next_attempt_at = now() WHERE endpoint_id = $1",
+      [endpoint.id],
+    );
+    await api("PATCH", `/${endpoint.id}`, { enabled: true });
+    await deliver();
+    expect(await logOf(endpoint)).toMatchObject([
+      { status: "failed", attempts: 0, last_problem: "the endpoint was disabled" },
+    ]);
+    expect(receiver.received).toHaveLength(1);
+  });
+
   // The embedded database has one session, so nothing comes between there.
   it.runIf(kind === "postgres")("are not sent again to an endpoint that is just being disabled", async () => {
     const endpoint = await create("attestation.created");
