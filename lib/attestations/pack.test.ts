@@ -393,6 +393,17 @@ describe("an evidence pack", () => {
     expect(rows[0]).toMatchObject({ subject: slug, detail: { ...request.period, with_private: true } });
   });
 
+  it("is said to be cut off in the audit log if it can't be written to its end", async () => {
+    const context = { ...test.app.context };
+    const text = "SELECT subject, detail FROM audit_events WHERE action = 'evidence_pack.cut_off'";
+    const cut = async () => (await test.app.context.database.query(text, [])).rows;
+    const { parts } = await makeEvidencePack(context, person, request);
+    Object.assign(context, { settings: null });
+    expect(await cut()).toEqual([]);
+    await expect(collect(parts)).rejects.toThrow(TypeError);
+    expect(await cut()).toMatchObject([{ subject: slug, detail: { ...request.period, with_private: true } }]);
+  });
+
   it("holds as a whole if nothing is missing, also for a period in which nothing happened", async () => {
     await attest({ agent_slug: "quiet-bot" });
     const quiet = { agentSlug: "quiet-bot" };

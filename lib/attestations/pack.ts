@@ -225,13 +225,26 @@ export async function makeEvidencePack(
     );
   const period = after === null ? endWithCount(request.period, counted) : request.period;
   const { from, to } = period;
-  await recordAudit(context, database.db, {
-    organizationId,
-    actor: actorOf(person),
-    action: "evidence_pack.made",
-    subject: agent.slug,
-    detail: { from, to, with_private: request.withPrivate },
-  });
+  const audit = (action: string) =>
+    recordAudit(context, database.db, {
+      organizationId,
+      actor: actorOf(person),
+      action: `evidence_pack.${action}`,
+      subject: agent.slug,
+      detail: { from, to, with_private: request.withPrivate },
+    });
+  await audit("made");
   const name = `evidence-${agent.slug}-${from.slice(0, 10)}-${to.slice(0, 10)}.zip`;
-  return { name, parts: writePack(context, owner, { ...request, period, agentSlug: agent.slug }, person) };
+  const parts = writePack(context, owner, { ...request, period, agentSlug: agent.slug }, person);
+  return { name, parts: tellingFailure(parts, () => audit("cut_off")) };
+}
+
+/** What has begun to be sent can only break off: its size is known at its end. */
+async function* tellingFailure(parts: AsyncGenerator<Uint8Array>, tell: () => Promise<void>) {
+  try {
+    yield* parts;
+  } catch (error) {
+    await tell();
+    throw error;
+  }
 }
