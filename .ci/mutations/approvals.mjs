@@ -29,6 +29,13 @@ export const mutations = [
     test: "lib/client/transport.test.ts",
   },
   {
+    threat: "A rule about an agent is passed by another spelling",
+    file: "lib/approvals/judge.ts",
+    from: "  if (enforced !== null) requireSpelling(standing, request);\n",
+    to: "",
+    test: "lib/approvals/unasked.test.ts",
+  },
+  {
     threat: "An approval is spent under another agent key",
     file: "lib/approvals/claim.ts",
     from: "isSameKey ? await claimOnce(tx, requestId, run) : null",

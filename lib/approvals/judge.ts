@@ -15,6 +15,8 @@ import type { RulesMode } from "#lib/core/rules/ruleset-statement";
 import type { WorldEnvironment } from "#lib/core/world-id/world-id-keys";
 import { type Executor, rowsOf } from "#lib/db/client";
 import { approvers } from "#lib/db/schema";
+import { fieldError } from "#lib/errors";
+import { otherSpelling } from "#lib/rules/agent-names";
 import { describeForRules } from "#lib/rules/describe-request";
 import { type DayUsage, dayUsage } from "#lib/rules/usage";
 import { isTooMuch, meetsObligations } from "./apply-obligations";
@@ -180,6 +182,17 @@ async function findGroupIds(tx: Executor, organizationId: string, obligations: O
   return new Map(rows.map(({ id, name }) => [name ?? "", id]));
 }
 
+/** Else whoever is the first to use a slug would choose whether the rules that name it apply. */
+function requireSpelling({ text }: Standing, { agent_slug }: JudgedRequest): void {
+  const named = otherSpelling(text ?? "", agent_slug);
+  if (named !== null)
+    throw fieldError(
+      "validation_error",
+      "agent_slug",
+      `is "${agent_slug}", and the organization's rules name "${named}", so they would not apply: spell both the same`,
+    );
+}
+
 export async function judge(
   context: Context,
   tx: Executor,
@@ -197,6 +210,7 @@ export async function judge(
       rules: kept,
     };
   const enforced = rules?.record.mode === "enforce" ? rules : null;
+  if (enforced !== null) requireSpelling(standing, request);
   const deny = (denialReason: string): Judged => ({
     ...asked,
     verdict: "denied",

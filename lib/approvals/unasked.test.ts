@@ -181,6 +181,21 @@ describe("what decides without people", () => {
       ]);
     });
 
+    it("are not passed by whoever is the first to use a slug, in another spelling than they name", async () => {
+      await put(`@id("not-it") forbid (principal == Agent::"${slug}", action, resource);
+        @id("all") permit (principal, action == Action::"act", resource);`);
+      const spelled = slug.toUpperCase();
+      const asking = () =>
+        test.call("POST", "/v1/authorize", { key, body: { agent_slug: spelled, action: "Pay" } });
+      const refusal = { code: "validation_error", errors: [{ pointer: "/agent_slug" }] };
+      expect((await asking()).body).toMatchObject(refusal);
+      expect((await test.call("GET", `/v1/identity/${slug}`)).status).toBe(404);
+      await test.call("POST", "/v1/identity/register", { key, body: { slug: spelled } });
+      expect((await asking()).body, "registered so by another way").toMatchObject(refusal);
+      await put(`@id("not-it") forbid (principal == Agent::"${spelled}", action, resource);`);
+      expect((await asking()).body.denial_reason).toBe("Denied by rule: not-it");
+    });
+
     it("are asked again if the agent was registered in another spelling meanwhile", async () => {
       await request();
       const spelled = slug.toUpperCase();

@@ -1,9 +1,12 @@
 /** Refuses a text that can't be rules, with every problem at its line and column. */
 import { and, eq, inArray, isNull } from "drizzle-orm";
+import { slugKey } from "#lib/agents/agents";
 import type { ParsedRules, RulesProblem } from "#lib/core/rules/parse-rules";
+import { positionAt } from "#lib/core/rules/text-position";
 import type { Executor } from "#lib/db/client";
-import { approvers } from "#lib/db/schema";
+import { agents, approvers } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
+import { namedAgents } from "./agent-names";
 import type { RulesContext } from "./context";
 
 const describe = ({ line, column, message, help }: RulesProblem) =>
@@ -35,6 +38,27 @@ async function findUnknownGroups(
   );
 }
 
+async function findMisspeltAgents(
+  executor: Executor,
+  organizationId: string,
+  text: string,
+): Promise<RulesProblem[]> {
+  const named = namedAgents(text);
+  if (named.length === 0) return [];
+  const keys = [...new Set(named.map(({ name }) => slugKey(name)))];
+  const rows = await executor
+    .select({ key: agents.slug_key, slug: agents.slug })
+    .from(agents)
+    .where(and(eq(agents.organization_id, organizationId), inArray(agents.slug_key, keys)));
+  const slugs = new Map(rows.map(({ key, slug }) => [key, slug]));
+  return named.flatMap(({ name, index }) => {
+    const slug = slugs.get(slugKey(name)) ?? name;
+    if (slug === name) return [];
+    const message = `no agent is called "${name}": yours is registered as "${slug}"`;
+    return [{ ...positionAt(text, index), message, help: null }];
+  });
+}
+
 export async function findProblems(
   context: RulesContext,
   organizationId: string,
@@ -42,7 +66,11 @@ export async function findProblems(
 ): Promise<RulesProblem[]> {
   const answer = context.rules.parse(text);
   if (!answer.ok) return answer.problems;
-  return findUnknownGroups(context.database.db, organizationId, answer.rules);
+  const { db } = context.database;
+  return [
+    ...(await findUnknownGroups(db, organizationId, answer.rules)),
+    ...(await findMisspeltAgents(db, organizationId, text)),
+  ];
 }
 
 export async function requireRules(

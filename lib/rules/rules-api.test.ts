@@ -124,6 +124,21 @@ describe("rules through the API", () => {
     expect(body.detail).toContain('line 1, column 1: no group of your approvers is called "finance"');
   });
 
+  it("refuses another spelling of an agent than it is registered in, where rules name it", async () => {
+    const slug = `payer-${counter}`;
+    await test.call("POST", "/v1/identity/register", { key, body: { slug } });
+    const about = (name: string) =>
+      `// Agent::"PAYER-${counter}" "\n${allowAll}@id("b") forbid (principal == Agent::"${name}", action, resource)
+        when { context.action == "Agent::\\"PAYER-${counter}\\"" };`;
+    const { status, body } = await put({ text: about(slug.toUpperCase()) });
+    expect([status, body.errors.length]).toEqual([422, 1]);
+    expect(body.detail).toContain(
+      `line 4, column 31: no agent is called "PAYER-${counter}": yours is registered as "${slug}"`,
+    );
+    for (const name of [slug, "nobody", "NOBODY"])
+      expect((await put({ text: about(name) })).status).toBe(200);
+  });
+
   it("needs the scope rules, which keys made by e-mail don't have", async () => {
     const { key: weak } = await test.createKey(`owner${counter}@example.com`, [
       "authorize",
