@@ -147,6 +147,7 @@ describe("erasure", () => {
       tool: "tool-needle-472",
       amount: { value: "472.0472", currency: "EUR" },
       requester: "requester-needle-472",
+      callback_url: "https://example.com/callback-needle-472",
     };
     const headers = { "idempotency-key": "ask-472" };
     const register = (name: string) =>
@@ -178,6 +179,7 @@ describe("erasure", () => {
     const [approval] = object.approvals;
     const needles = [
       "approval-needle",
+      "callback-needle",
       "context-needle",
       "name-needle",
       "requester-needle",

@@ -141,6 +141,7 @@ async function eraseAuthorization(tx: Executor, requestId: string): Promise<void
       organization_name: null,
       group_names: null,
       requested_by: null,
+      callback_url: null,
       human_authorization: null,
       decided_by: row.decided_by && withoutSum(row.decided_by),
       decision_payload: null,
