@@ -160,6 +160,10 @@ describe.each([anyKind])("keys of every kind (%s)", (kind) => {
     const seed = Buffer.alloc(32, 4).toString("base64");
     writeFileSync(left, seed, { mode: 0o600 });
     const refusal = { code: 1, out: expect.stringMatching(/signing-key\.next was left behind.*Remove it/s) };
+    const logLeft = path.join(path.dirname(left), "log-signing-key.next");
+    writeFileSync(logLeft, seed, { mode: 0o600 });
+    expect(await run("log", ["new-epoch", "--new-log-key"], home)).toMatchObject(refusal);
+    rmSync(logLeft);
     expect(await run("keys", ["revoke", "attestation", key_id], home)).toMatchObject(refusal);
     const file = path.join(String(home["DATA_DIR"]), "given-key");
     writeFileSync(file, Buffer.alloc(32, 5).toString("base64"));
@@ -167,7 +171,12 @@ describe.each([anyKind])("keys of every kind (%s)", (kind) => {
     expect(await run("keys", given, home)).toMatchObject(refusal);
     expect(readFileSync(left, "utf8")).toBe(seed);
     rmSync(left);
+    expect(await run("keys", ["revoke", "attestation", "no-key"], home)).toMatchObject({
+      code: 1,
+      out: expect.stringContaining("there is no attestation key no-key"),
+    });
     expectExit(await run("keys", ["revoke", "attestation", key_id], home), 0);
+    expect((await run("keys", ["revoke", "attestation", key_id], home)).out).toMatch(/needs --from-index/);
     const test = await start(kind, home);
     expect((await attest(test, key)).body.key_id).not.toBe(key_id);
   });

@@ -21,7 +21,6 @@ import {
 import { requireOwnHistory } from "#lib/log/publish/history";
 import { wrapSecretFiles } from "#lib/signing/key-files";
 import {
-  describeNextKey,
   findKeySetting,
   keepNextKey,
   parseKeyText,
@@ -58,15 +57,7 @@ async function findNextKey(
   }
   const text = file === undefined ? randomKeyText() : (await readFile(file, "utf8")).trim();
   parseKeyText(purpose, text, file ?? "the new key");
-  await keepNextKey(context.files, purpose, text).catch((error: NodeJS.ErrnoException) => {
-    if (error.code !== "EEXIST") throw error;
-    // An attempt that was interrupted has made one. It is as good as another, unless the old key was stolen from its side.
-    if (file === undefined && event === "retired") return;
-    throw new Error(
-      `${describeNextKey(context.files, purpose)} was left behind by an attempt that did not end, and isn't used here, as others may have read it. ` +
-        "Remove it, unless another `npm run keys` is running, and run this again.",
-    );
-  });
+  await keepNextKey(context.files, purpose, text, file === undefined && event === "retired");
   return context.source.loadNext();
 }
 
@@ -118,10 +109,6 @@ async function revoke(context: CommandContext, command: KeyCommand & { name: "re
     const change = await replaceActiveKey(keyContext, replacement);
     return tell(purpose, "revoked", change, context);
   }
-  if (fromIndex === undefined && purpose === "attestation")
-    throw new Error(
-      "A retired key needs --from-index: the first log index from which it must not be trusted.",
-    );
   return tell(purpose, "revoked", await revokeRetiredKey(keyContext, purpose, keyId, from), context);
 }
 

@@ -85,16 +85,11 @@ async function findNewLogKey(context: CommandContext): Promise<Signer> {
   const setting = findKeySetting(context.env, "log");
   if (setting === null && context.found.logSigner?.keyId !== key_id && context.found.logSigner)
     return context.found.logSigner;
-  if (setting === null) await keepNextKey(context.files, "log", randomKeyText()).catch(ignoreExisting);
+  if (setting === null) await keepNextKey(context.files, "log", randomKeyText());
   const { logSigner } = setting === null ? await context.source.loadNext() : context.found;
   if (!logSigner || logSigner.keyId === key_id)
     throw new Error(`${setting} still has the old log's key. Set it to the new one and run this again.`);
   return logSigner;
-}
-
-/** An attempt that was interrupted has made one. */
-function ignoreExisting(error: NodeJS.ErrnoException): void {
-  if (error.code !== "EEXIST") throw error;
 }
 
 /** A second new log by mistake can't be taken back. */
@@ -112,9 +107,9 @@ async function requireNeed({ database, guard, lock }: CommandContext): Promise<v
 async function newEpoch(context: CommandContext, withNewKey: boolean, isAnyway: boolean): Promise<number> {
   if (!withNewKey && !isAnyway) await requireNeed(context);
   const { signer } = context.found;
+  if (!signer) throw new Error(`The attestation key is missing (${context.source.describe("attestation")}).`);
   const logSigner = withNewKey ? await findNewLogKey(context) : context.found.logSigner;
   const { key_id } = await readOpenHead(context.database.db);
-  if (!signer) throw new Error(`The attestation key is missing (${context.source.describe("attestation")}).`);
   if (!logSigner || (!withNewKey && logSigner.keyId !== key_id))
     throw new Error(
       `The log's key ${key_id} is not available (${context.source.describe("log")}). If it is lost, add --new-log-key.`,

@@ -38,11 +38,25 @@ export const randomKeyText = () => randomBytes(32).toString("base64");
 
 const nextFile = (purpose: KeyPurpose) => `${keyFiles[purpose]}.next`;
 
-export const describeNextKey = (files: SecretFiles, purpose: KeyPurpose) => files.describe(nextFile(purpose));
-
-/** Keeps the key that a rotation goes on to; throws EEXIST if one is kept already. */
-export async function keepNextKey(files: SecretFiles, purpose: KeyPurpose, text: string): Promise<void> {
-  await files.create(nextFile(purpose), text);
+/**
+ * Keeps the key that a rotation or a new log goes on to. An attempt that was interrupted may have left one: `isGood` says
+ * that it is as good as this one. Where the old key was stolen from its side it isn't.
+ */
+export async function keepNextKey(
+  files: SecretFiles,
+  purpose: KeyPurpose,
+  text: string,
+  isGood = false,
+): Promise<void> {
+  const file = nextFile(purpose);
+  await files.create(file, text).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== "EEXIST") throw error;
+    if (isGood) return;
+    throw new Error(
+      `${files.describe(file)} was left behind by an attempt that did not end, and isn't used here, as others may have read it. ` +
+        "Remove it, unless this command is running elsewhere, and run it again.",
+    );
+  });
 }
 
 /** The settings that hold keys, as they are to be set once they are wrapped. */

@@ -131,6 +131,10 @@ export async function revokeRetiredKey(
   const rows = await readRows(context.database, purpose);
   const row = rows.find(({ key }) => key.key_id === keyId);
   if (!row) throw new Error(`there is no ${purpose} key ${keyId}`);
+  if (from === undefined && purpose === "attestation")
+    throw new Error(
+      "A retired key needs --from-index: the first log index from which it must not be trusted.",
+    );
   const { signer } = await chooseSigner(context, {
     purpose: "zk",
     event: "revoked",
