@@ -108,6 +108,10 @@ export async function runAuthorize(command: Command): Promise<void> {
     require_code: line.flags.has("require-code"),
   };
   const service = connect(command);
+  if (output !== undefined)
+    await io.machine.requireWritable(output).catch((error: Error) => {
+      throw new UsageError(`--output ${output}: ${error.message}`);
+    });
   const made = await authorize(service, request, { idempotencyKey: single(line, "idempotency-key") });
   const unasked = describeUnasked(made.decided_by, made.status);
   if (!isWaiting) return printResult(command, made, unasked ?? "Approval requested.", factsOf(made));

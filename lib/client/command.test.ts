@@ -605,6 +605,8 @@ describe("wrong usage", () => {
     ],
     [["authorize", "cli-bot", "Pay", "--amount", "100"], "--amount: expected a number and a currency"],
     [["authorize", "cli-bot", "Pay", "--output", "x"], "--output needs --wait"],
+    [["authorize", "cli-bot", "Pay", "--wait", "--output", "/nowhere/x"], "--output /nowhere/x: ENOENT"],
+    [["authorize", "cli-bot", "Pay", "--wait", "--output", tmpdir()], `--output ${tmpdir()}: it is a folder`],
     [["keys", "list"], "the keys commands are"],
     [["keys", "info", "more"], "expected no more words"],
     [["agent", "remove"], "the agent commands are"],

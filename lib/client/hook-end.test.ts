@@ -86,10 +86,10 @@ describe("a hook that waits", () => {
     expect(await waiting.listShown()).toHaveLength(1);
   });
 
-  it("is cancelled if it can't show where to decide", async () => {
+  it.each(["a-file", "/proc/nope"])("is cancelled if it can't show where to decide: %s", async (name) => {
     const { agent, argv, before } = newCall(around.folder);
-    const file = path.join(around.folder, "a-file");
-    await writeFile(file, "");
+    await writeFile(path.join(around.folder, "a-file"), "");
+    const file = path.resolve(around.folder, name);
     const ended = await around.run([...argv, "--output", file], before);
     expect(ended).toMatchObject({ code: 2, out: "" });
     expect(await around.list("authorizations", agent)).toMatchObject([{ status: "cancelled" }]);

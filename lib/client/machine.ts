@@ -23,6 +23,8 @@ export interface Machine {
   readMode(path: string): Promise<number | null>;
   /** Replaces the file that the path leads to as a whole, and makes its folder. */
   writeFile(path: string, text: string | Uint8Array, modes: Modes): Promise<void>;
+  /** Throws if no file can be put there. Changes nothing. */
+  requireWritable(path: string): Promise<void>;
   /** False if there is something already. */
   createFile(path: string, text: string): Promise<boolean>;
   /** For every user of the machine to write in. */

@@ -44,10 +44,32 @@ async function findProject(file: string): Promise<string | null> {
   }
 }
 
+/** Node's own `recursive` never ends where a folder can't be made, as in /proc. */
+async function makeFolder(folder: string, mode: number): Promise<void> {
+  if (await exists(folder)) return;
+  if (path.dirname(folder) !== folder) await makeFolder(path.dirname(folder), mode);
+  await mkdir(folder, { mode }).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== "EEXIST") throw error;
+  });
+}
+
+async function requireWritable(file: string): Promise<void> {
+  if (
+    await stat(file).then(
+      (entry) => entry.isDirectory(),
+      () => false,
+    )
+  )
+    throw new Error("it is a folder");
+  const draft = `${file}.${randomBytes(6).toString("hex")}`;
+  await writeFile(draft, "", { flag: "wx" });
+  await rm(draft);
+}
+
 async function replaceFile(file: string, text: string | Uint8Array, modes: Modes): Promise<void> {
   // A link to a file elsewhere stays a link.
   const target = await realPath(file);
-  await mkdir(path.dirname(target), { recursive: true, mode: modes.folder });
+  await makeFolder(path.dirname(target), modes.folder);
   const fresh = `${target}.${randomBytes(6).toString("hex")}`;
   await writeFile(fresh, text, { flag: "wx", mode: modes.file });
   // Whatever the process's umask takes away.
@@ -80,6 +102,7 @@ export function nodeMachine(programUrl: string | undefined): Machine {
         () => null,
       ),
     writeFile: replaceFile,
+    requireWritable,
     createFile: (file, text) =>
       writeFile(file, text, { flag: "wx", mode: 0o644 }).then(
         () => true,
