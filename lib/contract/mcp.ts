@@ -1,4 +1,7 @@
-/** The tools of /mcp: what they take and what they answer. Smaller than the operations behind them: a model reads it. */
+/**
+ * The tools of /mcp: what they take and what they answer. Smaller than the operations behind them: a model reads it. What
+ * may be left out may be null too, as some clients have their models name every field.
+ */
 import { z } from "zod";
 import { previouslyDenied } from "./authorization-state";
 import { authorizationStatuses, authorizeBody, claimBody } from "./authorize";
@@ -8,12 +11,12 @@ import { warnings } from "./warnings";
 const json = z.json();
 const inputs = {
   inputs: json.optional().describe("What the action acts on, as JSON: its hash is recorded, not the content"),
-  inputs_hash: inputsHash.optional().describe("The hash itself, instead of inputs"),
+  inputs_hash: inputsHash.nullish().describe("The hash itself, instead of inputs"),
 };
 const idempotencyKey = z
   .string()
   .regex(/^[\x20-\x7e]{1,200}$/, "must be 1-200 printable ASCII characters")
-  .optional()
+  .nullish()
   .describe("With the same key it is done once, however often the tool is called");
 const requestId = z.string().min(1).max(64).describe("The request_id of an authorization request");
 
@@ -21,12 +24,12 @@ export const attestInput = z.strictObject({
   agent_slug: agentSlug.describe("The agent's name"),
   action: action.describe("What the agent did, in words"),
   ...inputs,
-  metadata: z.record(z.string(), json).optional(),
-  model_id: textOf(1, 128).optional(),
-  tools_used: z.array(textOf(1, 128)).max(64).optional(),
-  is_public: z.boolean().optional().describe("Default: the organization's setting"),
+  metadata: z.record(z.string(), json).nullish(),
+  model_id: textOf(1, 128).nullish(),
+  tools_used: z.array(textOf(1, 128)).max(64).nullish(),
+  is_public: z.boolean().nullish().describe("Default: the organization's setting"),
   authorization_request_id: requestId
-    .optional()
+    .nullish()
     .describe("The approved request that this action was for: its proof is put into the attestation"),
   idempotency_key: idempotencyKey,
 });
@@ -50,12 +53,12 @@ export const authorizeInput = z.strictObject({
   action: action.describe("What a human should approve, in words"),
   context: z
     .record(textOf(1, 64), textOf(0, 1024))
-    .optional()
+    .nullish()
     .describe("Shown to the human beside the action, for example the recipient"),
   tool: asked.tool.describe("The tool that would run, as in the agent's manifest"),
   amount: asked.amount.describe("What it costs, shown first: a decimal string and an ISO 4217 code"),
   ...inputs,
-  expires_in_minutes: z.number().int().min(1).max(1440).optional(),
+  expires_in_minutes: z.number().int().min(1).max(1440).nullish(),
   required_level: asked.required_level.describe("Of World ID; none only with required_approvers"),
   required_approvers: asked.required_approvers.describe(
     "Only enrolled members of these groups can decide, by passkey: so many of each",
@@ -65,7 +68,7 @@ export const authorizeInput = z.strictObject({
   approvers: z
     .array(approverName)
     .max(10)
-    .optional()
+    .nullish()
     .describe("Names of the organization's approvers or groups who should get the link by e-mail"),
   idempotency_key: idempotencyKey,
 });
@@ -75,7 +78,7 @@ export const requestInput = z.strictObject({ request_id: requestId });
 export const claimInput = z.strictObject({
   request_id: requestId,
   run: claimBody.shape.run
-    .optional()
+    .nullish()
     .describe("A long random name of your own for this run, to repeat a claim whose answer was lost"),
 });
 
@@ -83,7 +86,7 @@ const reason = textOf(1, 1000);
 
 export const revokeInput = z.strictObject({
   request_id: requestId,
-  reason: reason.optional().describe("Why, for the organization"),
+  reason: reason.nullish().describe("Why, for the organization"),
 });
 
 export const freezeInput = z.strictObject({
@@ -99,7 +102,7 @@ export const freezeOutput = z.strictObject({
 
 export const decisionInput = z.strictObject({
   request_id: requestId,
-  wait_seconds: z.number().int().min(0).max(25).optional().describe("How long to wait for a decision"),
+  wait_seconds: z.number().int().min(0).max(25).nullish().describe("How long to wait for a decision"),
 });
 
 /** Of a request that is pending, and of a decided one. */
@@ -151,8 +154,8 @@ export const verifyOutput = z.strictObject({
 
 export const listInput = z.strictObject({
   agent_slug: agentSlug,
-  limit: z.number().int().min(1).max(100).optional(),
-  cursor: z.string().max(200).optional(),
+  limit: z.number().int().min(1).max(100).nullish(),
+  cursor: z.string().max(200).nullish(),
 });
 
 export const listOutput = z.strictObject({

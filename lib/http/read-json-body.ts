@@ -1,5 +1,5 @@
 /**
- * A request body to a JSON object, strictly (lib/core/encoding/strict-json.ts): UTF-8, at most so many bytes, counted as they
+ * A request body to JSON, mostly an object, strictly (lib/core/encoding/strict-json.ts): UTF-8, at most so many bytes, counted as they
  * stream in, and no U+0000, which PostgreSQL's text cannot hold.
  */
 import { utf8Decode } from "#lib/core/encoding/bytes";
@@ -77,10 +77,9 @@ function findNul(value: JsonValue, path: readonly string[]): FieldError[] {
   ]);
 }
 
-export function parseStrictObject(bytes: Uint8Array): JsonObject {
+function parseStrict(bytes: Uint8Array): JsonValue {
   const text = decode(bytes);
   const value = parse(text);
-  if (!isJsonObject(value)) throw new AppError("bad_request", "the body must be a JSON object");
   // JSON has one way to write it.
   const [first, ...others] = text.includes("\\u0000") ? findNul(value, []) : [];
   if (first) {
@@ -90,9 +89,19 @@ export function parseStrictObject(bytes: Uint8Array): JsonObject {
   return value;
 }
 
+export function parseStrictObject(bytes: Uint8Array): JsonObject {
+  const value = parseStrict(bytes);
+  if (isJsonObject(value)) return value;
+  throw new AppError("bad_request", "the body must be a JSON object");
+}
+
 export async function readJsonObject(
   request: Pick<HttpRequest, "headers" | "body" | "whole">,
   maxBytes?: number,
 ): Promise<JsonObject> {
   return parseStrictObject(await readBytes(request, maxBytes));
+}
+
+export async function readJson(request: Pick<HttpRequest, "headers" | "body" | "whole">): Promise<JsonValue> {
+  return parseStrict(await readBytes(request));
 }

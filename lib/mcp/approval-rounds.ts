@@ -70,7 +70,8 @@ const deniedBefore =
   "A human denied an equal request in the last 24 hours, and the page says so. Unless a human told you to ask again, cancel this one (cancel_authorization), stop and report. ";
 
 async function ask(call: CallOperation, input: Input): Promise<DecisionOutput> {
-  const { inputs: _inputs, idempotency_key: idempotencyKey, ...fields } = input;
+  const { inputs: _inputs, idempotency_key, ...fields } = input;
+  const idempotencyKey = idempotency_key ?? undefined;
   // The link may pass through logs and other agents: without the code it decides nothing.
   const body = { ...fields, inputs_hash: readInputsHash(input), require_code: true };
   const made = await call<AuthorizeResponse>({ method: "POST", path: "/v1/authorize", body, idempotencyKey });

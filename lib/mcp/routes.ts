@@ -1,9 +1,11 @@
 /** Runs the operation of lib/contract/operations-mcp.ts: streamable HTTP. */
 import type { Context } from "#lib/approvals/context";
 import type { mcpOperations as specs } from "#lib/contract/operations-mcp";
+import { isJsonObject, type JsonValue } from "#lib/core/encoding/canonical-json";
+import { AppError } from "#lib/errors";
 import type { Handlers } from "#lib/http/call";
 import type { HttpRequest } from "#lib/http/messages";
-import { readJsonObject } from "#lib/http/read-json-body";
+import { readJson } from "#lib/http/read-json-body";
 import { requireSameOrigin } from "#lib/http/same-origin";
 import { callAs, type AnswerAsked as HandleRequest } from "./call-operation";
 
@@ -19,13 +21,23 @@ function toRequest(asked: HttpRequest): Request {
   return new Request(asked.url, { method: "POST", headers });
 }
 
+const maxBatch = 10;
+
+/** Protocol 2025-03-26 has batches. A call that is cancelled in its own batch would get no answer, and the batch no end. */
+function readMessages(body: JsonValue): JsonValue {
+  if (isJsonObject(body)) return body;
+  if (!Array.isArray(body) || body.length === 0 || body.length > maxBatch)
+    throw new AppError("bad_request", `the body must be a message, or a batch of at most ${maxBatch}`);
+  return body.filter((one) => !isJsonObject(one) || one["method"] !== "notifications/cancelled");
+}
+
 export const createMcpHandlers = (answer: HandleRequest): Handlers<typeof specs, Context> => ({
   mcp: async (call) => {
     const { request, env, context } = call;
     // A page of another origin has no business here, even with a key.
     if (request.headers.has("origin")) requireSameOrigin(request, env.baseUrl);
     const { keyId, scopes } = call.principal;
-    const body = await readJsonObject(request);
+    const body = readMessages(await readJson(request));
     const { handle } = await import("./handler");
     const { secrets, logger } = context;
     const caller = { call: callAs(call, answer), keyId, scopes, stateKey: secrets.mcpState, logger };

@@ -28,13 +28,14 @@ import { describeUnasked } from "#lib/core/approval/decided-words";
 import { canonicalHash, type JsonObject, type JsonValue } from "#lib/core/encoding/canonical-json";
 import { type CallOperation, ToolFailure } from "./call-operation";
 
+/** `inputs` may be null: that too is what an action acts on, unless `inputs_hash` is named. */
 export function readInputsHash(given: {
   inputs?: unknown;
-  inputs_hash?: string | undefined;
+  inputs_hash?: string | null | undefined;
 }): string | undefined {
   const { inputs, inputs_hash } = given;
-  if (inputs === undefined) return inputs_hash;
-  if (inputs_hash !== undefined) throw new ToolFailure("validation_error: give inputs or inputs_hash");
+  if (inputs === undefined || (inputs === null && inputs_hash !== undefined)) return inputs_hash ?? undefined;
+  if (inputs_hash != null) throw new ToolFailure("validation_error: give inputs or inputs_hash");
   return `sha256:${canonicalHash(inputs as JsonValue)}`;
 }
 
@@ -45,7 +46,7 @@ export async function attestAction(
   const { inputs: _inputs, authorization_request_id: requestId, idempotency_key, ...fields } = input;
   const inputs_hash = readInputsHash(input);
   if (inputs_hash === undefined) throw new ToolFailure("validation_error: give inputs or inputs_hash");
-  const approval = requestId === undefined ? {} : await readApproval(call, requestId, inputs_hash);
+  const approval = requestId == null ? {} : await readApproval(call, requestId, inputs_hash);
   const made = await call<AttestResponse>({
     method: "POST",
     path: "/v1/attest",
@@ -53,7 +54,7 @@ export async function attestAction(
     // An approval backs one attestation: the same call again gets it again, and another one hears that it is used.
     idempotencyKey:
       idempotency_key ??
-      (requestId && `mcp-${requestId}-${canonicalHash({ ...fields, inputs_hash } as JsonObject)}`),
+      (requestId ? `mcp-${requestId}-${canonicalHash({ ...fields, inputs_hash } as JsonObject)}` : undefined),
   });
   return {
     attestation_id: made.attestation_id,
@@ -140,18 +141,22 @@ export function describeState(state: AuthorizationState): DecisionOutput {
 
 export async function checkAuthorization(
   call: CallOperation,
-  { request_id, wait_seconds = 0 }: z.infer<typeof decisionInput>,
+  { request_id, wait_seconds }: z.infer<typeof decisionInput>,
 ): Promise<DecisionOutput> {
-  return describeState(await readState(call, request_id, wait_seconds));
+  return describeState(await readState(call, request_id, wait_seconds ?? 0));
 }
 
 /** Without a name every call is a run of its own. */
 export async function claimApproval(
   call: CallOperation,
-  { request_id, run = globalThis.crypto.randomUUID() }: z.infer<typeof claimInput>,
+  { request_id, run }: z.infer<typeof claimInput>,
 ): Promise<DecisionOutput> {
   const path = `/v1/authorize/${encodeURIComponent(request_id)}/claim` as const;
-  const claimed = await call<AuthorizationState>({ method: "POST", path, body: { run } });
+  const claimed = await call<AuthorizationState>({
+    method: "POST",
+    path,
+    body: { run: run ?? globalThis.crypto.randomUUID() },
+  });
   return { ...describeState(claimed), guidance: yourClaimGuidance };
 }
 
@@ -205,9 +210,9 @@ export async function verifyAttestation(
 
 export async function listAgentAttestations(
   call: CallOperation,
-  { agent_slug, limit = 20, cursor }: z.infer<typeof listInput>,
+  { agent_slug, limit, cursor }: z.infer<typeof listInput>,
 ): Promise<z.infer<typeof listOutput>> {
-  const query = new URLSearchParams({ limit: String(limit), ...(cursor !== undefined && { cursor }) });
+  const query = new URLSearchParams({ limit: String(limit ?? 20), ...(cursor != null && { cursor }) });
   const path = `/v1/agent/${encodeURIComponent(agent_slug)}?${query}` as const;
   const feed = await call<FeedResponse>({ method: "GET", path });
   return {
