@@ -149,7 +149,7 @@ export const mutations = [
   },
   {
     threat: "An action is attested before it ran",
-    file: "lib/client/gate-checks.ts",
+    file: "lib/client/run-checks.ts",
     from: 'if (typeof next === "function" && typeof raise === "function") throw',
     to: "if (result === lazy) throw",
     test: "lib/client/gate-checks.test.ts",

@@ -3,6 +3,7 @@
  * write, so `execute` asks the service itself.
  */
 import { askForTool, type RunTool, runTool, type ToolGate } from "./framework";
+import { requireFunction } from "./run-checks";
 
 export type { Description, RunTool, ToolGate } from "./framework";
 
@@ -47,7 +48,8 @@ const readCall = <Input>(input: Input, { toolCallId, abortSignal }: CallOptions)
   signal: abortSignal,
 });
 
-const createExecute =
-  <Input, Output>(gate: ToolGate<Input>, run: RunTool<Input, Output>, wait: boolean) =>
-  (input: Input, options: CallOptions): Promise<Awaited<Output>> =>
+function createExecute<Input, Output>(gate: ToolGate<Input>, run: RunTool<Input, Output>, wait: boolean) {
+  requireFunction(run);
+  return (input: Input, options: CallOptions): Promise<Awaited<Output>> =>
     runTool(gate, { ...readCall(input, options), wait }, run);
+}

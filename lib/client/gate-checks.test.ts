@@ -1,8 +1,11 @@
 /** What is refused before a human is asked, and who is still asked after a gate was aborted. */
 import { describe, expect, it, vi } from "vitest";
+import { gateToolAcrossRuns as aiTool } from "./ai-sdk";
 import { createCountersign } from "./create";
 import type { GatedAction } from "./gate";
 import type { AttestRequest, AuthorizeRequest } from "./index";
+import { gateNode } from "./langgraph";
+import { gateToolAcrossRuns as openAiTool } from "./openai-agents";
 
 const action: GatedAction = { agent_slug: "payer", action: "Pay", runId: "run", callId: "call" };
 const inputs = { cents: 100 };
@@ -20,6 +23,7 @@ function start(status = "approved") {
   return { sent, client: createCountersign({ baseUrl: "https://countersign.example", fetch }) };
 }
 
+const nest = (depth: number): object => (depth === 1 ? {} : { a: nest(depth - 1) });
 const loop: Record<string, unknown> = {};
 loop["self"] = loop;
 
@@ -30,6 +34,7 @@ describe("nobody is asked about", () => {
     ["metadata that leads to itself", { attestation: { metadata: loop } }, /circular/],
     ["metadata with a lone surrogate", { attestation: { metadata: { a: "\ud800" } } }, /surrogate/],
     ["metadata that is too large", { attestation: { metadata: { a: "x".repeat(8_100) } } }, /at most 8064/],
+    ["metadata that is too deep", { attestation: { metadata: nest(17) } }, /16 levels/],
     ["a misspelled part of the attestation", { attestation: { metdata: {} } }, "it can't say metdata"],
     ["what the gate says itself", { attestation: { human_approved: true } }, "it can't say human_approved"],
     ["a misspelled option that JSON leaves out", { onRequset: vi.fn() }, "no option onRequset"],
@@ -81,6 +86,30 @@ function* lazily(read: () => void) {
 async function* lazilyAsync(read: () => void) {
   yield read();
 }
+
+it("refuses a generator where a framework's tool is made, and not once its call has been asked about", async () => {
+  const { client, sent } = start("pending");
+  const gate = { countersign: client, runId: "run", describe: () => action };
+  const config = { configurable: { thread_id: "run" } };
+  expect(() => aiTool(gate, lazily)).toThrow("generator");
+  expect(() => openAiTool(gate, lazily)).toThrow("generator");
+  const graph = { countersign: client, interrupt: vi.fn() };
+  await expect(gateNode(graph, config, action, () => {}, lazily)).rejects.toThrow("generator");
+  expect(sent).toEqual([]);
+});
+
+it("ends an equal call with its own signal, and leaves the first one its request", async () => {
+  const { client, sent } = start("pending");
+  const end = new AbortController();
+  const first = new AbortController();
+  const firstRun = client.gate({ ...action, signal: first.signal }, inputs, vi.fn());
+  const second = client.gate({ ...action, signal: end.signal }, inputs, vi.fn());
+  end.abort(new Error("enough"));
+  await expect(second).rejects.toThrow("enough");
+  expect(sent.map(({ what }) => what)).not.toContain("DELETE /v1/authorize/areq_1");
+  first.abort(new Error("all of it"));
+  await expect(firstRun).rejects.toThrow("all of it");
+});
 
 describe("a request is cancelled if the gate is aborted", () => {
   it.each<[string, (end: AbortController) => Promise<void>]>([

@@ -1,5 +1,5 @@
-/** What is refused before a human is asked, or attested as failed: what couldn't be attested, and what only seems to run. */
-import { canonicalBytes, type JsonObject } from "#lib/core/encoding/canonical-json";
+/** What is refused before a human is asked, because it couldn't be attested. */
+import { canonicalBytes, depthOf, type JsonObject } from "#lib/core/encoding/canonical-json";
 import { type AgentKey, asSent, readAgentKey } from "./sign";
 import type { AttestRequest } from "./wire";
 import type { AuthorizeRequest } from "./wire-authorization";
@@ -35,6 +35,7 @@ export type AttestationExtras = Pick<AttestRequest, (typeof extraNames)[number]>
 
 /** Of the service (docs/wire.md, Attest), without what the gate adds. */
 const maxMetadataBytes = 8_192 - 128;
+const maxMetadataDepth = 16;
 
 /** `asked`: what goes to the service, which must not see an agent's key under a misspelled name. */
 export function requireAttestable(
@@ -48,8 +49,10 @@ export function requireAttestable(
     if (!extraNames.some((known) => known === name)) throw new TypeError(`attestation: it can't say ${name}`);
   const { metadata, ...more } = asSent(attestation);
   canonicalBytes(more as JsonObject);
-  if (canonicalBytes(metadata ?? {}).length > maxMetadataBytes)
-    throw new TypeError(`attestation: metadata must be at most ${maxMetadataBytes} bytes`);
+  if (canonicalBytes(metadata ?? {}).length > maxMetadataBytes || depthOf(metadata) > maxMetadataDepth)
+    throw new TypeError(
+      `attestation: metadata must be at most ${maxMetadataBytes} bytes and ${maxMetadataDepth} levels`,
+    );
   if (agentKey !== undefined) readAgentKey(agentKey);
 }
 
@@ -57,18 +60,4 @@ export function requireAttestable(
 export function requireIds(ids: { runId: string; callId: string }): void {
   for (const [name, id] of Object.entries<string | undefined>(ids))
     if (id === undefined) throw new TypeError(`${name} is missing`);
-}
-
-const lazy = "the action is a generator: it runs when it is read, so it would be attested before it ran";
-
-export function requireFunction(run: unknown): void {
-  if (typeof run !== "function") throw new TypeError("the action is no function");
-  if (/Generator/.test(Object.prototype.toString.call(run))) throw new TypeError(lazy);
-}
-
-/** Of a function that didn't show what it returns. */
-export function requireRun<Result>(result: Result): Result {
-  const { next, throw: raise } = (result ?? {}) as { next?: unknown; throw?: unknown };
-  if (typeof next === "function" && typeof raise === "function") throw new TypeError(lazy);
-  return result;
 }

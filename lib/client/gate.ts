@@ -6,14 +6,9 @@ import { canonicalHash } from "#lib/core/encoding/canonical-json";
 import { attestFailure, attestRun } from "./attest-run";
 import { authorizeOnce, cancel, claim } from "./authorize";
 import { type ApprovedAuthorization, readAuthorization, requireApproval, waitForDecision } from "./decision";
-import {
-  type AttestationExtras,
-  requireAttestable,
-  requireFunction,
-  requireIds,
-  requireRun,
-} from "./gate-checks";
+import { type AttestationExtras, requireAttestable, requireIds } from "./gate-checks";
 import { sealInputs } from "./inputs";
+import { requireFunction, requireRun } from "./run-checks";
 import { showInputs } from "./shown-inputs";
 import type { AgentKey } from "./sign";
 import type { Service } from "./transport";
@@ -73,14 +68,12 @@ export async function gate<Inputs, Result>(
 ): Promise<Gated<Awaited<Result>>> {
   requireFunction(run);
   const key = keyOf(action, inputs);
-  let call = memory.running.get(key);
-  if (call === undefined) {
-    const finish = memory.unattested.get(key);
-    call = (finish ?? (() => runApproved(service, memory, key, action, inputs, run)))();
-    memory.running.set(key, call);
-    call = call.finally(() => memory.running.delete(key));
-  }
-  return (await call) as Gated<Awaited<Result>>;
+  const running = memory.running.get(key);
+  if (running !== undefined) return (await untilAborted(running, action.signal)) as Gated<Awaited<Result>>;
+  const finish = memory.unattested.get(key);
+  const call = (finish ?? (() => runApproved(service, memory, key, action, inputs, run)))();
+  memory.running.set(key, call);
+  return (await call.finally(() => memory.running.delete(key))) as Gated<Awaited<Result>>;
 }
 
 type Call = Pick<GatedAction, "agent_slug" | "action" | "runId" | "callId">;
@@ -125,10 +118,7 @@ async function waitForClaim<Inputs>(service: Service, run: string, action: Gated
   const onRequest = async (made: AuthorizationRequest) => {
     requestId = made.request_id;
     signal?.throwIfAborted();
-    await Promise.race([
-      ...(signal === undefined ? [] : [rejectWhenAborted(signal, over.signal)]),
-      (async () => action.onRequest?.(made))(),
-    ]);
+    await untilAborted((async () => action.onRequest?.(made))(), signal);
   };
   try {
     const late = signal && endLater(service, signal, over.signal);
@@ -163,10 +153,17 @@ function endLater(service: Service, signal: AbortSignal, over: AbortSignal): Abo
   return late.signal;
 }
 
-const rejectWhenAborted = (signal: AbortSignal, over: AbortSignal) =>
-  new Promise<never>((_, reject) => {
-    signal.addEventListener("abort", () => reject(signal.reason), { once: true, signal: over });
+/** As it ends, or with the signal's reason. */
+async function untilAborted<Result>(work: Promise<Result>, signal: AbortSignal | undefined): Promise<Result> {
+  if (signal === undefined) return work;
+  const over = new AbortController();
+  const aborted = new Promise<never>((_, reject) => {
+    const stop = () => reject(signal.reason);
+    if (signal.aborted) stop();
+    else signal.addEventListener("abort", stop, { once: true, signal: over.signal });
   });
+  return Promise.race([aborted, work]).finally(() => over.abort());
+}
 
 /** The request of this call, with its status of now. It is made if there is none yet (then it is not `isReplayed`). */
 export async function askOnce(

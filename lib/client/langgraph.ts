@@ -5,6 +5,7 @@
 import type { Countersign } from "./create";
 import type { Description } from "./framework";
 import type { Run } from "./gate";
+import { requireFunction } from "./run-checks";
 import type { AuthorizationRequest } from "./wire-authorization";
 
 export type { Description } from "./framework";
@@ -39,6 +40,7 @@ export async function gateNode<Inputs, Result>(
   inputs: Inputs,
   run: Run<Inputs, Result>,
 ): Promise<Awaited<Result>> {
+  requireFunction(run);
   const runId = config.configurable?.["thread_id"];
   if (typeof runId !== "string") throw new TypeError("config.configurable.thread_id: expected a string");
   const gated = { ...action, runId, wait: false };

@@ -3,6 +3,7 @@
  * can write it, so `execute` asks the service itself.
  */
 import { askForTool, type RunTool, runTool, type ToolGate } from "./framework";
+import { requireFunction } from "./run-checks";
 
 export type { Description, RunTool, ToolGate } from "./framework";
 
@@ -37,12 +38,13 @@ export function gateToolAcrossRuns<Input, Output>(gate: ToolGate<Input>, run: Ru
 const errorFunction = (_context: unknown, error: unknown): string =>
   error instanceof Error ? error.message : String(error);
 
-const createExecute =
-  <Input, Output>(gate: ToolGate<Input>, run: RunTool<Input, Output>, wait: boolean) =>
-  (input: Input, _context?: unknown, details?: CallDetails): Promise<Awaited<Output>> => {
+function createExecute<Input, Output>(gate: ToolGate<Input>, run: RunTool<Input, Output>, wait: boolean) {
+  requireFunction(run);
+  return (input: Input, _context?: unknown, details?: CallDetails): Promise<Awaited<Output>> => {
     const callId = requireCallId(details?.toolCall?.callId);
     return runTool(gate, { callId, input, signal: details?.signal, wait }, run);
   };
+}
 
 /** Without it two calls could share one approval. */
 function requireCallId(callId: string | undefined): string {

@@ -1,6 +1,6 @@
 /** The small types of the wire, each said once. Messages are what callers read behind the field's name. */
 import { z } from "zod";
-import { canonicalBytes, isJsonObject, type JsonObject } from "#lib/core/encoding/canonical-json";
+import { canonicalBytes, depthOf, isJsonObject, type JsonObject } from "#lib/core/encoding/canonical-json";
 
 /** U+0000 is in no column of PostgreSQL. */
 const hasNoNul = (text: string) => !text.includes("\0");
@@ -74,11 +74,6 @@ export const jsonValueSchema = {
     sentObjectSchema,
   ],
 } as const;
-
-function depthOf(value: unknown): number {
-  if (typeof value !== "object" || value === null) return 0;
-  return 1 + Math.max(0, ...Object.values(value).map(depthOf));
-}
 
 export const metadata = z
   .custom<JsonObject>(isJsonObject, "must be an object")

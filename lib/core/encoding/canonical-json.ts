@@ -55,6 +55,12 @@ export function canonicalHash(value: JsonValue): string {
   return hexEncode(sha256(canonicalBytes(value)));
 }
 
+/** How many lists and objects are in each other; 0 of what is neither. */
+export function depthOf(value: unknown): number {
+  if (typeof value !== "object" || value === null) return 0;
+  return 1 + Math.max(0, ...Object.values(value).map(depthOf));
+}
+
 export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
