@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 import threading
 from collections.abc import Callable, Mapping
@@ -18,7 +19,7 @@ from . import _calls as calls
 from ._end import attest_end_of_run, attest_run, outcome_of, say_end
 from ._flow import Flow, call
 from ._inputs import Sealed, seal_inputs
-from ._json import canonical_bytes, canonical_hash
+from ._json import canonical_bytes, canonical_hash, depth_of
 from ._shown import show_inputs
 from ._sign import AgentKey, read_agent_key
 from ._transport import Service, encode
@@ -33,6 +34,8 @@ from .errors import CountersignError, NotAttestedError, WaitTimeoutError
 
 Result = TypeVar("Result")
 
+_MAX_METADATA_BYTES, _MAX_METADATA_DEPTH = 8_192 - 128, 16
+"""Of the service (docs/wire.md, Attest), without what the gate adds."""
 _GRACE_SECONDS = 5.0
 """How long cancelling may take when the call itself was ended."""
 
@@ -72,14 +75,28 @@ class Gating:
         """What couldn't be attested must not run."""
         if unknown := self.options.keys() - GateOptions.__annotations__.keys():
             raise TypeError(f"the gate has no option {', '.join(sorted(unknown))}")
-        said = self.options.get("attestation") or {}
-        for name in said:
-            if name == "agent_signature" or name.startswith("human_"):
-                raise ValueError(f"attestation: the gate says itself what {name} is")
-        canonical_bytes(json.loads(encode(said)))
+        _require_attestable(self.options.get("attestation") or {})
         key = self.options.get("agent_key")
         if key is not None and not callable(key):
             read_agent_key(key)
+        claim_as = self.options.get("claim_as")
+        if claim_as and not re.fullmatch(r"[ -~]{1,58}", claim_as):
+            raise ValueError("claim_as: expected at most 58 printable ASCII characters")
+
+
+def _require_attestable(said: AttestRequestOptional) -> None:
+    for name in said:
+        if name == "agent_signature" or name.startswith("human_"):
+            raise ValueError(f"attestation: the gate says itself what {name} is")
+        if name not in AttestRequestOptional.__annotations__:
+            raise TypeError(f"attestation: it can't say {name}")
+    sent = json.loads(encode(said))
+    canonical_bytes(sent)
+    metadata = sent.get("metadata") or {}
+    if len(canonical_bytes(metadata)) > _MAX_METADATA_BYTES or depth_of(metadata) > _MAX_METADATA_DEPTH:
+        raise ValueError(
+            f"attestation: metadata must be at most {_MAX_METADATA_BYTES} bytes and {_MAX_METADATA_DEPTH} levels"
+        )
 
 
 @dataclass(frozen=True)

@@ -80,6 +80,13 @@ def canonical_hash(value: Json) -> str:
     return sha256(canonical_bytes(value)).hexdigest()
 
 
+def depth_of(value: Json) -> int:
+    """How many lists and objects are in each other; 0 of what is neither."""
+    if not isinstance(value, (dict, list)):
+        return 0
+    return 1 + max(map(depth_of, value.values() if isinstance(value, dict) else value), default=0)
+
+
 def equal(a: Json, b: Json) -> bool:
     """Whether they are one JSON value: unlike ``==``, True is not 1."""
     return canonical_json(a) == canonical_json(b)

@@ -27,6 +27,7 @@ from countersign import (
     NotApprovedError,
     NotAttestedError,
     ServiceConnectionError,
+    UnreadableError,
     WaitTimeoutError,
     sign_agent_request,
 )
@@ -50,6 +51,9 @@ def test_attests_and_verifies_by_id_by_object_and_by_text(client: Countersign, n
     assert report.statement["predicate"]["request"]["metadata"] == {"n": 1.5, "€": "ü"}
     assert client.verify(receipt).verdict == "valid"
     assert client.verify({**receipt, "action": "Sent nothing"}).verdict == "invalid"
+    for nothing in (5, None, json.dumps(receipt).encode()):
+        with pytest.raises(UnreadableError, match="expected text or a JSON object, not"):
+            client.verify(nothing)  # type: ignore[arg-type]
 
 
 def test_verifies_with_async_too(new_agent: Any) -> None:

@@ -43,6 +43,10 @@ Count = Callable[[str], Counted]
 INPUTS: dict[str, Any] = {"to": "Example Ltd", "amount": {"value": 100, "currency": "EUR"}}
 
 
+def nest(depth: int) -> dict[str, Any]:
+    return {} if depth == 1 else {"a": nest(depth - 1)}
+
+
 def inputs() -> dict[str, Any]:
     return json.loads(json.dumps(INPUTS))
 
@@ -639,6 +643,10 @@ def test_refuses_inputs_that_json_would_change(
         ({"agent_key": "secret-text"}, TypeError),
         ({"attestation": {"metadata": {"at": object()}}}, TypeError),
         ({"attestation": {"metadata": {"n": 2**60 + 1}}}, ValueError),
+        ({"attestation": {"metadata": {"a": "x" * 8_100}}}, ValueError),
+        ({"attestation": {"metadata": nest(17)}}, ValueError),
+        ({"attestation": {"metdata": {}}}, TypeError),
+        ({"claim_as": "x" * 59}, ValueError),
         ({"timout": 60}, TypeError),
     ],
 )

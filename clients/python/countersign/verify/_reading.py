@@ -22,7 +22,9 @@ def read_object(given: str | Mapping[str, Any]) -> JsonObject:
     return value
 
 
-def _read_text(text: str) -> Json:
+def _read_text(text: object) -> Json:
+    if not isinstance(text, str):
+        raise UnreadableError(f"expected text or a JSON object, not {type(text).__name__}")
     try:
         return parse_strict(text, MAX_CHARACTERS)
     except ValueError as error:
