@@ -195,10 +195,18 @@ describe("the lock", () => {
 
   it("tells a head that was committed meanwhile from an older one", async () => {
     const { store } = openMemory();
-    const lock = openLock(store);
+    const [lock, other] = [openLock(store), openLock(store)];
     await lock.require(B);
-    await lock.requireSince(async () => C);
-    await expect(lock.requireSince(async () => A)).rejects.toThrow(ForkGuardError);
+    await lock.requireSince(async () => {
+      await other.intend(B, C);
+      return C;
+    });
+    await expect(lock.requireSince(async () => A)).rejects.toThrow(/older than what was signed/);
+    await other.confirm(C, never);
+    // A server without the store has signed.
+    const D = at(40, "d");
+    await expect(lock.requireSince(async () => D)).rejects.toThrow(/without this lock .* empty place/);
+    await expect(lock.require(D)).rejects.toThrow(/without this lock .* empty place/);
   });
 });
 

@@ -67,11 +67,17 @@ const accepts = ({ out, next }: Content, head: SignedHead) => isSameHead(out, he
 
 const say = ({ logId, size, rootHex }: SignedHead) => `log ${logId} at size ${size} (root ${rootHex})`;
 
-function refuse({ out, next }: Content, head: SignedHead): never {
+/** Nothing is committed under the lock that was not intended before. */
+const isBeyond = ({ out, next }: Content, head: SignedHead) => isHigher(head, next ?? out);
+
+function refuse(content: Content, head: SignedHead): never {
+  const { out, next } = content;
   const intended = next === null ? "" : `, or ${say(next)} at most`;
+  const because = isBeyond(content, head)
+    ? "Servers have signed without this lock (then stop all, and give all of them one LOG_STORE, in an empty place)"
+    : "The database is older than what was signed (a restored backup, or a standby that lost its last commits)";
   throw new ForkGuardError(
-    `the database holds ${say(head)}, but the store's lock says that ${say(out)} has left${intended}. ` +
-      "The database is older than what was signed (a restored backup, or a standby that lost its last commits), or it has another history.",
+    `the database holds ${say(head)}, but the store's lock says that ${say(out)} has left${intended}. ${because}, or it has another history.`,
   );
 }
 
@@ -206,8 +212,9 @@ export function createHeadLock({ store, origin, random, logger }: Options): Head
     const before = await load();
     const head = await readHead();
     if (before === null || accepts(before.content, head)) return;
-    const { out, next } = before.content;
-    if (!isHigher(head, next ?? out)) refuse(before.content, head);
+    if (!isBeyond(before.content, head)) refuse(before.content, head);
+    const after = await load();
+    if (after !== null && isBeyond(after.content, head)) refuse(after.content, head);
   }
 
   const supersede = (out: SignedHead | null, held: SignedHead, next: SignedHead) =>
