@@ -2,6 +2,7 @@
 import { randomBytes } from "node:crypto";
 import postgres from "postgres";
 import { afterEach, describe, expect, it } from "vitest";
+import { type Happening, happened } from "#lib/instrumentation";
 import { createLocalSigner } from "#lib/signing/local-signer";
 import { startTestApp, type TestApp } from "#support/app";
 import { createTestDatabase, databaseKinds } from "#support/databases";
@@ -122,6 +123,10 @@ describe.each(databaseKinds)("on %s", (kind) => {
       guard: { ...guard, current: () => kept },
       logger,
     });
+    const counted: string[] = [];
+    const onHappened = (one: unknown) => void counted.push((one as Happening).kind);
+    happened.subscribe(onHappened);
+    closers.push(() => happened.unsubscribe(onHappened));
     const fails = () => expect(ready()).rejects.toMatchObject({ errorName: "service_unavailable" });
     await ready();
     for (const name of ["signer", "logSigner"] as const) {
@@ -139,8 +144,10 @@ describe.each(databaseKinds)("on %s", (kind) => {
     await ready();
     const signed = guard.current();
     kept = signed && { ...signed, size: signed.size + 1 };
+    expect(counted).not.toContain("fork guard refused");
     await fails();
     await fails();
+    expect(counted.filter((one) => one === "fork guard refused")).toHaveLength(2);
     kept = signed;
     await ready();
     expect(told).toHaveLength(6);

@@ -6,9 +6,10 @@ import { sql } from "drizzle-orm";
 import type { Database } from "#lib/db/client";
 import { writeProbe } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
+import { count } from "#lib/instrumentation";
 import type { Logger } from "#lib/logger";
 import type { SigningKeys } from "#lib/signing/signing-keys";
-import { checkHead, type ForkGuard } from "./fork-guard";
+import { checkHead, type ForkGuard, ForkGuardError } from "./fork-guard";
 import type { HeadLock } from "./head-lock";
 
 /** What an attestation writes. Rights are judged before the first row, and there is none. */
@@ -98,6 +99,8 @@ export function createReadiness(given: Given): () => Promise<void> {
       tell(true);
     } catch (cause) {
       tell(false, cause);
+      // A load balancer sends no attestation that would be refused here.
+      if (cause instanceof ForkGuardError) count("fork guard refused", "");
       const detail = "attestations can't be stored right now; the server's log has the reason";
       throw new AppError("service_unavailable", detail, { cause });
     }

@@ -34,7 +34,11 @@ function createInstruments(registers: Registry[]) {
     signatures: counter("signatures_total", "Ed25519 signatures made, by the key's id.", ["key"]),
     limits: counter("limits_refused_total", "Requests over a limit, by the limit's name.", ["limit"]),
     malformedForms: counter("malformed_forms_total", "Forms posted to pages that could not be read.", []),
-    forkGuard: counter("fork_guard_refusals_total", "Batches that the fork guard refused to sign.", []),
+    forkGuard: counter(
+      "fork_guard_refusals_total",
+      "Batches and health checks that the fork guard refused.",
+      [],
+    ),
   };
 }
 
