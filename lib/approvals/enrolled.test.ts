@@ -259,6 +259,12 @@ describe("a request for enrolled approvers", () => {
     expect(await isOffered(asked)).toBe(true);
     expect((await asked.approveAs("Carol")).status).toBe(200);
     expect(await isOffered(asked), "one of finance was enough").toBe(false);
+    await removeApprover(context, owner, idOf("Owner"));
+    const early = await openFor(oneOfEach);
+    await enrol("Owner");
+    await setGroup("finance", "Carol", "Dave", "Owner");
+    expect((await early.approveAs("Owner")).body.code).toBe("approval_refused");
+    expect(await isOffered(early), "who became an approver after their key had asked").toBe(false);
   });
 
   it("is taken back by who approved it, with their passkey, and by nobody else who has the link", async () => {

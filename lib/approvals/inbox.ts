@@ -8,6 +8,7 @@ import type { ApprovalView } from "#lib/contract/approval-view";
 import { type ApprovalRequest, isPasskeyApproval } from "#lib/core/approval/approval";
 import { fillPlaces } from "#lib/core/approval/assign-groups";
 import {
+  apiKeys,
   approverGroups,
   approvers,
   authorizationRequests,
@@ -124,6 +125,19 @@ async function readOwnGroups({ database: { db } }: Context, user: UserPrincipal)
   };
 }
 
+/** Those of the requests that a key of the person's asks for, whether or not they were an approver at that time. */
+async function findOwnAsked({ database: { db } }: Context, user: UserPrincipal, rows: readonly InboxRow[]) {
+  const ids = rows.map(({ request_id }) => request_id);
+  const asked = await db
+    .select({ id: authorizationRequests.id })
+    .from(authorizationRequests)
+    .innerJoin(apiKeys, eq(apiKeys.id, authorizationRequests.api_key_id))
+    .where(
+      and(inArray(authorizationRequests.id, ids), eq(sql`lower(${apiKeys.email})`, user.email.toLowerCase())),
+    );
+  return new Set(asked.map(({ id }) => id));
+}
+
 type InboxRow = Awaited<ReturnType<typeof listInbox>>["rows"][number];
 type OwnGroups = Awaited<ReturnType<typeof readOwnGroups>>;
 
@@ -132,11 +146,12 @@ async function mayCount(
   { database: { db } }: Context,
   { request_id, by_passkey: request }: InboxRow,
   { approverIds, groupIds }: OwnGroups,
+  asked: ReadonlySet<string>,
 ): Promise<boolean> {
   if (request === null) return false;
-  const { required_approvers: required, requester_id: requester, requester_may_approve: mayAll } = request;
+  const { required_approvers: required, requester_may_approve: mayAll } = request;
   if (!required.some(({ group }) => groupIds.includes(group))) return false;
-  if (!mayAll && requester !== undefined && approverIds.has(requester)) return false;
+  if (!mayAll && asked.has(request_id)) return false;
   const present = (await readApprovals(db, request_id)).flatMap(({ records }) =>
     records.filter(isPasskeyApproval),
   );
@@ -152,7 +167,8 @@ export async function readDecidable(
   rows: readonly InboxRow[],
 ): Promise<{ token: string; view: ApprovalView }[]> {
   const own = await readOwnGroups(context, user);
-  const may = await Promise.all(rows.map((row) => mayCount(context, row, own)));
+  const asked = await findOwnAsked(context, user, rows);
+  const may = await Promise.all(rows.map((row) => mayCount(context, row, own, asked)));
   const open = rows.filter((_, i) => may[i]).slice(0, maxWhole);
   const views = await Promise.all(
     open.map(async ({ approval_url }) => {
