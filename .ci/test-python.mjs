@@ -1,4 +1,4 @@
-/** All tests of clients/python: those of `npm test`, its tools in the frameworks themselves, and its types. */
+/** All tests of clients/python: against a service, in the frameworks themselves, and its types. `npm test` does without them. */
 import { spawnSync } from "node:child_process";
 import { root } from "./step.mjs";
 

@@ -8,7 +8,7 @@ import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { runProgram } from "#support/commands";
 import {
-  isWhollyWanted,
+  isPythonWanted,
   type PythonService,
   pythonFolder,
   requirePython,
@@ -42,7 +42,7 @@ with scripted(["echo paid 10000"]) as api:
     import runpy
     runpy.run_path("program.py", run_name="__main__")`;
 
-describe.skipIf(!isWhollyWanted)(
+describe.skipIf(!isPythonWanted)(
   "clients/python, wholly (run by npm run test:python)",
   { timeout: 1_800_000 },
   () => {

@@ -42,7 +42,7 @@ describe("the environment of Python's tests", () => {
   });
 
   it.skipIf(python.missing)(
-    "is missing if the registry is out of reach, and leaves nothing half made (skipped without Python)",
+    "is missing if the registry is out of reach, and leaves nothing half made (run by npm run test:python)",
     async () => {
       const env = { ...process.env, PIP_INDEX_URL: "http://127.0.0.1:1/", PIP_CONFIG_FILE: "/dev/null" };
       const { missing } = await findPythonIn({ env: { ...env, PIP_NO_CACHE_DIR: "1" }, cache }, "core");
@@ -51,7 +51,7 @@ describe("the environment of Python's tests", () => {
     },
   );
 
-  it.skipIf(python.missing)("is made once (skipped without Python)", async () => {
+  it.skipIf(python.missing)("is made once (run by npm run test:python)", async () => {
     expect(await findPython("core")).toEqual(python);
     expect(existsSync(python.path ?? "")).toBe(true);
   });

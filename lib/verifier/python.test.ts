@@ -421,7 +421,7 @@ function judgeTexts(): Case[] {
   }));
 }
 
-describe.skipIf(python.missing)("both verifiers (skipped without Python 3.10, venv and a registry)", () => {
+describe.skipIf(python.missing)("both verifiers (run by npm run test:python)", () => {
   let test: TestApp;
   let folder: string;
   beforeAll(async () => {
