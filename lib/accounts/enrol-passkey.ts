@@ -37,15 +37,17 @@ export async function beginEnrolment(
   approver: Approver,
 ): Promise<PublicKeyCredentialCreationOptionsJSON> {
   const { db } = context.database;
-  const known = await listPasskeys(db, approver.id);
-  if (known.length >= maxPasskeys) throw tooMany();
   const challenge = Uint8Array.from(context.random(32));
   await db.delete(passkeyChallenges).where(lt(passkeyChallenges.expires_at, sql`now()`));
-  await db.insert(passkeyChallenges).values({
-    challenge,
-    approver_id: approver.id,
-    expires_at: sql`now() + make_interval(mins => ${challengeMinutes})`,
+  await db.transaction(async (tx) => {
+    await requireRoom(tx, approver);
+    await tx.insert(passkeyChallenges).values({
+      challenge,
+      approver_id: approver.id,
+      expires_at: sql`now() + make_interval(mins => ${challengeMinutes})`,
+    });
   });
+  const known = await listPasskeys(db, approver.id);
   const { generateRegistrationOptions } = await import("@simplewebauthn/server");
   return generateRegistrationOptions({
     rpName: "Countersign",
@@ -131,7 +133,7 @@ async function verify(context: AccountsContext, response: RegistrationResponseJS
   };
 }
 
-/** Under the organization's lock: ten at most, and only for who has accepted. */
+/** Ten at most, which holds under the organization's lock, and only for who has accepted, until the commit. */
 async function requireRoom(tx: Executor, { id }: Approver): Promise<void> {
   const [known] = await tx
     .select({ status: approvers.status })

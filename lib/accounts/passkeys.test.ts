@@ -2,8 +2,10 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { Context } from "#lib/approvals/context";
 import { isRosterEntry } from "#lib/core/passkey/roster-shape";
+import { organizationTitle } from "#lib/core/text/organization-name";
 import { AppError } from "#lib/errors";
 import type { MemberPrincipal } from "#lib/http/principal";
+import { deleteOrganization } from "#lib/portal/organization";
 import { startTestApp, type TestApp } from "#support/app";
 import { createPasskey, type Said } from "#support/authenticator";
 import { anyKind } from "#support/databases";
@@ -168,6 +170,11 @@ describe("passkeys of an approver", () => {
     expect(await problemOf(removePasskey(context, bo, id, byMail))).toBe("not_found");
     await removePasskey(context, ana, id, byMail);
     expect(await problemOf(removePasskey(context, ana, id, byMail))).toBe("not_found");
+  });
+
+  it("begins for nobody whose organization was deleted meanwhile", async () => {
+    await deleteOrganization(context, owner, organizationTitle(null));
+    expect(await problemOf(challenge())).toBe("not_found");
   });
 
   it("enrols nobody who was removed meanwhile", async () => {
