@@ -66,9 +66,10 @@ async function requireRoom(tx: Executor, organizationId: string): Promise<void> 
   );
 }
 
-/** The organizations of a person are listed whole too. */
+/** The organizations of a person are listed whole too. Their account is held: it may end with the last of them. */
 async function requireFewOrganizations(tx: Executor, userId: string): Promise<void> {
-  await tx.select({ id: users.id }).from(users).where(eq(users.id, userId)).for("update");
+  const [held] = await tx.select({ id: users.id }).from(users).where(eq(users.id, userId)).for("update");
+  if (held === undefined) throw personNotFound();
   const [joined] = await tx
     .select({ count: count() })
     .from(memberships)

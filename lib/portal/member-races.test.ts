@@ -141,4 +141,18 @@ describe.skipIf(!databaseKinds.includes("postgres"))("members, at the same momen
     const joined = await listMemberships(context.database.db, member.userId);
     expect(joined.map(({ organizationId }) => organizationId)).toEqual([other.organizationId]);
   });
+
+  it("join nothing with an account that has just ended with their organization", async () => {
+    const email = `ended${counter}@example.com`;
+    const guest = await signInPerson(context, email, owner.organizationId);
+    await inviteMember(context, owner, { email, role: "member" });
+    const [, token = ""] = /invitations\/(\S+)/.exec((await newestMail(email)).text) ?? [];
+    const { accepted } = await context.database.db.transaction(async (tx) => {
+      await tx.execute(`DELETE FROM users WHERE id = '${guest.userId}'`);
+      const accepting = Promise.allSettled([acceptInvitation(context, guest, token)]);
+      await waiting(1);
+      return { accepted: accepting };
+    });
+    expect(await accepted).toMatchObject([{ status: "rejected", reason: { errorName: "not_found" } }]);
+  });
 });
