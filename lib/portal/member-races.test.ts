@@ -1,16 +1,22 @@
 /** Guarantee: who joins, leaves or makes a key while the organization changes gets an answer, and nothing of what has ended. */
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
+import { saveGroup } from "#lib/accounts/approver-groups";
 import { leaveByLink } from "#lib/accounts/approver-links";
 import { acceptInvitation, inviteMember, listInvitations } from "#lib/accounts/invitations";
 import { listMemberships } from "#lib/accounts/members";
 import { lockOrganization } from "#lib/accounts/organizations";
+import { updateRoster } from "#lib/accounts/roster";
 import { readRosterProof } from "#lib/accounts/roster-proof";
 import type { Context } from "#lib/approvals/context";
+import { readApprovalView } from "#lib/approvals/view";
+import { approvalChallenge } from "#lib/core/passkey/challenge";
 import { organizationTitle } from "#lib/core/text/organization-name";
+import { staleRosters } from "#lib/db/schema";
 import type { MemberPrincipal } from "#lib/http/principal";
 import { requestKeyByEmail, verifyKeyByEmail } from "#lib/keys/email-keys";
 import { listMailbox } from "#lib/mail/mailbox";
 import { startTestApp, type TestApp } from "#support/app";
+import { ask, fromPage } from "#support/authorizations";
 import { databaseKinds } from "#support/databases";
 import { enrolApprover, tokenOf } from "#support/enrol";
 import { signInPerson } from "#support/portal";
@@ -27,6 +33,7 @@ describe.skipIf(!databaseKinds.includes("postgres"))("members, at the same momen
     ({ context } = test.app);
   });
   afterAll(() => test.close());
+  afterEach(() => vi.restoreAllMocks());
   beforeEach(async () => {
     counter += 1;
     owner = await signInPerson(context, `owner${counter}@example.com`);
@@ -100,6 +107,53 @@ describe.skipIf(!databaseKinds.includes("postgres"))("members, at the same momen
     });
     const [proof] = await both.outcomes;
     expect(proof?.approver.email).toBe(email);
+  });
+
+  it("leave as approvers while a batch has their decision and a roster", async () => {
+    const { passkey, email, id } = await enrolApprover(test, owner, `Bo${counter}`);
+    await saveGroup(context, owner, { id: null, name: "finance", memberIds: [id] });
+    const { key } = await test.createKey(owner.email);
+    const required_approvers = [{ group: "finance", count: 1 }];
+    const asked = await ask(test, key, { required_approvers, required_level: "none" });
+    const view = await readApprovalView(context, asked.token);
+    const challenge = approvalChallenge(view?.binding.request_hash ?? "", "deny");
+    const { public_key: _key, ...assertion } = passkey.assert(challenge);
+    const deny = () =>
+      test.call("POST", `/approve/${asked.token}/deny`, { headers: fromPage, body: { passkey: assertion } });
+    const deadlocks = async () => {
+      const text = "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()";
+      return (await context.database.query(text, [])).rows;
+    };
+    const before = await deadlocks();
+    const { db } = context.database;
+    // Later than rounds look for it.
+    await db.insert(staleRosters).values({
+      organization_id: owner.organizationId,
+      since: new Date(Date.now() + 3_600_000),
+    });
+    const queued = vi.spyOn(context.log, "submit");
+    const { all } = await db.transaction(async (person) => {
+      await person.execute(`SELECT FROM approvers WHERE id = '${id}' FOR UPDATE`);
+      const leaving = leaveByLink(context, await tokenOf(test, email), "192.0.2.9");
+      await waiting(1);
+      const { others } = await db.transaction(async (head) => {
+        await head.execute("SELECT FROM logs FOR UPDATE");
+        const body = { agent_slug: `bot${counter}`, action: "Paid", inputs_hash: "x" };
+        const attesting = test.call("POST", "/v1/attest", { key, body });
+        await waiting(2);
+        const updating = updateRoster(context, owner.organizationId);
+        await expect.poll(() => queued.mock.calls.length).toBe(2);
+        const denying = deny();
+        await expect.poll(() => queued.mock.calls.length).toBe(3);
+        return { others: [attesting, updating, denying] };
+      });
+      await others[0];
+      await waiting(2);
+      return { all: Promise.all([leaving, ...others]) };
+    });
+    const [, , , denied] = await all;
+    expect(denied).toMatchObject({ status: 422, body: { code: "approver_not_enrolled" } });
+    expect(await deadlocks()).toEqual(before);
   });
 
   it("delete their organization, and the log goes on meanwhile", async () => {

@@ -42,9 +42,12 @@ export const isSignedByActive = ({ item }: QueuedItem, active: ActiveKeys) =>
   (item.replacesKeyId ?? item.keyId) === active.attestation &&
   (item.zkKeyId === undefined || item.zkKeyId === active.zk);
 
-/** A transaction that makes a request locks its organization first, and then reads the agent. */
-const lockOrderOf = ({ locksOrganizations, locksAgents }: LogItemKind<LogItem>) =>
-  locksOrganizations ? 0 : locksAgents ? 1 : 2;
+/**
+ * A transaction that makes a request locks its organization first, and then reads the agent. One that changes who approves
+ * locks the person, and its triggers the mark of the roster last.
+ */
+const lockOrderOf = ({ kind, locksOrganizations, locksAgents }: LogItemKind<LogItem>) =>
+  locksOrganizations ? 0 : locksAgents ? 1 : kind === "approver_roster" ? 3 : 2;
 
 /** The checks of every kind, on the items whose keys are still the active ones. */
 async function admitAll(
