@@ -7,6 +7,7 @@
 import { isJsonObject } from "#lib/core/encoding/canonical-json";
 import { isUuid } from "#lib/core/encoding/uuid";
 import { isGroupOpening, isProof, isRosterEntry, isRosterHead } from "#lib/core/passkey/roster-shape";
+import { isTime } from "#lib/core/time/iso-time";
 import { parseFieldElement, parseWord, wordHex } from "#lib/core/world-id/world-id-proof";
 import { amountValuePattern, currencyPattern } from "./amount";
 import type { HumanAuthorization } from "./approval";
@@ -51,11 +52,7 @@ const word = canonical(parseWord);
 const fieldElement = canonical(parseFieldElement);
 const sha256Hex = matches(/^[0-9a-f]{64}$/);
 const count = integer(0, Number.MAX_SAFE_INTEGER);
-const time: Rule = (value) => {
-  if (!matches(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)(value)) return false;
-  const date = new Date(value as string);
-  return !Number.isNaN(date.getTime()) && date.toISOString() === value;
-};
+const time: Rule = isTime;
 
 const uuid: Rule = (value) => typeof value === "string" && isUuid(value);
 const amountValue = matches(amountValuePattern);

@@ -2,6 +2,7 @@
 import { base64Decode, base64UrlDecode } from "#lib/core/encoding/bytes";
 import { isJsonObject } from "#lib/core/encoding/canonical-json";
 import { isUuid } from "#lib/core/encoding/uuid";
+import { isTime } from "#lib/core/time/iso-time";
 import { isTreeSize } from "#lib/core/tlog/merkle";
 
 export type RosterHead = {
@@ -55,12 +56,6 @@ function hasFields(value: unknown, ...names: string[]): value is Record<string, 
 
 const isHash = (value: unknown) => typeof value === "string" && /^[0-9a-f]{64}$/.test(value);
 const isId = (value: unknown) => typeof value === "string" && isUuid(value);
-
-export function isTime(value: unknown): boolean {
-  if (typeof value !== "string" || !/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/.test(value)) return false;
-  const date = new Date(value);
-  return !Number.isNaN(date.getTime()) && date.toISOString() === value;
-}
 
 /** How many bytes the text decodes to; null unless it is their one spelling. */
 function countBytes(value: unknown, decode: (text: string) => Uint8Array): number | null {

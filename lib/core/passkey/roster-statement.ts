@@ -8,8 +8,9 @@
 import { bytesEqual, hexEncode, sha256, utf8Encode } from "#lib/core/encoding/bytes";
 import { isJsonObject } from "#lib/core/encoding/canonical-json";
 import { APPROVER_ROSTER_PREDICATE, buildStatement, parseCanonical } from "#lib/core/statement/statement";
+import { isTime } from "#lib/core/time/iso-time";
 import { rosterHash } from "./roster";
-import { isTime, type RosterHead } from "./roster-shape";
+import type { RosterHead } from "./roster-shape";
 
 /** `predicate` of the signed statement. */
 export type RosterChange = Pick<RosterHead, "number" | "previous" | "changed_at"> & {

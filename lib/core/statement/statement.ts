@@ -12,6 +12,7 @@ import {
   type JsonValue,
 } from "#lib/core/encoding/canonical-json";
 import { isRecordPlace, type RecordPlace } from "#lib/core/record/agent-record";
+import { isTime } from "#lib/core/time/iso-time";
 import { isNotBefore, type NotBefore } from "#lib/core/time/not-before-shape";
 import { isClientNumber } from "./client-number";
 import { PRODUCT_URI } from "./product";
@@ -198,9 +199,8 @@ function isActionPredicate(value: JsonValue | undefined): boolean {
     return false;
   const { request, registered, verdicts } = value;
   return (
-    ["attestation_id", "timestamp", "key_id", "organization", "salt"].every(
-      (name) => typeof value[name] === "string",
-    ) &&
+    ["attestation_id", "key_id", "organization", "salt"].every((name) => typeof value[name] === "string") &&
+    isTime(value["timestamp"]) &&
     typeof value["is_public"] === "boolean" &&
     ["agent_slug", "action", "inputs_hash"].every(
       (name) => isJsonObject(request) && typeof request[name] === "string",
@@ -210,7 +210,7 @@ function isActionPredicate(value: JsonValue | undefined): boolean {
     ["agent_public_key", "code_hash", "tool_manifest_hash"].every(
       (name) => isJsonObject(registered) && isTextOrNull(registered[name]),
     ) &&
-    (value["agent_frozen_at"] === undefined || typeof value["agent_frozen_at"] === "string") &&
+    (value["agent_frozen_at"] === undefined || isTime(value["agent_frozen_at"])) &&
     isJsonObject(verdicts) &&
     ["agent_authenticated", "code_hash_verified", "tools_authorized"].every((name) =>
       isVerdict(verdicts[name]),

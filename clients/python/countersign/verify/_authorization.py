@@ -17,12 +17,12 @@ from ._authorization_shape import is_authorization
 from ._bytes import base64_decode, sha256, word_hex
 from ._dsse import Envelope, dsse_key_id, key_id_of, leaf_of, parse_leaf
 from ._ed25519 import verify_strict
+from ._iso_time import parse_time, to_iso
 from ._logged import check_log_entry
 from ._origin import is_loopback, parse_relying_party
 from ._outcome import Check, fail, passed, skip
 from ._receipt import read_log_evidence
 from ._statement import DECISION, is_place, statement_of
-from ._time import parse_time, to_iso
 from ._trust import Trust
 
 GRADES = {

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable
 from typing import Any, cast
 
 from .._json import MAX_SAFE_INTEGER, Json, JsonObject, is_list, is_object
 from ._bytes import base64_decode, base64_url_decode, parse_field_element, parse_word, word_hex
+from ._iso_time import is_time
 from ._reading import is_count
-from ._time import parse_time, to_iso
 
 Rule = Callable[[Any], bool]
 
@@ -51,13 +50,6 @@ def _canonical(parse: Callable[[str], int | None]) -> Rule:
     return holds
 
 
-def _is_time(value: Json) -> bool:
-    if not isinstance(value, str) or not re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", value):
-        return False
-    time = parse_time(value)
-    return not math.isnan(time) and to_iso(time) == value
-
-
 def _or_none(rule: Rule) -> Rule:
     return lambda value: value is None or rule(value)
 
@@ -81,7 +73,7 @@ def _is_details(value: Json) -> bool:
 
 
 _terms = _fields(
-    {"max_calls": _whole(1, 10_000), "expires_at": _is_time},
+    {"max_calls": _whole(1, 10_000), "expires_at": is_time},
     {
         "tools": _list_of(_text(256), 1, 20),
         "actions": _list_of(_text(2000), 1, 20),
@@ -136,7 +128,7 @@ _head = _fields(
         "previous": _or_none(_sha256_hex),
         "size": is_count,
         "root": _sha256_hex,
-        "changed_at": _is_time,
+        "changed_at": is_time,
     }
 )
 _roster_entry = _fields(
@@ -145,7 +137,7 @@ _roster_entry = _fields(
         "credential_id": _bytes_within(1_023),
         "public_key": _bytes_within(128),
         "groups": _is_rising,
-        "since": _is_time,
+        "since": is_time,
         "salt": _is_salt,
     }
 )
@@ -180,8 +172,8 @@ _request = _fields(
         "required_approvers": _is_required_approvers,
         "requester_may_approve": _one_of(True, False),
         "grant": _or_none(_is_grant),
-        "created_at": _is_time,
-        "expires_at": _is_time,
+        "created_at": is_time,
+        "expires_at": is_time,
         "salt": _text(64),
     },
     {
@@ -243,7 +235,7 @@ _common: dict[str, Rule] = {
     "nonce": _element,
     "nullifier_hash": _element,
     "merkle_root": _element,
-    "verified_at": _is_time,
+    "verified_at": is_time,
     "verified_by": _list_of(_one_of("groth16-local", "world-portal-v4", "world-chain"), 1, 3),
 }
 _passkey = _fields(
@@ -254,7 +246,7 @@ _passkey = _fields(
         "authenticator_data": _base64_url(4096),
         "client_data_json": _base64_url(8192),
         "signature": _base64_url(256),
-        "verified_at": _is_time,
+        "verified_at": is_time,
         "roster": _fields(
             {
                 "head": _is_roster_head,
@@ -300,8 +292,8 @@ is_authorization = _fields(
         "decided_by": lambda value: any(kind(value) for kind in _decided_by_kinds),
         "approvals": _list_of(lambda value: any(kind(value) for kind in _approval_kinds), 0, 20),
         "environment": _environment,
-        "approved_at": _is_time,
-        "usable_until": _or_none(_is_time),
+        "approved_at": is_time,
+        "usable_until": _or_none(is_time),
         "key_id": _matches(r"[0-9a-f]{16}"),
         "signature": lambda value: isinstance(value, str) and len(value) == 88,
     },

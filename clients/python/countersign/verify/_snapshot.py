@@ -11,6 +11,7 @@ from ..errors import UnreadableError
 from ._bytes import base64_decode, sha256
 from ._dsse import Envelope, dsse_key_id, leaf_of
 from ._ed25519 import verify_strict
+from ._iso_time import parse_time
 from ._logged import check_log_entry
 from ._note import leaf_hash, verify_inclusion
 from ._outcome import Check, fail, not_run, passed, skip
@@ -18,7 +19,6 @@ from ._reading import decode_base64, is_count, require_index, require_object, re
 from ._receipt import read_log_evidence
 from ._record_pages import Entry, Page
 from ._statement import AGENT_HEADS, STATEMENT_TYPE
-from ._time import parse_time
 from ._trust import Trust, TrustedKey
 
 _TAG_LABEL = b"countersign/agent-tag/v1\n"

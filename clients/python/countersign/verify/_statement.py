@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from .._json import Json, JsonObject, is_list, is_object, parse_canonical
 from ._bytes import sha256, uint64
+from ._iso_time import is_time
 from ._reading import is_count
 
 STATEMENT_TYPE = "https://in-toto.io/Statement/v1"
@@ -99,8 +100,9 @@ def _read_action(statement: JsonObject) -> Action:
     predicate = _object(statement, "predicate")
     parts = [_object(predicate, name) for name in ("request", "registered", "verdicts", "human_approval")]
     request, registered, verdicts, approval = parts
-    texts = ("attestation_id", "timestamp", "key_id", "organization", "salt")
+    texts = ("attestation_id", "key_id", "organization", "salt")
     _require(all(isinstance(predicate.get(name), str) for name in texts))
+    _require(is_time(predicate.get("timestamp")))
     _require(isinstance(predicate.get("is_public"), bool))
     _require(all(isinstance(request.get(name), str) for name in ("agent_slug", "action", "inputs_hash")))
     _require(is_place(predicate.get("record")))
@@ -109,7 +111,7 @@ def _read_action(statement: JsonObject) -> Action:
     _require(all(name in registered and is_text_or_none(registered[name]) for name in names))
     _require_verdicts(request, verdicts)
     _require(_is_approval(approval))
-    _require(isinstance(predicate.get("agent_frozen_at", ""), str))
+    _require("agent_frozen_at" not in predicate or is_time(predicate["agent_frozen_at"]))
     _require("not_before" not in predicate or _is_not_before(predicate["not_before"]))
     subject: list[Json] = [{"digest": subject_digest(str(request["inputs_hash"])), "name": "inputs"}]
     _require(statement.get("subject") == subject)
