@@ -75,11 +75,19 @@ async function anchorsOf(root: Uint8Array, { before, authority }: Clocks) {
   return [{ tree_size: 1, inclusion_proof: [], checkpoint, time_stamps: stamps }];
 }
 
-export async function makeBoundedReceipt(clocks: Clocks): Promise<BoundedReceipt> {
+/** `said`: what the payload says otherwise. */
+export async function makeBoundedReceipt(
+  clocks: Clocks,
+  said: Partial<ActionPredicate> = {},
+): Promise<BoundedReceipt> {
   const { made, after, beacon, authority } = clocks;
   const named = after === undefined ? null : await signNote(7, new Uint8Array(32), [after]);
   const bound = named === null ? beacon : boundOf(named);
-  const predicate = { ...predicateAt(made), ...(bound === undefined ? {} : { not_before: bound }) };
+  const predicate = {
+    ...predicateAt(made),
+    ...(bound === undefined ? {} : { not_before: bound }),
+    ...said,
+  };
   const payload = buildActionStatement(predicate);
   const envelope = await signEnvelope(payload, service.publicKey, (bytes) => service.sign(bytes));
   const entry = encodeLogLeaf(makeLogLeaf(envelope, service.publicKey));

@@ -10,13 +10,17 @@ import { ed25519 } from "@noble/curves/ed25519.js";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { buildAuthorization, type HumanAuthorization } from "#lib/core/approval/approval";
 import { base64Encode } from "#lib/core/encoding/bytes";
+import type { JsonObject } from "#lib/core/encoding/canonical-json";
 import { canonicalJson } from "#lib/core/encoding/canonical-json";
 import { parseStrictJson } from "#lib/core/encoding/strict-json";
 import { verifyEd25519Strict, vetPublicKey } from "#lib/core/keys/ed25519";
 import { mergeHeads } from "#lib/core/record/agent-heads";
+import type { ActionPredicate } from "#lib/core/statement/statement";
+import { encodeVerifierKey } from "#lib/core/tlog/signed-note";
 import { makeSnapshot } from "#lib/log/records/agent-heads";
 import { startTestApp, type TestApp } from "#support/app";
 import { ask } from "#support/authorizations";
+import { makeBoundedReceipt } from "#support/bounded-receipt";
 import { runProgram } from "#support/commands";
 import { anyKind } from "#support/databases";
 import { listForgeries, makeBothAuthorization, makeEnrolledAuthorization } from "#support/enrolled-approvals";
@@ -220,6 +224,44 @@ async function judgeForgeries(test: TestApp): Promise<Case[]> {
     cases.push(await judge(`${length} characters`, makeRuledAuthorization({ action }), keys));
   }
   return cases;
+}
+
+/** What the signed payload says of itself, as a service would sign it that lies. */
+async function judgeLies(test: TestApp): Promise<Case[]> {
+  const known = (await test.call("GET", "/v1/pubkey")).body;
+  const request = { agent_slug: "clock-bot", action: "act", inputs_hash: "x" };
+  const hash = { method: "hash", approver_hash: null } as const;
+  const places = { nullifier_hashes: [], approver_ids: [], inputs_bound: false };
+  const texts = { level: "none", request_hash: "ab", authorization_hash: "ab", environment: "local" };
+  const backed = { method: "rule" as const, ...texts, ...places };
+  const asked = (more: JsonObject) => ({ ...request, ...more });
+  const lies: Partial<ActionPredicate>[] = [
+    {},
+    { request: asked({ human_approved: true }), human_approval: hash },
+    ...["soon", "2026-11-21T09:06:00Z", " 2026-11-21T09:06:00.000Z", "2026-02-30T09:06:00.000Z"].flatMap(
+      (time) => [{ timestamp: time }, { agent_frozen_at: time }],
+    ),
+    { human_approval: hash },
+    { request: asked({ human_approved: true }) },
+    { request: asked({ human_approved: true, human_approver_hash: "ada" }), human_approval: hash },
+    { request: asked({ human_authorization_hash: "ab" }) },
+    { human_approval: backed },
+    { request: asked({ human_approved: false, human_authorization_hash: "ab" }), human_approval: backed },
+  ];
+  return Promise.all(
+    lies.map(async (said, at) => {
+      const { answer, trust } = await makeBoundedReceipt({ made: 1_795_000_000 }, said);
+      const [key] = trust.keys.map(({ keyId, publicKey }) => ({
+        ...known.keys[0],
+        ...{ key_id: keyId, public_key: base64Encode(publicKey), log_origin: answer.log.origin },
+      }));
+      const log = {
+        ...known.log,
+        ...{ origin: answer.log.origin, vkey: trust.logKeys.map(encodeVerifierKey)[0] },
+      };
+      return judge(`lie ${at}`, answer, { ...known, keys: [key], log, logs: [log] });
+    }),
+  );
 }
 
 function makeRuledAuthorization({ policies = 1, action = testRequest.action }): HumanAuthorization {
@@ -483,6 +525,12 @@ describe.skipIf(python.missing)("both verifiers (run by npm run test:python)", (
   it("agree on approvals by passkey, and on each of their fields changed, bound and signed again", async () => {
     const cases = await judgeForgeries(test);
     expect(cases[0]?.["verdict"]).toBe("valid");
+    expect((await agree(cases))["receipt"]).toBe(cases.length);
+  });
+
+  it("agree on payloads that say what their request or no clock does", async () => {
+    const cases = await judgeLies(test);
+    expect(cases.map((one) => one["verdict"] === "valid")).toEqual(cases.map((_, at) => at < 2));
     expect((await agree(cases))["receipt"]).toBe(cases.length);
   });
 

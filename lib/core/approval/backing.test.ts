@@ -1,11 +1,12 @@
 /** An attestation against the authorization that it names, whose own checks are elsewhere. */
 import { describe, expect, it } from "vitest";
 import { canonicalHash, type JsonObject } from "#lib/core/encoding/canonical-json";
+import type { RecordPlace } from "#lib/core/record/agent-record";
 import type { Subject } from "#lib/core/record/record-checks";
 import { checkHumanAuthorization } from "#lib/core/statement/claim-checks";
 import { pass } from "#lib/core/statement/outcome";
 import type { CostlyChecks } from "#lib/core/statement/receipt";
-import type { BackedApproval } from "#lib/core/statement/statement";
+import type { BackedApproval, HumanApproval } from "#lib/core/statement/statement";
 import { makeBothAuthorization, makeEnrolledAuthorization } from "#support/enrolled-approvals";
 import { makeTestAuthorization } from "#support/human-authorization";
 import type { HumanAuthorization } from "./approval";
@@ -15,16 +16,31 @@ interface Spent {
   registeredKey?: string | null;
   timestamp?: string;
   approval?: Partial<BackedApproval>;
+  /** Of the decision; null: it is in no log. */
+  decided?: RecordPlace | null;
+  asked?: JsonObject;
 }
+
+const placeOf = (sequence: number, agent_id = "01a21220-2240-7252-8d8a-fb77f8b462ec"): RecordPlace => ({
+  agent_id,
+  sequence,
+  previous: "ab".repeat(32),
+});
 
 /** An attestation that fits this authorization in everything but what is given. */
 function makeSubject(authorization: HumanAuthorization, spent: Spent): Subject {
-  const object = authorization as unknown as JsonObject;
+  const { decided = placeOf(6) } = spent;
+  const log = decided === null ? {} : { log: { record: decided } };
+  const object = { ...authorization, ...log } as unknown as JsonObject;
   const { organization, agent_slug, action, inputs_hash } = authorization.request;
   const predicate = {
     organization,
     timestamp: spent.timestamp ?? authorization.approved_at,
-    request: { agent_slug, action, inputs_hash, human_authorization_hash: canonicalHash(object) },
+    request: {
+      ...{ agent_slug, action, inputs_hash, human_authorization_hash: canonicalHash(object) },
+      ...spent.asked,
+    },
+    record: placeOf(7),
     registered: { agent_public_key: spent.registeredKey ?? null },
     human_approval: { ...describeBacking(object), ...spent.approval },
   };
@@ -51,6 +67,49 @@ describe("the verifier's check human_authorization", () => {
     expect(await check({ timestamp: "2026-11-21T09:06:00.001Z" })).toMatchObject({
       reason: "approval_ended",
     });
+  });
+
+  it("fails unless the decision is in the log, and before it in the same record", async () => {
+    const elsewhere = placeOf(6, "01a21220-2240-7252-8d8a-fb77f8b462ed");
+    for (const decided of [null, placeOf(7), placeOf(8), elsewhere])
+      expect(await check({ decided })).toMatchObject({
+        detail: "the authorization does not fit the attestation: record",
+      });
+  });
+
+  it("fails for what people gave as a standing approval: only its uses back something", async () => {
+    const whole = makeTestAuthorization();
+    const grant = { actions: [whole.request.action], max_calls: 1, expires_at: whole.request.expires_at };
+    const standing = { ...whole, request: { ...whole.request, grant } };
+    expect(await check({}, standing)).toMatchObject({
+      detail: "the authorization does not fit the attestation: standing approval",
+    });
+  });
+
+  it("fails if the request itself says something else of an approval", async () => {
+    const none = { method: "none" as const };
+    const hash = (approver_hash: string | null) => ({ method: "hash" as const, approver_hash });
+    const judge = async (human_approval: HumanApproval, request: JsonObject) => {
+      const subject = { payload: new Uint8Array(), statement: { predicate: { request, human_approval } } };
+      const receipt = { humanAuthorization: null };
+      return (await checkHumanAuthorization({ ...subject, receipt } as unknown as Subject, costly)).reason;
+    };
+    for (const [human_approval, request] of [
+      [none, { human_approved: true }],
+      [none, { human_authorization_hash: "ab" }],
+      [hash(null), {}],
+      [hash(null), { human_approved: false }],
+      [hash(null), { human_approved: true, human_approver_hash: "ada" }],
+      [hash("ada"), { human_approved: true }],
+      [hash(null), { human_approved: true, human_authorization_hash: "ab" }],
+    ] as const)
+      expect([request, await judge(human_approval, request)]).toEqual([request, "field_contradicted"]);
+    expect(await judge(none, { human_approved: false })).toBe("approval_not_recorded");
+    expect(await judge(hash("ada"), { human_approved: true, human_approver_hash: "ada" })).toBe(
+      "approval_asserted_only",
+    );
+    expect(await check({ asked: { human_approved: true } })).toMatchObject({ status: "pass" });
+    expect(await check({ asked: { human_approved: false } })).toMatchObject({ reason: "field_contradicted" });
   });
 
   it("takes no grade, nobody and no place but the object's own", async () => {

@@ -2,11 +2,18 @@
 import { isSameAgentKey } from "#lib/core/approval/approval-key";
 import { describeBacking } from "#lib/core/approval/backing";
 import { canonicalJson, isJsonObject, type JsonObject } from "#lib/core/encoding/canonical-json";
+import { isRecordPlace, type RecordPlace } from "#lib/core/record/agent-record";
 import { miss, type RecordOutcome, type Subject, withoutPayload } from "#lib/core/record/record-checks";
 import { checkAgentSignature, checkCodeHash, checkTools } from "./identity-checks";
 import { fail, pass, skip } from "./outcome";
 import type { CostlyChecks } from "./receipt";
-import { type ActionStatement, type BackedApproval, isBacked, type Verdict } from "./statement";
+import {
+  type ActionPredicate,
+  type ActionStatement,
+  type BackedApproval,
+  isBacked,
+  type Verdict,
+} from "./statement";
 
 const verdictWords = { true: "true", false: "false", null: "nothing to compare" } as const;
 
@@ -65,6 +72,12 @@ const backingWords: Record<keyof BackedApproval, string> = {
   level: "level",
 };
 
+/** The decision has an earlier place in the same record, so it was logged, and before this. */
+function isDecidedBefore({ log }: JsonObject, { agent_id, sequence }: RecordPlace): boolean {
+  const place = isJsonObject(log) ? log["record"] : null;
+  return isRecordPlace(place) && place.agent_id === agent_id && place.sequence < sequence;
+}
+
 /** What the payload says about the authorization, against the embedded object; undefined if they fit. */
 function findMisfit({ predicate }: ActionStatement, approval: BackedApproval, object: JsonObject) {
   const { request, registered } = predicate;
@@ -80,11 +93,23 @@ function findMisfit({ predicate }: ActionStatement, approval: BackedApproval, ob
     ["agent's key", isSameAgentKey(asked, registered.agent_public_key)],
     ["action", asked["action"] === request["action"]],
     ["inputs", asked["inputs_hash"] === undefined || asked["inputs_hash"] === request["inputs_hash"]],
+    ["standing approval", (asked["grant"] ?? null) === null],
+    ["record", isDecidedBefore(object, predicate.record)],
   ];
   const misfit = differs === undefined ? facts.find(([, fits]) => !fits)?.[0] : backingWords[differs];
   if (misfit !== undefined) return fail("authorization_mismatch", { field: misfit });
   if (typeof until !== "string" || predicate.timestamp <= until) return undefined;
   return fail("approval_ended", { until });
+}
+
+/** Whether the request, which the agent may have signed, says of an approval what the payload records. */
+function isAsAsked({ request, human_approval: approval }: ActionPredicate): boolean {
+  const { human_approved: isSaid, human_approver_hash: approver = null } = request;
+  if (isBacked(approval) !== (request["human_authorization_hash"] !== undefined)) return false;
+  if (isBacked(approval)) return isSaid !== false;
+  return approval.method === "hash"
+    ? isSaid === true && approval.approver_hash === approver
+    : isSaid !== true;
 }
 
 export async function checkHumanAuthorization(
@@ -96,6 +121,8 @@ export async function checkHumanAuthorization(
   if (statement === null) return fail("statement_malformed");
   const approval = statement.predicate.human_approval;
   const object = receipt.humanAuthorization;
+  if (!isAsAsked(statement.predicate))
+    return fail("field_contradicted", { field: "human_approval", source: "the request" });
   if (!isBacked(approval)) {
     if (object !== null && object !== "absent") return fail("authorization_unexpected");
     return skip(approval.method === "hash" ? "approval_asserted_only" : "approval_not_recorded");

@@ -13,7 +13,7 @@ from ._ed25519 import verify_strict
 from ._note import SignedCheckpoint, leaf_hash, verify_checkpoint, verify_inclusion
 from ._outcome import Check, fail, miss, passed, skip
 from ._receipt import Neighbour, Neighbours, Receipt
-from ._statement import Action, empty_link, next_link, parse_action
+from ._statement import Action, empty_link, is_place, next_link, parse_action
 from ._time import Bound, check_not_after, check_not_before
 from ._trust import Trust, TrustedKey
 
@@ -232,6 +232,8 @@ def _check_human_authorization(subject: Subject) -> Check:
     action, given = subject.action, subject.receipt.human_authorization
     if action is None:
         return subject.without_payload() if subject.payload is None else fail("statement_malformed")
+    if not _is_as_asked(action):
+        return fail("field_contradicted", field="human_approval", source="the request")
     if action.approval["method"] in ("none", "hash"):
         if is_object(given):
             return fail("authorization_unexpected")
@@ -251,6 +253,27 @@ def _check_human_authorization(subject: Subject) -> Check:
         return Check("", "fail", failed.reason, f"{failed.name}: {failed.detail}")
     has_proof = any(check.reason == "pairing_not_checked" for check in subject.authorization.checks)
     return miss("pairing_not_checked") if has_proof else passed(subject.authorization.grade_text)
+
+
+def _is_as_asked(action: Action) -> bool:
+    """Whether the request, which the agent may have signed, says of an approval what the payload records."""
+    request, method = action.request, action.approval["method"]
+    said = request.get("human_approved")
+    if (method not in ("none", "hash")) != ("human_authorization_hash" in request):
+        return False
+    if method not in ("none", "hash"):
+        return said is not False
+    if method == "none":
+        return said is not True
+    return said is True and action.approval["approver_hash"] == request.get("human_approver_hash")
+
+
+def _is_decided_before(log: Json, place: JsonObject) -> bool:
+    """The decision has an earlier place in the same record, so it was logged, and before this."""
+    decided = log.get("record") if is_object(log) else None
+    if not is_object(decided) or not is_place(decided) or decided["agent_id"] != place["agent_id"]:
+        return False
+    return cast("int", decided["sequence"]) < cast("int", place["sequence"])
 
 
 def _find_approval_misfit(action: Action, given: JsonObject) -> Check | None:
@@ -276,6 +299,8 @@ def _find_approval_misfit(action: Action, given: JsonObject) -> Check | None:
         "agent's key": asked.get("agent_public_key") == action.registered["agent_public_key"],
         "action": asked.get("action") == request["action"],
         "inputs": "inputs_hash" not in asked or asked["inputs_hash"] == request["inputs_hash"],
+        "standing approval": asked.get("grant") is None,
+        "record": _is_decided_before(given.get("log"), cast("JsonObject", action.predicate["record"])),
         "binding to inputs": ("inputs_hash" in asked) is approval["inputs_bound"],
         "level": approval["level"] == _weakest_level(proofs),
     }
