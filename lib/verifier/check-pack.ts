@@ -21,7 +21,14 @@ import type { Cedar } from "#lib/core/rules/cedar";
 import { checkRecord } from "./check-record";
 import { readStatementList } from "./check-sum";
 import { type OpenPack, openPack } from "./pack-archive";
-import { checkAgent, checkPeriod, describeEntries, type ReadPack, readEntries } from "./pack-entries";
+import {
+  checkAgent,
+  checkPeriod,
+  describeEntries,
+  findForeign,
+  type ReadPack,
+  readEntries,
+} from "./pack-entries";
 import { createCheckpointList } from "./pack-log";
 import { createRuledList } from "./pack-rules";
 import { createUseList } from "./pack-uses";
@@ -112,9 +119,9 @@ async function followRecord(pack: OpenPack, read: ReadPack, trust: VerifierTrust
     // What the count must reach is the period's end.
     .filter(({ name }) => name !== "receipts" && name !== "counted")
     .map(({ name, ...outcome }): PackCheck => ({ name: `record ${name}`, ...outcome }));
-  const foreign = [...read.hashes].find(([number, hash]) => !isSame(listed.get(number), hash));
+  const foreign = findForeign(read, listed);
   if (foreign !== undefined)
-    return [...checks, packFault("record files", "entry_foreign", { file: `number ${foreign[0]}` })];
+    return [...checks, packFault("record files", "entry_foreign", { file: `number ${foreign}` })];
   // After a fault, what follows it is unread.
   if (report.verdict === "invalid") return checks;
   // The sum is over the statements up to the snapshot, and a pack has those after it too.
@@ -124,8 +131,6 @@ async function followRecord(pack: OpenPack, read: ReadPack, trust: VerifierTrust
     ? checks
     : [...checks, packFault("record files", "file_unknown", { file: unread })];
 }
-
-const isSame = (a: Uint8Array | undefined, b: Uint8Array) => a !== undefined && bytesEqual(a, b);
 
 /** The first field, by its path, in which the two differ. */
 function findDifference(stated: JsonValue | undefined, found: JsonValue, path: string): string {

@@ -1,5 +1,6 @@
 /** The entries of an evidence pack: each receipt and decision checked by itself, and taken for what it proves. */
-import { bytesEqual } from "#lib/core/encoding/bytes";
+import { parseHumanAuthorization } from "#lib/core/approval/human-authorization-shape";
+import { base64Decode, bytesEqual } from "#lib/core/encoding/bytes";
 import type { JsonObject } from "#lib/core/encoding/canonical-json";
 import {
   CHANGE_FILE_TYPE,
@@ -10,9 +11,11 @@ import {
 import { filesIn, numberOf, packFiles } from "#lib/core/pack/pack-files";
 import { isEndShown, type PackFacts, type PackPeriod } from "#lib/core/pack/pack-manifest";
 import { type PackCheck, packFault, packGap, packPass } from "#lib/core/pack/pack-reasons";
+import { isRecordPlace } from "#lib/core/record/agent-record";
 import type { SignedEntry } from "#lib/core/record/record-walk";
 import { countOf } from "#lib/core/text/count";
 import { readableTime } from "#lib/core/time/time-words";
+import { parseLogLeaf } from "#lib/core/tlog/log-leaf";
 import type { OpenPack } from "./pack-archive";
 import { type CheckedEntry, checkDecisionFile } from "./pack-decision";
 import { parseReceipt } from "./parse-receipt";
@@ -30,6 +33,28 @@ export interface ReadPack {
   /** Number → hash of the payload, of all that is in the pack. */
   hashes: Map<number, Uint8Array>;
   held: Map<number, SignedEntry>;
+  /** Number → hash of the payload, of the decisions that attestations are backed by. */
+  decided: [number, Uint8Array][];
+}
+
+/** Of a receipt that was verified, so that the log entry is that of this decision. */
+export function listDecided({ human_authorization: object }: JsonObject): [number, Uint8Array][] {
+  const authorization = parseHumanAuthorization(object);
+  const { record, entry } = authorization?.log ?? {};
+  if (!isRecordPlace(record)) return [];
+  return [[record.sequence, parseLogLeaf(base64Decode(String(entry))).payloadHash]];
+}
+
+/** The number of an entry, or of a decision that backs one, which the record lists with another hash or not at all. */
+export function findForeign(
+  { hashes, decided }: Pick<ReadPack, "hashes" | "decided">,
+  listed: ReadonlyMap<number, Uint8Array>,
+): number | undefined {
+  const isListed = ([number, hash]: [number, Uint8Array]) => {
+    const own = listed.get(number);
+    return own !== undefined && bytesEqual(own, hash);
+  };
+  return [...hashes, ...decided].find((one) => !isListed(one))?.[0];
 }
 
 async function checkReceipt(json: JsonObject, trust: VerifierTrust): Promise<CheckedEntry> {
@@ -81,6 +106,7 @@ export async function readEntries(
     answers: new Map(),
     hashes: new Map(),
     held: new Map(),
+    decided: [],
   };
   const files = entryFiles(pack);
   const beside = [packFiles.before, packFiles.after, packFiles.newest].filter(pack.has);
@@ -100,6 +126,7 @@ export async function readEntries(
       return { read, fault: packFault(name, "entry_foreign", { file }) };
     read.hashes.set(entry.sequence, checked.payloadHash);
     if (!entry.isDecision) read.answers.set(String(json["attestation_id"]), file);
+    if (!entry.isDecision) read.decided.push(...listDecided(json));
     if (!isOutside) read.entries.push(entry);
     if (file === packFiles.before) read.before = entry;
     if (file === packFiles.after) read.after = entry;

@@ -1,7 +1,8 @@
 /**
  * The uses of standing approvals in an evidence pack: each within the terms that people approved, and all of one numbered
  * as they can only be if none is missing or counted twice. A use that lapsed gives its number back, so the next one may
- * have it again; a use that an attestation of this pack is backed by never does.
+ * have it again; a use that an attestation of this pack is backed by never does. And of all approvals, those of people
+ * too: each backs one attestation at most.
  */
 
 import { amountUnits } from "#lib/core/approval/amount";
@@ -87,7 +88,9 @@ const isUnread = ({ decision }: PackEntry) => decision === null || decision === 
 export function createUseList(): UseList {
   const grants = new Map<string, Grant>();
   const uses = new Map<string, Use[]>();
-  const attested = new Set<string>();
+  /** Request hash → number of the attestation that it backs: one for each approval, whoever gave it. */
+  const attested = new Map<string, number>();
+  let reused: PackCheck | null = null;
   /** Numbers of decisions that may be uses. */
   const unread: number[] = [];
   let withoutContent = 0;
@@ -124,6 +127,12 @@ export function createUseList(): UseList {
     return null;
   }
 
+  function addAttestation(number: number, { binding }: HumanAuthorization): void {
+    const earlier = attested.get(binding.request_hash);
+    if (earlier === undefined) attested.set(binding.request_hash, number);
+    else reused ??= packFault("uses", "approval_reused", { number, earlier });
+  }
+
   return {
     add: (entry, json) => {
       const { file, sequence, state } = entry;
@@ -135,9 +144,10 @@ export function createUseList(): UseList {
       const object = parseHumanAuthorization(json["human_authorization"]);
       if (object === null) return;
       if (entry.isDecision) addDecision(sequence, object);
-      else attested.add(object.binding.request_hash);
+      else addAttestation(sequence, object);
     },
     judge: () => {
+      if (reused !== null) return reused;
       for (const [hash, all] of uses) {
         const fault = judgeGrant(grants.get(hash), all);
         if (fault !== null) return fault;

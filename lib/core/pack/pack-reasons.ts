@@ -28,6 +28,7 @@ export const packReasons = {
   use_missing: "number {number} is use {use} of its standing approval, and uses before it are missing",
   use_repeated:
     "number {number} is use {use} of its standing approval: more uses or amounts before it are attested",
+  approval_reused: "number {number} is backed by the approval that number {earlier} has used",
   use_terms_absent:
     "{uses} of standing approvals from before the period: numbered without a gap here, but the terms are not in this pack",
   use_content_absent: "{entries} without content: whether standing approvals were used is not in this pack",
