@@ -226,7 +226,7 @@ async function judgeForgeries(test: TestApp): Promise<Case[]> {
   return cases;
 }
 
-/** What the signed payload says of itself, as a service would sign it that lies. */
+/** Payloads with a lie in them, as a service would sign them. */
 async function judgeLies(test: TestApp): Promise<Case[]> {
   const known = (await test.call("GET", "/v1/pubkey")).body;
   const request = { agent_slug: "clock-bot", action: "act", inputs_hash: "x" };

@@ -102,7 +102,7 @@ function findMisfit({ predicate }: ActionStatement, approval: BackedApproval, ob
   return fail("approval_ended", { until });
 }
 
-/** Whether the request, which the agent may have signed, says of an approval what the payload records. */
+/** Whether the payload records the approval that the request states: the agent may have signed it. */
 function isAsAsked({ request, human_approval: approval }: ActionPredicate): boolean {
   const { human_approved: isSaid, human_approver_hash: approver = null } = request;
   if (isBacked(approval) !== (request["human_authorization_hash"] !== undefined)) return false;

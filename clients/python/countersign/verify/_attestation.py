@@ -256,7 +256,7 @@ def _check_human_authorization(subject: Subject) -> Check:
 
 
 def _is_as_asked(action: Action) -> bool:
-    """Whether the request, which the agent may have signed, says of an approval what the payload records."""
+    """Whether the payload records the approval that the request states: the agent may have signed it."""
     request, method = action.request, action.approval["method"]
     said = request.get("human_approved")
     if (method not in ("none", "hash")) != ("human_authorization_hash" in request):
