@@ -71,10 +71,6 @@ export async function readStanding(
   return { ...standing, at: new Date(Number(ms)), usage: { uses, spentUnits: BigInt(spent) } };
 }
 
-/** Whether anything but people can have a say. */
-export const isJudged = ({ is_frozen, has_grants, mode }: Standing) =>
-  is_frozen || has_grants || (mode !== null && mode !== "off");
-
 export interface JudgedRequest {
   organizationId: string;
   agent_slug: string;

@@ -13,7 +13,6 @@ import type { Context } from "./context";
 import { type Judged, type JudgedRequest, judge, type Standing } from "./judge";
 import { readAsker } from "./requested-by";
 import { type Requester, readGroups, readRequester, requireEnrolled } from "./required-groups";
-import { readDatabaseTime } from "./rows";
 
 export interface AuthorizeInput {
   principal: KeyPrincipal;
@@ -29,7 +28,7 @@ export interface Prepared {
   fingerprint: Uint8Array;
   demands: Demands;
   requester: Requester;
-  judged: Judged | null;
+  judged: Judged;
 }
 
 const maxGrantMs = MAX_GRANT_DAYS * 86_400_000;
@@ -64,30 +63,28 @@ export const foresee = (
     ),
   );
 
-/** Under the organization's lock. `standing`: if anything but people can decide. */
+/** Under the organization's lock, as `standing` was read. */
 export async function prepareRequest(
   context: Context,
   tx: Executor,
   { principal, body }: AuthorizeInput,
-  standing: Standing | null,
+  standing: Standing,
 ): Promise<Prepared> {
   const { organizationId } = principal;
-  const createdAt = standing?.at ?? (await readDatabaseTime(tx));
+  const createdAt = standing.at;
   requireTerms(body, createdAt);
   const agent = await findAgent(tx, body.agent_slug);
   const asker = await readAsker(tx, principal, agent, body.requester ?? null);
-  const judged =
-    standing &&
-    (await judge(
-      context,
-      tx,
-      standing,
-      describeJudged(organizationId, body, agent ?? { slug: body.agent_slug, public_key: null }, createdAt),
-    ));
+  const judged = await judge(
+    context,
+    tx,
+    standing,
+    describeJudged(organizationId, body, agent ?? { slug: body.agent_slug, public_key: null }, createdAt),
+  );
   const own = ownDemands(body, await readGroups(tx, organizationId, body));
   const demands = applyJudged(own, judged);
   const requester = await readRequester(tx, principal, demands);
-  if (judged === null || judged.verdict === "ask") await requireEnrolled(tx, demands, requester);
+  if (judged.verdict === "ask") await requireEnrolled(tx, demands, requester);
   const names = { ...asker.names, group_names: demands.groupNames };
   const hidden = { requestedBy: asker.requestedBy, names, salt: base64Encode(context.random(16)) };
   const fingerprint = fingerprintOf(organizationId, body);
@@ -113,8 +110,8 @@ const describeJudged = (
   createdAt,
 });
 
-function applyJudged(own: Demands, judged: Judged | null): Demands {
-  if (judged?.verdict !== "ask" || judged.obligations === null) return own;
+function applyJudged(own: Demands, judged: Judged): Demands {
+  if (judged.verdict !== "ask" || judged.obligations === null) return own;
   const demands = applyObligations(own, judged.obligations, (name) => judged.groupIds.get(name) ?? "");
   if (isTooMuch(demands.required_approvers))
     throw fieldError(

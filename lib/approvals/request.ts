@@ -11,7 +11,7 @@ import { buildRequest } from "./build-request";
 import type { Context } from "./context";
 import { DecidedOtherwise, decideAtOnce } from "./decide-at-once";
 import { answerRequest, insertRequest, type Made } from "./insert-request";
-import { isJudged, readStanding } from "./judge";
+import { readStanding } from "./judge";
 import { signApproval } from "./logged-decision";
 import { notifyApprovers } from "./notify";
 import { type AuthorizeInput, foresee, prepareRequest } from "./prepare-request";
@@ -33,19 +33,15 @@ async function checkPendingLimit(context: Context, tx: Executor, principal: KeyP
   if (ofOrganization >= perOrganization) throw tooManyPending("the organization", perOrganization);
 }
 
-async function askPeople(
-  context: Context,
-  input: AuthorizeInput,
-  isJudgedAgain: boolean,
-): Promise<AuthorizeResponse> {
+async function askPeople(context: Context, input: AuthorizeInput): Promise<AuthorizeResponse> {
   const { principal, body } = input;
   const { organizationId } = principal;
   return context.database.db.transaction(async (tx) => {
     await lockOrganization(tx, organizationId);
     await checkPendingLimit(context, tx, principal);
-    const standing = isJudgedAgain ? await readStanding(tx, organizationId, body) : null;
+    const standing = await readStanding(tx, organizationId, body);
     const prepared = await prepareRequest(context, tx, input, standing);
-    if (prepared.judged !== null && prepared.judged.verdict !== "ask") throw new DecidedOtherwise();
+    if (prepared.judged.verdict !== "ask") throw new DecidedOtherwise();
     const request = buildRequest(context, { organizationId, body, ...prepared });
     const made: Made = { ...prepared, request, status: "pending", decision: null };
     await insertRequest(context, tx, input, made);
@@ -64,7 +60,7 @@ async function decideUnasked(context: Context, input: AuthorizeInput): Promise<A
     const standing = await readStanding(tx, organizationId, body);
     const prepared = await prepareRequest(context, tx, input, standing);
     const { judged, createdAt: decidedAt } = prepared;
-    if (judged === null || judged.verdict === "ask") throw new DecidedOtherwise();
+    if (judged.verdict === "ask") throw new DecidedOtherwise();
     const { verdict: decision, decidedBy } = judged;
     const request = buildRequest(context, { organizationId, body, ...prepared });
     const signed =
@@ -97,12 +93,9 @@ export async function requestAuthorization(
   requireReceiver(context, "callback_url", body.callback_url);
   for (let attempt = 1; ; attempt += 1) {
     const standing = await readStanding(context.database.db, principal.organizationId, body);
-    const mayDecide = isJudged(standing);
     try {
-      const looksDecided =
-        mayDecide && (await foresee(context, principal.organizationId, body, standing)).verdict !== "ask";
-      if (looksDecided) return await decideUnasked(context, input);
-      return await askPeople(context, input, mayDecide);
+      const { verdict } = await foresee(context, principal.organizationId, body, standing);
+      return await (verdict === "ask" ? askPeople : decideUnasked)(context, input);
     } catch (error) {
       if (!(error instanceof DecidedOtherwise) || attempt === maxAttempts) throw error;
     }

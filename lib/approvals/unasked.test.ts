@@ -290,6 +290,27 @@ describe("what decides without people", () => {
       expect((await asked.read()).body).not.toHaveProperty("rules");
     });
 
+    it("have their say in the transaction, also if they are an organization's first, and came after a look", async () => {
+      const { context } = test.app;
+      const { db } = context.database;
+      let isSaved = false;
+      const saveFirst: typeof db.transaction = async (...args) => {
+        if (!isSaved) await put(never);
+        isSaved = true;
+        return db.transaction(...args);
+      };
+      const meanwhile = Object.assign(Object.create(db) as typeof db, { transaction: saveFirst });
+      const input = {
+        principal: { kind: "key", organizationId, keyId, isTest: true, ip: "192.0.2.1" },
+        body: { agent_slug: slug, action: "Clean up", tool: "rm" },
+        hold: null,
+      };
+      const late = { ...context, database: { ...context.database, db: meanwhile } };
+      const made = await requestAuthorization(late, input as unknown as AuthorizeInput);
+      expect(isSaved).toBe(true);
+      expect(made).toMatchObject({ status: "denied", decided_by: { kind: "rule", policy_ids: ["never"] } });
+    });
+
     it("come after a freeze", async () => {
       await put(allowSmall);
       await request({ amount: eur("1") });
