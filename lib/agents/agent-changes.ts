@@ -15,6 +15,7 @@ import {
 } from "#lib/core/record/agent-change";
 import type { WebhookEvent } from "#lib/core/webhook/webhook-events";
 import type { Executor } from "#lib/db/client";
+import { readDatabaseTime } from "#lib/db/database-time";
 import { agentChanges, agents } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
 import type { Actor } from "#lib/http/principal";
@@ -44,6 +45,7 @@ interface ChangeItem extends LogItem {
   context: AccountsContext;
   facts: ChangeFacts;
   agentId: string;
+  /** When it was made; once it is admitted, the time of that, so that nothing that it forbids has a later one. */
   at: Date;
   salt: string | null;
 }
@@ -57,25 +59,29 @@ export class Unchanged extends AppError {
 
 function makeItem(context: AccountsContext, facts: ChangeFacts): ChangeItem {
   const { signer } = context.keys;
-  const at = context.clock();
   const salt = facts.reason === null ? null : base64Encode(context.random(16));
-  const change: Omit<AgentChange, "record"> = {
+  const change: Omit<AgentChange, "record" | "changed_at"> = {
     change: facts.change,
-    changed_at: at.toISOString(),
     key_id: signer.keyId,
     reason_hash: salt === null || facts.reason === null ? null : reasonHash(salt, facts.reason),
     request_hash: facts.request?.hash ?? null,
   };
-  return {
+  const item: ChangeItem = {
     context,
     facts,
-    at,
+    at: context.clock(),
     salt,
     agentId: facts.agentId,
     keyId: signer.keyId,
-    seal: (place) =>
-      sealStatement(signer, buildChangeStatement({ ...change, record: requirePlace(place).record })),
+    seal: (place) => {
+      const changed_at = item.at.toISOString();
+      return sealStatement(
+        signer,
+        buildChangeStatement({ ...change, changed_at, record: requirePlace(place).record }),
+      );
+    },
   };
+  return item;
 }
 
 /** Agents first, and then requests: a claim locks them in the same order. */
@@ -88,7 +94,10 @@ async function admit(tx: Executor, items: ChangeItem[]): Promise<(AppError | nul
     .orderBy(agents.id)
     .for("update");
   const verdicts: (AppError | null)[] = [];
-  for (const { facts, at } of items) verdicts.push(await facts.apply(tx, at));
+  for (const item of items) {
+    item.at = await readDatabaseTime(tx);
+    verdicts.push(await item.facts.apply(tx, item.at));
+  }
   return verdicts;
 }
 

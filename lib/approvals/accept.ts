@@ -15,6 +15,7 @@ import { fillPlaces } from "#lib/core/approval/assign-groups";
 import { findEnvironment } from "#lib/core/approval/environment";
 import type { PasskeyApproval } from "#lib/core/approval/passkey-approval";
 import { uuidV7 } from "#lib/core/encoding/ids";
+import { readDatabaseTime } from "#lib/db/database-time";
 import { authorizationRequests } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
 import type { Actor } from "#lib/http/principal";
@@ -23,7 +24,7 @@ import { decide, findApprovable } from "./decide";
 import { countApprover, type ProvenApprover } from "./enrolled";
 import { signApproval } from "./logged-decision";
 import { wakeupName } from "./read";
-import { type AuthorizationRow, isOpen, parseRequest, readDatabaseTime } from "./rows";
+import { type AuthorizationRow, isOpen, parseRequest } from "./rows";
 import {
   ApprovalsMoved,
   insertApproval,

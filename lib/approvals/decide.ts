@@ -4,6 +4,7 @@ import { agentFrozen } from "#lib/agents/freeze";
 import type { SentAssertion } from "#lib/contract/approval-view";
 import type { DecidedBy } from "#lib/core/approval/decided-by";
 import { hexEncode } from "#lib/core/encoding/bytes";
+import { readDatabaseTime } from "#lib/db/database-time";
 import { AppError } from "#lib/errors";
 import { type Actor, actorOf, isOwnerOf, mayReach, type Principal } from "#lib/http/principal";
 import { submitSigned } from "#lib/log/sequencer/submit-signed";
@@ -12,13 +13,7 @@ import type { Context } from "./context";
 import { type Enrolled, needsPasskey, proveApprover } from "./enrolled";
 import { sealDecision } from "./logged-decision";
 import { wakeupName } from "./read";
-import {
-  type AuthorizationRow,
-  authorizationNotFound,
-  findAuthorization,
-  parseRequest,
-  readDatabaseTime,
-} from "./rows";
+import { type AuthorizationRow, authorizationNotFound, findAuthorization, parseRequest } from "./rows";
 import { type DecisionItem, decisionKind, notPending } from "./store";
 
 type Facts = Pick<

@@ -12,7 +12,7 @@ import { utf8Decode } from "#lib/core/encoding/bytes";
 import type { JsonObject } from "#lib/core/encoding/canonical-json";
 import { authorizationRequestIdPattern } from "#lib/core/encoding/ids";
 import type { WorldEnvironment } from "#lib/core/world-id/world-id-keys";
-import { type Database, type Executor, rowsOf } from "#lib/db/client";
+import type { Database, Executor } from "#lib/db/client";
 import { agents, approvals, authorizationRequests, organizations } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
 import type { RuleRecord } from "./judge";
@@ -45,15 +45,6 @@ const approvalsGiven = sql<number>`(SELECT count(*)::int FROM ${approvals} WHERE
 
 /** Outlives the erasure of the approvals' content: TEST stays TEST. */
 const approvedIn = sql<WorldEnvironment | null>`(SELECT min(${approvals.environment}) FROM ${approvals} WHERE ${approvals.request_id} = ${authorizationRequests.id})`;
-
-export async function readDatabaseTime(executor: Executor): Promise<Date> {
-  const [row] = await rowsOf<{ ms: string }>(
-    executor,
-    sql`SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::text AS ms`,
-  );
-  if (!row) throw new Error("the database returned no time");
-  return new Date(Number(row.ms));
-}
 
 function selectRows(executor: Executor) {
   return executor

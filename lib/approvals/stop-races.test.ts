@@ -133,6 +133,8 @@ describe("stopping against using", () => {
       return `${outcome(revoked)} ${outcome(claimed)}`;
     });
     expectBoth(seen, "200 200", "200 authorization_revoked");
+    const claimedLater = "date_trunc('milliseconds', claimed_at) > revoked_at";
+    expect(await query(`SELECT id FROM authorization_requests WHERE ${claimedLater}`)).toEqual([]);
   });
 
   it("freeze and attest", async () => {

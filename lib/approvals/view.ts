@@ -14,6 +14,7 @@ import { base64Decode, utf8Decode } from "#lib/core/encoding/bytes";
 import { publicUrl } from "#lib/core/statement/addresses";
 import type { ProtocolVersion } from "#lib/core/world-id/world-id-proof";
 import type { Executor } from "#lib/db/client";
+import { readDatabaseTime } from "#lib/db/database-time";
 import { agentKeys, attestations } from "#lib/db/schema";
 import { codeOf } from "./confirmation-code";
 import type { Context } from "./context";
@@ -29,7 +30,6 @@ import {
   parseGroupNames,
   parseRequest,
   parseRequestedBy,
-  readDatabaseTime,
 } from "./rows";
 import { readApprovals } from "./store";
 
