@@ -19,7 +19,7 @@ from . import _calls as calls
 from ._end import attest_end_of_run, attest_run, outcome_of, say_end
 from ._flow import Flow, call
 from ._inputs import Sealed, seal_inputs
-from ._json import canonical_bytes, canonical_hash, depth_of
+from ._json import JsonObject, canonical_bytes, canonical_hash, depth_of
 from ._shown import show_inputs
 from ._sign import AgentKey, read_agent_key
 from ._transport import Service, encode
@@ -90,9 +90,9 @@ def _require_attestable(said: AttestRequestOptional) -> None:
             raise ValueError(f"attestation: the gate says itself what {name} is")
         if name not in AttestRequestOptional.__annotations__:
             raise TypeError(f"attestation: it can't say {name}")
-    sent = json.loads(encode(said))
+    sent = cast("JsonObject", json.loads(encode(said)))
     canonical_bytes(sent)
-    metadata = sent.get("metadata") or {}
+    metadata = sent.get("metadata")
     if len(canonical_bytes(metadata)) > _MAX_METADATA_BYTES or depth_of(metadata) > _MAX_METADATA_DEPTH:
         raise ValueError(
             f"attestation: metadata must be at most {_MAX_METADATA_BYTES} bytes and {_MAX_METADATA_DEPTH} levels"
