@@ -77,7 +77,7 @@ function findNul(value: JsonValue, path: readonly string[]): FieldError[] {
   ]);
 }
 
-function parseStrict(bytes: Uint8Array): JsonValue {
+export function parseStrictBody(bytes: Uint8Array): JsonValue {
   const text = decode(bytes);
   const value = parse(text);
   // JSON has one way to write it.
@@ -90,7 +90,7 @@ function parseStrict(bytes: Uint8Array): JsonValue {
 }
 
 export function parseStrictObject(bytes: Uint8Array): JsonObject {
-  const value = parseStrict(bytes);
+  const value = parseStrictBody(bytes);
   if (isJsonObject(value)) return value;
   throw new AppError("bad_request", "the body must be a JSON object");
 }
@@ -100,8 +100,4 @@ export async function readJsonObject(
   maxBytes?: number,
 ): Promise<JsonObject> {
   return parseStrictObject(await readBytes(request, maxBytes));
-}
-
-export async function readJson(request: Pick<HttpRequest, "headers" | "body" | "whole">): Promise<JsonValue> {
-  return parseStrict(await readBytes(request));
 }

@@ -319,12 +319,16 @@ describe.each(clients)("%s", (_, connect) => {
     expect(none).toMatchObject({ isError: true });
   });
 
-  it("refuses arguments that no schema has", async () => {
-    const wrong = await use(client, "attest_action", { ...asking, acton: "typo" }).catch((error: Error) => ({
+  it.each([
+    [{ acton: "typo" }, "acton"],
+    [{ model_id: "\0" }, "params.arguments.model_id: must not contain U+0000"],
+  ])("refuses in words what it doesn't take: %j", async (more, words) => {
+    const given = { ...asking, ...more };
+    const wrong = await use(client, "attest_action", given).catch((error: Error) => ({
       isError: true,
       content: [{ text: error.message }],
     }));
-    expect(wrong).toMatchObject({ isError: true, content: [{ text: expect.stringContaining("acton") }] });
+    expect(wrong).toMatchObject({ isError: true, content: [{ text: expect.stringContaining(words) }] });
   });
 });
 
@@ -478,6 +482,22 @@ describe("the endpoint", () => {
     expect((await post({ body: undefined, rawBody: "[]" })).body.code).toBe("bad_request");
     expect((await post({ body: undefined, rawBody: `"${"x".repeat(70_000)}"` })).status).toBe(413);
     expect((await post({ body: { hello: 1 } })).status).toBe(400);
+  });
+
+  it("says in the protocol's own shape why a message isn't taken, so that a client shows it", async () => {
+    const long = `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"arguments":{"inputs":1152921504606846977}}}`;
+    const { status, body } = await post({ body: undefined, rawBody: long });
+    expect([status, body]).toEqual([
+      200,
+      {
+        jsonrpc: "2.0",
+        id: 7,
+        error: {
+          code: -32602,
+          message: expect.stringContaining("send it as a string"),
+        },
+      },
+    ]);
   });
 
   it("answers each message of a batch, but for one that it cancels itself", async () => {

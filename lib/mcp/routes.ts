@@ -5,7 +5,7 @@ import { isJsonObject, type JsonValue } from "#lib/core/encoding/canonical-json"
 import { AppError } from "#lib/errors";
 import type { Handlers } from "#lib/http/call";
 import type { HttpRequest } from "#lib/http/messages";
-import { readJson } from "#lib/http/read-json-body";
+import { parseStrictBody, readBytes } from "#lib/http/read-json-body";
 import { requireSameOrigin } from "#lib/http/same-origin";
 import { callAs, type AnswerAsked as HandleRequest } from "./call-operation";
 
@@ -31,13 +31,36 @@ function readMessages(body: JsonValue): JsonValue {
   return body.filter((one) => !isJsonObject(one) || one["method"] !== "notifications/cancelled");
 }
 
+/** So that a model learns why: of another kind of answer, some clients show it nothing. */
+function refuseMessage(bytes: Uint8Array, error: unknown): Response {
+  const id = findId(bytes);
+  if (!(error instanceof AppError) || id === null) throw error;
+  return Response.json({ jsonrpc: "2.0", id, error: { code: -32_602, message: error.message } });
+}
+
+/** Of what may be no strict JSON, as a number with too many digits. */
+function findId(bytes: Uint8Array): string | number | null {
+  try {
+    const { id, method } = JSON.parse(new TextDecoder().decode(bytes));
+    return typeof method === "string" && (typeof id === "string" || typeof id === "number") ? id : null;
+  } catch {
+    return null;
+  }
+}
+
 export const createMcpHandlers = (answer: HandleRequest): Handlers<typeof specs, Context> => ({
   mcp: async (call) => {
     const { request, env, context } = call;
     // A page of another origin has no business here, even with a key.
     if (request.headers.has("origin")) requireSameOrigin(request, env.baseUrl);
     const { keyId, scopes } = call.principal;
-    const body = readMessages(await readJson(request));
+    const bytes = await readBytes(request);
+    let body: JsonValue;
+    try {
+      body = readMessages(parseStrictBody(bytes));
+    } catch (error) {
+      return refuseMessage(bytes, error);
+    }
     const { handle } = await import("./handler");
     const { secrets, logger } = context;
     const caller = { call: callAs(call, answer), keyId, scopes, stateKey: secrets.mcpState, logger };
