@@ -685,6 +685,8 @@ describe("countersign.mjs", () => {
     expect(await shell("node countersign.mjs attest")).toMatchObject({ code: 2 });
     const unread = await shell("node countersign.mjs --help >/dev/full");
     expect(unread).toEqual({ code: 2, out: expect.stringMatching(/^ENOSPC: [^\n]+\n$/) });
+    const shown = await shell("COUNTERSIGN_API_KEY= node countersign.mjs agent show piped-bot");
+    expect(shown, "an empty variable is no key").toMatchObject({ code: 0 });
     expect(await shell("COUNTERSIGN_API_KEY=cs_… node countersign.mjs keys info")).toMatchObject({
       code: 2,
       out: expect.stringMatching(/^countersign: the API key: expected printable ASCII/),

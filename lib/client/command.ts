@@ -8,8 +8,10 @@ endIfUnread();
 process.exitCode = await runCommand(process.argv.slice(2), {
   ...nodeIo,
   tell: (text) => process.stderr.write(text),
+  // A variable that is empty is not set.
+  apiKey: nodeIo.apiKey || undefined,
   // biome-ignore lint/style/noProcessEnv: a program of its own, without the service's settings
-  serviceUrl: process.env["COUNTERSIGN_URL"],
+  serviceUrl: process.env["COUNTERSIGN_URL"] || undefined,
   runtime: undefined,
   openReceiver,
   machine: nodeMachine(import.meta.url),
