@@ -15,6 +15,7 @@ from typing import Any, Protocol, TypeAlias
 from ._async_client import AsyncCountersign
 from ._decorate import Describe, bind_inputs
 from ._gate import Approval, GateOptions
+from ._open import refuse_generator
 from ._wire import AuthorizationRequest
 from .errors import (
     AgentFrozenError,
@@ -120,6 +121,7 @@ def gate_context_tool(
     """For functions whose first parameter is the framework's context. ``on_pending``: raises instead of waiting."""
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Awaitable[Any]]:
+        refuse_generator(function)
         bind = bind_inputs(function, leave_out=1)
 
         @functools.wraps(function)

@@ -93,7 +93,7 @@ class _Gate:
         # too early, the human has yet to see the request that is pending now.
         status = "pending"
         while status == "pending":
-            made = await self._client.ask(asked, inputs, run_id=ids["run_id"], call_id=ids["call_id"])
+            made = await self._client.ask(asked, inputs, **ids, **self._options)
             status = made["status"]
             if status == "pending":
                 interrupt(summary_of(made))

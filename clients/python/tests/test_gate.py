@@ -22,6 +22,7 @@ from conftest import API_KEY, BASE_URL, Counted, Human, control
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
+from countersign._frameworks import gate_context_tool
 from countersign import (
     AgentFrozenError,
     ApprovalClaimedError,
@@ -772,6 +773,8 @@ def test_refuses_an_action_that_would_run_after_it_is_attested(
         gate(asked_of(agent, {}), inputs(), pay, run_id="r", call_id="c", on_request=human)
     with pytest.raises(TypeError, match="generator"):
         gate(asked_of(agent, {}), run_id="r")(pay)
+    with pytest.raises(TypeError, match="generator"):
+        gate_context_tool(AsyncCountersign(BASE_URL), asked_of(agent, {}), "r", None, {})(pay)
 
     async def go() -> None:
         async with AsyncCountersign(BASE_URL, API_KEY) as own:

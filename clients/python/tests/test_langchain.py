@@ -145,6 +145,29 @@ def test_keeps_the_approval_of_a_tool_that_asks_a_question_of_its_own(human: Hum
         assert count(name) == Counted(1, 1)
 
 
+def test_asks_with_its_options_before_it_pauses(human: Human, count: Any, new_agent: Any) -> None:
+    @tool
+    async def pay(invoice: int, cents: int) -> str:
+        """Pays an invoice."""
+        return f"paid {cents}"
+
+    async def go(name: str, resume: Any, **options: Any) -> Any:
+        asked: Any = {"agent_slug": name, "action": "Pay"}
+        async with AsyncCountersign(BASE_URL, API_KEY) as client:
+            gate = gate_tools(client, {"pay": asked}, interrupt=True, **options)
+            agent = create_agent(Scripted(calls=[{"invoice": 1, "cents": 2}]), [pay], middleware=[gate], checkpointer=InMemorySaver())
+            (paused,) = (await agent.ainvoke(ASKED, CONFIG))["__interrupt__"]
+            await asyncio.to_thread(resume, paused.value)
+            return (await agent.ainvoke(Command(resume="anything"), CONFIG))["messages"][-1].content
+
+    unseen, wrong = new_agent(), new_agent()
+    assert asyncio.run(go(unseen, human, approve_unseen_inputs=True)) == "paid 2"
+    assert count(unseen) == Counted(1, 1)
+    with pytest.raises(TypeError, match="agent key"):
+        asyncio.run(go(wrong, human, agent_key="secret-text"))
+    assert count(wrong) == Counted(0, 0)
+
+
 PROGRAM = Path(__file__).read_text().split("\ndef test_")[0] + '''
 class Stored(InMemorySaver):
     """Whoever can write the file can write the graph's state."""
