@@ -485,8 +485,11 @@ describe("the endpoint", () => {
   });
 
   it("says in the protocol's own shape why a message isn't taken, so that a client shows it", async () => {
-    const long = `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"arguments":{"inputs":1152921504606846977}}}`;
-    const { status, body } = await post({ body: undefined, rawBody: long });
+    const say = (inputs: string) =>
+      `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"arguments":{"inputs":${inputs}}}}`;
+    const { body: large } = await post({ body: undefined, rawBody: say(`"${"x".repeat(70_000)}"`) });
+    expect(large.error.message).toBe("payload_too_large: the body can be at most 65536 bytes");
+    const { status, body } = await post({ body: undefined, rawBody: say("1152921504606846977") });
     expect([status, body]).toEqual([
       200,
       {

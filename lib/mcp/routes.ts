@@ -21,6 +21,9 @@ function toRequest(asked: HttpRequest): Request {
   return new Request(asked.url, { method: "POST", headers });
 }
 
+const maxBytes = 64 * 1024;
+/** What is too large is read so far as this, to be refused by its id. */
+const maxReadBytes = 1024 * 1024;
 const maxBatch = 10;
 
 /** Protocol 2025-03-26 has batches. A call that is cancelled in its own batch would get no answer, and the batch no end. */
@@ -31,7 +34,7 @@ function readMessages(body: JsonValue): JsonValue {
   return body.filter((one) => !isJsonObject(one) || one["method"] !== "notifications/cancelled");
 }
 
-/** So that a model learns why: of another kind of answer, some clients show it nothing. */
+/** So that a model learns why: of another kind of answer some clients show it nothing, and others end the connection. */
 function refuseMessage(bytes: Uint8Array, error: unknown): Response {
   const id = findId(bytes);
   if (!(error instanceof AppError) || id === null) throw error;
@@ -54,9 +57,11 @@ export const createMcpHandlers = (answer: HandleRequest): Handlers<typeof specs,
     // A page of another origin has no business here, even with a key.
     if (request.headers.has("origin")) requireSameOrigin(request, env.baseUrl);
     const { keyId, scopes } = call.principal;
-    const bytes = await readBytes(request);
+    const bytes = await readBytes(request, maxReadBytes);
     let body: JsonValue;
     try {
+      if (bytes.length > maxBytes)
+        throw new AppError("payload_too_large", `the body can be at most ${maxBytes} bytes`);
       body = readMessages(parseStrictBody(bytes));
     } catch (error) {
       return refuseMessage(bytes, error);
