@@ -260,6 +260,7 @@ test("hostile strings in every field run nothing and are shown for what they are
   await page.getByLabel("in your own words").fill(hostile.join(" "));
   await page.getByRole("button", { name: "Deny request" }).click();
   await expect(page.getByRole("heading", { name: "This request was denied" })).toBeVisible();
+  await expect(page).toHaveTitle("This request was denied · Countersign");
   await expectHarmless(page);
   await page.reload();
   await expectHarmless(page);

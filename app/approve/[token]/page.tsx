@@ -4,28 +4,35 @@
  */
 import type { Metadata } from "next";
 import { notFound } from "next/navigation";
+import { cache } from "react";
 import { ApprovalScreen } from "#components/approve/approval-screen";
+import { headingOf } from "#components/approve/heading";
 import { readApprovalView } from "#lib/approvals/view";
 import { withNotFound } from "#lib/pages/with-not-found";
 import { getApp } from "#lib/runtime/app";
 import ApprovalNotFound from "./not-found";
 
-export const metadata: Metadata = {
-  title: "Approval request",
-  // No preview of what an agent wrote in chat programs that fetch the link.
-  description: "An agent is requesting a person's approval.",
-  robots: { index: false, follow: false },
-  referrer: "no-referrer",
-};
-
 interface ApprovePageProps {
   readonly params: Promise<{ token: string }>;
 }
 
+/** Once for the page and its title. */
+const readView = cache(async (token: string) => readApprovalView((await getApp()).context, token));
+
+export async function generateMetadata({ params }: ApprovePageProps): Promise<Metadata> {
+  const view = await readView((await params).token);
+  return {
+    // Its state, which tells one tab from another. Nothing that an agent wrote: chat programs fetch the link for a preview.
+    title: view === null ? "Approval request" : headingOf(view, false),
+    description: "An agent is requesting a person's approval.",
+    robots: { index: false, follow: false },
+    referrer: "no-referrer",
+  };
+}
+
 async function ApprovePage({ params }: ApprovePageProps) {
   const { token } = await params;
-  const { context } = await getApp();
-  const view = await readApprovalView(context, token);
+  const view = await readView(token);
   if (view === null) notFound();
   return <ApprovalScreen view={view} token={token} />;
 }
