@@ -6,6 +6,7 @@ import type { ReactNode } from "react";
 import { SiteChrome } from "#components/site-chrome";
 import { SiteFooter } from "#components/site-footer";
 import { SiteHeader } from "#components/site-header";
+import { SkipLink } from "#components/ui/skip-link";
 import { parseTheme, themeCookieName } from "#components/ui/theme";
 import { publicBaseUrl } from "#lib/http/public-base-url";
 import "./globals.css";
@@ -70,12 +71,7 @@ export default async function RootLayout({ children }: { readonly children: Reac
       {...(theme === "system" ? {} : { "data-theme": theme })}
     >
       <body className="flex flex-col bg-canvas font-sans text-ink antialiased">
-        <a
-          href="#main"
-          className="sr-only focus:not-sr-only focus:fixed focus:top-3 focus:left-3 focus:z-50 focus:rounded-md focus:bg-surface focus:px-4 focus:py-2"
-        >
-          Skip to content
-        </a>
+        <SkipLink href="#main">Skip to content</SkipLink>
         <SiteChrome>
           <SiteHeader theme={theme} />
         </SiteChrome>

@@ -90,6 +90,17 @@ test("an operation is found, chosen in one's language, and copied as Markdown", 
   expect(copied).toBe(await (await page.request.get("/docs/api/authorize.md")).text());
   await page.goto("/docs/api/attest");
   await expect(python, "the language is remembered").toBeVisible();
+  // By Tab, past a hundred links.
+  for (const [skip, place] of [
+    ["Skip to content", "main"],
+    ["Skip the list of guides", "#guide"],
+    ["Skip the list of operations", "#operation"],
+  ] as const) {
+    await page.keyboard.press("Tab");
+    await expect(page.getByRole("link", { name: skip })).toBeFocused();
+    await page.keyboard.press("Enter");
+    await expect(page.locator(place)).toBeFocused();
+  }
 });
 
 test("the documentation is searched by Ctrl+K: guides, operations, errors and reasons", async ({ page }) => {

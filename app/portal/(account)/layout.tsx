@@ -7,6 +7,7 @@ import { PortalFrame } from "#components/portal/organization/shown-organization"
 import { PortalNav } from "#components/portal/shell/portal-nav";
 import { PortalSearch } from "#components/portal/shell/portal-search";
 import { SignOut } from "#components/portal/shell/sign-out";
+import { SkipLink } from "#components/ui/skip-link";
 import { countWaiting } from "#lib/approvals/inbox";
 import { organizationTitle } from "#lib/core/text/organization-name";
 import { readPortal } from "#lib/pages/portal-request";
@@ -19,6 +20,7 @@ export default async function PortalLayout({ children }: { readonly children: Re
   return (
     <PortalFrame organizationId={person.organizationId}>
       <div className="mx-auto max-w-6xl px-4 pt-6 sm:px-6">
+        <SkipLink href="#section">Skip the portal's menu</SkipLink>
         <div className="no-print flex flex-wrap items-center justify-between gap-x-6 gap-y-2 pb-4">
           <div className="min-w-0">
             <p className="font-medium">
@@ -42,7 +44,9 @@ export default async function PortalLayout({ children }: { readonly children: Re
         </div>
         <div className="lg:grid lg:grid-cols-[11rem_minmax(0,1fr)] lg:gap-8">
           <PortalNav waiting={await countWaiting(context, person)} />
-          <div className="min-w-0 pt-6 lg:pt-0">{children}</div>
+          <div id="section" tabIndex={-1} className="min-w-0 pt-6 outline-none lg:pt-0">
+            {children}
+          </div>
         </div>
       </div>
     </PortalFrame>
