@@ -3,6 +3,7 @@
 import { and, eq, inArray } from "drizzle-orm";
 import { requireRole } from "#lib/accounts/members";
 import type { AuthorizationState } from "#lib/contract/authorization-state";
+import { findEnd } from "#lib/core/approval/approval-end";
 import { agentChanges, apiKeys, authorizationRequests } from "#lib/db/schema";
 import { isOwnerOf, type MemberPrincipal } from "#lib/http/principal";
 import { isTestKey } from "#lib/keys/test-keys";
@@ -20,6 +21,8 @@ function withLink(context: Context, state: AuthorizationState, isTest: boolean) 
     /** Asked for with a test key. */
     isTest,
     approval_url: state.status === "pending" ? approvalUrl(context, state.request_id) : null,
+    /** Since when nothing can use the approval; null while something can. */
+    end: findEnd(state, context.clock().toISOString()),
   };
 }
 

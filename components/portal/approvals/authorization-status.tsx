@@ -22,6 +22,8 @@ interface AuthorizationStatusPillProps {
   readonly unattestedAt?: string | null | undefined;
   /** Since when the approval is taken back. */
   readonly revokedAt?: string | null;
+  /** The time is over in which an approval could be used that nothing used. */
+  readonly isOver?: boolean;
 }
 
 export function AuthorizationStatusPill({
@@ -31,6 +33,7 @@ export function AuthorizationStatusPill({
   isTest,
   unattestedAt,
   revokedAt = null,
+  isOver = false,
 }: AuthorizationStatusPillProps) {
   const { tone, text } = words[status];
   // A rule or a standing approval approves without anyone having given an approval.
@@ -39,6 +42,9 @@ export function AuthorizationStatusPill({
     <span className="flex flex-wrap gap-1.5">
       <StatusPill tone={tone}>{text}</StatusPill>
       {revokedAt === null ? null : <StatusPill tone="cancelled">Taken back</StatusPill>}
+      {isOver && status === "approved" && revokedAt === null ? (
+        <StatusPill tone="neutral">Ended</StatusPill>
+      ) : null}
       {unattestedAt ? <StatusPill tone="warn">Claimed, never attested</StatusPill> : null}
       {isTest ? <TestKeyMark /> : null}
       {isApproval && environment !== "production" ? <TestMark /> : null}

@@ -14,6 +14,8 @@ export interface AuthorizationRow {
   readonly isTest: boolean;
   readonly unattested_at?: string | null | undefined;
   readonly revoked_at: string | null;
+  readonly end: string | null;
+  readonly attestation_id?: string | null | undefined;
   readonly agent_slug: string;
   readonly action: string;
   readonly created_at: string;
@@ -67,6 +69,7 @@ function columnsOf(actions: (row: AuthorizationRow) => ReactNode): readonly Colu
           isTest={row.isTest}
           unattestedAt={row.unattested_at}
           revokedAt={row.revoked_at}
+          isOver={row.end !== null && !row.attestation_id}
         />
       ),
     },

@@ -17,6 +17,7 @@ const request = {
   decided_at: "2026-11-22T10:30:00.000Z",
   approval_url: null,
   revoked_at: null,
+  end: null,
   isTest: false,
 };
 
@@ -44,6 +45,14 @@ describe("when a request ended", () => {
     expect(now(null)).toContain("Usable until");
     expect(now(approved.usable_until)).toContain(">Ended<");
     expect(now(approved.usable_until)).not.toContain("Usable until");
+    const inList = (fields: object) => {
+      const row = { ...approved, status: "approved" as const, end: approved.usable_until, ...fields };
+      return renderToStaticMarkup(<AuthorizationTable rows={[row]} actions={() => null} empty={null} />);
+    };
+    expect(inList({})).toContain("Ended");
+    expect(inList({ end: null })).not.toContain("Ended");
+    expect(inList({ attestation_id: "used" })).not.toContain("Ended");
+    expect(inList({ revoked_at: approved.usable_until })).not.toContain("Ended");
   });
 
   it("is shown as erased, not as empty, if its content was", () => {

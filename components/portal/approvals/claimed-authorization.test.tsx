@@ -20,6 +20,7 @@ function show(claim: Partial<AuthorizationState>): string[] {
     approval_url: null,
     isTest: false,
     revoked_at: null,
+    end: null,
     ...claim,
   };
   const table = <AuthorizationTable rows={[row]} actions={() => null} empty={null} />;

@@ -13,7 +13,6 @@ import { Card } from "#components/ui/card";
 import { CodeBlock } from "#components/ui/code-block";
 import { TextLink } from "#components/ui/text-link";
 import { readOwnAuthorization } from "#lib/approvals/portal-authorizations";
-import { findEnd } from "#lib/core/approval/approval-end";
 import { orNotFound, requirePortal } from "#lib/pages/portal-request";
 import { withNotFound } from "#lib/pages/with-not-found";
 import { cancelRequest, takeBack } from "./actions";
@@ -28,7 +27,7 @@ async function AuthorizationPage({ params }: PageProps) {
   const { id } = await params;
   const { context, person } = await requirePortal(`/portal/authorizations/${id}`);
   const state = await orNotFound(readOwnAuthorization(context, person, id));
-  const end = findEnd(state, context.clock().toISOString());
+  const { end } = state;
   return (
     <PortalPage organizationId={person.organizationId}>
       {state.status === "pending" ? <LiveRefresh /> : null}
@@ -43,6 +42,7 @@ async function AuthorizationPage({ params }: PageProps) {
             isTest={state.isTest}
             unattestedAt={state.unattested_at}
             revokedAt={state.revoked_at}
+            isOver={end !== null && !state.attestation_id}
           />
         }
       />
