@@ -6,6 +6,7 @@ import { describeLevel } from "#lib/core/approval/approval-words";
 import { isJsonObject, type JsonObject } from "#lib/core/encoding/canonical-json";
 import type { BackedApproval } from "#lib/core/statement/statement";
 import { countOf } from "#lib/core/text/count";
+import { readableTime } from "#lib/core/time/time-words";
 
 /** The names in `verified_by`, as people would say them. */
 const witnesses: Record<string, string> = {
@@ -35,7 +36,7 @@ function passkeyItems(approval: JsonObject, index: number): Definition[] {
       name: "Passkey",
       value: (
         <AgentText
-          value={`signed at ${textOf(approval, "verified_at")}; in roster ${String(head["number"])} of the organization, in ${countOf(count, "required group")}`}
+          value={`signed at ${readableTime(textOf(approval, "verified_at"))}; in roster ${String(head["number"])} of the organization, in ${countOf(count, "required group")}`}
         />
       ),
     },
@@ -61,7 +62,7 @@ function personItems(approval: JsonObject, index: number): Definition[] {
       name: "Proof",
       value: (
         <AgentText
-          value={`World ID ${textOf(approval, "protocol_version")}, level ${textOf(approval, "level")}, checked at ${textOf(approval, "verified_at")} by ${names.join(" and ")}`}
+          value={`World ID ${textOf(approval, "protocol_version")}, level ${textOf(approval, "level")}, checked at ${readableTime(textOf(approval, "verified_at"))} by ${names.join(" and ")}`}
         />
       ),
     },
@@ -77,7 +78,9 @@ export function approvalItems(approval: BackedApproval, authorization: JsonObjec
       ? []
       : [{ id: "level", name: "Level", value: <AgentText value={describeLevel(approval.level)} /> }]),
     { id: "environment", name: "Environment", value: <AgentText value={approval.environment} /> },
-    ...(approvedAt === "" ? [] : [{ id: "at", name: "Approved", value: <AgentText value={approvedAt} /> }]),
+    ...(approvedAt === ""
+      ? []
+      : [{ id: "at", name: "Approved", value: <AgentText value={readableTime(approvedAt)} /> }]),
     {
       id: "inputs",
       name: "Inputs",
