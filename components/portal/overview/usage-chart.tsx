@@ -28,7 +28,7 @@ export function UsageChart({ days }: { readonly days: readonly UsageDay[] }) {
         {days.map((one) => (
           <div key={one.day} title={describe(one)} className="flex h-full flex-1 items-end hover:bg-sunken">
             <div
-              className="w-full rounded-t-xs bg-accent-fill"
+              className="w-full forced-color-adjust-none rounded-t-xs bg-accent-fill forced-colors:bg-[CanvasText]"
               style={{ height: `${(one.attestations / top) * 100}%` }}
             />
           </div>
