@@ -24,7 +24,7 @@ export function ThemeToggle({ initial }: { readonly initial: Theme }) {
   return (
     <button
       type="button"
-      className={`inline-flex size-9 items-center justify-center rounded-md text-muted hover:bg-sunken hover:text-ink ${isReady ? "" : "invisible"}`}
+      className={`inline-flex size-9 shrink-0 items-center justify-center rounded-md text-muted hover:bg-sunken hover:text-ink ${isReady ? "" : "invisible"}`}
       aria-label={`Theme: ${theme}. Change to ${next[theme]}`}
       title={`Theme: ${theme}`}
       onClick={() => {
