@@ -1,5 +1,6 @@
 "use client";
 /** Adding an approver, a group and its people, and the group that is notified by default. */
+import type { ReactNode } from "react";
 import { FormStatus } from "#components/portal/forms/form-status";
 import { listValue, textValue } from "#components/portal/forms/form-values";
 import { SubmitButton } from "#components/portal/forms/submit-button";
@@ -17,7 +18,7 @@ interface Named {
 interface TextFieldProps {
   readonly id: string;
   readonly name: "name" | "email";
-  readonly label: string;
+  readonly label: ReactNode;
   readonly state: FormState<null>;
   readonly placeholder?: string;
   readonly value?: string;
@@ -113,7 +114,15 @@ export function GroupForm({ action, people, group }: GroupFormProps) {
       <TextField
         id={`group-${group?.id ?? "new"}`}
         name="name"
-        label={group === undefined ? "New group" : "Group"}
+        label={
+          group === undefined ? (
+            "New group"
+          ) : (
+            <>
+              Group<span className="sr-only"> {group.name}</span>
+            </>
+          )
+        }
         state={state}
         value={group?.name ?? ""}
         placeholder="Finance"
@@ -131,7 +140,7 @@ export function GroupForm({ action, people, group }: GroupFormProps) {
       {group === undefined ? null : <Enrolled people={group.members.length} enrolled={group.enrolled} />}
       <div>
         <SubmitButton variant={group === undefined ? "primary" : "secondary"}>
-          {group === undefined ? "Create group" : "Save group"}
+          {group === undefined ? "Create group" : `Save ${group.name}`}
         </SubmitButton>
       </div>
     </PortalForm>

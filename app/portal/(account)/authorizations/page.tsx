@@ -16,6 +16,7 @@ import { Field, Select } from "#components/ui/field";
 import { listOwnAuthorizations } from "#lib/approvals/portal-authorizations";
 import { type AuthorizationStatus, authorizationStatuses } from "#lib/contract/authorize";
 import { authorizationFilters } from "#lib/contract/portal-authorizations";
+import { toVisibleText } from "#lib/core/text/display-text";
 import { orNotFound, requirePortal } from "#lib/pages/portal-request";
 import { withNotFound } from "#lib/pages/with-not-found";
 import { cancelRequest } from "./actions";
@@ -68,8 +69,16 @@ async function AuthorizationsPage({ searchParams }: PageProps) {
           actions={(row) => (
             <span className="flex flex-wrap items-center gap-2">
               <span className="text-muted">Link</span>
-              <CopyButton text={row.approval_url ?? ""} label="approval link" withText />
-              <CancelAuthorizationDialog action={cancelRequest} requestId={row.request_id} />
+              <CopyButton
+                text={row.approval_url ?? ""}
+                label={`approval link of ${toVisibleText(row.action)}`}
+                withText
+              />
+              <CancelAuthorizationDialog
+                action={cancelRequest}
+                requestId={row.request_id}
+                name={row.action}
+              />
             </span>
           )}
           empty={
