@@ -50,7 +50,7 @@ function Results({ groups, path }: OperationNavProps & { readonly path: string }
                 {...(isCurrent ? { "aria-current": "page" as const } : {})}
                 className={`-ml-px block min-h-8 border-l py-1.5 pl-3 font-mono text-[12px] leading-5 [overflow-wrap:anywhere] hover:text-ink ${isCurrent ? "border-accent font-semibold text-ink" : "border-transparent text-muted"}`}
               >
-                {one.method.toUpperCase()} {one.path}
+                {`${one.method.toUpperCase()} ${one.path}`}
               </PageLink>
             </li>
           );

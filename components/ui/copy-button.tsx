@@ -38,18 +38,21 @@ export function CopyButton({ text, label, withText = false }: CopyButtonProps) {
   const words = { idle: "Copy", copied: "Copied", failed: "Not allowed" }[outcome];
   const Icon = outcome === "copied" ? Check : Copy;
   return (
-    <button
-      type="button"
-      onClick={() => void copy()}
-      aria-label={`Copy ${label}`}
-      title={`Copy ${label}`}
-      className={`no-print inline-flex min-h-8 min-w-8 shrink-0 items-center justify-center gap-1.5 rounded-md px-1.5 text-[13px] text-muted hover:bg-sunken hover:text-ink ${ready ? "" : "invisible"}`}
-    >
-      <Icon aria-hidden="true" className="size-4" />
-      {withText || outcome !== "idle" ? <span aria-hidden="true">{words}</span> : null}
+    <>
+      <button
+        type="button"
+        onClick={() => void copy()}
+        aria-label={`Copy ${label}`}
+        title={`Copy ${label}`}
+        className={`no-print inline-flex min-h-8 min-w-8 shrink-0 items-center justify-center gap-1.5 rounded-md px-1.5 text-[13px] text-muted hover:bg-sunken hover:text-ink ${ready ? "" : "invisible"}`}
+      >
+        <Icon aria-hidden="true" className="size-4" />
+        {withText || outcome !== "idle" ? <span aria-hidden="true">{words}</span> : null}
+      </button>
+      {/* Beside the button: what is in one is part of its name to some readers, and isn't announced. */}
       <span role="status" className="sr-only">
         {outcome === "idle" ? "" : words}
       </span>
-    </button>
+    </>
   );
 }
