@@ -77,7 +77,7 @@ export const endedGuidance =
 
 /** In place of `pending` and `approved` while its agent is frozen. */
 export const frozenGuidance =
-  "Frozen: the organization has stopped this agent, and nothing of it can be approved or used. Stop, and report to your operator.";
+  "Frozen: the organization has stopped this agent: its requests can't be approved, and its approvals can't be used. Stop, and report to your operator.";
 
 /** In place of `denied` if nobody was asked, because the agent is frozen. */
 export const frozenDenialGuidance =

@@ -140,7 +140,7 @@ function registerStopping(server: McpServer, call: CallOperation, answer: Answer
     {
       title: "Stop an agent",
       description:
-        "Freeze an agent that does what it shouldn't, yourself included: nothing of it can be approved or used until a person lets it go on. No tool can unfreeze.",
+        "Freeze an agent that does what it shouldn't, yourself included: its requests can't be approved, and its approvals can't be used, until a person lets it go on. No tool can unfreeze.",
       inputSchema: freezeInput,
       outputSchema: freezeOutput,
       annotations: { ...adds, idempotentHint: true },

@@ -64,7 +64,7 @@ const columnsOf = (usage: ReadonlyMap<string, Usage>): readonly Column<AgentRow>
   { id: "attestations", header: "Attestations", numeric: true, cell: (row) => row.attestations },
   {
     id: "usage",
-    header: "Lately",
+    header: "Recent attestations",
     cell: (row) => <UsageWords usage={usage.get(row.slug.toLowerCase())} />,
   },
 ];
