@@ -71,6 +71,20 @@ test("rules are written, compared with what happened, saved, and in effect", asy
   await page.getByRole("link", { name: /^1/ }).click();
   await expect(page.getByRole("heading", { name: "Version 1" })).toBeVisible();
   await expectGoodPage(page);
+
+  // Who is to confirm a change sees what it changes, also if the rules' text is the same.
+  await page.goto("/portal/rules");
+  await page.getByLabel("Changes need a second owner").check();
+  await page.getByRole("button", { name: "Save rules" }).click();
+  await expect(page.getByRole("link", { name: /^2/ })).toBeVisible();
+  await page.getByLabel("Changes need a second owner").uncheck();
+  await page.getByRole("button", { name: "Save rules" }).click();
+  await expect(
+    page.getByText(
+      "changes need no second owner (before: enforced, otherwise ask people, changes need a second owner)",
+    ),
+  ).toBeVisible();
+  await expectGoodPage(page);
 });
 
 test("a standing approval's page shows its limits", async ({ page, request }) => {

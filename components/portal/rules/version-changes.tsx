@@ -7,6 +7,14 @@ import { RulesDiff } from "./rules-diff";
 import { describeSettings } from "./version-table";
 
 type Rules = NonNullable<RulesResponse["rules"]>;
+type Settings = Parameters<typeof describeSettings>[0];
+
+/** The mode and the other settings, beside what they were. */
+export function describeChange(rules: Settings, before: Settings | null): string {
+  const now = describeSettings(rules);
+  const then = before === null ? now : describeSettings(before);
+  return then === now ? now : `${now} (before: ${then})`;
+}
 
 interface VersionChangesProps {
   readonly rules: Rules;
@@ -15,8 +23,6 @@ interface VersionChangesProps {
 }
 
 export function VersionChanges({ rules, before }: VersionChangesProps) {
-  const settings = describeSettings(rules);
-  const settingsBefore = before === null ? settings : describeSettings(before);
   return (
     <Card
       title={`Version ${rules.version}`}
@@ -25,9 +31,8 @@ export function VersionChanges({ rules, before }: VersionChangesProps) {
     >
       <p className="mb-3 text-sm">
         Changed by {rules.author}
-        {rules.confirmed_by === null ? "" : `, confirmed by ${rules.confirmed_by}`}. Mode {settings}
-        {settingsBefore === settings ? "" : ` (before: ${settingsBefore})`}. Entry {rules.log_index} of the
-        log.
+        {rules.confirmed_by === null ? "" : `, confirmed by ${rules.confirmed_by}`}. Mode{" "}
+        {describeChange(rules, before)}. Entry {rules.log_index} of the log.
       </p>
       <RulesDiff
         before={before?.text ?? ""}

@@ -5,8 +5,8 @@ import { ActionDialog } from "#components/portal/forms/action-dialog";
 import { PortalPage } from "#components/portal/organization/shown-organization";
 import { RulesDiff } from "#components/portal/rules/rules-diff";
 import { RulesEditor } from "#components/portal/rules/rules-editor";
-import { VersionChanges } from "#components/portal/rules/version-changes";
-import { describeSettings, VersionTable } from "#components/portal/rules/version-table";
+import { describeChange, VersionChanges } from "#components/portal/rules/version-changes";
+import { VersionTable } from "#components/portal/rules/version-table";
 import { PageHeading } from "#components/portal/shell/page-heading";
 import { Callout } from "#components/ui/callout";
 import { Card } from "#components/ui/card";
@@ -31,7 +31,7 @@ function Proposal({ rules, isAuthor }: { readonly rules: RulesResponse; readonly
   return (
     <Card title="A change waits for a second owner" className="mb-5">
       <p className="mb-3">
-        {proposal.author} proposed this change: mode {describeSettings(proposal)}.
+        {proposal.author} proposed this change: mode {describeChange(proposal, rules.rules)}.
       </p>
       <RulesDiff before={rules.rules?.text ?? ""} after={proposal.text} label="The proposed change" />
       <div className="mt-4 flex flex-wrap gap-3">
