@@ -218,6 +218,7 @@ test("/verify checks pasted and dropped evidence in the browser", async ({ page,
   await paste(answer);
   await expect(result).toContainText("Authentic record, 1 warning");
   await expect(result).toContainText("Asserted by the caller, not proven");
+  await expect(result.getByText(/^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC$/)).toBeVisible();
   await expectAccessibleInBothThemes(page);
   await paste(answer.replaceAll("Sent 100 %", "Sent 900 %"));
   await expect(result).toContainText("Not authentic");
@@ -233,4 +234,12 @@ test("/verify checks pasted and dropped evidence in the browser", async ({ page,
   await expect(result).toContainText(
     /Authentic as far as it can be checked, 1 warning|Authentic record, 1 warning/,
   );
+  // An evidence pack, of any size.
+  await page.getByLabel("Or choose the file").setInputFiles({
+    name: "evidence.zip",
+    mimeType: "application/zip",
+    buffer: Buffer.concat([Buffer.from("PK\x03\x04"), Buffer.alloc(2_100_000)]),
+  });
+  await expect(result).toContainText("node verify.mjs pack FILE");
+  await expect(page.getByLabel("Paste it here, or drop a file")).not.toHaveValue(/PK/);
 });

@@ -43,8 +43,13 @@ async function verifyText(input: string, chosen: Promise<string | null>): Promis
   }
 }
 
+/** As every ZIP archive begins. */
+const zipMark = "PK\u0003\u0004";
+
 async function readFile(file: File | undefined): Promise<string | null> {
   if (file === undefined) return null;
+  if ((await file.slice(0, zipMark.length).text()) === zipMark)
+    throw new Error("the file is a ZIP archive. Check an evidence pack with node verify.mjs pack FILE");
   if (file.size > maxBytes) throw new Error("the file is larger than 2 MB, so it isn't one of ours");
   return file.text();
 }

@@ -11,6 +11,7 @@ import type { ActionStatement } from "#lib/core/statement/statement";
 import { isBacked } from "#lib/core/statement/statement";
 import { findRowWarning } from "#lib/core/statement/warning-rows";
 import { toVisibleText } from "#lib/core/text/display-text";
+import { readableTime } from "#lib/core/time/time-words";
 import {
   listUncompared,
   type VerifierCheck,
@@ -58,7 +59,7 @@ function StatementSummary({ statement, isOurs }: StatementSummaryProps) {
           prominent: true,
         },
         { id: "agent", name: "Agent", value: <AgentText value={slug} isName /> },
-        { id: "time", name: "Recorded", value: <AgentText value={timestamp} /> },
+        { id: "time", name: "Recorded", value: <AgentText value={readableTime(timestamp)} /> },
         {
           id: "approval",
           name: "Human approval",
