@@ -9,7 +9,8 @@ export function QuickStart({ base }: { readonly base: string }) {
         <li key={step.id} className="grid items-start gap-x-8 gap-y-3 lg:grid-cols-[16rem_minmax(0,1fr)]">
           <div>
             <h3 className="font-medium">
-              <span className="mr-1 text-muted tabular-nums">{index + 1}</span> {step.title}
+              <span className="mr-1 text-muted tabular-nums">{index + 1}</span>
+              {` ${step.title}`}
             </h3>
             <p className="mt-1 text-[15px] text-muted">{step.note}</p>
           </div>

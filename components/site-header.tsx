@@ -27,7 +27,7 @@ export function SiteHeader({ theme }: { readonly theme: Theme }) {
             <PageLink
               key={link.href}
               href={link.href}
-              className="inline-flex min-h-11 items-center rounded-md px-1.5 text-muted text-sm hover:text-ink sm:px-3"
+              className="inline-flex min-h-11 items-center rounded-md px-1 text-muted text-sm hover:text-ink sm:px-3"
             >
               {link.label}
             </PageLink>

@@ -77,6 +77,14 @@ test("a visitor breaks a receipt, and sees which checks notice", async ({ page }
   await expectGoodPage(page);
   await expectNoSidewaysScroll(page);
 
+  const width = page.viewportSize()?.width ?? 0;
+  await page.setViewportSize({ width: 320, height: 800 });
+  expect((await page.getByRole("button", { name: /^Theme/ }).boundingBox())?.width).toBe(36);
+  await page.setViewportSize({ width, height: 800 });
+  await expect(page.getByRole("heading", { name: "1 Request an API key" })).toBeVisible();
+  // What is in a button is part of its name, and not announced by every screen reader.
+  await expect(page.locator("button [role=status]")).toHaveCount(0);
+
   const known = page.locator("main a[href^='/verify/'], [data-lab] a[href^='/verify/']");
   for (const link of await known.all())
     expect((await page.request.get((await link.getAttribute("href")) ?? "")).status()).toBe(200);

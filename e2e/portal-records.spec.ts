@@ -166,6 +166,8 @@ test("follows requests live, shows the link, cancels it, and notifies an approve
   const other = await callApi(request, key, "/v1/authorize", { agent_slug, action: "Pay B" });
   await page.goto("/portal/authorizations");
   await expect(page.getByText("Pending", { exact: true })).toHaveCount(2);
+  for (const name of ["Copy approval link of Pay A", "Cancel Pay A"])
+    await expect(page.getByRole("button", { name, exact: true })).toBeVisible();
   await expectGoodPage(page);
 
   await request.delete(`/v1/authorize/${other["request_id"]}`, {
@@ -201,6 +203,8 @@ test("follows requests live, shows the link, cancels it, and notifies an approve
   await page.getByRole("button", { name: "Create group" }).click();
   await expect(page.getByText("Delete Finance")).toBeVisible();
   await expect(page.getByText("None of the people in this group has accepted yet.")).toBeVisible();
+  await expect(page.getByLabel("Group Finance")).toBeVisible();
+  await expect(page.getByRole("button", { name: "Save Finance" })).toBeVisible();
   await expectGoodPage(page);
   const link = await readLink(request, ana, "/notices/");
   for (let look = 0; look < 3; look += 1) {

@@ -129,6 +129,12 @@ test("a first visit names the organization, makes a key with something to paste,
   await expect(page.locator("[data-fact=organization]")).toContainText("Newcomers Ltd");
   await page.goto("/portal");
   await expect(page.getByRole("heading", { name: "Last 30 days" })).toBeVisible();
+  // Windows' high contrast takes backgrounds away, and a bar is nothing else.
+  await page.emulateMedia({ forcedColors: "active" });
+  const canvas = await page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+  const bar = page.locator("[title$='1 attestation'] > div");
+  await expect(bar).toBeVisible();
+  await expect(bar).not.toHaveCSS("background-color", canvas);
 });
 
 test("the portal's search finds what people type", async ({ page }) => {
