@@ -1,6 +1,7 @@
 /** Wakes waiting requests when something changes, in this process or another that shares the database. */
 import { sql } from "drizzle-orm";
 import type { Database } from "./client";
+import { CannotStart } from "./start";
 
 const channel = "countersign_wakeups";
 
@@ -64,10 +65,10 @@ const sendTo = (database: Database, name: string) =>
 async function requireHearing(database: Database, { over }: Wait): Promise<void> {
   await sendTo(database, start);
   if (await over) return;
-  throw new Error(
-    "Countersign cannot start: nothing that is sent through DATABASE_URL is heard at DATABASE_LISTEN_URL. " +
-      "It must be the address of the same database on the server itself, not of a pooler.",
-  );
+  throw new CannotStart({
+    says: "nothing that is sent through DATABASE_URL is heard at DATABASE_LISTEN_URL",
+    mend: "It must be the address of the same database on the server itself, not of a pooler.",
+  });
 }
 
 export async function createWakeups(database: Database, hearMs = longestMs): Promise<Wakeups> {

@@ -55,12 +55,19 @@ const byCode: Record<string, Words> = {
     "this role lacks a right that the service needs",
     "Make the role the owner of the database and its tables (ALTER DATABASE … OWNER TO …), or grant it all rights on them, and CREATE on the database and its schema public.",
   ),
+  "22P05": words(
+    "its encoding lacks characters that the service writes",
+    "Create the database with ENCODING 'UTF8'.",
+  ),
   "25006": words(
     "it is read-only, as a standby or by default_transaction_read_only",
     "Give DATABASE_URL the address of the primary server, or make it writable.",
   ),
   "53100": words("its disk is full", "Make space for it."),
-  "53300": words("all its connections are in use", "Raise max_connections, or lower PROCESSES."),
+  "53300": words(
+    "all its connections are in use, or all that this role or database may have",
+    "Raise max_connections or that limit, or lower PROCESSES.",
+  ),
   "57P03": words("it is starting or stopping", "Start Countersign again when it is up."),
 };
 

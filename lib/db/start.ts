@@ -3,8 +3,10 @@ import { logger } from "#lib/logger";
 
 /** The message is for the operator, who gets no stack. */
 export class CannotStart extends Error {
-  constructor({ says, mend }: { says: string; mend: string }, cause?: unknown) {
-    super(`Countersign cannot start: ${says}. ${mend}`, { cause });
+  readonly words: { says: string; mend: string };
+  constructor(words: { says: string; mend: string }, cause?: unknown) {
+    super(`Countersign cannot start: ${words.says}. ${words.mend}`, { cause });
+    this.words = words;
   }
 }
 

@@ -11,6 +11,7 @@ import { emptyRoot } from "#lib/core/tlog/merkle";
 import { makeVerifierKey } from "#lib/core/tlog/signed-note";
 import { type Database, type Executor, withStartLock } from "#lib/db/client";
 import { logs, signingKeys } from "#lib/db/schema";
+import { CannotStart } from "#lib/db/start";
 import type { Signer } from "./signer";
 import { activeKeyId, type KeyPurpose, type Signers } from "./signing-keys";
 
@@ -172,9 +173,10 @@ export function requireOrigin(open: { id: number; origin: string }, firstOrigin:
   const expected = originOfLog(firstOrigin, open.id);
   if (open.origin === expected) return;
   const setting = open.id === 1 ? open.origin : open.origin.slice(0, -`/${open.id}`.length);
-  throw new Error(
-    `Countersign cannot start: by LOG_ORIGIN this log is ${expected}, but this database's log is ${open.origin}. Set LOG_ORIGIN=${setting}; an origin never changes within a log.`,
-  );
+  throw new CannotStart({
+    says: `by LOG_ORIGIN this log is ${expected}, but this database's log is ${open.origin}`,
+    mend: `Set LOG_ORIGIN=${setting}; an origin never changes within a log.`,
+  });
 }
 
 /** The keys for a reload after a rotation; the same rules as at start. */

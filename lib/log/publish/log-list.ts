@@ -2,6 +2,7 @@
 import { readFile } from "node:fs/promises";
 import path from "node:path";
 import { baseOfId, LOG_LIST_FILE, LOG_LIST_SIGNATURE_FILE, parseLogList } from "#lib/core/tlog/log-list";
+import { CannotStart } from "#lib/db/start";
 
 export interface LogList {
   /** In the ids of attestations that are made here. */
@@ -17,12 +18,18 @@ export interface LogList {
 export async function openLogList(folder: string | undefined, origin: string): Promise<LogList | null> {
   if (folder === undefined) return null;
   const read = async (name: string) => new Uint8Array(await readFile(path.join(folder, name)));
-  const [file, signature] = await Promise.all([read(LOG_LIST_FILE), read(LOG_LIST_SIGNATURE_FILE)]);
+  const [file, signature] = await Promise.all([read(LOG_LIST_FILE), read(LOG_LIST_SIGNATURE_FILE)]).catch(
+    (error: NodeJS.ErrnoException) => {
+      const says = `the list in LOG_LIST (${folder}) can't be read (${error.code})`;
+      throw new CannotStart({ says, mend: "Set it to the folder of `npm run log -- list`." }, error);
+    },
+  );
   const logs = parseLogList(JSON.parse(Buffer.from(file).toString("utf8")));
   const own = logs.find((log) => log.origin === origin);
   if (own === undefined)
-    throw new Error(
-      `Countersign cannot start: the list in LOG_LIST (${folder}) does not have the log ${origin}. Add it with \`npm run log -- list\`.`,
-    );
+    throw new CannotStart({
+      says: `the list in LOG_LIST (${folder}) does not have the log ${origin}`,
+      mend: "Add it with `npm run log -- list`.",
+    });
   return { number: own.number, file, signature, baseOf: (id) => baseOfId(logs, own.number, id) };
 }

@@ -164,9 +164,13 @@ describe.skipIf(!databaseKinds.includes("postgres"))("machines with one store", 
     expect((await checkWholeLog(test, "/log")).size).toBe(answer.body.log.tree_size);
   });
 
-  it("don't start on a store that ignores conditions, or that belongs to another service", async () => {
+  it("don't start on a store that is away, ignores conditions, or belongs to another service", async () => {
     s3.ignoresConditions = true;
     const home: Record<string, string> = { ...(await makeHome("postgres")), ...settings() };
+    const away = start("postgres", { ...home, LOG_STORE_ENDPOINT: "http://127.0.0.1:9" });
+    await expect(away).rejects.toThrow(
+      /cannot start: the store .* \(LOG_STORE\) can't be used \(ECONNREFUSED\)/,
+    );
     await expect(start("postgres", home)).rejects.toThrow(/cannot start: the store .* ignores If-/);
     s3.ignoresConditions = false;
     const { url, drop } = await createTestDatabase();

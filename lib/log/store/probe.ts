@@ -1,9 +1,13 @@
 /** Whether a store keeps conditions: some servers accept the headers and ignore them, and then the lock would hold no machine. */
 import { randomBytes } from "node:crypto";
 import { bytesEqual } from "#lib/core/encoding/bytes";
+import { CannotStart } from "#lib/db/start";
 import type { ObjectStore } from "./object-store";
 
 const key = "probe";
+
+export const storeAdvice =
+  "Check LOG_STORE, LOG_STORE_ENDPOINT, the network, and whether the credentials may read, list and write there.";
 
 class IgnoresConditions extends Error {
   constructor(store: ObjectStore, what: string) {
@@ -38,6 +42,11 @@ const maxAttempts = 20;
 
 /** Leaves an object, `probe`, that is written over each time. */
 export async function requireConditions(store: ObjectStore): Promise<void> {
-  for (let left = maxAttempts; left > 0; left -= 1) if (await tryOnce(store)) return;
+  const failed = (error: { code?: unknown; name: string }) => {
+    if (error instanceof IgnoresConditions) throw error;
+    const says = `the store ${store.name} (LOG_STORE) can't be used (${error.code ?? error.name})`;
+    throw new CannotStart({ says, mend: storeAdvice }, error);
+  };
+  for (let left = maxAttempts; left > 0; left -= 1) if (await tryOnce(store).catch(failed)) return;
   throw new IgnoresConditions(store, "refuses every change");
 }
