@@ -186,6 +186,9 @@ describe.skipIf(!databaseKinds.includes("postgres"))("a deployment", () => {
       /^keys: the attestation key is not/,
     ],
     ["a key that is none", { LOG_SIGNING_KEY: "x" }, /^keys: a key can't be read: LOG_SIGNING_KEY/],
+    ["another origin", { LOG_ORIGIN: "other.example/log" }, /^log: by LOG_ORIGIN this log is other/],
+    ["no list", { LOG_LIST: "/nowhere" }, /^log: the list in LOG_LIST .* can't be read \(ENOENT\)/],
+    ["no store", { LOG_STORE: "file:/dev/null/store" }, /^log: the store \/dev\/null.*\(ENOTDIR\)/],
     [
       "authorities' roots",
       { TSA_URLS: "https://tsa.example", TSA_CERTIFICATES: "/nowhere.pem" },
@@ -271,6 +274,22 @@ describe.skipIf(!databaseKinds.includes("postgres"))("a deployment", () => {
     await sql.end();
   });
 
+  it("whose database can't hold every character has it named, and doesn't start on it", async () => {
+    const url = new URL(variables["DATABASE_URL"] ?? "");
+    const sql = postgres(url.href, { max: 1 });
+    url.pathname = `/latin_${randomBytes(4).toString("hex")}`;
+    const name = url.pathname.slice(1);
+    await sql.unsafe(`CREATE DATABASE ${name} ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0`);
+    expect(texts(await run({ DATABASE_URL: url.href })).join("\n")).toContain(
+      "database: the database's encoding is LATIN1",
+    );
+    await expect(startTestApp("postgres", { DATABASE_URL: url.href })).rejects.toThrow(
+      /cannot start: .* its encoding lacks characters .*ENCODING 'UTF8'/,
+    );
+    await sql.unsafe(`DROP DATABASE ${name} (FORCE)`);
+    await sql.end();
+  });
+
   it("whose tables its role may not read has it named beside all else", async () => {
     const url = new URL(variables["DATABASE_URL"] ?? "");
     const sql = postgres(url.href, { max: 1 });
@@ -289,10 +308,20 @@ describe.skipIf(!databaseKinds.includes("postgres"))("a deployment", () => {
     await sql.unsafe(
       `GRANT USAGE ON SCHEMA drizzle TO ${role}; GRANT SELECT ON drizzle.__drizzle_migrations TO ${role}`,
     );
+    const cannotWrite = expect.stringMatching(/^database: .* lacks a right that the service needs \(42501\)/);
     expect(await found()).toEqual([
+      cannotWrite,
       "keys: the database doesn't say which are active (42501)",
       "log: the log can't be read (42501)",
     ]);
+    await sql.unsafe(`GRANT SELECT ON ALL TABLES IN SCHEMA public TO ${role}`);
+    expect(await found()).toEqual([cannotWrite]);
+    await sql.unsafe(
+      `GRANT ALL ON ALL TABLES IN SCHEMA public TO ${role}; ALTER ROLE ${role} CONNECTION LIMIT 9`,
+    );
+    expect(await found()).toEqual([]);
+    const limited = texts(await run({ DATABASE_URL: url.href }), "warning").join();
+    expect(limited).toContain("this server may open 42 connections, and 9 are allowed");
     await sql.unsafe(`DROP OWNED BY ${role}; DROP ROLE ${role}`);
     await sql.end();
   });

@@ -210,11 +210,19 @@ function openThroughPooler({ url, listenUrl }: Addresses, connections: Connectio
   });
 }
 
+/** Whether `url` leads to one. What is listened to behind it must be there then. */
+async function detectPoolers({ url, listenUrl }: Addresses): Promise<boolean> {
+  const isPooled = await detectPooler(url);
+  if (isPooled && listenUrl !== undefined)
+    await detectPooler(listenUrl).catch((error) => throwExplained(error, listenUrl, "DATABASE_LISTEN_URL"));
+  return isPooled;
+}
+
 /** Changes nothing: for a look at a database that a service uses. */
-export async function openAsItIs(url: string): Promise<Database> {
+export async function openAsItIs(url: string, listenUrl?: string): Promise<Database> {
   const connections = { general: 1, plain: 1, others: 1 };
-  return (await detectPooler(url))
-    ? openThroughPooler({ url, listenUrl: undefined }, connections)
+  return (await detectPoolers({ url, listenUrl }))
+    ? openThroughPooler({ url, listenUrl }, connections)
     : openClients("postgres", openingOf(url), connections);
 }
 
@@ -230,11 +238,9 @@ export async function openPostgres(
   migrationsFolder: string,
   isAlone: boolean,
 ): Promise<Database> {
-  const { url, listenUrl } = addresses;
+  const { url } = addresses;
   const explain = (error: unknown) => throwExplained(error, url);
-  const isPooled = await detectPooler(url).catch(explain);
-  if (isPooled && listenUrl !== undefined)
-    await detectPooler(listenUrl).catch((error) => throwExplained(error, listenUrl, "DATABASE_LISTEN_URL"));
+  const isPooled = await detectPoolers(addresses).catch(explain);
   await migrateUnderLock(url, migrationsFolder).catch(explain);
   const connections = countConnections(isAlone);
   return isPooled

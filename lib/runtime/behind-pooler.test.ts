@@ -6,6 +6,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { examineDatabase } from "#lib/cli/shared/doctor-database";
 import { startTestApp, type TestApp } from "#support/app";
 import { ask } from "#support/authorizations";
 import { createTestDatabase, databaseKinds } from "#support/databases";
@@ -59,6 +60,25 @@ describe.skipIf(!databaseKinds.includes("postgres"))("behind a pooler, with an a
     expect((await asked.deny()).status).toBe(200);
     expect((await waiting).body.status).toBe("denied");
     wakeups.wait = wait;
+  });
+
+  it("lets the doctor say at which address nothing is heard", async () => {
+    const { env } = test.app;
+    const heard = async (listenUrl = env.DATABASE_LISTEN_URL) => {
+      const changed = { ...env, DATABASE_LISTEN_URL: listenUrl };
+      const { findings, database } = await examineDatabase(env.DATABASE_URL ?? "", changed, () => new Date());
+      await database?.close();
+      return findings
+        .filter(({ says }) => says.includes("LISTEN_URL"))
+        .map(({ status, says }) => [status, says]);
+    };
+    expect(await heard()).toEqual([["ok", expect.stringContaining("is heard at")]]);
+    expect(await heard(env.DATABASE_URL)).toEqual([
+      ["fault", expect.stringMatching(/^nothing that is sent/)],
+    ]);
+    expect(await heard("postgres://u:pw@127.0.0.1:9/x")).toEqual([
+      ["fault", expect.stringMatching(/DATABASE_LISTEN_URL at 127.0.0.1:9 .* nothing listens there/)],
+    ]);
   });
 
   it("delivers webhooks and mails approvers by itself", async () => {

@@ -2,8 +2,11 @@
 import { type Database, migrationsFolder } from "#lib/db/client";
 import { readMigrationState, refusals } from "#lib/db/migrations";
 import { openAsItIs } from "#lib/db/postgres-client";
+import { createWakeups } from "#lib/db/pubsub";
+import { CannotStart } from "#lib/db/start";
 import { explainDatabase } from "#lib/db/start-failures";
 import type { Env } from "#lib/env";
+import { attestationWrites } from "#lib/log/sequencer/readiness";
 import { type Area, type Finding, openArea, reasonOf, unreadable } from "./findings";
 
 const oldestVersion = 150_000;
@@ -19,6 +22,7 @@ interface Facts {
   synchronous_commit: string;
   full_page_writes: string;
   max_connections: number;
+  encoding: string;
   is_replica: boolean;
   is_superuser: boolean;
   is_encrypted: boolean | null;
@@ -28,7 +32,9 @@ interface Facts {
 const readFacts = `SELECT current_setting('server_version_num')::int AS version, current_setting('fsync') AS fsync,
     current_setting('synchronous_commit') AS synchronous_commit,
     current_setting('full_page_writes') AS full_page_writes,
-    current_setting('max_connections')::int AS max_connections, pg_is_in_recovery() AS is_replica,
+    (SELECT least(current_setting('max_connections')::int, nullif(rolconnlimit, -1), nullif(datconnlimit, -1))
+      FROM pg_roles, pg_database WHERE rolname = current_user AND datname = current_database()) AS max_connections,
+    current_setting('server_encoding') AS encoding, pg_is_in_recovery() AS is_replica,
     (SELECT rolsuper FROM pg_roles WHERE rolname = current_user) AS is_superuser,
     (SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()) AS is_encrypted,
     coalesce(inet_server_addr() <<= '127.0.0.0/8' OR inet_server_addr() = '::1', true) AS is_local`;
@@ -37,6 +43,8 @@ function judgeServer(facts: Facts, env: Env, { ok, warning, fault }: Area): void
   const major = Math.floor(facts.version / 10_000);
   if (facts.version < oldestVersion) fault(`PostgreSQL ${major} is too old`, "Upgrade it to 15 or newer.");
   else ok(`PostgreSQL ${major}`);
+  if (facts.encoding !== "UTF8")
+    fault(`the database's encoding is ${facts.encoding}`, "Create it with ENCODING 'UTF8'.");
   if (facts.is_replica)
     fault("DATABASE_URL leads to a read-only replica", "Give it the address of the primary server.");
   for (const name of ["fsync", "synchronous_commit", "full_page_writes"] as const)
@@ -50,8 +58,8 @@ function judgeServer(facts: Facts, env: Env, { ok, warning, fault }: Area): void
   const needed = env.processCount === 1 ? alone : (env.processCount + 1) * beside;
   if (needed > facts.max_connections)
     warning(
-      `this server may open ${needed} connections, and max_connections is ${facts.max_connections}`,
-      "Raise max_connections, or lower PROCESSES.",
+      `this server may open ${needed} connections, and ${facts.max_connections} are allowed`,
+      "Raise max_connections or the limit of this role or database, or lower PROCESSES.",
     );
   else ok(`${needed} of ${facts.max_connections} connections at most`);
 }
@@ -81,6 +89,36 @@ async function examineClock({ query }: Database, clock: () => Date): Promise<Fin
   if (differenceMs > toleratedMs) area.fault(says, "Set both by NTP (chrony or systemd-timesyncd).");
   else area.ok(says);
   return area.found;
+}
+
+/** The rights alone: nothing is written. */
+async function examineWriting({ query }: Database, url: string, { ok, fault }: Area): Promise<void> {
+  try {
+    await query(`DO $$ BEGIN ${attestationWrites}; END $$`, []);
+    ok("attestations can be written");
+  } catch (error) {
+    const { says, mend } = (await explainDatabase(error, url)) ?? {
+      says: `attestations can't be written (${reasonOf(error)})`,
+      mend: unreadable,
+    };
+    fault(says, mend);
+  }
+}
+
+const hearMs = 3_000;
+
+async function examineListening(url: string, listenUrl: string, { ok, fault }: Area): Promise<void> {
+  let listening: Database | null = null;
+  try {
+    listening = await openAsItIs(url, listenUrl);
+    await createWakeups(listening, hearMs);
+    ok("what is sent through DATABASE_URL is heard at DATABASE_LISTEN_URL");
+  } catch (error) {
+    if (error instanceof CannotStart) fault(error.words.says, error.words.mend);
+    else fault(`DATABASE_LISTEN_URL can't be used (${reasonOf(error)})`, "Correct it.");
+  } finally {
+    await listening?.close();
+  }
 }
 
 async function examineMigrations({ query }: Database, { ok, warning, fault }: Area): Promise<boolean> {
@@ -125,6 +163,9 @@ export async function examineDatabase(url: string, env: Env, clock: () => Date):
     await examineSpeed(database, area);
     clocks.push(...(await examineClock(database, clock)));
     isCurrent = await examineMigrations(database, area);
+    if (isCurrent) await examineWriting(database, url, area);
+    const { DATABASE_LISTEN_URL: listenUrl } = env;
+    if (database.isPooled && listenUrl !== undefined) await examineListening(url, listenUrl, area);
   } catch (error) {
     area.fault(`not all of it can be read (${reasonOf(error)})`, unreadable);
   }

@@ -3,15 +3,18 @@ import { randomBytes } from "node:crypto";
 import { readdir, stat } from "node:fs/promises";
 import path from "node:path";
 import type { Database } from "#lib/db/client";
+import { CannotStart } from "#lib/db/start";
 import type { Env } from "#lib/env";
 import { requireOwnHistory } from "#lib/log/publish/history";
+import { openLogList } from "#lib/log/publish/log-list";
 import { readOpenHead } from "#lib/log/publish/reader";
 import { checkSum } from "#lib/log/records/unrecorded";
 import { ForkGuardError, readForkGuard } from "#lib/log/sequencer/fork-guard";
-import { createHeadLock, type HeadLock } from "#lib/log/sequencer/head-lock";
+import { createHeadLock, type HeadLock, HeadLockAway } from "#lib/log/sequencer/head-lock";
 import { openStore } from "#lib/log/store/open-store";
+import { storeAdvice } from "#lib/log/store/probe";
 import { logger } from "#lib/logger";
-import { publicHalf, readFirstOrigin } from "#lib/signing/first-keys";
+import { publicHalf, readFirstOrigin, requireOrigin } from "#lib/signing/first-keys";
 import { openSecretFiles } from "#lib/signing/key-files";
 import { authSecretFile, createKeySource } from "#lib/signing/key-source";
 import { createKeyWrapping } from "#lib/signing/key-wrapping";
@@ -19,6 +22,7 @@ import { activeKeyId } from "#lib/signing/signing-keys";
 import { type Area, explain, type Finding, openArea, reasonOf, unreadable } from "./findings";
 
 const purposes = ["attestation", "log", "zk"] as const;
+const beforeStart = "Do what the message says before you start.";
 
 async function examineModes(folder: string, { ok, fault }: Area): Promise<void> {
   const names = await readdir(folder).catch(() => []);
@@ -69,7 +73,10 @@ export async function examineKeys(env: Env, database: Database | null): Promise<
       else area.fault(`the ${purpose} key is not this database's`, `Restore ${source.describe(purpose)}.`);
     }
   } catch (error) {
-    area.fault(`a key can't be read: ${explain(error)}`, "Restore it from your backup.");
+    area.fault(
+      `a key can't be read: ${explain(error)}`,
+      "Do what the message says; restore a key that is broken or lost from your backup.",
+    );
   }
   return area.found;
 }
@@ -89,13 +96,17 @@ export async function examineLog(env: Env, database: Database): Promise<Finding[
   try {
     const guard = await readForkGuard(path.join(env.DATA_DIR, "log-guard"));
     await requireOwnHistory(database.db, guard, await lookAtLock(env, database));
-    const { size, origin } = await readOpenHead(database.db);
+    const head = await readOpenHead(database.db);
+    const { size, origin } = head;
     if (guard.current() === null)
       area.warning(
         "this machine has signed nothing yet, so its fork guard knows nothing",
         "Fine on a new machine.",
       );
     else area.ok(`the fork guard agrees with the database: ${origin} at size ${size}`);
+    const firstOrigin = env.LOG_ORIGIN ?? (await readFirstOrigin(database)) ?? origin;
+    requireOrigin(head, firstOrigin);
+    if ((await openLogList(env.LOG_LIST, firstOrigin)) !== null) area.ok("the list in LOG_LIST has this log");
     const { problem } = await checkSum(database.db);
     if (problem === null) area.ok("every leaf is in a record or is a statement of the service");
     else
@@ -104,8 +115,10 @@ export async function examineLog(env: Env, database: Database): Promise<Finding[
         "An older version has written to this database: docs/production.md, Upgrade and roll back.",
       );
   } catch (error) {
-    if (error instanceof ForkGuardError)
-      area.fault(error.message, "Do what the message says before you start.");
+    if (error instanceof ForkGuardError) area.fault(error.message, beforeStart);
+    else if (error instanceof CannotStart) area.fault(error.words.says, error.words.mend);
+    else if (error instanceof HeadLockAway)
+      area.fault(`${error.message} (${reasonOf(error.cause)})`, storeAdvice);
     else area.fault(`the log can't be read (${reasonOf(error)})`, "Run npm run log -- check.");
   }
   return area.found;

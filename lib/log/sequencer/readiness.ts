@@ -13,7 +13,7 @@ import { checkHead, type ForkGuard, ForkGuardError } from "./fork-guard";
 import type { HeadLock } from "./head-lock";
 
 /** What an attestation writes. Rights are judged before the first row, and there is none. */
-const attestationWrites = [
+export const attestationWrites = [
   "UPDATE logs SET size = size WHERE false",
   "UPDATE log_tiles SET hashes = hashes WHERE false",
   "UPDATE agent_records SET sequence = sequence WHERE false",
