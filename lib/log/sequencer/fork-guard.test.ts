@@ -1,4 +1,4 @@
-import { mkdtemp, readdir, readFile, rm, stat, utimes, writeFile } from "node:fs/promises";
+import { cp, mkdtemp, readdir, readFile, rm, stat, utimes, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -101,6 +101,17 @@ describe("the fork guard", () => {
     expect((await open()).current()).toEqual(head(1, 21));
     await a.advance(head(1, 22));
     expect((await open()).current()).toEqual(head(1, 22));
+  });
+
+  it("counts what other machines have signed, if their files are copied to its own", async () => {
+    const elsewhere = await mkdtemp(path.join(tmpdir(), "countersign-guard-"));
+    const other = await openForkGuard(elsewhere, { durable: false, now: new Date() });
+    await other.advance(head(1, 30));
+    other.close();
+    await (await open()).advance(head(1, 29));
+    await cp(elsewhere, folder, { recursive: true });
+    expect((await open()).current()).toEqual(head(1, 30));
+    await rm(elsewhere, { recursive: true });
   });
 
   it("refuses to open where two roots of one size have been signed; other files mean nothing", async () => {

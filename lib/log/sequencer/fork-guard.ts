@@ -35,7 +35,8 @@ export interface OpenForkGuard extends ForkGuard {
 }
 
 const remedy =
-  "Bring the newest database back, or go on honestly in a new log with `npm run log -- new-epoch`.";
+  "Bring the newest database back, or go on honestly in a new log with `npm run log -- new-epoch`. " +
+  "If several machines share the database without LOG_STORE, read docs/several-instances.md, When the primary dies, before: each knows only what it has signed itself.";
 
 export class ForkGuardError extends Error {
   constructor(problem: string) {
