@@ -91,7 +91,7 @@ const lastResort: Record<KeyPurpose, string> = {
 function mismatch(source: KeySource, purpose: KeyPurpose, problem: string): Error {
   return new Error(
     `Countersign cannot start: the ${purpose} key ${problem}. It is looked for in ${source.describe(purpose)}. ` +
-      "Bring the key back that belongs to this database (from your backup of DATA_DIR or your settings). " +
+      "Bring the key back that belongs to this database (from your backup of DATA_DIR, your settings, or the machine where it was rotated). " +
       `If it is really lost, its old signatures stay valid, but nothing new can be signed under it: go on with ${lastResort[purpose]}. ` +
       "New keys are made for an empty database only.",
   );
