@@ -35,12 +35,27 @@ const ofDatabase = [
     help: "Since a witness last cosigned, or the log began.",
     labels: ["witness"],
   },
+  {
+    name: "unwitnessed_entries",
+    help: "Entries of which no checkpoint has as many cosignatures as WITNESSES asks for.",
+    labels: [],
+  },
+  {
+    name: "unwitnessed_seconds",
+    help: "Since a checkpoint last had as many cosignatures, or the log began.",
+    labels: [],
+  },
   { name: "outbox_waiting", help: "Webhooks and mails to send.", labels: ["outbox"] },
   { name: "outbox_oldest_seconds", help: "Age of the oldest of them; 0 if none waits.", labels: ["outbox"] },
 ] as const;
 
 const readAll = `
   WITH head AS (SELECT id, size, created_at FROM logs ORDER BY id DESC LIMIT 1),
+  witnessed AS (
+    SELECT s.size, max(coalesce(s.renewed_at, s.created_at)) AS cosigned_at
+    FROM head JOIN log_cosignatures s ON s.log_id = head.id AND s.witness = ANY($1::text[])
+    GROUP BY s.size HAVING meets_quorum(array_agg(s.witness), $2::text::jsonb) ORDER BY s.size DESC LIMIT 1
+  ),
   webhooks AS (
     SELECT count(*) AS waiting, min(d.created_at) AS oldest FROM webhook_deliveries d
     JOIN webhook_endpoints e ON e.id = d.endpoint_id AND e.disabled_at IS NULL WHERE d.status = 'pending'
@@ -59,6 +74,11 @@ const readAll = `
       SELECT created_at, renewed_at FROM log_cosignatures
       WHERE log_id = head.id AND witness = w.name ORDER BY size DESC LIMIT 1
     ) AS s ON true
+  UNION ALL SELECT 'unwitnessed_entries', NULL, (head.size - coalesce(witnessed.size, 0))::float8
+    FROM head LEFT JOIN witnessed ON true WHERE $2::text IS NOT NULL
+  UNION ALL SELECT 'unwitnessed_seconds', NULL,
+      extract(epoch FROM clock_timestamp() - coalesce(witnessed.cosigned_at, head.created_at))::float8
+    FROM head LEFT JOIN witnessed ON true WHERE $2::text IS NOT NULL
   UNION ALL SELECT 'outbox_waiting', 'webhooks', waiting::float8 FROM webhooks
   UNION ALL SELECT 'outbox_waiting', 'mails', waiting::float8 FROM mails
   UNION ALL SELECT 'outbox_oldest_seconds', 'webhooks',
@@ -81,11 +101,13 @@ interface Row {
 }
 
 async function readDatabase({ database, settings }: Context): Promise<Reading[]> {
-  const witnesses = settings.WITNESSES?.witnesses.map(({ key }) => key.name) ?? [];
+  const { WITNESSES: policy } = settings;
+  const witnesses = policy?.witnesses.map(({ key }) => key.name) ?? [];
+  const quorum = policy === undefined ? null : JSON.stringify(policy.quorum);
   const labelOf = new Map<string, string | undefined>(
     ofDatabase.map(({ name, labels }) => [name, labels[0]]),
   );
-  const rows = (await database.query(readAll, [witnesses])).rows as unknown as Row[];
+  const rows = (await database.query(readAll, [witnesses, quorum])).rows as unknown as Row[];
   const ofServer =
     database.kind === "postgres"
       ? ((await database.query(readConnections, [])).rows as unknown as Row[])

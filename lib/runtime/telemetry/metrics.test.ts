@@ -8,7 +8,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { build } from "esbuild";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { encodeVerifierKey, makeVerifierKey } from "#lib/core/tlog/signed-note";
+import { encodeVerifierKey, makeVerifierKey, type VerifierKey } from "#lib/core/tlog/signed-note";
 import { AppError } from "#lib/errors";
 import { happened, measure, stepEnded } from "#lib/instrumentation";
 import { createLocalSigner } from "#lib/signing/local-signer";
@@ -33,15 +33,16 @@ function readValue(metrics: string, name: string, ...labels: string[]): number |
 describe("metrics", () => {
   let test: TestApp;
   let telemetry: Telemetry;
-  const signer = createLocalSigner(randomBytes(32).toString("base64"), "witness");
-  const witness = makeVerifierKey("witness.example", 4, signer.publicKey);
+  const makeWitness = (name: string) =>
+    makeVerifierKey(name, 4, createLocalSigner(randomBytes(32).toString("base64"), name).publicKey);
+  const [witness, other] = [makeWitness("witness.example"), makeWitness("other.example")];
   let key: string;
   const read = () => telemetry.readMetrics();
 
   beforeAll(async () => {
     test = await startTestApp(anyKind, {
       // Nobody answers there.
-      WITNESSES: `${encodeVerifierKey(witness)} http://127.0.0.1:9; policy 1`,
+      WITNESSES: `${[witness, other].map((one) => `${encodeVerifierKey(one)} http://127.0.0.1:9; `).join("")}policy 2`,
       METRICS_PORT: "9464",
       LIMIT_ATTEST_PER_MINUTE: "3",
     });
@@ -79,11 +80,20 @@ describe("metrics", () => {
     // It has never cosigned, and the alert must notice.
     const never = readValue(await read(), "countersign_cosignature_age_seconds", witness.name);
     expect(never).toBeGreaterThan(7190);
-    await database.query(
-      "INSERT INTO log_cosignatures (log_id, size, witness, line, created_at) VALUES (1, $1, $2, 'x', now() - interval '1 hour')",
-      [size - 1, witness.name],
-    );
+    const cosign = ({ name }: VerifierKey) =>
+      database.query(
+        "INSERT INTO log_cosignatures (log_id, size, witness, line, created_at) VALUES (1, $1, $2, 'x', now() - interval '1 hour')",
+        [size - 1, name],
+      );
+    await cosign(witness);
     const metrics = await read();
+    // The policy asks for both.
+    expect(readValue(metrics, "countersign_unwitnessed_entries")).toBe(size);
+    expect(readValue(metrics, "countersign_unwitnessed_seconds")).toBeGreaterThan(7190);
+    await cosign(other);
+    const met = await read();
+    expect(readValue(met, "countersign_unwitnessed_entries")).toBe(1);
+    expect(readValue(met, "countersign_unwitnessed_seconds")).toBeLessThan(3700);
     expect(size).toBeGreaterThan(3);
     expect(readValue(metrics, "countersign_log_size")).toBe(size);
     expect(readValue(metrics, "countersign_cosignature_age_seconds", witness.name)).toBeLessThan(3700);
