@@ -110,6 +110,7 @@ onPostgres("what 1.0.0 left in standing approvals and erased requests is mended"
   const use = JSON.stringify({ kind: "grant", request_id: granted?.["id"], use: 1, spent: amount.value });
   const erased = await admin`
     UPDATE authorization_requests SET context_salt = NULL, fingerprint = request_hash, decided_by = ${use},
+      callback_url = 'https://example.com/callback',
       request = convert_to((convert_from(request, 'UTF8')::jsonb || ${admin.json({ tool: "pay", amount })})::text, 'UTF8')
     WHERE id = (SELECT min(id) FROM authorization_requests WHERE id <> ${granted?.["id"]}) RETURNING id`;
   const kept = await admin`SELECT id, request, decided_by FROM authorization_requests
@@ -119,11 +120,13 @@ onPostgres("what 1.0.0 left in standing approvals and erased requests is mended"
   try {
     const [grant] = await admin`SELECT expires_at FROM grants WHERE request_id = ${granted?.["id"]}`;
     expect(grant?.["expires_at"]).toEqual(granted?.["usable_until"]);
-    const [request] = await admin`SELECT convert_from(request, 'UTF8')::jsonb AS asked, decided_by
+    const [request] =
+      await admin`SELECT convert_from(request, 'UTF8')::jsonb AS asked, decided_by, callback_url
       FROM authorization_requests WHERE id = ${erased[0]?.["id"]}`;
     expect(request?.["asked"]).toMatchObject({ request_id: erased[0]?.["id"] });
     expect(request?.["asked"]).not.toHaveProperty("tool");
     expect(request?.["asked"]).not.toHaveProperty("amount");
+    expect(request?.["callback_url"]).toBeNull();
     expect(JSON.parse(request?.["decided_by"])).toMatchObject({ kind: "grant", use: 1, spent: null });
     expect(
       await admin`SELECT id, request, decided_by FROM authorization_requests
