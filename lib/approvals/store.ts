@@ -3,7 +3,7 @@
  * request's row lock, then its leaf's place. The second of two finds the request not open.
  */
 
-import { and, asc, eq, isNotNull } from "drizzle-orm";
+import { and, asc, eq, inArray, isNotNull } from "drizzle-orm";
 import { agentFrozen } from "#lib/agents/freeze";
 import { type Approval, isPasskeyApproval, isWorldIdApproval } from "#lib/core/approval/approval";
 import type { Decision } from "#lib/core/approval/approval-decision";
@@ -153,7 +153,18 @@ async function admitOne(tx: Executor, item: DecisionItem): Promise<AppError | nu
   return null;
 }
 
+/** Requests before people, of the whole batch: who gives one approval of several has a request, and waits for the person. */
+async function lockAll(tx: Executor, items: DecisionItem[]): Promise<void> {
+  const { id } = authorizationRequests;
+  const areThey = inArray(
+    id,
+    items.map(({ requestId }) => requestId),
+  );
+  await tx.select({ id }).from(authorizationRequests).where(and(areThey, isOpen)).orderBy(id).for("update");
+}
+
 async function admit(tx: Executor, items: DecisionItem[]): Promise<(AppError | null)[]> {
+  if (items.length > 1) await lockAll(tx, items);
   const verdicts: (AppError | null)[] = [];
   for (const item of items) verdicts.push(await admitOne(tx, item));
   return verdicts;

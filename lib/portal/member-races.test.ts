@@ -11,12 +11,12 @@ import type { Context } from "#lib/approvals/context";
 import { readApprovalView } from "#lib/approvals/view";
 import { approvalChallenge } from "#lib/core/passkey/challenge";
 import { organizationTitle } from "#lib/core/text/organization-name";
-import { staleRosters } from "#lib/db/schema";
 import type { MemberPrincipal } from "#lib/http/principal";
 import { requestKeyByEmail, verifyKeyByEmail } from "#lib/keys/email-keys";
 import { listMailbox } from "#lib/mail/mailbox";
 import { startTestApp, type TestApp } from "#support/app";
-import { ask, fromPage } from "#support/authorizations";
+import type { TestPasskey } from "#support/authenticator";
+import { type AskedRequest, ask, fromPage } from "#support/authorizations";
 import { databaseKinds } from "#support/databases";
 import { enrolApprover, tokenOf } from "#support/enrol";
 import { signInPerson } from "#support/portal";
@@ -47,6 +47,45 @@ describe.skipIf(!databaseKinds.includes("postgres"))("members, at the same momen
     const sql =
       "SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
     return expect.poll(async () => (await context.database.query(sql, [])).rows.length).toBe(count);
+  };
+  const deadlocks = async () => {
+    const text = "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()";
+    return (await context.database.query(text, [])).rows;
+  };
+  const askFinance = (key: string, count: number) =>
+    ask(test, key, {
+      agent_slug: `bot${counter}`,
+      required_approvers: [{ group: "finance", count }],
+      required_level: "none",
+    });
+  const decideAs =
+    (decision: "approve" | "deny", { token }: AskedRequest, passkey: TestPasskey) =>
+    async () => {
+      const view = await readApprovalView(context, token);
+      const challenge = approvalChallenge(view?.binding.request_hash ?? "", decision);
+      const { public_key: _key, ...assertion } = passkey.assert(challenge);
+      const path = `/approve/${token}/${decision === "approve" ? "passkey" : "deny"}`;
+      return test.call("POST", path, { headers: fromPage, body: { passkey: assertion } });
+    };
+  /** They are queued behind an attestation that is the `place`-th to wait for a lock, the log's head. */
+  const inOneBatch = async (key: string, place: number, ...acts: (() => Promise<unknown>)[]) => {
+    const queued = vi.spyOn(context.log, "submit");
+    const { attesting, acting } = await context.database.db.transaction(async (tx) => {
+      await tx.execute("SELECT FROM logs FOR UPDATE");
+      const body = { agent_slug: `bot${counter}`, action: "Paid", inputs_hash: "x" };
+      const begun = {
+        attesting: test.call("POST", "/v1/attest", { key, body }),
+        acting: [] as Promise<unknown>[],
+      };
+      await waiting(place);
+      for (const [i, act] of acts.entries()) {
+        begun.acting.push(act());
+        await expect.poll(() => queued.mock.calls.length).toBe(i + 2);
+      }
+      return begun;
+    });
+    await attesting;
+    return acting;
   };
 
   it("are told which invitation counts if one is replaced while it is accepted", async () => {
@@ -113,46 +152,44 @@ describe.skipIf(!databaseKinds.includes("postgres"))("members, at the same momen
     const { passkey, email, id } = await enrolApprover(test, owner, `Bo${counter}`);
     await saveGroup(context, owner, { id: null, name: "finance", memberIds: [id] });
     const { key } = await test.createKey(owner.email);
-    const required_approvers = [{ group: "finance", count: 1 }];
-    const asked = await ask(test, key, { required_approvers, required_level: "none" });
-    const view = await readApprovalView(context, asked.token);
-    const challenge = approvalChallenge(view?.binding.request_hash ?? "", "deny");
-    const { public_key: _key, ...assertion } = passkey.assert(challenge);
-    const deny = () =>
-      test.call("POST", `/approve/${asked.token}/deny`, { headers: fromPage, body: { passkey: assertion } });
-    const deadlocks = async () => {
-      const text = "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()";
-      return (await context.database.query(text, [])).rows;
-    };
+    const deny = decideAs("deny", await askFinance(key, 1), passkey);
     const before = await deadlocks();
-    const { db } = context.database;
     // Later than rounds look for it.
-    await db.insert(staleRosters).values({
-      organization_id: owner.organizationId,
-      since: new Date(Date.now() + 3_600_000),
-    });
-    const queued = vi.spyOn(context.log, "submit");
-    const { all } = await db.transaction(async (person) => {
+    const mark = "INSERT INTO stale_rosters (organization_id, since) VALUES ($1, now() + interval '1 hour')";
+    await context.database.query(mark, [owner.organizationId]);
+    const { all } = await context.database.db.transaction(async (person) => {
       await person.execute(`SELECT FROM approvers WHERE id = '${id}' FOR UPDATE`);
       const leaving = leaveByLink(context, await tokenOf(test, email), "192.0.2.9");
       await waiting(1);
-      const { others } = await db.transaction(async (head) => {
-        await head.execute("SELECT FROM logs FOR UPDATE");
-        const body = { agent_slug: `bot${counter}`, action: "Paid", inputs_hash: "x" };
-        const attesting = test.call("POST", "/v1/attest", { key, body });
-        await waiting(2);
-        const updating = updateRoster(context, owner.organizationId);
-        await expect.poll(() => queued.mock.calls.length).toBe(2);
-        const denying = deny();
-        await expect.poll(() => queued.mock.calls.length).toBe(3);
-        return { others: [attesting, updating, denying] };
-      });
-      await others[0];
+      const update = () => updateRoster(context, owner.organizationId);
+      const others = await inOneBatch(key, 2, update, deny);
       await waiting(2);
       return { all: Promise.all([leaving, ...others]) };
     });
-    const [, , , denied] = await all;
+    const [, , denied] = await all;
     expect(denied).toMatchObject({ status: 422, body: { code: "approver_not_enrolled" } });
+    expect(await deadlocks()).toEqual(before);
+  });
+
+  it("give the first of two approvals while a batch decides that request, and another one by them", async () => {
+    const [one, other] = [
+      await enrolApprover(test, owner, `Cy${counter}`),
+      await enrolApprover(test, owner, `Di${counter}`),
+    ];
+    await saveGroup(context, owner, { id: null, name: "finance", memberIds: [one.id, other.id] });
+    const { key } = await test.createKey(owner.email);
+    const [first, second] = [await askFinance(key, 1), await askFinance(key, 2)];
+    const before = await deadlocks();
+    const { all } = await context.database.db.transaction(async (person) => {
+      await person.execute(`SELECT FROM approvers WHERE id = '${one.id}' FOR UPDATE`);
+      const block = decideAs("deny", second, other.passkey);
+      const others = await inOneBatch(key, 1, decideAs("deny", first, one.passkey), block);
+      await waiting(1);
+      const approving = decideAs("approve", second, one.passkey)();
+      await waiting(2);
+      return { all: Promise.all([...others, approving]) };
+    });
+    expect((await all).slice(0, 2)).toMatchObject([{ status: 200 }, { status: 200 }]);
     expect(await deadlocks()).toEqual(before);
   });
 
