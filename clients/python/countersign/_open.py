@@ -40,15 +40,21 @@ class Connections(Generic[Http]):
 
     def __init__(self, given: Http | None, make: Callable[[], Http]) -> None:
         self._given, self._make = given, make
-        self._kept: tuple[object, Http] | None = None
+        self._process = os.getpid()
+        self._kept: dict[asyncio.AbstractEventLoop | None, Http] = {}
 
-    def of(self, loop: object = None) -> Http:
+    def of(self, loop: asyncio.AbstractEventLoop | None = None) -> Http:
         if self._given is not None:
             return self._given
-        owner, kept = (os.getpid(), loop), self._kept
-        if kept is None or kept[0] != owner:
-            self._kept = kept = (owner, self._make())
-        return kept[1]
+        if self._process != os.getpid():
+            self._process, self._kept = os.getpid(), {}
+        http = self._kept.get(loop)
+        if http is None:
+            http = self._make()
+            # Never changed in place, as another thread may be reading it.
+            kept = {one: client for one, client in self._kept.items() if one is None or not one.is_closed()}
+            self._kept = {**kept, loop: http}
+        return http
 
 
 def require_gateable(request: AuthorizeRequest) -> None:

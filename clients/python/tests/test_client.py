@@ -35,6 +35,7 @@ from countersign import _wire
 from countersign._calls import wait_for_decision
 from countersign._count import Counter
 from countersign._flow import Effect, Send, Sleep, run_flow
+from countersign._open import Connections
 from countersign._transport import Service
 
 
@@ -254,6 +255,17 @@ def test_counts_under_a_name_of_its_own_in_a_forked_process() -> None:
         assert json.load(pipe) == [{"instance": f"worker-{child}", "sequence": n} for n in (1, 2)]
     os.wait()
     assert number() == {"instance": "worker", "sequence": 2}
+
+
+def test_keeps_its_connections_while_event_loops_take_turns() -> None:
+    connections, loops = Connections(None, object), [asyncio.new_event_loop() for _ in range(3)]
+    first, second = connections.of(loops[0]), connections.of(loops[1])
+    assert (connections.of(loops[0]), connections.of(loops[1])) == (first, second)
+    loops[0].close()
+    assert connections.of(loops[2]) not in (first, second)
+    assert connections.of(loops[0]) is not first, "of a loop that has ended nothing is kept"
+    for one in loops:
+        one.close()
 
 
 def test_goes_on_in_another_event_loop(new_agent: Any) -> None:
