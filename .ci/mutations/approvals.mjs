@@ -161,4 +161,32 @@ export const mutations = [
     to: "const isFirst = ",
     test: "lib/accounts/passkey-access.test.ts",
   },
+  {
+    threat: "A service passes an approval off",
+    file: "lib/core/statement/claim-checks.ts",
+    from: '["standing approval", (asked["grant"] ?? null) === null],',
+    to: "",
+    test: "lib/core/approval/backing.test.ts",
+  },
+  {
+    threat: "A service passes an approval off",
+    file: "lib/core/statement/claim-checks.ts",
+    from: " && place.sequence < sequence",
+    to: "",
+    test: "lib/core/approval/backing.test.ts",
+  },
+  {
+    threat: "A service passes an approval off",
+    file: "lib/core/statement/claim-checks.ts",
+    from: "if (isBacked(approval)) return isSaid !== false;",
+    to: "if (isBacked(approval)) return true;",
+    test: "lib/core/approval/backing.test.ts",
+  },
+  {
+    threat: "A service passes an approval off",
+    file: "lib/verifier/pack-uses.ts",
+    from: "if (reused !== null) return reused;",
+    to: "",
+    test: "lib/verifier/pack-uses.test.ts",
+  },
 ];

@@ -114,8 +114,8 @@ export const mutations = [
   {
     threat: "The service dates a record back or forward",
     file: "lib/core/time/time-checks.ts",
-    from: "if (!(stated <= timeMs + slackMs))",
-    to: "if (!(stated <= timeMs + 86_400_000))",
+    from: "if (stated > timeMs + slackMs)",
+    to: "if (stated > timeMs + 86_400_000)",
     test: "lib/core/time/time-checks.test.ts",
   },
   {
