@@ -10,7 +10,7 @@ import { startTestApp, type TestApp } from "#support/app";
 import { ask } from "#support/authorizations";
 import { anyKind } from "#support/databases";
 import { signInPerson } from "#support/portal";
-import { confirmProposal, dropProposal } from "./save";
+import { confirmProposal, dropProposal, saveRules } from "./save";
 
 const forbidTool = '@id("never")\nforbid (principal, action, resource == Tool::"rm");\n';
 const allowAll = '@id("all")\npermit (principal, action == Action::"act", resource);\n';
@@ -92,6 +92,21 @@ describe("rules through the API", () => {
     await Promise.all(texts.map((text) => put({ text })));
     const { versions } = (await read()).body;
     expect(versions.map(({ version }: { version: number }) => version)).toEqual([3, 2, 1]);
+  });
+
+  it("leaves what a change doesn't name as another one made it that came just before", async () => {
+    await put({});
+    const { context } = test.app;
+    const { log } = context;
+    let isFirst = true;
+    const submit: typeof log.submit = async (...item) => {
+      if (isFirst) await put({ fallback: "deny" });
+      isFirst = false;
+      return log.submit(...item);
+    };
+    const late = { ...context, log: { ...log, submit } };
+    expect(await saveRules(late, owner, { text: forbidTool, mode: "enforce" })).toBe(true);
+    expect((await read()).body.rules).toMatchObject({ version: 3, text: forbidTool, fallback: "deny" });
   });
 
   it("refuses what does not validate, with line and column of each problem", async () => {

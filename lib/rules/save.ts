@@ -86,13 +86,15 @@ export async function saveRules(
   await requireRules(context, organizationId, text);
   const { db } = context.database;
   const newest = await readNewest(db, organizationId);
-  const change: RulesChange = {
+  const author = await readAuthor(db, principal);
+  const changeAfter = (now: RulesVersion | null): RulesChange => ({
     text,
     mode,
-    fallback: fallback ?? newest?.fallback ?? "ask",
-    secondOwner: require_second_owner ?? newest?.second_owner ?? false,
-    ...(await readAuthor(db, principal)),
-  };
+    fallback: fallback ?? now?.fallback ?? "ask",
+    secondOwner: require_second_owner ?? now?.second_owner ?? false,
+    ...author,
+  });
+  const change = changeAfter(newest);
   const isOutdated = (now: RulesVersion | null) => version != null && version !== (now?.number ?? 0);
   if (isOutdated(newest)) throw changedMeanwhile();
   if (newest !== null && isSame(newest, change)) return true;
@@ -101,9 +103,10 @@ export async function saveRules(
     await tellOwners(context, organizationId, { author: change.authorEmail, version: null });
     return false;
   }
-  const given = { actor: actorOf(principal), change, confirmedBy: null, proposalId: null };
+  const given = { actor: actorOf(principal), confirmedBy: null, proposalId: null };
   const stored = await storeVersion(context, organizationId, given, (now) => {
     if (isOutdated(now) || now?.second_owner) throw changedMeanwhile();
+    return changeAfter(now);
   });
   await tellOwners(context, organizationId, { author: change.authorEmail, version: stored });
   return true;
@@ -133,8 +136,8 @@ export async function confirmProposal(
     authorEmail: proposal.author_email,
     authorKeyId: proposal.author_key_id,
   };
-  const given = { actor: actorOf(person), change, confirmedBy: person.email, proposalId: id };
-  const number = await storeVersion(context, organizationId, given, () => {});
+  const given = { actor: actorOf(person), confirmedBy: person.email, proposalId: id };
+  const number = await storeVersion(context, organizationId, given, () => change);
   await tellOwners(context, organizationId, { author: proposal.author_email, version: number });
 }
 

@@ -122,18 +122,18 @@ async function store(tx: Executor, placed: Placed<RulesetItem>[]): Promise<void>
 const rulesetKind: LogItemKind<RulesetItem> = { kind: "ruleset", locksOrganizations: true, admit, store };
 
 /**
- * The change as the next version, signed and logged. `basedOn` throws if it may not follow the version that it is shown;
- * it is asked again if another change came first.
+ * The change as the next version, signed and logged. `changeAfter` says what it makes of the version that it follows, or
+ * throws if it may not follow that; it is asked again if another change came first.
  */
 export async function storeVersion(
   context: RulesContext,
   organizationId: string,
-  given: Pick<RulesetItem, "actor" | "change" | "confirmedBy" | "proposalId">,
-  basedOn: (newest: RulesVersion | null) => void,
+  given: Pick<RulesetItem, "actor" | "confirmedBy" | "proposalId">,
+  changeAfter: (newest: RulesVersion | null) => RulesChange,
 ): Promise<number> {
   const { item } = await submitSigned(context, rulesetKind, async () => {
     const newest = await readNewest(context.database.db, organizationId);
-    basedOn(newest);
+    const change = changeAfter(newest);
     const { signer } = context.keys;
     const changedAt = context.clock();
     const number = (newest?.number ?? 0) + 1;
@@ -142,14 +142,15 @@ export async function storeVersion(
       organization: organizationId,
       number,
       previous,
-      ruleset_hash: rulesetHash(given.change.text),
-      mode: given.change.mode,
-      fallback: given.change.fallback,
+      ruleset_hash: rulesetHash(change.text),
+      mode: change.mode,
+      fallback: change.fallback,
       changed_at: changedAt.toISOString(),
       key_id: signer.keyId,
     });
     return {
       ...given,
+      change,
       context,
       organizationId,
       number,
