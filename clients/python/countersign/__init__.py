@@ -2,7 +2,8 @@
 
 from ._async_client import AsyncCountersign
 from ._client import Countersign
-from ._gate import Approval, Gated, GateOptions
+from ._gate import Approval, Gated
+from ._gate_options import GateOptions
 from ._inputs import hash_inputs
 from ._open import AttestOutcome
 from ._sign import AgentKey, sign_agent_request

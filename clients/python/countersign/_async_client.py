@@ -16,7 +16,8 @@ from . import _calls as calls
 from ._count import Counter
 from ._decorate import Describe, Name, bind_inputs, describe_call
 from ._flow import Answer, Call, Effect, Flow, Send, Sleep, run_flow_async
-from ._gate import Approval, Gated, GateMemory, GateOptions, Gating, ask, gate
+from ._gate import Approval, Gated, GateMemory, ask, gate
+from ._gate_options import GateOptions, Gating
 from ._halves import Begun, begin, end
 from ._open import AttestOutcome, BodyReader, Connections, open_service, refuse_generator, require_gateable, require_run
 from ._sign import AgentKey

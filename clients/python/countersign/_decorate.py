@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any, TypeAlias, cast
 
-from ._gate import GateOptions, Gating
+from ._gate_options import GateOptions, Gating
 from ._open import require_gateable
 from ._wire import AuthorizeRequest
 

@@ -12,7 +12,7 @@ from ._wire import Attestation, AttestRequest, AuthorizationState
 from .errors import ApiError, NotAttestedError
 
 if TYPE_CHECKING:
-    from ._gate import Gating
+    from ._gate_options import Gating
 
 _STOPPED = {
     "authorization_revoked": "taken back while the action ran",

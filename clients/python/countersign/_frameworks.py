@@ -14,7 +14,8 @@ from typing import Any, Protocol, TypeAlias
 
 from ._async_client import AsyncCountersign
 from ._decorate import Describe, bind_inputs
-from ._gate import Approval, GateOptions
+from ._gate import Approval
+from ._gate_options import GateOptions
 from ._open import refuse_generator
 from ._wire import AuthorizationRequest
 from .errors import (

@@ -7,7 +7,8 @@ from typing import Any
 
 from ._end import attest_end_of_run, say_end
 from ._flow import Flow
-from ._gate import GateMemory, Gating, key_of, wait_for_claim
+from ._gate import GateMemory, key_of, wait_for_claim
+from ._gate_options import Gating
 from ._inputs import seal_inputs
 from ._transport import Service
 from ._wire import Attestation, AuthorizationState, AuthorizeRequest

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from ._async_client import AsyncCountersign
 from ._decorate import Describe
 from ._frameworks import CallNumbers, RunId, require_call_id
-from ._gate import GateOptions, Gating
+from ._gate_options import GateOptions, Gating
 from ._halves import Begun
 from ._inputs import hash_inputs
 from ._json import canonical_hash

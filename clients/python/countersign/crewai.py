@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any
 from ._client import Countersign
 from ._decorate import Describe
 from ._frameworks import CallNumbers, words_of
-from ._gate import Approval, GateOptions
+from ._gate import Approval
+from ._gate_options import GateOptions
 from ._json import canonical_hash
 from .errors import CountersignError, NotDecidedError
 

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, cast
 from ._async_client import AsyncCountersign
 from ._decorate import Describe
 from ._frameworks import RunId, read_defaults, require_call_id, run_or_refuse, summary_of
-from ._gate import Approval, GateOptions
+from ._gate import Approval
+from ._gate_options import GateOptions
 from ._wire import AuthorizationRequest
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from ._async_client import AsyncCountersign
 from ._decorate import Describe, bind_inputs
 from ._frameworks import gate_context_tool, require_call_id
-from ._gate import GateOptions
+from ._gate_options import GateOptions
 from ._wire import AuthorizationRequest
 from .errors import NotAttestedError
 

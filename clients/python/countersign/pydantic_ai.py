@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from ._async_client import AsyncCountersign
 from ._decorate import Describe
 from ._frameworks import RunId, gate_context_tool, summary_of
-from ._gate import GateOptions
+from ._gate_options import GateOptions
 from ._wire import AuthorizationRequest
 
 if TYPE_CHECKING:
