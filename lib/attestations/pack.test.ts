@@ -9,7 +9,10 @@ import type { MemberPrincipal } from "#lib/http/principal";
 import { makeSnapshot } from "#lib/log/records/agent-heads";
 import { checkPack } from "#lib/verifier/check-pack";
 import { nodeIo } from "#lib/verifier/node-io";
+import { openPack } from "#lib/verifier/pack-archive";
+import { findForeign, readEntries } from "#lib/verifier/pack-entries";
 import { runCommand } from "#lib/verifier/run-command";
+import { parseTrust } from "#lib/verifier/trust";
 import { startTestApp, type TestApp } from "#support/app";
 import { ask } from "#support/authorizations";
 import { anyKind } from "#support/databases";
@@ -295,6 +298,24 @@ describe("an evidence pack", () => {
     expect(await failures(await forge(files, true))).toEqual([
       `decisions entry_invalid: ${decision}: the authorization is not that of this decision`,
     ]);
+  });
+
+  it("has no approval but one that the record lists under its number", async () => {
+    const { pack: open } = openPack(approved, nodeIo.zip);
+    if (open === null) throw new Error("the pack can't be opened");
+    const trust = parseTrust(open.readJson(packFiles.keys));
+    const { read, fault } = await readEntries(
+      open,
+      trust,
+      () => null,
+      () => {},
+    );
+    expect([fault, [...read.hashes.keys()], read.decided]).toEqual([null, [1, 2], [[1, read.hashes.get(1)]]]);
+    const judge = (decided: typeof read.decided) =>
+      findForeign({ hashes: new Map(), decided }, new Map(read.hashes));
+    expect(judge(read.decided)).toBeUndefined();
+    expect(judge([[1, new Uint8Array(32)]]), "another payload is the record's").toBe(1);
+    expect(judge([[3, read.hashes.get(1) ?? new Uint8Array()]]), "the record ends before").toBe(3);
   });
 
   it("has with each content all that its checks read", async () => {

@@ -38,7 +38,7 @@ export interface ReadPack {
 }
 
 /** Of a receipt that was verified, so that the log entry is that of this decision. */
-export function listDecided({ human_authorization: object }: JsonObject): [number, Uint8Array][] {
+function listDecided({ human_authorization: object }: JsonObject): [number, Uint8Array][] {
   const authorization = parseHumanAuthorization(object);
   const { record, entry } = authorization?.log ?? {};
   if (!isRecordPlace(record)) return [];

@@ -1,5 +1,4 @@
 /** The uses of a standing approval in a pack: what the service makes holds, and each way of passing its limits is named. */
-import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { makeEvidencePack } from "#lib/attestations/pack";
 import { readProgramFile } from "#lib/attestations/program-files";
@@ -16,7 +15,6 @@ import { collect } from "#support/packs";
 import { signInPerson } from "#support/portal";
 import { checkPack, type PackReport } from "./check-pack";
 import { nodeIo } from "./node-io";
-import { findForeign, listDecided } from "./pack-entries";
 import { createUseList } from "./pack-uses";
 
 const terms: GrantTerms = {
@@ -169,19 +167,6 @@ describe("the uses of a standing approval", () => {
   it("of before the period are said to be without their terms, and are numbered all the same", () => {
     expect(judge([two, three])).toBe("use_terms_absent");
     expect(judge([one, three])).toBe("use_missing");
-  });
-});
-
-describe("a decision that backs an attestation", () => {
-  it("is the one that the record lists under its number", () => {
-    const file = "public/vectors/1.0.0/enrolled-approved.json";
-    const [[number, hash] = [0, new Uint8Array()]] = listDecided(JSON.parse(readFileSync(file, "utf8")));
-    const decided: [number, Uint8Array][] = [[number, hash]];
-    const judgeListed = (...listed: [number, Uint8Array][]) =>
-      findForeign({ hashes: new Map(), decided }, new Map(listed));
-    expect([number, judgeListed([3, hash])]).toEqual([3, undefined]);
-    expect(judgeListed([3, new Uint8Array(32)], [4, hash])).toBe(3);
-    expect(judgeListed([4, hash])).toBe(3);
   });
 });
 
