@@ -45,6 +45,7 @@ test("has its record followed by the visitor's browser, and shows a hole as a ho
   const record = page.getByRole("region", { name: "Record" });
   await page.goto(`/agent/${slug}`);
   await expect(record).toContainText("Not counted: 25 entries, and no signed count");
+  await expect(record.locator("[aria-live=polite]")).toContainText("Not counted: 25 entries");
   await expect(record).toContainText("Private: 1");
   await expect(record.getByText("Your browser: yes")).toHaveCount(3);
   await expect(record).toContainText("no snapshot counts an entry of this record yet");

@@ -66,20 +66,24 @@ function wordsOf({ verdict, snapshot }: RecordReport): string {
   return `Your browser has just checked it against the count that the service signed at ${readableTime(snapshot?.at ?? "")}. Keep your receipts: what comes later is in the next count.`;
 }
 
+function Verdict({ report }: { readonly report: RecordReport }) {
+  const { verdict } = report;
+  return (
+    <Callout
+      tone={verdictTones[verdict]}
+      title={titleOf(report)}
+      {...(verdict === "invalid" && { alert: true })}
+    >
+      {wordsOf(report)}
+    </Callout>
+  );
+}
+
 function Found({ report }: { readonly report: RecordReport }) {
   const { verdict, checks } = report;
   const shown = checks.filter(({ name }) => name !== "receipts");
   return (
     <>
-      <div className={calloutRoom}>
-        <Callout
-          tone={verdictTones[verdict]}
-          title={titleOf(report)}
-          {...(verdict === "invalid" && { alert: true })}
-        >
-          {wordsOf(report)}
-        </Callout>
-      </div>
       <RecordChain report={report} />
       <Checks isOpen={verdict === "invalid"}>
         {shown.map(({ name, status, detail }) => (
@@ -118,26 +122,27 @@ interface FollowingProps {
   readonly progress: Extract<RecordMessage, { kind: "progress" }> | null;
 }
 
-/** While the browser follows the record, in the shape of what it will find. */
 function Following({ length, progress }: FollowingProps) {
   return (
+    <Callout tone="info" title={`The service shows ${countEntries(length)}`}>
+      <p>Your browser checks each of them against what was signed.</p>
+      {progress === null ? null : (
+        <progress
+          className="mt-3 block h-2 w-full max-w-md appearance-none overflow-hidden rounded-full bg-sunken [&::-moz-progress-bar]:bg-accent-fill [&::-webkit-progress-bar]:bg-sunken [&::-webkit-progress-value]:bg-accent-fill"
+          aria-label="Checked entries"
+          max={progress.total}
+          value={progress.checked}
+        />
+      )}
+      <noscript>This needs JavaScript. The offline verifier does it too: node verify.mjs record.</noscript>
+    </Callout>
+  );
+}
+
+/** While the browser follows the record, in the shape of what it will find. */
+function Outline({ length }: { readonly length: number }) {
+  return (
     <>
-      <div className={calloutRoom} aria-live="polite">
-        <Callout tone="info" title={`The service shows ${countEntries(length)}`}>
-          <p>Your browser checks each of them against what was signed.</p>
-          {progress === null ? null : (
-            <progress
-              className="mt-3 block h-2 w-full max-w-md appearance-none overflow-hidden rounded-full bg-sunken [&::-moz-progress-bar]:bg-accent-fill [&::-webkit-progress-bar]:bg-sunken [&::-webkit-progress-value]:bg-accent-fill"
-              aria-label="Checked entries"
-              max={progress.total}
-              value={progress.checked}
-            />
-          )}
-          <noscript>
-            This needs JavaScript. The offline verifier does it too: node verify.mjs record.
-          </noscript>
-        </Callout>
-      </div>
       <ChainOutline length={length} />
       <Checks isOpen={false}>
         {Object.entries(checkWords).map(([name, words]) => (
@@ -167,14 +172,31 @@ export function RecordPanel({ slug, length }: RecordPanelProps) {
     return () => end.current();
   }, [slug, isShort]);
   const entries = countEntries(length);
-  if (message?.kind === "done") return <Found report={message.report} />;
-  if (message?.kind === "failed")
+  const [isPressed, setIsPressed] = useState(false);
+  const news = useRef<HTMLDivElement>(null);
+  // The button is gone that had the focus.
+  useEffect(() => {
+    if (isPressed) news.current?.focus();
+  }, [isPressed]);
+  if (message !== null || isShort)
     return (
-      <Callout tone="warn" title="Your browser couldn't follow the record">
-        {toVisibleText(message.problem)}
-      </Callout>
+      <>
+        {/* One element from the beginning to the verdict: a screen reader announces what changes in it. */}
+        <div ref={news} tabIndex={-1} aria-live="polite" className={`outline-none ${calloutRoom}`}>
+          {message?.kind === "done" ? <Verdict report={message.report} /> : null}
+          {message?.kind === "failed" ? (
+            <Callout tone="warn" title="Your browser couldn't follow the record">
+              {toVisibleText(message.problem)}
+            </Callout>
+          ) : null}
+          {message === null || message.kind === "progress" ? (
+            <Following length={length} progress={message} />
+          ) : null}
+        </div>
+        {message?.kind === "done" ? <Found report={message.report} /> : null}
+        {message === null || message.kind === "progress" ? <Outline length={length} /> : null}
+      </>
     );
-  if (message?.kind === "progress" || isShort) return <Following length={length} progress={message} />;
   return (
     <>
       <p>The service shows {entries}. Your browser can check each of them.</p>
@@ -182,6 +204,7 @@ export function RecordPanel({ slug, length }: RecordPanelProps) {
         className="mt-4"
         disabled={!isReady}
         onClick={() => {
+          setIsPressed(true);
           setMessage({ kind: "progress", checked: 0, total: length });
           end.current = followRecord({ slug, sumUpTo: Number.POSITIVE_INFINITY }, setMessage);
         }}
