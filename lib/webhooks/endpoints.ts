@@ -232,7 +232,9 @@ export async function rotateEndpoint(
   const until = new Date(context.clock().getTime() + overlapHours * hourMs);
   const row = await context.database.db.transaction(async (tx) => {
     const before = await findOwn(tx, principal, id, "update");
-    const kept = overlapHours === 0 ? null : before.keys;
+    // Keys that can't be read sign nothing: they would only keep the new ones from signing.
+    const isReadable = before.keys !== null && readPublicKey(context, id, before.keys) !== null;
+    const kept = overlapHours === 0 || !isReadable ? null : before.keys;
     const [changed] = await tx
       .update(webhookEndpoints)
       .set({

@@ -595,6 +595,11 @@ describe("webhooks", () => {
       "its keys cannot be read any more: rotate them",
     );
     await api("POST", `/${endpoint.id}/rotate`, {});
-    expect((await api("GET", `/${endpoint.id}`)).body.public_key).toMatch(/^whpk_/);
+    expect((await api("GET", `/${endpoint.id}`)).body).toMatchObject({
+      public_key: expect.stringMatching(/^whpk_/),
+      old_keys_until: null,
+    });
+    await attest();
+    await sent(2);
   });
 });
