@@ -1,11 +1,11 @@
-/** The audit log as the portal shows it: newest first, keys by name. */
+/** The audit log as the portal shows it: newest first, keys and approvers by name. */
 
 import { and, desc, eq, inArray, lt } from "drizzle-orm";
 import type { AuditFilters } from "#lib/contract/portal-audit";
 import { isJsonObject } from "#lib/core/encoding/canonical-json";
 import { isUuid } from "#lib/core/encoding/uuid";
 import type { Executor } from "#lib/db/client";
-import { apiKeys, auditEvents } from "#lib/db/schema";
+import { apiKeys, approvers, auditEvents } from "#lib/db/schema";
 import { cutPage, type PageQuery } from "#lib/http/cursor";
 import type { MemberPrincipal } from "#lib/http/principal";
 import type { AccountsContext } from "./context";
@@ -24,16 +24,27 @@ async function nameKeys(executor: Executor, organizationId: string, events: Even
   return new Map(rows.map(({ id, name, prefix, lastFour }) => [id, `${name} (${prefix}…${lastFour})`]));
 }
 
-function describeEvent(event: Event, keys: Map<string, string>) {
+/** Those who decided with a passkey: their actor is "approver" and the id. */
+async function nameApprovers(executor: Executor, organizationId: string, events: Event[]) {
+  const ids = events.flatMap(({ actor }) => /^approver (\S+)$/.exec(actor)?.[1] ?? []).filter(isUuid);
+  if (ids.length === 0) return [];
+  const rows = await executor
+    .select({ id: approvers.id, name: approvers.name, email: approvers.email })
+    .from(approvers)
+    .where(and(eq(approvers.organization_id, organizationId), inArray(approvers.id, [...new Set(ids)])));
+  return rows.map(({ id, name, email }) => [`approver ${id}`, `${name ?? "Approver"} (${email})`] as const);
+}
+
+function describeEvent(event: Event, names: ReadonlyMap<string, string>) {
   const detail = isJsonObject(event.detail) ? event.detail : {};
   const { session, ...rest } = detail;
   return {
     id: event.id,
     at: event.created_at.toISOString(),
     actorKind: event.actor_kind,
-    actor: keys.get(event.actor) ?? event.actor,
+    actor: names.get(event.actor) ?? event.actor,
     action: event.action,
-    subject: keys.get(event.subject) ?? event.subject,
+    subject: names.get(event.subject) ?? event.subject,
     detail: Object.keys(rest).length === 0 ? null : JSON.stringify(rest),
     ip: event.ip,
     session: typeof session === "string" ? session : null,
@@ -60,9 +71,12 @@ export async function listAuditEvents(
     .orderBy(desc(auditEvents.id))
     .limit(query.limit + 1);
   const { shown, nextCursor } = cutPage(rows, query, ({ id }) => id);
-  const keys = await nameKeys(db, person.organizationId, shown);
+  const names = new Map([
+    ...(await nameKeys(db, person.organizationId, shown)),
+    ...(await nameApprovers(db, person.organizationId, shown)),
+  ]);
   return {
-    rows: shown.map((event) => describeEvent(event, keys)),
+    rows: shown.map((event) => describeEvent(event, names)),
     nextCursor,
   };
 }

@@ -20,7 +20,7 @@ export interface AuditRow {
 export const actorWords = {
   user: "Person",
   key: "API key",
-  human: "Person with the link",
+  human: "Person asked to decide",
   system: "The service",
 } as const satisfies Record<ActorKind, string>;
 
