@@ -13,6 +13,7 @@ import {
   guidanceTexts,
   revokedGuidance,
   standingGuidance,
+  usedGuidance,
   wrongCodesGuidance,
 } from "#lib/contract/authorization-state";
 import type { AuthorizationStatus } from "#lib/contract/authorize";
@@ -79,20 +80,21 @@ function describeOwned(context: Context, row: AuthorizationRow): Partial<Authori
   };
 }
 
-/** By the database's clock. */
+/** By the database's clock; of an approval that nothing has used. */
 function isEnded(row: AuthorizationRow, { grant }: ApprovalRequest): boolean {
-  const { status, usable_until, attestation_id, expires_at, millisecondsLeft } = row;
+  const { status, usable_until, expires_at, millisecondsLeft } = row;
   const nowMs = expires_at.getTime() - millisecondsLeft;
   if (status === "approved" && grant !== null && Date.parse(grant.expires_at) <= nowMs) return true;
-  return attestation_id === null && usable_until !== null && usable_until.getTime() <= nowMs;
+  return usable_until !== null && usable_until.getTime() <= nowMs;
 }
 
 function guidanceOf(row: AuthorizationRow, request: ApprovalRequest): string | null {
   const { status, agentFrozenAt, attestation_id } = row;
   if (status === "approved" && row.human_authorization === null) return erasedGuidance;
   if (row.revoked_at !== null) return revokedGuidance;
+  if (attestation_id !== null) return usedGuidance;
   if (isEnded(row, request)) return endedGuidance;
-  const isWaiting = status === "pending" || (status === "approved" && attestation_id === null);
+  const isWaiting = status === "pending" || status === "approved";
   if (isWaiting && agentFrozenAt !== null) return frozenGuidance;
   if (status === "denied" && parseDecidedBy(row)?.kind === "freeze") return frozenDenialGuidance;
   if (status === "cancelled" && row.wrong_codes >= maxWrongCodes) return wrongCodesGuidance;

@@ -1,6 +1,7 @@
 /** A human_authorization inside an attestation: unchanged, fitting, unused, and checked again on every read. */
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { readApprovalView } from "#lib/approvals/view";
+import { usedGuidance } from "#lib/contract/authorization-state";
 import { canonicalBytes, type JsonObject } from "#lib/core/encoding/canonical-json";
 import { startTestApp, type TestApp } from "#support/app";
 import { type AskedRequest, ask } from "#support/authorizations";
@@ -123,6 +124,7 @@ describe("embedding", () => {
     expect([whole.body.valid, whole.body.human_authorization]).toEqual([true, issued]);
     const again = await attest();
     expect([again.status, again.body.code]).toEqual([422, "authorization_already_used"]);
+    expect((await asked.read(key)).body.guidance).toBe(usedGuidance);
 
     const [approval] = issued["approvals"] as JsonObject[];
     const request = issued["request"] as JsonObject;

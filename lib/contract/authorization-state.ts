@@ -63,6 +63,10 @@ export const guidanceTexts = {
 export const standingGuidance =
   "Approved as a standing approval: it can't be claimed or attested itself. Make a request for each action: one within its terms is approved at once.";
 
+/** In place of `approved` once an attestation has used the approval. */
+export const usedGuidance =
+  "Used: an attestation records this action. Do not perform it again; to repeat it, make a new request.";
+
 /** In place of `approved` once the attestation that used the approval has been erased. */
 export const erasedGuidance =
   "Erased: this approval was used for an attestation whose content has since been erased. Make a new request if you need one.";
