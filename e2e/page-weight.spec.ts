@@ -1,4 +1,4 @@
-/** What a public page's first view costs in JavaScript: at most 46 KB beyond an empty Next page, compressed. */
+/** What a public page's first view costs in JavaScript: at most 55 KB beyond an empty Next page, compressed. */
 import { expect, type Page } from "@playwright/test";
 import { getApiKey } from "./approval-helpers";
 import { attest, run } from "./public-pages-helpers";
@@ -6,7 +6,7 @@ import { test } from "./test";
 
 /** The five scripts of an application of one page with one heading, built by this version of Next, in brotli as ours. */
 const emptyPageBytes = 114_919;
-const allowanceBytes = 54 * 1024;
+const allowanceBytes = 55 * 1024;
 
 /** Bytes of script as they crossed the wire, workers' included. */
 async function weighScripts(page: Page, url: string): Promise<{ bytes: number; files: string[] }> {
