@@ -1,7 +1,7 @@
 /**
  * Runs every check and test and ends with one line, "N passed, N failed". `npm test` comes here after the build.
  *
- *   npm test                                    checks, unit, service and route tests, and the browser's, side by side
+ *   npm test                                    checks beside unit, service and route tests, then the browser's
  *   npm test -- --only checks|unit|e2e [filter…]  one part; filters go to its test runner
  */
 import { spawn } from "node:child_process";
@@ -171,9 +171,7 @@ function countE2e({ stats, suites }) {
 
 async function runE2e(filters) {
   const file = path.join(scratch, "e2e.json");
-  // Two workers fill the processors beside the unit tests' four.
-  const workers = only === undefined ? ["--workers=2"] : [];
-  const code = await run(bin("playwright"), ["test", ...workers, ...filters], {
+  const code = await run(bin("playwright"), ["test", ...filters], {
     CHROME_PATH: await findChromium(),
     E2E_DATA_DIR: path.join(scratch, "data"),
     E2E_PORT: String(await findFreePort()),
@@ -204,12 +202,11 @@ for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) {
 }
 
 const wants = (part) => only === undefined || only === part;
-// Side by side: a test often waits, for the database, a page or a process that starts.
-await Promise.all([
-  wants("checks") && runChecks(),
-  wants("unit") && runPart("unit, service and route tests", () => runUnit(filters)),
-  wants("e2e") && runPart("browser tests", () => runE2e(filters)),
-]);
+// The checks beside the first unit tests, many of which wait for processes that start.
+const checks = wants("checks") ? runChecks() : undefined;
+if (wants("unit")) await runPart("unit, service and route tests", () => runUnit(filters));
+await checks;
+if (wants("e2e")) await runPart("browser tests", () => runE2e(filters));
 if (interrupted) totals.failed += 1;
 for (const name of failures) console.log(`failed: ${name}`);
 console.log(describe(totals));
