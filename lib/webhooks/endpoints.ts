@@ -1,4 +1,4 @@
-/** The endpoints of an organization: created, changed, rotated, disabled and deleted, by its keys and its members. */
+/** The endpoints of an organization: created, changed and deleted, by its keys and its members (rotate.ts: their keys). */
 import { and, asc, eq, isNotNull, isNull, sql } from "drizzle-orm";
 import { recordAudit } from "#lib/accounts/audit";
 import { lockOrganization } from "#lib/accounts/organizations";
@@ -23,12 +23,11 @@ import { makeKeys, openKeys, publicKeyOf, sealKeys, secretOf, UnreadableKeys } f
 export type EndpointRow = typeof webhookEndpoints.$inferSelect;
 
 export const maxEndpoints = 20;
-const hourMs = 3_600_000;
 
 export const webhookNotFound = () => new AppError("not_found", "no webhook endpoint has this id");
 
 /** Null if the keys can't be read any more: the endpoint is still shown, so that they can be rotated. */
-function readPublicKey(context: Context, id: string, sealed: Uint8Array): string | null {
+export function readPublicKey(context: Context, id: string, sealed: Uint8Array): string | null {
   try {
     return publicKeyOf(openKeys(context, id, sealed));
   } catch (error) {
@@ -54,7 +53,7 @@ export function describeEndpoint(context: Context, row: EndpointRow): Webhook {
   };
 }
 
-async function audit(
+export async function auditEndpoint(
   context: Context,
   tx: Executor,
   principal: Principal,
@@ -158,7 +157,7 @@ export async function createEndpoint(
       .values({ ...values, created_at: createdAt })
       .returning();
     if (!made) throw new Error("an endpoint was stored and is not there");
-    await audit(context, tx, principal, "created", made, { events });
+    await auditEndpoint(context, tx, principal, "created", made, { events });
     return made;
   });
   return { ...describeEndpoint(context, row), secret: secretOf(keys) };
@@ -207,7 +206,10 @@ export async function updateEndpoint(
     // Also when it is enabled: what was written just as it was disabled was not failed then.
     if (changes.disabled_at !== undefined) await failWaiting(tx, id);
     const { events, disabled_at } = changed;
-    await audit(context, tx, principal, "updated", changed, { events, enabled: disabled_at === null });
+    await auditEndpoint(context, tx, principal, "updated", changed, {
+      events,
+      enabled: disabled_at === null,
+    });
     return describeEndpoint(context, changed);
   });
 }
@@ -217,36 +219,6 @@ export async function deleteEndpoint(context: Context, principal: Principal, id:
     const row = await findOwn(tx, principal, id, "update");
     await tx.delete(webhookDeliveries).where(eq(webhookDeliveries.endpoint_id, id));
     await tx.delete(webhookEndpoints).where(eq(webhookEndpoints.id, id));
-    await audit(context, tx, principal, "deleted", row);
+    await auditEndpoint(context, tx, principal, "deleted", row);
   });
-}
-
-/** The keys so far sign as well until the overlap ends; those of an overlap that was still running do no more. */
-export async function rotateEndpoint(
-  context: Context,
-  principal: Principal,
-  id: string,
-  overlapHours: number,
-): Promise<WebhookWithSecret> {
-  const keys = makeKeys(context);
-  const until = new Date(context.clock().getTime() + overlapHours * hourMs);
-  const row = await context.database.db.transaction(async (tx) => {
-    const before = await findOwn(tx, principal, id, "update");
-    // Keys that can't be read sign nothing: they would only keep the new ones from signing.
-    const isReadable = before.keys !== null && readPublicKey(context, id, before.keys) !== null;
-    const kept = overlapHours === 0 || !isReadable ? null : before.keys;
-    const [changed] = await tx
-      .update(webhookEndpoints)
-      .set({
-        keys: sealKeys(context, id, keys),
-        old_keys: kept,
-        old_keys_until: kept === null ? null : until,
-      })
-      .where(eq(webhookEndpoints.id, id))
-      .returning();
-    if (!changed) throw webhookNotFound();
-    await audit(context, tx, principal, "rotated", changed, { overlap_hours: overlapHours });
-    return changed;
-  });
-  return { ...describeEndpoint(context, row), secret: secretOf(keys) };
 }

@@ -11,9 +11,9 @@ import {
   listEndpoints,
   readCallbacks,
   readEndpoint,
-  rotateEndpoint,
   updateEndpoint,
 } from "./endpoints";
+import { rotateEndpoint } from "./rotate";
 
 const requireMember = ({ database }: Context, person: MemberPrincipal) =>
   requireRole(database.db, person, "member");

@@ -10,9 +10,9 @@ import {
   listEndpoints,
   readCallbacks,
   readEndpoint,
-  rotateEndpoint,
   updateEndpoint,
 } from "./endpoints";
+import { rotateEndpoint } from "./rotate";
 
 const idOf = (params: Params) => params["webhook_id"] ?? "";
 
