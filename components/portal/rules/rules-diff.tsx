@@ -15,6 +15,7 @@ interface RulesDiffProps {
 }
 
 export function RulesDiff({ before, after, label }: RulesDiffProps) {
+  if (before === "" && after === "") return <p className="text-muted text-sm">There are no rules in it.</p>;
   return (
     // biome-ignore lint/a11y/useSemanticElements: a section would be a landmark
     <div

@@ -35,4 +35,10 @@ describe("a version of the rules", () => {
     for (const other of [null, { ...before, text: "// other" }])
       expect(textOf(<VersionChanges rules={before} before={other} />)).not.toContain("before:");
   });
+
+  it("is no empty box if it has no rules", () => {
+    const empty = { ...before, text: "" };
+    expect(textOf(<VersionChanges rules={empty} before={null} />)).toContain("There are no rules in it.");
+    expect(textOf(<VersionChanges rules={empty} before={before} />)).toContain("// none");
+  });
 });
