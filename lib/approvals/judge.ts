@@ -178,7 +178,7 @@ async function findGroupIds(tx: Executor, organizationId: string, obligations: O
   return new Map(rows.map(({ id, name }) => [name ?? "", id]));
 }
 
-/** Else whoever is the first to use a slug would choose whether the rules that name it apply. */
+/** Refuses a slug that the rules spell otherwise: whoever used it first would choose whether they apply. */
 function requireSpelling({ text }: Standing, { agent_slug }: JudgedRequest): void {
   const named = otherSpelling(text ?? "", agent_slug);
   if (named !== null)
