@@ -19,23 +19,25 @@ export function listMembers(pid: number): Member[] {
   }));
 }
 
-/** The inode of the server's end of a connection. */
-function findInode(serverPort: number, clientPort: number): string | undefined {
-  const hex = (port: number) => port.toString(16).toUpperCase().padStart(4, "0");
+/** The inode of the server's end of each connection, by the client's port. The kernel takes milliseconds to list them. */
+function readInodes(serverPort: number): Map<number, string> {
+  const portOf = (address = "") => Number.parseInt(address.split(":")[1] ?? "", 16);
   const rows = ["/proc/net/tcp", "/proc/net/tcp6"].flatMap((file) => read(file).split("\n"));
-  const row = rows.find((line) => {
-    const [, local = "", remote = ""] = line.trim().split(/\s+/);
-    return local.endsWith(`:${hex(serverPort)}`) && remote.endsWith(`:${hex(clientPort)}`);
-  });
-  return row?.trim().split(/\s+/)[9];
+  const fields = rows.map((row) => row.trim().split(/\s+/));
+  return new Map(
+    fields
+      .filter(([, local]) => portOf(local) === serverPort)
+      .map(([, , remote, , , , , , , inode = ""]) => [portOf(remote), inode]),
+  );
 }
 
-function holds(pid: number, inode: string): boolean {
-  return readdirSync(`/proc/${pid}/fd`).some((fd) => {
+/** What the process has open. */
+function listOpen(pid: number): string[] {
+  return readdirSync(`/proc/${pid}/fd`).map((fd) => {
     try {
-      return readlinkSync(`/proc/${pid}/fd/${fd}`) === `socket:[${inode}]`;
+      return readlinkSync(`/proc/${pid}/fd/${fd}`);
     } catch {
-      return false;
+      return ""; // It was closed meanwhile.
     }
   });
 }
@@ -50,7 +52,7 @@ export interface Client {
 }
 
 /** A client with one connection, which stays the same. */
-async function openClient(port: number, members: readonly Member[]): Promise<Client> {
+async function openClient(port: number) {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   let used: Socket | undefined;
   const call: Client["call"] = (method, path, { key, body } = {}) =>
@@ -76,23 +78,31 @@ async function openClient(port: number, members: readonly Member[]): Promise<Cli
       asked.end(body === undefined ? undefined : JSON.stringify(body));
     });
   await call("GET", "/v1/health");
-  const inode = findInode(port, used?.localPort ?? 0);
-  const member = members.find(({ pid }) => inode !== undefined && holds(pid, inode));
-  if (member === undefined) throw new Error("no process of the server has this connection");
-  return { member, call };
+  return { call, clientPort: used?.localPort ?? 0, close: () => agent.destroy() };
 }
 
 /** One client for each process that answers the API, the writer's first. */
-export async function openClients(server: {
+export async function openClients({
+  port,
+  child,
+}: {
   port: number;
   child: { pid?: number | undefined };
 }): Promise<Client[]> {
-  const members = listMembers(server.child.pid ?? 0).filter(({ role }) => role !== "pages");
+  const members = listMembers(child.pid ?? 0).filter(({ role }) => role !== "pages");
   const clients = new Map<number, Client>();
   for (let tries = 0; clients.size < members.length; tries += 1) {
-    if (tries === 100) throw new Error("a process of the server gets no connection");
-    const client = await openClient(server.port, members);
-    if (!clients.has(client.member.pid)) clients.set(client.member.pid, client);
+    if (tries === 25) throw new Error("a process of the server gets no connection");
+    const opened = await Promise.all(Array.from({ length: 4 }, () => openClient(port)));
+    const inodes = readInodes(port);
+    const ends = members.map((member) => ({ member, open: listOpen(member.pid) }));
+    for (const { call, clientPort, close } of opened) {
+      const socket = `socket:[${inodes.get(clientPort)}]`;
+      const member = ends.find(({ open }) => open.includes(socket))?.member;
+      if (member === undefined) throw new Error("no process of the server has this connection");
+      if (clients.has(member.pid)) close();
+      else clients.set(member.pid, { member, call });
+    }
   }
   return [...clients.values()].sort((a, b) => b.member.role.localeCompare(a.member.role));
 }

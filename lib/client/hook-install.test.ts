@@ -89,7 +89,7 @@ describe("hook install", () => {
       PostToolUseFailure: [ours],
     });
     const program = inHome(".countersign/countersign.mjs");
-    expect(await readFile(program)).toEqual(await readFile(hookProgram));
+    expect((await readFile(program)).equals(await readFile(hookProgram))).toBe(true);
     expect((await stat(program)).mode & 0o777).toBe(0o644);
     expect((await stat(inHome(".claude/settings.json"))).mode & 0o777, "as it was").toBe(0o600);
 

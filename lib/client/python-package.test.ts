@@ -35,7 +35,8 @@ it("is the same bytes wherever and whenever it is built", () => {
     return makeWheel(copy);
   });
   rmSync(folder, { recursive: true });
-  expect(first).toEqual(second);
-  expect(first?.bytes.equals(makeWheel(".").bytes)).toBe(true);
-  expect(first?.name).toBe(PYTHON_WHEEL);
+  const third = makeWheel(".");
+  // An expectation compares such an array byte by byte, for seconds.
+  for (const made of [first, second]) expect(made?.bytes.equals(third.bytes)).toBe(true);
+  for (const made of [first, second, third]) expect(made?.name).toBe(PYTHON_WHEEL);
 });
