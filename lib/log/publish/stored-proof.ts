@@ -22,11 +22,11 @@ export function selectTiles(logId: string, index: string, size: string): string 
   const above = `${index} >> (8 * l + 8)`;
   const edge = `${size} >> (8 * l + 8)`;
   const tile = (position: string) => `(SELECT
-      concat_ws(':', t.level, t.tile_index, length(part.hashes), encode(sha256(part.hashes), 'hex'))
+      concat_ws(':', t.level, t.tile_index, part.bytes, encode(sha256(substring(t.hashes FOR part.bytes)), 'hex'))
       FROM log_tiles t
-      CROSS JOIN LATERAL (SELECT (${size} >> (8 * l)) - ((${position}) << 8) AS nodes) AS wanted
-      CROSS JOIN LATERAL (SELECT substring(t.hashes FOR (${HASH_BYTES} * greatest(0, least(${TILE_WIDTH}, wanted.nodes)))::int) AS hashes) AS part
-      WHERE t.log_id = ${logId} AND t.level = l AND t.tile_index = ${position} AND wanted.nodes > 0)`;
+      CROSS JOIN LATERAL (SELECT least(octet_length(t.hashes), ${TILE_WIDTH * HASH_BYTES},
+        ${HASH_BYTES} * ((${size} >> (8 * l)) - ((${position}) << 8)))::int AS bytes) AS part
+      WHERE t.log_id = ${logId} AND t.level = l AND t.tile_index = ${position} AND part.bytes > 0)`;
   return `SELECT string_agg(nullif(concat_ws(' ', ${tile(above)}, CASE WHEN ${above} <> ${edge} THEN ${tile(edge)} END), ''), ' ') AS tiles
     FROM generate_series(0, 6) AS l WHERE ${size} >> (8 * l) > 0`;
 }
