@@ -123,7 +123,18 @@ describe("POST /access/v1/evaluation", () => {
     expect((await post("/access/v1/evaluation", body, reader)).body.code).toBe("insufficient_scope");
     expect((await test.call("POST", "/access/v1/evaluation", { body })).status).toBe(401);
     const { key: other } = await test.createKey("other@example.com");
-    expect((await post("/access/v1/evaluation", body, other)).body.code).toBe("agent_slug_taken");
+    const pointers = (answer: Awaited<ReturnType<typeof post>>) =>
+      answer.body.errors.map(({ pointer }: { pointer: string }) => pointer);
+    const taken = await post("/access/v1/evaluation", body, other);
+    expect([taken.body.code, pointers(taken)]).toEqual(["agent_slug_taken", ["/subject/id"]]);
+    const text = '@id("no") forbid (principal == Agent::"nobody", action, resource);';
+    const changed = await test.call("PUT", "/v1/rules", { key, body: { text, mode: "enforce" } });
+    expect(changed.status).toBe(200);
+    const misspelt = await post("/access/v1/evaluation", {
+      ...body,
+      subject: { type: "agent", id: "Nobody" },
+    });
+    expect([misspelt.body.code, pointers(misspelt)]).toEqual(["validation_error", ["/subject/id"]]);
     for (const odd of [
       { ...body, subject: { type: "user", id: "payer" } },
       { ...body, resource: { ...body.resource, properties: { owner: "x" } } },

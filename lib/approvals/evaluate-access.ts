@@ -7,6 +7,9 @@ import type { Context } from "./context";
 import { type Judged, readStanding } from "./judge";
 import { foresee } from "./prepare-request";
 
+/** Where this body has the agent's slug. */
+const slugField = "subject.id";
+
 /** How long the way to people stays as it was said. */
 const hintMs = 300_000;
 
@@ -34,9 +37,9 @@ export async function evaluateAccess(
   const { db } = context.database;
   const request = toRequest(body);
   const agent = await findAgent(db, request.agent_slug);
-  if (agent !== null && agent.organization_id !== organizationId) throw slugTaken();
+  if (agent !== null && agent.organization_id !== organizationId) throw slugTaken(slugField);
   const standing = await readStanding(db, organizationId, request);
-  const judged = await foresee(context, organizationId, request, standing);
+  const judged = await foresee(context, organizationId, request, standing, slugField);
   const evaluated_at = standing.at.toISOString();
   if (judged.verdict !== "ask")
     return {

@@ -179,21 +179,23 @@ async function findGroupIds(tx: Executor, organizationId: string, obligations: O
 }
 
 /** Refuses a slug that the rules spell otherwise: whoever used it first would choose whether they apply. */
-function requireSpelling({ text }: Standing, { agent_slug }: JudgedRequest): void {
+function requireSpelling({ text }: Standing, { agent_slug }: JudgedRequest, field: string): void {
   const named = otherSpelling(text ?? "", agent_slug);
   if (named !== null)
     throw fieldError(
       "validation_error",
-      "agent_slug",
+      field,
       `is "${agent_slug}", and the organization's rules name "${named}", so they would not apply: spell both the same`,
     );
 }
 
+/** `slugField`: where the caller's body has the agent's slug. */
 export async function judge(
   context: Context,
   tx: Executor,
   standing: Standing,
   request: JudgedRequest,
+  slugField = "agent_slug",
 ): Promise<Judged> {
   const rules = askRules(context, standing, request);
   const kept = rules && { context: rules.context, record: rules.record };
@@ -206,7 +208,7 @@ export async function judge(
       rules: kept,
     };
   const enforced = rules?.record.mode === "enforce" ? rules : null;
-  if (enforced !== null) requireSpelling(standing, request);
+  if (enforced !== null) requireSpelling(standing, request, slugField);
   const deny = (denialReason: string): Judged => ({
     ...asked,
     verdict: "denied",

@@ -50,6 +50,7 @@ export const foresee = (
   organizationId: string,
   body: AuthorizeBody,
   standing: Standing,
+  slugField?: string,
 ): Promise<Judged> =>
   judge(
     context,
@@ -61,6 +62,7 @@ export const foresee = (
       { slug: standing.agent_slug ?? body.agent_slug, public_key: standing.agent_public_key },
       standing.at,
     ),
+    slugField,
   );
 
 /** Under the organization's lock, as `standing` was read. */
