@@ -10,6 +10,7 @@ import { startTestApp, type TestApp } from "#support/app";
 import { ask } from "#support/authorizations";
 import { anyKind } from "#support/databases";
 import { signInPerson } from "#support/portal";
+import { saveOwnRules } from "./own-rules";
 import { confirmProposal, dropProposal, saveRules } from "./save";
 
 const forbidTool = '@id("never")\nforbid (principal, action, resource == Tool::"rm");\n';
@@ -88,10 +89,20 @@ describe("rules through the API", () => {
   });
 
   it("numbers versions without a gap when they are made at once", async () => {
-    const texts = Array.from({ length: 3 }, (_, i) => allowAll.replace('"all"', `"all-${i}"`));
-    await Promise.all(texts.map((text) => put({ text })));
+    const texts = Array.from({ length: 6 }, (_, i) => allowAll.replace('"all"', `"all-${i}"`));
+    const answers = await Promise.all(texts.map((text) => put({ text })));
+    expect(answers.map(({ status }) => status)).toEqual(texts.map(() => 200));
     const { versions } = (await read()).body;
-    expect(versions.map(({ version }: { version: number }) => version)).toEqual([3, 2, 1]);
+    expect(versions.map(({ version }: { version: number }) => version)).toEqual([6, 5, 4, 3, 2, 1]);
+  });
+
+  it("takes one of two changes of the same version that are made at once", async () => {
+    await put({});
+    const answers = await Promise.all(
+      ["deny", "ask"].map((fallback) => put({ fallback, text: forbidTool, version: 1 })),
+    );
+    expect(answers.map(({ status }) => status).sort()).toEqual([200, 409]);
+    expect((await read()).body.versions).toHaveLength(2);
   });
 
   it("leaves what a change doesn't name as another one made it that came just before", async () => {
@@ -206,6 +217,44 @@ describe("rules through the API", () => {
     await expect(confirmProposal(context, second, proposal.id)).rejects.toMatchObject({
       errorName: "rules_changed",
     });
+  });
+
+  it("changes nothing for who stops being an owner at that moment", async () => {
+    const { context } = test.app;
+    const other = await signInPerson(context, `second${counter}@example.com`);
+    const second = { ...other, organizationId };
+    const row = { organization_id: organizationId, user_id: second.userId, role: "owner" as const };
+    await context.database.db.insert(memberships).values(row);
+    const { log } = context;
+    const submit: typeof log.submit = async (...item) => {
+      await changeRole(context, owner, { userId: second.userId, role: "member" });
+      return log.submit(...item);
+    };
+    const late = { ...context, log: { ...log, submit } };
+    const isForbidden = { errorName: "forbidden" };
+    const change = { text: allowAll, mode: "enforce" } as const;
+    await expect(saveOwnRules(late, second, change)).rejects.toMatchObject(isForbidden);
+    expect((await read()).body.rules).toBeNull();
+    await changeRole(context, owner, { userId: second.userId, role: "owner" });
+    await put({ require_second_owner: true });
+    const { proposal } = (await put({ text: forbidTool })).body;
+    await expect(confirmProposal(late, second, proposal.id)).rejects.toMatchObject(isForbidden);
+    expect((await read()).body).toMatchObject({ rules: { version: 1 }, proposal: { id: proposal.id } });
+  });
+
+  it("confirms a proposal once, however many confirm it at once", async () => {
+    const { context } = test.app;
+    const other = await signInPerson(context, `second${counter}@example.com`);
+    const second = { ...other, organizationId };
+    const row = { organization_id: organizationId, user_id: second.userId, role: "owner" as const };
+    await context.database.db.insert(memberships).values(row);
+    await put({ require_second_owner: true });
+    const { proposal } = (await put({ text: forbidTool })).body;
+    const confirm = () => confirmProposal(context, second, proposal.id);
+    const outcomes = await Promise.allSettled([confirm(), confirm()]);
+    const [refused] = outcomes.filter(({ status }) => status === "rejected");
+    expect(refused).toMatchObject({ reason: { errorName: "rules_changed" } });
+    expect((await read()).body).toMatchObject({ rules: { version: 2 }, proposal: null });
   });
 
   it("lets the author take a proposal back", async () => {

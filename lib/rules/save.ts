@@ -32,6 +32,11 @@ async function readAuthor(
   return { authorEmail: principal.person?.email ?? key.email, authorKeyId: principal.keyId };
 }
 
+/** A person must still be an owner; what a key may do was judged when it was shown. */
+async function requireChanger(tx: Executor, principal: Principal): Promise<void> {
+  if (principal.kind === "user") await requireRole(tx, principal, "owner");
+}
+
 const isSame = (newest: RulesVersion, change: RulesChange) =>
   newest.text === change.text &&
   newest.mode === change.mode &&
@@ -54,6 +59,7 @@ async function propose(context: RulesContext, principal: Principal, change: Rule
   };
   await context.database.db.transaction(async (tx) => {
     await lockOrganization(tx, organizationId);
+    await requireChanger(tx, principal);
     await tx
       .insert(ruleProposals)
       .values(row)
@@ -87,7 +93,7 @@ export async function saveRules(
   const { db } = context.database;
   const newest = await readNewest(db, organizationId);
   const author = await readAuthor(db, principal);
-  const changeAfter = (now: RulesVersion | null): RulesChange => ({
+  const changeAfter = (now: Pick<RulesVersion, "fallback" | "second_owner"> | null): RulesChange => ({
     text,
     mode,
     fallback: fallback ?? now?.fallback ?? "ask",
@@ -95,7 +101,8 @@ export async function saveRules(
     ...author,
   });
   const change = changeAfter(newest);
-  const isOutdated = (now: RulesVersion | null) => version != null && version !== (now?.number ?? 0);
+  const isOutdated = (now: Pick<RulesVersion, "number"> | null) =>
+    version != null && version !== (now?.number ?? 0);
   if (isOutdated(newest)) throw changedMeanwhile();
   if (newest !== null && isSame(newest, change)) return true;
   if (newest?.second_owner) {
@@ -103,8 +110,9 @@ export async function saveRules(
     await tellOwners(context, organizationId, { author: change.authorEmail, version: null });
     return false;
   }
-  const given = { actor: actorOf(principal), confirmedBy: null, proposalId: null };
-  const stored = await storeVersion(context, organizationId, given, (now) => {
+  const given = { actor: actorOf(principal), confirmedBy: null };
+  const stored = await storeVersion(context, organizationId, given, async (tx, now) => {
+    await requireChanger(tx, principal);
     if (isOutdated(now) || now?.second_owner) throw changedMeanwhile();
     return changeAfter(now);
   });
@@ -113,6 +121,15 @@ export async function saveRules(
 }
 
 const noProposal = () => new AppError("rules_changed", "this change no longer waits: load the page again");
+
+/** Once, and only as it was shown. */
+async function takeProposal(tx: Executor, organizationId: string, id: string): Promise<void> {
+  const taken = await tx
+    .delete(ruleProposals)
+    .where(and(eq(ruleProposals.organization_id, organizationId), eq(ruleProposals.id, id)))
+    .returning({ id: ruleProposals.id });
+  if (taken.length === 0) throw noProposal();
+}
 
 /** By an owner who did not write it; `id`: of the proposal that they were shown. */
 export async function confirmProposal(
@@ -136,8 +153,12 @@ export async function confirmProposal(
     authorEmail: proposal.author_email,
     authorKeyId: proposal.author_key_id,
   };
-  const given = { actor: actorOf(person), confirmedBy: person.email, proposalId: id };
-  const number = await storeVersion(context, organizationId, given, () => change);
+  const given = { actor: actorOf(person), confirmedBy: person.email };
+  const number = await storeVersion(context, organizationId, given, async (tx) => {
+    await requireRole(tx, person, "owner");
+    await takeProposal(tx, organizationId, id);
+    return change;
+  });
   await tellOwners(context, organizationId, { author: proposal.author_email, version: number });
 }
 
@@ -151,11 +172,7 @@ export async function dropProposal(
   await context.database.db.transaction(async (tx) => {
     await lockOrganization(tx, organizationId);
     await requireRole(tx, person, "owner");
-    const dropped = await tx
-      .delete(ruleProposals)
-      .where(and(eq(ruleProposals.organization_id, organizationId), eq(ruleProposals.id, id)))
-      .returning({ id: ruleProposals.id });
-    if (dropped.length === 0) throw noProposal();
+    await takeProposal(tx, organizationId, id);
     await recordAudit(context, tx, {
       organizationId,
       actor: actorOf(person),

@@ -1,5 +1,5 @@
 /** Versions of an organization's rules: read, and put into the log with the statement that names them. */
-import { and, desc, eq } from "drizzle-orm";
+import { desc, eq } from "drizzle-orm";
 import { recordAudit } from "#lib/accounts/audit";
 import { lockOrganization } from "#lib/accounts/organizations";
 import { hexEncode, sha256 } from "#lib/core/encoding/bytes";
@@ -8,9 +8,9 @@ import { rulesetHash } from "#lib/core/rules/rules-schema";
 import { buildRulesetStatement, type RulesMode } from "#lib/core/rules/ruleset-statement";
 import type { Executor } from "#lib/db/client";
 import { ruleProposals, ruleSets } from "#lib/db/schema";
-import type { AppError } from "#lib/errors";
+import { AppError } from "#lib/errors";
 import type { Actor } from "#lib/http/principal";
-import { type LogItem, type LogItemKind, type Placed, StaleInputs } from "#lib/log/sequencer/item";
+import type { LogItem, LogItemKind, Placed } from "#lib/log/sequencer/item";
 import { sealStatement } from "#lib/log/sequencer/sign-statement";
 import { submitSigned } from "#lib/log/sequencer/submit-signed";
 import type { RulesContext } from "./context";
@@ -26,17 +26,26 @@ export interface RulesChange {
   authorKeyId: string | null;
 }
 
+/** What the next version follows. */
+type Newest = Pick<RulesVersion, "number" | "payload" | "fallback" | "second_owner">;
+
+/** Says, under the organization's lock, what a change makes of the newest version, or throws if it may not follow that. */
+type ChangeAfter = (tx: Executor, newest: Newest | null) => Promise<RulesChange>;
+
+interface Version extends Newest {
+  change: RulesChange;
+  previous: string | null;
+  changedAt: Date;
+}
+
 interface RulesetItem extends LogItem {
   context: RulesContext;
   organizationId: string;
   actor: Actor;
-  change: RulesChange;
-  number: number;
-  previous: string | null;
   confirmedBy: string | null;
-  /** The proposal that this confirms. */
-  proposalId: string | null;
-  changedAt: Date;
+  changeAfter: ChangeAfter;
+  /** Under the organization's lock. */
+  made: Version | null;
 }
 
 export async function readNewest(executor: Executor, organizationId: string): Promise<RulesVersion | null> {
@@ -57,37 +66,54 @@ export async function readProposal(executor: Executor, organizationId: string) {
   return row ?? null;
 }
 
-const hasPlace = (row: RulesVersion | null, { number, previous }: Pick<RulesetItem, "number" | "previous">) =>
-  (row?.number ?? 0) === number - 1 && (row === null ? null : hexEncode(sha256(row.payload))) === previous;
-
-/** A change that waited is taken with the version that it becomes: confirmed once, and only as it was shown. */
-async function takeProposal(tx: Executor, { organizationId, proposalId }: RulesetItem): Promise<boolean> {
-  if (proposalId === null) return true;
-  const taken = await tx
-    .delete(ruleProposals)
-    .where(and(eq(ruleProposals.organization_id, organizationId), eq(ruleProposals.id, proposalId)))
-    .returning({ id: ruleProposals.id });
-  return taken.length === 1;
+function makeVersion(item: RulesetItem, newest: Newest | null, change: RulesChange): Version {
+  const { context, organizationId, keyId } = item;
+  const changedAt = context.clock();
+  const number = (newest?.number ?? 0) + 1;
+  const previous = newest === null ? null : hexEncode(sha256(newest.payload));
+  const { mode, fallback, secondOwner: second_owner } = change;
+  const payload = buildRulesetStatement({
+    organization: organizationId,
+    number,
+    previous,
+    ruleset_hash: rulesetHash(change.text),
+    mode,
+    fallback,
+    changed_at: changedAt.toISOString(),
+    key_id: keyId,
+  });
+  return { change, number, previous, payload, fallback, second_owner, changedAt };
 }
 
+function requireMade({ made }: RulesetItem): Version {
+  if (made === null) throw new Error("a version is sealed before it is made");
+  return made;
+}
+
+/** Changes of one organization in one batch follow each other. */
 async function admit(tx: Executor, items: RulesetItem[]): Promise<(AppError | null)[]> {
   const verdicts: (AppError | null)[] = [];
-  const seen = new Set<string>();
+  const made = new Map<string, Version>();
   for (const item of items) {
-    await lockOrganization(tx, item.organizationId);
-    const isCurrent =
-      !seen.has(item.organizationId) &&
-      hasPlace(await readNewest(tx, item.organizationId), item) &&
-      (await takeProposal(tx, item));
-    seen.add(item.organizationId);
-    verdicts.push(isCurrent ? null : new StaleInputs());
+    const { organizationId } = item;
+    await lockOrganization(tx, organizationId);
+    const newest = made.get(organizationId) ?? (await readNewest(tx, organizationId));
+    try {
+      item.made = makeVersion(item, newest, await item.changeAfter(tx, newest));
+      made.set(organizationId, item.made);
+      verdicts.push(null);
+    } catch (error) {
+      if (!(error instanceof AppError)) throw error;
+      verdicts.push(error);
+    }
   }
   return verdicts;
 }
 
 async function store(tx: Executor, placed: Placed<RulesetItem>[]): Promise<void> {
   for (const { item, logId, receipt, sealed } of placed) {
-    const { organizationId, change, number } = item;
+    const { organizationId } = item;
+    const { change, number, previous, changedAt } = requireMade(item);
     const hash = rulesetHash(change.text);
     await tx.insert(ruleSets).values({
       organization_id: organizationId,
@@ -100,14 +126,14 @@ async function store(tx: Executor, placed: Placed<RulesetItem>[]): Promise<void>
       author_email: change.authorEmail,
       author_key_id: change.authorKeyId,
       confirmed_by: item.confirmedBy,
-      previous: item.previous,
+      previous,
       payload: sealed.payload,
       signature: sealed.signature,
       envelope_signature: sealed.envelopeSignature,
       signed_by: item.keyId,
       log_id: logId,
       leaf_index: receipt.index,
-      created_at: item.changedAt,
+      created_at: changedAt,
     });
     await recordAudit(item.context, tx, {
       organizationId,
@@ -121,44 +147,25 @@ async function store(tx: Executor, placed: Placed<RulesetItem>[]): Promise<void>
 
 const rulesetKind: LogItemKind<RulesetItem> = { kind: "ruleset", locksOrganizations: true, admit, store };
 
-/**
- * The change as the next version, signed and logged. `changeAfter` says what it makes of the version that it follows, or
- * throws if it may not follow that; it is asked again if another change came first.
- */
+/** The change as the next version, signed and logged. Answers its number. */
 export async function storeVersion(
   context: RulesContext,
   organizationId: string,
-  given: Pick<RulesetItem, "actor" | "confirmedBy" | "proposalId">,
-  changeAfter: (newest: RulesVersion | null) => RulesChange,
+  given: Pick<RulesetItem, "actor" | "confirmedBy">,
+  changeAfter: ChangeAfter,
 ): Promise<number> {
   const { item } = await submitSigned(context, rulesetKind, async () => {
-    const newest = await readNewest(context.database.db, organizationId);
-    const change = changeAfter(newest);
     const { signer } = context.keys;
-    const changedAt = context.clock();
-    const number = (newest?.number ?? 0) + 1;
-    const previous = newest === null ? null : hexEncode(sha256(newest.payload));
-    const payload = buildRulesetStatement({
-      organization: organizationId,
-      number,
-      previous,
-      ruleset_hash: rulesetHash(change.text),
-      mode: change.mode,
-      fallback: change.fallback,
-      changed_at: changedAt.toISOString(),
-      key_id: signer.keyId,
-    });
-    return {
+    const made: RulesetItem = {
       ...given,
-      change,
       context,
       organizationId,
-      number,
-      previous,
-      changedAt,
+      changeAfter,
+      made: null,
       keyId: signer.keyId,
-      seal: () => sealStatement(signer, payload),
+      seal: () => sealStatement(signer, requireMade(made).payload),
     };
+    return made;
   });
-  return item.number;
+  return requireMade(item).number;
 }
