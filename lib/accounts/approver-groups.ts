@@ -9,8 +9,7 @@ import { actorOf, type MemberPrincipal } from "#lib/http/principal";
 import { requireFreeName } from "./approvers";
 import { type AuditEvent, recordAudit } from "./audit";
 import type { AccountsContext } from "./context";
-import { personNotFound, requireRole } from "./members";
-import { lockOrganization } from "./organizations";
+import { holdRole, personNotFound } from "./members";
 import { updateRoster } from "./roster";
 
 export interface WantedGroup {
@@ -31,8 +30,7 @@ async function change(
 ): Promise<void> {
   const { organizationId } = person;
   await context.database.db.transaction(async (tx) => {
-    await lockOrganization(tx, organizationId);
-    await requireRole(tx, person, "owner");
+    await holdRole(tx, person, "owner");
     await recordAudit(context, tx, { organizationId, actor: actorOf(person), ...(await work(tx)) });
   });
   await updateRoster(context, organizationId);

@@ -13,8 +13,7 @@ import { approverUrl, confirmationDays } from "./approver-links";
 import { recordAudit } from "./audit";
 import type { AccountsContext } from "./context";
 import { approverMail } from "./mails";
-import { personNotFound, requireRole } from "./members";
-import { lockOrganization } from "./organizations";
+import { holdRole, personNotFound, requireRole } from "./members";
 import { updateRoster } from "./roster";
 
 const maxApprovers = 100;
@@ -161,8 +160,7 @@ export async function addApprover(
 ): Promise<boolean> {
   const { organizationId } = person;
   const { id, mustAsk } = await context.database.db.transaction(async (tx) => {
-    await lockOrganization(tx, organizationId);
-    await requireRole(tx, person, "owner");
+    await holdRole(tx, person, "owner");
     const stored = await storeApprover(context, tx, organizationId, added);
     await recordAudit(context, tx, {
       organizationId,
@@ -209,8 +207,7 @@ export async function removeApprover(
 ): Promise<void> {
   const { organizationId } = person;
   await context.database.db.transaction(async (tx) => {
-    await lockOrganization(tx, organizationId);
-    await requireRole(tx, person, "owner");
+    await holdRole(tx, person, "owner");
     const [found] = await tx
       .select({ email: approvers.email })
       .from(approvers)

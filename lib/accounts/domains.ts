@@ -14,8 +14,7 @@ import { fileUrl, lookForProof, proofLine, recordName } from "./domain-proof";
 import { settleCheck } from "./domain-rule";
 import { mailOwners } from "./mail-owners";
 import { domainLostMail } from "./mails";
-import { personNotFound, requireRole } from "./members";
-import { lockOrganization } from "./organizations";
+import { holdRole, personNotFound, requireRole } from "./members";
 
 /** All of them are on the approval page. */
 const maxDomains = 5;
@@ -70,8 +69,7 @@ export async function addDomain(
     );
   const now = context.clock();
   await context.database.db.transaction(async (tx) => {
-    await lockOrganization(tx, organizationId);
-    await requireRole(tx, person, "owner");
+    await holdRole(tx, person, "owner");
     const [held] = await tx
       .select({ count: count() })
       .from(organizationDomains)
@@ -109,7 +107,7 @@ export async function removeDomain(
 ): Promise<void> {
   const { organizationId } = person;
   await context.database.db.transaction(async (tx) => {
-    await requireRole(tx, person, "owner");
+    await holdRole(tx, person, "owner");
     const [gone] = await tx.delete(organizationDomains).where(isOwn(person, id)).returning();
     if (!gone) throw personNotFound();
     const actor = actorOf(person);

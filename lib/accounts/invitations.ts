@@ -13,7 +13,7 @@ import { actorOf, type MemberPrincipal, type UserPrincipal } from "#lib/http/pri
 import { recordAudit } from "./audit";
 import type { AccountsContext } from "./context";
 import { invitationMail } from "./mails";
-import { personNotFound, type Role, requireRole } from "./members";
+import { holdRole, personNotFound, type Role } from "./members";
 import { lockOrganization } from "./organizations";
 
 const lifetimeDays = 7;
@@ -92,8 +92,7 @@ export async function inviteMember(
   const now = context.clock();
   const token = base64UrlEncode(context.random(32));
   await context.database.db.transaction(async (tx) => {
-    await lockOrganization(tx, organizationId);
-    await requireRole(tx, person, "owner");
+    await holdRole(tx, person, "owner");
     await requireNewcomer(tx, organizationId, invited.email);
     await tx
       .delete(invitations)
@@ -135,7 +134,7 @@ export async function withdrawInvitation(
   const { organizationId } = person;
   const actor = actorOf(person);
   await context.database.db.transaction(async (tx) => {
-    await requireRole(tx, person, "owner");
+    await holdRole(tx, person, "owner");
     const [gone] = await tx
       .delete(invitations)
       .where(

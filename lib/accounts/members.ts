@@ -10,7 +10,7 @@ import { AppError } from "#lib/errors";
 import { type Actor, actorOf, type MemberPrincipal, type UserPrincipal } from "#lib/http/principal";
 import { recordAudit } from "./audit";
 import type { AccountsContext } from "./context";
-import { findOrCreateOrganization } from "./organizations";
+import { findOrCreateOrganization, lockOrganization } from "./organizations";
 
 export type Role = "owner" | "member";
 
@@ -71,6 +71,12 @@ export async function requireRole(executor: Executor, person: MemberPrincipal, n
   if (needed === "owner" && row.role !== "owner")
     throw new AppError("forbidden", "only an owner of the organization can do this");
   return row.role;
+}
+
+/** The same for what a transaction is about to do: the role holds until its commit. Comes before any other lock. */
+export async function holdRole(tx: Executor, person: MemberPrincipal, needed: Role): Promise<Role> {
+  await lockOrganization(tx, person.organizationId);
+  return requireRole(tx, person, needed);
 }
 
 /** One line in the audit log of each organization that the person belongs to. */

@@ -2,12 +2,12 @@
 import { and, asc, eq, isNull, sql } from "drizzle-orm";
 import type { Executor } from "#lib/db/client";
 import { passkeys } from "#lib/db/schema";
-import type { Actor } from "#lib/http/principal";
+import type { Actor, MemberPrincipal } from "#lib/http/principal";
 import { noticeUrl } from "./approver-links";
 import { recordAudit } from "./audit";
 import type { AccountsContext } from "./context";
 import { passkeyEventMail } from "./mails";
-import { personNotFound } from "./members";
+import { holdRole, personNotFound } from "./members";
 import { lockOrganization } from "./organizations";
 import { updateRoster } from "./roster";
 
@@ -84,16 +84,18 @@ export async function renamePasskey(
   });
 }
 
-/** From its commit on it decides nothing. What it decided before stays valid. */
+/** From its commit on it decides nothing. What it decided before stays valid. `owner`: who removes another person's. */
 export async function removePasskey(
   context: AccountsContext,
   approver: Approver,
   passkeyId: string,
   actor: Actor,
+  owner: MemberPrincipal | null = null,
 ): Promise<void> {
   const { organizationId } = approver;
   await context.database.db.transaction(async (tx) => {
-    await lockOrganization(tx, organizationId);
+    if (owner === null) await lockOrganization(tx, organizationId);
+    else await holdRole(tx, owner, "owner");
     const [removed] = await tx
       .update(passkeys)
       .set({ removed_at: sql`now()` })

@@ -5,8 +5,7 @@ import { organizations } from "#lib/db/schema";
 import { actorOf, type MemberPrincipal } from "#lib/http/principal";
 import { recordAudit } from "./audit";
 import type { AccountsContext } from "./context";
-import { requireRole } from "./members";
-import { lockOrganization } from "./organizations";
+import { holdRole } from "./members";
 
 export async function mayRequesterApprove(executor: Executor, organizationId: string): Promise<boolean> {
   const [row] = await executor
@@ -24,8 +23,7 @@ export async function setRequesterMayApprove(
 ): Promise<void> {
   const { organizationId } = person;
   await context.database.db.transaction(async (tx) => {
-    await lockOrganization(tx, organizationId);
-    await requireRole(tx, person, "owner");
+    await holdRole(tx, person, "owner");
     const changed = await tx
       .update(organizations)
       .set({ requester_may_approve: mayApprove })

@@ -12,7 +12,7 @@ import { changeRole, removeMember } from "#lib/portal/organization-members";
 import { startTestApp, type TestApp } from "#support/app";
 import { anyKind } from "#support/databases";
 import { signInPerson } from "#support/portal";
-import { eraseOwnAttestation } from "./own";
+import { eraseContent } from "./erase";
 
 const forbidden = { errorName: "forbidden" };
 let counter = 0;
@@ -164,8 +164,8 @@ describe("the scope erase", () => {
     const { id: keyId, text } = await makeApiKey(context, owner, wish("attest", "erase"));
     const [first, second] = [await attest(text), await attest(text)];
     expect((await erase(text, first)).status).toBe(200);
-    await expect(eraseOwnAttestation(context, member, second)).rejects.toMatchObject(forbidden);
-    await eraseOwnAttestation(context, owner, second);
+    await expect(eraseContent(context, member, second)).rejects.toMatchObject(forbidden);
+    await eraseContent(context, owner, second);
     const { rows } = await listAuditEvents(context, owner, { kind: undefined, cursor: undefined, limit: 50 });
     const shown = (action: string) =>
       rows

@@ -6,6 +6,7 @@
 
 import { and, eq, type SQL, sql } from "drizzle-orm";
 import { recordAudit } from "#lib/accounts/audit";
+import { holdRole } from "#lib/accounts/members";
 import type { Context } from "#lib/approvals/context";
 import type { EraseResponse } from "#lib/contract/receipts";
 import type { Decider } from "#lib/core/approval/decided-by";
@@ -30,13 +31,14 @@ import { announceErased } from "#lib/http/remembered-answers";
 import { batchRoute } from "./attest-batch";
 import { attestationNotFound } from "./stored-receipt";
 
-/** Erasing again changes nothing and answers the same. */
+/** By a key that may, or an owner. Erasing again changes nothing and answers the same. */
 export async function eraseContent(
   context: Context,
   principal: Principal,
   id: string,
 ): Promise<EraseResponse> {
   const erased = await context.database.db.transaction(async (tx) => {
+    if (principal.kind === "user") await holdRole(tx, principal, "owner");
     const row = await lockOwn(tx, principal, id);
     const erasedAt = row.erased_at ?? context.clock();
     if (row.erased_at === null || row.payload !== null) {

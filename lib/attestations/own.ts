@@ -13,7 +13,6 @@ import { agents, apiKeys, attestations } from "#lib/db/schema";
 import type { PageQuery } from "#lib/http/cursor";
 import { isOwnerOf, type MemberPrincipal, type Principal } from "#lib/http/principal";
 import { isTestKey } from "#lib/keys/test-keys";
-import { eraseContent } from "./erase";
 import { type AttestationFilter, describeOwn, ofOrganization, readAttestations } from "./list";
 import { createPresentation } from "./presentations";
 import { attestationNotFound, readAttestation } from "./stored-receipt";
@@ -124,14 +123,4 @@ export async function presentOwnAttestation(
 ): Promise<ZkProof> {
   await requireRole(context.database.db, person, "member");
   return createPresentation(context, person, id, wanted);
-}
-
-/** For owners: it cannot be undone. */
-export async function eraseOwnAttestation(
-  context: Context,
-  person: MemberPrincipal,
-  id: string,
-): Promise<void> {
-  await requireRole(context.database.db, person, "owner");
-  await eraseContent(context, person, id);
 }

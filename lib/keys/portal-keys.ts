@@ -3,8 +3,7 @@
 import { and, desc, eq, lt } from "drizzle-orm";
 import { recordAudit } from "#lib/accounts/audit";
 import type { AccountsContext } from "#lib/accounts/context";
-import { personNotFound, requireRole } from "#lib/accounts/members";
-import { lockOrganization } from "#lib/accounts/organizations";
+import { holdRole, personNotFound, requireRole } from "#lib/accounts/members";
 import { ownerScopes, type Scope } from "#lib/contract/primitives";
 import type { Executor } from "#lib/db/client";
 import { apiKeys } from "#lib/db/schema";
@@ -70,8 +69,7 @@ export interface KeyWish {
 
 /** A key that can erase or change rules is an owner's to make, and its text an owner's to see. The role holds until the commit. */
 async function requireMaker(tx: Executor, person: MemberPrincipal, scopes: readonly string[]): Promise<void> {
-  await lockOrganization(tx, person.organizationId);
-  const role = await requireRole(tx, person, "member");
+  const role = await holdRole(tx, person, "member");
   if (role !== "owner" && ownerScopes.some((scope) => scopes.includes(scope)))
     throw new AppError(
       "forbidden",
@@ -99,7 +97,7 @@ export async function makeApiKey(context: AccountsContext, person: MemberPrincip
 }
 
 async function requireLimiter(tx: Executor, person: MemberPrincipal): Promise<void> {
-  if ((await requireRole(tx, person, "member")) !== "owner")
+  if ((await holdRole(tx, person, "member")) !== "owner")
     throw new AppError("forbidden", "only an owner of the organization can limit a key");
 }
 

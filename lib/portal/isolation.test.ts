@@ -15,13 +15,9 @@ import {
   listOwnAuthorizations,
   readOwnAuthorization,
 } from "#lib/approvals/portal-authorizations";
+import { eraseContent } from "#lib/attestations/erase";
 import { exportOwnAttestations } from "#lib/attestations/export";
-import {
-  eraseOwnAttestation,
-  listOwnAttestations,
-  presentOwnAttestation,
-  readOwnAttestation,
-} from "#lib/attestations/own";
+import { listOwnAttestations, presentOwnAttestation, readOwnAttestation } from "#lib/attestations/own";
 import { scopeNames } from "#lib/contract/primitives";
 import { AppError } from "#lib/errors";
 import type { MemberPrincipal } from "#lib/http/principal";
@@ -136,7 +132,7 @@ describe("isolation in the portal", () => {
 const doors: Record<string, (context: Context, person: MemberPrincipal, id: string) => Promise<unknown>> = {
   attestation: readOwnAttestation,
   presentation: (context, person, id) => presentOwnAttestation(context, person, id, wanted),
-  erasure: eraseOwnAttestation,
+  erasure: eraseContent,
   agent: readOwnAgent,
   profile: (context, person, slug) => updateOwnAgent(context, person, slug, { name: "x" }),
   tools: (context, person, slug) => putOwnTools(context, person, slug, ["x"]),

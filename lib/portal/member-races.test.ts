@@ -1,26 +1,37 @@
 /** Guarantee: who joins, leaves or makes a key while the organization changes gets an answer, and nothing of what has ended. */
+import { randomUUID } from "node:crypto";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { saveGroup } from "#lib/accounts/approver-groups";
 import { leaveByLink } from "#lib/accounts/approver-links";
-import { acceptInvitation, inviteMember, listInvitations } from "#lib/accounts/invitations";
+import { removeDomain } from "#lib/accounts/domains";
+import {
+  acceptInvitation,
+  inviteMember,
+  listInvitations,
+  withdrawInvitation,
+} from "#lib/accounts/invitations";
 import { listMemberships } from "#lib/accounts/members";
 import { lockOrganization } from "#lib/accounts/organizations";
+import { removePasskey } from "#lib/accounts/passkeys";
 import { updateRoster } from "#lib/accounts/roster";
 import { readRosterProof } from "#lib/accounts/roster-proof";
 import type { Context } from "#lib/approvals/context";
 import { readApprovalView } from "#lib/approvals/view";
+import { eraseContent } from "#lib/attestations/erase";
 import { approvalChallenge } from "#lib/core/passkey/challenge";
 import { organizationTitle } from "#lib/core/text/organization-name";
-import type { MemberPrincipal } from "#lib/http/principal";
+import { actorOf, type MemberPrincipal } from "#lib/http/principal";
 import { requestKeyByEmail, verifyKeyByEmail } from "#lib/keys/email-keys";
+import { limitApiKey } from "#lib/keys/portal-keys";
 import { listMailbox } from "#lib/mail/mailbox";
+import { saveOwnRules } from "#lib/rules/own-rules";
 import { startTestApp, type TestApp } from "#support/app";
 import type { TestPasskey } from "#support/authenticator";
 import { type AskedRequest, ask, fromPage } from "#support/authorizations";
 import { databaseKinds } from "#support/databases";
 import { enrolApprover, tokenOf } from "#support/enrol";
 import { signInPerson } from "#support/portal";
-import { deleteOrganization } from "./organization";
+import { deleteOrganization, nameOrganization, updateOrganization } from "./organization";
 
 // The embedded database has one session, so nothing comes between there.
 describe.skipIf(!databaseKinds.includes("postgres"))("members, at the same moment", () => {
@@ -129,6 +140,42 @@ describe.skipIf(!databaseKinds.includes("postgres"))("members, at the same momen
       key_id,
     ]);
     expect(rows[0]?.["organization_id"]).not.toBe(owner.organizationId);
+  });
+
+  it("do nothing as owners that they are no longer when it would be stored", async () => {
+    const other = await signInPerson(context, `demoted${counter}@example.com`);
+    const second = { ...other, organizationId: owner.organizationId };
+    await context.database.query(
+      "INSERT INTO memberships (organization_id, user_id, role) VALUES ($1, $2, 'owner')",
+      [owner.organizationId, second.userId],
+    );
+    const id = randomUUID();
+    const settings = { name: "Ours", defaultPublic: true, markText: null, markColor: null };
+    const rules = { text: "", mode: "off", require_second_owner: true } as const;
+    await saveOwnRules(context, owner, rules);
+    const acts: Record<string, () => Promise<unknown>> = {
+      domain: () => removeDomain(context, second, id),
+      invitation: () => withdrawInvitation(context, second, id),
+      name: () => nameOrganization(context, second, "Ours"),
+      settings: () => updateOrganization(context, second, settings),
+      key: () => limitApiKey(context, second, { keyId: id, perDay: 1 }),
+      passkey: () => removePasskey(context, { ...second, id, name: "Ana" }, id, actorOf(second), second),
+      erasure: () => eraseContent(context, second, id),
+      proposal: () => saveOwnRules(context, second, { ...rules, mode: "log_only" }),
+    };
+    for (const [name, act] of Object.entries(acts)) {
+      const { outcome } = await context.database.db.transaction(async (tx) => {
+        await lockOrganization(tx, owner.organizationId);
+        const acting = Promise.allSettled([act()]);
+        await Promise.race([waiting(1), acting]);
+        await tx.execute(`UPDATE memberships SET role = 'member' WHERE user_id = '${second.userId}'`);
+        return { outcome: acting };
+      });
+      expect(await outcome, name).toMatchObject([{ status: "rejected", reason: { errorName: "forbidden" } }]);
+      await context.database.query("UPDATE memberships SET role = 'owner' WHERE user_id = $1", [
+        second.userId,
+      ]);
+    }
   });
 
   it("leave as approvers, or decide first, but hold up neither", async () => {

@@ -7,8 +7,7 @@ import { and, arrayOverlaps, asc, count, eq, isNull, sql } from "drizzle-orm";
 import { forgetApprover } from "#lib/accounts/approvers";
 import { recordAudit } from "#lib/accounts/audit";
 import type { AccountsContext } from "#lib/accounts/context";
-import { personNotFound, type Role, requireRole } from "#lib/accounts/members";
-import { lockOrganization } from "#lib/accounts/organizations";
+import { holdRole, personNotFound, type Role } from "#lib/accounts/members";
 import { updateRoster } from "#lib/accounts/roster";
 import { ownerScopes } from "#lib/contract/primitives";
 import type { Executor } from "#lib/db/client";
@@ -79,8 +78,7 @@ export async function changeRole(
   const { organizationId } = person;
   const actor = actorOf(person);
   await context.database.db.transaction(async (tx) => {
-    await lockOrganization(tx, organizationId);
-    await requireRole(tx, person, "owner");
+    await holdRole(tx, person, "owner");
     const { member, isLastOwner } = await findMember(tx, organizationId, wanted.userId);
     if (member.role === wanted.role) return;
     if (isLastOwner) throw lastOwner();
@@ -106,8 +104,7 @@ export async function removeMember(
   const { organizationId } = person;
   const actor = actorOf(person);
   await context.database.db.transaction(async (tx) => {
-    await lockOrganization(tx, organizationId);
-    await requireRole(tx, person, leaving.userId === person.userId ? "member" : "owner");
+    await holdRole(tx, person, leaving.userId === person.userId ? "member" : "owner");
     const { member, isLastOwner } = await findMember(tx, organizationId, leaving.userId);
     if (isLastOwner) throw lastOwner();
     await tx.delete(memberships).where(isRole(organizationId, leaving.userId));

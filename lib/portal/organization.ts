@@ -4,9 +4,8 @@ import { and, eq, inArray, isNull, notExists } from "drizzle-orm";
 import { recordAudit } from "#lib/accounts/audit";
 import { listDomains } from "#lib/accounts/domains";
 import { listInvitations } from "#lib/accounts/invitations";
-import { personNotFound, requireRole } from "#lib/accounts/members";
+import { holdRole, personNotFound, requireRole } from "#lib/accounts/members";
 import { markOf } from "#lib/accounts/organization-identity";
-import { lockOrganization } from "#lib/accounts/organizations";
 import { updateRoster } from "#lib/accounts/roster";
 import { noDetails } from "#lib/accounts/roster-state";
 import type { Context } from "#lib/approvals/context";
@@ -63,7 +62,7 @@ export async function updateOrganization(
   const { organizationId } = person;
   const actor = actorOf(person);
   await context.database.db.transaction(async (tx) => {
-    await requireRole(tx, person, "owner");
+    await holdRole(tx, person, "owner");
     const { name, defaultPublic, markText, markColor } = wanted;
     const detail = { name, default_public: defaultPublic, mark_text: markText, mark_color: markColor };
     await tx.update(organizations).set(detail).where(eq(organizations.id, organizationId));
@@ -85,7 +84,7 @@ export async function nameOrganization(
 ): Promise<void> {
   const { organizationId } = person;
   await context.database.db.transaction(async (tx) => {
-    await requireRole(tx, person, "owner");
+    await holdRole(tx, person, "owner");
     await tx.update(organizations).set({ name }).where(eq(organizations.id, organizationId));
     await recordAudit(context, tx, {
       ...{ organizationId, actor: actorOf(person), action: "organization.updated" },
@@ -141,8 +140,7 @@ export async function deleteOrganization(
   const { organizationId } = person;
   const actor = actorOf(person);
   await context.database.db.transaction(async (tx) => {
-    await lockOrganization(tx, organizationId);
-    await requireRole(tx, person, "owner");
+    await holdRole(tx, person, "owner");
     const [organization] = await tx.select().from(organizations).where(eq(organizations.id, organizationId));
     if (!organization || confirmation !== organizationTitle(organization.name))
       throw fieldError("validation_error", "confirmation", "is not the name of the organization");

@@ -3,7 +3,7 @@ import { and, eq } from "drizzle-orm";
 import { recordAudit } from "#lib/accounts/audit";
 import { mailOwners } from "#lib/accounts/mail-owners";
 import { rulesChangedMail } from "#lib/accounts/mails";
-import { requireRole } from "#lib/accounts/members";
+import { holdRole, requireRole } from "#lib/accounts/members";
 import { lockOrganization } from "#lib/accounts/organizations";
 import type { PutRulesBody } from "#lib/contract/rules";
 import { uuidV7 } from "#lib/core/encoding/ids";
@@ -170,8 +170,7 @@ export async function dropProposal(
 ): Promise<void> {
   const { organizationId } = person;
   await context.database.db.transaction(async (tx) => {
-    await lockOrganization(tx, organizationId);
-    await requireRole(tx, person, "owner");
+    await holdRole(tx, person, "owner");
     await takeProposal(tx, organizationId, id);
     await recordAudit(context, tx, {
       organizationId,

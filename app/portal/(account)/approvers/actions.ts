@@ -74,7 +74,7 @@ export async function chooseDefault(_state: State, form: FormData): Promise<Stat
 export async function removePasskey(_state: State, form: FormData): Promise<State> {
   return runAction(passkeyIdForm, form, async ({ context, person }, input) => {
     const { approver, actor } = await requireOwnerOf(context, person, input.approver_id);
-    await removeTheirs(context, approver, input.passkey_id, actor);
+    await removeTheirs(context, approver, input.passkey_id, actor, person);
     return { message: "Passkey removed.", result: null };
   });
 }

@@ -1,5 +1,6 @@
 "use server";
-import { eraseOwnAttestation, presentOwnAttestation } from "#lib/attestations/own";
+import { eraseContent as eraseOwn } from "#lib/attestations/erase";
+import { presentOwnAttestation } from "#lib/attestations/own";
 /** Making a presentation of one attestation, and erasing its content. */
 import type { FormState } from "#lib/contract/portal";
 import { attestationForm, presentationForm } from "#lib/contract/portal-attestations";
@@ -19,7 +20,7 @@ export async function makePresentation(_state: State, form: FormData): Promise<S
 
 export async function eraseContent(_state: FormState<null>, form: FormData): Promise<FormState<null>> {
   return runAction(attestationForm, form, async ({ context, person }, { attestation_id }) => {
-    await eraseOwnAttestation(context, person, attestation_id);
+    await eraseOwn(context, person, attestation_id);
     return { message: "Content erased. The log entry stays.", result: null };
   });
 }
