@@ -32,7 +32,10 @@ export async function listMemberships(executor: Executor, userId: string) {
 
 export type MembershipView = Awaited<ReturnType<typeof listMemberships>>[number];
 
-/** At least one: who has none gets an organization of their own, the one that the API would use for the address. */
+/**
+ * At least one: who has none gets an organization of their own, the one that the API would use for the address. None of an
+ * account that has just ended.
+ */
 export async function ensureMemberships(
   context: AccountsContext,
   person: UserPrincipal,
@@ -41,8 +44,12 @@ export async function ensureMemberships(
   const existing = await listMemberships(db, person.userId);
   if (existing.length > 0) return existing;
   await db.transaction(async (tx) => {
-    await tx.select({ id: users.id }).from(users).where(eq(users.id, person.userId)).for("update");
-    if ((await listMemberships(tx, person.userId)).length > 0) return;
+    const [held] = await tx
+      .select({ id: users.id })
+      .from(users)
+      .where(eq(users.id, person.userId))
+      .for("update");
+    if (held === undefined || (await listMemberships(tx, person.userId)).length > 0) return;
     const { organizationId } = await findOrCreateOrganization(context, tx, person.email);
     await recordAudit(context, tx, {
       organizationId,

@@ -18,11 +18,14 @@ export async function lockOrganization(tx: Executor, organizationId: string): Pr
     .for("no key update");
 }
 
-/** The person behind an address, made when there is none yet. */
-async function findOrCreateUser(context: AccountsContext, tx: Executor, email: string): Promise<string> {
+/** The person behind an address, made when there is none yet, and held: an account may end with its last organization. */
+async function holdOrCreateUser(context: AccountsContext, tx: Executor, email: string): Promise<string> {
   const id = uuidV7(context.clock().getTime(), context.random(16));
-  await tx.insert(users).values({ id, email }).onConflictDoNothing({ target: users.email });
-  const [user] = await tx.select({ id: users.id }).from(users).where(eq(users.email, email));
+  const [user] = await tx
+    .insert(users)
+    .values({ id, email })
+    .onConflictDoUpdate({ target: users.email, set: { email } })
+    .returning({ id: users.id });
   if (!user) throw new Error("the user is gone in its own transaction");
   return user.id;
 }
@@ -53,8 +56,7 @@ export async function findOrCreateOrganization(
   tx: Executor,
   email: string,
 ): Promise<{ organizationId: string; userId: string }> {
-  const userId = await findOrCreateUser(context, tx, email);
-  await tx.select({ id: users.id }).from(users).where(eq(users.id, userId)).for("update");
+  const userId = await holdOrCreateUser(context, tx, email);
   const first = await lockFirst(tx, userId);
   if (first !== null) return { organizationId: first, userId };
   const organizationId = uuidV7(context.clock().getTime(), context.random(16));

@@ -10,7 +10,7 @@ import {
   listInvitations,
   withdrawInvitation,
 } from "#lib/accounts/invitations";
-import { listMemberships } from "#lib/accounts/members";
+import { ensureMemberships, listMemberships } from "#lib/accounts/members";
 import { lockOrganization } from "#lib/accounts/organizations";
 import { removePasskey } from "#lib/accounts/passkeys";
 import { updateRoster } from "#lib/accounts/roster";
@@ -278,6 +278,39 @@ describe.skipIf(!databaseKinds.includes("postgres"))("members, at the same momen
     await both;
     const joined = await listMemberships(context.database.db, member.userId);
     expect(joined.map(({ organizationId }) => organizationId)).toEqual([other.organizationId]);
+  });
+
+  /** What came of an act that began just before the person's account ended. */
+  const whileEnding = async <Value>(userId: string, act: () => Promise<Value>) => {
+    const { acting } = await context.database.db.transaction(async (tx) => {
+      await tx.execute(`SELECT FROM users WHERE id = '${userId}' FOR UPDATE`);
+      const begun = act();
+      await waiting(1);
+      await tx.execute(`DELETE FROM users WHERE id = '${userId}'`);
+      return { acting: begun };
+    });
+    return acting;
+  };
+
+  it("get a key and a new account if theirs has just ended", async () => {
+    const email = `ending${counter}@example.com`;
+    const { userId } = await signInPerson(context, email, owner.organizationId);
+    await requestKeyByEmail(context, email, null);
+    const code = (await newestMail(email)).subject.slice(0, 6);
+    const { key_id } = await whileEnding(userId, () => verifyKeyByEmail(context, email, code, "192.0.2.1"));
+    const { rows } = await context.database.query(
+      "SELECT role FROM api_keys k JOIN memberships m USING (organization_id) WHERE k.id = $1",
+      [key_id],
+    );
+    expect(rows).toEqual([{ role: "owner" }]);
+  });
+
+  it("get no new account by a session of one that has just ended", async () => {
+    const email = `visiting${counter}@example.com`;
+    const visitor = await signInPerson(context, email, owner.organizationId);
+    expect(await whileEnding(visitor.userId, () => ensureMemberships(context, visitor))).toEqual([]);
+    const { rows } = await context.database.query("SELECT id FROM users WHERE email = $1", [email]);
+    expect(rows).toEqual([]);
   });
 
   it("join nothing with an account that has just ended with their organization", async () => {
