@@ -6,7 +6,7 @@ import type { Executor } from "#lib/db/client";
 import { approverGroups, approvers } from "#lib/db/schema";
 import { fieldError } from "#lib/errors";
 import { actorOf, type MemberPrincipal } from "#lib/http/principal";
-import { requireFreeName } from "./approvers";
+import { holdPeople, requireFreeName } from "./approvers";
 import { type AuditEvent, recordAudit } from "./audit";
 import type { AccountsContext } from "./context";
 import { holdRole, personNotFound } from "./members";
@@ -73,10 +73,18 @@ export async function saveGroup(
   });
 }
 
+/** Decisions hold a member and then their place: both of several members in one order. */
+async function holdMembers(tx: Executor, groupId: string): Promise<void> {
+  const { group_id, approver_id } = approverGroups;
+  const members = tx.select({ id: approver_id }).from(approverGroups).where(eq(group_id, groupId));
+  await holdPeople(tx, inArray(approvers.id, members));
+}
+
 /** Places that stay are not touched: a decision may hold one. */
 async function setMembers(tx: Executor, groupId: string, memberIds: string[]) {
   const isOfGroup = eq(approverGroups.group_id, groupId);
   const isGone = memberIds.length === 0 ? undefined : notInArray(approverGroups.approver_id, memberIds);
+  await holdMembers(tx, groupId);
   const gone = await tx
     .delete(approverGroups)
     .where(and(isOfGroup, isGone))
@@ -108,6 +116,7 @@ export async function removeGroup(
   groupId: string,
 ): Promise<void> {
   await change(context, person, async (tx) => {
+    await holdMembers(tx, groupId);
     const [gone] = await tx
       .delete(approvers)
       .where(isGroup(person.organizationId, groupId))

@@ -3,7 +3,7 @@
  * a holder of the link can decide. An address gets one mail that asks, and nothing else until its owner accepts.
  */
 
-import { and, asc, count, eq, isNotNull, isNull, ne, sql } from "drizzle-orm";
+import { and, asc, count, eq, isNotNull, isNull, ne, type SQL, sql } from "drizzle-orm";
 import { uuidV7 } from "#lib/core/encoding/ids";
 import type { Executor } from "#lib/db/client";
 import { approverGroups, approvers, passkeys, requestApprovers } from "#lib/db/schema";
@@ -20,6 +20,16 @@ const maxApprovers = 100;
 
 const isOf = (organizationId: string) => eq(approvers.organization_id, organizationId);
 const isListed = and(isNotNull(approvers.name), ne(approvers.status, "removed"));
+
+/** Holds several people in the order that every transaction takes, before their passkeys and their places in groups. */
+export async function holdPeople(tx: Executor, which: SQL | undefined): Promise<void> {
+  await tx
+    .select({ id: approvers.id })
+    .from(approvers)
+    .where(which)
+    .orderBy(approvers.id)
+    .for("no key update");
+}
 
 export async function listApprovers(context: AccountsContext, person: MemberPrincipal) {
   const { db } = context.database;

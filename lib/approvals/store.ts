@@ -4,13 +4,14 @@
  */
 
 import { and, asc, eq, inArray, isNotNull } from "drizzle-orm";
+import { holdPeople } from "#lib/accounts/approvers";
 import { agentFrozen } from "#lib/agents/freeze";
 import { type Approval, isPasskeyApproval, isWorldIdApproval } from "#lib/core/approval/approval";
 import type { Decision } from "#lib/core/approval/approval-decision";
 import type { DecidedBy } from "#lib/core/approval/decided-by";
 import type { WorldEnvironment } from "#lib/core/world-id/world-id-keys";
 import type { Executor } from "#lib/db/client";
-import { agents, approvals, authorizationRequests } from "#lib/db/schema";
+import { agents, approvals, approvers, authorizationRequests } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
 import type { Actor } from "#lib/http/principal";
 import type { LogItemKind, Placed } from "#lib/log/sequencer/item";
@@ -119,12 +120,14 @@ export async function isFrozen(tx: Executor, agentId: string): Promise<boolean> 
 export const protocolVersionOf = ({ records }: NewApproval) =>
   records.find(isWorldIdApproval)?.protocol_version ?? null;
 
+const enrolledOf = ({ approved, deniedBy }: DecisionItem) => approved?.approval.enrolled ?? deniedBy;
+
 async function admitOne(tx: Executor, item: DecisionItem): Promise<AppError | null> {
   if (!(await lockOpen(tx, item.requestId))) return notPending();
   if (item.approved !== null && (await isFrozen(tx, item.agentId))) return agentFrozen();
   if (item.approved !== null && !(await standsBeside(tx, item.approved.approval)))
     return new ApprovalsMoved();
-  const enrolled = item.approved?.approval.enrolled ?? item.deniedBy;
+  const enrolled = enrolledOf(item);
   const refusal = enrolled && (await countApprover(tx, enrolled));
   if (refusal !== null) return refusal;
   const changed = await tx
@@ -161,6 +164,8 @@ async function lockAll(tx: Executor, items: DecisionItem[]): Promise<void> {
     items.map(({ requestId }) => requestId),
   );
   await tx.select({ id }).from(authorizationRequests).where(and(areThey, isOpen)).orderBy(id).for("update");
+  const people = items.flatMap((item) => enrolledOf(item)?.approverId ?? []);
+  if (people.length > 0) await holdPeople(tx, inArray(approvers.id, people));
 }
 
 async function admit(tx: Executor, items: DecisionItem[]): Promise<(AppError | null)[]> {

@@ -1,8 +1,9 @@
 /** Guarantee: who joins, leaves or makes a key while the organization changes gets an answer, and nothing of what has ended. */
 import { randomUUID } from "node:crypto";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
-import { saveGroup } from "#lib/accounts/approver-groups";
+import { removeGroup, saveGroup } from "#lib/accounts/approver-groups";
 import { leaveByLink } from "#lib/accounts/approver-links";
+import { listApprovers } from "#lib/accounts/approvers";
 import { removeDomain } from "#lib/accounts/domains";
 import {
   acceptInvitation,
@@ -237,6 +238,41 @@ describe.skipIf(!databaseKinds.includes("postgres"))("members, at the same momen
       return { all: Promise.all([...others, approving]) };
     });
     expect((await all).slice(0, 2)).toMatchObject([{ status: 200 }, { status: 200 }]);
+    expect(await deadlocks()).toEqual(before);
+  });
+
+  const changes: [string, string, (groupId: string) => Promise<unknown>][] = [
+    [
+      "delete their organization",
+      "approvers",
+      () => deleteOrganization(context, owner, organizationTitle(null)),
+    ],
+    [
+      "empty a group",
+      "approver_groups",
+      (id) => saveGroup(context, owner, { id, name: "finance", memberIds: [] }),
+    ],
+    ["delete a group", "approver_groups", (id) => removeGroup(context, owner, id)],
+  ];
+  it.each(changes)("%s while a batch has decisions of two of its approvers", async (_name, table, change) => {
+    const one = await enrolApprover(test, owner, `Ed${counter}`);
+    const other = await enrolApprover(test, owner, `Flo${counter}`);
+    await saveGroup(context, owner, { id: null, name: "finance", memberIds: [one.id, other.id] });
+    const { groups } = await listApprovers(context, owner);
+    const { key } = await test.createKey(owner.email);
+    const [first, second] = [await askFinance(key, 1), await askFinance(key, 1)];
+    const before = await deadlocks();
+    const { all } = await context.database.db.transaction(async (person) => {
+      const column = table === "approvers" ? "id" : "approver_id";
+      await person.execute(`SELECT FROM ${table} WHERE ${column} = '${one.id}' FOR UPDATE`);
+      const changing = change(groups[0]?.id ?? "");
+      await waiting(1);
+      const denials = [decideAs("deny", first, other.passkey), decideAs("deny", second, one.passkey)];
+      const others = await inOneBatch(key, 2, ...denials);
+      await waiting(2);
+      return { all: Promise.all([changing, ...others]) };
+    });
+    await all;
     expect(await deadlocks()).toEqual(before);
   });
 

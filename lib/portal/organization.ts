@@ -1,6 +1,7 @@
 /** The organization's settings, and its end. */
 
 import { and, eq, inArray, isNull, notExists } from "drizzle-orm";
+import { holdPeople } from "#lib/accounts/approvers";
 import { recordAudit } from "#lib/accounts/audit";
 import { listDomains } from "#lib/accounts/domains";
 import { listInvitations } from "#lib/accounts/invitations";
@@ -151,6 +152,7 @@ export async function deleteOrganization(
       .set({ revoked_at: now })
       .where(and(eq(apiKeys.organization_id, organizationId), isNull(apiKeys.revoked_at)));
     await tx.delete(invitations).where(eq(invitations.organization_id, organizationId));
+    await holdPeople(tx, eq(approvers.organization_id, organizationId));
     await tx.delete(approvers).where(eq(approvers.organization_id, organizationId));
     // Heads and entries stay, without the names of people and groups.
     await tx
