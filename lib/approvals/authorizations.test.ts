@@ -4,6 +4,7 @@ import { authorizationState, authorizeResponse } from "#lib/contract/authorizati
 import { startTestApp, type TestApp } from "#support/app";
 import { ask, expireRequest } from "#support/authorizations";
 import { anyKind } from "#support/databases";
+import { findAuthorization } from "./rows";
 
 describe("authorizations", () => {
   const kind = anyKind;
@@ -122,6 +123,27 @@ describe("authorizations", () => {
     await test.app.context.wakeups.notify(`authorization:${pending.made.request_id}`);
     expect((await ending).body.status).toBe("expired");
     expect(performance.now() - started).toBeLessThan(20_000);
+  });
+
+  it("is over at the very millisecond at which nobody can decide it any more", async () => {
+    const { made } = await ask(test, key);
+    const { database } = test.app.context;
+    await database.query("UPDATE authorization_requests SET expires_at = clock_timestamp() WHERE id = $1", [
+      made.request_id,
+    ]);
+    let looks = 0;
+    const atTheEnd: typeof database = {
+      ...database,
+      batched: <Row extends object>(...read: Parameters<typeof database.batched>) => {
+        const found = database.batched<Row>(...read);
+        return async (id: unknown) => {
+          looks += 1;
+          const rows = await found(id);
+          return looks === 1 ? rows.map((row) => ({ ...row, millisecondsLeft: 0 })) : rows;
+        };
+      },
+    };
+    expect((await findAuthorization(atTheEnd, made.request_id))?.status).toBe("expired");
   });
 
   it("replays an idempotent request with its link, which is nowhere stored", async () => {

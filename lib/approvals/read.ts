@@ -19,6 +19,7 @@ import {
 import type { AuthorizationStatus } from "#lib/contract/authorize";
 import { isCalendarTime } from "#lib/contract/primitives";
 import type { ApprovalRequest } from "#lib/core/approval/approval";
+import { findEnd } from "#lib/core/approval/approval-end";
 import { findEnvironment } from "#lib/core/approval/environment";
 import type { WorldEnvironment } from "#lib/core/world-id/world-id-keys";
 import { agents, authorizationRequests } from "#lib/db/schema";
@@ -82,10 +83,9 @@ function describeOwned(context: Context, row: AuthorizationRow): Partial<Authori
 
 /** By the database's clock; of an approval that nothing has used. */
 function isEnded(row: AuthorizationRow, { grant }: ApprovalRequest): boolean {
-  const { status, usable_until, expires_at, millisecondsLeft } = row;
-  const nowMs = expires_at.getTime() - millisecondsLeft;
-  if (status === "approved" && grant !== null && Date.parse(grant.expires_at) <= nowMs) return true;
-  return usable_until !== null && usable_until.getTime() <= nowMs;
+  const now = new Date(row.expires_at.getTime() - row.millisecondsLeft).toISOString();
+  const ends = { usable_until: row.usable_until?.toISOString(), grant };
+  return row.status === "approved" && findEnd(ends, now) !== null;
 }
 
 function guidanceOf(row: AuthorizationRow, request: ApprovalRequest): string | null {

@@ -109,7 +109,7 @@ export async function findAuthorization(database: Database, id: string): Promise
   const read = database.batched<FoundAuthorization>(rowText, ["text"]);
   const [row] = await read(id);
   if (!row) return null;
-  if (row.status !== "pending" || row.millisecondsLeft >= 0) return row;
+  if (row.status !== "pending" || row.millisecondsLeft > 0) return row;
   await markExpired(database.db, eq(authorizationRequests.id, id));
   const [settled] = await read(id);
   return settled ?? null;

@@ -5,8 +5,11 @@ export interface Ends {
   readonly grant?: { readonly expires_at: string } | null | undefined;
 }
 
-/** The time of the end; null if it is still usable at `now`. */
+/** The time of the end; null if it is still usable at `now`: an approval at its end too, a standing approval before it. */
 export function findEnd({ usable_until, grant }: Ends, now: string): string | null {
   const ends = [usable_until ?? null, grant?.expires_at ?? null].filter((end) => end !== null);
-  return ends.toSorted().find((end) => Date.parse(end) <= Date.parse(now)) ?? null;
+  const [end] = ends.toSorted();
+  if (end === undefined) return null;
+  const left = Date.parse(end) - Date.parse(now);
+  return left < 0 || (grant && left === 0) ? end : null;
 }
