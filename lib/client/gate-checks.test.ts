@@ -1,9 +1,10 @@
 /** What is refused before a human is asked, and who is still asked after a gate was aborted. */
 import { describe, expect, it, vi } from "vitest";
+import { attestBody } from "#lib/contract/attest";
 import { gateToolAcrossRuns as aiTool } from "./ai-sdk";
 import { createCountersign } from "./create";
 import type { GatedAction } from "./gate";
-import type { AttestRequest, AuthorizeRequest } from "./index";
+import type { AttestationExtras, AttestRequest, AuthorizeRequest } from "./index";
 import { gateNode } from "./langgraph";
 import { gateToolAcrossRuns as openAiTool } from "./openai-agents";
 
@@ -54,6 +55,18 @@ describe("nobody is asked about", () => {
     expect([sent, run.mock.calls]).toEqual([[], []]);
   });
 
+  it.each<object>([
+    { metadata: { a: ["\0"] } },
+    { metadata: { "a\0": 1 } },
+    { metadata: { a: "\\\0" } },
+    { code_hash: "a\0" },
+    { client: { instance: "a\0", sequence: 1 } },
+  ])("U+0000, which the service takes nowhere: %j", async (attestation) => {
+    const { client, sent } = start();
+    await expect(client.gate({ ...action, attestation }, inputs, vi.fn())).rejects.toThrow("U+0000");
+    expect(sent).toEqual([]);
+  });
+
   it.each<[string, unknown, string]>([
     ["a generator", function* () {}, "generator"],
     ["an async generator", async function* () {}, "generator"],
@@ -63,6 +76,44 @@ describe("nobody is asked about", () => {
     await expect(client.gate(action, inputs, run as () => void)).rejects.toThrow(message);
     expect(sent).toEqual([]);
   });
+});
+
+const x = (count: number) => "x".repeat(count);
+
+it.each<[keyof AttestationExtras, unknown, boolean]>([
+  ["code_hash", x(128), true],
+  ["code_hash", "\u{1f510}".repeat(128), true],
+  ["code_hash", null, true],
+  ["code_hash", "\\u0000", true],
+  ["code_hash", x(129), false],
+  ["code_hash", "", false],
+  ["code_hash", 5, false],
+  ["model_id", x(128), true],
+  ["model_id", x(129), false],
+  ["tools_used", [], true],
+  ["tools_used", Array.from({ length: 64 }, () => x(128)), true],
+  ["tools_used", Array.from({ length: 65 }, () => "a"), false],
+  ["tools_used", ["a", x(129)], false],
+  ["tools_used", [""], false],
+  ["tools_used", "a", false],
+  ["client", { instance: x(64), sequence: 1 }, true],
+  ["client", { instance: x(65), sequence: 1 }, false],
+  ["client", { instance: "a", sequence: 0 }, false],
+  ["client", { instance: "a", sequence: 1.5 }, false],
+  ["client", { instance: "a", sequence: 1, more: 1 }, false],
+  ["is_public", "yes", false],
+  ["enable_zk", 1, false],
+  ["metadata", nest(16), true],
+  ["metadata", [], false],
+  ["metadata", "a", false],
+])("asks a human only if the service records %s: %j", async (name, value, isFit) => {
+  expect(attestBody.shape[name].safeParse(value).success).toBe(isFit);
+  const { client, sent } = start();
+  const attestation = { [name]: value } as AttestationExtras;
+  const asking = client.ask({ ...action, attestation }, inputs);
+  if (isFit) await asking;
+  else await expect(asking).rejects.toThrow(`attestation: ${name} must be`);
+  expect(sent.length > 0).toBe(isFit);
 });
 
 it.each([(read: () => void) => lazily(read), async (read: () => void) => lazilyAsync(read)])(

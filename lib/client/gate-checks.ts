@@ -1,5 +1,11 @@
 /** What is refused before a human is asked, because it couldn't be attested. */
-import { canonicalBytes, depthOf, type JsonObject } from "#lib/core/encoding/canonical-json";
+import {
+  canonicalBytes,
+  canonicalJson,
+  depthOf,
+  isJsonObject,
+  type JsonValue,
+} from "#lib/core/encoding/canonical-json";
 import { type AgentKey, asSent, readAgentKey } from "./sign";
 import type { AttestRequest } from "./wire";
 import type { AuthorizeRequest } from "./wire-authorization";
@@ -21,21 +27,43 @@ const askedNames: Record<Exclude<keyof AuthorizeRequest, "context" | "inputs_has
   requester: true,
 };
 
-const extraNames = [
-  "metadata",
-  "is_public",
-  "enable_zk",
-  "code_hash",
-  "model_id",
-  "tools_used",
-  "client",
-] as const;
+const isTextOf = (max: number) => (value: unknown) =>
+  typeof value === "string" && value !== "" && [...value].length <= max;
+const isName = isTextOf(128);
+const isFlag = (value: unknown) => typeof value === "boolean";
 
-export type AttestationExtras = Pick<AttestRequest, (typeof extraNames)[number]>;
-
-/** Of the service (docs/wire.md, Attest), without what the gate adds. */
 const maxMetadataBytes = 8_192 - 128;
 const maxMetadataDepth = 16;
+const isMetadata = (value: unknown) =>
+  isJsonObject(value) &&
+  canonicalBytes(value).length <= maxMetadataBytes &&
+  depthOf(value) <= maxMetadataDepth;
+
+function isClient(value: unknown): boolean {
+  if (!isJsonObject(value)) return false;
+  const { instance, sequence, ...rest } = value;
+  return isTextOf(64)(instance) && isCount(sequence) && Object.keys(rest).length === 0;
+}
+
+const isCount = (value: unknown) => Number.isSafeInteger(value) && Number(value) >= 1;
+
+/** What the attestation can say besides, as the service takes it (docs/wire.md, Attest), without what the gate adds. */
+const limits = {
+  metadata: [isMetadata, `an object of at most ${maxMetadataBytes} bytes and ${maxMetadataDepth} levels`],
+  is_public: [isFlag, "true or false"],
+  enable_zk: [isFlag, "true or false"],
+  code_hash: [isName, "1-128 characters"],
+  model_id: [isName, "1-128 characters"],
+  tools_used: [
+    (value) => Array.isArray(value) && value.length <= 64 && value.every(isName),
+    "at most 64 names of 1-128 characters",
+  ],
+  client: [isClient, "an instance of 1-64 characters and a sequence from 1"],
+} satisfies Partial<Record<keyof AttestRequest, [(value: unknown) => boolean, string]>>;
+
+export type AttestationExtras = Pick<AttestRequest, keyof typeof limits>;
+
+const isExtra = (name: string): name is keyof typeof limits => Object.hasOwn(limits, name);
 
 /** `asked`: what goes to the service, which must not see an agent's key under a misspelled name. */
 export function requireAttestable(
@@ -46,14 +74,20 @@ export function requireAttestable(
   for (const name of Object.keys(asked))
     if (!Object.hasOwn(askedNames, name)) throw new TypeError(`the gate has no option ${name}`);
   for (const name of Object.keys(attestation))
-    if (!extraNames.some((known) => known === name)) throw new TypeError(`attestation: it can't say ${name}`);
-  const { metadata, ...more } = asSent(attestation);
-  canonicalBytes(more as JsonObject);
-  if (canonicalBytes(metadata ?? {}).length > maxMetadataBytes || depthOf(metadata) > maxMetadataDepth)
-    throw new TypeError(
-      `attestation: metadata must be at most ${maxMetadataBytes} bytes and ${maxMetadataDepth} levels`,
-    );
+    if (!isExtra(name)) throw new TypeError(`attestation: it can't say ${name}`);
+  for (const [name, value] of Object.entries(asSent(attestation))) requireFit(name, value);
   if (agentKey !== undefined) readAgentKey(agentKey);
+}
+
+/** Not behind an odd number of backslashes, where it is text. */
+const escapedNul = /(?<!\\)(?:\\\\)*\\u0000/;
+
+function requireFit(name: string, value: unknown): void {
+  if (value === null || !isExtra(name)) return;
+  const text = canonicalJson(value as JsonValue);
+  const [isFit, expected] = limits[name];
+  if (!isFit(value)) throw new TypeError(`attestation: ${name} must be ${expected}`);
+  if (escapedNul.test(text)) throw new TypeError(`attestation: ${name} must not contain U+0000`);
 }
 
 /** Without them two calls could share one approval. */

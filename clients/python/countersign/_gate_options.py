@@ -8,13 +8,56 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypedDict, cast
 
-from ._json import JsonObject, canonical_bytes, depth_of
+from ._json import MAX_SAFE_INTEGER, Json, JsonObject, canonical_bytes, canonical_json, depth_of, is_list, is_object
 from ._sign import AgentKey, read_agent_key
 from ._transport import encode
 from ._wire import AttestRequestOptional, AuthorizationRequest
 
 _MAX_METADATA_BYTES, _MAX_METADATA_DEPTH = 8_192 - 128, 16
-"""Of the service (docs/wire.md, Attest), without what the gate adds."""
+
+
+def _is_name(value: Json, longest: int = 128) -> bool:
+    return isinstance(value, str) and 1 <= len(value) <= longest
+
+
+def _is_flag(value: Json) -> bool:
+    return isinstance(value, bool)
+
+
+def _is_metadata(value: Json) -> bool:
+    return (
+        is_object(value)
+        and len(canonical_bytes(value)) <= _MAX_METADATA_BYTES
+        and depth_of(value) <= _MAX_METADATA_DEPTH
+    )
+
+
+def _are_tools(value: Json) -> bool:
+    return is_list(value) and len(value) <= 64 and all(map(_is_name, value))
+
+
+def _is_count(value: Json) -> bool:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return False
+    return 1 <= value <= MAX_SAFE_INTEGER and value % 1 == 0
+
+
+def _is_client(value: Json) -> bool:
+    if not is_object(value) or value.keys() != {"instance", "sequence"}:
+        return False
+    return _is_name(value["instance"], 64) and _is_count(value["sequence"])
+
+
+_LIMITS: dict[str, tuple[Callable[[Json], bool], str]] = {
+    "metadata": (_is_metadata, f"an object of at most {_MAX_METADATA_BYTES} bytes and {_MAX_METADATA_DEPTH} levels"),
+    "is_public": (_is_flag, "true or false"),
+    "enable_zk": (_is_flag, "true or false"),
+    "code_hash": (_is_name, "1-128 characters"),
+    "model_id": (_is_name, "1-128 characters"),
+    "tools_used": (_are_tools, "at most 64 names of 1-128 characters"),
+    "client": (_is_client, "an instance of 1-64 characters and a sequence from 1"),
+}
+"""What the attestation can say besides, as the service takes it (docs/wire.md, Attest), without what the gate adds."""
 
 
 class GateOptions(TypedDict, total=False):
@@ -61,16 +104,21 @@ class Gating:
             raise ValueError("claim_as: expected at most 58 printable ASCII characters")
 
 
+_ESCAPED_NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
+"""Not behind an odd number of backslashes, where it is text."""
+
+
 def _require_attestable(said: AttestRequestOptional) -> None:
     for name in said:
         if name == "agent_signature" or name.startswith("human_"):
             raise ValueError(f"attestation: the gate says itself what {name} is")
-        if name not in AttestRequestOptional.__annotations__:
+        if name not in _LIMITS:
             raise TypeError(f"attestation: it can't say {name}")
     sent = cast("JsonObject", json.loads(encode(said)))
-    canonical_bytes(sent)
-    metadata = sent.get("metadata")
-    if len(canonical_bytes(metadata)) > _MAX_METADATA_BYTES or depth_of(metadata) > _MAX_METADATA_DEPTH:
-        raise ValueError(
-            f"attestation: metadata must be at most {_MAX_METADATA_BYTES} bytes and {_MAX_METADATA_DEPTH} levels"
-        )
+    for name, value in sent.items():
+        text = canonical_json(value)
+        is_fit, expected = _LIMITS[name]
+        if value is not None and not is_fit(value):
+            raise ValueError(f"attestation: {name} must be {expected}")
+        if _ESCAPED_NUL.search(text):
+            raise ValueError(f"attestation: {name} must not contain U+0000")

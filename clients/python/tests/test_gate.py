@@ -638,6 +638,13 @@ def test_refuses_inputs_that_json_would_change(
     assert count(agent) == Counted(0, 0)
 
 
+def test_records_what_is_as_long_as_it_may_be(gate: Gate, human: Human, new_agent: Any) -> None:
+    name = "\U0001f510" * 128
+    client = {"instance": "x" * 64, "sequence": 1}
+    said: Any = {"code_hash": name, "model_id": "\\u0000", "tools_used": [name] * 64, "client": client, "is_public": None}
+    assert gate(new_agent(), inputs(), Action(), on_request=human, attestation=said).result == "paid"
+
+
 @pytest.mark.parametrize(
     ("options", "error"),
     [
@@ -647,6 +654,17 @@ def test_refuses_inputs_that_json_would_change(
         ({"attestation": {"metadata": {"a": "x" * 8_100}}}, ValueError),
         ({"attestation": {"metadata": nest(17)}}, ValueError),
         ({"attestation": {"metdata": {}}}, TypeError),
+        ({"attestation": {"metadata": {"a": ["\\\0"]}}}, ValueError),
+        ({"attestation": {"metadata": {"a\0": 1}}}, ValueError),
+        ({"attestation": {"metadata": []}}, ValueError),
+        ({"attestation": {"code_hash": "x" * 129}}, ValueError),
+        ({"attestation": {"model_id": ""}}, ValueError),
+        ({"attestation": {"model_id": "a\0"}}, ValueError),
+        ({"attestation": {"tools_used": ["a"] * 65}}, ValueError),
+        ({"attestation": {"tools_used": ["x" * 129]}}, ValueError),
+        ({"attestation": {"client": {"instance": "a", "sequence": 0}}}, ValueError),
+        ({"attestation": {"client": {"instance": "x" * 65, "sequence": 1}}}, ValueError),
+        ({"attestation": {"is_public": "yes"}}, ValueError),
         ({"claim_as": "x" * 59}, ValueError),
         ({"timout": 60}, TypeError),
     ],
