@@ -1,11 +1,6 @@
 /** Who must have cosigned: a witness, or so many of a group whose members are witnesses and groups again. */
 export type Quorum = string | { k: number; of: Quorum[] };
 
-export function meetsQuorum(quorum: Quorum, names: ReadonlySet<string>): boolean {
-  if (typeof quorum === "string") return names.has(quorum);
-  return quorum.of.filter((member) => meetsQuorum(member, names)).length >= quorum.k;
-}
-
 /** The least number of witnesses with which it can be met. */
 export function fewestFor(quorum: Quorum): number {
   if (typeof quorum === "string") return 1;

@@ -1,7 +1,7 @@
 /** Policies of witnesses in groups (c2sp.org/tlog-policy), beside the short form. */
 import { describe, expect, it } from "vitest";
-import { meetsQuorum } from "#lib/core/approval/quorum";
 import { createLocalSigner } from "#lib/signing/local-signer";
+import { meetsQuorum } from "#support/quorum";
 import { encodeVerifierKey, makeVerifierKey } from "./signed-note";
 import { encodeWitnessPolicy, parseWitnessPolicy } from "./witness-policy";
 

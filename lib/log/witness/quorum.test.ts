@@ -1,9 +1,10 @@
-/** The database judges a quorum as lib/core/approval/quorum.ts does: which checkpoint is shown depends on it. */
+/** The database judges a quorum as it is meant: which checkpoint is shown depends on it. */
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { meetsQuorum, type Quorum } from "#lib/core/approval/quorum";
+import type { Quorum } from "#lib/core/approval/quorum";
 import { startTestApp, type TestApp } from "#support/app";
 import { anyKind } from "#support/databases";
+import { meetsQuorum } from "#support/quorum";
 
 const names = ["w.test/1", "w.test/2", "w.test/3", "w.test/4"];
 const { quorum } = fc.letrec<{ quorum: Quorum; group: Quorum }>((tie) => ({
