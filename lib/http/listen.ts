@@ -6,6 +6,9 @@ import type { Env } from "#lib/env";
 /** Several addresses of one name (`localhost`): a machine without IPv6 has one of them only. */
 const absent = new Set(["EADDRNOTAVAIL", "EAFNOSUPPORT"]);
 
+/** Proxies and balancers keep a connection for a minute: one that ends sooner takes a request with it that was on its way. */
+const keepAliveMs = 75_000;
+
 /** How long a stop waits for answers under way before it cuts their connections. */
 export const graceMs = 10_000;
 
@@ -63,7 +66,7 @@ export async function startServers(
   const servers: Server[] = [];
   let failure: string | null = null;
   for (const address of addresses ?? [undefined]) {
-    const server = createServer(handle);
+    const server = createServer({ keepAliveTimeout: keepAliveMs }, handle);
     const code = await listen(server, port, address);
     if (code === null) servers.push(server);
     else if (!absent.has(code) || servers.length === 0) failure = code;
