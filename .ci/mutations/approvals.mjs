@@ -31,7 +31,7 @@ export const mutations = [
   {
     threat: "A rule about an agent is passed by another spelling",
     file: "lib/approvals/judge.ts",
-    from: "  if (enforced !== null) requireSpelling(standing, request);\n",
+    from: "  if (enforced !== null) requireSpelling(standing, request, slugField);\n",
     to: "",
     test: "lib/approvals/unasked.test.ts",
   },
