@@ -6,7 +6,7 @@ import { approvers, organizations } from "#lib/db/schema";
 import { fieldError } from "#lib/errors";
 import type { UserPrincipal } from "#lib/http/principal";
 import type { AccountsContext } from "./context";
-import { listMemberships, personNotFound } from "./members";
+import { holdRole, listMemberships, personNotFound } from "./members";
 
 export interface NoticeSettings {
   /** Which requests that wait; `all`: members only. */
@@ -69,10 +69,13 @@ export async function saveNoticeSettings(
   if (memberships.some((one) => one.organizationId === organizationId)) {
     const id = uuidV7(context.clock().getTime(), context.random(16));
     const set = { ...wanted, status: "confirmed" } as const;
-    await db
-      .insert(approvers)
-      .values({ id, organization_id: organizationId, email: user.email, ...set })
-      .onConflictDoUpdate({ target: [approvers.organization_id, approvers.email], set });
+    await db.transaction(async (tx) => {
+      await holdRole(tx, { ...user, organizationId }, "member");
+      await tx
+        .insert(approvers)
+        .values({ id, organization_id: organizationId, email: user.email, ...set })
+        .onConflictDoUpdate({ target: [approvers.organization_id, approvers.email], set });
+    });
     return;
   }
   if (wanted.requests === "all")

@@ -12,6 +12,7 @@ import {
   withdrawInvitation,
 } from "#lib/accounts/invitations";
 import { ensureMemberships, listMemberships } from "#lib/accounts/members";
+import { saveNoticeSettings } from "#lib/accounts/notice-settings";
 import { lockOrganization } from "#lib/accounts/organizations";
 import { removePasskey } from "#lib/accounts/passkeys";
 import { updateRoster } from "#lib/accounts/roster";
@@ -177,6 +178,27 @@ describe.skipIf(!databaseKinds.includes("postgres"))("members, at the same momen
         second.userId,
       ]);
     }
+  });
+
+  it("get no e-mails of an organization that they are just removed from", async () => {
+    const email = `noticed${counter}@example.com`;
+    const member = await signInPerson(context, email, owner.organizationId);
+    const { organizationId, userId } = member;
+    await context.database.query(
+      "INSERT INTO memberships (organization_id, user_id, role) VALUES ($1, $2, 'member')",
+      [organizationId, userId],
+    );
+    const wanted = { requests: "all", decisions: true, reminders: true } as const;
+    const { saved } = await context.database.db.transaction(async (tx) => {
+      await lockOrganization(tx, organizationId);
+      const saving = Promise.allSettled([saveNoticeSettings(context, member, organizationId, wanted)]);
+      await Promise.race([waiting(1), saving]);
+      await tx.execute(`DELETE FROM memberships WHERE user_id = '${userId}'`);
+      return { saved: saving };
+    });
+    expect(await saved).toMatchObject([{ status: "rejected", reason: { errorName: "not_found" } }]);
+    const { rows } = await context.database.query("SELECT id FROM approvers WHERE email = $1", [email]);
+    expect(rows).toEqual([]);
   });
 
   it("leave as approvers, or decide first, but hold up neither", async () => {
