@@ -6,6 +6,7 @@ import { emptyRecord, extendRecord } from "#lib/core/record/agent-record";
 import { startTestApp, type TestApp } from "#support/app";
 import { ask } from "#support/authorizations";
 import { anyKind } from "#support/databases";
+import { makeDecidedReceipt } from "#support/decided-receipt";
 import { checkRecord } from "./check-record";
 import { UnreadableError } from "./read-json";
 import { parseTrust, type VerifierTrust } from "./trust";
@@ -187,6 +188,26 @@ describe("the record of an agent, as an outsider follows it", () => {
       { nowSeconds, receipts: [JSON.stringify(other.body)] },
     );
     expect(report.verdict).toBe("invalid");
+  });
+
+  it("finds another decision than the one behind a receipt, of the newest or of one that is held", async () => {
+    const follow = async (listed?: Uint8Array) => {
+      const { answer, keys, record } = await makeDecidedReceipt(0, listed);
+      const text = JSON.stringify(answer);
+      const source = { readPage: async () => record, readAnswer: async () => text, ...unasked };
+      const judge = async (receipts: string[]) => {
+        const report = await checkRecord(source, parseTrust(keys), { nowSeconds: null, receipts });
+        return report.checks.flatMap(({ name, status, reason }) =>
+          status === "fail" ? `${name}: ${reason}` : [],
+        );
+      };
+      return [await judge([]), await judge([text])];
+    };
+    expect(await follow()).toEqual([[], []]);
+    expect(await follow(new Uint8Array(32))).toEqual([
+      ["newest_signed: record_entry_mismatch"],
+      ["entries: record_entry_mismatch"],
+    ]);
   });
 
   it("ends at the head that the first page states, however the pages go on", async () => {

@@ -3,10 +3,12 @@
  * newest public attestation, whose signature covers all links before it, and the receipts that the reader holds.
  */
 
-import { bytesEqual, hexEncode } from "#lib/core/encoding/bytes";
-import type { RecordHead } from "#lib/core/record/agent-record";
+import { base64Decode, bytesEqual, hexEncode } from "#lib/core/encoding/bytes";
+import { isJsonObject, type JsonObject } from "#lib/core/encoding/canonical-json";
+import { isRecordPlace, type RecordHead } from "#lib/core/record/agent-record";
 import { type RecordWalk, type SignedEntry, walkRecord } from "#lib/core/record/record-walk";
 import { fail, failBy, type Outcome, pass, skip } from "#lib/core/statement/outcome";
+import { parseLogLeaf } from "#lib/core/tlog/log-leaf";
 import type { SumSource } from "./check-sum";
 import { parseReceipt } from "./parse-receipt";
 import { type RecordEntry, type RecordMark, type RecordPage, readRecordPages } from "./record-pages";
@@ -54,6 +56,8 @@ export interface RecordReport {
 export interface ReadReceipt {
   /** What it says about the record; null if its content is not there. */
   signed: SignedEntry | null;
+  /** The same of the decision that it is backed by. */
+  decided: SignedEntry | null;
   /** Whose it is; empty if its content is not there. */
   slug: string;
   /** Whether nothing in it fails: the answer to POST /v1/attest has no tool list, and is signed all the same. */
@@ -63,9 +67,17 @@ export interface ReadReceipt {
 async function readReceipt(text: string, trust: VerifierTrust): Promise<ReadReceipt> {
   const report = await verifyEvidence(text, trust, {});
   const { record: place, request } = report.statement?.predicate ?? {};
-  const { payloadHash } = parseReceipt(text);
+  const { payloadHash, humanAuthorization } = parseReceipt(text);
   const signed = place ? { place, payloadHash } : null;
-  return { signed, slug: String(request?.["agent_slug"] ?? ""), ok: report.verdict !== "invalid" };
+  const decided = signed && isJsonObject(humanAuthorization) ? readDecided(humanAuthorization) : null;
+  return { signed, decided, slug: String(request?.["agent_slug"] ?? ""), ok: report.verdict !== "invalid" };
+}
+
+/** Of a receipt that was verified, so that the log entry is that of this decision. */
+export function readDecided(object: JsonObject): SignedEntry | null {
+  const { record: place, entry } = isJsonObject(object["log"]) ? object["log"] : {};
+  if (!isRecordPlace(place)) return null;
+  return { place, payloadHash: parseLogLeaf(base64Decode(String(entry))).payloadHash };
 }
 
 const isSameSlug = (a: string, b: string) => a.toLowerCase() === b.toLowerCase();
@@ -118,17 +130,24 @@ async function follow(
 
 /** A signature over the newest public attestation is one over every link before it. */
 async function checkNewest(
-  { newest, first }: Followed,
+  { newest, entries, first }: Followed,
   source: RecordSource,
   trust: VerifierTrust,
 ): Promise<Outcome> {
   if (newest === null) return skip("record_nothing_public");
   const { entry, before } = newest;
   const number = entry.sequence;
-  const { signed, slug, ok } = await readReceipt(await source.readAnswer(String(entry.attestationId)), trust);
+  const { signed, decided, slug, ok } = await readReceipt(
+    await source.readAnswer(String(entry.attestationId)),
+    trust,
+  );
   const isEntry = signed?.place.sequence === number && bytesEqual(signed.payloadHash, entry.payloadHash);
   if (!ok || !isEntry) return fail("record_entry_mismatch", { number });
   if (!isSameSlug(slug, first.slug)) return fail("record_of_another", { slug });
+  const foreign = decided?.place.sequence ?? 0;
+  const listed = entries[foreign - 1]?.payloadHash;
+  if (decided && !(listed && bytesEqual(listed, decided.payloadHash)))
+    return fail("record_entry_mismatch", { number: foreign });
   return signed.place.previous === hexEncode(before.link)
     ? pass(`number ${number} is signed, and with it every number before it`)
     : fail("record_broken", { number: number - 1 });
@@ -168,7 +187,9 @@ export async function checkRecord(
   const read = await Promise.all(receipts.map((text) => readReceipt(text, trust)));
   const held = new Map([
     ...known,
-    ...read.flatMap(({ signed }) => (signed ? [[signed.place.sequence, signed] as const] : [])),
+    ...read.flatMap(({ signed, decided }) =>
+      [signed, decided].flatMap((one) => (one ? [[one.place.sequence, one] as const] : [])),
+    ),
   ]);
   const followed = await follow(source, held, onProgress);
   const { walk, marks, first } = followed;

@@ -1,7 +1,6 @@
 /** The entries of an evidence pack: each receipt and decision checked by itself, and taken for what it proves. */
-import { parseHumanAuthorization } from "#lib/core/approval/human-authorization-shape";
-import { base64Decode, bytesEqual } from "#lib/core/encoding/bytes";
-import type { JsonObject } from "#lib/core/encoding/canonical-json";
+import { bytesEqual } from "#lib/core/encoding/bytes";
+import { isJsonObject, type JsonObject } from "#lib/core/encoding/canonical-json";
 import {
   CHANGE_FILE_TYPE,
   DECISION_FILE_TYPE,
@@ -11,11 +10,10 @@ import {
 import { filesIn, numberOf, packFiles } from "#lib/core/pack/pack-files";
 import { isEndShown, type PackFacts, type PackPeriod } from "#lib/core/pack/pack-manifest";
 import { type PackCheck, packFault, packGap, packPass } from "#lib/core/pack/pack-reasons";
-import { isRecordPlace } from "#lib/core/record/agent-record";
 import type { SignedEntry } from "#lib/core/record/record-walk";
 import { countOf } from "#lib/core/text/count";
 import { readableTime } from "#lib/core/time/time-words";
-import { parseLogLeaf } from "#lib/core/tlog/log-leaf";
+import { readDecided } from "./check-record";
 import type { OpenPack } from "./pack-archive";
 import { type CheckedEntry, checkDecisionFile } from "./pack-decision";
 import { parseReceipt } from "./parse-receipt";
@@ -37,12 +35,9 @@ export interface ReadPack {
   decided: [number, Uint8Array][];
 }
 
-/** Of a receipt that was verified, so that the log entry is that of this decision. */
 function listDecided({ human_authorization: object }: JsonObject): [number, Uint8Array][] {
-  const authorization = parseHumanAuthorization(object);
-  const { record, entry } = authorization?.log ?? {};
-  if (!isRecordPlace(record)) return [];
-  return [[record.sequence, parseLogLeaf(base64Decode(String(entry))).payloadHash]];
+  const decided = isJsonObject(object) ? readDecided(object) : null;
+  return decided === null ? [] : [[decided.place.sequence, decided.payloadHash]];
 }
 
 /** The number of an entry, or of a decision that backs one, which the record lists with another hash or not at all. */

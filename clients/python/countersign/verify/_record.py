@@ -12,6 +12,8 @@ from typing import Any
 
 from .._json import JsonObject, is_object
 from ..errors import UnreadableError
+from ._bytes import base64_decode
+from ._dsse import parse_leaf
 from ._outcome import Check, fail, not_run, passed, skip
 from ._reading import read_object
 from ._receipt import read_receipt
@@ -29,6 +31,8 @@ class Held:
     slug: str
     place: JsonObject | None
     payload_hash: bytes
+    decided: Held | None = None
+    """The decision that it is backed by."""
 
 
 def is_record(given: JsonObject) -> bool:
@@ -83,6 +87,10 @@ def _check_newest(first: Page, entries: list[Entry], walk: _Walk, held: Mapping[
         return fail("record_entry_mismatch", number=number)
     if found.slug.lower() != first.slug.lower():
         return fail("record_of_another", slug=found.slug)
+    if found.decided is not None and found.decided.place is not None:
+        decided = number_of(found.decided.place, "sequence")
+        if entries[decided - 1].payload_hash != found.decided.payload_hash:
+            return fail("record_entry_mismatch", number=decided)
     if found.place["previous"] != walk.links[number - 1].hex():
         return fail("record_broken", number=number - 1)
     return passed(f"number {number} is signed, and with it every number before it")
@@ -94,11 +102,13 @@ def _check_receipts(walk: _Walk, receipts: Sequence[Held], held: Mapping[int, He
     for one in receipts:
         if not one.is_sound or one.place is None:
             return fail("record_receipt_invalid")
-        number = number_of(one.place, "sequence")
-        if number >= len(walk.links) or one.place["agent_id"] != walk.agent_id:
-            return fail("record_entry_absent", number=number)
-        if held[number].payload_hash != one.payload_hash:
-            return fail("record_entry_mismatch", number=number)
+        for signed in (one,) if one.decided is None else (one, one.decided):
+            place = signed.place or {}
+            number = number_of(place, "sequence")
+            if number >= len(walk.links) or place["agent_id"] != walk.agent_id:
+                return fail("record_entry_absent", number=number)
+            if held[number].payload_hash != signed.payload_hash:
+                return fail("record_entry_mismatch", number=number)
     return passed("the receipt is in the record" if len(receipts) == 1 else f"all {len(receipts)} receipts are in the record")
 
 
@@ -109,7 +119,18 @@ def read_held(given: str, is_sound: bool, statement: JsonObject | None) -> Held:
     request = predicate.get("request") if is_object(predicate) else None
     place = predicate.get("record") if is_object(predicate) else None
     slug = str(request.get("agent_slug")) if is_object(request) else ""
-    return Held(is_sound, slug, place if is_object(place) and is_place(place) else None, receipt.payload_hash)
+    is_shown = is_object(place) and is_place(place)
+    decided = _read_decided(receipt.human_authorization) if is_shown else None
+    return Held(is_sound, slug, place if is_shown else None, receipt.payload_hash, decided)
+
+
+def _read_decided(given: object) -> Held | None:
+    """Of a receipt that was verified, so that the log entry is that of this decision."""
+    log = given.get("log") if is_object(given) else None
+    place = log.get("record") if is_object(log) else None
+    if not is_object(log) or not is_object(place) or not is_place(place):
+        return None
+    return Held(True, "", place, parse_leaf(base64_decode(str(log.get("entry")))).payload_hash)
 
 
 def check_record(
@@ -125,7 +146,8 @@ def check_record(
     parsed = [read_page(page) for page in pages]
     first, walk = parsed[0], _Walk(parsed[0].agent_id)
     found = [read(receipt) for receipt in receipts]
-    held = {number_of(one.place, "sequence"): one for one in found if one.place is not None}
+    backed = [signed for one in found for signed in (one, one.decided) if signed is not None]
+    held = {number_of(one.place, "sequence"): one for one in backed if one.place is not None}
     read_snapshot(first)
     entries, fault = join(parsed)
     for entry in entries:

@@ -1,0 +1,134 @@
+/** An attestation that a rule allowed, in a log of two leaves whose order a lying service chooses. */
+import { buildAuthorization } from "#lib/core/approval/approval";
+import { buildDecisionStatement } from "#lib/core/approval/approval-decision";
+import { describeBacking } from "#lib/core/approval/backing";
+import { base64Encode, hexEncode, sha256 } from "#lib/core/encoding/bytes";
+import { canonicalHash, type JsonObject } from "#lib/core/encoding/canonical-json";
+import { emptyRecord, extendRecord, type RecordHead } from "#lib/core/record/agent-record";
+import { signEnvelope } from "#lib/core/statement/dsse";
+import { buildActionStatement } from "#lib/core/statement/statement";
+import { signCheckpoint } from "#lib/core/tlog/checkpoint";
+import { encodeLogLeaf, makeLogLeaf } from "#lib/core/tlog/log-leaf";
+import { leafHash, rootOfLeafHashes } from "#lib/core/tlog/merkle";
+import { encodeVerifierKey, makeVerifierKey } from "#lib/core/tlog/signed-note";
+import { createLocalSigner } from "#lib/signing/local-signer";
+import { signForTest, testFacts, testKeyId, testRequest } from "./human-authorization";
+
+/** The key of {@link signForTest}. */
+const service = createLocalSigner(Buffer.alloc(32, 7).toString("base64"), "test");
+const log = createLocalSigner(Buffer.alloc(32, 8).toString("base64"), "test");
+const origin = "countersign.example/log";
+const logKey = makeVerifierKey(origin, 1, log.publicKey);
+
+const agent_id = "019a0000-0000-7000-8000-000000000003";
+
+const placeAfter = ({ sequence, link }: RecordHead) => ({
+  agent_id,
+  sequence: sequence + 1,
+  previous: hexEncode(link),
+});
+
+async function sign(payload: Uint8Array) {
+  const envelope = await signEnvelope(payload, service.publicKey, (bytes) => service.sign(bytes));
+  const entry = encodeLogLeaf(makeLogLeaf(envelope, service.publicKey));
+  return { payload, envelope, entry };
+}
+
+/** In a log of two leaves, before and after the other one. */
+async function placesOf(entry: Uint8Array, otherLeaf: Uint8Array) {
+  const own = leafHash(entry);
+  return Promise.all(
+    [
+      [own, otherLeaf],
+      [otherLeaf, own],
+    ].map(async (leaves, index) => {
+      const root = rootOfLeafHashes(leaves);
+      const note = await signCheckpoint({ origin, size: 2, root }, logKey, (bytes) => log.sign(bytes));
+      const inclusion_proof = [base64Encode(otherLeaf)];
+      return { origin, index, tree_size: 2, entry: base64Encode(entry), inclusion_proof, checkpoint: note };
+    }),
+  );
+}
+
+export interface DecidedReceipt {
+  answer: JsonObject;
+  /** The answers of GET /v1/pubkey and GET /v1/agent/{slug}/record. */
+  keys: JsonObject;
+  record: JsonObject;
+}
+
+/**
+ * Whatever `decidedAt` is, the decision's number is the smaller one. `listed`: the hash that the record has under that number
+ * instead.
+ */
+export async function makeDecidedReceipt(decidedAt: 0 | 1, listed?: Uint8Array): Promise<DecidedReceipt> {
+  const decided = placeAfter(emptyRecord(agent_id));
+  const hash = "ab".repeat(32);
+  const kind = "rule" as const;
+  const decided_by = { kind, ruleset_hash: hash, policy_ids: ["p"], context_hash: hash };
+  const signed = signForTest(buildAuthorization(testRequest, { ...testFacts, approvals: [], decided_by }));
+  const decision = await sign(
+    buildDecisionStatement({
+      ...{ decision: "approved", request_hash: signed.binding.request_hash },
+      ...{ decided_at: signed.approved_at, key_id: testKeyId, record: decided },
+      authorization_hash: canonicalHash({ ...signed } as unknown as JsonObject),
+    }),
+  );
+  const hashes = [listed ?? sha256(decision.payload)];
+  const head = extendRecord(emptyRecord(agent_id), hashes[0] ?? new Uint8Array());
+  // The other leaf stands for the attestation's, which names the object with its place in the log.
+  const [first, second] = await placesOf(decision.entry, new Uint8Array(32).fill(1));
+  const object = { ...signed, log: { ...[first, second][decidedAt], record: decided } };
+  const { organization, agent_slug, action, inputs_hash } = signed.request;
+  const authorization = object as unknown as JsonObject;
+  const human_approval = describeBacking(authorization);
+  if (human_approval === null || inputs_hash === undefined) throw new Error("no authorization");
+  const predicate = {
+    ...{ attestation_id: "019a0000-0000-7000-8000-000000000001", timestamp: signed.approved_at },
+    ...{
+      key_id: testKeyId,
+      organization,
+      is_public: true,
+      salt: "AAAA",
+      record: placeAfter(head),
+      human_approval,
+    },
+    request: { agent_slug, action, inputs_hash, human_authorization_hash: canonicalHash(authorization) },
+    registered: { agent_public_key: null, code_hash: null, tool_manifest_hash: null },
+    verdicts: { agent_authenticated: null, code_hash_verified: null, tools_authorized: null },
+  };
+  const made = await sign(buildActionStatement(predicate));
+  const places = await placesOf(made.entry, leafHash(decision.entry));
+  hashes.push(sha256(made.payload));
+  const { sequence, link } = extendRecord(head, sha256(made.payload));
+  const { attestation_id, timestamp, key_id, is_public } = predicate;
+  return {
+    answer: {
+      ...{ attestation_id, agent_slug, timestamp, key_id, is_public },
+      payload: new TextDecoder().decode(made.payload),
+      payload_hash: hexEncode(sha256(made.payload)),
+      signature: base64Encode(service.sign(made.payload)),
+      envelope_signature: base64Encode(made.envelope.signature),
+      log: places[1 - decidedAt] as unknown as JsonObject,
+      human_authorization: authorization,
+    },
+    keys: {
+      keys: [
+        {
+          ...{ key_id, public_key: base64Encode(service.publicKey), log_origin: origin },
+          ...{ valid_from_index: 0, valid_to_index: null },
+        },
+      ],
+      log: { origin, vkey: encodeVerifierKey(logKey) },
+    },
+    record: {
+      ...{ slug: agent_slug, agent_id, next: null, head: { sequence, link: hexEncode(link) } },
+      entries: hashes.map((hash, i) => ({
+        ...{ sequence: i + 1, payload_hash: hexEncode(hash), log_origin: origin, log_index: i },
+        ...(i === 0
+          ? { kind: "decision", visibility: "private" }
+          : { kind: "attestation", visibility: "public", attestation_id, public_url: "" }),
+      })),
+    },
+  };
+}
