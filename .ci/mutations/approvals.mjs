@@ -178,6 +178,13 @@ export const mutations = [
   {
     threat: "A service passes an approval off",
     file: "lib/core/statement/claim-checks.ts",
+    from: ' || (typeof index === "number" && index < own.index)',
+    to: " || true",
+    test: "lib/core/approval/backing.test.ts",
+  },
+  {
+    threat: "A service passes an approval off",
+    file: "lib/core/statement/claim-checks.ts",
     from: "if (isBacked(approval)) return isSaid !== false;",
     to: "if (isBacked(approval)) return true;",
     test: "lib/core/approval/backing.test.ts",

@@ -23,6 +23,7 @@ import { ask } from "#support/authorizations";
 import { makeBoundedReceipt } from "#support/bounded-receipt";
 import { runProgram } from "#support/commands";
 import { anyKind } from "#support/databases";
+import { makeDecidedReceipt } from "#support/decided-receipt";
 import { listForgeries, makeBothAuthorization, makeEnrolledAuthorization } from "#support/enrolled-approvals";
 import { signForTest, testFacts, testKeyId, testPublicKey, testRequest } from "#support/human-authorization";
 import { findPython, pythonFolder } from "#support/python";
@@ -524,8 +525,31 @@ describe.skipIf(python.missing)("both verifiers (run by npm run test:python)", (
 
   it("agree on approvals by passkey, and on each of their fields changed, bound and signed again", async () => {
     const cases = await judgeForgeries(test);
-    expect(cases[0]?.["verdict"]).toBe("valid");
+    expect(cases[0]?.["verdict"], "without a log entry").toBe("incomplete");
     expect((await agree(cases))["receipt"]).toBe(cases.length);
+  });
+
+  it("agree on which of two leaves comes first: the decision or what it backs", async () => {
+    const cases = await Promise.all(
+      ([0, 1] as const).map(async (at) => {
+        const { answer, keys } = await makeDecidedReceipt(at);
+        return judge(`decided at ${at}`, answer, keys);
+      }),
+    );
+    expect(cases.map(({ verdict }) => verdict)).toEqual(["valid", "invalid"]);
+    expect((await agree(cases))["receipt"]).toBe(cases.length);
+  });
+
+  it("agree on a record that lists another decision than the one behind a receipt", async () => {
+    const cases = await Promise.all(
+      [undefined, new Uint8Array(32)].map(async (listed) => {
+        const { answer, keys, record } = await makeDecidedReceipt(0, listed);
+        const receipts = new Map([[String(answer["attestation_id"]), JSON.stringify(answer)]]);
+        return judgeRecord(listed === undefined ? "honest" : "lying", record, receipts, keys, now);
+      }),
+    );
+    expect(cases.map(({ verdict }) => verdict)).toEqual(["incomplete", "invalid"]);
+    expect((await agree(cases))["record"]).toBe(cases.length);
   });
 
   it("agree on payloads that say what their request or no clock does", async () => {

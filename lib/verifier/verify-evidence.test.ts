@@ -47,6 +47,11 @@ describe("the answers of a running service", () => {
     const { human_authorization: whole } = (await asked.read(key)).body;
     const good = await verifyInBrowser(whole, trust);
     expect(formatReport(good, "")).toContain("Human approval: ");
+    const { log: _log, ...alone } = whole;
+    expect(await verifyInBrowser(alone, trust)).toMatchObject({
+      verdict: "incomplete",
+      missing: ["decision_log"],
+    });
     const bad = { ...whole, log: { ...whole.log, inclusion_proof: [] } };
     const report = await verifyInBrowser(bad, trust);
     expect(report).toMatchObject({ verdict: "invalid", authorization: null });

@@ -18,8 +18,12 @@ interface Spent {
   approval?: Partial<BackedApproval>;
   /** Of the decision; null: it is in no log. */
   decided?: RecordPlace | null;
+  /** Where the decision is in the log; the attestation is at 7. */
+  logged?: JsonObject;
   asked?: JsonObject;
 }
+
+const loggedAt = (index: number) => ({ origin: "log.test", index });
 
 const placeOf = (sequence: number, agent_id = "01a21220-2240-7252-8d8a-fb77f8b462ec"): RecordPlace => ({
   agent_id,
@@ -30,7 +34,7 @@ const placeOf = (sequence: number, agent_id = "01a21220-2240-7252-8d8a-fb77f8b46
 /** An attestation that fits this authorization in everything but what is given. */
 function makeSubject(authorization: HumanAuthorization, spent: Spent): Subject {
   const { decided = placeOf(6) } = spent;
-  const log = decided === null ? {} : { log: { record: decided } };
+  const log = decided === null ? {} : { log: { record: decided, ...loggedAt(6), ...spent.logged } };
   const object = { ...authorization, ...log } as unknown as JsonObject;
   const { organization, agent_slug, action, inputs_hash } = authorization.request;
   const predicate = {
@@ -44,8 +48,9 @@ function makeSubject(authorization: HumanAuthorization, spent: Spent): Subject {
     registered: { agent_public_key: spent.registeredKey ?? null },
     human_approval: { ...describeBacking(object), ...spent.approval },
   };
-  const receipt = { humanAuthorization: object };
-  return { payload: new Uint8Array(), statement: { predicate }, receipt } as unknown as Subject;
+  const receipt = { humanAuthorization: object, log: loggedAt(7) };
+  const trust = { logKey: { name: "log.test" } };
+  return { payload: new Uint8Array(), statement: { predicate }, receipt, trust } as unknown as Subject;
 }
 
 const costly = { verifyHumanAuthorization: async () => pass("proven") } as unknown as CostlyChecks;
@@ -75,6 +80,11 @@ describe("the verifier's check human_authorization", () => {
       expect(await check({ decided })).toMatchObject({
         detail: "the authorization does not fit the attestation: record",
       });
+    for (const logged of [loggedAt(7), loggedAt(8), { index: null }, { index: "6" }])
+      expect(await check({ logged })).toMatchObject({
+        detail: "the authorization does not fit the attestation: record",
+      });
+    expect(await check({ logged: { origin: "old.test", index: 8 } })).toMatchObject({ status: "pass" });
   });
 
   it("fails for what people gave as a standing approval: only its uses back something", async () => {

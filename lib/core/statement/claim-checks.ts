@@ -72,14 +72,25 @@ const backingWords: Record<keyof BackedApproval, string> = {
   level: "level",
 };
 
-/** The decision has an earlier place in the same record, so it was logged, and before this. */
-function isDecidedBefore({ log }: JsonObject, { agent_id, sequence }: RecordPlace): boolean {
-  const place = isJsonObject(log) ? log["record"] : null;
-  return isRecordPlace(place) && place.agent_id === agent_id && place.sequence < sequence;
+interface LogPlace {
+  origin: string;
+  index: number;
+}
+
+/** The decision has an earlier place in the same record and, if it is in the same log, in that: whatever clocks said. */
+function isDecidedBefore({ log }: JsonObject, { agent_id, sequence }: RecordPlace, own: LogPlace): boolean {
+  const { record: place, origin, index } = isJsonObject(log) ? log : {};
+  const isEarlier = isRecordPlace(place) && place.agent_id === agent_id && place.sequence < sequence;
+  return isEarlier && (origin !== own.origin || (typeof index === "number" && index < own.index));
 }
 
 /** What the payload says about the authorization, against the embedded object; undefined if they fit. */
-function findMisfit({ predicate }: ActionStatement, approval: BackedApproval, object: JsonObject) {
+function findMisfit(
+  { predicate }: ActionStatement,
+  approval: BackedApproval,
+  object: JsonObject,
+  own: LogPlace,
+) {
   const { request, registered } = predicate;
   const { request: asked, usable_until: until } = object;
   const backing = describeBacking(object);
@@ -94,7 +105,7 @@ function findMisfit({ predicate }: ActionStatement, approval: BackedApproval, ob
     ["action", asked["action"] === request["action"]],
     ["inputs", asked["inputs_hash"] === undefined || asked["inputs_hash"] === request["inputs_hash"]],
     ["standing approval", (asked["grant"] ?? null) === null],
-    ["record", isDecidedBefore(object, predicate.record)],
+    ["record", isDecidedBefore(object, predicate.record, own)],
   ];
   const misfit = differs === undefined ? facts.find(([, fits]) => !fits)?.[0] : backingWords[differs];
   if (misfit !== undefined) return fail("authorization_mismatch", { field: misfit });
@@ -129,7 +140,8 @@ export async function checkHumanAuthorization(
   }
   if (object === "absent") return miss("authorization_absent");
   if (object === null) return fail("authorization_missing");
-  return findMisfit(statement, approval, object) ?? costly.verifyHumanAuthorization(object);
+  const own = { origin: subject.trust.logKey.name, index: receipt.log.index };
+  return findMisfit(statement, approval, object, own) ?? costly.verifyHumanAuthorization(object);
 }
 
 export async function checkZkProof(subject: Subject, costly: CostlyChecks): Promise<RecordOutcome> {

@@ -242,7 +242,7 @@ def _check_human_authorization(subject: Subject) -> Check:
         return miss("authorization_absent")
     if not is_object(given):
         return fail("authorization_missing")
-    misfit = _find_approval_misfit(action, given)
+    misfit = _find_approval_misfit(subject, action, given)
     if misfit is not None:
         return misfit
     subject.authorization = check_authorization(given, subject.trust)
@@ -268,15 +268,18 @@ def _is_as_asked(action: Action) -> bool:
     return said is True and action.approval["approver_hash"] == request.get("human_approver_hash")
 
 
-def _is_decided_before(log: Json, place: JsonObject) -> bool:
-    """The decision has an earlier place in the same record, so it was logged, and before this."""
+def _is_decided_before(log: Json, place: JsonObject, origin: str, own_index: int) -> bool:
+    """The decision has an earlier place in the same record and, if it is in the same log, in that: whatever clocks said."""
     decided = log.get("record") if is_object(log) else None
-    if not is_object(decided) or not is_place(decided) or decided["agent_id"] != place["agent_id"]:
+    if not is_object(log) or not is_object(decided) or not is_place(decided):
         return False
-    return cast("int", decided["sequence"]) < cast("int", place["sequence"])
+    if decided["agent_id"] != place["agent_id"] or cast("int", decided["sequence"]) >= cast("int", place["sequence"]):
+        return False
+    index = log.get("index")
+    return log.get("origin") != origin or (type(index) in (int, float) and cast("float", index) < own_index)
 
 
-def _find_approval_misfit(action: Action, given: JsonObject) -> Check | None:
+def _find_approval_misfit(subject: Subject, action: Action, given: JsonObject) -> Check | None:
     """What the payload says about the authorization, against the embedded object."""
     asked, binding, approvals = given.get("request"), given.get("binding"), given.get("approvals")
     decided_by = given.get("decided_by")
@@ -300,7 +303,12 @@ def _find_approval_misfit(action: Action, given: JsonObject) -> Check | None:
         "action": asked.get("action") == request["action"],
         "inputs": "inputs_hash" not in asked or asked["inputs_hash"] == request["inputs_hash"],
         "standing approval": asked.get("grant") is None,
-        "record": _is_decided_before(given.get("log"), cast("JsonObject", action.predicate["record"])),
+        "record": _is_decided_before(
+            given.get("log"),
+            cast("JsonObject", action.predicate["record"]),
+            subject.log_key.name,
+            subject.receipt.log.index,
+        ),
         "binding to inputs": ("inputs_hash" in asked) is approval["inputs_bound"],
         "level": approval["level"] == _weakest_level(proofs),
     }

@@ -20,7 +20,7 @@ from ._ed25519 import verify_strict
 from ._iso_time import parse_time, to_iso
 from ._logged import check_log_entry
 from ._origin import is_loopback, parse_relying_party
-from ._outcome import Check, fail, passed, skip
+from ._outcome import Check, fail, miss, passed, skip
 from ._receipt import read_log_evidence
 from ._statement import DECISION, is_place, statement_of
 from ._trust import Trust
@@ -322,7 +322,7 @@ def _check_decision_log(given: JsonObject, trust: Trust) -> list[Check]:
     if not is_object(log):
         # A retired or revoked key no longer signs. Only a log entry could show when it did.
         is_open = any(key.key_id == given["key_id"] and key.valid_to is None for key in trust.keys)
-        check = skip("entry_absent") if is_open else fail("key_retired_without_entry")
+        check = miss("entry_absent") if is_open else fail("key_retired_without_entry")
         return [check.named("decision_log")]
     evidence = read_log_evidence(log)
     checks, _, checkpoint = check_log_entry(evidence.index, evidence.entry, evidence.inclusion_proof, evidence.checkpoint, trust)
