@@ -114,6 +114,7 @@ describe("an evidence pack", () => {
       ["decisions", "pass"],
       ["uses", "pass"],
       ["rules", "pass"],
+      ["verdicts", "pass"],
       ["record entries", "pass"],
       ["record head", "pass"],
       ["record newest_signed", "pass"],

@@ -32,6 +32,7 @@ import {
 import { createCheckpointList } from "./pack-log";
 import { createRuledList } from "./pack-rules";
 import { createUseList } from "./pack-uses";
+import { createVerdictList } from "./pack-verdicts";
 import { UnreadableError } from "./read-json";
 import { readRecordPage } from "./record-pages";
 import { parseTrust, type VerifierTrust } from "./trust";
@@ -187,9 +188,11 @@ async function checkOpen(pack: OpenPack, request: PackRequest): Promise<PackRepo
   const checkpoints = createCheckpointList(trust);
   const uses = createUseList();
   const ruled = createRuledList();
+  const verdicts = createVerdictList();
   const onEntry = (entry: PackEntry, json: JsonObject) => {
     uses.add(entry, json);
     ruled.add(entry, json);
+    verdicts.add(entry, json);
     return checkpoints.add(entry.file, json);
   };
   const { read, fault } = await readEntries(pack, trust, onEntry, request.onProgress ?? (() => {}));
@@ -208,6 +211,7 @@ async function checkOpen(pack: OpenPack, request: PackRequest): Promise<PackRepo
       ...describeEntries(read),
       uses.judge(),
       ruled.judge(pack, request.cedar ?? null),
+      verdicts.judge(),
       ...record,
       checkAgent(read, facts.agent.slug, holds("record newest_signed")),
       checkPeriod(read, facts, holds("record snapshot")),

@@ -32,6 +32,10 @@ export const packReasons = {
   use_terms_absent:
     "{uses} of standing approvals from before the period: numbered without a gap here, but the terms are not in this pack",
   use_content_absent: "{entries} without content: whether standing approvals were used is not in this pack",
+  client_gap_mismatch:
+    "number {number} says of the agent's own number what the attestations before it don't: client_gap is wrong",
+  frozen_mismatch:
+    "number {number} says otherwise than the changes before it whether, or since when, the agent was frozen",
   rules_mismatch: "{problem}",
   rules_missing: "the rules of {decisions} are not in this pack",
   rules_content_absent: "{decisions} without content: whether rules decided is not in this pack",

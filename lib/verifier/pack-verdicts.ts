@@ -1,0 +1,106 @@
+/**
+ * What the attestations of an evidence pack say about the entries before them: whether the agent's own number follows its
+ * instance's last one, and since when the agent was frozen. Both are signed, and both follow from the record.
+ */
+import { utf8Encode } from "#lib/core/encoding/bytes";
+import type { JsonObject } from "#lib/core/encoding/canonical-json";
+import { CHANGE_FILE_TYPE, type PackEntry } from "#lib/core/pack/pack-entries";
+import { type PackCheck, packFault, packPass } from "#lib/core/pack/pack-reasons";
+import { parseChangeStatement } from "#lib/core/record/agent-change";
+import { clientNumberOf, isClientGap } from "#lib/core/statement/client-number";
+import { type ActionPredicate, parseActionStatement } from "#lib/core/statement/statement";
+import { countOf } from "#lib/core/text/count";
+
+interface Said {
+  number: number;
+  /** Null for other entries, and for an attestation without content. */
+  predicate: ActionPredicate | null;
+  /** Since when the agent is frozen, or null if it goes on; undefined if nothing about it was changed. */
+  frozen: string | null | undefined;
+  /** An attestation that may have any number of the agent's own. */
+  isUnread: boolean;
+}
+
+/** What is known where an entry stands: nothing of what lies before the pack. */
+interface Known {
+  number: number;
+  /** Undefined: unknown. */
+  frozen: string | null | undefined;
+  /** Instance → its last number. */
+  last: Map<string, number>;
+  /** Of an instance that is not among them: 0, or unknown. */
+  lastOfOthers: number | undefined;
+}
+
+const bytesOf = ({ payload }: JsonObject) => (typeof payload === "string" ? utf8Encode(payload) : null);
+
+function read({ sequence: number, isDecision }: PackEntry, json: JsonObject): Said {
+  const payload = bytesOf(json);
+  const nothing = { number, predicate: null, frozen: undefined, isUnread: false };
+  if (json["type"] === CHANGE_FILE_TYPE) {
+    const change = payload && parseChangeStatement(payload);
+    if (change?.change === "frozen") return { ...nothing, frozen: change.changed_at };
+    return change?.change === "unfrozen" ? { ...nothing, frozen: null } : nothing;
+  }
+  if (isDecision) return nothing;
+  const predicate = (payload && parseActionStatement(payload)?.predicate) ?? null;
+  return { ...nothing, predicate, isUnread: predicate === null };
+}
+
+/** As far as the clocks of a service's processes may differ. */
+const slackMs = 2_000;
+
+/** What 1.0.0 made for a slug that nobody had registered, and stored after it was claimed and frozen, doesn't say so. */
+const isMadeBefore = ({ timestamp, registered }: ActionPredicate, frozen: string) =>
+  Object.values(registered).every((value) => value === null) &&
+  Date.parse(timestamp) <= Date.parse(frozen) + slackMs;
+
+function isFrozenAsSaid(predicate: ActionPredicate, frozen: string | null): boolean {
+  const { agent_frozen_at: said = null } = predicate;
+  return said === frozen || (said === null && frozen !== null && isMadeBefore(predicate, frozen));
+}
+
+/** Goes on to the next entry; its fault is what it says otherwise than the entries before it. */
+function follow(known: Known, { number, predicate, frozen, isUnread }: Said): PackCheck | null {
+  if (number !== known.number + 1) {
+    known.frozen = undefined;
+    known.lastOfOthers = undefined;
+    known.last.clear();
+  }
+  known.number = number;
+  if (frozen !== undefined) known.frozen = frozen;
+  if (isUnread) {
+    known.lastOfOthers = undefined;
+    known.last.clear();
+  }
+  if (predicate === null) return null;
+  if (known.frozen !== undefined && !isFrozenAsSaid(predicate, known.frozen))
+    return packFault("verdicts", "frozen_mismatch", { number });
+  const client = clientNumberOf(predicate.request);
+  if (client === null) return null;
+  const last = known.last.get(client.instance) ?? known.lastOfOthers;
+  known.last.set(client.instance, client.sequence);
+  const isAsSaid = last === undefined || isClientGap(last, client) === predicate.verdicts.client_gap;
+  return isAsSaid ? null : packFault("verdicts", "client_gap_mismatch", { number });
+}
+
+export function createVerdictList() {
+  const said = new Map<number, Said>();
+  return {
+    /** Every entry of the pack with its file, already verified by itself. */
+    add: (entry: PackEntry, json: JsonObject): void => void said.set(entry.sequence, read(entry, json)),
+    judge: (): PackCheck => {
+      const known: Known = { number: 0, frozen: null, last: new Map(), lastOfOthers: 0 };
+      const inOrder = [...said.values()].sort((a, b) => a.number - b.number);
+      for (const one of inOrder) {
+        const fault = follow(known, one);
+        if (fault !== null) return fault;
+      }
+      const count = inOrder.filter(({ predicate }) => predicate !== null).length;
+      return packPass(
+        "verdicts",
+        `what ${countOf(count, "attestation")} say of a freeze and of the agent's own numbers fits the entries before them, as far as these are here`,
+      );
+    },
+  };
+}
