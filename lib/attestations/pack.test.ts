@@ -179,6 +179,17 @@ describe("an evidence pack", () => {
     ]);
   });
 
+  it("is no archive when it was cut, wherever its sending broke off", async () => {
+    const names = [...unpack(whole).keys()];
+    expect(names.at(-1), "without the rest, there is no manifest").toBe(packFiles.manifest);
+    for (let cut = 1; cut < 64; cut += 1) {
+      const length = cut < 32 ? whole.length - cut : Math.floor((whole.length * (cut - 31)) / 33);
+      expect(await failures(whole.slice(0, length))).toEqual([
+        expect.stringMatching(/^archive archive_unreadable: /),
+      ]);
+    }
+  });
+
   it("is judged by names and lengths before anything swells", async () => {
     let inflated = 0;
     const inflate: typeof nodeIo.zip.inflate = (...given) => {
