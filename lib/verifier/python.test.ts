@@ -180,6 +180,9 @@ async function judgeGolden(): Promise<Case[]> {
     const keys = readJson(release, "keys.json");
     for (const { file } of readJson(release, "index.json") as { file: string }[])
       if (file !== "presentation.json") cases.push(await judge(file, readJson(release, file), keys));
+    const plain = readJson(release, "plain.json") as Json;
+    const repeated = { ...plain.independent_verification, public_key_pem: false };
+    cases.push(await judge("no PEM", { ...plain, independent_verification: repeated }, keys));
   }
   return cases;
 }
@@ -340,6 +343,9 @@ async function judgeRecords(test: TestApp): Promise<Case[]> {
     const shorter = page.entries.slice(0, cut);
     cases.push(await judgeRecord(`cut after ${cut}`, { ...page, entries: shorter }, receipts, keys, at));
   }
+  const unreadable = { ...page.snapshot, statement: { ...page.snapshot.statement, key_id: 1 } };
+  const broken = { ...page, snapshot: unreadable, entries: page.entries.slice(1) };
+  cases.push(await judgeRecord("a snapshot that can't be read", broken, receipts, keys, at));
   const random = createRandom(seed + 2);
   while (cases.length < 250) {
     const changed = mutate(page, [page], random);

@@ -99,8 +99,8 @@ def _find_wrong_surroundings(given: JsonObject, subject: Subject) -> Check | Non
         return None
     if "recreate_payload" in repeat and not equal(repeat["recreate_payload"], given.get("payload")):
         return fail("field_mismatch", field="independent_verification.recreate_payload")
-    key, pem = subject.trust.find(receipt.key_id), repeat.get("public_key_pem", False)
-    if key is not None and pem is not False and pem != encode_pem(key.public_key):
+    key = subject.trust.find(receipt.key_id)
+    if key is not None and "public_key_pem" in repeat and repeat["public_key_pem"] != encode_pem(key.public_key):
         return _contradicted("independent_verification.public_key_pem", "the key")
     return None
 

@@ -16,7 +16,7 @@ from ._logged import check_log_entry
 from ._note import leaf_hash, verify_inclusion
 from ._outcome import Check, fail, not_run, passed, skip
 from ._reading import decode_base64, is_count, require_index, require_object, require_text, require_texts
-from ._receipt import read_log_evidence
+from ._receipt import LogEvidence, read_log_evidence
 from ._record_pages import Entry, Page
 from ._statement import AGENT_HEADS, STATEMENT_TYPE
 from ._trust import Trust, TrustedKey
@@ -49,13 +49,25 @@ def read_snapshot(page: Page) -> _Snapshot | None:
     shown = page.snapshot
     if re.search(r"/log/(?:\d+/)?agent-heads/\d+$", require_text(shown, "rows_url")) is None:
         raise UnreadableError("rows_url: not the address of a snapshot")
+    statement = require_object(shown, "statement")
+    _read_statement(statement)
     return _Snapshot(
         row=decode_base64(require_text(shown, "row"), "row"),
         row_index=require_index(shown, "row_index"),
         proof=[decode_base64(one, "inclusion_proof", 32) for one in require_texts(shown, "inclusion_proof")],
         salt=decode_base64(require_text(shown, "salt"), "snapshot.salt", 16),
-        statement=require_object(shown, "statement"),
+        statement=statement,
     )
+
+
+def _read_statement(statement: JsonObject) -> tuple[bytes, LogEvidence, str]:
+    """Its payload, its place in the log, and which log that is."""
+    payload = require_text(statement, "payload").encode(errors="replace")
+    decode_base64(require_text(statement, "signature"), "signature", 64)
+    decode_base64(require_text(statement, "envelope_signature"), "envelope_signature", 64)
+    require_text(statement, "key_id")
+    log = require_object(statement, "log")
+    return payload, read_log_evidence(log), require_text(log, "origin")
 
 
 def _parse_heads(payload: bytes) -> JsonObject | None:
@@ -98,12 +110,7 @@ def _envelope_of(statement: JsonObject, payload: bytes, key: TrustedKey) -> Enve
 
 def _read_heads(statement: JsonObject, trust: Trust) -> JsonObject | Check:
     """The statement under a trusted key, and its leaf under a trusted checkpoint, not before what it covers."""
-    payload = require_text(statement, "payload").encode(errors="replace")
-    decode_base64(require_text(statement, "signature"), "signature", 64)
-    decode_base64(require_text(statement, "envelope_signature"), "envelope_signature", 64)
-    require_text(statement, "key_id")
-    log = require_object(statement, "log")
-    evidence, origin = read_log_evidence(log), require_text(log, "origin")
+    payload, evidence, origin = _read_statement(statement)
     heads = _parse_heads(payload)
     if heads is None:
         return fail("snapshot_malformed")
