@@ -77,7 +77,8 @@ type Random = ReturnType<typeof createRandom>;
 async function judge(name: string, receipt: unknown, keys: unknown): Promise<Case> {
   // As people have it: a file.
   const text = typeof receipt === "string" ? receipt : JSON.stringify(receipt);
-  const found = await verifyInBrowser(text, keys, { nowSeconds: now }).catch((error: unknown) => {
+  const verified = async () => verifyInBrowser(text, keys, { nowSeconds: now });
+  const found = await verified().catch((error: unknown) => {
     if (error instanceof UnreadableError)
       return { verdict: "refused" as const, checks: [], authorization: null };
     throw error;
@@ -183,6 +184,12 @@ async function judgeGolden(): Promise<Case[]> {
     const plain = readJson(release, "plain.json") as Json;
     const repeated = { ...plain.independent_verification, public_key_pem: false };
     cases.push(await judge("no PEM", { ...plain, independent_verification: repeated }, keys));
+    const { keys: listed, ...others } = keys as Json;
+    const revoked = listed.map((key: Json) => ({ ...key, status: "revoked", valid_to_index: 1 }));
+    const { log_origin: _any, ...anywhere } = revoked[0];
+    const elsewhere = revoked.map((key: Json) => ({ ...key, log_origin: "old.example/log" }));
+    for (const more of [revoked, [anywhere], elsewhere])
+      cases.push(await judge(`${more.length} more keys`, plain, { ...others, keys: [...listed, ...more] }));
   }
   return cases;
 }
@@ -526,6 +533,7 @@ describe.skipIf(python.missing)("both verifiers (run by npm run test:python)", (
 
   it("agree on the golden receipts of every release", async () => {
     const cases = await judgeGolden();
+    expect(cases.slice(-3).map(({ verdict }) => verdict)).toEqual(["refused", "refused", "valid"]);
     expect((await agree(cases))["receipt"]).toBe(cases.length);
   });
 

@@ -56,7 +56,7 @@ export function parseTrust(json: unknown): VerifierTrust {
   const zk = isJsonObject(object["zk"]) ? readObjects(object["zk"]["keys"], "zk.keys") : [];
   const isRevoked = (key: JsonObject) => key["status"] === "revoked";
   return {
-    keys: readObjects(object["keys"], "keys").map(readKey),
+    keys: refuseTwice(readObjects(object["keys"], "keys").map(readKey)),
     logKeys: readLogKeys(logs.map((one) => requireText(one, "vkey"))),
     witnesses: readWitnesses(log),
     timeAuthorities: readCertificates(log["time_authorities"]),
@@ -100,6 +100,16 @@ export function applyPins(answer: unknown, pins: Pins): VerifierTrust {
     zkKeys: served.zkKeys.filter((publicKey) => isEndorsed("zk", publicKey)),
     revokedZkKeys: served.revokedZkKeys.filter((publicKey) => isEndorsed("zk", publicKey)),
   };
+}
+
+/** Of two ranges in one log, one may be from before the key was revoked. The service has each key once for each log. */
+function refuseTwice(keys: TrustedKey[]): TrustedKey[] {
+  for (const [i, { keyId, logOrigin }] of keys.entries()) {
+    const isSame = (other: TrustedKey) =>
+      other.keyId === keyId && (other.logOrigin ?? logOrigin) === (logOrigin ?? other.logOrigin);
+    if (keys.slice(0, i).some(isSame)) throw new UnreadableError(`keys: ${keyId} is there twice for one log`);
+  }
+  return keys;
 }
 
 /** Of a service without witnesses there are none. */

@@ -94,11 +94,20 @@ def _read_served(given: JsonObject) -> Trust:
     log = require_object(given, "log")
     logs = [log, *require_objects(given, "logs", [])]
     require_objects(require_object(given, "zk") if is_object(given.get("zk")) else {}, "keys", [])
-    keys = tuple(map(_read_key, require_objects(given, "keys", [])))
+    keys = _refuse_twice(tuple(map(_read_key, require_objects(given, "keys", []))))
     witnesses = log.get("witnesses")
     members = require_objects(witnesses, "members", []) if is_object(witnesses) else []
     vkeys = [require_text(one, "vkey") for one in logs]
     return Trust(keys, _read_vkeys(vkeys), _read_vkeys([require_text(one, "vkey") for one in members]))
+
+
+def _refuse_twice(keys: tuple[TrustedKey, ...]) -> tuple[TrustedKey, ...]:
+    """Of two ranges in one log, one may be from before the key was revoked. The service has each key once for each log."""
+    for at, key in enumerate(keys):
+        for other in keys[:at]:
+            if other.key_id == key.key_id and (other.log_origin is None or key.log_origin in (None, other.log_origin)):
+                raise UnreadableError(f"keys: {key.key_id} is there twice for one log")
+    return keys
 
 
 def _read_key(key: JsonObject) -> TrustedKey:
