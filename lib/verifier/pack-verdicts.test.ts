@@ -1,4 +1,4 @@
-/** What attestations of a pack say of the entries before them: what the service makes holds, and each lie is named. */
+/** What attestations of a pack say about the entries before them: what the service makes holds, and each lie is named. */
 import { sql } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { makeEvidencePack } from "#lib/attestations/pack";
@@ -78,7 +78,7 @@ function judge(entries: readonly Entry[], first = 1): string | undefined {
   return status === "pass" ? undefined : `${reason} ${/number (\d+)/.exec(detail)?.[1]}`;
 }
 
-describe("what attestations of an evidence pack say of those before them", () => {
+describe("what attestations of an evidence pack say about those before them", () => {
   const says = (number: number, isGap: boolean, instance = "a"): Acted => ({
     own: [number, isGap],
     instance,

@@ -99,7 +99,7 @@ export function createVerdictList() {
       const count = inOrder.filter(({ predicate }) => predicate !== null).length;
       return packPass(
         "verdicts",
-        `what ${countOf(count, "attestation")} say of a freeze and of the agent's own numbers fits the entries before them, as far as these are here`,
+        `what ${countOf(count, "attestation")} say about a freeze and about the agent's own numbers fits the entries before them, as far as these are here`,
       );
     },
   };

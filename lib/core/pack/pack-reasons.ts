@@ -33,7 +33,7 @@ export const packReasons = {
     "{uses} of standing approvals from before the period: numbered without a gap here, but the terms are not in this pack",
   use_content_absent: "{entries} without content: whether standing approvals were used is not in this pack",
   client_gap_mismatch:
-    "number {number} says of the agent's own number what the attestations before it don't: client_gap is wrong",
+    "number {number} has a client_gap that doesn't follow from the agent's own numbers before it",
   frozen_mismatch:
     "number {number} says otherwise than the changes before it whether, or since when, the agent was frozen",
   rules_mismatch: "{problem}",
