@@ -286,23 +286,36 @@ describe("the count of a record in a snapshot, as an outsider checks it", () => 
     const trust = parseTrust(await read("/v1/pubkey"));
     const source = { readStatements: async (from: number) => read(`/v1/log/statements?from=${from}`) };
     const all = (await readStatementList(source)) as ListedStatement[];
-    const sum = (covers_size: number) => {
+    const listed = (json: LoggedStatement) =>
+      readStatementList({
+        readStatements: async () => ({ statements: [{ ...json, number: 1 }], next: null }),
+      }) as Promise<ListedStatement[]>;
+    const sum = (covers_size: number, more: ListedStatement[] = []) => {
       const payload = buildHeadsStatement(buildHeadsTree(rows), { ...predicate, covers_size });
       const sealed = sealStatement(test.app.context.keys.signer, payload);
       const digestHex = JSON.parse(snapshot.statement.payload).subject[0].digest.sha256;
-      const heads: SignedHeads = { ...predicate, covers_size, digestHex };
+      const statements = predicate.statements + more.length;
+      const heads: SignedHeads = { ...predicate, covers_size, statements, digestHex };
       const own = {
         ...sealed,
         keyId: predicate.signed_by,
         kind: "agent_heads",
         logOrigin: predicate.log_origin,
-        logIndex: snapshot.statement.log.index,
+        logIndex: covers_size,
       };
       const others = all.filter((one) => one.kind !== "agent_heads");
-      return checkSum(heads, rows, [...others, own], trust);
+      return checkSum(heads, rows, [...others, ...more, own], trust);
     };
-    expect(sum(predicate.covers_size).status).toBe("pass");
-    expect(sum(predicate.covers_size + 1)).toMatchObject({ status: "fail", reason: "sum_mismatch" });
+    const { covers_size: size } = predicate;
+    expect(sum(size).status).toBe("pass");
+    expect(sum(size + 1)).toMatchObject({ status: "fail", reason: "sum_mismatch" });
+    // In its place stands what is counted already: a statement once more, or an entry of a record.
+    const [repeated] = all as [ListedStatement];
+    const { body } = await attest({ agent_slug: "other-bot" });
+    const place = { log_origin: predicate.log_origin, log_index: size };
+    const [entry] = await listed({ ...body, ...place } as LoggedStatement);
+    for (const stand of [{ ...repeated, logIndex: size }, entry as ListedStatement])
+      expect(sum(size + 1, [stand])).toMatchObject({ status: "fail", reason: "sum_statement_invalid" });
   });
 
   it("holds over a new log, whose first leaf says how many the old one had", async () => {

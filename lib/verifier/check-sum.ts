@@ -3,13 +3,17 @@
  * (docs/wire.md, Record of an agent).
  */
 
+import { hexEncode, sha256 } from "#lib/core/encoding/bytes";
 import { isJsonObject, type JsonObject } from "#lib/core/encoding/canonical-json";
 import { buildHeadsTree } from "#lib/core/record/agent-heads";
 import { addsUp, isOfStatement } from "#lib/core/record/heads-statement";
 import { type Fault, fail, fault, type Outcome, pass, skip } from "#lib/core/statement/outcome";
 import {
+  AGENT_ACTION_PREDICATE,
+  AGENT_CHANGE_PREDICATE,
   AGENT_HEADS_PREDICATE,
   APPROVER_ROSTER_PREDICATE,
+  DECISION_PREDICATE,
   EPOCH_PREDICATE,
   KEY_EVENT_PREDICATE,
   parseCanonical,
@@ -34,12 +38,18 @@ export interface SumSource {
   readStatements(from: number): Promise<unknown>;
 }
 
+/** What an agent's record counts already. */
+const ofRecord = "of_record";
+
 const kinds: Record<string, string> = {
   [KEY_EVENT_PREDICATE]: "key_event",
   [EPOCH_PREDICATE]: "epoch",
   [AGENT_HEADS_PREDICATE]: "agent_heads",
   [RULESET_PREDICATE]: "ruleset",
   [APPROVER_ROSTER_PREDICATE]: "approver_roster",
+  [AGENT_ACTION_PREDICATE]: ofRecord,
+  [DECISION_PREDICATE]: ofRecord,
+  [AGENT_CHANGE_PREDICATE]: ofRecord,
 };
 
 /** What kind it is of, its signed bytes say: a snapshot under another name would be overlooked. */
@@ -107,13 +117,15 @@ function heldBefore({ kind, payload }: ListedStatement): number {
   return isJsonObject(held) ? requireIndex(held, "size") : Number.NaN;
 }
 
+/** Nothing shows a statement's place in the log, so its bytes count once: each has a time or a number of its own. */
 function findBroken(all: readonly ListedStatement[], trust: VerifierTrust): number {
   const seen = new Set<string>();
   return all.findIndex((statement) => {
-    const place = `${statement.logIndex} ${statement.logOrigin}`;
-    const isNew = !seen.has(place);
-    seen.add(place);
-    return !isNew || findMaker(statement, trust) === undefined;
+    const { logIndex, logOrigin, payload, kind } = statement;
+    const names = [`${logIndex} ${logOrigin}`, hexEncode(sha256(payload))];
+    const isNew = names.every((name) => !seen.has(name));
+    for (const name of names) seen.add(name);
+    return !isNew || kind === ofRecord || findMaker(statement, trust) === undefined;
   });
 }
 
