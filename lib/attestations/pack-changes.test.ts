@@ -118,6 +118,11 @@ describe("changes of an agent in an evidence pack", () => {
     ],
     ["another number", (json: Json) => ({ ...json, sequence: 5 }), "another number"],
     [
+      "another place beside its log entry",
+      ({ log, ...json }: Json) => ({ ...json, log: { ...log, record: { ...log.record, sequence: 5 } } }),
+      "log.record is not the place in the payload",
+    ],
+    [
       "another change",
       swap('"change":"frozen"', '"change":"unfrozen"'),
       "payload_hash is not that of the payload",
@@ -170,6 +175,13 @@ describe("changes of an agent in an evidence pack", () => {
       expect(verdict).toBe("incomplete");
       expect(facts?.left_out[0]).toMatchObject({ why: "kept out by whoever made the pack", count: 1 });
     }
+  });
+
+  it("stand beside a decision whose file names no other request than the one that was decided", async () => {
+    const name = "decisions/000000000002.json";
+    expect(await forged(name, (json) => ({ ...json, request_id: "areq_other" }))).toEqual([
+      `decisions: ${name}: request_id is another request's`,
+    ]);
   });
 
   it("show a reason, and nothing that only decisions have", async () => {

@@ -5,7 +5,12 @@
 import { type ApprovalRequest, requestHash } from "#lib/core/approval/approval";
 import { parseDecisionStatement } from "#lib/core/approval/approval-decision";
 import { bytesEqual, sha256, utf8Encode } from "#lib/core/encoding/bytes";
-import { canonicalHash, isJsonObject, type JsonObject } from "#lib/core/encoding/canonical-json";
+import {
+  canonicalHash,
+  canonicalJson,
+  isJsonObject,
+  type JsonObject,
+} from "#lib/core/encoding/canonical-json";
 import { CHANGE_FILE_TYPE, DECISION_FILE_TYPE } from "#lib/core/pack/pack-entries";
 import { type AgentChange, parseChangeStatement, reasonHash } from "#lib/core/record/agent-change";
 import type { SignedEntry } from "#lib/core/record/record-walk";
@@ -56,6 +61,8 @@ async function findMisfit(
   if (decision === null) return "the payload is not a decision of a record";
   if (isJsonObject(request) && requestHash(request as unknown as ApprovalRequest) !== decision.request_hash)
     return "the request is not the one that was decided";
+  if (isJsonObject(request) && request["request_id"] !== json["request_id"])
+    return "request_id is another request's";
   if (!isJsonObject(authorization)) return null;
   const { log: _log, ...signed } = authorization;
   if (canonicalHash(signed) !== decision.authorization_hash)
@@ -84,6 +91,8 @@ export async function checkDecisionFile(json: JsonObject, trust: VerifierTrust):
   if (!isLogged(readLoggedStatement(json), trust))
     return wrong("the decision is not signed by a trusted key, or not in the log");
   if (place.sequence !== json["sequence"]) return wrong("the payload has another number");
+  if (canonicalJson(requireObject(json, "log")["record"] ?? null) !== canonicalJson({ ...place }))
+    return wrong("log.record is not the place in the payload");
   const misfit = await findMisfit(json, payload, trust);
   return misfit === null ? { ok: true, payloadHash, signed: { place, payloadHash } } : wrong(misfit);
 }
