@@ -117,7 +117,7 @@ function heldBefore({ kind, payload }: ListedStatement): number {
   return isJsonObject(held) ? requireIndex(held, "size") : Number.NaN;
 }
 
-/** Nothing shows a statement's place in the log, so its bytes count once: each has a time or a number of its own. */
+/** Only the monitor looks where a statement is in the log, so its bytes count once: each has a time or a number of its own. */
 function findBroken(all: readonly ListedStatement[], trust: VerifierTrust): number {
   const seen = new Set<string>();
   return all.findIndex((statement) => {

@@ -119,9 +119,9 @@ def read_held(given: str, is_sound: bool, statement: JsonObject | None) -> Held:
     request = predicate.get("request") if is_object(predicate) else None
     place = predicate.get("record") if is_object(predicate) else None
     slug = str(request.get("agent_slug")) if is_object(request) else ""
-    is_shown = is_object(place) and is_place(place)
-    decided = _read_decided(receipt.human_authorization) if is_shown else None
-    return Held(is_sound, slug, place if is_shown else None, receipt.payload_hash, decided)
+    if not is_object(place) or not is_place(place):
+        return Held(is_sound, slug, None, receipt.payload_hash)
+    return Held(is_sound, slug, place, receipt.payload_hash, _read_decided(receipt.human_authorization))
 
 
 def _read_decided(given: object) -> Held | None:
