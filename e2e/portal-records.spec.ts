@@ -134,6 +134,7 @@ test("searches, exports and presents attestations", async ({ page, request }) =>
   await page.keyboard.press("Enter");
   await expect(page).toHaveURL(`/portal/attestations/${made["attestation_id"]}`);
   await expect(page.getByText("Authentic record", { exact: true })).toBeVisible();
+  await expect(page).toHaveTitle("Authentic record · Attestation · Countersign");
   await expectGoodPage(page);
   await page.getByRole("checkbox", { name: /^action/ }).check();
   await page.getByLabel("Audience").fill("https://bank.example");
@@ -177,11 +178,13 @@ test("follows requests live, shows the link, cancels it, and notifies an approve
 
   await page.getByRole("link", { name: "Pay A" }).click();
   await expect(page.getByText("1 EUR")).toBeVisible();
+  await expect(page).toHaveTitle("Pending · Approval request · Countersign");
   await expect(page.getByText(/\/approve\/areq_/)).toBeVisible();
   await expectGoodPage(page);
   await page.getByRole("button", { name: "Cancel", exact: true }).click();
   await page.getByRole("button", { name: "Cancel request" }).click();
   await expect(page.getByText("Request cancelled.")).toBeVisible();
+  await expect(page).toHaveTitle("Cancelled · Approval request · Countersign");
 
   await page.goto("/portal/approvers");
   await expect(currentSection(page)).toHaveText("Settings");

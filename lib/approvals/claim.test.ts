@@ -5,6 +5,8 @@ import { deleteExpired } from "#lib/runtime/housekeeping";
 import { startTestApp, type TestApp } from "#support/app";
 import { type AskedRequest, approveUnproven, ask, expireRequest } from "#support/authorizations";
 import { anyKind } from "#support/databases";
+import { signInPerson } from "#support/portal";
+import { listInbox } from "./inbox";
 import { markUnattested } from "./unattested";
 
 describe("claims", () => {
@@ -67,11 +69,18 @@ describe("claims", () => {
     const asked = await approved({ usable_for_seconds: 60 });
     const { decided_at, usable_until } = (await asked.read()).body;
     expect(Date.parse(usable_until) - Date.parse(decided_at)).toBe(60_000);
+    const inInbox = async () => {
+      const user = await signInPerson(test.app.context, "dev@example.com");
+      const { rows } = await listInbox(test.app.context, user, { isWaiting: false, limit: 20 });
+      return rows.find(({ request_id }) => request_id === asked.made.request_id)?.is_over;
+    };
+    expect(await inInbox()).toBe(false);
     // As if it were a minute later.
     await query(
       "UPDATE authorization_requests SET usable_until = clock_timestamp() - interval '1 second' WHERE id = $1",
       asked.made.request_id,
     );
+    expect(await inInbox()).toBe(true);
     expect(refusal(await claim(asked, "run 1"))).toEqual([422, "authorization_ended"]);
     expect(refusal(await attest(asked))).toEqual([422, "authorization_ended"]);
     expect((await asked.read(key)).body).toMatchObject({

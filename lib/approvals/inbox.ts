@@ -21,7 +21,7 @@ import type { UserPrincipal } from "#lib/http/principal";
 import type { Context } from "./context";
 import { approvalUrl } from "./link";
 import { findTestRequests } from "./portal-authorizations";
-import { environmentOf, isAfterCursor, readPage } from "./read";
+import { environmentOf, isAfterCursor, isEnded, readPage } from "./read";
 import { type AuthorizationRow, isOpen, parseRequest } from "./rows";
 import { readApprovals } from "./store";
 import { readApprovalView } from "./view";
@@ -100,6 +100,8 @@ export async function listInbox(context: Context, user: UserPrincipal, query: In
       decided_at: row.decided_at?.toISOString() ?? null,
       denial_reason: row.denial_reason,
       revoked_at: row.revoked_at?.toISOString() ?? null,
+      /** The time is over in which it could be used, and nothing used it. */
+      is_over: row.attestation_id === null && isEnded(row, request),
       expires_soon: row.status === "pending" && row.millisecondsLeft <= soonMs,
       approval_url: approvalUrl(context, row.id),
       by_passkey: isByPasskey(row, request) ? request : null,

@@ -82,7 +82,7 @@ function describeOwned(context: Context, row: AuthorizationRow): Partial<Authori
 }
 
 /** By the database's clock; of an approval that nothing has used. */
-function isEnded(row: AuthorizationRow, { grant }: ApprovalRequest): boolean {
+export function isEnded(row: AuthorizationRow, { grant }: ApprovalRequest): boolean {
   const now = new Date(row.expires_at.getTime() - row.millisecondsLeft).toISOString();
   const ends = { usable_until: row.usable_until?.toISOString(), grant };
   return row.status === "approved" && findEnd(ends, now) !== null;

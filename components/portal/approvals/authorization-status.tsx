@@ -12,18 +12,31 @@ const words = {
   cancelled: { tone: "cancelled", text: "Cancelled" },
 } as const;
 
-interface AuthorizationStatusPillProps {
+interface Standing {
   readonly status: AuthorizationStatus;
+  /** Since when the approval is taken back. */
+  readonly revokedAt: string | null;
+  /** The time is over in which an approval could be used that nothing used. */
+  readonly isOver: boolean;
+}
+
+/** What became of an approval after it was given. */
+function findLater({ status, revokedAt, isOver }: Standing) {
+  if (revokedAt !== null) return { tone: "cancelled", text: "Taken back" } as const;
+  return isOver && status === "approved" ? ({ tone: "neutral", text: "Ended" } as const) : null;
+}
+
+/** Its state in a word or two, for a tab's title. */
+export const describeStatus = (standing: Standing): string =>
+  (findLater(standing) ?? words[standing.status]).text;
+
+interface AuthorizationStatusPillProps extends Standing {
   readonly environment: string;
   readonly given: number;
   /** Asked for with a test key. */
   readonly isTest: boolean;
   /** Since when it is known that a run has claimed it and attested nothing. */
   readonly unattestedAt?: string | null | undefined;
-  /** Since when the approval is taken back. */
-  readonly revokedAt?: string | null;
-  /** The time is over in which an approval could be used that nothing used. */
-  readonly isOver?: boolean;
 }
 
 export function AuthorizationStatusPill({
@@ -32,19 +45,17 @@ export function AuthorizationStatusPill({
   given,
   isTest,
   unattestedAt,
-  revokedAt = null,
-  isOver = false,
+  revokedAt,
+  isOver,
 }: AuthorizationStatusPillProps) {
   const { tone, text } = words[status];
+  const later = findLater({ status, revokedAt, isOver });
   // A rule or a standing approval approves without anyone having given an approval.
   const isApproval = given > 0 || status === "approved";
   return (
     <span className="flex flex-wrap gap-1.5">
       <StatusPill tone={tone}>{text}</StatusPill>
-      {revokedAt === null ? null : <StatusPill tone="cancelled">Taken back</StatusPill>}
-      {isOver && status === "approved" && revokedAt === null ? (
-        <StatusPill tone="neutral">Ended</StatusPill>
-      ) : null}
+      {later === null ? null : <StatusPill tone={later.tone}>{later.text}</StatusPill>}
       {unattestedAt ? <StatusPill tone="warn">Claimed, never attested</StatusPill> : null}
       {isTest ? <TestKeyMark /> : null}
       {isApproval && environment !== "production" ? <TestMark /> : null}

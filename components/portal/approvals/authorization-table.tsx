@@ -29,7 +29,9 @@ export interface AuthorizationRow {
 /** Who cancels decides nothing. */
 const wordFor = (status: AuthorizationRow["status"]) => (status === "cancelled" ? "cancelled" : "decided");
 
-function When({ row }: { readonly row: AuthorizationRow }) {
+type Times = Pick<AuthorizationRow, "status" | "decided_at" | "expires_at">;
+
+export function When({ row }: { readonly row: Times }) {
   const decided = row.decided_at !== null && row.status !== "expired";
   return (
     <>

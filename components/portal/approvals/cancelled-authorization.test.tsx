@@ -3,7 +3,9 @@ import { renderToStaticMarkup } from "react-dom/server";
 import { describe, expect, it } from "vitest";
 import type { AuthorizationState } from "#lib/contract/authorization-state";
 import { AuthorizationFacts } from "./authorization-facts";
+import { describeStatus } from "./authorization-status";
 import { AuthorizationTable } from "./authorization-table";
+import { InboxTable } from "./inbox-table";
 
 const request = {
   request_id: "areq_1",
@@ -53,6 +55,28 @@ describe("when a request ended", () => {
     expect(inList({ end: null })).not.toContain("Ended");
     expect(inList({ attestation_id: "used" })).not.toContain("Ended");
     expect(inList({ revoked_at: approved.usable_until })).not.toContain("Ended");
+  });
+
+  it("is said in the inbox's list of decided requests too, and in a tab's title", () => {
+    const row = {
+      ...request,
+      status: "approved" as const,
+      organization_name: "Acme",
+      is_test: false,
+      denial_reason: null,
+      expires_soon: false,
+      approval_url: "https://example.com/approve/t",
+    };
+    const inInbox = (is_over: boolean) =>
+      renderToStaticMarkup(<InboxTable rows={[{ ...row, is_over }]} isWaiting={false} />);
+    expect(inInbox(true)).toContain(">Ended<");
+    expect(inInbox(false)).not.toMatch(/ended/i);
+    expect(inInbox(false)).toContain(">decided<");
+    const title = { status: "approved" as const, revokedAt: null, isOver: false };
+    expect(describeStatus(title)).toBe("Approved");
+    expect(describeStatus({ ...title, isOver: true })).toBe("Ended");
+    expect(describeStatus({ ...title, isOver: true, revokedAt: row.decided_at })).toBe("Taken back");
+    expect(describeStatus({ ...title, status: "expired", isOver: true })).toBe("Expired");
   });
 
   it("is shown as erased, not as empty, if its content was", () => {

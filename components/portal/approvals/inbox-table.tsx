@@ -4,10 +4,10 @@ import { AgentText } from "#components/agent-text";
 import { type Column, DataTable } from "#components/ui/data-table";
 import { StatusPill } from "#components/ui/status-pill";
 import { TextLink } from "#components/ui/text-link";
-import { Timestamp } from "#components/ui/timestamp";
 import type { AuthorizationStatus } from "#lib/contract/authorize";
 import { organizationTitle } from "#lib/core/text/organization-name";
 import { AuthorizationStatusPill } from "./authorization-status";
+import { When } from "./authorization-table";
 
 interface InboxRow {
   readonly request_id: string;
@@ -22,6 +22,7 @@ interface InboxRow {
   readonly decided_at: string | null;
   readonly denial_reason: string | null;
   readonly revoked_at: string | null;
+  readonly is_over: boolean;
   readonly expires_soon: boolean;
   readonly approval_url: string;
 }
@@ -54,6 +55,7 @@ const columns: readonly Column<InboxRow>[] = [
           given={row.approvals.given}
           isTest={row.is_test}
           revokedAt={row.revoked_at}
+          isOver={row.is_over}
         />
         {row.expires_soon ? <StatusPill tone="warn">Expires soon</StatusPill> : null}
         {row.denial_reason === null ? null : (
@@ -70,16 +72,7 @@ const columns: readonly Column<InboxRow>[] = [
     numeric: true,
     cell: (row) => `${row.approvals.given} of ${row.approvals.required}`,
   },
-  {
-    id: "when",
-    header: "When",
-    cell: (row) => (
-      <>
-        <span className="block text-muted">{row.status === "pending" ? "expires" : "ended"}</span>
-        <Timestamp iso={row.status === "pending" ? row.expires_at : (row.decided_at ?? row.expires_at)} />
-      </>
-    ),
-  },
+  { id: "when", header: "When", cell: (row) => <When row={row} /> },
 ];
 
 interface InboxTableProps {

@@ -21,16 +21,17 @@ function VerdictPill({ verdict }: { readonly verdict: boolean | null }) {
   return verdict ? <StatusPill tone="proven">Yes</StatusPill> : <StatusPill tone="warn">No</StatusPill>;
 }
 
-/** Authenticity and what speaks against the content, in one pill: the one is never shown without the other. */
+/** Authenticity and what speaks against the content, in one: the one is never shown without the other. */
+export function describeAuthenticity({ valid, warnings }: VerifyResponse) {
+  if (valid === null) return { tone: "unknown", text: "Content erased" } as const;
+  if (!valid) return { tone: "fail", text: "Not authentic" } as const;
+  if (warnings.length === 0) return { tone: "pass", text: "Authentic record" } as const;
+  return { tone: "warn", text: `Authentic record, ${countOf(warnings.length, "warning")}` } as const;
+}
+
 export function AuthenticityPill({ found }: { readonly found: VerifyResponse }) {
-  const { valid, warnings } = found;
-  if (valid === null) return <StatusPill tone="unknown">Content erased</StatusPill>;
-  if (!valid) return <StatusPill tone="fail">Not authentic</StatusPill>;
-  return warnings.length === 0 ? (
-    <StatusPill tone="pass">Authentic record</StatusPill>
-  ) : (
-    <StatusPill tone="warn">Authentic record, {countOf(warnings.length, "warning")}</StatusPill>
-  );
+  const { tone, text } = describeAuthenticity(found);
+  return <StatusPill tone={tone}>{text}</StatusPill>;
 }
 
 export function WarningList({ found: { warnings } }: { readonly found: VerifyResponse }) {

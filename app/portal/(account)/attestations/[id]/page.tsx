@@ -1,10 +1,12 @@
 /** /portal/attestations/<id>: one attestation in full, verified again at this moment, and selective disclosure. */
 import type { Metadata } from "next";
+import { cache } from "react";
 import { NotFoundPage } from "#components/not-found-page";
 import {
   AttestationFacts,
   AuthenticityPill,
   CheckList,
+  describeAuthenticity,
   WarningList,
 } from "#components/portal/attestations/attestation-facts";
 import { PresentationForm } from "#components/portal/attestations/presentation-form";
@@ -21,10 +23,21 @@ import { orNotFound, requirePortal } from "#lib/pages/portal-request";
 import { withNotFound } from "#lib/pages/with-not-found";
 import { eraseContent, makePresentation } from "./actions";
 
-export const metadata: Metadata = { title: "Attestation" };
-
 interface PageProps {
   readonly params: Promise<{ id: string }>;
+}
+
+/** Once for the page and its title. */
+const readFound = cache(async (id: string) => {
+  const { context, person, membership } = await requirePortal(`/portal/attestations/${id}`);
+  return { person, membership, ...(await readOwnAttestation(context, person, id)) };
+});
+
+export async function generateMetadata({ params }: PageProps): Promise<Metadata> {
+  // The page itself says why there is none.
+  const found = await readFound((await params).id).catch(() => null);
+  if (found === null) return { title: "Attestation" };
+  return { title: `${describeAuthenticity(found.verification).text} · Attestation` };
 }
 
 type Messages = Awaited<ReturnType<typeof readOwnAttestation>>["messages"];
@@ -74,8 +87,7 @@ function EraseCard({ id }: { readonly id: string }) {
 
 async function AttestationPage({ params }: PageProps) {
   const { id } = await params;
-  const { context, person, membership } = await requirePortal(`/portal/attestations/${id}`);
-  const { verification, messages, isTest } = await orNotFound(readOwnAttestation(context, person, id));
+  const { person, membership, verification, messages, isTest } = await orNotFound(readFound(id));
   return (
     <PortalPage organizationId={person.organizationId}>
       <PageHeading

@@ -1,8 +1,9 @@
 /** /portal/authorizations/<id>: one request in full. */
 import type { Metadata } from "next";
+import { cache } from "react";
 import { NotFoundPage } from "#components/not-found-page";
 import { AuthorizationFacts } from "#components/portal/approvals/authorization-facts";
-import { AuthorizationStatusPill } from "#components/portal/approvals/authorization-status";
+import { AuthorizationStatusPill, describeStatus } from "#components/portal/approvals/authorization-status";
 import { CancelAuthorizationDialog } from "#components/portal/approvals/cancel-authorization-dialog";
 import { TakeBackDialog } from "#components/portal/approvals/take-back-dialog";
 import { PortalPage } from "#components/portal/organization/shown-organization";
@@ -17,16 +18,28 @@ import { orNotFound, requirePortal } from "#lib/pages/portal-request";
 import { withNotFound } from "#lib/pages/with-not-found";
 import { cancelRequest, takeBack } from "./actions";
 
-export const metadata: Metadata = { title: "Approval request" };
-
 interface PageProps {
   readonly params: Promise<{ id: string }>;
 }
 
-async function AuthorizationPage({ params }: PageProps) {
-  const { id } = await params;
+/** Once for the page and its title. */
+const readState = cache(async (id: string) => {
   const { context, person } = await requirePortal(`/portal/authorizations/${id}`);
-  const state = await orNotFound(readOwnAuthorization(context, person, id));
+  const state = await readOwnAuthorization(context, person, id);
+  return { person, state, isOver: state.end !== null && !state.attestation_id };
+});
+
+export async function generateMetadata({ params }: PageProps): Promise<Metadata> {
+  // The page itself says why there is none.
+  const found = await readState((await params).id).catch(() => null);
+  if (found === null) return { title: "Approval request" };
+  const { state, isOver } = found;
+  const status = describeStatus({ status: state.status, revokedAt: state.revoked_at, isOver });
+  return { title: `${status} · Approval request` };
+}
+
+async function AuthorizationPage({ params }: PageProps) {
+  const { person, state, isOver } = await orNotFound(readState((await params).id));
   const { end } = state;
   return (
     <PortalPage organizationId={person.organizationId}>
@@ -42,7 +55,7 @@ async function AuthorizationPage({ params }: PageProps) {
             isTest={state.isTest}
             unattestedAt={state.unattested_at}
             revokedAt={state.revoked_at}
-            isOver={end !== null && !state.attestation_id}
+            isOver={isOver}
           />
         }
       />
