@@ -1,6 +1,7 @@
 /** An organization's API keys. */
 import type { ReactNode } from "react";
 import { AgentText } from "#components/agent-text";
+import { AddressText } from "#components/portal/address-text";
 import { type Usage, UsageWords } from "#components/portal/overview/usage-words";
 import { HashText } from "#components/ui/code-block";
 import { type Column, DataTable } from "#components/ui/data-table";
@@ -75,7 +76,9 @@ function columnsOf(actions: (row: KeyRow) => ReactNode, usage: KeyUsages): reado
           <span className="block font-normal text-muted">
             <HashText value={row.id} label={`id of ${toVisibleText(row.name)}`} />
           </span>
-          <span className="block font-normal text-muted [overflow-wrap:anywhere]">{row.email}</span>
+          <span className="block font-normal text-muted">
+            <AddressText value={row.email} />
+          </span>
         </>
       ),
     },

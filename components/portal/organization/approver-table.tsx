@@ -1,5 +1,6 @@
 /** The people whom requests can name. */
 
+import { AddressText } from "#components/portal/address-text";
 import { ActionDialog } from "#components/portal/forms/action-dialog";
 import { type Column, DataTable } from "#components/ui/data-table";
 import { StatusPill } from "#components/ui/status-pill";
@@ -82,7 +83,7 @@ export function ApproverTable({ people, remove, removePasskey }: ApproverTablePr
     {
       id: "email",
       header: "E-mail address",
-      cell: (row) => <span className="[overflow-wrap:anywhere]">{row.email}</span>,
+      cell: (row) => <AddressText value={row.email} />,
     },
     {
       id: "status",

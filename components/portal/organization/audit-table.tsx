@@ -1,6 +1,7 @@
 /** Who did what, when, with which key or session. */
 import type { ReactNode } from "react";
 import { AgentText } from "#components/agent-text";
+import { AddressText } from "#components/portal/address-text";
 import { type Column, DataTable } from "#components/ui/data-table";
 import { Timestamp } from "#components/ui/timestamp";
 import type { ActorKind } from "#lib/contract/portal-audit";
@@ -47,7 +48,7 @@ const columns: readonly Column<AuditRow>[] = [
           <ActionName name={row.action} />
         </code>
         <span className="block font-normal text-muted">
-          <AgentText value={row.subject} hideWarnings />
+          <AddressText value={row.subject} />
         </span>
         {row.detail === null ? null : (
           <details className="font-normal">
@@ -63,7 +64,7 @@ const columns: readonly Column<AuditRow>[] = [
     header: "Who",
     cell: (row) => (
       <>
-        <AgentText value={row.actor} hideWarnings />
+        <AddressText value={row.actor} />
         <span className="block text-muted">{actorWords[row.actorKind]}</span>
       </>
     ),

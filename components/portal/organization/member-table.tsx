@@ -1,4 +1,5 @@
 /** The people of an organization, and those who were invited. */
+import { AddressText } from "#components/portal/address-text";
 import { type Column, DataTable } from "#components/ui/data-table";
 import { Timestamp } from "#components/ui/timestamp";
 import type { FormAction } from "#lib/contract/portal";
@@ -18,10 +19,10 @@ export function MemberTable({ members, selfId, isOwner, actions }: MemberTablePr
       header: "Person",
       isRowHeader: true,
       cell: (row) => (
-        <span className="[overflow-wrap:anywhere]">
-          {row.email}
+        <>
+          <AddressText value={row.email} />
           {row.userId === selfId ? <span className="font-normal text-muted"> (you)</span> : null}
-        </span>
+        </>
       ),
     },
     { id: "role", header: "Role", cell: (row) => row.role },
@@ -75,13 +76,13 @@ export function InvitationTable({ invitations, withdraw }: InvitationTableProps)
       id: "email",
       header: "Invited",
       isRowHeader: true,
-      cell: (row) => <span className="[overflow-wrap:anywhere]">{row.email}</span>,
+      cell: (row) => <AddressText value={row.email} />,
     },
     { id: "role", header: "As", cell: (row) => row.role },
     {
       id: "by",
       header: "By",
-      cell: (row) => <span className="[overflow-wrap:anywhere]">{row.invitedBy}</span>,
+      cell: (row) => <AddressText value={row.invitedBy} />,
     },
     { id: "until", header: "Expires", cell: (row) => <Timestamp iso={row.expiresAt} relative={false} /> },
     {

@@ -1,4 +1,5 @@
 /** Versions of the rules: who changed them, when, and to what mode. */
+import { AddressText } from "#components/portal/address-text";
 import { DataTable } from "#components/ui/data-table";
 import { TextLink } from "#components/ui/text-link";
 import { Timestamp } from "#components/ui/timestamp";
@@ -35,8 +36,12 @@ export function VersionTable({ versions }: { readonly versions: RulesResponse["v
           ),
         },
         { id: "mode", header: "Mode", cell: describeSettings },
-        { id: "author", header: "Changed by", cell: ({ author }) => author },
-        { id: "confirmed", header: "Confirmed by", cell: ({ confirmed_by }) => confirmed_by ?? "–" },
+        { id: "author", header: "Changed by", cell: ({ author }) => <AddressText value={author} /> },
+        {
+          id: "confirmed",
+          header: "Confirmed by",
+          cell: ({ confirmed_by }) => (confirmed_by === null ? "–" : <AddressText value={confirmed_by} />),
+        },
         {
           id: "when",
           header: "When",
