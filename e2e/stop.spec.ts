@@ -23,7 +23,7 @@ test("freezes an agent with a reason, shows it to everyone, and lets it go on", 
   await dialog.getByLabel("Reason").fill("It paid the same invoice twice");
   await expectGoodPage(page);
   await dialog.getByRole("button", { name: "Freeze now" }).click();
-  await expect(dialog.getByText("Frozen. Nothing of this agent can be approved or used.")).toBeVisible();
+  await expect(dialog.getByText("Agent frozen.")).toBeVisible();
   await dialog.getByRole("button", { name: "Close" }).last().click();
   await expect(page.getByText("This agent is frozen")).toBeVisible();
   await expect(page.getByText("It paid the same invoice twice")).toBeVisible();

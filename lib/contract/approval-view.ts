@@ -75,7 +75,7 @@ export interface ApprovalView {
   denial_reason: string | null;
   /** Since when what was approved is taken back. */
   revoked_at: string | null;
-  /** Whether its organization has the agent stopped: nothing of it can be approved or used. */
+  /** Whether its organization has the agent stopped: its requests can't be approved, nor its approvals used. */
   is_frozen: boolean;
   /** The owner erased what was asked: action and context are empty, and the hashes no longer follow from them. */
   is_erased: boolean;

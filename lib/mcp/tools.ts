@@ -183,7 +183,7 @@ export async function freezeAgent(
 ): Promise<z.infer<typeof freezeOutput>> {
   const path = `/v1/identity/${encodeURIComponent(agent_slug)}/freeze` as const;
   const { slug, frozen_at } = await call<IdentityResponse>({ method: "POST", path, body: { reason } });
-  const guidance = `Frozen: nothing of ${slug} can be approved or used. Stop, and report to your operator, who can let it go on.`;
+  const guidance = `Frozen: requests of ${slug} can't be approved, and its approvals can't be claimed or used. Stop, and report to your operator, who can let it go on.`;
   return { agent_slug: slug, frozen_at, guidance };
 }
 

@@ -57,7 +57,7 @@ export async function saveTools(_state: State, form: FormData): Promise<State> {
 export async function freeze(_state: State, form: FormData): Promise<State> {
   return runAction(freezeAgentForm, form, async ({ context, person }, { slug, reason }) => {
     await freezeOwnAgent(context, person, slug, reason);
-    return { message: "Frozen. Nothing of this agent can be approved or used.", result: null };
+    return { message: "Agent frozen.", result: null };
   });
 }
 
