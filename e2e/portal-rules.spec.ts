@@ -64,6 +64,8 @@ test("rules are written, compared with what happened, saved, and in effect", asy
   await expectGoodPage(page);
 
   await page.getByRole("button", { name: "Save rules" }).click();
+  await expect(page.getByText("Rules saved.")).toBeVisible();
+  await expect(page.locator("[aria-live]:focus")).toHaveText("Rules saved.");
   await expect(page.getByRole("row", { name: /enforced/ })).toBeVisible();
   expect(await pay("30")).toMatchObject({ status: "approved", decided_by: { kind: "rule" } });
   expect(await pay("900")).toMatchObject({ status: "pending" });
@@ -84,6 +86,8 @@ test("rules are written, compared with what happened, saved, and in effect", asy
       "changes need no second owner (before: enforced, otherwise ask people, changes need a second owner)",
     ),
   ).toBeVisible();
+  await expect(page.getByText("Change proposed. Another owner must confirm it.")).toBeVisible();
+  await expect(page.getByText("Rules saved.")).toHaveCount(0);
   await expectGoodPage(page);
 });
 

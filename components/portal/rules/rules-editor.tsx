@@ -9,7 +9,7 @@ import { Button } from "#components/ui/button";
 import { Callout } from "#components/ui/callout";
 import { Checkbox, Field, Select, Textarea } from "#components/ui/field";
 import { useIsReady } from "#components/ui/use-is-ready";
-import type { FormAction, FormState } from "#lib/contract/portal";
+import { type FormAction, type FormState, idleState } from "#lib/contract/portal";
 import type { RulesFormResult } from "#lib/contract/portal-rules";
 import type { RulesProblem } from "#lib/core/rules/parse-rules";
 import { rulesTemplates } from "#lib/core/rules/templates";
@@ -148,8 +148,21 @@ interface RulesEditorProps {
   readonly rules: EditedRules;
 }
 
+/** Another version than the one that is edited makes a new editor; that the edited one was saved is said in it. */
 export function RulesEditor({ action, rules }: RulesEditorProps) {
-  const [state, submit, isPending] = useFormAction(action);
+  const form = useFormAction(action);
+  return <VersionEditor key={rules.version} form={form} rules={rules} />;
+}
+
+interface VersionEditorProps {
+  readonly form: ReturnType<typeof useFormAction<RulesFormResult>>;
+  readonly rules: EditedRules;
+}
+
+function VersionEditor({ form: [answer, submit, isPending], rules }: VersionEditorProps) {
+  const version = String(rules.version);
+  // What was sent for another version must not be saved over this one.
+  const state = textValue(answer, "version", version) === version ? answer : idleState;
   const [text, setText] = useState(() => unixLines(textValue(state, "text", rules.text)));
   const [chosen, setChosen] = useState(() => startOf(state, rules));
   const area = useRef<HTMLTextAreaElement>(null);
@@ -165,7 +178,7 @@ export function RulesEditor({ action, rules }: RulesEditorProps) {
     setText((old) => (old === "" ? template : `${old.trimEnd()}\n\n${template}`));
   return (
     <PortalForm action={submit} keepsFields className="flex flex-col gap-5">
-      <input type="hidden" name="version" value={rules.version} />
+      <input type="hidden" name="version" value={version} />
       <Templates onAdd={add} />
       <Field id="rules-text" label="Rules, in Cedar">
         <Textarea

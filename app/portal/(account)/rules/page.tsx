@@ -95,7 +95,6 @@ async function RulesPage({ searchParams }: PageProps) {
         ) : null}
         {isOwner ? (
           <RulesEditor
-            key={rules?.version ?? 0}
             action={changeRules}
             rules={{
               version: rules?.version ?? 0,
