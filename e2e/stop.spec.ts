@@ -37,12 +37,18 @@ test("freezes an agent with a reason, shows it to everyone, and lets it go on", 
   await page.goto(String(asked["approval_url"]));
   await expect(page.getByRole("button", { name: "Deny", exact: true })).toBeEnabled();
   await expect(page.getByRole("button", { name: "Approve with World ID" })).toBeDisabled();
+  await page.goto(`/portal/authorizations/${asked["request_id"]}`);
+  await expect(page.getByText("The organization has frozen this agent")).toBeVisible();
+  await expectGoodPage(page);
   await page.goto(`/portal/agents/${slug}`);
   await page.getByRole("button", { name: "Unfreeze agent" }).click();
   await dialog.getByRole("button", { name: "Unfreeze", exact: true }).click();
   await expect(dialog.getByText("Unfrozen. The agent may go on.")).toBeVisible();
   await dialog.getByRole("button", { name: "Close" }).last().click();
   await expect(page.getByRole("button", { name: "Freeze agent" })).toBeVisible();
+  await page.goto(`/portal/authorizations/${asked["request_id"]}`);
+  await expect(page.getByText("Anyone with this link can approve or deny.")).toBeVisible();
+  await expect(page.getByText("The organization has frozen this agent")).toHaveCount(0);
 });
 
 test("takes an approval back on the page where it was given", async ({ page, context, request }) => {

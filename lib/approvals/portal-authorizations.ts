@@ -59,6 +59,8 @@ export async function readOwnAuthorization(context: Context, person: MemberPrinc
   const reason = state.revoked_at === null ? null : await readRevocationReason(context, requestId);
   return {
     ...withLink(context, state, tests.has(requestId)),
+    /** The organization has stopped its agent. */
+    isFrozen: row.agentFrozenAt !== null,
     revocation_reason: reason,
     deciders: await readDeciders(context.database.db, row),
   };

@@ -1,6 +1,6 @@
 "use server";
 /** Cancelling a request. */
-import type { FormState } from "#lib/contract/portal";
+import type { FormState } from "#lib/contract/form-state";
 import { runCancelAuthorization } from "#lib/pages/cancel-authorization-action";
 
 export async function cancelRequest(_state: FormState<null>, form: FormData): Promise<FormState<null>> {

@@ -1,7 +1,7 @@
 "use server";
 /** Cancelling a request, and taking an approval back. */
 import { revokeOwnAuthorization } from "#lib/approvals/portal-authorizations";
-import type { FormState } from "#lib/contract/portal";
+import type { FormState } from "#lib/contract/form-state";
 import { revokeForm } from "#lib/contract/portal-authorizations";
 import { runCancelAuthorization } from "#lib/pages/cancel-authorization-action";
 import { runAction } from "#lib/pages/portal-request";

@@ -1,6 +1,7 @@
 /** /portal/authorizations/<id>: one request in full. */
 import type { Metadata } from "next";
 import { cache } from "react";
+import { FrozenNotice } from "#components/approve/frozen-notice";
 import { NotFoundPage } from "#components/not-found-page";
 import { AuthorizationFacts } from "#components/portal/approvals/authorization-facts";
 import { AuthorizationStatusPill, describeStatus } from "#components/portal/approvals/authorization-status";
@@ -41,9 +42,12 @@ export async function generateMetadata({ params }: PageProps): Promise<Metadata>
 async function AuthorizationPage({ params }: PageProps) {
   const { person, state, isOver } = await orNotFound(readState((await params).id));
   const { end } = state;
+  const isPending = state.status === "pending";
+  const isUsable =
+    state.status === "approved" && state.revoked_at === null && state.attestation_id === null && end === null;
   return (
     <PortalPage organizationId={person.organizationId}>
-      {state.status === "pending" ? <LiveRefresh /> : null}
+      {isPending ? <LiveRefresh /> : null}
       <PageHeading
         title="Approval request"
         lead={<TextLink href="/portal/authorizations">All approvals</TextLink>}
@@ -68,12 +72,14 @@ async function AuthorizationPage({ params }: PageProps) {
           </Callout>
         </div>
       ) : null}
+      {state.isFrozen && (isPending || isUsable) ? (
+        <div className="mb-5">
+          <FrozenNotice isPending={isPending} />
+        </div>
+      ) : null}
       <Card title="Request">
         <AuthorizationFacts state={state} end={end} />
-        {state.status === "approved" &&
-        state.revoked_at === null &&
-        state.attestation_id === null &&
-        end === null ? (
+        {isUsable ? (
           <div className="mt-5">
             <TakeBackDialog
               action={takeBack}
