@@ -100,6 +100,11 @@ describe("the request log", () => {
     expect(await found({ id: newest?.id ?? "" })).toEqual([newest?.id]);
     expect(await found({ key: keyId, status: "2" })).toHaveLength(3);
     expect(await found({ key: owner.organizationId })).toEqual([]);
+    expect(await found({ id: ` ${newest?.id} ` })).toEqual([newest?.id]);
+    for (const text of ["req_1", "Validation error", "é"]) {
+      expect(await found({ id: text }), text).toEqual([]);
+      expect(await found({ code: text }), text).toEqual([]);
+    }
     const seen: string[] = [];
     let cursor: string | undefined;
     do {

@@ -8,6 +8,8 @@ import { PageHeading } from "#components/portal/shell/page-heading";
 import { Callout } from "#components/ui/callout";
 import { Card } from "#components/ui/card";
 import { CursorPagination } from "#components/ui/cursor-pagination";
+import { EmptyState } from "#components/ui/empty-state";
+import { TextLink } from "#components/ui/text-link";
 import { cursorText } from "#lib/contract/portal-attestations";
 import { requestFilters } from "#lib/contract/portal-requests";
 import { countOf } from "#lib/core/text/count";
@@ -55,7 +57,14 @@ async function RequestsPage({ searchParams }: PageProps) {
         <RequestTable
           rows={rows}
           empty={
-            <p className="py-4 text-muted">{isFiltered ? "No matching requests." : "No requests yet."}</p>
+            isFiltered ? (
+              <p className="py-4 text-muted">No matching requests.</p>
+            ) : (
+              <EmptyState title={`No requests in the last ${days} days`}>
+                Send one with a key of your organization: <TextLink href="/portal/keys">Keys</TextLink> has
+                commands to paste.
+              </EmptyState>
+            )
           }
         />
         <CursorPagination
