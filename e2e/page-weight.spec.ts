@@ -1,6 +1,7 @@
 /** What a public page's first view costs in JavaScript: at most 55 KB beyond an empty Next page, compressed. */
 import { expect, type Page } from "@playwright/test";
-import { getApiKey } from "./approval-helpers";
+import { ask, getApiKey } from "./approval-helpers";
+import { signInWithKey } from "./portal-helpers";
 import { attest, run } from "./public-pages-helpers";
 import { test } from "./test";
 
@@ -37,6 +38,24 @@ test("the first view of each public page stays within its allowance of JavaScrip
     expect(bytes, files.join("\n")).toBeLessThanOrEqual(emptyPageBytes + allowanceBytes);
     await page.close();
   }
+});
+
+test("what checks a form stays on the server, and off the portal's pages", async ({ page, request }) => {
+  const hasZod = async (url: string) => {
+    const scripts: Promise<string>[] = [];
+    page.on("response", (answer) => {
+      if (new URL(answer.url()).pathname.endsWith(".js")) scripts.push(answer.text());
+    });
+    await page.goto(url, { waitUntil: "networkidle" });
+    page.removeAllListeners("response");
+    const texts = await Promise.all(scripts);
+    expect(texts.length, url).toBeGreaterThan(0);
+    return texts.some((text) => text.includes("ZodError"));
+  };
+  const { approval_url } = await ask(request, await signInWithKey(page, "forms"));
+  expect(await hasZod(approval_url), "it would be seen").toBe(true);
+  for (const path of ["", "/keys", "/agents/new", "/rules", "/settings", "/webhooks", "/approvers"])
+    expect(await hasZod(`/portal${path}`), path).toBe(false);
 });
 
 test("the pairing checks are fetched only where one runs", async ({ browser, request }) => {

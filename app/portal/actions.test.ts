@@ -7,7 +7,7 @@ import path from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { acceptInvitation, inviteMember } from "#lib/accounts/invitations";
 import { listNoticeSettings } from "#lib/accounts/notice-settings";
-import { type FormState, shownOrganizationField, switchedOrganization } from "#lib/contract/portal";
+import { type FormState, shownOrganizationField, switchedOrganization } from "#lib/contract/form-state";
 import { organizationTitle } from "#lib/core/text/organization-name";
 import { AppError } from "#lib/errors";
 import type { MemberPrincipal } from "#lib/http/principal";

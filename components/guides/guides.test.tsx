@@ -3,7 +3,7 @@ import path from "node:path";
 import { describe, expect, it } from "vitest";
 import { quickStartScript, quickStartSteps } from "#components/commands";
 import { headingId } from "#components/heading-id";
-import { scopeNames } from "#lib/contract/primitives";
+import { scopeNames } from "#lib/contract/key-choices";
 import { reasonCodes } from "#lib/core/statement/reasons";
 import { warningCodes } from "#lib/core/statement/warnings";
 import { webhookEvents } from "#lib/core/webhook/webhook-events";

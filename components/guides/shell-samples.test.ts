@@ -10,7 +10,7 @@ import { saveGroup } from "#lib/accounts/approver-groups";
 import { readApprovalToken } from "#lib/approvals/link";
 import { approveByPasskey } from "#lib/approvals/submissions";
 import { readApprovalView } from "#lib/approvals/view";
-import { usualScopes } from "#lib/contract/primitives";
+import { usualScopes } from "#lib/contract/key-choices";
 import { approvalChallenge } from "#lib/core/passkey/challenge";
 import { startTestApp, type TestApp } from "#support/app";
 import { approveUnproven, ask, openNext } from "#support/authorizations";

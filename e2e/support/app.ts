@@ -6,7 +6,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { findOrCreateOrganization } from "#lib/accounts/organizations";
-import { type Scope, scopeNames } from "#lib/contract/primitives";
+import { type Scope, scopeNames } from "#lib/contract/key-choices";
 import { parseEnv } from "#lib/env";
 import { rememberPeer } from "#lib/http/client-ip";
 import { createApiKey } from "#lib/keys/api-keys";

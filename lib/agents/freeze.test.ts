@@ -1,6 +1,6 @@
 /** A frozen agent: who may stop it and who may let it go on, what ends with the commit, and what everybody can see. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { usualScopes } from "#lib/contract/primitives";
+import { usualScopes } from "#lib/contract/key-choices";
 import { utf8Encode } from "#lib/core/encoding/bytes";
 import { parseChangeStatement, reasonHash } from "#lib/core/record/agent-change";
 import { startTestApp, type TestApp } from "#support/app";

@@ -47,10 +47,15 @@ export async function runFreeze(command: Command): Promise<void> {
   if (reason === undefined) throw new UsageError("why? Give --reason");
   requireKey(command);
   const frozen = await freeze(connect(command), slug, reason);
-  printResult(command, frozen, "Frozen. Its requests can't be approved, and its approvals can't be claimed or used.", [
-    ["agent", frozen.slug],
-    ["frozen", frozen.frozen_at],
-  ]);
+  printResult(
+    command,
+    frozen,
+    "Frozen. Its requests can't be approved, and its approvals can't be claimed or used.",
+    [
+      ["agent", frozen.slug],
+      ["frozen", frozen.frozen_at],
+    ],
+  );
 }
 
 export async function runUnfreeze(command: Command): Promise<void> {

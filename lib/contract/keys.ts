@@ -1,6 +1,7 @@
 /** API keys by e-mail, and the service's own public keys (docs/wire.md, API keys and Service). */
 import { z } from "zod";
-import { anyObject, base64Text, scopeNames, textOf, timestamp } from "./primitives";
+import { scopeNames } from "./key-choices";
+import { anyObject, base64Text, textOf, timestamp } from "./primitives";
 
 const email = z
   .email("must be an e-mail address")

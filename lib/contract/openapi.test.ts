@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
+import { scopeNames } from "./key-choices";
 import { buildOpenApi } from "./openapi";
-import { scopeNames } from "./primitives";
 
 it("is made once for an address: who asks for it again costs nothing", () => {
   const document = buildOpenApi("https://one.example");

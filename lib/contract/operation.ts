@@ -1,6 +1,6 @@
 /** What an operation is: method, path, who may call, which limit, what goes in and what comes out. */
 import type { z } from "zod";
-import type { Scope } from "./primitives";
+import type { Scope } from "./key-choices";
 
 export type LimitName =
   | "attest"

@@ -1,6 +1,6 @@
 /** The forms of the portal's webhooks, and the place in a delivery log. */
 import { z } from "zod";
-import { overlapHours } from "./portal";
+import { overlapHours } from "./key-choices";
 import { cursorText } from "./portal-attestations";
 import { createWebhookBody } from "./webhooks";
 

@@ -1,60 +1,10 @@
-/** The forms of the portal: what each may hold, and the state that its action hands back to the page. */
+/** The forms of the portal: what each may hold. */
 import { z } from "zod";
 import { authorizationRequestIdPattern } from "#lib/core/encoding/ids";
 import { markColors, markPattern } from "#lib/core/text/organization-logo";
+import { keyLifetimesDays, overlapHours, scopeNames } from "./key-choices";
 import { keyRequestBody } from "./keys";
-import { scopeNames, textOf } from "./primitives";
-
-/** The field that every form of the portal carries: the organization whose page it is on. */
-export const shownOrganizationField = "shown_organization";
-
-/** What was typed, given back with a refusal so that nothing has to be typed again. */
-export type FormValues = Record<string, string | string[]>;
-
-export interface FormState<Result> {
-  status: "idle" | "done" | "failed";
-  message: string;
-  /** By field name. */
-  errors: Record<string, string>;
-  values: FormValues;
-  result: Result | null;
-}
-
-export const idleState: FormState<never> = {
-  status: "idle",
-  message: "",
-  errors: {},
-  values: {},
-  result: null,
-};
-
-export function failedState(
-  message: string,
-  errors: Record<string, string>,
-  values: FormValues,
-): FormState<never> {
-  return { status: "failed", message, errors, values, result: null };
-}
-
-/** One text for each field; several under one name (checkboxes) as an array. */
-export function readForm(form: FormData): FormValues {
-  const values: FormValues = {};
-  for (const name of new Set(form.keys())) {
-    if (name.startsWith("$ACTION") || name === shownOrganizationField) continue;
-    const texts = form.getAll(name).filter((value) => typeof value === "string");
-    values[name] = texts.length === 1 ? (texts[0] ?? "") : texts;
-  }
-  return values;
-}
-
-/** What one form hands to `useActionState`. */
-export type FormAction<Result = null> = (
-  state: FormState<Result>,
-  form: FormData,
-) => Promise<FormState<Result>>;
-
-export const switchedOrganization =
-  "You switched to another organization in another tab, so nothing was done. Reload this page, then try again.";
+import { textOf } from "./primitives";
 
 const email = keyRequestBody.shape.email;
 const id = z.uuid("must be an id");
@@ -69,11 +19,6 @@ export const stepForm = z.object({});
 export const signInForm = z.object({ email, next: z.string().max(200).optional() });
 /** What a mailed link holds; anything else was never mailed. */
 export const signInLink = z.object({ token: z.string().min(1).max(200), email });
-
-/** Days until a key expires; absent: it does not. */
-export const keyLifetimesDays = ["7", "30", "90", "365"] as const;
-/** Hours for which a rotated key still works. */
-export const overlapHours = ["0", "1", "24", "168"] as const;
 
 /** Attestations per UTC day; absent: no limit of its own. */
 const perDay = z.preprocess(

@@ -87,29 +87,6 @@ export const anyObject = z
   .custom<JsonObject>(isJsonObject, "must be an object")
   .meta({ type: "object", additionalProperties: true });
 
-export const scopeNames = [
-  "attest",
-  "authorize",
-  "identity",
-  "read",
-  "hook",
-  "freeze",
-  "erase",
-  "rules",
-] as const;
-export type Scope = (typeof scopeNames)[number];
-
-/** Only an owner makes a key with one of these. */
-export const ownerScopes: readonly Scope[] = ["erase", "rules"];
-
-/**
- * What a new key has unless its maker chooses: an agent must not be able to destroy the evidence against itself, to
- * unfreeze itself or to change the rules for itself, and `hook` allows nothing more.
- */
-export const usualScopes = scopeNames.filter(
-  (scope) => scope !== "hook" && scope !== "freeze" && !ownerScopes.includes(scope),
-);
-
 export const cursorQuery = z.strictObject({
   limit: z.coerce
     .number("must be a number")

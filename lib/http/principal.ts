@@ -1,5 +1,5 @@
 /** Who asks, and how the audit log names them. */
-import type { Scope } from "#lib/contract/primitives";
+import type { Scope } from "#lib/contract/key-choices";
 
 /** A key that is known, whether or not it still works. */
 export interface KnownKey {

@@ -4,7 +4,7 @@ import { and, count, eq, gt, isNull, or, sql } from "drizzle-orm";
 import { recordAudit } from "#lib/accounts/audit";
 import type { AccountsContext } from "#lib/accounts/context";
 import { lockOrganization } from "#lib/accounts/organizations";
-import type { Scope } from "#lib/contract/primitives";
+import type { Scope } from "#lib/contract/key-choices";
 import { sha256, utf8Encode } from "#lib/core/encoding/bytes";
 import { uuidV7 } from "#lib/core/encoding/ids";
 import type { Executor } from "#lib/db/client";

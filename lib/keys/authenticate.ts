@@ -2,7 +2,7 @@
 
 import type { AccountsContext } from "#lib/accounts/context";
 import type { Auth } from "#lib/contract/operation";
-import type { Scope } from "#lib/contract/primitives";
+import type { Scope } from "#lib/contract/key-choices";
 import type { Env } from "#lib/env";
 import { AppError } from "#lib/errors";
 import { limitExceeded, unknownKeyPolicy } from "#lib/http/limits";

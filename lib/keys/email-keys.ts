@@ -7,7 +7,7 @@ import { createHmac, timingSafeEqual } from "node:crypto";
 import { and, eq, gt, lt, sql } from "drizzle-orm";
 import type { AccountsContext } from "#lib/accounts/context";
 import { findOrCreateOrganization } from "#lib/accounts/organizations";
-import { usualScopes } from "#lib/contract/primitives";
+import { usualScopes } from "#lib/contract/key-choices";
 import type { Executor } from "#lib/db/client";
 import { emailCodeFailures, emailCodes } from "#lib/db/schema";
 import { AppError } from "#lib/errors";

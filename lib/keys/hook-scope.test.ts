@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { AuthorizationState } from "#lib/contract/authorization-state";
 import type { OperationSpec } from "#lib/contract/operation";
 import { operations } from "#lib/contract/operations";
-import type { scopeNames } from "#lib/contract/primitives";
+import type { scopeNames } from "#lib/contract/key-choices";
 import { startTestApp, type TestApp } from "#support/app";
 import { approveUnproven, ask } from "#support/authorizations";
 import { anyKind } from "#support/databases";

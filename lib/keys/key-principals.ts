@@ -2,7 +2,7 @@
 
 import { and, arrayContains, desc, eq, isNull, lt, or } from "drizzle-orm";
 import type { AccountsContext } from "#lib/accounts/context";
-import type { Scope } from "#lib/contract/primitives";
+import type { Scope } from "#lib/contract/key-choices";
 import { hexEncode, sha256, utf8Encode } from "#lib/core/encoding/bytes";
 import { apiKeys } from "#lib/db/schema";
 import type { KeyPrincipal, KnownKey } from "#lib/http/principal";

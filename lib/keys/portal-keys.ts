@@ -4,7 +4,7 @@ import { and, desc, eq, lt } from "drizzle-orm";
 import { recordAudit } from "#lib/accounts/audit";
 import type { AccountsContext } from "#lib/accounts/context";
 import { holdRole, personNotFound, requireRole } from "#lib/accounts/members";
-import { ownerScopes, type Scope } from "#lib/contract/primitives";
+import { ownerScopes, type Scope } from "#lib/contract/key-choices";
 import type { Executor } from "#lib/db/client";
 import { apiKeys } from "#lib/db/schema";
 import { AppError } from "#lib/errors";

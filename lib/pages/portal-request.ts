@@ -16,7 +16,7 @@ import {
   readForm,
   shownOrganizationField,
   switchedOrganization,
-} from "#lib/contract/portal";
+} from "#lib/contract/form-state";
 import { AppError } from "#lib/errors";
 import { enforceLimit, keyRequestAddressPolicy, limitPolicy } from "#lib/http/limits";
 import type { MemberPrincipal, UserPrincipal } from "#lib/http/principal";

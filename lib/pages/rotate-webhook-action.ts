@@ -1,5 +1,5 @@
 /** The one action that the list of webhooks (for the callbacks) and the page of an endpoint share. */
-import type { FormState } from "#lib/contract/portal";
+import type { FormState } from "#lib/contract/form-state";
 import { rotateWebhookForm } from "#lib/contract/portal-webhooks";
 import { rotateOwnWebhook } from "#lib/webhooks/portal-webhooks";
 import { runAction } from "./portal-request";

@@ -2,7 +2,8 @@
  * Asking for a sign-in link, from the sign-in form and from an invitation. The answer does not tell whether the
  * address is known.
  */
-import { type FormState, failedState, signInForm } from "#lib/contract/portal";
+import { type FormState, failedState } from "#lib/contract/form-state";
+import { signInForm } from "#lib/contract/portal";
 import { AppError } from "#lib/errors";
 import { safePortalPath } from "./portal-path";
 import { isForm, limitMails, noForm, requireOwnPage } from "./portal-request";

@@ -7,7 +7,7 @@ import type { Context } from "#lib/approvals/context";
 import { approvalUrl } from "#lib/approvals/link";
 import { requestAuthorization } from "#lib/approvals/request";
 import { attest } from "#lib/attestations/attest";
-import type { Scope } from "#lib/contract/primitives";
+import type { Scope } from "#lib/contract/key-choices";
 import { hexEncode, sha256, utf8Encode } from "#lib/core/encoding/bytes";
 import { rowsOf } from "#lib/db/client";
 import { agents, apiKeys, attestations, authorizationRequests } from "#lib/db/schema";

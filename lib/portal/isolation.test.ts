@@ -18,7 +18,7 @@ import {
 import { eraseContent } from "#lib/attestations/erase";
 import { exportOwnAttestations } from "#lib/attestations/export";
 import { listOwnAttestations, presentOwnAttestation, readOwnAttestation } from "#lib/attestations/own";
-import { scopeNames } from "#lib/contract/primitives";
+import { scopeNames } from "#lib/contract/key-choices";
 import { AppError } from "#lib/errors";
 import type { MemberPrincipal } from "#lib/http/principal";
 import { listApiKeys, makeApiKey, revokeOwnApiKey, rotateApiKey } from "#lib/keys/portal-keys";

@@ -9,7 +9,7 @@ import { recordAudit } from "#lib/accounts/audit";
 import type { AccountsContext } from "#lib/accounts/context";
 import { holdRole, personNotFound, type Role } from "#lib/accounts/members";
 import { updateRoster } from "#lib/accounts/roster";
-import { ownerScopes } from "#lib/contract/primitives";
+import { ownerScopes } from "#lib/contract/key-choices";
 import type { Executor } from "#lib/db/client";
 import { apiKeys, memberships, ruleProposals, users } from "#lib/db/schema";
 import { AppError } from "#lib/errors";

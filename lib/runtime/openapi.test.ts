@@ -9,7 +9,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { pathExamples, requestExamples } from "#lib/contract/examples";
 import type { OperationSpec } from "#lib/contract/operation";
 import { type OperationId, operations } from "#lib/contract/operations";
-import { scopeNames } from "#lib/contract/primitives";
+import { scopeNames } from "#lib/contract/key-choices";
 import { mergeHeads } from "#lib/core/record/agent-heads";
 import { PYTHON_WHEEL } from "#lib/core/statement/product";
 import { beginIdempotent } from "#lib/http/idempotency";

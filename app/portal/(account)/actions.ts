@@ -2,7 +2,8 @@
 /** Signing out, and choosing among several organizations. */
 import { redirect } from "next/navigation";
 import { requireRole } from "#lib/accounts/members";
-import { type FormState, switchOrganizationForm } from "#lib/contract/portal";
+import type { FormState } from "#lib/contract/form-state";
+import { switchOrganizationForm } from "#lib/contract/portal";
 import { chooseOrganization, requireOwnPage, runUserAction } from "#lib/pages/portal-request";
 import { endSession } from "#lib/pages/session";
 

@@ -1,7 +1,8 @@
 "use server";
 /** What the buttons of the first steps do. */
 import { revalidatePath } from "next/cache";
-import { type FormState, organizationNameForm, stepForm } from "#lib/contract/portal";
+import type { FormState } from "#lib/contract/form-state";
+import { organizationNameForm, stepForm } from "#lib/contract/portal";
 import { type Portal, runAction } from "#lib/pages/portal-request";
 import { askForFirstApproval, sendFirstAttestation } from "#lib/portal/first-steps";
 import { nameOrganization } from "#lib/portal/organization";

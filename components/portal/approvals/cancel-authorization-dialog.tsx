@@ -2,7 +2,7 @@
 /** Taking back a request that is still open. */
 import { AgentText } from "#components/agent-text";
 import { ActionDialog } from "#components/portal/forms/action-dialog";
-import type { FormAction } from "#lib/contract/portal";
+import type { FormAction } from "#lib/contract/form-state";
 
 interface CancelAuthorizationDialogProps {
   readonly action: FormAction;

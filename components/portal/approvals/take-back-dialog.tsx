@@ -2,7 +2,7 @@
 /** Taking back an approval that no attestation has used. */
 import { ActionDialog } from "#components/portal/forms/action-dialog";
 import { ReasonField } from "#components/portal/forms/reason-field";
-import type { FormAction } from "#lib/contract/portal";
+import type { FormAction } from "#lib/contract/form-state";
 
 interface TakeBackDialogProps {
   readonly action: FormAction;

@@ -8,8 +8,8 @@ import { useFormAction } from "#components/portal/forms/use-form-action";
 import { PortalForm } from "#components/portal/organization/shown-organization";
 import { type OwnSample, OwnSamples } from "#components/portal/overview/own-samples";
 import { describeControl, Field, Input, Select } from "#components/ui/field";
-import { type FormAction, type FormState, keyLifetimesDays } from "#lib/contract/portal";
-import { ownerScopes, scopeNames, usualScopes } from "#lib/contract/primitives";
+import type { FormAction, FormState } from "#lib/contract/form-state";
+import { keyLifetimesDays, ownerScopes, scopeNames, usualScopes } from "#lib/contract/key-choices";
 import type { NewKey } from "./key-dialogs";
 import { SecretReveal } from "./secret-reveal";
 

@@ -2,7 +2,7 @@
 import { OrganizationMark } from "#components/organization-logo";
 import { textValue } from "#components/portal/forms/form-values";
 import { describeControl, Field, Input, Select } from "#components/ui/field";
-import type { FormState } from "#lib/contract/portal";
+import type { FormState } from "#lib/contract/form-state";
 import { type OrganizationMark as Mark, markColors } from "#lib/core/text/organization-logo";
 
 export interface ChosenMark {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { failedState } from "#lib/contract/portal";
+import { failedState } from "#lib/contract/form-state";
 import { RemoveDialog, RoleDialog } from "./member-dialogs";
 
 const action = async () => failedState("", {}, {});

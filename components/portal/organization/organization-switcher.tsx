@@ -4,7 +4,7 @@ import { FormStatus } from "#components/portal/forms/form-status";
 import { SubmitButton } from "#components/portal/forms/submit-button";
 import { useFormAction } from "#components/portal/forms/use-form-action";
 import { Select } from "#components/ui/field";
-import type { FormAction } from "#lib/contract/portal";
+import type { FormAction } from "#lib/contract/form-state";
 import { organizationTitle } from "#lib/core/text/organization-name";
 
 interface OrganizationSwitcherProps {

@@ -8,8 +8,8 @@ import { SecretReveal } from "#components/portal/keys/secret-reveal";
 import { PortalForm } from "#components/portal/organization/shown-organization";
 import { CodeBlock } from "#components/ui/code-block";
 import { TextLink } from "#components/ui/text-link";
-import type { FormAction } from "#lib/contract/portal";
-import { usualScopes } from "#lib/contract/primitives";
+import type { FormAction } from "#lib/contract/form-state";
+import { usualScopes } from "#lib/contract/key-choices";
 
 interface FirstKeyProps {
   readonly action: FormAction<NewKey>;

@@ -14,7 +14,7 @@ import { ButtonLink } from "#components/ui/button-link";
 import { Card } from "#components/ui/card";
 import { CodeBlock } from "#components/ui/code-block";
 import { TextLink } from "#components/ui/text-link";
-import type { FormAction } from "#lib/contract/portal";
+import type { FormAction } from "#lib/contract/form-state";
 import { FirstKey } from "./first-key";
 
 interface FirstStepsProps {

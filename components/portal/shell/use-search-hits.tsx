@@ -1,7 +1,7 @@
 "use client";
 /** Asks the portal's search a moment after the last keystroke; an older answer never replaces a newer one. */
 import { useEffect, useState } from "react";
-import { shownOrganizationField } from "#lib/contract/portal";
+import { shownOrganizationField } from "#lib/contract/form-state";
 import type { SearchHit } from "#lib/contract/portal-search";
 
 const pauseMs = 150;

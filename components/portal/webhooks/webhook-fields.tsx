@@ -3,7 +3,7 @@
 import { ChoiceFields } from "#components/portal/forms/choice-fields";
 import { listValue, textValue } from "#components/portal/forms/form-values";
 import { describeControl, Field, Input } from "#components/ui/field";
-import type { FormState } from "#lib/contract/portal";
+import type { FormState } from "#lib/contract/form-state";
 import { type WebhookEvent, webhookEvents } from "#lib/core/webhook/webhook-events";
 
 const eventHints: Record<WebhookEvent, string> = {

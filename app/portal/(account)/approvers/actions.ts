@@ -6,7 +6,7 @@ import { addApprover, removeApprover } from "#lib/accounts/approvers";
 import { requireOwnerOf } from "#lib/accounts/passkey-access";
 import { removePasskey as removeTheirs } from "#lib/accounts/passkeys";
 import { setRequesterMayApprove } from "#lib/accounts/requester-rule";
-import type { FormState } from "#lib/contract/portal";
+import type { FormState } from "#lib/contract/form-state";
 import {
   approverForm,
   approverIdForm,

@@ -12,7 +12,7 @@ import { Card } from "#components/ui/card";
 import { CursorPagination } from "#components/ui/cursor-pagination";
 import { EmptyState } from "#components/ui/empty-state";
 import { listAgentSlugs, listOwnAttestations } from "#lib/attestations/own";
-import { shownOrganizationField } from "#lib/contract/portal";
+import { shownOrganizationField } from "#lib/contract/form-state";
 import { type AttestationFilters, attestationFilters, cursorText } from "#lib/contract/portal-attestations";
 import { orNotFound, requirePortal } from "#lib/pages/portal-request";
 import { withNotFound } from "#lib/pages/with-not-found";

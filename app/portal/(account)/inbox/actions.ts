@@ -2,7 +2,7 @@
 /** Which e-mails a person gets. The form names the organization: an approver need not belong to it. */
 import { revalidatePath } from "next/cache";
 import { saveNoticeSettings } from "#lib/accounts/notice-settings";
-import type { FormState } from "#lib/contract/portal";
+import type { FormState } from "#lib/contract/form-state";
 import { noticeForm } from "#lib/contract/portal-approvers";
 import { runUserAction } from "#lib/pages/portal-request";
 

@@ -1,7 +1,8 @@
 "use server";
 /** Creating, rotating and revoking API keys. */
 import { revalidatePath } from "next/cache";
-import { createKeyForm, type FormState, keyForm, limitKeyForm, rotateKeyForm } from "#lib/contract/portal";
+import type { FormState } from "#lib/contract/form-state";
+import { createKeyForm, keyForm, limitKeyForm, rotateKeyForm } from "#lib/contract/portal";
 import { limitApiKey, makeApiKey, revokeOwnApiKey, rotateApiKey } from "#lib/keys/portal-keys";
 import { runAction } from "#lib/pages/portal-request";
 

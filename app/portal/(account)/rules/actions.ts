@@ -1,7 +1,7 @@
 "use server";
 /** Changing the organization's rules, and deciding about a change that waits. */
 import { revalidatePath } from "next/cache";
-import { type FormState, readForm } from "#lib/contract/portal";
+import { type FormState, readForm } from "#lib/contract/form-state";
 import { proposalForm, type RulesFormResult, rulesForm } from "#lib/contract/portal-rules";
 import { runAction } from "#lib/pages/portal-request";
 import { findOwnProblems, saveOwnRules, simulateOwnRules } from "#lib/rules/own-rules";

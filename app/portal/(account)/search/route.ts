@@ -1,6 +1,6 @@
 /** GET /portal/search?q=…&shown_organization=…: what the search of the portal finds, as JSON. */
 
-import { shownOrganizationField, switchedOrganization } from "#lib/contract/portal";
+import { shownOrganizationField, switchedOrganization } from "#lib/contract/form-state";
 import { searchQuery } from "#lib/contract/portal-search";
 import { isShown, readPortal } from "#lib/pages/portal-request";
 import { searchOrganization } from "#lib/portal/search";

@@ -3,9 +3,9 @@
 import { revalidatePath } from "next/cache";
 import { redirect } from "next/navigation";
 import { inviteMember, withdrawInvitation } from "#lib/accounts/invitations";
+import type { FormState } from "#lib/contract/form-state";
 import {
   deleteOrganizationForm,
-  type FormState,
   invitationIdForm,
   inviteForm,
   memberForm,

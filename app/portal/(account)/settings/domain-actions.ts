@@ -2,7 +2,8 @@
 /** Adding, checking and removing a domain of the organization. */
 import { revalidatePath } from "next/cache";
 import * as domains from "#lib/accounts/domains";
-import { domainForm, domainIdForm, type FormState } from "#lib/contract/portal";
+import type { FormState } from "#lib/contract/form-state";
+import { domainForm, domainIdForm } from "#lib/contract/portal";
 import { AppError } from "#lib/errors";
 import { runAction } from "#lib/pages/portal-request";
 

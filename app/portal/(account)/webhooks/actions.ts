@@ -1,7 +1,7 @@
 "use server";
 /** Creating a webhook endpoint, and rotating the callbacks' secret. */
 import { revalidatePath } from "next/cache";
-import type { FormState } from "#lib/contract/portal";
+import type { FormState } from "#lib/contract/form-state";
 import { createWebhookForm } from "#lib/contract/portal-webhooks";
 import { runAction } from "#lib/pages/portal-request";
 import { runRotateWebhook } from "#lib/pages/rotate-webhook-action";

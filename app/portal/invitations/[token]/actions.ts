@@ -2,7 +2,8 @@
 /** Accepting an invitation, after signing in with the invited address. */
 import { redirect } from "next/navigation";
 import { acceptInvitation } from "#lib/accounts/invitations";
-import { acceptInvitationForm, type FormState } from "#lib/contract/portal";
+import type { FormState } from "#lib/contract/form-state";
+import { acceptInvitationForm } from "#lib/contract/portal";
 import { chooseOrganization, requireOwnPage, runUserAction } from "#lib/pages/portal-request";
 import { endSession } from "#lib/pages/session";
 import { runSignInRequest } from "#lib/pages/sign-in-action";

@@ -2,7 +2,7 @@
 /** Changing what is registered about an agent, which applies to later attestations only, and stopping it. */
 import { revalidatePath } from "next/cache";
 import { freezeOwnAgent, putOwnTools, unfreezeOwnAgent, updateOwnAgent } from "#lib/agents/portal-agents";
-import type { FormState } from "#lib/contract/portal";
+import type { FormState } from "#lib/contract/form-state";
 import {
   agentKeyForm,
   agentProfileForm,

@@ -2,7 +2,7 @@
 /** Registering an agent. */
 import { redirect } from "next/navigation";
 import { registerOwnAgent } from "#lib/agents/portal-agents";
-import type { FormState } from "#lib/contract/portal";
+import type { FormState } from "#lib/contract/form-state";
 import { registerAgentForm } from "#lib/contract/portal-agents";
 import { runAction } from "#lib/pages/portal-request";
 

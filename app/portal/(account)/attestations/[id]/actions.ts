@@ -2,7 +2,7 @@
 import { eraseContent as eraseOwn } from "#lib/attestations/erase";
 import { presentOwnAttestation } from "#lib/attestations/own";
 /** Making a presentation of one attestation, and erasing its content. */
-import type { FormState } from "#lib/contract/portal";
+import type { FormState } from "#lib/contract/form-state";
 import { attestationForm, presentationForm } from "#lib/contract/portal-attestations";
 import { runAction } from "#lib/pages/portal-request";
 

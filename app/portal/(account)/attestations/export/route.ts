@@ -1,7 +1,7 @@
 /** GET /portal/attestations/export?format=csv|ndjson&shown_organization=…: the list's filters, all pages, as a file. */
 
 import { exportOwnAttestations } from "#lib/attestations/export";
-import { shownOrganizationField, switchedOrganization } from "#lib/contract/portal";
+import { shownOrganizationField, switchedOrganization } from "#lib/contract/form-state";
 import { attestationFilters, exportFormat } from "#lib/contract/portal-attestations";
 import { answerDownload } from "#lib/pages/download";
 import { isShown, readPortal } from "#lib/pages/portal-request";

@@ -1,6 +1,6 @@
 /** POST /portal/evidence/pack: an evidence pack as a file, for the form of /portal/evidence. */
 import { makeEvidencePack } from "#lib/attestations/pack";
-import { shownOrganizationField, switchedOrganization } from "#lib/contract/portal";
+import { shownOrganizationField, switchedOrganization } from "#lib/contract/form-state";
 import { evidenceForm } from "#lib/contract/portal-evidence";
 import { AppError, describeError } from "#lib/errors";
 import { requireSameOrigin } from "#lib/http/same-origin";

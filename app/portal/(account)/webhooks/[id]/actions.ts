@@ -2,7 +2,7 @@
 /** Changing, testing, rotating and deleting a webhook endpoint, and sending messages again. */
 import { revalidatePath } from "next/cache";
 import { redirect } from "next/navigation";
-import type { FormState } from "#lib/contract/portal";
+import type { FormState } from "#lib/contract/form-state";
 import { editWebhookForm, enableWebhookForm, replayForm, webhookForm } from "#lib/contract/portal-webhooks";
 import { runAction } from "#lib/pages/portal-request";
 import { runRotateWebhook } from "#lib/pages/rotate-webhook-action";

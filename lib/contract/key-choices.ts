@@ -1,0 +1,29 @@
+/** What the maker of a key chooses from. Forms in the browser have this, and not what is checked on the server. */
+
+export const scopeNames = [
+  "attest",
+  "authorize",
+  "identity",
+  "read",
+  "hook",
+  "freeze",
+  "erase",
+  "rules",
+] as const;
+export type Scope = (typeof scopeNames)[number];
+
+/** Only an owner makes a key with one of these. */
+export const ownerScopes: readonly Scope[] = ["erase", "rules"];
+
+/**
+ * What a new key has unless its maker chooses: an agent must not be able to destroy the evidence against itself, to
+ * unfreeze itself or to change the rules for itself, and `hook` allows nothing more.
+ */
+export const usualScopes = scopeNames.filter(
+  (scope) => scope !== "hook" && scope !== "freeze" && !ownerScopes.includes(scope),
+);
+
+/** Days until a key expires; absent: it does not. */
+export const keyLifetimesDays = ["7", "30", "90", "365"] as const;
+/** Hours for which a rotated key still works. */
+export const overlapHours = ["0", "1", "24", "168"] as const;
