@@ -103,6 +103,7 @@ test("what isn't there says so without JavaScript, as a 404", async ({ browser }
     const answer = await page.goto(path);
     expect([path, answer?.status()]).toEqual([path, 404]);
     await expect(page.locator("main").getByText(words).first(), path).toBeVisible();
+    if (path.startsWith("/docs/")) await expect(page).toHaveTitle("Not found · Countersign");
   }
   await context.close();
 });

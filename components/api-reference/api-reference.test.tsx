@@ -59,6 +59,7 @@ describe("the API reference", () => {
     for (const name of names) if (name !== operation.operationId) expect(text).toContain(name);
     for (const status of Object.keys(operation.responses)) expect(text).toContain(status);
     for (const { code } of writeSamples(entry)) expect(text).toContain(code);
+    expect(text, "says a type once").not.toMatch(/\b(\w+) or \1\b/);
     expect(writeOperationList(document, base)).toContain(`${base}/docs/api/${entry.slug}.md`);
   });
 

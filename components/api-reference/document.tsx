@@ -84,7 +84,7 @@ export function describeType(schema: Schema): string {
   const name = refName(schema);
   if (name !== null) return name;
   const alternatives = schema.anyOf ?? schema.oneOf;
-  if (alternatives) return alternatives.map(describeType).join(" or ");
+  if (alternatives) return [...new Set(alternatives.map(describeType))].join(" or ");
   if (schema.const !== undefined) return JSON.stringify(schema.const);
   if (schema.enum) return schema.enum.map((value) => JSON.stringify(value)).join(" | ");
   const types = typeof schema.type === "string" ? [schema.type] : (schema.type ?? ["any"]);

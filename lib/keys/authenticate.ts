@@ -1,8 +1,8 @@
 /** Bearer keys. A missing one gets one answer; unknown, malformed, expired and deleted ones all get the other. */
 
 import type { AccountsContext } from "#lib/accounts/context";
-import type { Auth } from "#lib/contract/operation";
 import type { Scope } from "#lib/contract/key-choices";
+import type { Auth } from "#lib/contract/operation";
 import type { Env } from "#lib/env";
 import { AppError } from "#lib/errors";
 import { limitExceeded, unknownKeyPolicy } from "#lib/http/limits";

@@ -1,9 +1,9 @@
 /** Guarantee: a key that a coding agent can read asks, waits, and attests what was approved for it; nothing else. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { AuthorizationState } from "#lib/contract/authorization-state";
+import type { scopeNames } from "#lib/contract/key-choices";
 import type { OperationSpec } from "#lib/contract/operation";
 import { operations } from "#lib/contract/operations";
-import type { scopeNames } from "#lib/contract/key-choices";
 import { startTestApp, type TestApp } from "#support/app";
 import { approveUnproven, ask } from "#support/authorizations";
 import { anyKind } from "#support/databases";

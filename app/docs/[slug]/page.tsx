@@ -14,7 +14,7 @@ interface GuidePageProps {
 
 export async function generateMetadata({ params }: GuidePageProps): Promise<Metadata> {
   const guide = findGuide((await params).slug, publicBaseUrl(), null);
-  if (guide === null) return {};
+  if (guide === null) return { title: "Not found" };
   return {
     title: guide.title,
     description: guide.description,

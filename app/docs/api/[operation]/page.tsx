@@ -15,7 +15,7 @@ interface PageProps {
 
 export async function generateMetadata({ params }: PageProps): Promise<Metadata> {
   const entry = findEntry(readDocument(publicBaseUrl()), (await params).operation);
-  if (entry === null) return {};
+  if (entry === null) return { title: "Not found" };
   const { slug, method, path, operation } = entry;
   return {
     title: operation.summary,
