@@ -50,14 +50,14 @@ function columnsOf(actions: (row: AuthorizationRow) => ReactNode): readonly Colu
       header: "Action",
       isRowHeader: true,
       cell: (row) => (
-        <>
+        <span className="block md:min-w-40">
           <TextLink href={`/portal/authorizations/${row.request_id}`}>
             {row.action === "" ? "Erased" : <AgentText value={row.action} hideWarnings />}
           </TextLink>
           <span className="block font-normal text-muted">
             <AgentText value={row.agent_slug} isName hideWarnings />
           </span>
-        </>
+        </span>
       ),
     },
     {

@@ -70,7 +70,7 @@ interface WebhookButtonProps {
 export function WebhookButton({ action, fields, children }: WebhookButtonProps) {
   const [state, submit] = useFormAction(action);
   return (
-    <PortalForm action={submit} className="flex flex-col gap-2">
+    <PortalForm action={submit} className="grid justify-items-start gap-2">
       {Object.entries(fields).map(([name, value]) => (
         <input key={name} type="hidden" name={name} value={value} />
       ))}

@@ -29,9 +29,11 @@ const columns: readonly Column<Webhook>[] = [
     header: "URL",
     isRowHeader: true,
     cell: ({ id, url }) => (
-      <TextLink href={`/portal/webhooks/${id}`}>
-        <AgentText value={url ?? "Callbacks"} hideWarnings />
-      </TextLink>
+      <span className="block md:min-w-40">
+        <TextLink href={`/portal/webhooks/${id}`}>
+          <AgentText value={url ?? "Callbacks"} hideWarnings />
+        </TextLink>
+      </span>
     ),
   },
   { id: "events", header: "Events", cell: ({ events }) => events.join(", ") },
