@@ -184,6 +184,7 @@ test("follows requests live, shows the link, cancels it, and notifies an approve
   await page.getByRole("button", { name: "Cancel", exact: true }).click();
   await page.getByRole("button", { name: "Cancel request" }).click();
   await expect(page.getByText("Request cancelled.")).toBeVisible();
+  await page.getByRole("dialog").getByRole("button", { name: "Close", exact: true }).last().click();
   await expect(page).toHaveTitle("Cancelled · Approval request · Countersign");
 
   await page.goto("/portal/approvers");
@@ -232,10 +233,10 @@ test("follows requests live, shows the link, cancels it, and notifies an approve
   await page.goto("/portal/inbox");
   await expect(page.getByRole("link", { name: "Pay C" })).toHaveAttribute("href", /\/approve\/areq_/);
   await expect(page.getByRole("link", { name: "Inbox 1 waiting" })).toBeVisible();
-  await page.getByLabel("Send me requests that wait").selectOption("all");
+  await page.getByLabel("E-mail me pending requests").selectOption("all");
   await page.getByRole("button", { name: "Save" }).click();
   await expect(page.getByText("Saved.")).toBeVisible();
-  await expect(page.getByLabel("Send me requests that wait")).toHaveValue("all");
+  await expect(page.getByLabel("E-mail me pending requests")).toHaveValue("all");
   await expectGoodPage(page);
   await page.goto(`${link}?from=mail`);
   await page.getByRole("button", { name: "Unsubscribe" }).click();

@@ -44,7 +44,7 @@ function RequestLink({ token, isExpired }: { readonly token: string; readonly is
     <form method="post" action={`/notices/${token}/passkey-link`} className="flex flex-col items-start gap-3">
       <p className="text-muted">
         {isExpired ? "This link has expired. " : null}
-        To add or remove a passkey, also if you lost your device, we send a fresh link to your address.
+        To add or remove a passkey, or if you lost your device, get a new link by e-mail.
       </p>
       <Button type="submit" variant="secondary">
         Send me a link
@@ -125,8 +125,8 @@ async function NoticesPage({ params, searchParams }: PageProps) {
       {link.status === "confirmed" ? <Passkeys token={token} isMailed={mailed !== undefined} /> : null}
       {link.status === "confirmed" ? (
         <p className="mt-6 text-muted">
-          Sign in with this address to choose which e-mails you get, and to see what waits, in your{" "}
-          <TextLink href="/portal/inbox">inbox</TextLink>.
+          Sign in with this address to choose which e-mails you get and see pending requests:{" "}
+          <TextLink href="/portal/inbox">Inbox</TextLink>
         </p>
       ) : null}
     </section>

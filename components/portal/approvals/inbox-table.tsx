@@ -33,7 +33,7 @@ const columns: readonly Column<InboxRow>[] = [
     header: "Action",
     isRowHeader: true,
     cell: (row) => (
-      <>
+      <span className="block md:min-w-40">
         <TextLink href={new URL(row.approval_url).pathname}>
           {row.action === "" ? "Erased" : <AgentText value={row.action} hideWarnings />}
         </TextLink>
@@ -41,7 +41,7 @@ const columns: readonly Column<InboxRow>[] = [
           <AgentText value={row.agent_slug} isName hideWarnings /> ·{" "}
           <AgentText value={organizationTitle(row.organization_name)} isName hideWarnings />
         </span>
-      </>
+      </span>
     ),
   },
   {
@@ -89,9 +89,7 @@ export function InboxTable({ rows, isWaiting }: InboxTableProps) {
       rowKey={(row) => row.request_id}
       empty={
         <p className="py-4 text-muted">
-          {isWaiting
-            ? "Nothing waits for a decision. Requests appear here as agents make them."
-            : "Nothing was decided yet."}
+          {isWaiting ? "No pending requests. New ones appear here." : "No decisions yet."}
         </p>
       }
     />

@@ -31,7 +31,7 @@ export function NoticeForm({ action, settings }: NoticeFormProps) {
       </h3>
       <input type="hidden" name="organization_id" value={settings.organizationId} />
       <div className="max-w-sm">
-        <Field id={id} label="Send me requests that wait">
+        <Field id={id} label="E-mail me pending requests">
           <Select id={id} name="requests" defaultValue={settings.requests}>
             {settings.isMember ? <option value="all">all</option> : null}
             <option value="named">those that name me</option>

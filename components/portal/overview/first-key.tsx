@@ -52,8 +52,8 @@ export function FirstKey({ action, hasKey, command }: FirstKeyProps) {
         <FormStatus state={state} />
       </PortalForm>
       <p className="mt-2 text-sm">
-        It may {usualScopes.join(", ")}, for 90 days. Other permissions are on{" "}
-        <TextLink href="/portal/keys">the page of keys</TextLink>.
+        Permissions: {usualScopes.join(", ")}. Expires in 90 days. For other choices, use{" "}
+        <TextLink href="/portal/keys">Keys</TextLink>.
       </p>
     </>
   );

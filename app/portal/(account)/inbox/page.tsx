@@ -102,8 +102,8 @@ async function InboxPage({ searchParams }: PageProps) {
       <Passkeys context={context} person={person} />
       <Card title="E-mails" className="mt-5">
         <p className="mb-5 text-muted">
-          An e-mail has the link to decide. Owners choose the{" "}
-          <TextLink href="/portal/approvers">approvers</TextLink> whom requests can name.
+          Each e-mail has a link to decide. Owners choose the{" "}
+          <TextLink href="/portal/approvers">approvers</TextLink> that requests can name.
         </p>
         <ul className="flex flex-col gap-6">
           {settings.map((one) => (
