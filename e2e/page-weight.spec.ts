@@ -40,7 +40,7 @@ test("the first view of each public page stays within its allowance of JavaScrip
   }
 });
 
-test("what checks a form stays on the server, and off the portal's pages", async ({ page, request }) => {
+test("what checks requests stays on the server, and off the pages", async ({ page, request }) => {
   const hasZod = async (url: string) => {
     const scripts: Promise<string>[] = [];
     page.on("response", (answer) => {
@@ -52,10 +52,13 @@ test("what checks a form stays on the server, and off the portal's pages", async
     expect(texts.length, url).toBeGreaterThan(0);
     return texts.some((text) => text.includes("ZodError"));
   };
-  const { approval_url } = await ask(request, await signInWithKey(page, "forms"));
-  expect(await hasZod(approval_url), "it would be seen").toBe(true);
-  for (const path of ["", "/keys", "/agents/new", "/rules", "/settings", "/webhooks", "/approvers"])
-    expect(await hasZod(`/portal${path}`), path).toBe(false);
+  const key = await signInWithKey(page, "forms");
+  const { approval_url } = await ask(request, key);
+  const { public_url } = await attest(request, key, { agent_slug: `zod-bot-${run}` });
+  expect(await hasZod(public_url), "what verifies a receipt needs it").toBe(true);
+  const ofPortal = ["", "/keys", "/agents/new", "/inbox", "/rules", "/settings", "/webhooks", "/approvers"];
+  for (const path of [approval_url, "/verify", ...ofPortal.map((path) => `/portal${path}`)])
+    expect(await hasZod(path), path).toBe(false);
 });
 
 test("the pairing checks are fetched only where one runs", async ({ browser, request }) => {

@@ -2,7 +2,8 @@
 import { AppRouterContext } from "next/dist/shared/lib/app-router-context.shared-runtime";
 import { renderToStaticMarkup } from "react-dom/server";
 import { describe, expect, it } from "vitest";
-import { type ApprovalView, proofStored, type WalletPreset } from "#lib/contract/approval-view";
+import { proofStored } from "#lib/contract/approval-page";
+import type { ApprovalView, WalletPreset } from "#lib/contract/approval-view";
 import { bindRequest, confirmationCode } from "#lib/core/approval/approval";
 import type { DecidedBy } from "#lib/core/approval/decided-by";
 import { contextHash } from "#lib/core/approval/shown-content";

@@ -1,5 +1,6 @@
 /** What went wrong on the way to an approval, in words: what happened, what it means, what can be done. */
-import { proofStored, type WalletPreset, type WorldIdStart } from "#lib/contract/approval-view";
+import { proofStored } from "#lib/contract/approval-page";
+import type { WalletPreset, WorldIdStart } from "#lib/contract/approval-view";
 import { findIdkitWords } from "#lib/contract/world-id-codes";
 import type { Problem } from "./post-json";
 

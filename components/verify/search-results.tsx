@@ -3,7 +3,7 @@ import { AgentText } from "#components/agent-text";
 import { TextLink } from "#components/ui/text-link";
 import { Timestamp } from "#components/ui/timestamp";
 import { WarningPills } from "#components/warning-pills";
-import { maxSearchResults, type SearchResponse, type SearchResult } from "#lib/contract/search";
+import type { SearchResponse, SearchResult } from "#lib/contract/search";
 
 const matches: Record<SearchResult["matched"], string> = {
   attestation_id: "this is its id",
@@ -34,7 +34,9 @@ export function SearchResults({ found }: { readonly found: SearchResponse }) {
         ))}
       </ul>
       {found.has_more ? (
-        <p className="mt-3 text-muted text-sm">There are more. The newest {maxSearchResults} are shown.</p>
+        <p className="mt-3 text-muted text-sm">
+          There are more. The newest {found.results.length} are shown.
+        </p>
       ) : null}
     </>
   );

@@ -5,7 +5,7 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
 import { and, eq, type SQL, sql } from "drizzle-orm";
 import { recordAudit } from "#lib/accounts/audit";
-import { maxWrongCodes } from "#lib/contract/approval-view";
+import { maxWrongCodes } from "#lib/contract/approval-page";
 import { confirmationCode, formatConfirmationCode } from "#lib/core/approval/approval";
 import { hexEncode } from "#lib/core/encoding/bytes";
 import { authorizationRequests } from "#lib/db/schema";

@@ -2,7 +2,7 @@
 
 import { and, eq, lt, or, type SQL, sql } from "drizzle-orm";
 import { slugKey } from "#lib/agents/agents";
-import { maxWrongCodes } from "#lib/contract/approval-view";
+import { maxWrongCodes } from "#lib/contract/approval-page";
 import {
   type AuthorizationState,
   denialReasonNote,

@@ -5,12 +5,8 @@
 
 import type { z } from "zod";
 import { agentFrozen } from "#lib/agents/freeze";
-import {
-  type passkeyBody,
-  proofStored,
-  type SentAssertion,
-  submissionBody,
-} from "#lib/contract/approval-view";
+import { proofStored } from "#lib/contract/approval-page";
+import { type passkeyBody, type SentAssertion, submissionBody } from "#lib/contract/approval-view";
 import { isPasskeyApproval, isWorldIdApproval } from "#lib/core/approval/approval";
 import { canonicalJson, type JsonObject } from "#lib/core/encoding/canonical-json";
 import { approvalSubmissions } from "#lib/db/schema";

@@ -1,7 +1,8 @@
 /** What the approval page shows of a request: everything that a holder of the link may see. */
 
 import { and, desc, eq } from "drizzle-orm";
-import { type ApprovalView, maxWrongCodes } from "#lib/contract/approval-view";
+import { maxWrongCodes } from "#lib/contract/approval-page";
+import type { ApprovalView } from "#lib/contract/approval-view";
 import {
   type ApprovalRequest,
   bindRequest,

@@ -10,19 +10,6 @@ import type { PreviouslyDenied } from "./authorization-state";
 import type { AuthorizationStatus } from "./authorize";
 import { idkitResultSchema } from "./world-id";
 
-/** The end of a 503's detail if the service has the proof: the page needn't send it again. */
-export const proofStored = "the proof is stored and will be checked again";
-
-/** What a person needs to have, in the same words on the page and in the test wallet. */
-export const levelWords = {
-  orb: "World ID, verified with an Orb",
-  device: "World ID, verified on this device or with an Orb",
-  none: "A passkey of each required approver",
-} as const satisfies Record<ApprovalRequest["required_level"], string>;
-
-/** The last of them cancels the request. */
-export const maxWrongCodes = 5;
-
 export interface ApprovalView {
   request_id: string;
   status: AuthorizationStatus;

@@ -90,7 +90,7 @@ export async function composeNotice(context: Context, claimed: Claimed): Promise
       { whose: "Action, in the agent's own words:", words: request.action },
       ...words.hints,
       ...(isTest ? ["This is a TEST: an approval here proves nothing about a person."] : []),
-      `${means.forward} To get no more of them:`,
+      `${means.forward} To stop these e-mails:`,
       leave,
     ],
   });

@@ -5,7 +5,7 @@ import { HashText } from "#components/ui/code-block";
 import { type Definition, DefinitionList } from "#components/ui/definition-list";
 import { TextLink } from "#components/ui/text-link";
 import { Timestamp } from "#components/ui/timestamp";
-import { levelWords } from "#lib/contract/approval-view";
+import { levelWords } from "#lib/contract/approval-page";
 import type { AuthorizationState } from "#lib/contract/authorization-state";
 import type { PersonDecision } from "#lib/contract/portal-authorizations";
 import { describeUnasked } from "#lib/core/approval/decided-words";

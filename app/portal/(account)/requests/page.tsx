@@ -61,8 +61,8 @@ async function RequestsPage({ searchParams }: PageProps) {
               <p className="py-4 text-muted">No matching requests.</p>
             ) : (
               <EmptyState title={`No requests in the last ${days} days`}>
-                Send one with a key of your organization: <TextLink href="/portal/keys">Keys</TextLink> has
-                commands to paste.
+                Requests that your agents send with one of your <TextLink href="/portal/keys">keys</TextLink>{" "}
+                appear here.
               </EmptyState>
             )
           }
