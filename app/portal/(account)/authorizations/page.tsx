@@ -68,12 +68,14 @@ async function AuthorizationsPage({ searchParams }: PageProps) {
           rows={rows}
           actions={(row) => (
             <span className="flex flex-wrap items-center gap-2">
-              <span className="text-muted">Link</span>
-              <CopyButton
-                text={row.approval_url ?? ""}
-                label={`approval link of ${toVisibleText(row.action)}`}
-                withText
-              />
+              <span className="flex items-center gap-2">
+                <span className="text-muted">Link</span>
+                <CopyButton
+                  text={row.approval_url ?? ""}
+                  label={`approval link of ${toVisibleText(row.action)}`}
+                  withText
+                />
+              </span>
               <CancelAuthorizationDialog
                 action={cancelRequest}
                 requestId={row.request_id}
