@@ -3,9 +3,10 @@
  * On Linux an abstract socket, which dies with its process, even by kill -9; elsewhere a file with the pid.
  */
 import { createHash } from "node:crypto";
-import { mkdir, open, readFile, realpath, rm } from "node:fs/promises";
+import { open, readFile, realpath, rm } from "node:fs/promises";
 import { createServer } from "node:net";
 import path from "node:path";
+import { makeFolder } from "#lib/make-folder";
 
 function inUse(folder: string): Error {
   return new Error(
@@ -55,7 +56,7 @@ async function lockByFile(folder: string): Promise<() => Promise<void>> {
 
 /** Resolves to the function that gives the folder back; throws if another live process holds it. */
 export async function lockFolder(folder: string): Promise<() => Promise<void>> {
-  await mkdir(folder, { recursive: true });
+  await makeFolder(folder);
   const real = await realpath(folder);
   return process.platform === "linux" ? lockBySocket(real) : lockByFile(real);
 }

@@ -2,9 +2,10 @@
  * Folders of this service's user alone, whatever the umask: mailed codes and keys are in them, and the embedded database
  * makes files that anybody may read. What a backup brought back is closed at each start.
  */
-import { chmod, mkdir, readdir, stat } from "node:fs/promises";
+import { chmod, readdir, stat } from "node:fs/promises";
 import path from "node:path";
 import { logger } from "#lib/logger";
+import { makeFolder } from "#lib/make-folder";
 
 const mode = 0o700;
 
@@ -28,13 +29,13 @@ async function closeToOthers(folder: string): Promise<void> {
 }
 
 export async function makePrivateFolder(folder: string): Promise<void> {
-  await mkdir(folder, { recursive: true, mode });
+  await makeFolder(folder, mode);
   await closeToOthers(folder);
 }
 
 /** The folder of these folders, as far as they exist. One that holds others' things too may be anybody's, like /tmp. */
 export async function makePrivateParent(folder: string, names: readonly string[]): Promise<void> {
-  await mkdir(folder, { recursive: true, mode });
+  await makeFolder(folder, mode);
   for (const name of names) await closeToOthers(path.join(folder, name));
   const isOurs = (await readdir(folder)).every((name) => names.includes(name));
   if (isOurs) await closeToOthers(folder);

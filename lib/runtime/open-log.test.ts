@@ -5,6 +5,9 @@ import path from "node:path";
 import { afterAll, expect, it } from "vitest";
 import { parseEnv } from "#lib/env";
 import { describeBinding } from "#lib/http/listen";
+import type { ObjectStore } from "#lib/log/store/object-store";
+import { openStore } from "#lib/log/store/open-store";
+import { requireConditions } from "#lib/log/store/probe";
 import { openLog } from "./open-log";
 
 const folder = mkdtempSync(path.join(tmpdir(), "countersign-folder-"));
@@ -22,9 +25,16 @@ it("names a DATA_DIR that isn't a folder, and a folder in it that isn't one", as
   );
 });
 
-it("names a port that this user may not have", () => {
-  const refuse = describeBinding({ PORT: 80, HOST: undefined });
-  expect(() => refuse(Object.assign(new Error(), { code: "EACCES" }))).toThrow(
-    /PORT 80\. Set a PORT from 1024/,
-  );
-});
+it.runIf(process.platform === "linux")(
+  "refuses a folder below /proc, which makes none, in seconds",
+  async () => {
+    const away = "/proc/countersign/data";
+    await expect(openLog(parseEnv({ DATA_DIR: away }))).rejects.toThrow(
+      `the folder ${path.dirname(away)} can't be used (ENOENT)`,
+    );
+    const store = await openStore(`file:${away}`, { LOG_STORE_ENDPOINT: undefined });
+    await expect(requireConditions(store as ObjectStore)).rejects.toThrow(
+      `the store ${away} (LOG_STORE) can't be used (ENOENT)`,
+    );
+  },
+);

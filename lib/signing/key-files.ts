@@ -3,8 +3,9 @@
  * management service if one is set.
  */
 import { existsSync } from "node:fs";
-import { link, mkdir, open, readdir, readFile, rename, rm } from "node:fs/promises";
+import { link, open, readdir, readFile, rename, rm } from "node:fs/promises";
 import path from "node:path";
+import { makeFolder } from "#lib/make-folder";
 import type { KeyWrapping } from "./key-wrapping";
 
 export interface SecretFiles {
@@ -49,7 +50,7 @@ export function openSecretFiles(folder: string, wrapping: KeyWrapping): SecretFi
     },
     create: async (name, text) => {
       const sealed = await wrapping.seal(text, purposeOf(name));
-      await mkdir(folder, { recursive: true, mode: 0o700 });
+      await makeFolder(folder, 0o700);
       // Whole or not at all, and never over another: a second process sees the finished file or none.
       const draft = file(`.${name}.${process.pid}`);
       await writeDraft(draft, sealed);

@@ -3,7 +3,7 @@
  * A service keeps the number that it had in the list before.
  */
 import { createHash } from "node:crypto";
-import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
+import { readFile, rename, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { base64Encode } from "#lib/core/encoding/bytes";
 import { isJsonObject, type JsonObject, type JsonValue } from "#lib/core/encoding/canonical-json";
@@ -18,6 +18,7 @@ import {
   parseLogList,
 } from "#lib/core/tlog/log-list";
 import { parseVerifierKey } from "#lib/core/tlog/signed-note";
+import { makeFolder } from "#lib/make-folder";
 import type { Signer } from "#lib/signing/signer";
 
 const timeoutMs = 10_000;
@@ -119,7 +120,7 @@ export async function makeLogList(
   const operator = { name: new URL(first).hostname, email: [], logs: [], tiled_logs: logs };
   const list = { version: "3", log_list_timestamp: now, operators: [operator] };
   const file = new TextEncoder().encode(`${JSON.stringify(list, null, 2)}\n`);
-  await mkdir(folder, { recursive: true });
+  await makeFolder(folder);
   await replaceFile(path.join(folder, LOG_LIST_FILE), file);
   await replaceFile(path.join(folder, LOG_LIST_SIGNATURE_FILE), signer.sign(file));
   return new Map([...numbers].map(([base, number]) => [number, base]));

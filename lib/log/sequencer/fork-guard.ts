@@ -8,12 +8,13 @@
  */
 import { randomBytes } from "node:crypto";
 import { closeSync, fdatasync, fstatSync, openSync, writeSync } from "node:fs";
-import { mkdir, open as openHandle, readdir, readFile, rm, stat } from "node:fs/promises";
+import { open as openHandle, readdir, readFile, rm, stat } from "node:fs/promises";
 import path from "node:path";
 import { promisify } from "node:util";
 import { crc32 } from "node:zlib";
 import { bytesEqual, hexDecode } from "#lib/core/encoding/bytes";
 import { rootAtSize, type TileReader } from "#lib/core/tlog/tile-proofs";
+import { makeFolder } from "#lib/make-folder";
 
 export interface SignedHead {
   logId: number;
@@ -223,7 +224,7 @@ export async function openForkGuard(
   folder: string,
   { durable, now }: ForkGuardOptions,
 ): Promise<OpenForkGuard> {
-  await mkdir(folder, { recursive: true, mode: 0o700 });
+  await makeFolder(folder, 0o700);
   const files = await readFolder(folder);
   let kept = findHighest(files.flatMap(({ heads }) => heads));
   if (kept !== null) await tidy(folder, files, kept, now);

@@ -3,8 +3,9 @@
  * that is replaced by condition is a folder of numbered versions: making the next number is exclusive, so one caller wins.
  */
 import { randomBytes } from "node:crypto";
-import { link, mkdir, open, readdir, readFile, rename, rm } from "node:fs/promises";
+import { link, open, readdir, readFile, rename, rm } from "node:fs/promises";
 import path from "node:path";
+import { makeFolder } from "#lib/make-folder";
 import type { ObjectStore } from "./object-store";
 
 async function orNull<T>(work: Promise<T>, ...codes: string[]): Promise<T | null> {
@@ -24,7 +25,7 @@ async function syncFolder(folder: string): Promise<void> {
 /** A file beside `file`, on the disk, that `place` moves there. */
 async function writeDraft(file: string, bytes: Uint8Array, place: (draft: string) => Promise<void>) {
   const folder = path.dirname(file);
-  await mkdir(folder, { recursive: true });
+  await makeFolder(folder);
   const draft = path.join(folder, `.${path.basename(file)}.${randomBytes(6).toString("hex")}`);
   try {
     const handle = await open(draft, "wx");
