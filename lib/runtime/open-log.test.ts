@@ -25,16 +25,20 @@ it("names a DATA_DIR that isn't a folder, and a folder in it that isn't one", as
   );
 });
 
-it.runIf(process.platform === "linux")(
-  "refuses a folder below /proc, which makes none, in seconds",
-  async () => {
-    const away = "/proc/countersign/data";
-    await expect(openLog(parseEnv({ DATA_DIR: away }))).rejects.toThrow(
-      `the folder ${path.dirname(away)} can't be used (ENOENT)`,
-    );
-    const store = await openStore(`file:${away}`, { LOG_STORE_ENDPOINT: undefined });
-    await expect(requireConditions(store as ObjectStore)).rejects.toThrow(
-      `the store ${away} (LOG_STORE) can't be used (ENOENT)`,
-    );
-  },
-);
+it.runIf(process.platform === "linux")("refuses a folder below /proc, which makes none", async () => {
+  const away = "/proc/countersign/data";
+  await expect(openLog(parseEnv({ DATA_DIR: away }))).rejects.toThrow(
+    `the folder ${path.dirname(away)} can't be used (ENOENT)`,
+  );
+  const store = await openStore(`file:${away}`, { LOG_STORE_ENDPOINT: undefined });
+  await expect(requireConditions(store as ObjectStore)).rejects.toThrow(
+    `the store ${away} (LOG_STORE) can't be used (ENOENT)`,
+  );
+});
+
+it("names a port that this user may not have", () => {
+  const refuse = describeBinding({ PORT: 80, HOST: undefined });
+  expect(() => refuse(Object.assign(new Error(), { code: "EACCES" }))).toThrow(
+    /PORT 80\. Set a PORT from 1024/,
+  );
+});
