@@ -89,6 +89,7 @@ describe.skipIf(!databaseKinds.includes("postgres"))("a deployment", () => {
   let test: TestApp;
   let drop = async () => {};
   let size = 0;
+  let endpointId = "";
   const run = (changed: Record<string, string> = {}, network = createNetwork()) =>
     examine({ ...variables, ...changed }, network.outside);
   const inData = (...names: string[]) => path.join(variables["DATA_DIR"] ?? "", ...names);
@@ -130,6 +131,12 @@ describe.skipIf(!databaseKinds.includes("postgres"))("a deployment", () => {
     });
     expect(made.status).toBe(201);
     size = made.body.log.tree_size;
+    const endpoint = await test.call("POST", "/v1/webhooks", {
+      key,
+      body: { url: "https://hooks.example/in", events: ["attestation.created"] },
+    });
+    expect(endpoint.status).toBe(201);
+    endpointId = endpoint.body.id;
     expect(parseEnv(variables).isLoopback).toBe(false);
   });
   afterAll(async () => {
@@ -154,6 +161,7 @@ describe.skipIf(!databaseKinds.includes("postgres"))("a deployment", () => {
       "clock: this machine's clock and the database's differ by 0 ms",
       "keys: the attestation key",
       "keys: only this user may read",
+      "keys: AUTH_SECRET opens the keys of 1 webhook endpoint",
       `log: the fork guard agrees with the database: countersign.example/log at size ${size}`,
       "witnesses: witness.example answers",
       "world: rpc.example answers",
@@ -240,9 +248,19 @@ describe.skipIf(!databaseKinds.includes("postgres"))("a deployment", () => {
     await rename(`${file}.away`, file);
     await rename(inData("keys"), inData("keys-away"));
     await mkdir(inData("keys"));
-    expect(texts(await run({ AUTH_SECRET: "" })).join("\n")).toMatch(/keys: AUTH_SECRET is not set/);
+    expect(texts(await run({ AUTH_SECRET: "" })).join("\n")).toMatch(/keys: AUTH_SECRET is missing/);
     await rm(inData("keys"), { recursive: true });
     await rename(inData("keys-away"), inData("keys"));
+  });
+
+  it("whose AUTH_SECRET is another one has what it doesn't open named", async () => {
+    const found = await run({ AUTH_SECRET: "another-secret-".repeat(4) });
+    const named = faults(found).filter(({ area }) => area === "keys");
+    expect(named.map(({ says }) => says)).toEqual([
+      `AUTH_SECRET doesn't open the keys of 1 of 1 webhook endpoint: ${endpointId}`,
+    ]);
+    expect(named[0]?.mend).toMatch(/Bring back the AUTH_SECRET .*rotate these endpoints/);
+    expect(JSON.stringify(found)).not.toContain("another-secret-");
   });
 
   it("whose database is older than what this machine signed has the fork guard's words", async () => {
@@ -270,8 +288,23 @@ describe.skipIf(!databaseKinds.includes("postgres"))("a deployment", () => {
     const { url, drop: dropEmpty } = await createTestDatabase({ empty: true });
     const found = await run({ DATABASE_URL: url });
     expect(texts(found, "warning").join("\n")).toMatch(/database: the database is empty/);
+    expect(texts(found)).toContain("log: this machine has signed a log, but the database is empty");
     await dropEmpty();
     await sql.end();
+  });
+
+  it("that never started is told what its start makes, and to restore nothing", async () => {
+    const { url, drop: dropEmpty } = await createTestDatabase({ empty: true });
+    for (const DATABASE_URL of [url, ""]) {
+      const fresh = { DATABASE_URL, PROCESSES: "", DATA_DIR: inData("fresh"), AUTH_SECRET: "" };
+      const found = (await run(fresh)).filter(({ area }) => area === "keys" || area === "log");
+      expect(found.map(({ status, says }) => `${status}: ${says}`)).toEqual(
+        ["AUTH_SECRET", "the attestation key", "the log key", "the zk key"].map(
+          (what) => `ok: the first start makes ${what}`,
+        ),
+      );
+    }
+    await dropEmpty();
   });
 
   it("whose database can't hold every character has it named, and doesn't start on it", async () => {

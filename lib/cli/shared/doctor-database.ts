@@ -1,6 +1,6 @@
 /** The PostgreSQL of DATABASE_URL: reachable, durable, large enough, of this version, and in time. Changes nothing. */
 import { type Database, migrationsFolder } from "#lib/db/client";
-import { readMigrationState, refusals } from "#lib/db/migrations";
+import { type MigrationState, readMigrationState, refusals } from "#lib/db/migrations";
 import { openAsItIs } from "#lib/db/postgres-client";
 import { createWakeups } from "#lib/db/pubsub";
 import { CannotStart } from "#lib/db/start";
@@ -121,20 +121,21 @@ async function examineListening(url: string, listenUrl: string, { ok, fault }: A
   }
 }
 
-async function examineMigrations({ query }: Database, { ok, warning, fault }: Area): Promise<boolean> {
+async function examineMigrations({ query }: Database, { ok, warning, fault }: Area) {
   const state = await readMigrationState(query, migrationsFolder);
   if (state === "empty") warning("the database is empty", "The first start makes the tables and keys.");
   else if (state === "behind")
     warning("migrations are missing", "The next start applies them. Back up first.");
   else if (state === "current") ok("all migrations are applied");
   else fault(refusals[state].says, refusals[state].mend);
-  return state === "current";
+  return state;
 }
 
 export interface Examined {
   findings: Finding[];
   /** Null if it can't be read further. The caller closes it. */
   database: Database | null;
+  isEmpty: boolean;
 }
 
 export async function examineDatabase(url: string, env: Env, clock: () => Date): Promise<Examined> {
@@ -148,7 +149,7 @@ export async function examineDatabase(url: string, env: Env, clock: () => Date):
       mend: "Check DATABASE_URL, the network and the server.",
     };
     area.fault(says, mend);
-    return { findings: area.found, database: null };
+    return { findings: area.found, database: null, isEmpty: false };
   }
   if (database.isPooled)
     area.warning(
@@ -156,19 +157,24 @@ export async function examineDatabase(url: string, env: Env, clock: () => Date):
       "Use the server's own address.",
     );
   const clocks: Finding[] = [];
-  let isCurrent = false;
+  let state: MigrationState | null = null;
   try {
     const { rows } = await database.query(readFacts, []);
     judgeServer(rows[0] as unknown as Facts, env, area);
     await examineSpeed(database, area);
     clocks.push(...(await examineClock(database, clock)));
-    isCurrent = await examineMigrations(database, area);
-    if (isCurrent) await examineWriting(database, url, area);
+    state = await examineMigrations(database, area);
+    if (state === "current") await examineWriting(database, url, area);
     const { DATABASE_LISTEN_URL: listenUrl } = env;
     if (database.isPooled && listenUrl !== undefined) await examineListening(url, listenUrl, area);
   } catch (error) {
     area.fault(`not all of it can be read (${reasonOf(error)})`, unreadable);
   }
+  const isCurrent = state === "current";
   if (!isCurrent) await database.close();
-  return { findings: [...area.found, ...clocks], database: isCurrent ? database : null };
+  return {
+    findings: [...area.found, ...clocks],
+    database: isCurrent ? database : null,
+    isEmpty: state === "empty",
+  };
 }

@@ -19,6 +19,7 @@ import { openSecretFiles } from "#lib/signing/key-files";
 import { authSecretFile, createKeySource } from "#lib/signing/key-source";
 import { createKeyWrapping } from "#lib/signing/key-wrapping";
 import { activeKeyId } from "#lib/signing/signing-keys";
+import { examineAuthSecret } from "./doctor-auth-secret";
 import { type Area, explain, type Finding, openArea, reasonOf, unreadable } from "./findings";
 
 const purposes = ["attestation", "log", "zk"] as const;
@@ -37,11 +38,14 @@ async function examineModes(folder: string, { ok, fault }: Area): Promise<void> 
   if (places.length > 0 && open.length === 0) ok(`only this user may read ${folder}`);
 }
 
+/** Null: it can't be read, or a running service has it to itself. */
+type Stored = Database | "empty" | null;
+
 /** The ids of the active keys; null without a database that says so. */
-async function readActive(database: Database | null, { fault }: Area) {
-  if (database === null) return null;
+async function readActive(stored: Stored, { fault }: Area) {
+  if (stored === null || stored === "empty") return null;
   try {
-    const ids = await Promise.all(purposes.map((purpose) => activeKeyId(database.db, purpose)));
+    const ids = await Promise.all(purposes.map((purpose) => activeKeyId(stored.db, purpose)));
     return new Map(purposes.map((purpose, i) => [purpose, ids[i] ?? null]));
   } catch (error) {
     fault(`the database doesn't say which are active (${reasonOf(error)})`, unreadable);
@@ -49,23 +53,27 @@ async function readActive(database: Database | null, { fault }: Area) {
   }
 }
 
-export async function examineKeys(env: Env, database: Database | null): Promise<Finding[]> {
+export async function examineKeys(env: Env, stored: Stored): Promise<Finding[]> {
   const area = openArea("keys");
   const folder = path.join(env.DATA_DIR, "keys");
   if (process.platform !== "win32") await examineModes(folder, area);
   const wrapping = createKeyWrapping(env);
   const files = openSecretFiles(folder, wrapping);
   const source = createKeySource(env, files, wrapping);
-  const activeIds = await readActive(database, area);
+  const activeIds = await readActive(stored, area);
   const add = activeIds?.get("log") ? area.fault : area.warning;
+  const sayMissing = (what: string, mend: string) =>
+    stored === "empty" ? area.ok(`the first start makes ${what}`) : add(`${what} is missing`, mend);
   try {
     if (env.AUTH_SECRET === undefined && (await files.read(authSecretFile)) === null)
-      add("AUTH_SECRET is not set, and its file is missing", "Restore the file, or set AUTH_SECRET.");
+      sayMissing("AUTH_SECRET", `Restore ${files.describe(authSecretFile)}, or set AUTH_SECRET.`);
+    else if (activeIds !== null && stored !== null && stored !== "empty")
+      await examineAuthSecret(env, files, stored, area);
     const [found, next] = [await source.load(), await source.loadNext()];
     for (const purpose of purposes) {
       const half = await publicHalf(found, purpose);
       const active = activeIds?.get(purpose) ?? null;
-      if (half === null) add(`the ${purpose} key is missing`, `Restore ${source.describe(purpose)}.`);
+      if (half === null) sayMissing(`the ${purpose} key`, `Restore ${source.describe(purpose)}.`);
       else if (active === null) area.ok(`the ${purpose} key can be read`);
       else if (half.keyId === active) area.ok(`the ${purpose} key ${active} is the active one`);
       else if ((await publicHalf(next, purpose))?.keyId === active)
@@ -91,10 +99,18 @@ async function lookAtLock(env: Env, database: Database): Promise<Pick<HeadLock, 
 }
 
 /** Whether this machine may go on signing this log. */
-export async function examineLog(env: Env, database: Database): Promise<Finding[]> {
+export async function examineLog(env: Env, database: Database | "empty"): Promise<Finding[]> {
   const area = openArea("log");
   try {
     const guard = await readForkGuard(path.join(env.DATA_DIR, "log-guard"));
+    if (database === "empty") {
+      if (guard.current() !== null)
+        area.fault(
+          "this machine has signed a log, but the database is empty",
+          "Bring that log's database back. For a new service, choose a new DATA_DIR.",
+        );
+      return area.found;
+    }
     await requireOwnHistory(database.db, guard, await lookAtLock(env, database));
     const head = await readOpenHead(database.db);
     const { size, origin } = head;

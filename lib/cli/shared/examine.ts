@@ -1,4 +1,6 @@
 /** All that `npm run doctor` looks at. */
+import { existsSync } from "node:fs";
+import path from "node:path";
 import type { Env } from "#lib/env";
 import { examineDatabase } from "./doctor-database";
 import { examineKeys, examineLog } from "./doctor-keys";
@@ -7,10 +9,17 @@ import { examineReplica } from "./doctor-replica";
 import { examineSettings, readSettings } from "./doctor-settings";
 import type { Finding } from "./findings";
 
+const examineEmpty = async (env: Env) => [
+  ...(await examineKeys(env, "empty")),
+  ...(await examineLog(env, "empty")),
+];
+
 async function examineStored(env: Env, clock: () => Date): Promise<Finding[]> {
   // A running service has the embedded database to itself.
-  if (env.DATABASE_URL === undefined) return examineKeys(env, null);
-  const { findings, database } = await examineDatabase(env.DATABASE_URL, env, clock);
+  if (env.DATABASE_URL === undefined)
+    return existsSync(path.join(env.DATA_DIR, "pglite")) ? examineKeys(env, null) : examineEmpty(env);
+  const { findings, database, isEmpty } = await examineDatabase(env.DATABASE_URL, env, clock);
+  if (isEmpty) return [...findings, ...(await examineEmpty(env))];
   if (database === null) return [...findings, ...(await examineKeys(env, null))];
   try {
     const { DATABASE_REPLICA_URL: replica } = env;
