@@ -62,6 +62,18 @@ describe.each(kinds)("the log of a restored backup (%s)", (kind) => {
 
     await expect(start(kind, home)).rejects.toThrow(/refuses to sign.*npm run log -- new-epoch/s);
     expect((await run("keys", ["rotate", "attestation"], home)).out).toMatch(/refuses to sign/);
+    if (kind === "postgres") {
+      // Another machine has signed none of what was lost, so it goes on.
+      const DATA_DIR = path.join(String(home["DATA_DIR"]), "other");
+      cpSync(path.join(String(home["DATA_DIR"]), "keys"), path.join(DATA_DIR, "keys"), { recursive: true });
+      const other = await start(kind, { ...home, DATA_DIR });
+      for (const more of [[], ["--new-log-key"]])
+        expect(await run("log", ["new-epoch", ...more], home)).toMatchObject({
+          code: 1,
+          out: expect.stringMatching(/Servers are connected to this database from [\d.]+, .*--anyway/),
+        });
+      await other.app.close();
+    }
     expectExit(await run("log", ["new-epoch"], home), 0);
     expect(await run("log", ["new-epoch"], home)).toMatchObject({
       code: 1,

@@ -12,6 +12,7 @@ import { encodePublicKeyPem } from "#lib/core/keys/ed25519-key";
 import { mergeHeads } from "#lib/core/record/agent-heads";
 import { readCommandLine, single, UsageError, unexpectedWords } from "#lib/core/text/command-words";
 import { countOf } from "#lib/core/text/count";
+import { findListeners } from "#lib/db/pubsub";
 import { keyEventKind, makeKeyEvent } from "#lib/log/keys/key-events";
 import { beginEpoch } from "#lib/log/keys/new-epoch";
 import { compactLogs } from "#lib/log/publish/compact";
@@ -92,20 +93,26 @@ async function findNewLogKey(context: CommandContext): Promise<Signer> {
   return logSigner;
 }
 
-/** A second new log by mistake can't be taken back. */
-async function requireNeed({ database, guard, lock }: CommandContext): Promise<void> {
+/** A second new log by mistake can't be taken back, nor one that names an older head than another machine has signed. */
+async function requireNeed({ database, guard, lock }: CommandContext, withNewKey: boolean): Promise<void> {
   const isWhole = await requireOwnHistory(database.db, guard, lock).then(
     () => true,
     () => false,
   );
-  if (!isWhole) return;
-  throw new Error(
-    "The log can be continued, so no new one is begun. If you want one nevertheless, add --anyway.",
-  );
+  if (isWhole && withNewKey) return;
+  if (isWhole)
+    throw new Error(
+      "The log can be continued, so no new one is begun. If you want one nevertheless, add --anyway.",
+    );
+  const addresses = lock === null ? await findListeners(database) : [];
+  if (addresses.length > 0)
+    throw new Error(
+      `Servers are connected to this database from ${addresses.join(", ")}, and without LOG_STORE each machine knows only what it has signed itself. Stop them all and bring their fork guards together (docs/several-instances.md, When the primary dies). If those connections are left over from machines that are gone, add --anyway.`,
+    );
 }
 
 async function newEpoch(context: CommandContext, withNewKey: boolean, isAnyway: boolean): Promise<number> {
-  if (!withNewKey && !isAnyway) await requireNeed(context);
+  if (!isAnyway) await requireNeed(context, withNewKey);
   const { signer } = context.found;
   if (!signer) throw new Error(`The attestation key is missing (${context.source.describe("attestation")}).`);
   const logSigner = withNewKey ? await findNewLogKey(context) : context.found.logSigner;

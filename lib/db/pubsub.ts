@@ -28,6 +28,17 @@ export interface Wakeups {
   wakeAll(): void;
 }
 
+/** The addresses of the servers that listen to this database, on this channel or another: one connection of each process does. */
+export async function findListeners({ kind, query }: Database): Promise<string[]> {
+  if (kind === "embedded") return [];
+  const { rows } = await query(
+    `SELECT DISTINCT coalesce(host(client_addr), 'a socket') AS address FROM pg_stat_activity
+     WHERE datname = current_database() AND query LIKE 'listen "countersign%' ORDER BY address`,
+    [],
+  );
+  return rows.map(({ address }) => String(address));
+}
+
 /** Each of many who wait for the same is added and taken out at the same cost. */
 function createWaiting() {
   const waiting = new Map<string, Set<(isWoken: boolean) => void>>();
