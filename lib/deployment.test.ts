@@ -88,7 +88,7 @@ describe("alerts.yml", () => {
   it("adds nothing up that every server reads of the one database", () => {
     for (const { expr } of rules)
       expect(expr).not.toMatch(
-        /sum(?: by \(\w+\) )?\(countersign_(?:database|log|witness|outbox|unrecorded)_/,
+        /sum(?: by \(\w+\) )?\(countersign_(?:database|log|witness|unstamped|unpublished|outbox|unrecorded)_/,
       );
   });
 });

@@ -23,6 +23,7 @@ export interface ServiceSettings {
   LOG_ORIGIN?: string | undefined;
   WITNESSES?: WitnessPolicySettings | undefined;
   LOG_STORE_SECONDS: number;
+  TSA_URLS: readonly string[];
   LIMIT_ATTEST_PER_MINUTE: number;
   LIMIT_ATTEST_PER_ORGANIZATION_PER_MINUTE: number;
   LIMIT_ATTEST_PER_DAY: number;

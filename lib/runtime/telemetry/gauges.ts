@@ -1,6 +1,7 @@
 /** What is not counted as it happens but looked up when somebody asks. */
 import type { Context } from "#lib/approvals/context";
 import { inTime } from "#lib/in-time";
+import { readUnpublished } from "#lib/log/publish/unpublished";
 import { countLostText } from "#lib/log/records/unrecorded";
 
 export interface Reading {
@@ -45,8 +46,20 @@ const ofDatabase = [
     help: "Since a checkpoint last had as many cosignatures, or the log began.",
     labels: [],
   },
+  { name: "unstamped_entries", help: "Entries that a time-stamp authority hasn't stamped.", labels: ["tsa"] },
+  {
+    name: "time_stamp_age_seconds",
+    help: "Since a time-stamp authority last stamped the log, or the log began.",
+    labels: ["tsa"],
+  },
   { name: "outbox_waiting", help: "Webhooks and mails to send.", labels: ["outbox"] },
   { name: "outbox_oldest_seconds", help: "Age of the oldest of them; 0 if none waits.", labels: ["outbox"] },
+] as const;
+
+/** Of LOG_STORE, if there is one. */
+const ofStore = [
+  { name: "unpublished_entries", help: "Entries that LOG_STORE doesn't have.", labels: [] },
+  { name: "unpublished_seconds", help: "Age of the oldest of them; 0 if there is none.", labels: [] },
 ] as const;
 
 const readAll = `
@@ -79,6 +92,12 @@ const readAll = `
   UNION ALL SELECT 'unwitnessed_seconds', NULL,
       extract(epoch FROM clock_timestamp() - coalesce(witnessed.cosigned_at, head.created_at))::float8
     FROM head LEFT JOIN witnessed ON true WHERE $2::text IS NOT NULL
+  UNION ALL SELECT named.name, t.label, CASE named.name
+      WHEN 'unstamped_entries' THEN (head.size - coalesce(s.size, 0))::float8
+      ELSE extract(epoch FROM clock_timestamp() - coalesce(s.created_at, head.created_at))::float8 END
+    FROM head CROSS JOIN unnest($3::text[], $4::text[]) AS t(url, label) LEFT JOIN LATERAL (
+      SELECT size, created_at FROM log_timestamps WHERE log_id = head.id AND tsa = t.url ORDER BY size DESC LIMIT 1
+    ) AS s ON true CROSS JOIN (VALUES ('unstamped_entries'), ('time_stamp_age_seconds')) AS named(name)
   UNION ALL SELECT 'outbox_waiting', 'webhooks', waiting::float8 FROM webhooks
   UNION ALL SELECT 'outbox_waiting', 'mails', waiting::float8 FROM mails
   UNION ALL SELECT 'outbox_oldest_seconds', 'webhooks',
@@ -100,14 +119,21 @@ interface Row {
   value: number;
 }
 
+/** Without a password or query that an address may have. */
+function labelOfAddress(url: string): string {
+  const { host, pathname } = new URL(url);
+  return `${host}${pathname}`;
+}
+
 async function readDatabase({ database, settings }: Context): Promise<Reading[]> {
-  const { WITNESSES: policy } = settings;
+  const { WITNESSES: policy, TSA_URLS: tsas } = settings;
   const witnesses = policy?.witnesses.map(({ key }) => key.name) ?? [];
   const quorum = policy === undefined ? null : JSON.stringify(policy.quorum);
   const labelOf = new Map<string, string | undefined>(
     ofDatabase.map(({ name, labels }) => [name, labels[0]]),
   );
-  const rows = (await database.query(readAll, [witnesses, quorum])).rows as unknown as Row[];
+  const values = [witnesses, quorum, tsas, tsas.map(labelOfAddress)];
+  const rows = (await database.query(readAll, values)).rows as unknown as Row[];
   const ofServer =
     database.kind === "postgres"
       ? ((await database.query(readConnections, [])).rows as unknown as Row[])
@@ -118,22 +144,30 @@ async function readDatabase({ database, settings }: Context): Promise<Reading[]>
   });
 }
 
+async function readStore({ database, store }: Context): Promise<Reading[]> {
+  if (store === null) return [];
+  const { entries, seconds } = await readUnpublished(database, store);
+  return [plain("unpublished_entries", entries), plain("unpublished_seconds", seconds)];
+}
+
 const plain = (name: string, value: number): Reading => ({ name, labels: {}, value });
 
 /** `readsDatabase`: in one process of a server. */
 export function createGauges(context: Context, readsDatabase: boolean): Gauges {
   return {
-    known: readsDatabase ? [...ofProcess, ...ofDatabase] : ofProcess,
+    known: readsDatabase ? [...ofProcess, ...ofDatabase, ...ofStore] : ofProcess,
     read: async () => {
       const { running, waiting } = context.pool.load();
       const jobs = [plain("jobs_running", running), plain("jobs_waiting", waiting)];
       if (!readsDatabase) return jobs;
       const startMs = performance.now();
+      const published = inTime(readStore(context), patienceMs).catch(() => []);
       // A scrape must not wait for a database that is gone.
       const readings = await inTime(readDatabase(context), patienceMs).catch(() => null);
       if (readings === null) return [...jobs, plain("database_up", 0)];
       const seconds = (performance.now() - startMs) / 1000;
-      return [...jobs, ...readings, plain("database_up", 1), plain("database_seconds", seconds)];
+      const ofServer = [plain("database_up", 1), plain("database_seconds", seconds)];
+      return [...jobs, ...readings, ...ofServer, ...(await published)];
     },
   };
 }

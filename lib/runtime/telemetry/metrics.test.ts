@@ -3,17 +3,22 @@
  * with a value, and nothing is kept while they are off.
  */
 import { randomBytes } from "node:crypto";
-import { readFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import path from "node:path";
 import { build } from "esbuild";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { encodeVerifierKey, makeVerifierKey, type VerifierKey } from "#lib/core/tlog/signed-note";
 import { AppError } from "#lib/errors";
 import { happened, measure, stepEnded } from "#lib/instrumentation";
+import { exportTiles } from "#lib/log/publish/export-tiles";
+import type { ObjectStore } from "#lib/log/store/object-store";
 import { createLocalSigner } from "#lib/signing/local-signer";
 import { startTestApp, type TestApp } from "#support/app";
 import { anyKind, databaseKinds } from "#support/databases";
+import { makeAuthority } from "#support/tsa";
 import { mergeMetrics, serveMetrics } from "./metrics-server";
 import { openTelemetry, type Telemetry } from "./open";
 
@@ -37,11 +42,18 @@ describe("metrics", () => {
     makeVerifierKey(name, 4, createLocalSigner(randomBytes(32).toString("base64"), name).publicKey);
   const [witness, other] = [makeWitness("witness.example"), makeWitness("other.example")];
   let key: string;
+  let folder: string;
+  const authority = makeAuthority();
+  const tsa = "http://127.0.0.1:9/tsr?key=hidden";
   const read = () => telemetry.readMetrics();
 
   beforeAll(async () => {
+    folder = mkdtempSync(path.join(tmpdir(), "countersign-metrics-"));
     test = await startTestApp(anyKind, {
+      LOG_STORE: `file:${folder}`,
+      TSA_CERTIFICATES: path.join(authority.folder, "root.pem"),
       // Nobody answers there.
+      TSA_URLS: tsa,
       WITNESSES: `${[witness, other].map((one) => `${encodeVerifierKey(one)} http://127.0.0.1:9; `).join("")}policy 2`,
       METRICS_PORT: "9464",
       LIMIT_ATTEST_PER_MINUTE: "3",
@@ -53,6 +65,8 @@ describe("metrics", () => {
   afterAll(async () => {
     await telemetry?.close();
     await test?.close();
+    authority.remove();
+    rmSync(folder, { recursive: true });
   });
 
   it("count requests, entries, signatures and refusals as they happen", async () => {
@@ -102,6 +116,37 @@ describe("metrics", () => {
     expect(readValue(metrics, "countersign_outbox_waiting", 'outbox="mails"')).toBe(0);
     expect(readValue(metrics, "countersign_database_up")).toBe(1);
     expect(readValue(metrics, "countersign_jobs_waiting")).toBe(0);
+  });
+
+  it("look up what no authority has stamped, and what LOG_STORE lacks", async () => {
+    const { database, store } = test.app.context;
+    const { rows } = await database.query("SELECT size FROM logs", []);
+    const size = Number(rows[0]?.["size"]);
+    const label = 'tsa="127.0.0.1:9/tsr"';
+    const before = await read();
+    expect(before).not.toContain("hidden");
+    expect(readValue(before, "countersign_unstamped_entries", label)).toBe(size);
+    // The log is two hours old by now, and it has never stamped.
+    expect(readValue(before, "countersign_time_stamp_age_seconds", label)).toBeGreaterThan(7190);
+    expect(readValue(before, "countersign_unpublished_entries")).toBe(size);
+    expect(readValue(before, "countersign_unpublished_seconds")).toBeGreaterThan(0);
+    await database.query(
+      "INSERT INTO log_timestamps (log_id, size, tsa, response, stamped_at, created_at) VALUES (1, $1, $2, '', now(), now() - interval '1 hour')",
+      [size - 2, tsa],
+    );
+    await exportTiles({ db: database.db, old: null }, undefined, store as ObjectStore);
+    const after = await read();
+    expect(readValue(after, "countersign_unstamped_entries", label)).toBe(2);
+    expect(readValue(after, "countersign_time_stamp_age_seconds", label)).toBeLessThan(3700);
+    expect(readValue(after, "countersign_unpublished_entries")).toBe(0);
+    expect(readValue(after, "countersign_unpublished_seconds")).toBe(0);
+    // Another log's checkpoint is none of this one.
+    await (store as ObjectStore).write(
+      "checkpoint",
+      Buffer.from("another.example/log\n9\nAAAA\n"),
+      "checkpoint",
+    );
+    expect(readValue(await read(), "countersign_unpublished_entries")).toBe(size);
   });
 
   it("have every name of the dashboard and the alerts, with a value", async () => {
