@@ -1,9 +1,16 @@
 /** The limits among the settings (.env.example). */
 import { z } from "zod";
 
-const limit = (value: number) => z.coerce.number().int().min(1).max(10_000_000).default(value);
+export function wholeNumber(least: number, most: number) {
+  const says = `must be a whole number from ${least} to ${most}`;
+  const isWithin = (value: number) => Number.isInteger(value) && value >= least && value <= most;
+  return z.coerce.number(says).refine(isWithin, says);
+}
+
+const most = 10_000_000;
+const limit = (value: number) => wholeNumber(1, most).default(value);
 /** For all keys of an organization together; unset: `keysWorth` times the limit of one key. */
-const ceiling = z.coerce.number().int().min(1).max(10_000_000).optional();
+const ceiling = wholeNumber(1, most).optional();
 const keysWorth = 5;
 
 export const limitSettings = {

@@ -5,9 +5,18 @@ import { z } from "zod";
 import { plainAddress } from "#lib/core/text/host";
 import { parseStoreAddress } from "#lib/core/text/store-address";
 import { parseWitnessPolicy } from "#lib/core/tlog/witness-policy";
-import { limitSettings } from "./env-limits";
+import { limitSettings, wholeNumber } from "./env-limits";
 
 const text = z.string().trim().min(1).optional();
+
+const address = (...schemes: [string, string]) =>
+  z.url({
+    protocol: new RegExp(`^(${schemes.join("|")})$`),
+    error: `must be an address that begins with ${schemes.map((scheme) => `${scheme}://`).join(" or ")}`,
+  });
+
+const oneOf = <const Words extends readonly string[]>(...words: Words) =>
+  z.enum(words, `must be ${words.slice(0, -1).join(", ")} or ${words.at(-1)}`);
 
 /** Paths are appended to it, and it goes into every link. What is no address at all is refused as that. */
 function isBareAddress(text: string): boolean {
@@ -31,23 +40,22 @@ function parseNetworks(text: string): Network[] {
 }
 
 export const settingsSchema = z.object({
-  PORT: z.coerce.number().int().min(1).max(65_535).default(3000),
+  PORT: wholeNumber(1, 65_535).default(3000),
   HOST: z
     .string()
     .refine((host) => host === "localhost" || isIP(host) !== 0, "must be an IP address or localhost")
     .optional(),
-  PUBLIC_BASE_URL: z
-    .url({ protocol: /^https?$/ })
+  PUBLIC_BASE_URL: address("http", "https")
     .refine(isBareAddress, "must be scheme, host and port (and a path) alone")
     .transform(plainAddress)
     .optional(),
-  DATABASE_URL: z.url({ protocol: /^postgres(ql)?$/ }).optional(),
-  DATABASE_LISTEN_URL: z.url({ protocol: /^postgres(ql)?$/ }).optional(),
-  DATABASE_REPLICA_URL: z.url({ protocol: /^postgres(ql)?$/ }).optional(),
+  DATABASE_URL: address("postgres", "postgresql").optional(),
+  DATABASE_LISTEN_URL: address("postgres", "postgresql").optional(),
+  DATABASE_REPLICA_URL: address("postgres", "postgresql").optional(),
   DATA_DIR: z.string().min(1).default("./data"),
-  STOP_DELAY_SECONDS: z.coerce.number().int().min(0).max(300).default(0),
-  PROCESSES: z.coerce.number().int().min(1).max(64).optional(),
-  REDIS_URL: z.url({ protocol: /^rediss?$/ }).optional(),
+  STOP_DELAY_SECONDS: wholeNumber(0, 300).default(0),
+  PROCESSES: wholeNumber(1, 64).optional(),
+  REDIS_URL: address("redis", "rediss").optional(),
   AUTH_SECRET: z.string().min(32, "must be at least 32 characters").optional(),
   SIGNING_KEY: text,
   LOG_SIGNING_KEY: text,
@@ -59,7 +67,7 @@ export const settingsSchema = z.object({
       "must be aws-kms: and a key's ARN, or google-kms: and a key's name (projects/…/cryptoKeys/…)",
     )
     .optional(),
-  GOOGLE_KMS_URL: z.url({ protocol: /^https?$/ }).default("https://cloudkms.googleapis.com"),
+  GOOGLE_KMS_URL: address("http", "https").default("https://cloudkms.googleapis.com"),
   LOG_ORIGIN: z
     .string()
     .regex(/^[^\s+]{1,200}$/, "must be one word without white space or '+'")
@@ -69,10 +77,9 @@ export const settingsSchema = z.object({
     (value) => value === undefined || parseStoreAddress(value) !== null,
     "must be s3://bucket/prefix or file:/path",
   ),
-  LOG_STORE_ENDPOINT: z.url({ protocol: /^https?$/ }).optional(),
-  LOG_STORE_SECONDS: z.coerce.number().int().min(1).max(3_600).default(10),
-  LOG_TILES_URL: z
-    .url({ protocol: /^https?$/ })
+  LOG_STORE_ENDPOINT: address("http", "https").optional(),
+  LOG_STORE_SECONDS: wholeNumber(1, 3_600).default(10),
+  LOG_TILES_URL: address("http", "https")
     .refine(isBareAddress, "must be scheme, host and path alone")
     .transform(plainAddress)
     .optional(),
@@ -84,8 +91,8 @@ export const settingsSchema = z.object({
       return z.NEVER;
     }
   }),
-  WITNESS_INTERVAL_SECONDS: z.coerce.number().int().min(0).max(3_600).default(60),
-  NOT_BEFORE_MAX_AGE_SECONDS: z.coerce.number().int().min(10).max(86_400).default(600),
+  WITNESS_INTERVAL_SECONDS: wholeNumber(0, 3_600).default(60),
+  NOT_BEFORE_MAX_AGE_SECONDS: wholeNumber(10, 86_400).default(600),
   TSA_URLS: text.transform((value, context) => {
     const urls = value?.split(/[\s,]+/).filter((url) => url !== "") ?? [];
     const wrong = urls.find((url) => !URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol));
@@ -94,11 +101,14 @@ export const settingsSchema = z.object({
     return z.NEVER;
   }),
   TSA_CERTIFICATES: text,
-  DRAND_URL: z.url({ protocol: /^https?$/ }).optional(),
+  DRAND_URL: address("http", "https").optional(),
   RESEND_API_KEY: text,
-  RESEND_BASE_URL: z.url().optional(),
-  SMTP_URL: z.url({ protocol: /^smtps?$/ }).optional(),
-  MAIL_FROM: text,
+  RESEND_BASE_URL: address("http", "https").optional(),
+  SMTP_URL: address("smtp", "smtps").optional(),
+  MAIL_FROM: text.refine(
+    (value) => value === undefined || /^([^<>]*<[^<>@\s]+@[^<>@\s]+>|[^<>@\s]+@[^<>@\s]+)$/.test(value),
+    "must be an e-mail address, or a name and an address in angle brackets",
+  ),
   WORLD_APP_ID: z
     .string()
     .regex(/^app_[a-z0-9_]+$/, "must look like app_…")
@@ -111,15 +121,15 @@ export const settingsSchema = z.object({
     .string()
     .regex(/^(0x)?[0-9a-fA-F]{64}$/, "must be 32 bytes in hex")
     .optional(),
-  WORLD_ENVIRONMENT: z.enum(["production", "staging"]).default("production"),
-  WORLD_PORTAL_URL: z.url().default("https://developer.world.org"),
+  WORLD_ENVIRONMENT: oneOf("production", "staging").default("production"),
+  WORLD_PORTAL_URL: address("http", "https").default("https://developer.world.org"),
   WORLD_ID_V4_VERIFYING_KEY: text,
-  WORLD_CHAIN_RPC_URL: z.url().optional(),
-  REQUEST_LOG_DAYS: z.coerce.number().int().min(1).max(90).default(7),
-  REQUEST_LOG_PER_DAY: z.coerce.number().int().min(1_000).max(10_000_000).default(100_000),
-  EXAMPLE_ATTESTATION: z.uuid().optional(),
-  DEMO: z.enum(["on", "off"]).optional(),
-  TRUSTED_PROXY_HOPS: z.coerce.number().int().min(0).max(10).default(0),
+  WORLD_CHAIN_RPC_URL: address("http", "https").optional(),
+  REQUEST_LOG_DAYS: wholeNumber(1, 90).default(7),
+  REQUEST_LOG_PER_DAY: wholeNumber(1_000, 10_000_000).default(100_000),
+  EXAMPLE_ATTESTATION: z.uuid("must be the id of an attestation").optional(),
+  DEMO: oneOf("on", "off").optional(),
+  TRUSTED_PROXY_HOPS: wholeNumber(0, 10).default(0),
   TRUSTED_PROXIES: text.transform((value, context) => {
     try {
       return value === undefined ? undefined : parseNetworks(value);
@@ -129,15 +139,18 @@ export const settingsSchema = z.object({
     }
   }),
   ...limitSettings,
-  METRICS_PORT: z.coerce.number().int().min(1).max(65_535).optional(),
+  METRICS_PORT: wholeNumber(1, 65_535).optional(),
   METRICS_HOST: z
     .string()
     .refine((host) => isIP(host) !== 0, "must be an IP address")
     .default("127.0.0.1"),
-  OTEL_EXPORTER_OTLP_ENDPOINT: z.url({ protocol: /^https?$/ }).optional(),
+  OTEL_EXPORTER_OTLP_ENDPOINT: address("http", "https").optional(),
   OTEL_SERVICE_NAME: z.string().min(1).default("countersign"),
-  OTEL_TRACES_SAMPLER_ARG: z.coerce.number().min(0).max(1).default(1),
-  LOG_LEVEL: z.enum(["silent", "error", "warn", "info", "debug"]).default("info"),
+  OTEL_TRACES_SAMPLER_ARG: z.coerce
+    .number("must be a number from 0 to 1")
+    .refine((share) => share >= 0 && share <= 1, "must be a number from 0 to 1")
+    .default(1),
+  LOG_LEVEL: oneOf("silent", "error", "warn", "info", "debug").default("info"),
 });
 
 export type Settings = z.infer<typeof settingsSchema>;

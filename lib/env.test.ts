@@ -29,6 +29,8 @@ const wrong: [string, string][] = [
   ["AUTH_SECRET", "short"],
   ["LOG_ORIGIN", "two words"],
   ["SMTP_URL", "http://x"],
+  ["RESEND_BASE_URL", "ftp://x"],
+  ["WORLD_CHAIN_RPC_URL", "wss://x"],
   ["WORLD_APP_ID", "x"],
   ["WORLD_RP_ID", "x"],
   ["WORLD_RP_SIGNING_KEY", "x"],
@@ -186,6 +188,23 @@ describe("settings", () => {
       "fd00::/8",
       "10.0.0.6/32",
     ]);
+  });
+
+  it("are refused in a sentence, one for each, and not in those of a library", () => {
+    for (const name of Object.keys(settingDefaults()))
+      for (const value of ["x!?", "-1", "99999999999999999999", "1.5"]) {
+        const [, ...lines] = messageOf({ [name]: value }).split("\n");
+        const isOwn = lines.every((line) => !/invalid|too (?:big|small)|expected|received/i.test(line));
+        expect([name, value, lines, isOwn]).toEqual([name, value, lines.slice(0, 1), true]);
+      }
+  });
+
+  it("take a sender that mail can be sent from", () => {
+    const from = (MAIL_FROM: string) => messageOf({ ...production, MAIL_FROM });
+    for (const right of ["a@b.example", "Countersign <a@b.example>", '"Countersign, Inc." <a@b.example>'])
+      expect(from(right)).toBe("");
+    for (const none of ["Countersign", "a@", "Countersign <>", "a@b.example Countersign"])
+      expect(from(none)).toContain("MAIL_FROM: must be an e-mail address");
   });
 
   it.each(wrong)("name the variable %s when it is %s, and never print its value", (name, value) => {
