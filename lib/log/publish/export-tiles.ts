@@ -47,7 +47,7 @@ async function hasRoot(executor: Executor, log: Log, { size, root }: Checkpoint)
   return size === 0 || bytesEqual(await rootAtSize(size, tileReader(executor, log.id)), root);
 }
 
-/** The size of the store's checkpoint; 0 without one. Throws if it isn't a beginning of this log. */
+/** The size of the store's checkpoint; 0 without one. Throws if it isn't a beginning of this log, unless that is closed. */
 async function readExported(executor: Executor, log: Log, store: ObjectStore, size: number): Promise<number> {
   const found = await store.read("checkpoint");
   if (found === null) return 0;
@@ -57,6 +57,8 @@ async function readExported(executor: Executor, log: Log, store: ObjectStore, si
       `${store.name} does not hold the log ${log.origin} (${verdict.problem}). Choose another place.`,
     );
   const { size: exported } = verdict.checkpoint;
+  // What the database lost before a new log was begun is still whole in the store.
+  if (exported > size && log.closed_at !== null) return exported;
   if (exported > size)
     throw new Error(
       `${store.name} holds ${exported} entries of ${log.origin}, but the checkpoint to export has ${size}. The database may be an older copy.`,
@@ -126,6 +128,7 @@ async function exportLog(
       `The stored tiles of ${log.origin} are not those of its checkpoint. Run \`npm run log -- check\`.`,
     );
   const from = await readExported(executor, log, store, size);
+  if (from > size) return { origin, from, size: from, files: 0, repaired: 0 };
   const readTile = (name: string) => readTilePath(executor, old, log.id, name);
   const wrong =
     existing === "trust" ? [] : await findWrongFiles({ executor, logId: log.id, store, from, size });

@@ -8,7 +8,9 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } 
 import { examineLog } from "#lib/cli/shared/doctor-keys";
 import { hexDecode } from "#lib/core/encoding/bytes";
 import { parseEnv } from "#lib/env";
+import { exportTiles } from "#lib/log/publish/export-tiles";
 import { readOpenHead } from "#lib/log/publish/reader";
+import type { ObjectStore } from "#lib/log/store/object-store";
 import type { TestApp } from "#support/app";
 import { expectExit } from "#support/commands";
 import { copyTestDatabase, createTestDatabase, databaseKinds } from "#support/databases";
@@ -36,6 +38,9 @@ describe.skipIf(!databaseKinds.includes("postgres"))("machines with one store", 
 
   const readLock = () => JSON.parse(String(s3.objects.get(locked)?.bytes));
   const settings = () => ({ ...s3.settings, LIMIT_ATTEST_PER_MINUTE: "100000", LOG_STORE_SECONDS: "3600" });
+
+  const publish = ({ app: { context } }: TestApp) =>
+    exportTiles({ db: context.database.db, old: null }, undefined, context.store as ObjectStore, "trust");
 
   /** A machine's settings: the keys of the first one, and a fork guard of its own. */
   async function makeMachine(home: Record<string, string>, url = home["DATABASE_URL"] ?? "") {
@@ -92,6 +97,7 @@ describe.skipIf(!databaseKinds.includes("postgres"))("machines with one store", 
     const standby = await copyTestDatabase(String(home["DATABASE_URL"]));
     const again = await start("postgres", home);
     const lost = (await attest(again, key)).body;
+    await publish(again);
     await again.app.close();
 
     const machine: Record<string, string> = { ...(await makeMachine(home, standby.url)), ...settings() };
@@ -117,6 +123,11 @@ describe.skipIf(!databaseKinds.includes("postgres"))("machines with one store", 
       root,
     });
     expect(readLock()).toMatchObject({ out: { logId: 2, size: 2 }, next: null });
+    // What was lost here is still published, and the new log is published beside it.
+    expect(await publish(after)).toEqual([
+      { origin: "localhost:3000/log", from: Number(size), size: Number(size), files: 0, repaired: 0 },
+      expect.objectContaining({ origin: "localhost:3000/log/2", size: 2 }),
+    ]);
     await after.app.close();
     // The primary comes back: it is the older one now.
     await expect(start("postgres", home)).rejects.toThrow(/refuses to sign/);
