@@ -3,7 +3,7 @@
  * about it, nothing is changed, and no secret is printed.
  */
 import { randomBytes } from "node:crypto";
-import { chmod, mkdir, readdir, readFile, rename, rm } from "node:fs/promises";
+import { chmod, mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import path from "node:path";
 import postgres from "postgres";
@@ -304,6 +304,20 @@ describe.skipIf(!databaseKinds.includes("postgres"))("a deployment", () => {
         ),
       );
     }
+    const store = inData("store");
+    const ofStore = async (LOG_STORE: string) =>
+      (await run({ DATABASE_URL: url, DATA_DIR: inData("fresh"), LOG_STORE }))
+        .filter(({ area }) => area === "log")
+        .map(({ status, says }) => `${status}: ${says}`);
+    expect(await ofStore(`file:${store}`)).toEqual([`ok: the store ${store} has no log yet`]);
+    await mkdir(store);
+    await writeFile(path.join(store, "head-lock"), "{}");
+    expect(await ofStore(`file:${store}`)).toEqual([
+      `fault: the store ${store} has a log, but the database is empty`,
+    ]);
+    expect(await ofStore("file:/dev/null/store")).toEqual([
+      "fault: the store /dev/null/store can't be read (ENOTDIR)",
+    ]);
     await dropEmpty();
   });
 

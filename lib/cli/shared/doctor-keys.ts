@@ -10,7 +10,7 @@ import { openLogList } from "#lib/log/publish/log-list";
 import { readOpenHead } from "#lib/log/publish/reader";
 import { checkSum } from "#lib/log/records/unrecorded";
 import { ForkGuardError, readForkGuard } from "#lib/log/sequencer/fork-guard";
-import { createHeadLock, type HeadLock, HeadLockAway } from "#lib/log/sequencer/head-lock";
+import { createHeadLock, type HeadLock, HeadLockAway, lockName } from "#lib/log/sequencer/head-lock";
 import { openStore } from "#lib/log/store/open-store";
 import { storeAdvice } from "#lib/log/store/probe";
 import { logger } from "#lib/logger";
@@ -98,12 +98,31 @@ async function lookAtLock(env: Env, database: Database): Promise<Pick<HeadLock, 
   return { require: (head) => lock.requireSince(async () => head).finally(() => lock.close()) };
 }
 
+/** Before the first start, which makes the lock. */
+async function examineNewStore(env: Env, { ok, fault }: Area): Promise<void> {
+  const store = await openStore(env.LOG_STORE, env);
+  if (store === null) return;
+  try {
+    if ((await store.read(lockName)) === null) ok(`the store ${store.name} has no log yet`);
+    else
+      fault(
+        `the store ${store.name} has a log, but the database is empty`,
+        "Bring that log's database back. For a new service, choose an empty prefix in LOG_STORE.",
+      );
+  } catch (error) {
+    fault(`the store ${store.name} can't be read (${reasonOf(error)})`, storeAdvice);
+  } finally {
+    store.close();
+  }
+}
+
 /** Whether this machine may go on signing this log. */
 export async function examineLog(env: Env, database: Database | "empty"): Promise<Finding[]> {
   const area = openArea("log");
   try {
     const guard = await readForkGuard(path.join(env.DATA_DIR, "log-guard"));
     if (database === "empty") {
+      await examineNewStore(env, area);
       if (guard.current() !== null)
         area.fault(
           "this machine has signed a log, but the database is empty",

@@ -29,7 +29,7 @@ describe("npm run keys", () => {
     ["list --lost", /list takes no --lost/],
     ["wrap zk", /unexpected zk/],
     ["rotate", /attestation\|zk is missing/],
-    ["rotate log", /not log/],
+    ["rotate log", /new-epoch --new-log-key/],
     ["rotate zk --lots", /unknown option --lots/],
     ["rotate zk --from-index 5", /rotate takes no --from-index/],
     ["revoke zk", /KEY_ID is missing/],

@@ -53,6 +53,10 @@ export function parseKeyArguments(argv: readonly string[]): KeyCommand {
 
 function parsePurpose(word: string | undefined): RotatedPurpose {
   if (word === "attestation" || word === "zk") return word;
+  if (word === "log")
+    throw new UsageError(
+      "a log never changes its key: npm run log -- new-epoch --new-log-key begins a new log",
+    );
   throw new UsageError(`attestation or zk is expected, not ${word}`);
 }
 

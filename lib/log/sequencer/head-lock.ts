@@ -11,7 +11,7 @@ import type { ObjectStore } from "#lib/log/store/object-store";
 import type { Logger } from "#lib/logger";
 import { ForkGuardError, isHigher, type SignedHead } from "./fork-guard";
 
-const key = "head-lock";
+export const lockName = "head-lock";
 
 const headSchema = z.object({
   logId: z.int().min(1),
@@ -129,12 +129,12 @@ export function createHeadLock({ store, origin, random, logger }: Options): Head
   }
 
   async function load(): Promise<Known | null> {
-    const found = await ask(store.read(key));
+    const found = await ask(store.read(lockName));
     if (found === null) {
       known = null;
       if (!wasSeen && (await ask(store.read("checkpoint"))) === null) return null;
       throw new ForkGuardError(
-        `the lock "${key}" is missing in ${store.name}, which holds a log. Put it back, or choose an empty place.`,
+        `the lock "${lockName}" is missing in ${store.name}, which holds a log. Put it back, or choose an empty place.`,
       );
     }
     wasSeen = true;
@@ -148,14 +148,14 @@ export function createHeadLock({ store, origin, random, logger }: Options): Head
     const bytes = utf8Encode(JSON.stringify(content));
     known = null;
     const failure = { cause: null as unknown };
-    const tag = await store.replace(key, bytes, from?.tag ?? null).catch((error: unknown) => {
+    const tag = await store.replace(lockName, bytes, from?.tag ?? null).catch((error: unknown) => {
       failure.cause = error ?? new Error("no reason");
       return null;
     });
     if (tag !== null) known = { content, tag };
     else {
       // The client may have asked twice, and the second time found what the first had stored.
-      const found = await ask(store.read(key));
+      const found = await ask(store.read(lockName));
       if (found !== null && bytesEqual(found.bytes, bytes)) known = { content, tag: found.tag };
       // With the tag of before it may be stored yet; with another one never.
       else if (failure.cause !== null && found?.tag === from?.tag)
