@@ -293,7 +293,7 @@ describe.skipIf(!databaseKinds.includes("postgres"))("a deployment", () => {
     await sql.end();
   });
 
-  it("that never started is told what its start makes, and to restore nothing", async () => {
+  it("that never started has named what its start makes, and nothing to restore", async () => {
     const { url, drop: dropEmpty } = await createTestDatabase({ empty: true });
     for (const DATABASE_URL of [url, ""]) {
       const fresh = { DATABASE_URL, PROCESSES: "", DATA_DIR: inData("fresh"), AUTH_SECRET: "" };
