@@ -25,6 +25,16 @@ function isBareAddress(text: string): boolean {
   return username + password + search + hash === "";
 }
 
+const secp256k1Order = 0xffffffff_ffffffff_ffffffff_fffffffe_baaedce6_af48a03b_bfd25e8c_d0364141n;
+
+/** A placeholder of zeros would let the service start and fail at each approval. */
+function isSecp256k1Key(text: string): boolean {
+  const [, hex] = /^(?:0x)?([0-9a-fA-F]{64})$/.exec(text) ?? [];
+  if (hex === undefined) return false;
+  const key = BigInt(`0x${hex}`);
+  return key > 0n && key < secp256k1Order;
+}
+
 export type Network = [ipaddr.IPv4 | ipaddr.IPv6, number];
 
 /** Addresses and networks, separated by commas or white space. */
@@ -119,7 +129,7 @@ export const settingsSchema = z.object({
     .optional(),
   WORLD_RP_SIGNING_KEY: z
     .string()
-    .regex(/^(0x)?[0-9a-fA-F]{64}$/, "must be 32 bytes in hex")
+    .refine(isSecp256k1Key, "must be 32 bytes in hex, a private key of secp256k1")
     .optional(),
   WORLD_ENVIRONMENT: oneOf("production", "staging").default("production"),
   WORLD_PORTAL_URL: address("http", "https").default("https://developer.world.org"),

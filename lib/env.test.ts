@@ -34,6 +34,8 @@ const wrong: [string, string][] = [
   ["WORLD_APP_ID", "x"],
   ["WORLD_RP_ID", "x"],
   ["WORLD_RP_SIGNING_KEY", "x"],
+  ["WORLD_RP_SIGNING_KEY", "00".repeat(32)],
+  ["WORLD_RP_SIGNING_KEY", "ff".repeat(32)],
   ["WORLD_ENVIRONMENT", "test"],
   ["WORLD_PORTAL_URL", "x"],
   ["WORLD_CHAIN_RPC_URL", "x"],
