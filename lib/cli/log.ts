@@ -12,6 +12,7 @@ import { encodePublicKeyPem } from "#lib/core/keys/ed25519-key";
 import { mergeHeads } from "#lib/core/record/agent-heads";
 import { readCommandLine, single, UsageError, unexpectedWords } from "#lib/core/text/command-words";
 import { countOf } from "#lib/core/text/count";
+import { TILE_WIDTH } from "#lib/core/tlog/tile-path";
 import { findListeners } from "#lib/db/pubsub";
 import { keyEventKind, makeKeyEvent } from "#lib/log/keys/key-events";
 import { beginEpoch } from "#lib/log/keys/new-epoch";
@@ -166,7 +167,9 @@ async function compact({ database, store, clock }: CommandContext, days: number)
   const before = new Date(clock().getTime() - days * 86_400_000);
   for (const { origin, leaves, reached } of await compactLogs(database, store, before))
     say(
-      `${origin}: ${countOf(leaves, "entry", "entries")} dropped here; the store answers for those below ${reached.toLocaleString("en")}.`,
+      reached === 0
+        ? `${origin}: nothing to drop: no whole bundle of ${TILE_WIDTH} entries is old enough and published.`
+        : `${origin}: ${countOf(leaves, "entry", "entries")} dropped here; the store answers for those below ${reached.toLocaleString("en")}.`,
     );
   return 0;
 }

@@ -22,7 +22,7 @@ export interface Compacted {
   origin: string;
   /** Leaves that were dropped now. */
   leaves: number;
-  /** How many of the log's leaves were old enough and published. */
+  /** How many of the log's leaves have been dropped so far: whole bundles that are old enough and published. */
   reached: number;
 }
 
@@ -72,16 +72,17 @@ async function compactLog(
 ): Promise<Compacted> {
   const published = await readPublishedSize(store, log);
   // The last leaf stays: a replica is compared by it.
-  const reached = Math.min(published, await readSizeAt(database, log, before), log.size - 1);
+  const droppable = Math.min(published, await readSizeAt(database, log, before), log.size - 1);
+  const bundles = Math.max(0, Math.floor(droppable / TILE_WIDTH));
   let leaves = 0;
-  for (let bundle = 0; (bundle + 1) * TILE_WIDTH <= reached; bundle += 1) {
+  for (let bundle = 0; bundle < bundles; bundle += 1) {
     const held = await database.db.$count(logLeaves, ofBundle(log, bundle));
     if (held === 0) continue;
     await requirePublished(database, store, log, bundle);
     await database.db.update(logLeaves).set({ data: null, leaf_hash: null }).where(ofBundle(log, bundle));
     leaves += held;
   }
-  return { origin: log.origin, leaves, reached };
+  return { origin: log.origin, leaves, reached: bundles * TILE_WIDTH };
 }
 
 /** Every log of the service. What ends in the middle has dropped whole bundles, and goes on the next time. */
