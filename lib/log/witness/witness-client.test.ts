@@ -5,6 +5,19 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { makeVerifierKey } from "#lib/core/tlog/signed-note";
 import { addCheckpoint } from "./witness-client";
 
+it.each([403, 404])("a witness that doesn't know the log (%d) is given its key", async (status) => {
+  const server = createServer((_incoming, outgoing) => outgoing.writeHead(status).end());
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  const key = makeVerifierKey("witness.test/strange", 4, new Uint8Array(32));
+  const request = { oldSize: 0, proof: [], checkpoint: "localhost/log\n1\nAA==\n\n" };
+  expect(await addCheckpoint({ url: `http://127.0.0.1:${port}`, key }, request)).toEqual({
+    kind: "failed",
+    problem: `it answered ${status}: give it this log's vkey, which /v1/pubkey shows`,
+  });
+  server.close();
+});
+
 describe("a witness that never ends its answer", () => {
   let server: Server;
   let isCut: Promise<void>;

@@ -21,6 +21,9 @@ export type WitnessAnswer =
 const timeoutMs = 5_000;
 const maxAnswerBytes = 100_000;
 
+/** It knows no log of this origin, or the log by another key (c2sp.org/tlog-witness). */
+const unknownLog = ": give it this log's vkey, which /v1/pubkey shows";
+
 /** The witness's own line out of its answer, verified; lines of unknown keys are ignored. */
 function readCosignature(checkpoint: string, { key }: Witness, body: string): WitnessAnswer {
   const note = parseNote(addNoteSignatures(checkpoint, parseSignatureLines(body)));
@@ -39,7 +42,8 @@ async function readAnswer(response: Response, witness: Witness, checkpoint: stri
     const isSize = response.headers.get("content-type") === "text/x.tlog.size";
     return { kind: "conflict", size: isSize ? parseDecimal(body.trimEnd()) : null };
   }
-  return { kind: "failed", problem: `it answered ${response.status}` };
+  const advice = response.status === 403 || response.status === 404 ? unknownLog : "";
+  return { kind: "failed", problem: `it answered ${response.status}${advice}` };
 }
 
 /** Never rejects: a witness that is down or talks nonsense is its own trouble. */

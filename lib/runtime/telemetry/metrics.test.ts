@@ -9,7 +9,7 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { build } from "esbuild";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { encodeVerifierKey, makeVerifierKey, type VerifierKey } from "#lib/core/tlog/signed-note";
 import { AppError } from "#lib/errors";
 import { happened, measure, stepEnded } from "#lib/instrumentation";
@@ -147,6 +147,10 @@ describe("metrics", () => {
       "checkpoint",
     );
     expect(readValue(await read(), "countersign_unpublished_entries")).toBe(size);
+    const away = vi.spyOn(store as ObjectStore, "read").mockRejectedValue(new Error("away"));
+    const meanwhile = await read().finally(() => away.mockRestore());
+    expect(readValue(meanwhile, "countersign_unpublished_entries")).toBeUndefined();
+    expect(readValue(meanwhile, "countersign_log_size")).toBe(size);
   });
 
   it("have every name of the dashboard and the alerts, with a value", async () => {
