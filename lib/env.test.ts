@@ -82,7 +82,10 @@ describe("settings", () => {
     expect(messageOf({ PROCESSES: "2" })).toContain("set DATABASE_URL");
   });
 
-  it("take a replica only beside its primary", () => {
+  it("take a replica, or an address for listening, only beside DATABASE_URL", () => {
+    const listening = { DATABASE_LISTEN_URL: "postgres://y/y" };
+    expect(messageOf(listening)).toContain("DATABASE_URL: must be set with DATABASE_LISTEN_URL");
+    expect(messageOf({ ...listening, DATABASE_URL: "postgres://x/y" })).toBe("");
     const replica = { DATABASE_REPLICA_URL: "postgres://y/y" };
     expect(messageOf(replica)).toContain("DATABASE_URL: must be set with DATABASE_REPLICA_URL");
     expect(messageOf({ ...replica, DATABASE_URL: "postgres://x/y" })).toBe("");

@@ -95,6 +95,8 @@ function missingCompanions(settings: Settings): string[] {
     problems.push(
       "TRUSTED_PROXY_HOPS: must be set with TRUSTED_PROXIES, to how many proxies a request passes",
     );
+  if (settings.DATABASE_LISTEN_URL !== undefined && settings.DATABASE_URL === undefined)
+    problems.push("DATABASE_URL: must be set with DATABASE_LISTEN_URL, to the pooler in front of it");
   if (settings.DATABASE_REPLICA_URL !== undefined && settings.DATABASE_URL === undefined)
     problems.push(
       "DATABASE_URL: must be set with DATABASE_REPLICA_URL, to the primary that it is a standby of",
