@@ -9,10 +9,10 @@ import {
   approvalSchema,
   humanAuthorizationSchema,
 } from "#lib/contract/human-authorization";
+import { scopeNames } from "#lib/contract/key-choices";
 import { buildOpenApi, describedPath } from "#lib/contract/openapi";
 import type { OperationSpec } from "#lib/contract/operation";
 import { operations } from "#lib/contract/operations";
-import { scopeNames } from "#lib/contract/key-choices";
 import { MESSAGE_NAMES, PUBLIC_MESSAGE_NAMES } from "#lib/core/presentation/disclosure";
 import { attestationChecks } from "#lib/core/statement/verify";
 import { warningCodes } from "#lib/core/statement/warnings";

@@ -3,8 +3,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { listAuditEvents } from "#lib/accounts/audit-list";
 import type { Context } from "#lib/approvals/context";
-import { operations } from "#lib/contract/operations";
 import { type Scope, scopeNames, usualScopes } from "#lib/contract/key-choices";
+import { operations } from "#lib/contract/operations";
 import { memberships } from "#lib/db/schema";
 import type { MemberPrincipal } from "#lib/http/principal";
 import { makeApiKey, rotateApiKey } from "#lib/keys/portal-keys";
