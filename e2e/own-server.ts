@@ -6,7 +6,7 @@ import { promisify } from "node:util";
 import { expect } from "@playwright/test";
 import { makeDataDir } from "./support/databases";
 import { findPort } from "./support/ports";
-import { quickStart } from "./support/processes";
+import { shortLife } from "./support/processes";
 
 export interface OwnServer {
   readonly base: string;
@@ -48,12 +48,12 @@ export async function makeOwnServer(): Promise<OwnServer> {
     folder,
     stop,
     async start(settings = {}) {
-      const args = [...quickStart, "dist/server.mjs"];
+      const args = [...shortLife, "dist/server.mjs"];
       server = spawn(process.execPath, args, { stdio: "ignore", env: { ...env, ...settings } });
       await expect.poll(ask, { timeout: 60_000, intervals: [100] }).toBe(200);
     },
     async runKeys(...args) {
-      await promisify(execFile)(process.execPath, [...quickStart, "dist/cli/keys.mjs", ...args], { env });
+      await promisify(execFile)(process.execPath, [...shortLife, "dist/cli/keys.mjs", ...args], { env });
     },
     async remove() {
       await stop();

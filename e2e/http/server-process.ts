@@ -2,7 +2,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import { findPort } from "#support/ports";
-import { quickStart } from "#support/processes";
+import { shortLife } from "#support/processes";
 
 export interface ServerProcess {
   base: string;
@@ -30,7 +30,7 @@ export async function startServer(
   const base = `http://localhost:${port}`;
   const args =
     door === "server"
-      ? [...quickStart, "dist/server.mjs"]
+      ? [...shortLife, "dist/server.mjs"]
       : ["node_modules/next/dist/bin/next", "start", "-p", String(port)];
   const env = {
     ...process.env,

@@ -13,11 +13,11 @@ export interface ServerProcess {
 /** Below node_modules, so that it finds the packages. */
 export const testingServerFile = path.resolve("node_modules/.cache/countersign/testing-server.mjs");
 
-/** For a process of few queries: optimized WebAssembly costs the embedded database a second to compile. */
-export const quickStart = ["--liftoff-only"];
-
-/** For one that ends after some dozens of requests: to optimize any code costs more than it saves. */
-export const shortLife = [...quickStart, "--no-opt", "--single-threaded-gc"];
+/**
+ * For a process that ends after some dozens of requests: to optimize any code costs more than it saves, the embedded
+ * database's WebAssembly a second.
+ */
+export const shortLife = ["--liftoff-only", "--no-opt", "--single-threaded-gc"];
 
 const started = new Set<ChildProcess>();
 
