@@ -123,6 +123,11 @@ describe("changes of an agent in an evidence pack", () => {
       "log.record is not the place in the payload",
     ],
     [
+      "another size beside its checkpoint",
+      ({ log, ...json }: Json) => ({ ...json, log: { ...log, tree_size: log.tree_size + 1 } }),
+      "not in the log",
+    ],
+    [
       "another change",
       swap('"change":"frozen"', '"change":"unfrozen"'),
       "payload_hash is not that of the payload",

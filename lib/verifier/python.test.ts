@@ -353,6 +353,11 @@ async function judgeRecords(test: TestApp): Promise<Case[]> {
   const unreadable = { ...page.snapshot, statement: { ...page.snapshot.statement, key_id: 1 } };
   const broken = { ...page, snapshot: unreadable, entries: page.entries.slice(1) };
   cases.push(await judgeRecord("a snapshot that can't be read", broken, receipts, keys, at));
+  const { statement } = page.snapshot;
+  const larger = { ...statement, log: { ...statement.log, tree_size: statement.log.tree_size + 1 } };
+  const misplaced = { ...page, snapshot: { ...page.snapshot, statement: larger } };
+  cases.push(await judgeRecord("a snapshot in a larger tree", misplaced, receipts, keys, at));
+  expect(cases.at(-1)?.verdict).toBe("invalid");
   const random = createRandom(seed + 2);
   while (cases.length < 250) {
     const changed = mutate(page, [page], random);

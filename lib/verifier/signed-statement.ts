@@ -90,6 +90,7 @@ export function isLogged(statement: LoggedStatement, trust: VerifierTrust): bool
     key !== undefined &&
     bytesEqual(leafOf(statement, key), log.entry) &&
     checks.every(({ status }) => status === "pass") &&
-    checkpoint?.origin === logOrigin
+    checkpoint?.origin === logOrigin &&
+    checkpoint.size === log.treeSize
   );
 }

@@ -122,6 +122,7 @@ def _read_heads(statement: JsonObject, trust: Trust) -> JsonObject | Check:
         and all(check.status == "pass" for check in checks)
         and checkpoint is not None
         and checkpoint.origin == origin == heads["log_origin"]
+        and checkpoint.size == evidence.tree_size
         and evidence.index >= number_of(heads, "covers_size")
     )
     return heads if is_signed else fail("snapshot_unsigned")
