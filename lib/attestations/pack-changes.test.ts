@@ -182,7 +182,7 @@ describe("changes of an agent in an evidence pack", () => {
     }
   });
 
-  it("stand beside a decision whose file names no other request than the one that was decided", async () => {
+  it("come with decisions whose files name no other request than the one that was decided", async () => {
     const name = "decisions/000000000002.json";
     expect(await forged(name, (json) => ({ ...json, request_id: "areq_other" }))).toEqual([
       `decisions: ${name}: request_id is another request's`,
