@@ -93,7 +93,7 @@ export const mutations = [
   },
   {
     threat: "A frozen agent lets itself go on",
-    file: "lib/contract/primitives.ts",
+    file: "lib/contract/key-choices.ts",
     from: ' && scope !== "freeze"',
     to: "",
     test: "lib/agents/freeze.test.ts",

@@ -1,4 +1,4 @@
-/** In a narrow column the browser breaks an address where it is told to, and else in the middle of a name. */
+/** In a narrow column the browser breaks an address after its @, and not in the middle of a name. */
 import { renderToStaticMarkup } from "react-dom/server";
 import { expect, it } from "vitest";
 import { AuditTable } from "./audit-table";
