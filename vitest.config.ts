@@ -15,9 +15,9 @@ const tests = folders.flatMap((folder) =>
     .map((name) => `${folder}/${name.replaceAll(path.sep, "/")}`),
 );
 
-/** A test that puts something in the place of a module has a worker of its own. */
+/** A test that puts something in the place of a module or of timers has a worker of its own. */
 const replacing = tests.filter((file) =>
-  /\bvi\.(mock|doMock)\(/.test(readFileSync(path.resolve(import.meta.dirname, file), "utf8")),
+  /\bvi\.(mock|doMock|useFakeTimers)\(/.test(readFileSync(path.resolve(import.meta.dirname, file), "utf8")),
 );
 
 /** What takes longest, longest first. What starts last must be short, or one processor waits for it. */
@@ -63,7 +63,7 @@ export default defineConfig({
     // A seventh of the rest was collecting garbage; with 64 MB for what is young most of it never is collected.
     execArgv: ["--liftoff-only", "--single-threaded-gc", "--max-semi-space-size=64"],
     // The others share what they import: to load the service takes longer than most of their files run. So each puts
-    // back what it changes (spies, timers, globals, the working folder), or the next file in the worker finds it.
+    // back what it changes (spies, globals, the working folder), or the next file in the worker finds it.
     projects: [
       {
         extends: true,
@@ -74,7 +74,7 @@ export default defineConfig({
           isolate: false,
         },
       },
-      { extends: true, test: { name: "replacing modules", include: replacing, isolate: true } },
+      { extends: true, test: { name: "replacing modules or timers", include: replacing, isolate: true } },
     ],
   },
 });

@@ -443,6 +443,7 @@ describe("what is over", () => {
     );
   const at = "2026-11-21T09:00:00.000Z";
   const before = "2026-11-21T08:59:59.999Z";
+  const after = "2026-11-21T09:00:00.001Z";
   const receipt = { id: "a", public_url: "http://localhost/verify/a/b", is_public: true };
   const rule = { kind: "rule" as const, ruleset_hash: "a", policy_ids: ["small"], context_hash: "b" };
   const grant = { actions: ["x"], max_calls: 1, expires_at: at };
@@ -453,8 +454,10 @@ describe("what is over", () => {
     ["what a rule allowed for a while", { usable_until: at, decided_by: rule }, "may perform"],
     ["a standing approval", standing, "from now on"],
   ])("is %s", (_what, change, words) => {
-    expect(render({ ...change, now: before })).toContain(words);
-    const over = render({ ...change, now: at });
+    // At its end an approval can still be used, but a standing one can't.
+    const isStanding = change === standing;
+    expect(render({ ...change, now: isStanding ? before : at })).toContain(words);
+    const over = render({ ...change, now: isStanding ? at : after });
     expect(over).toContain("Nothing can use it anymore: it ended at");
     expect(over).not.toMatch(new RegExp(`${words}|appears here`));
   });
