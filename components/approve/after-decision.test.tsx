@@ -29,7 +29,7 @@ describe("an approval page after the decision", () => {
     const until = (usable_until: string | null) => textOf({ ...approved, usable_until });
     for (const end of [null, "2026-11-21T09:00:00.000Z"]) expect(until(end)).toContain(takeBack);
     const ended = until("2026-11-21T08:00:59.000Z");
-    expect(ended).toContain("Nothing can use it anymore");
+    expect(ended).toContain("Nothing can use it any more");
     expect(ended).not.toContain(takeBack);
   });
 

@@ -458,7 +458,7 @@ describe("what is over", () => {
     const isStanding = change === standing;
     expect(render({ ...change, now: isStanding ? before : at })).toContain(words);
     const over = render({ ...change, now: isStanding ? at : after });
-    expect(over).toContain("Nothing can use it anymore: it ended at");
+    expect(over).toContain("Nothing can use it any more: it ended at");
     expect(over).not.toMatch(new RegExp(`${words}|appears here`));
   });
 

@@ -61,7 +61,7 @@ function Use({ view, words }: { readonly view: ApprovalView; readonly words: str
   if (end === null) return words;
   return (
     <>
-      Nothing can use it anymore: it ended at <Timestamp iso={end} />.
+      Nothing can use it any more: it ended at <Timestamp iso={end} />.
     </>
   );
 }
@@ -113,7 +113,7 @@ function Denied({ view }: { readonly view: ApprovalView }) {
 function TakenBack({ at }: { readonly at: string }) {
   return (
     <p>
-      The approval was taken back at <Timestamp iso={at} />. Nothing can use it anymore. The agent is
+      The approval was taken back at <Timestamp iso={at} />. Nothing can use it any more. The agent is
       instructed to stop and report.
     </p>
   );
@@ -153,7 +153,7 @@ function Explanation({ view }: { readonly view: ApprovalView }) {
           {view.code_tries_left === 0
             ? "This request was cancelled after five wrong confirmation codes"
             : "The organization cancelled this request"}
-          <Decided view={view} />. Nothing was approved, and nothing can be decided here anymore.
+          <Decided view={view} />. Nothing was approved, and nothing can be decided here any more.
         </p>
       );
     case "pending":

@@ -242,7 +242,7 @@ describe("a request for enrolled approvers", () => {
     expect(await inboxOf("Dave")).toContain(asked.made.request_id);
   });
 
-  it("is offered in the inbox neither to who made the key nor to whose group needs nobody anymore", async () => {
+  it("is offered in the inbox neither to who made the key nor to whose group needs nobody any more", async () => {
     const { context } = test.app;
     const oneOfEach = ["finance", "legal"].map((group) => ({ group, count: 1 }));
     const user = await signInPerson(context, "owner@example.com");

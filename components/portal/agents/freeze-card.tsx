@@ -54,7 +54,7 @@ export function FreezeCard({ slug, frozenAt, stops, freeze, unfreeze }: FreezeCa
             triggerVariant="danger"
             isLarge
             title={`Freeze ${slug}`}
-            description="Its requests can't be approved anymore, and its approvals can't be claimed or used. This doesn't stop its process: do that too."
+            description="Its requests can't be approved any more, and its approvals can't be claimed or used. This doesn't stop its process: do that too."
             action={freeze}
             fields={{ slug }}
             confirmLabel="Freeze now"

@@ -133,7 +133,7 @@ export function checkPayloadBinding(
 
 /**
  * What the report of a public proof says about its attestation, in one line. To a reader without the payload
- * (`isPayloadShown`) the proof of a revoked key says nothing anymore, whatever the service knows.
+ * (`isPayloadShown`) the proof of a revoked key says nothing any more, whatever the service knows.
  */
 export function summarizePublicProof(report: PresentationReport, isPayloadShown: boolean): ZkReport {
   const { isKeyRevoked } = report;

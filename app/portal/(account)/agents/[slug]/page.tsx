@@ -45,7 +45,7 @@ function KeyCard({ agent }: { readonly agent: Agent }) {
           <ActionDialog
             triggerLabel="Remove key"
             title="Remove key"
-            description="New attestations under this slug can't be authenticated by the agent's signature anymore. Existing ones don't change."
+            description="New attestations under this slug can't be authenticated by the agent's signature any more. Existing ones don't change."
             action={removeKey}
             fields={{ slug }}
             confirmLabel="Remove key"
