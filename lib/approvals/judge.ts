@@ -178,7 +178,7 @@ async function findGroupIds(tx: Executor, organizationId: string, obligations: O
   return new Map(rows.map(({ id, name }) => [name ?? "", id]));
 }
 
-/** Refuses a slug that the rules spell otherwise: whoever used it first would choose whether they apply. */
+/** Refuses a slug that the rules spell differently. Otherwise the first to use it would choose whether the rules apply. */
 function requireSpelling({ text }: Standing, { agent_slug }: JudgedRequest, field: string): void {
   const named = otherSpelling(text ?? "", agent_slug);
   if (named !== null)

@@ -35,6 +35,13 @@ describe("rules through the API", () => {
   const put = (body: object) =>
     test.call("PUT", "/v1/rules", { key, body: { mode: "enforce", text: allowAll, ...body } });
   const read = (query = "") => test.call("GET", `/v1/rules${query}`, { key });
+  async function addOwner(): Promise<MemberPrincipal> {
+    const { context } = test.app;
+    const second = { ...(await signInPerson(context, `second${counter}@example.com`)), organizationId };
+    const row = { organization_id: organizationId, user_id: second.userId, role: "owner" as const };
+    await context.database.db.insert(memberships).values(row);
+    return second;
+  }
   const simulate = (text: string, more: object = {}) =>
     test.call("POST", "/v1/rules/simulate", { key, body: { text, ...more } });
 
@@ -207,10 +214,7 @@ describe("rules through the API", () => {
 
   it("drops what an owner proposed who is one no longer", async () => {
     const { context } = test.app;
-    const other = await signInPerson(context, `second${counter}@example.com`);
-    const second = { ...other, organizationId };
-    const row = { organization_id: organizationId, user_id: second.userId, role: "owner" as const };
-    await context.database.db.insert(memberships).values(row);
+    const second = await addOwner();
     await put({ require_second_owner: true });
     const { proposal } = (await put({ text: forbidTool })).body;
     await changeRole(context, second, { userId: owner.userId, role: "member" });
@@ -221,10 +225,7 @@ describe("rules through the API", () => {
 
   it("changes nothing for who stops being an owner at that moment", async () => {
     const { context } = test.app;
-    const other = await signInPerson(context, `second${counter}@example.com`);
-    const second = { ...other, organizationId };
-    const row = { organization_id: organizationId, user_id: second.userId, role: "owner" as const };
-    await context.database.db.insert(memberships).values(row);
+    const second = await addOwner();
     const { log } = context;
     const submit: typeof log.submit = async (...item) => {
       await changeRole(context, owner, { userId: second.userId, role: "member" });
@@ -244,10 +245,7 @@ describe("rules through the API", () => {
 
   it("confirms a proposal once, however many confirm it at once", async () => {
     const { context } = test.app;
-    const other = await signInPerson(context, `second${counter}@example.com`);
-    const second = { ...other, organizationId };
-    const row = { organization_id: organizationId, user_id: second.userId, role: "owner" as const };
-    await context.database.db.insert(memberships).values(row);
+    const second = await addOwner();
     await put({ require_second_owner: true });
     const { proposal } = (await put({ text: forbidTool })).body;
     const confirm = () => confirmProposal(context, second, proposal.id);

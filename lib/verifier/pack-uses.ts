@@ -88,7 +88,7 @@ const isUnread = ({ decision }: PackEntry) => decision === null || decision === 
 export function createUseList(): UseList {
   const grants = new Map<string, Grant>();
   const uses = new Map<string, Use[]>();
-  /** Each approval backs one attestation, whoever gave it: the request's hash → that attestation's number. */
+  /** Request hash → number of the attestation that it backs. An approval backs one, whoever gave it. */
   const attested = new Map<string, number>();
   let reused: PackCheck | null = null;
   /** Numbers of decisions that may be uses. */

@@ -50,7 +50,7 @@ function read({ sequence: number, isDecision }: PackEntry, json: JsonObject): Sa
 /** As far as the clocks of a service's processes may differ. */
 const slackMs = 2_000;
 
-/** What 1.0.0 made for a slug that nobody had registered, and stored after it was claimed and frozen, doesn't say so. */
+/** 1.0.0 didn't say that an agent was frozen if its slug was claimed and frozen while an attestation of it waited. */
 const isMadeBefore = ({ timestamp, registered }: ActionPredicate, frozen: string) =>
   Object.values(registered).every((value) => value === null) &&
   Date.parse(timestamp) <= Date.parse(frozen) + slackMs;
