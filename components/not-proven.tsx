@@ -1,6 +1,6 @@
 /** What an attestation does not prove. The landing page and every verify page show the same list. */
 
-export const notProven = [
+const notProven = [
   {
     id: "happened",
     claim: "That the action happened as reported.",

@@ -6,7 +6,7 @@ import { StatusPill } from "#components/ui/status-pill";
 import { Timestamp } from "#components/ui/timestamp";
 import type { FeedResponse, IdentityResponse, KeyHistoryEntry } from "#lib/contract/identity";
 
-export function KeyStatus({ status }: { readonly status: IdentityResponse["key_status"] }) {
+function KeyStatus({ status }: { readonly status: IdentityResponse["key_status"] }) {
   switch (status) {
     case "none":
       return <StatusPill tone="neutral">No key registered</StatusPill>;

@@ -25,7 +25,7 @@ export interface Finding {
 
 export const byAgent = "Said by the agent";
 export const byService = "Checked by Countersign";
-export const byWorldId = "Proven by World ID";
+const byWorldId = "Proven by World ID";
 
 /** From the signed bytes; null if the payload is hidden or unreadable. */
 function hasRegisteredKey(payload: string | null): boolean | null {

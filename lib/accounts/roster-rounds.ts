@@ -38,7 +38,7 @@ async function takeMails(context: AccountsContext): Promise<Due[]> {
 }
 
 /** Sent to every owner; if no mail goes out at all, all of it is tried again. */
-export async function sendRosterMails(context: AccountsContext): Promise<void> {
+async function sendRosterMails(context: AccountsContext): Promise<void> {
   for (const { organization_id: organizationId, number, changes } of await takeMails(context)) {
     const link = `${context.settings.baseUrl}/portal/approvers`;
     const list = JSON.parse(changes) as RosterChange[];

@@ -141,7 +141,7 @@ async function store(tx: Executor, placed: Placed<RosterItem>[]): Promise<void> 
   }
 }
 
-export const rosterKind: LogItemKind<RosterItem> = { kind: "approver_roster", admit, store };
+const rosterKind: LogItemKind<RosterItem> = { kind: "approver_roster", admit, store };
 
 /** After a change was committed. False if the roster could not be logged now: its mark stays, and a round tries again. */
 export async function updateRoster(context: AccountsContext, organizationId: string): Promise<boolean> {

@@ -61,7 +61,7 @@ export const ownDemands = (
 });
 
 /** In one form, and only what is there: this is what gets hashed. */
-export function buildTerms(grant: NonNullable<AuthorizeBody["grant"]>): GrantTerms {
+function buildTerms(grant: NonNullable<AuthorizeBody["grant"]>): GrantTerms {
   const { tools, actions, max_calls, max_amount, max_budget, currency, expires_at, context } = grant;
   return {
     ...(tools && { tools }),

@@ -47,7 +47,7 @@ function requirePending(row: AuthorizationRow): AuthorizationRow {
 }
 
 /** The request if it can be decided; 409 with its state otherwise. */
-export async function findOpen(context: Context, requestId: string): Promise<AuthorizationRow> {
+async function findOpen(context: Context, requestId: string): Promise<AuthorizationRow> {
   const row = await findAuthorization(context.database, requestId);
   if (row === null) throw authorizationNotFound();
   return requirePending(row);

@@ -24,8 +24,8 @@ const maxBackOffSeconds = 60;
  * others; a proof that can be checked is decided in a moment and gives its place back, so a request whose link has
  * leaked is not closed to the right person.
  */
-export const maxWaitingOfRequest = 24;
-export const maxWaitingOfClient = 3;
+const maxWaitingOfRequest = 24;
+const maxWaitingOfClient = 3;
 
 const claimedUntil = sql`now() + make_interval(secs => ${claimSeconds})`;
 const isPending = eq(approvalSubmissions.status, "pending");

@@ -36,7 +36,7 @@ import { readAgentRecord } from "./record";
 import { createZipWriter, type ZipWriter } from "./zip-writer";
 
 /** A pack is checked as a whole, by people with patience: more belongs into several. */
-export const maxPackEntries = 20_000;
+const maxPackEntries = 20_000;
 /** The rows of a snapshot of more agents would be most of the pack. */
 const maxRowAgents = 100_000;
 const pageSize = 1_000;

@@ -29,7 +29,7 @@ export interface AttestationFacts {
 const textOrNull = (value: JsonValue | undefined) => (typeof value === "string" ? value : null);
 
 /** One line that works as is, with a program served from here. */
-export function verifyCommand(baseUrl: string, id: string): string {
+function verifyCommand(baseUrl: string, id: string): string {
   return `curl -fsSO ${baseUrl}/verify.mjs && node verify.mjs ${baseUrl}/v1/verify/${id}`;
 }
 

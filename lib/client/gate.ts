@@ -79,7 +79,7 @@ export async function gate<Inputs, Result>(
 type Call = Pick<GatedAction, "agent_slug" | "action" | "runId" | "callId">;
 
 /** The same for the same call of the same run with the same arguments, in any process. */
-export function keyOf({ agent_slug, action, runId, callId }: Call, inputs: unknown): string {
+function keyOf({ agent_slug, action, runId, callId }: Call, inputs: unknown): string {
   requireIds({ runId, callId });
   return `gate-${canonicalHash([agent_slug, action, runId, callId, sealInputs(inputs).hash])}`;
 }

@@ -38,7 +38,7 @@ interface ApprovalFields {
 const isApproved = (body: ApprovalFields) =>
   body.human_approved === true || Boolean(body.human_authorization);
 
-export const clientNumber = z
+const clientNumber = z
   .strictObject({
     instance: textOf(1, 64).meta({ description: "which of the agent's writers counts" }),
     sequence: z
@@ -92,7 +92,7 @@ export const logReceipt = z
 
 export type LogReceipt = z.infer<typeof logReceipt>;
 
-export const recordPlace = z
+const recordPlace = z
   .strictObject({
     agent_id: z.uuid(),
     sequence: z
@@ -103,7 +103,7 @@ export const recordPlace = z
   })
   .meta({ id: "RecordPlace" });
 
-export const humanApproval = z.union([
+const humanApproval = z.union([
   z.strictObject({ method: z.literal("none") }),
   z.strictObject({ method: z.literal("hash"), approver_hash: z.string().nullable() }),
   z.strictObject({

@@ -12,7 +12,7 @@ export type PreviouslyDenied = z.infer<typeof previouslyDenied>;
 
 const countUpTo = z.number().int().min(0).max(1000);
 
-export const requestedBy = z
+const requestedBy = z
   .strictObject({
     requester: z.string().nullable(),
     organization_mark: z.strictObject({

@@ -29,7 +29,7 @@ export const evaluationBody = z
   .meta({ id: "EvaluationRequest" });
 export type EvaluationBody = z.infer<typeof evaluationBody>;
 
-export const evaluationReasons = [
+const evaluationReasons = [
   "covered_by_standing_approval",
   "allowed_by_rule",
   "denied",

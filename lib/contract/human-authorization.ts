@@ -90,14 +90,14 @@ export const approvalRequestSchema = z.strictObject({
   salt: text(64),
 }) satisfies z.ZodType<ApprovalRequest>;
 
-export const approvalBindingSchema = z.strictObject({
+const approvalBindingSchema = z.strictObject({
   request_hash: sha256Hex,
   world_action: z.string().regex(/^authz-[a-z2-7]{26}$/),
   signal: z.string().regex(/^0x[0-9a-f]{64}$/),
   signal_hash: fieldElement,
 }) satisfies z.ZodType<ApprovalBinding>;
 
-export const anchorSchema = z.strictObject({
+const anchorSchema = z.strictObject({
   chain_id: count,
   block_number: count,
   block_hash: word,

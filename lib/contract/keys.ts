@@ -41,7 +41,7 @@ export const keyInfoResponse = z
 
 export const keyDeleteResponse = z.strictObject({ message: z.string(), key_id: z.uuid() });
 
-export const publicKey = z.strictObject({
+const publicKey = z.strictObject({
   key_id: z.string(),
   public_key: base64Text,
   public_key_pem: z.string(),

@@ -23,7 +23,7 @@ export const defaultGroupForm = z.object({ group_id: z.preprocess(emptyAsNull, i
 export const passkeyIdForm = z.object({ approver_id: id, passkey_id: id });
 export const requesterForm = z.object({ requester_may_approve: z.enum(["yes", "no"]) });
 
-export const noticeRequests = ["all", "named", "none"] as const;
+const noticeRequests = ["all", "named", "none"] as const;
 export const noticeForm = z.object({
   organization_id: id,
   requests: z.enum(noticeRequests, "must be one of the choices"),

@@ -6,7 +6,7 @@ import { textOf } from "./primitives";
 const filter = <Schema extends z.ZodType>(schema: Schema) => schema.optional().catch(undefined);
 
 /** By the first digit of the status. */
-export const statusClasses = ["2", "4", "5"] as const;
+const statusClasses = ["2", "4", "5"] as const;
 
 /** Looked for whatever it is: what no code or id can be is not found. */
 const text = filter(z.string().trim().pipe(textOf(1, 100)));

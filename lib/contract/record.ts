@@ -18,7 +18,7 @@ const recordEntry = z.strictObject({
   public_url: z.url().optional().meta({ description: "of public attestations only" }),
 });
 
-export const recordHead = z.strictObject({ sequence: z.number().int(), link: hexHash });
+const recordHead = z.strictObject({ sequence: z.number().int(), link: hexHash });
 
 export const recordResponse = z
   .strictObject({

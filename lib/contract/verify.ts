@@ -8,7 +8,7 @@ import { timeBounds } from "./time";
 import { warnings } from "./warnings";
 import { zkProof } from "./zk";
 
-export const check = z.strictObject({
+const check = z.strictObject({
   name: z.enum(attestationChecks),
   status: z.enum(["pass", "fail", "not_applicable"]),
   reason: z

@@ -5,7 +5,7 @@ import { httpUri } from "./authorize";
 import { cursorQuery, timestamp } from "./primitives";
 
 /** Hours for which the secret before a rotation signs as well. */
-export const maxOverlapHours = 168;
+const maxOverlapHours = 168;
 const usualOverlapHours = 24;
 
 const url = httpUri
@@ -81,7 +81,7 @@ export type WebhookWithSecret = z.infer<typeof webhookWithSecret>;
 export const webhookList = z.strictObject({ webhooks: z.array(webhook) });
 export const webhookDeleted = z.strictObject({ id: z.uuid(), message: z.string() });
 
-export const deliveryStatuses = ["pending", "delivered", "failed"] as const;
+const deliveryStatuses = ["pending", "delivered", "failed"] as const;
 
 export const listDeliveriesQuery = cursorQuery.extend({
   status: z.enum(deliveryStatuses, `must be one of ${deliveryStatuses.join(", ")}`).optional(),

@@ -70,7 +70,7 @@ export function askHost(
 }
 
 /** Whether anything at all comes back. */
-export async function isHostThere(host: string, port: number, answerMs: number): Promise<boolean> {
+async function isHostThere(host: string, port: number, answerMs: number): Promise<boolean> {
   const answer = await askHost(host, port, answerMs);
   return answer !== "silent" && !unreachable.has(answer);
 }

@@ -6,7 +6,7 @@ import { utf8Encode } from "#lib/core/encoding/bytes";
 import { hashToField } from "#lib/core/world-id/world-id-proof";
 import { loadPoseidon } from "./development-modules";
 
-export const TREE_DEPTH = 16;
+const TREE_DEPTH = 16;
 export type LocalLevel = "device" | "orb";
 
 export interface TestHuman {

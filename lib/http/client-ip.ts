@@ -29,7 +29,7 @@ const longestAddress = 45;
 const buckets = new LRUCache<string, string>({ max: 10_000 });
 
 /** IPv4 as it is (also when mapped into IPv6), IPv6 by its /64. */
-export function addressBucket(address: string): string {
+function addressBucket(address: string): string {
   if (address.length > longestAddress) return toBucket(address);
   const known = buckets.get(address);
   if (known !== undefined) return known;

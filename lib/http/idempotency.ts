@@ -189,7 +189,7 @@ export interface IdempotentAnswer {
 }
 
 /** The row, while it is this holder's. */
-export const isReserved = (hold: IdempotencyHold) => and(areRows(rowOf(hold)), eq(holderColumn, hold.holder));
+const isReserved = (hold: IdempotencyHold) => and(areRows(rowOf(hold)), eq(holderColumn, hold.holder));
 
 export const takenOver = () =>
   new AppError("idempotency_conflict", "Idempotency-Key: another request took over");

@@ -51,7 +51,7 @@ export function unknownKeyPolicy(env: Env): LimitPolicy {
 }
 
 /** IETF draft-ietf-httpapi-ratelimit-headers, and the older X- form. */
-export function limitHeaders(policy: LimitPolicy, state: LimitState, nowMs: number): Record<string, string> {
+function limitHeaders(policy: LimitPolicy, state: LimitState, nowMs: number): Record<string, string> {
   const resetSeconds = Math.max(1, Math.ceil((state.resetMs - nowMs) / 1000));
   return {
     "ratelimit-policy": `"${policy.name}";q=${policy.limit};w=${policy.windowSeconds}`,

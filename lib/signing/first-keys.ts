@@ -28,7 +28,7 @@ export interface KeySource {
   describe(purpose: KeyPurpose): string;
 }
 
-export const signerMembers = {
+const signerMembers = {
   attestation: "signer",
   log: "logSigner",
   zk: "zkSeed",

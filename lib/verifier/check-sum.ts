@@ -98,7 +98,7 @@ export async function readStatementList(
 }
 
 /** Those of earlier logs and of the snapshot's own below its size. */
-export function statementsBelow(
+function statementsBelow(
   all: readonly ListedStatement[],
   { log_origin, covers_size }: SignedHeads,
 ): ListedStatement[] {

@@ -40,7 +40,7 @@ export async function verifyEvidence(
   return verifyParsed(parseEvidence(input), trust, expected);
 }
 
-export async function verifyParsed(
+async function verifyParsed(
   evidence: Evidence,
   trust: VerifierTrust,
   expected: Expectation = {},

@@ -22,7 +22,7 @@ import { makeKeys, openKeys, publicKeyOf, sealKeys, secretOf, UnreadableKeys } f
 
 export type EndpointRow = typeof webhookEndpoints.$inferSelect;
 
-export const maxEndpoints = 20;
+const maxEndpoints = 20;
 
 export const webhookNotFound = () => new AppError("not_found", "no webhook endpoint has this id");
 

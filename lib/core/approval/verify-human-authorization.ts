@@ -62,7 +62,7 @@ export type AuthorizationCheck = Outcome & { name: AuthorizationCheckName };
  */
 export type AuthorizationGrade = "invalid" | "test" | "checked_by_world" | BackedMethod;
 
-export const gradeTexts: Record<AuthorizationGrade, string> = {
+const gradeTexts: Record<AuthorizationGrade, string> = {
   invalid: "Not proven: a check failed",
   test: "TEST: nothing about a real person is proven",
   checked_by_world: "Proof of personhood, checked by World, cannot be checked again independently",

@@ -1,6 +1,6 @@
 /** An organization by the name that an owner gave it, for people. */
 
-export const unnamedOrganization = "Unnamed organization";
+const unnamedOrganization = "Unnamed organization";
 
 /** `name`: null until an owner has given one. */
 export function organizationTitle(name: string | null): string {

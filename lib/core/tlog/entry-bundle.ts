@@ -4,7 +4,7 @@
 import { concatBytes } from "#lib/core/encoding/bytes";
 import { TILE_WIDTH } from "./tile-path";
 
-export const MAX_ENTRY_BYTES = 0xffff;
+const MAX_ENTRY_BYTES = 0xffff;
 
 /** Throws RangeError if there are none or more than 256 entries, or one is too long. */
 export function encodeEntryBundle(entries: readonly Uint8Array[]): Uint8Array {

@@ -17,7 +17,7 @@ export interface WebhookMessage {
 }
 
 /** A receiver refuses what is older or newer than this. */
-export const webhookToleranceSeconds = 300;
+const webhookToleranceSeconds = 300;
 
 const secretPrefix = "whsec_";
 export const writeSecret = (secret: Uint8Array): string => `${secretPrefix}${base64Encode(secret)}`;

@@ -54,7 +54,7 @@ export class SnapshotTaken extends AppError {
 const isSame = (a: HeadsItem["last"], b: HeadsItem["last"]) =>
   a?.log_id === b?.log_id && a?.covers_size === b?.covers_size;
 
-export const agentHeadsKind: LogItemKind<HeadsItem> = {
+const agentHeadsKind: LogItemKind<HeadsItem> = {
   kind: "agent_heads",
   admit: async (tx, items) => {
     const [last, open] = [await readLast(tx), await readOpenHead(tx)];
@@ -136,7 +136,7 @@ async function gather({ database }: SnapshotContext, incrementalFrom: number) {
   );
 }
 
-export const incrementalFromAgents = 100_000;
+const incrementalFromAgents = 100_000;
 
 async function makeItem(context: SnapshotContext, incrementalFrom: number): Promise<HeadsItem> {
   // Before anything is read, so that nothing that was there then is left out.

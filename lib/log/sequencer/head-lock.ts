@@ -59,7 +59,7 @@ export interface HeadLock {
 /** The store has not answered: what it holds is unknown. */
 export class HeadLockAway extends Error {}
 
-export const isSameHead = (a: SignedHead | null, b: SignedHead | null) =>
+const isSameHead = (a: SignedHead | null, b: SignedHead | null) =>
   a !== null && b !== null && a.logId === b.logId && a.size === b.size && a.rootHex === b.rootHex;
 
 /** A database at the intended head has committed it; at the one below, it never will. */
