@@ -15,6 +15,7 @@
 import { LRUCache } from "lru-cache";
 import { hexEncode, sha256, utf8Encode } from "#lib/core/encoding/bytes";
 import type { LimitPolicy, LimitState, RateLimiter } from "#lib/http/rate-limit";
+import { createTimedCache } from "#lib/workers/timed-cache";
 
 /** Look-ups of keys that were never found, at a time. */
 const gateWidth = 4;
@@ -49,11 +50,8 @@ function createGate(): () => Promise<() => void> {
 export function createUnknownKeys(limiter: RateLimiter, policy: LimitPolicy, clock: () => Date): UnknownKeys {
   /** By hash: this is no second place that holds keys. */
   const found = new LRUCache<string, true>({ max: maxRemembered });
-  const missedMs = new LRUCache<string, number>({ max: maxRemembered });
+  const missed = createTimedCache<true>(clock, missLifetimeMs);
   const enter = createGate();
-
-  const wasJustMissed = (name: string) =>
-    (missedMs.get(name) ?? Number.NEGATIVE_INFINITY) > clock().getTime() - missLifetimeMs;
 
   async function ask<Found>(name: string, client: string, lookUp: () => Promise<Found | null>) {
     const answer = await lookUp();
@@ -62,7 +60,7 @@ export function createUnknownKeys(limiter: RateLimiter, policy: LimitPolicy, clo
       return { found: answer, refusal: null };
     }
     found.delete(name);
-    missedMs.set(name, clock().getTime());
+    missed.set(name, true);
     const state = await limiter.consume(policy, client);
     return { found: null, refusal: state.allowed ? null : state };
   }
@@ -73,7 +71,7 @@ export function createUnknownKeys(limiter: RateLimiter, policy: LimitPolicy, clo
       if (found.get(name)) return ask(name, client, lookUp);
       const leave = await enter();
       try {
-        if (wasJustMissed(name)) return { found: null, refusal: null };
+        if (missed.has(name)) return { found: null, refusal: null };
         const refusal = limiter.spent(policy, client);
         return refusal === null ? await ask(name, client, lookUp) : { found: null, refusal };
       } finally {

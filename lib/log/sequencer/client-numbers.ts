@@ -10,12 +10,9 @@ import { arrayLiteral } from "#lib/db/array-literal";
 import type { Database, Executor } from "#lib/db/client";
 import { agentClients } from "#lib/db/schema";
 import type { FunctionCall } from "./append";
-import { createRemembered } from "./record-heads";
 
 /** Hex of the instance's id → its last number. */
 export type ClientNumbers = LRUCache<string, number>;
-
-export const createClientNumbers = (): ClientNumbers => createRemembered();
 
 /** The name that the caller chose is content, which must not stay behind when that is erased. */
 const clientId = (agentId: string, { instance }: ClientNumber): string =>

@@ -26,8 +26,6 @@ const maxRemembered = 20_000;
 export const createRemembered = <Value extends object | number>() =>
   new LRUCache<string, Value>({ maxSize: maxRemembered, sizeCalculation: () => 1 });
 
-export const createRecordHeads = (): RecordHeads => createRemembered();
-
 interface StoredRecordHead {
   agent_id: string;
   sequence: number;

@@ -7,7 +7,6 @@ import {
   type ClientNumbers,
   type CountedClient,
   countClients,
-  createClientNumbers,
   createClientReader,
   findClientNumbers,
   type NumberedItem,
@@ -16,8 +15,8 @@ import {
 } from "./client-numbers";
 import type { LogItem, Place } from "./item";
 import {
-  createRecordHeads,
   createRecordReader,
+  createRemembered,
   findRecordHeads,
   type GrownRecord,
   growRecords,
@@ -33,8 +32,8 @@ export interface KnownPlaces {
 }
 
 export const createKnownPlaces = (): KnownPlaces => ({
-  records: createRecordHeads(),
-  clients: createClientNumbers(),
+  records: createRemembered(),
+  clients: createRemembered(),
 });
 
 export interface PlaceReaders {

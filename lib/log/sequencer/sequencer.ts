@@ -97,10 +97,10 @@ export function createLogSequencer(dependencies: Dependencies): LogSequencer {
     for (const others of [again, after]) if (others.length > 0) await runBatch(others);
   }
 
-  function tellListeners({ logId, size, rootHex, checkpoint }: CommittedHead): void {
+  function tellListeners(head: CommittedHead): void {
     for (const listener of listeners) {
       try {
-        listener({ logId, size, rootHex, checkpoint });
+        listener(head);
       } catch (error) {
         logger.error({ err: error }, "a listener of the log failed");
       }

@@ -61,7 +61,6 @@ export interface KeptRecordsOptions {
 interface Kept {
   digest: string;
   page: KeptPage;
-  madeMs: number;
 }
 
 /** Some 30 MB. */
@@ -83,18 +82,13 @@ function findLoad(views: readonly View[], incoming: IncomingMessage): (() => Pro
 const digestOf = (value: unknown) => createHash("sha256").update(JSON.stringify(value)).digest("base64");
 
 export function createKeptRecords({ host, views, handedOver, nowMs }: KeptRecordsOptions): KeptRecords {
-  const pages = new LRUCache<string, Kept>({ max: maxKept });
-
-  function keepFor(key: string, kept: Kept): void {
-    pages.set(key, kept);
-    const { digest, madeMs } = kept;
-    // It holds no page: on a busy log one takes the place of another all the time.
-    const forget = () => {
-      const now = pages.get(key);
-      if (now?.digest === digest && now.madeMs === madeMs) pages.delete(key);
-    };
-    setTimeout(forget, maxAgeMs).unref();
-  }
+  const pages = new LRUCache<string, Kept>({
+    max: maxKept,
+    ttl: maxAgeMs,
+    ttlResolution: 0,
+    ttlAutopurge: true,
+    perf: { now: nowMs },
+  });
 
   function handOver(incoming: IncomingMessage, outgoing: ServerResponse, made: HandedOver): void {
     const name = randomBytes(16).toString("hex");
@@ -112,7 +106,7 @@ export function createKeptRecords({ host, views, handedOver, nowMs }: KeptRecord
       const key = `${incoming.url} ${themeOf(incoming.headers.cookie)}`;
       const digest = await loading.then(digestOf, () => null);
       const known = pages.get(key);
-      if (known !== undefined && known.digest === digest && nowMs() - known.madeMs < maxAgeMs) {
+      if (known !== undefined && known.digest === digest) {
         answerKept(known.page, incoming, outgoing);
         return true;
       }
@@ -123,7 +117,7 @@ export function createKeptRecords({ host, views, handedOver, nowMs }: KeptRecord
       if (digest === null) return false;
       makeImpersonal(incoming, host, incoming.url ?? "/");
       collectPage(outgoing, (page) => {
-        if (made.isTaken) keepFor(key, { digest, page, madeMs: made.sinceMs });
+        if (made.isTaken) pages.set(key, { digest, page }, { start: made.sinceMs });
       });
       return false;
     },
