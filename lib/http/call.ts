@@ -2,7 +2,6 @@
 import type { z } from "zod";
 import type { Auth, OperationSpec } from "#lib/contract/operation";
 import type { JsonObject } from "#lib/core/encoding/canonical-json";
-import type { Env } from "#lib/env";
 import type { HttpContext } from "./context";
 import type { IdempotencyHold } from "./idempotency-leases";
 import type { HttpRequest, HttpResponse } from "./messages";
@@ -25,7 +24,6 @@ export interface Call<
   Context extends HttpContext = HttpContext,
   Kind extends Auth["kind"] = Auth["kind"],
 > {
-  env: Env;
   context: Context;
   request: HttpRequest;
   params: Params;

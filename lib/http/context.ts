@@ -20,6 +20,7 @@ import type { RequestLog } from "./request-log";
 export interface ServiceSettings {
   baseUrl: string;
   worldId: "local" | "portal";
+  mail: "resend" | "smtp" | "mailbox";
   LOG_ORIGIN?: string | undefined;
   WITNESSES?: WitnessPolicySettings | undefined;
   LOG_STORE_SECONDS: number;
@@ -30,6 +31,7 @@ export interface ServiceSettings {
   LIMIT_AUTHORIZE_PENDING: number;
   LIMIT_AUTHORIZE_PENDING_PER_ORGANIZATION: number;
   LIMIT_KEYS_PER_ORGANIZATION: number;
+  LIMIT_KEY_REQUEST_PER_ADDRESS_PER_HOUR: number;
   LIMIT_KEY_CHANGES_PER_DAY: number;
   LIMIT_DEMO_PER_IP_PER_HOUR: number;
   LIMIT_NOTICES_PER_ADDRESS_PER_HOUR: number;

@@ -4,7 +4,7 @@ import type { LimitName } from "#lib/contract/operation";
 import type { Env } from "#lib/env";
 import { AppError } from "#lib/errors";
 import { count } from "#lib/instrumentation";
-import type { HttpContext } from "./context";
+import type { HttpContext, ServiceSettings } from "./context";
 import type { LimitPolicy, LimitState } from "./rate-limit";
 
 export function limitPolicy(env: Env, name: LimitName): LimitPolicy {
@@ -37,10 +37,10 @@ export function organizationPolicy(env: Env, name: LimitName): LimitPolicy | nul
 }
 
 /** The second limit on key requests: by the address that mail goes to. */
-export function keyRequestAddressPolicy(env: Env): LimitPolicy {
+export function keyRequestAddressPolicy(settings: ServiceSettings): LimitPolicy {
   return {
     name: "key_request_address",
-    limit: env.LIMIT_KEY_REQUEST_PER_ADDRESS_PER_HOUR,
+    limit: settings.LIMIT_KEY_REQUEST_PER_ADDRESS_PER_HOUR,
     windowSeconds: 3600,
   };
 }

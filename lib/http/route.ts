@@ -156,7 +156,7 @@ async function answer<Spec extends OperationSpec, Context extends HttpContext>(
     const points = spec.countsAs?.(body as never) ?? 1;
     if (points > 1) headers = await checkLimit(dependencies, spec, principal, ip, points - 1);
     const sent = { request, params, query, body, raw, idempotencyKey: idempotencyKey(spec, request) };
-    const call = { env, context, ...sent, principal, ip, requestId, hold: null };
+    const call = { context, ...sent, principal, ip, requestId, hold: null };
     return await runIdempotent(call, spec, handler, headers, hydrate, trace);
   } catch (error) {
     // Nothing has checked who asks, and a refusal is an answer too.

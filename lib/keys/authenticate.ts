@@ -3,9 +3,7 @@
 import type { AccountsContext } from "#lib/accounts/context";
 import type { Scope } from "#lib/contract/key-choices";
 import type { Auth } from "#lib/contract/operation";
-import type { Env } from "#lib/env";
 import { AppError } from "#lib/errors";
-import { limitExceeded, unknownKeyPolicy } from "#lib/http/limits";
 import type { HttpRequest } from "#lib/http/messages";
 import type { KeyPrincipal, KnownKey } from "#lib/http/principal";
 import { isApiKeyText } from "./api-key-text";
@@ -21,14 +19,11 @@ function bearerKey(request: Pick<HttpRequest, "headers">): string | null {
 }
 
 /** What is needed to identify the caller. */
-interface AuthDependencies {
-  context: AccountsContext & { unknownKeys: UnknownKeys; callers: Callers };
-  env: Env;
-}
+type AuthContext = AccountsContext & { unknownKeys: UnknownKeys; callers: Callers };
 
 /** Null for unknown, malformed, expired and deleted keys alike; throws 429 if the client sent too many of them. */
 async function findKey(
-  { context, env }: AuthDependencies,
+  context: AuthContext,
   text: string,
   ip: string,
   note: (key: KnownKey) => void,
@@ -40,7 +35,7 @@ async function findKey(
   const known = found ?? context.callers.recallDead(text);
   if (known !== null) note(known);
   if (found !== null) context.callers.remember(text, found);
-  if (refusal !== null) throw limitExceeded(unknownKeyPolicy(env), refusal, context.clock().getTime());
+  if (refusal !== null) throw refusal;
   return found;
 }
 
@@ -49,20 +44,20 @@ const hasOneOf = ({ scopes: own }: KeyPrincipal, scopes: readonly Scope[]) =>
 
 /** As {@link authenticate}, from memory alone; null if it would have to ask. */
 export function authenticateFromCache(
-  { context }: AuthDependencies,
+  { callers }: AuthContext,
   auth: Auth,
   request: Pick<HttpRequest, "headers">,
   ip: string,
 ): KeyPrincipal | null {
   if (auth.kind !== "key" || auth.scopes.length === 0) return null;
   const text = bearerKey(request);
-  const known = text === null ? null : context.callers.recall(text);
+  const known = text === null ? null : callers.recall(text);
   return known !== null && hasOneOf(known, auth.scopes) ? { ...known, ip } : null;
 }
 
 /** Null if no key is needed. A bearer header on a public route does no harm: it is not even looked at. */
 export async function authenticate(
-  dependencies: AuthDependencies,
+  context: AuthContext,
   auth: Auth,
   request: Pick<HttpRequest, "headers">,
   ip: string,
@@ -70,7 +65,7 @@ export async function authenticate(
 ): Promise<KeyPrincipal | null> {
   if (auth.kind === "none") return null;
   const text = bearerKey(request);
-  const principal = text === null ? null : await findKey(dependencies, text, ip, note);
+  const principal = text === null ? null : await findKey(context, text, ip, note);
   if (auth.kind === "optional")
     return principal !== null && hasOneOf(principal, auth.scopes) ? principal : null;
   if (text === null) {

@@ -7,8 +7,8 @@ import { describeApiKey, revokeApiKey } from "./api-keys";
 import { requestKeyByEmail, verifyKeyByEmail } from "./email-keys";
 
 export const keysHandlers: Handlers<typeof specs, AccountsContext> = {
-  requestKey: async ({ env, context, body }) => {
-    const headers = await enforceLimit(context, keyRequestAddressPolicy(env), body.email);
+  requestKey: async ({ context, body }) => {
+    const headers = await enforceLimit(context, keyRequestAddressPolicy(context.settings), body.email);
     await requestKeyByEmail(context, body.email, body.name ?? null);
     return {
       body: { message: "If this address can receive mail, a code is on its way.", expires_in: 600 },

@@ -14,6 +14,8 @@
 
 import { LRUCache } from "lru-cache";
 import { hexEncode, sha256, utf8Encode } from "#lib/core/encoding/bytes";
+import type { AppError } from "#lib/errors";
+import { limitExceeded } from "#lib/http/limits";
 import type { LimitPolicy, LimitState, RateLimiter } from "#lib/http/rate-limit";
 import { createTimedCache } from "#lib/workers/timed-cache";
 
@@ -28,7 +30,7 @@ export interface UnknownKeys {
     text: string,
     client: string,
     lookUp: () => Promise<Found | null>,
-  ): Promise<{ found: Found | null; refusal: LimitState | null }>;
+  ): Promise<{ found: Found | null; refusal: AppError | null }>;
 }
 
 /** Resolves to the function that lets the next one in. */
@@ -52,6 +54,7 @@ export function createUnknownKeys(limiter: RateLimiter, policy: LimitPolicy, clo
   const found = new LRUCache<string, true>({ max: maxRemembered });
   const missed = createTimedCache<true>(clock, missLifetimeMs);
   const enter = createGate();
+  const refuse = (state: LimitState) => limitExceeded(policy, state, clock().getTime());
 
   async function ask<Found>(name: string, client: string, lookUp: () => Promise<Found | null>) {
     const answer = await lookUp();
@@ -62,7 +65,7 @@ export function createUnknownKeys(limiter: RateLimiter, policy: LimitPolicy, clo
     found.delete(name);
     missed.set(name, true);
     const state = await limiter.consume(policy, client);
-    return { found: null, refusal: state.allowed ? null : state };
+    return { found: null, refusal: state.allowed ? null : refuse(state) };
   }
 
   return {
@@ -72,8 +75,8 @@ export function createUnknownKeys(limiter: RateLimiter, policy: LimitPolicy, clo
       const leave = await enter();
       try {
         if (missed.has(name)) return { found: null, refusal: null };
-        const refusal = limiter.spent(policy, client);
-        return refusal === null ? await ask(name, client, lookUp) : { found: null, refusal };
+        const spent = limiter.spent(policy, client);
+        return spent === null ? await ask(name, client, lookUp) : { found: null, refusal: refuse(spent) };
       } finally {
         leave();
       }

@@ -7,8 +7,8 @@ import type { HttpContext } from "#lib/http/context";
 import { listMailbox } from "./mailbox";
 
 export const mailHandlers: Handlers<Pick<typeof specs, "mailbox">, HttpContext> = {
-  mailbox: async ({ env, context }) => {
-    if (env.mail !== "mailbox") throw new AppError("not_found", "this instance sends real mail");
+  mailbox: async ({ context }) => {
+    if (context.settings.mail !== "mailbox") throw new AppError("not_found", "this instance sends real mail");
     return { body: { messages: await listMailbox(context.database) }, headers: { vary: "accept" } };
   },
 };

@@ -53,9 +53,9 @@ function findId(bytes: Uint8Array): string | number | null {
 
 export const createMcpHandlers = (answer: HandleRequest): Handlers<typeof specs, Context> => ({
   mcp: async (call) => {
-    const { request, env, context } = call;
+    const { request, context } = call;
     // A page of another origin has no business here, even with a key.
-    if (request.headers.has("origin")) requireSameOrigin(request, env.baseUrl);
+    if (request.headers.has("origin")) requireSameOrigin(request, context.settings.baseUrl);
     const { keyId, scopes } = call.principal;
     const bytes = await readBytes(request, maxReadBytes);
     let body: JsonValue;

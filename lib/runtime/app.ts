@@ -204,13 +204,12 @@ async function buildOn(opened: OpenedLog, env: Env, options: AppOptions): Promis
     await database.close();
   };
   const { peerSecret = Buffer.from(random(16)).toString("hex") } = options;
-  const dependencies = { context, env };
   return {
     context,
     env,
     peerSecret,
-    authenticate: (...asked) => authenticate(dependencies, ...asked),
-    authenticateFromCache: (...asked) => authenticateFromCache(dependencies, ...asked),
+    authenticate: (...asked) => authenticate(context, ...asked),
+    authenticateFromCache: (...asked) => authenticateFromCache(context, ...asked),
     localWorldId: world.local,
     pictures,
     handedOver: new Map(),

@@ -7,8 +7,8 @@ import type { Handlers } from "#lib/http/call";
 import type { HttpContext } from "#lib/http/context";
 
 export const serviceHandlers: Handlers<Pick<typeof specs, "openapi" | "health">, HttpContext> = {
-  openapi: async ({ env }) => ({
-    body: buildOpenApi(env.baseUrl),
+  openapi: async ({ context }) => ({
+    body: buildOpenApi(context.settings.baseUrl),
     headers: { "cache-control": "public, max-age=60" },
   }),
   health: async ({ context }) => {
