@@ -22,6 +22,26 @@ export interface WantedGroup {
 const isGroup = (organizationId: string, id: string) =>
   and(eq(approvers.organization_id, organizationId), eq(approvers.id, id), isNull(approvers.email));
 
+/** By name, of the groups among these that there are. */
+export async function findGroupIds(
+  executor: Executor,
+  organizationId: string,
+  names: readonly string[],
+): Promise<Map<string, string>> {
+  if (names.length === 0) return new Map();
+  const rows = await executor
+    .select({ id: approvers.id, name: approvers.name })
+    .from(approvers)
+    .where(
+      and(
+        eq(approvers.organization_id, organizationId),
+        isNull(approvers.email),
+        inArray(approvers.name, [...names]),
+      ),
+    );
+  return new Map(rows.map(({ id, name }) => [name ?? "", id]));
+}
+
 /** What an owner does to the groups, under the organization's lock and in its audit log. */
 async function change(
   context: AccountsContext,

@@ -2,7 +2,8 @@
  * Who decides a request, in this order: a frozen agent is denied; rules deny; a standing approval covers it; rules allow;
  * else people are asked, with what the rules demand. Rules that only log change nothing.
  */
-import { and, eq, inArray, isNull, sql } from "drizzle-orm";
+import { sql } from "drizzle-orm";
+import { findGroupIds } from "#lib/accounts/approver-groups";
 import { slugKey } from "#lib/agents/agents";
 import type { AuthorizeBody } from "#lib/contract/authorize";
 import type { Amount } from "#lib/core/approval/amount";
@@ -14,7 +15,6 @@ import { type RuleContext, ruleContextHash } from "#lib/core/rules/rule-context"
 import type { RulesMode } from "#lib/core/rules/ruleset-statement";
 import type { WorldEnvironment } from "#lib/core/world-id/world-id-keys";
 import { type Executor, rowsOf } from "#lib/db/client";
-import { approvers } from "#lib/db/schema";
 import { fieldError } from "#lib/errors";
 import { otherSpelling } from "#lib/rules/agent-names";
 import { describeForRules } from "#lib/rules/describe-request";
@@ -141,8 +141,14 @@ function askRules(context: Context, standing: Standing, request: JudgedRequest):
     outcome,
     context: ruleContext,
     record: {
-      ...{ version: number, mode, ruleset_hash: hash, context_hash: ruleContextHash(ruleContext) },
-      ...{ decision, reason, policy_ids, error },
+      version: number,
+      mode,
+      ruleset_hash: hash,
+      context_hash: ruleContextHash(ruleContext),
+      decision,
+      reason,
+      policy_ids,
+      error,
     },
   };
 }
@@ -160,22 +166,6 @@ function describeDenial({ reason, policy_ids, error }: RuleOutcome): string {
   return reason === "evaluation_error"
     ? `A rule could not be evaluated${names === "" ? "" : ` (${names})`}: ${error}`
     : `Denied by rule: ${names}`;
-}
-
-async function findGroupIds(tx: Executor, organizationId: string, obligations: Obligations | null) {
-  const names = obligations?.groups.map(({ group }) => group) ?? [];
-  if (names.length === 0) return new Map<string, string>();
-  const rows = await tx
-    .select({ id: approvers.id, name: approvers.name })
-    .from(approvers)
-    .where(
-      and(
-        eq(approvers.organization_id, organizationId),
-        isNull(approvers.email),
-        inArray(approvers.name, names),
-      ),
-    );
-  return new Map(rows.map(({ id, name }) => [name ?? "", id]));
 }
 
 /** Refuses a slug that the rules spell differently. Otherwise the first to use it would choose whether the rules apply. */
@@ -218,9 +208,10 @@ export async function judge(
   });
   if (enforced?.outcome.decision === "deny") return deny(describeDenial(enforced.outcome));
   const obligations = enforced?.outcome.obligations ?? null;
-  const groupIds = await findGroupIds(tx, request.organizationId, obligations);
-  const gone = obligations?.groups.find(({ group }) => !groupIds.has(group));
-  if (gone !== undefined) return deny(`A rule asks for the group "${gone.group}", which is gone.`);
+  const groupNames = obligations?.groups.map(({ group }) => group) ?? [];
+  const groupIds = await findGroupIds(tx, request.organizationId, groupNames);
+  const gone = groupNames.find((name) => !groupIds.has(name));
+  if (gone !== undefined) return deny(`A rule asks for the group "${gone}", which is gone.`);
   if (obligations !== null && isTooMuch(obligations.groups))
     return deny("Rules ask for more people than a request can.");
   const toPeople: Judged = { ...asked, obligations, groupIds, rules: kept };

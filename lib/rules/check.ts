@@ -1,10 +1,11 @@
 /** Refuses a text that can't be rules, with every problem at its line and column. */
-import { and, eq, inArray, isNull } from "drizzle-orm";
+import { and, eq, inArray } from "drizzle-orm";
+import { findGroupIds } from "#lib/accounts/approver-groups";
 import { slugKey } from "#lib/agents/agents";
 import type { ParsedRules, RulesProblem } from "#lib/core/rules/parse-rules";
 import { positionAt } from "#lib/core/rules/text-position";
 import type { Executor } from "#lib/db/client";
-import { agents, approvers } from "#lib/db/schema";
+import { agents } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
 import { namedAgents } from "./agent-names";
 import type { RulesContext } from "./context";
@@ -19,18 +20,7 @@ async function findUnknownGroups(
   { policies }: ParsedRules,
 ): Promise<RulesProblem[]> {
   const named = policies.flatMap(({ annotations: { group } }) => (typeof group === "string" ? [group] : []));
-  if (named.length === 0) return [];
-  const rows = await executor
-    .select({ name: approvers.name })
-    .from(approvers)
-    .where(
-      and(
-        eq(approvers.organization_id, organizationId),
-        isNull(approvers.email),
-        inArray(approvers.name, [...new Set(named)]),
-      ),
-    );
-  const known = new Set(rows.map(({ name }) => name));
+  const known = await findGroupIds(executor, organizationId, named);
   return policies.flatMap(({ annotations: { group }, position }) =>
     typeof group === "string" && !known.has(group)
       ? [{ ...position, message: `no group of your approvers is called "${group}"`, help: null }]

@@ -1,18 +1,15 @@
 /** A request as rules see it. */
-import { type Amount, amountUnits, amountValue } from "#lib/core/approval/amount";
+import { amountUnits, amountValue } from "#lib/core/approval/amount";
+import type { ApprovalRequest } from "#lib/core/approval/approval";
 import { hoursOf, type RuleContext } from "#lib/core/rules/rule-context";
 import type { DayUsage } from "./usage";
 
-export interface JudgedRequest {
-  agent_slug: string;
-  agent_public_key: string | null;
-  action: string;
-  tool?: string;
-  amount?: Amount;
-  created_at: string;
-}
+type Described = Pick<
+  ApprovalRequest,
+  "agent_slug" | "agent_public_key" | "action" | "tool" | "amount" | "created_at"
+>;
 
-export interface Surroundings {
+interface Surroundings {
   salt: string;
   agentName: string | null;
   isCodeKnown: boolean;
@@ -31,7 +28,7 @@ const writeUnits = (units: bigint) => {
 };
 
 export function describeForRules(
-  request: JudgedRequest,
+  request: Described,
   { salt, agentName, isCodeKnown, context, requester, environment }: Surroundings,
   { uses, spentUnits }: DayUsage,
 ): RuleContext {

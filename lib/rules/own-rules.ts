@@ -46,5 +46,5 @@ export async function saveOwnRules(
   body: PutRulesBody,
 ): Promise<boolean> {
   await requireRole(context.database.db, person, "owner");
-  return saveRules(context, { ...person, kind: "user" }, body);
+  return saveRules(context, person, body);
 }

@@ -1,13 +1,14 @@
 /** "What would this have changed?": an organization's last requests, evaluated with other rules. Nothing is stored. */
 import { sql } from "drizzle-orm";
 import type { SimulateBody, SimulateResponse } from "#lib/contract/rules";
+import type { ApprovalRequest } from "#lib/core/approval/approval";
 import { utf8Decode } from "#lib/core/encoding/bytes";
 import type { RuleOutcome } from "#lib/core/rules/evaluate-rules";
 import { rulesetHash } from "#lib/core/rules/rules-schema";
 import { rowsOf } from "#lib/db/client";
 import { requireRules } from "./check";
 import type { RulesContext } from "./context";
-import { describeForRules, type JudgedRequest } from "./describe-request";
+import { describeForRules } from "./describe-request";
 import { dayUsage } from "./usage";
 import { readNewest } from "./versions";
 
@@ -53,14 +54,12 @@ async function readLast(context: RulesContext, organizationId: string): Promise<
   );
 }
 
-type Stored = JudgedRequest & { grant?: unknown };
-
 function judge(
   context: RulesContext,
   rules: { hash: string; text: string },
   fallback: "ask" | "deny",
   row: Row,
-  request: Stored,
+  request: ApprovalRequest,
 ) {
   const { requester } = JSON.parse(row.requested_by ?? "{}") as { requester?: string | null };
   const ruleContext = describeForRules(
@@ -81,7 +80,7 @@ function judge(
 const nothing = () => ({ allowed: 0, asked: 0, denied: 0 });
 
 /** A standing approval is people's to give, whatever rules would allow. */
-const wouldBe = ({ decision }: RuleOutcome, { grant }: Stored): Judged =>
+const wouldBe = ({ decision }: RuleOutcome, { grant }: ApprovalRequest): Judged =>
   decision === "allow" && grant ? "asked" : outcomes[decision];
 
 export async function simulateRules(
@@ -98,7 +97,7 @@ export async function simulateRules(
   const known = rows.filter((row) => row.context !== null);
   for (const [i, row] of known.entries()) {
     if (i % atOnce === atOnce - 1) await new Promise((next) => setImmediate(next));
-    const request = JSON.parse(utf8Decode(row.request)) as Stored;
+    const request = JSON.parse(utf8Decode(row.request)) as ApprovalRequest;
     const outcome = judge(context, rules, chosen, row, request);
     const [was, would] = [judgedThen(row), wouldBe(outcome, request)];
     answer.was[was] += 1;
@@ -118,7 +117,7 @@ export async function simulateRules(
 
 function describeDifference(
   row: Row,
-  { agent_slug, tool, action, amount, created_at }: Stored,
+  { agent_slug, tool, action, amount, created_at }: ApprovalRequest,
   judged: { was: Judged; would: Judged },
   { policy_ids, reason, obligations }: RuleOutcome,
 ): SimulateResponse["differences"][number] {
