@@ -79,20 +79,24 @@ export async function findStart(
   );
 }
 
-/** The attestation key signs the events of both purposes; its own retirement too, unless it is lost or revoked. */
+/** The active attestation key, which signs the events of both purposes. `remedy`: what else helps if it is not at hand. */
+async function requireActiveSigner({ database, source }: KeyContext, remedy = ""): Promise<Signer> {
+  const { found, active } = await preferActive(database.db, source);
+  if (found.signer?.keyId === active.attestation) return found.signer;
+  const place = source.describe("attestation");
+  throw new Error(`the active attestation key ${active.attestation} is not at hand (${place}).${remedy}`);
+}
+
+/** An attestation key signs its own retirement too, unless it is lost or revoked: then its successor does. */
 async function chooseSigner(
   context: KeyContext,
   { purpose, event, next, isLost }: Replacement,
+  activeKeyId: string,
 ): Promise<{ signer: Signer; replacesKeyId?: string }> {
-  const { found, active: ids } = await preferActive(context.database.db, context.source);
-  const active = ids.attestation;
-  const bySuccessor = purpose === "attestation" && (isLost || event === "revoked");
-  if (bySuccessor && next.signer && active !== null) return { signer: next.signer, replacesKeyId: active };
-  if (found.signer?.keyId === active && found.signer) return { signer: found.signer };
-  const remedy = purpose === "attestation" ? " If it is really lost, add --lost." : "";
-  throw new Error(
-    `the active attestation key ${active} is not at hand (${context.source.describe("attestation")}).${remedy}`,
-  );
+  if (purpose === "zk") return { signer: await requireActiveSigner(context) };
+  if ((isLost || event === "revoked") && next.signer)
+    return { signer: next.signer, replacesKeyId: activeKeyId };
+  return { signer: await requireActiveSigner(context, " If it is really lost, add --lost.") };
 }
 
 export async function replaceActiveKey(context: KeyContext, replacement: Replacement): Promise<KeyChange> {
@@ -104,12 +108,12 @@ export async function replaceActiveKey(context: KeyContext, replacement: Replace
     throw new Error(`there is no ${purpose} key to replace, or none to go on to`);
   if (rows.some(({ key }) => key.key_id === successor.keyId))
     throw new Error(`key ${successor.keyId} has been a ${purpose} key of this service before`);
-  const { signer, replacesKeyId } = await chooseSigner(context, replacement);
+  const { signer, replacesKeyId } = await chooseSigner(context, replacement, active.key_id);
   const item = makeKeyEvent(signer, context.clock(), {
     event,
     purpose,
     subject: { keyId: active.key_id, publicKey: active.public_key },
-    successor: { keyId: successor.keyId, publicKey: successor.publicKey },
+    successor,
     ...(from && { from }),
   });
   const { receipt } = await context.log.submit(keyEventKind, { ...item, replacesKeyId });
@@ -135,12 +139,7 @@ export async function revokeRetiredKey(
     throw new Error(
       "A retired key needs --from-index: the first log index from which it must not be trusted.",
     );
-  const { signer } = await chooseSigner(context, {
-    purpose: "zk",
-    event: "revoked",
-    next: {},
-    isLost: false,
-  });
+  const signer = await requireActiveSigner(context);
   const subject = { keyId, publicKey: row.key.public_key };
   const facts = { event: "revoked", purpose, subject, ...(from && { from }) } as const;
   const item = makeKeyEvent(signer, context.clock(), facts);
