@@ -160,8 +160,8 @@ describe("a tool call", () => {
 
   it("is deferred, and runs after hours when a human has approved it meanwhile", async () => {
     const { agent, argv, before } = newCall(folder);
-    const deferring = [...argv, "--defer", "--timeout", "1"];
-    const deferred = await run(deferring, before);
+    const deferring = [...argv, "--defer"];
+    const deferred = await run([...deferring, "--timeout", "1"], before);
     expect(answerOf(deferred)).toEqual({
       hookSpecificOutput: claudeAnswer("defer"),
       systemMessage: expect.stringContaining("/approve/"),
