@@ -136,7 +136,7 @@ export function TestWalletAnswer({
   const isWorking = state.kind === "working";
   return (
     <Card title="Answer as">
-      <Choice {...{ request, human, level }} onHuman={chooseHuman} onLevel={setLevel} />
+      <Choice request={request} human={human} level={level} onHuman={chooseHuman} onLevel={setLevel} />
       {chosen === undefined || chosen.can_answer ? null : <Lacking name={chosen.name} />}
       <div className="mt-4 grid grid-cols-2 gap-3">
         <Button

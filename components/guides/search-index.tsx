@@ -56,7 +56,9 @@ export function buildSearchIndex(base: string, read: (slug: GuideSlug) => string
     })),
     ...guideEntries.flatMap(({ slug, title }) => listSections(slug, title, read(slug))),
     ...reasonCodes.map((code) => ({
-      ...{ kind: "Reason" as const, label: code, href: "/docs/reasons" },
+      kind: "Reason" as const,
+      label: code,
+      href: "/docs/reasons",
       words: wordsOf(reasons[code]),
     })),
   ];

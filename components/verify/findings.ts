@@ -136,14 +136,18 @@ function findApproval(verification: Verification): Finding {
   const id = "approval";
   if (isTest)
     return {
-      ...{ id, tone: "test", text: "TEST approval, not a real person" },
+      id,
+      tone: "test",
+      text: "TEST approval, not a real person",
       by: testSources[approval?.method ?? approvalMethod ?? "none"] ?? "Made on a test instance",
     };
   if (valid === false)
     return isApproved === false || approval?.method === "none"
       ? { id, tone: "unknown", text: "No human approval claimed", by: "This record failed verification" }
       : {
-          ...{ id, tone: "warn", text: "Human approval claimed, not verified" },
+          id,
+          tone: "warn",
+          text: "Human approval claimed, not verified",
           by: "This record failed verification",
         };
   if (approval === null) return findPrivateApproval(verification);

@@ -161,7 +161,12 @@ async function tryAccept(
   const decidedBy = { kind: "people" } as const;
   const facts = { decided_by: decidedBy, approvals, environment, approved_at: now.toISOString() };
   await decide(context, row, () => ({
-    ...{ actor, decision: "approved", decidedAt: now, decidedBy, deniedBy: null, denialReason: null },
+    actor,
+    decision: "approved",
+    decidedAt: now,
+    decidedBy,
+    deniedBy: null,
+    denialReason: null,
     approved: { approval, ...signApproval(context.keys.signer, request, facts) },
   }));
 }

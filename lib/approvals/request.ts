@@ -75,8 +75,13 @@ async function decideUnasked(context: Context, input: AuthorizeInput): Promise<A
     const made: Made = { ...prepared, request, status: decision, decision: signed };
     const agentId = await insertRequest(context, tx, input, made);
     return {
-      ...{ requestId: request.request_id, requestHash: requestHash(request), object: signed.object },
-      ...{ agentId, decision, decidedAt, decidedBy },
+      requestId: request.request_id,
+      requestHash: requestHash(request),
+      object: signed.object,
+      agentId,
+      decision,
+      decidedAt,
+      decidedBy,
       answer: await answerRequest(context, tx, input, made, 0),
     };
   });

@@ -39,7 +39,9 @@ export async function readNeighbours(
       .filter(({ is_before }) => is_before === isBefore)
       .toSorted((a, b) => (a.log_id - b.log_id || a.leaf_index - b.leaf_index) * (isBefore ? -1 : 1))
       .map(({ action, human_approval_method, is_signed, created_at }) => ({
-        ...{ action, human_approval_method, is_signed },
+        action,
+        human_approval_method,
+        is_signed,
         recorded_at: created_at.toISOString(),
       }));
   return { before: on(true), after: on(false) };

@@ -31,7 +31,11 @@ export const attestationsHandlers: Handlers<
   },
   attestBatch: async ({ context, principal, body, raw, requestId, idempotencyKey }) => {
     const { results, recorded, attested } = await attestBatch(context, {
-      ...{ caller: principal, body, raw, requestId, idempotencyKey },
+      caller: principal,
+      body,
+      raw,
+      requestId,
+      idempotencyKey,
     });
     const status = recorded === results.length ? 201 : 207;
     return { status, body: { recorded, results }, attested };

@@ -63,7 +63,9 @@ export async function searchPublicly(context: Context, text: string): Promise<Se
   return {
     results: found.slice(0, maxSearchResults).map(({ row, listed }) => ({
       ...describeListed(baseUrl, listed),
-      ...{ agent_slug: row.slug, log_index: row.leaf_index, matched: row.matched },
+      agent_slug: row.slug,
+      log_index: row.leaf_index,
+      matched: row.matched,
     })),
     has_more: found.length > maxSearchResults,
   };

@@ -32,7 +32,14 @@ export function logRequest(
   const { id, startMs, status } = answered;
   const { keyId, organizationId } = trace.key;
   requestLog.add({
-    ...{ id, organizationId, keyId, startMs, method, path, status, code: trace.errorCode },
+    id,
+    organizationId,
+    keyId,
+    startMs,
+    method,
+    path,
+    status,
+    code: trace.errorCode,
     durationMs: clock().getTime() - startMs,
     agentSlug: status < 300 ? agentSlugOf(trace) : null,
     attested: trace.attested,

@@ -88,8 +88,11 @@ export async function nameOrganization(
     await holdRole(tx, person, "owner");
     await tx.update(organizations).set({ name }).where(eq(organizations.id, organizationId));
     await recordAudit(context, tx, {
-      ...{ organizationId, actor: actorOf(person), action: "organization.updated" },
-      ...{ subject: organizationId, detail: { name } },
+      organizationId,
+      actor: actorOf(person),
+      action: "organization.updated",
+      subject: organizationId,
+      detail: { name },
     });
   });
 }

@@ -30,7 +30,10 @@ interface Dependencies extends Pick<Context, "database" | "clock" | "random" | "
 export async function openTime({ env, isAsking, pool, ...shared }: Dependencies) {
   const { database, clock, random, logger } = shared;
   const witnesses = createWitnesses({
-    ...{ database, policy: env.WITNESSES, logger, clock },
+    database,
+    policy: env.WITNESSES,
+    logger,
+    clock,
     intervalSeconds: env.WITNESS_INTERVAL_SECONDS,
     onCosigned: () => notBefore.refresh(),
   });
@@ -38,14 +41,23 @@ export async function openTime({ env, isAsking, pool, ...shared }: Dependencies)
     if (isAsking) witnesses.schedule();
   };
   const notBefore = createNotBefore({
-    ...{ database, policy: env.WITNESSES, drandUrl: env.DRAND_URL, clock, logger },
+    database,
+    policy: env.WITNESSES,
+    drandUrl: env.DRAND_URL,
+    clock,
+    logger,
     maxAgeSeconds: env.NOT_BEFORE_MAX_AGE_SECONDS,
     verifyBeacon: (bound) => pool.runRemembered("verifyBeacon", bound, serviceShare),
     renew: schedule,
   });
   const timeAuthorities = await readTimeAuthorities(env.TSA_CERTIFICATES);
   const timeStamps = createTimeStamps({
-    ...{ database, urls: env.TSA_URLS, pinned: timeAuthorities, clock, random, logger },
+    database,
+    urls: env.TSA_URLS,
+    pinned: timeAuthorities,
+    clock,
+    random,
+    logger,
   });
   return {
     notBefore,

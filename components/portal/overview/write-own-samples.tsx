@@ -13,7 +13,12 @@ export function writeOwnSamples(base: string, slug: string): OwnSample[] {
   return calls.map(({ operationId, path, label }) => ({
     label,
     samples: samplesOf({
-      ...{ base, operationId, url: base + path, method: "POST", isKeyed: true, isJson: true },
+      base,
+      operationId,
+      url: base + path,
+      method: "POST",
+      isKeyed: true,
+      isJson: true,
       body: { ...requestExamples[operationId], agent_slug: slug },
     }),
   }));

@@ -62,8 +62,12 @@ export function openS3Store(options: S3Options): ObjectStore {
     condition: { IfMatch?: string; IfNoneMatch?: string },
   ): Promise<string | null> {
     const command = new PutObjectCommand({
-      ...{ Bucket: bucket, Key: keyOf(name), Body: bytes, ...condition },
-      ...{ ContentType: contentType[kind], CacheControl: cacheControl[kind] },
+      Bucket: bucket,
+      Key: keyOf(name),
+      Body: bytes,
+      ...condition,
+      ContentType: contentType[kind],
+      CacheControl: cacheControl[kind],
     });
     try {
       const { ETag } = await client.send(command);
@@ -100,7 +104,9 @@ export function openS3Store(options: S3Options): ObjectStore {
       do {
         const page = await client.send(
           new ListObjectsV2Command({
-            ...{ Bucket: bucket, Prefix: base, Delimiter: "/" },
+            Bucket: bucket,
+            Prefix: base,
+            Delimiter: "/",
             ...(token !== undefined && { ContinuationToken: token }),
           }),
         );
