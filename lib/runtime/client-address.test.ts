@@ -1,68 +1,87 @@
 /** Whose request it is that a limit counts: the socket's, or what a trusted proxy says (docs/wire.md, Limits). */
 import { describe, expect, it } from "vitest";
 import { parseEnv } from "#lib/env";
-import { clientAddress, isFromThisMachine, PEER_HEADER } from "#lib/http/client-ip";
+import { clientAddress, isFromThisMachine, PEER_HEADER, rememberPeer } from "#lib/http/client-ip";
 import { startTestApp } from "#support/app";
 import { anyKind } from "#support/databases";
 
-describe("whose request it is", () => {
-  const feed = "/v1/agent/nobody";
-  const run = async (
-    hops: string,
-    calls: { ip?: string; headers?: Record<string, string> }[],
-    proxies = "",
-  ) => {
-    const test = await startTestApp(anyKind, {
-      TRUSTED_PROXY_HOPS: hops,
-      TRUSTED_PROXIES: proxies,
-      LIMIT_FEED_PER_MINUTE: "3",
-    });
-    try {
-      const statuses = [];
-      for (const call of calls) statuses.push((await test.call("GET", feed, call)).status);
-      return statuses;
-    } finally {
-      await test.close();
-    }
-  };
-  const times = (n: number, make: (i: number) => { ip?: string; headers?: Record<string, string> }) =>
-    Array.from({ length: n }, (_, i) => make(i));
+interface Asked {
+  ip?: string;
+  headers?: Record<string, string>;
+}
 
-  it("is the socket's without a trusted proxy, whatever is forged", async () => {
+const forwarded = (text: string): Asked => ({ headers: { "x-forwarded-for": text } });
+const times = <T>(n: number, make: (i: number) => T) => Array.from({ length: n }, (_, i) => make(i));
+
+/** As whom a limit counts each of them. */
+const clientsOf = (asked: readonly Asked[], hops: number, proxies = "") =>
+  asked.map(({ ip = "127.0.0.1", headers = {} }) => {
+    const request = new Request("http://localhost/", { headers });
+    rememberPeer(request, ip);
+    const settings = parseEnv({ TRUSTED_PROXY_HOPS: String(hops), TRUSTED_PROXIES: proxies });
+    return clientAddress(request, "secret", settings);
+  });
+
+describe("whose request it is", () => {
+  it("counts for a limit: the socket's, or what the trusted proxy saw, and not what is forged", async () => {
+    const run = async (hops: string, asked: readonly Asked[]) => {
+      const settings = { TRUSTED_PROXY_HOPS: hops, LIMIT_FEED_PER_MINUTE: "3" };
+      const test = await startTestApp(anyKind, settings);
+      try {
+        const statuses = [];
+        for (const one of asked) statuses.push((await test.call("GET", "/v1/agent/nobody", one)).status);
+        return statuses;
+      } finally {
+        await test.close();
+      }
+    };
+    const forged = times(4, (i) => forwarded(`1.2.3.${i}, 5.5.5.5`));
+    for (const [hops, other] of [
+      ["0", { ip: "10.0.0.2" }],
+      ["1", forwarded("5.5.5.5, 6.6.6.6")],
+    ] as const)
+      expect(await run(hops, [...forged, other])).toEqual([404, 404, 404, 429, 404]);
+  });
+
+  it("is the socket's without a trusted proxy, whatever is forged", () => {
     const forged = times(4, (i) => ({
+      ip: "10.0.0.1",
       headers: {
         "x-forwarded-for": `1.2.3.${i}`,
         "x-countersign-peer": `x 1.2.3.${i}`,
         forwarded: `for=1.2.3.${i}`,
       },
     }));
-    expect(await run("0", [...forged, { ip: "10.0.0.2" }])).toEqual([404, 404, 404, 429, 404]);
+    expect(clientsOf(forged, 0)).toEqual(times(4, () => "10.0.0.1"));
   });
 
-  it("is what the one trusted proxy saw, not what is left of it", async () => {
-    const forged = times(4, (i) => ({ headers: { "x-forwarded-for": `9.9.9.${i}, 8.8.8.${i}, 5.5.5.5` } }));
-    expect(await run("1", [...forged, { headers: { "x-forwarded-for": "5.5.5.5, 6.6.6.6" } }])).toEqual([
-      404, 404, 404, 429, 404,
+  it("is what the one trusted proxy saw, not what is left of it", () => {
+    const forged = times(4, (i) => forwarded(`9.9.9.${i}, 8.8.8.${i}, 5.5.5.5`));
+    expect(clientsOf([...forged, forwarded("5.5.5.5, 6.6.6.6")], 1)).toEqual([
+      ...times(4, () => "5.5.5.5"),
+      "6.6.6.6",
     ]);
   });
 
-  it("is the second from the right behind two proxies, and the socket's where that is missing", async () => {
-    const forged = times(4, (i) => ({ headers: { "x-forwarded-for": `9.9.9.${i}, 5.5.5.5, 7.7.7.${i}` } }));
-    const short = times(4, (i) => ({ ip: "10.0.0.3", headers: { "x-forwarded-for": `9.9.9.${i}` } }));
-    expect(await run("2", [...forged, ...short])).toEqual([404, 404, 404, 429, 404, 404, 404, 429]);
+  it("is the second from the right behind two proxies, and the socket's where that is missing", () => {
+    const forged = times(4, (i) => forwarded(`9.9.9.${i}, 5.5.5.5, 7.7.7.${i}`));
+    const short = times(4, (i) => ({ ip: "10.0.0.3", ...forwarded(`9.9.9.${i}`) }));
+    expect(clientsOf([...forged, ...short], 2)).toEqual([
+      ...times(4, () => "5.5.5.5"),
+      ...times(4, () => "10.0.0.3"),
+    ]);
   });
 
-  it("is the socket's where that is none of the named proxies, whatever it forwards", async () => {
-    const past = times(4, (i) => ({ ip: "10.1.0.9", headers: { "x-forwarded-for": `5.5.5.${i}` } }));
-    const through = times(4, (i) => ({ ip: "10.0.0.5", headers: { "x-forwarded-for": `6.6.6.${i}` } }));
-    const mapped = times(2, (i) => ({ ip: "::ffff:10.0.0.5", headers: { "x-forwarded-for": `7.7.7.${i}` } }));
-    const inNetwork = times(4, (i) => ({ ip: `fd00::${i}:5`, headers: { "x-forwarded-for": "8.8.8.8" } }));
-    const calls = [...past, ...through, ...mapped, ...inNetwork];
-    expect(await run("1", calls, "10.0.0.5, fd00::/8")).toEqual([
-      ...[404, 404, 404, 429],
-      ...[404, 404, 404, 404],
-      ...[404, 404],
-      ...[404, 404, 404, 429],
+  it("is the socket's where that is none of the named proxies, whatever it forwards", () => {
+    const past = times(4, (i) => ({ ip: "10.1.0.9", ...forwarded(`5.5.5.${i}`) }));
+    const through = times(4, (i) => ({ ip: "10.0.0.5", ...forwarded(`6.6.6.${i}`) }));
+    const mapped = times(2, (i) => ({ ip: "::ffff:10.0.0.5", ...forwarded(`7.7.7.${i}`) }));
+    const inNetwork = times(4, (i) => ({ ip: `fd00::${i}:5`, ...forwarded("8.8.8.8") }));
+    expect(clientsOf([...past, ...through, ...mapped, ...inNetwork], 1, "10.0.0.5, fd00::/8")).toEqual([
+      ...times(4, () => "10.1.0.9"),
+      ...times(4, (i) => `6.6.6.${i}`),
+      ...times(2, (i) => `7.7.7.${i}`),
+      ...times(4, () => "8.8.8.8"),
     ]);
   });
 
@@ -110,18 +129,17 @@ describe("whose request it is", () => {
     expect(isOwn({})).toBe(true);
   });
 
-  it("is an IPv6 /64, an IPv4 also when mapped, and nonsense is one client", async () => {
+  it("is an IPv6 /64, an IPv4 also when mapped, and nonsense is one client", () => {
     const network = times(4, (i) => ({ ip: `2001:db8:1:2:${i}::${i}` }));
-    const mapped = [
-      { ip: "::ffff:10.0.0.4" },
-      { ip: "10.0.0.4" },
-      { ip: "::ffff:10.0.0.4" },
-      { ip: "10.0.0.4" },
-    ];
+    const mapped = [{ ip: "::ffff:10.0.0.4" }, { ip: "10.0.0.4" }];
     const zones = times(4, (i) => ({ ip: `fe80::${i}%eth0` }));
-    const statuses = await run("0", [...network, { ip: "2001:db8:1:3::1" }, ...mapped, ...zones]);
-    expect(statuses).toEqual([404, 404, 404, 429, 404, 404, 404, 404, 429, 404, 404, 404, 429]);
-    const nonsense = times(4, (i) => ({ headers: { "x-forwarded-for": `nonsense${i}` } }));
-    expect(await run("1", nonsense)).toEqual([404, 404, 404, 429]);
+    expect(clientsOf([...network, { ip: "2001:db8:1:3::1" }, ...mapped, ...zones], 0)).toEqual([
+      ...times(4, () => "2001:db8:1:2::/64"),
+      "2001:db8:1:3::/64",
+      ...times(2, () => "10.0.0.4"),
+      ...times(4, () => "fe80::/64"),
+    ]);
+    const nonsense = times(4, (i) => forwarded(`nonsense${i}`));
+    expect(clientsOf(nonsense, 1)).toEqual(times(4, () => "unknown"));
   });
 });
