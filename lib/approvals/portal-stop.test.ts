@@ -81,10 +81,10 @@ describe("stopping from the portal", () => {
     const asked = await ask(test, key, { agent_slug: "watched-three" });
     await approveUnproven(test, asked.made.request_id);
     for (const attempt of [
-      freezeOwnAgent(context, stranger, "watched-three", "mine"),
-      unfreezeOwnAgent(context, stranger, "watched", null),
+      () => freezeOwnAgent(context, stranger, "watched-three", "mine"),
+      () => unfreezeOwnAgent(context, stranger, "watched", null),
     ])
-      await expect(attempt).rejects.toMatchObject({ errorName: "agent_not_found" });
+      await expect(attempt()).rejects.toMatchObject({ errorName: "agent_not_found" });
     await expect(
       revokeOwnAuthorization(context, stranger, asked.made.request_id, null),
     ).rejects.toMatchObject({
