@@ -28,6 +28,8 @@ export interface ChangeFacts {
   agentId: string;
   organizationId: string;
   actor: Actor;
+  /** Undefined for who holds an approval's link. */
+  holdCaller?: LogItem["holdCaller"];
   /** The organization's own words. */
   reason: string | null;
   /** The request whose approval is taken back. */
@@ -73,6 +75,7 @@ function makeItem(context: AccountsContext, facts: ChangeFacts): ChangeItem {
     salt,
     agentId: facts.agentId,
     keyId: signer.keyId,
+    holdCaller: facts.holdCaller,
     seal: (place) => {
       const changed_at = item.at.toISOString();
       return sealStatement(

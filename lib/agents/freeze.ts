@@ -9,6 +9,7 @@ import type { Executor } from "#lib/db/client";
 import { agents } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
 import { actorOf, type Principal } from "#lib/http/principal";
+import { holdCaller } from "#lib/keys/hold-caller";
 import { changeAgent, Unchanged } from "./agent-changes";
 import { agentNotFound, findAgent, slugKey } from "./agents";
 import { readIdentity } from "./identities";
@@ -45,6 +46,7 @@ async function change(
       agentId: agent.id,
       organizationId: agent.organization_id,
       actor: actorOf(principal),
+      holdCaller: (tx) => holdCaller(tx, principal),
       reason,
       request: null,
       apply: (tx, at) => setFrozen(tx, agent.id, isFrozen ? at : null),

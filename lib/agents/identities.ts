@@ -27,6 +27,7 @@ import type { Executor } from "#lib/db/client";
 import { agentKeys, agents, toolManifests } from "#lib/db/schema";
 import { fieldError } from "#lib/errors";
 import { actorOf, type Principal } from "#lib/http/principal";
+import { holdCaller } from "#lib/keys/hold-caller";
 import { type NewestKeys, readNewestKeys, replaceKey } from "./agent-keys";
 import {
   agentNotFound,
@@ -158,6 +159,7 @@ export async function registerIdentity(
   const { slug, tools, ...given } = body;
   const profile: Profile = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== null));
   return context.database.db.transaction(async (tx) => {
+    await holdCaller(tx, principal);
     const before = await findAgent(tx, slug);
     const isTest = principal.kind === "key" ? principal.isTest : context.settings.worldId === "local";
     const { organizationId } = principal;
@@ -201,6 +203,7 @@ export async function updateIdentity(
   profile: Profile,
 ): Promise<IdentityResponse> {
   return context.database.db.transaction(async (tx) => {
+    await holdCaller(tx, principal);
     const agent = await requireOwn(tx, principal, slug);
     await applyProfile(context, tx, agent, profile);
     await audit(context, tx, principal, "agent.updated", agent.slug);
@@ -215,6 +218,7 @@ export async function putTools(
   body: z.infer<typeof putToolsBody>,
 ) {
   return context.database.db.transaction(async (tx) => {
+    await holdCaller(tx, principal);
     const agent = await requireOwn(tx, principal, slug);
     const hash = await storeTools(tx, context, agent.id, body.tools, body.tool_descriptions ?? null);
     await audit(context, tx, principal, "agent.tools_changed", agent.slug);

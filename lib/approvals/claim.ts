@@ -7,6 +7,7 @@ import type { Executor } from "#lib/db/client";
 import { agents, authorizationRequests } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
 import { actorOf, type Principal } from "#lib/http/principal";
+import { holdCaller } from "#lib/keys/hold-caller";
 import type { Context } from "./context";
 import { findOwn } from "./decide";
 import { describeClaim } from "./read";
@@ -62,6 +63,7 @@ export async function claimAuthorization(
 ) {
   const row = await findOwn(context, requestId, principal, "claims");
   return context.database.db.transaction(async (tx) => {
+    await holdCaller(tx, principal);
     const isSameKey = await holdAgent(tx, row);
     const claimed = isSameKey ? await claimOnce(tx, requestId, run) : null;
     if (claimed === null) return describeClaim(await explain(tx, requestId, run, isSameKey));

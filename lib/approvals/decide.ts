@@ -7,6 +7,7 @@ import { hexEncode } from "#lib/core/encoding/bytes";
 import { readDatabaseTime } from "#lib/db/database-time";
 import { AppError } from "#lib/errors";
 import { type Actor, actorOf, isOwnerOf, mayReach, type Principal } from "#lib/http/principal";
+import { holdCaller } from "#lib/keys/hold-caller";
 import { submitSigned } from "#lib/log/sequencer/submit-signed";
 import { requireCode } from "./confirmation-code";
 import type { Context } from "./context";
@@ -18,7 +19,7 @@ import { type DecisionItem, decisionKind, notPending } from "./store";
 
 type Facts = Pick<
   DecisionItem,
-  "actor" | "decision" | "decidedAt" | "decidedBy" | "deniedBy" | "denialReason" | "approved"
+  "actor" | "holdCaller" | "decision" | "decidedAt" | "decidedBy" | "deniedBy" | "denialReason" | "approved"
 >;
 
 function makeItem(context: Context, row: AuthorizationRow, facts: Facts): DecisionItem {
@@ -60,18 +61,30 @@ export async function findApprovable(context: Context, requestId: string): Promi
   return row;
 }
 
-async function decideWithoutProof(
+async function deny(
   context: Context,
   row: AuthorizationRow,
-  decision: "denied" | "cancelled",
   actor: Actor,
   denialReason: string | null,
   deniedBy: Enrolled | null = null,
 ): Promise<void> {
   const decidedAt = await readDatabaseTime(context.database.db);
-  const decidedBy: DecidedBy | null = decision === "denied" ? { kind: "people" } : null;
-  const facts = { actor, decision, decidedAt, decidedBy, deniedBy, denialReason, approved: null };
-  await decide(context, row, () => facts);
+  const decidedBy: DecidedBy = { kind: "people" };
+  const facts = { actor, decidedAt, decidedBy, deniedBy, denialReason, approved: null };
+  await decide(context, row, () => ({ ...facts, decision: "denied" }));
+}
+
+/** Without `holdCaller`, it is the service that cancels. */
+export async function cancel(
+  context: Context,
+  row: AuthorizationRow,
+  actor: Actor,
+  holdCaller?: Facts["holdCaller"],
+): Promise<void> {
+  const decidedAt = await readDatabaseTime(context.database.db);
+  const undecided = { decidedBy: null, deniedBy: null, denialReason: null, approved: null };
+  const facts = { ...undecided, actor, holdCaller, decidedAt };
+  await decide(context, row, () => ({ ...facts, decision: "cancelled" }));
 }
 
 /** The request that somebody with the link may decide; throws if the page must ask for a code and this is not it. */
@@ -82,8 +95,7 @@ export async function findDecidable(
 ): Promise<{ row: AuthorizationRow; actor: Actor }> {
   const row = await findOpen(context, requestId);
   const actor: Actor = { kind: "human", id: "approval link", ip };
-  const cancel = () => decideWithoutProof(context, row, "cancelled", actor, null);
-  await requireCode(context, row, code, { actor, cancel });
+  await requireCode(context, row, code, { actor, cancel: () => cancel(context, row, actor) });
   return { row, actor };
 }
 
@@ -100,13 +112,12 @@ export async function denyAuthorization(
   { reason, passkey, ...tried }: Denial,
 ): Promise<void> {
   const { row, actor } = await findDecidable(context, requestId, tried);
-  if (parseRequest(row).required_approvers.length === 0)
-    return decideWithoutProof(context, row, "denied", actor, reason);
+  if (parseRequest(row).required_approvers.length === 0) return deny(context, row, actor, reason);
   // A link that leaks neither approves nor blocks.
   if (!passkey) throw needsPasskey();
   const { record, enrolled } = await proveApprover(context, row, passkey, "deny");
   const approver: Actor = { ...actor, id: `approver ${record.approver_id}` };
-  await decideWithoutProof(context, row, "denied", approver, reason, enrolled);
+  await deny(context, row, approver, reason, enrolled);
 }
 
 /** Only its own organization's: any other id is one that does not exist. */
@@ -129,5 +140,5 @@ export async function cancelAuthorization(
   principal: Principal,
 ): Promise<void> {
   const row = await findOwn(context, requestId, principal, "cancels");
-  await decideWithoutProof(context, requirePending(row), "cancelled", actorOf(principal), null);
+  await cancel(context, requirePending(row), actorOf(principal), (tx) => holdCaller(tx, principal));
 }

@@ -6,6 +6,7 @@ import { findEnvironment } from "#lib/core/approval/environment";
 import type { Executor } from "#lib/db/client";
 import { AppError } from "#lib/errors";
 import type { KeyPrincipal } from "#lib/http/principal";
+import { holdCaller } from "#lib/keys/hold-caller";
 import { requireReceiver } from "#lib/net/receiver-url";
 import { buildRequest } from "./build-request";
 import type { Context } from "./context";
@@ -38,6 +39,7 @@ async function askPeople(context: Context, input: AuthorizeInput): Promise<Autho
   const { organizationId } = principal;
   return context.database.db.transaction(async (tx) => {
     await lockOrganization(tx, organizationId);
+    await holdCaller(tx, principal);
     await checkPendingLimit(context, tx, principal);
     const standing = await readStanding(tx, organizationId, body);
     const prepared = await prepareRequest(context, tx, input, standing);
@@ -57,6 +59,7 @@ async function decideUnasked(context: Context, input: AuthorizeInput): Promise<A
   const { organizationId } = principal;
   return decideAtOnce(context, organizationId, async (tx, signer) => {
     await lockOrganization(tx, organizationId);
+    await holdCaller(tx, principal);
     const standing = await readStanding(tx, organizationId, body);
     const prepared = await prepareRequest(context, tx, input, standing);
     const { judged, createdAt: decidedAt } = prepared;

@@ -1,12 +1,13 @@
 /** POST /v1/authorizations/{id}/revoke: from the commit on, nothing can use what was approved. */
 import { and, eq } from "drizzle-orm";
-import { changeAgent, Unchanged } from "#lib/agents/agent-changes";
+import { type ChangeFacts, changeAgent, Unchanged } from "#lib/agents/agent-changes";
 import type { SentAssertion } from "#lib/contract/approval-view";
 import { hexEncode } from "#lib/core/encoding/bytes";
 import type { Executor } from "#lib/db/client";
 import { authorizationRequests } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
 import { type Actor, actorOf, type Principal } from "#lib/http/principal";
+import { holdCaller } from "#lib/keys/hold-caller";
 import { requireCodeToRevoke } from "./confirmation-code";
 import type { Context } from "./context";
 import { type Denial, findOwn } from "./decide";
@@ -59,7 +60,7 @@ function isTakenBack(row: AuthorizationRow): boolean {
 async function revoke(
   context: Context,
   row: AuthorizationRow,
-  actor: Actor,
+  { actor, holdCaller }: Pick<ChangeFacts, "actor" | "holdCaller">,
   reason: string | null,
   enrolled: Enrolled | null = null,
 ): Promise<void> {
@@ -69,6 +70,7 @@ async function revoke(
     agentId: row.agent_id,
     organizationId: row.organization_id,
     actor,
+    holdCaller,
     reason,
     request: { id: row.id, hash: hexEncode(row.request_hash) },
     apply: (tx, at) => setRevoked(tx, row.id, at, enrolled),
@@ -87,7 +89,9 @@ export async function revokeAuthorization(
   principal: Principal,
   reason: string | null,
 ): Promise<void> {
-  await revoke(context, await findOwn(context, requestId, principal, "revokes"), actorOf(principal), reason);
+  const row = await findOwn(context, requestId, principal, "revokes");
+  const by = { actor: actorOf(principal), holdCaller: (tx: Executor) => holdCaller(tx, principal) };
+  await revoke(context, row, by, reason);
 }
 
 /** Lets an approver whom the request required take back by passkey what they approved. */
@@ -116,7 +120,8 @@ export async function revokeByLink(
   // First: a code that is asked for where there is nothing to take back would be the wrong answer.
   if (isTakenBack(row)) return;
   await requireCodeToRevoke(context, row, code, actor);
-  if (parseRequest(row).required_approvers.length === 0) return revoke(context, row, actor, reason);
+  if (parseRequest(row).required_approvers.length === 0) return revoke(context, row, { actor }, reason);
   const { approverId, enrolled } = await proveOwnApproval(context, row, passkey);
-  await revoke(context, row, { ...actor, id: `approver ${approverId}` }, reason, enrolled);
+  const approver: Actor = { ...actor, id: `approver ${approverId}` };
+  await revoke(context, row, { actor: approver }, reason, enrolled);
 }

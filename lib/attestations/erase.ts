@@ -6,7 +6,6 @@
 
 import { and, eq, type SQL, sql } from "drizzle-orm";
 import { recordAudit } from "#lib/accounts/audit";
-import { holdRole } from "#lib/accounts/members";
 import type { Context } from "#lib/approvals/context";
 import type { EraseResponse } from "#lib/contract/receipts";
 import type { Decider } from "#lib/core/approval/decided-by";
@@ -28,6 +27,7 @@ import {
 import { eraseAnswers } from "#lib/http/idempotency";
 import { actorOf, type Principal } from "#lib/http/principal";
 import { announceErased } from "#lib/http/remembered-answers";
+import { holdCaller } from "#lib/keys/hold-caller";
 import { batchRoute } from "./attest-batch";
 import { attestationNotFound } from "./stored-receipt";
 
@@ -38,7 +38,7 @@ export async function eraseContent(
   id: string,
 ): Promise<EraseResponse> {
   const erased = await context.database.db.transaction(async (tx) => {
-    if (principal.kind === "user") await holdRole(tx, principal, "owner");
+    await holdCaller(tx, principal, "erase");
     const row = await lockOwn(tx, principal, id);
     const erasedAt = row.erased_at ?? context.clock();
     if (row.erased_at === null || row.payload !== null) {

@@ -3,6 +3,7 @@
 import { and, count, eq, gt, isNull, or, sql } from "drizzle-orm";
 import { recordAudit } from "#lib/accounts/audit";
 import type { AccountsContext } from "#lib/accounts/context";
+import { holdRole } from "#lib/accounts/members";
 import { lockOrganization } from "#lib/accounts/organizations";
 import type { Scope } from "#lib/contract/key-choices";
 import { sha256, utf8Encode } from "#lib/core/encoding/bytes";
@@ -154,6 +155,7 @@ export async function revokeApiKey(
 ): Promise<boolean> {
   const { organizationId } = principal;
   return context.database.db.transaction(async (tx) => {
+    if (principal.kind === "user") await holdRole(tx, principal, "member");
     const revoked = await tx
       .update(apiKeys)
       .set({ revoked_at: context.clock() })

@@ -180,6 +180,5 @@ export async function revokeOwnApiKey(
   person: MemberPrincipal,
   keyId: string,
 ): Promise<void> {
-  await requireRole(context.database.db, person, "member");
   if (!(await revokeApiKey(context, person, keyId))) throw personNotFound();
 }

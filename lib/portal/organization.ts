@@ -10,7 +10,7 @@ import { markOf } from "#lib/accounts/organization-identity";
 import { updateRoster } from "#lib/accounts/roster";
 import { noDetails } from "#lib/accounts/roster-state";
 import type { Context } from "#lib/approvals/context";
-import { cancelAuthorization } from "#lib/approvals/decide";
+import { cancel, findOpen } from "#lib/approvals/decide";
 import type { MarkColor } from "#lib/core/text/organization-logo";
 import { organizationTitle } from "#lib/core/text/organization-name";
 import type { Executor } from "#lib/db/client";
@@ -115,7 +115,9 @@ async function deleteStranded(tx: Executor, userIds: string[]): Promise<void> {
   await tx.delete(users).where(and(inArray(users.id, ids), notExists(others)));
 }
 
+/** By the service, on behalf of an owner who is no longer one. */
 async function cancelPending(context: Context, person: MemberPrincipal): Promise<void> {
+  const cancelOne = async (id: string) => cancel(context, await findOpen(context, id), actorOf(person));
   const pending = await context.database.db
     .select({ id: authorizationRequests.id })
     .from(authorizationRequests)
@@ -126,7 +128,7 @@ async function cancelPending(context: Context, person: MemberPrincipal): Promise
       ),
     );
   for (const { id } of pending) {
-    await cancelAuthorization(context, id, person).catch((error: unknown) => {
+    await cancelOne(id).catch((error: unknown) => {
       if (!(error instanceof AppError && error.errorName === "authorization_not_pending")) throw error;
     });
   }

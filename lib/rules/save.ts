@@ -11,6 +11,7 @@ import type { Executor } from "#lib/db/client";
 import { apiKeys, ruleProposals } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
 import { actorOf, type MemberPrincipal, type Principal } from "#lib/http/principal";
+import { holdCaller } from "#lib/keys/hold-caller";
 import { requireRules } from "./check";
 import type { RulesContext } from "./context";
 import { type RulesChange, type RulesVersion, readNewest, readProposal, storeVersion } from "./versions";
@@ -30,11 +31,6 @@ async function readAuthor(
     .where(eq(apiKeys.id, principal.keyId));
   if (!key) throw new AppError("invalid_api_key", "the API key is not valid");
   return { authorEmail: principal.person?.email ?? key.email, authorKeyId: principal.keyId };
-}
-
-/** A person must still be an owner; what a key may do was judged when it was shown. */
-async function requireChanger(tx: Executor, principal: Principal): Promise<void> {
-  if (principal.kind === "user") await requireRole(tx, principal, "owner");
 }
 
 const isSame = (newest: RulesVersion, change: RulesChange) =>
@@ -59,7 +55,7 @@ async function propose(context: RulesContext, principal: Principal, change: Rule
   };
   await context.database.db.transaction(async (tx) => {
     await lockOrganization(tx, organizationId);
-    await requireChanger(tx, principal);
+    await holdCaller(tx, principal, "rules");
     await tx
       .insert(ruleProposals)
       .values(row)
@@ -112,7 +108,7 @@ export async function saveRules(
   }
   const given = { actor: actorOf(principal), confirmedBy: null };
   const stored = await storeVersion(context, organizationId, given, async (tx, now) => {
-    await requireChanger(tx, principal);
+    await holdCaller(tx, principal, "rules");
     if (isOutdated(now) || now?.second_owner) throw changedMeanwhile();
     return changeAfter(now);
   });

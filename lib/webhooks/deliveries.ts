@@ -10,6 +10,7 @@ import { webhookDeliveries, webhookMessages } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
 import { cutPage, decodeCursor, encodeCursor, type PageQuery } from "#lib/http/cursor";
 import { actorOf, type Principal } from "#lib/http/principal";
+import { holdCaller } from "#lib/keys/hold-caller";
 import { type EndpointRow, findOwn, readEndpoint, webhookNotFound } from "./endpoints";
 
 export interface DeliveryQuery extends PageQuery {
@@ -99,6 +100,7 @@ async function readDelivery(
 
 /** Until the commit: who disables it fails what waits for it then. */
 async function holdEnabled(tx: Executor, principal: Principal, id: string): Promise<void> {
+  await holdCaller(tx, principal);
   const { disabled_at } = await findOwn(tx, principal, id, "share");
   if (disabled_at !== null)
     throw new AppError("webhook_disabled", "this webhook endpoint is disabled; enable it first");

@@ -17,6 +17,7 @@ import type { Executor } from "#lib/db/client";
 import { webhookDeliveries, webhookEndpoints } from "#lib/db/schema";
 import { AppError, fieldError } from "#lib/errors";
 import { actorOf, type Principal } from "#lib/http/principal";
+import { holdCaller } from "#lib/keys/hold-caller";
 import { requireReceiver } from "#lib/net/receiver-url";
 import { makeKeys, openKeys, publicKeyOf, sealKeys, secretOf, UnreadableKeys } from "./keys";
 
@@ -145,6 +146,7 @@ export async function createEndpoint(
   const values = { id, organization_id: organizationId, url, events, keys: sealKeys(context, id, keys) };
   const row = await context.database.db.transaction(async (tx) => {
     await lockOrganization(tx, organizationId);
+    await holdCaller(tx, principal);
     const { organization_id } = webhookEndpoints;
     const present = await tx.$count(
       webhookEndpoints,
@@ -192,6 +194,7 @@ export async function updateEndpoint(
   requireReceiver(context, "url", wish.url);
   await readEndpoint(context, principal, id);
   return context.database.db.transaction(async (tx) => {
+    await holdCaller(tx, principal);
     const row = await findOwn(tx, principal, id, "update");
     if (row.url === null && (wish.url ?? wish.events) != null)
       throw fieldError("validation_error", "url", "each request names its own, and its end is its event");
@@ -216,6 +219,7 @@ export async function updateEndpoint(
 
 export async function deleteEndpoint(context: Context, principal: Principal, id: string): Promise<void> {
   await context.database.db.transaction(async (tx) => {
+    await holdCaller(tx, principal);
     const row = await findOwn(tx, principal, id, "update");
     await tx.delete(webhookDeliveries).where(eq(webhookDeliveries.endpoint_id, id));
     await tx.delete(webhookEndpoints).where(eq(webhookEndpoints.id, id));

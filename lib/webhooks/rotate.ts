@@ -4,6 +4,7 @@ import type { Context } from "#lib/approvals/context";
 import type { WebhookWithSecret } from "#lib/contract/webhooks";
 import { webhookEndpoints } from "#lib/db/schema";
 import type { Principal } from "#lib/http/principal";
+import { holdCaller } from "#lib/keys/hold-caller";
 import { auditEndpoint, describeEndpoint, findOwn, readPublicKey, webhookNotFound } from "./endpoints";
 import { makeKeys, sealKeys, secretOf } from "./keys";
 
@@ -19,6 +20,7 @@ export async function rotateEndpoint(
   const keys = makeKeys(context);
   const until = new Date(context.clock().getTime() + overlapHours * hourMs);
   const row = await context.database.db.transaction(async (tx) => {
+    await holdCaller(tx, principal);
     const before = await findOwn(tx, principal, id, "update");
     // Keys that can't be read sign nothing: they would only keep the new ones from signing.
     const isReadable = before.keys !== null && readPublicKey(context, id, before.keys) !== null;

@@ -5,6 +5,7 @@
 import type { LogReceipt } from "#lib/contract/attest";
 import type { Executor } from "#lib/db/client";
 import { isRefusedByServer } from "#lib/db/failures";
+import { AppError } from "#lib/errors";
 import type { SigningKeys } from "#lib/signing/signing-keys";
 import { type ActiveKeys, appendLeaves, type FunctionCall, type NewLeaf, storeWithin } from "./append";
 import { Refused } from "./batch-failures";
@@ -49,6 +50,16 @@ export const isSignedByActive = ({ item }: QueuedItem, active: ActiveKeys) =>
 const lockOrderOf = ({ kind, locksOrganizations, locksAgents }: LogItemKind<LogItem>) =>
   locksOrganizations ? 0 : locksAgents ? 1 : kind === "approver_roster" ? 3 : 2;
 
+async function refuseCaller(tx: Executor, { item }: QueuedItem): Promise<AppError | null> {
+  try {
+    await item.holdCaller?.(tx);
+    return null;
+  } catch (error) {
+    if (error instanceof AppError) return error;
+    throw error;
+  }
+}
+
 /** The checks of every kind, on the items whose keys are still the active ones. */
 async function admitAll(
   tx: Executor,
@@ -60,7 +71,13 @@ async function admitAll(
   const refused: Outcome[] = batch
     .filter((queued) => !isSigned(queued))
     .map((queued) => ({ queued, result: new SigningKeyChanged() }));
-  const byKind = [...groupByKind(batch.filter(isSigned))];
+  const allowed: QueuedItem[] = [];
+  for (const queued of batch.filter(isSigned)) {
+    const error = await refuseCaller(tx, queued);
+    if (error) refused.push({ queued, result: error });
+    else allowed.push(queued);
+  }
+  const byKind = [...groupByKind(allowed)];
   const inOrder = byKind.toSorted(([a], [b]) => lockOrderOf(a) - lockOrderOf(b));
   for (const [kind, members] of inOrder) {
     const items = members.map(({ item }) => item);

@@ -43,6 +43,8 @@ export interface LogItem {
   zkKeyId?: string | undefined;
   /** The active key that `keyId` takes the place of by this very item. */
   replacesKeyId?: string | undefined;
+  /** Throws if whoever acts no longer may. Runs before the batch locks anything but the head. */
+  holdCaller?: ((tx: Executor) => Promise<void>) | undefined;
   /** Who pays for it if it is refused: an owner's items go into batches of their own for a while. */
   owner?: string | undefined;
 }
