@@ -253,6 +253,17 @@ describe.skipIf(!databaseKinds.includes("postgres"))("a deployment", () => {
     await rename(inData("keys-away"), inData("keys"));
   });
 
+  it("that has several keys that can't be read has each of them named", async () => {
+    const found = await run({ SIGNING_KEY: "x", ZK_SIGNING_KEY: "y" });
+    expect(texts(found).filter((one) => one.startsWith("keys: "))).toEqual([
+      expect.stringMatching(/^keys: a key can't be read: SIGNING_KEY/),
+      expect.stringMatching(/^keys: a key can't be read: ZK_SIGNING_KEY/),
+    ]);
+    expect(texts(found, "ok").join("\n")).toMatch(
+      /keys: AUTH_SECRET opens.*keys: the log key \S+ is the active/s,
+    );
+  });
+
   it("whose AUTH_SECRET is another one has what it doesn't open named", async () => {
     const found = await run({ AUTH_SECRET: "another-secret-".repeat(4) });
     const named = faults(found).filter(({ area }) => area === "keys");

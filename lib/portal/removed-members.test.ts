@@ -101,7 +101,7 @@ describe.skipIf(!databaseKinds.includes("postgres"))("a member who is removed at
   }
   const isUnknown = [{ status: "rejected", reason: { errorName: "not_found" } }];
 
-  it("does nothing, and is told what a stranger is", async () => {
+  it("does nothing, and gets the answer of a stranger", async () => {
     const audited = () => query("SELECT action FROM audit_events WHERE actor = $1 ORDER BY id", member.email);
     const before = await audited();
     for (const [name, act] of Object.entries(acts)) {

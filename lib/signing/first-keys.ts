@@ -17,9 +17,10 @@ import { activeKeyId, type KeyPurpose, type Signers } from "./signing-keys";
 
 /** The secret keys at hand: what settings give, else what files hold. */
 export interface KeySource {
-  load(): Promise<Partial<Signers>>;
+  /** All of them, if none are named. */
+  load(wanted?: readonly KeyPurpose[]): Promise<Partial<Signers>>;
   /** What a rotation has made and not yet put in place; empty if nothing is under way. */
-  loadNext(): Promise<Partial<Signers>>;
+  loadNext(wanted?: readonly KeyPurpose[]): Promise<Partial<Signers>>;
   /** Puts the next key in the place of the old one, which is gone then. */
   promoteNext(purpose: KeyPurpose): Promise<void>;
   /** Makes and keeps those that are missing. */

@@ -72,9 +72,9 @@ export async function wrapKeySettings(env: Env, wrapping: KeyWrapping): Promise<
 }
 
 export function createKeySource(env: Env, files: SecretFiles, wrapping: KeyWrapping): KeySource {
-  const loadAll = async (ending: string): Promise<Partial<Signers>> => {
+  const loadAll = async (ending: string, wanted: readonly KeyPurpose[]): Promise<Partial<Signers>> => {
     const found: Partial<Signers> = {};
-    for (const purpose of purposes) {
+    for (const purpose of wanted) {
       const setting = ending === "" ? env[keySettings[purpose]] : undefined;
       const file = `${keyFiles[purpose]}${ending}`;
       const name = setting === undefined ? files.describe(file) : keySettings[purpose];
@@ -87,8 +87,8 @@ export function createKeySource(env: Env, files: SecretFiles, wrapping: KeyWrapp
     return found;
   };
   return {
-    load: () => loadAll(""),
-    loadNext: () => loadAll(".next"),
+    load: (wanted = purposes) => loadAll("", wanted),
+    loadNext: (wanted = purposes) => loadAll(".next", wanted),
     promoteNext: (purpose) => files.replace(keyFiles[purpose], nextFile(purpose)),
     create: async (missing) => {
       const names = missing.map((purpose): string => keyFiles[purpose]);

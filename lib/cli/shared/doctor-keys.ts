@@ -64,13 +64,25 @@ export async function examineKeys(env: Env, stored: Stored): Promise<Finding[]> 
   const add = activeIds?.get("log") ? area.fault : area.warning;
   const sayMissing = (what: string, mend: string) =>
     stored === "empty" ? area.ok(`the first start makes ${what}`) : add(`${what} is missing`, mend);
-  try {
+  const examineKey = async (examine: () => Promise<void>) => {
+    try {
+      await examine();
+    } catch (error) {
+      area.fault(
+        `a key can't be read: ${explain(error)}`,
+        "Do what the message says; restore a key that is broken or lost from your backup.",
+      );
+    }
+  };
+  await examineKey(async () => {
     if (env.AUTH_SECRET === undefined && (await files.read(authSecretFile)) === null)
       sayMissing("AUTH_SECRET", `Restore ${files.describe(authSecretFile)}, or set AUTH_SECRET.`);
     else if (activeIds !== null && stored !== null && stored !== "empty")
       await examineAuthSecret(env, files, stored, area);
-    const [found, next] = [await source.load(), await source.loadNext()];
-    for (const purpose of purposes) {
+  });
+  for (const purpose of purposes)
+    await examineKey(async () => {
+      const [found, next] = [await source.load([purpose]), await source.loadNext([purpose])];
       const half = await publicHalf(found, purpose);
       const active = activeIds?.get(purpose) ?? null;
       if (half === null) sayMissing(`the ${purpose} key`, `Restore ${source.describe(purpose)}.`);
@@ -79,13 +91,7 @@ export async function examineKeys(env: Env, stored: Stored): Promise<Finding[]> 
       else if ((await publicHalf(next, purpose))?.keyId === active)
         area.warning(`a rotation of the ${purpose} key is not finished`, "The next start finishes it.");
       else area.fault(`the ${purpose} key is not this database's`, `Restore ${source.describe(purpose)}.`);
-    }
-  } catch (error) {
-    area.fault(
-      `a key can't be read: ${explain(error)}`,
-      "Do what the message says; restore a key that is broken or lost from your backup.",
-    );
-  }
+    });
   return area.found;
 }
 
