@@ -14,6 +14,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import os from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
+import { beginEpoch } from "#lib/log/keys/new-epoch";
 import { openFolderStore } from "#lib/log/store/folder-store";
 import { nodeIo } from "#lib/verifier/node-io";
 import { runCommand } from "#lib/verifier/run-command";
@@ -22,7 +23,9 @@ import { anyKind } from "#support/databases";
 import { listen } from "#support/listen";
 import { readStaticLog } from "#support/tlog-reader";
 import { type ExistingFiles, exportTiles } from "./export-tiles";
+import { readOpenHead } from "./reader";
 import { createStaticTiles } from "./static-tiles";
+import { readUnpublished } from "./unpublished";
 
 let test: TestApp;
 let key: string;
@@ -285,6 +288,28 @@ describe("the exported tree", () => {
     ).rejects.toThrow(/Choose another/);
     await other.close();
     expect(readFileSync(path.join(folder, "checkpoint"), "utf8")).toBe(checkpoint);
+  });
+
+  it("of one log can't be made, and those of the others are", async () => {
+    const two = await startTestApp(anyKind);
+    const { db, query } = two.app.context.database;
+    const store = openFolderStore(folder);
+    const exportBoth = () => exportTiles({ db, old: null }, undefined, store, "trust");
+    await two.call("POST", "/v1/attest", {
+      key: (await two.createKey()).key,
+      body: { agent_slug: "tile-bot", action: "in the first log", inputs_hash: "x" },
+    });
+    const { database, guard, keys } = two.app.context;
+    const { origin: firstOrigin } = await readOpenHead(db);
+    await beginEpoch({ database, guard, lock: null, clock: () => new Date(), firstOrigin }, keys);
+    await query(
+      "UPDATE log_tiles SET hashes = set_byte(hashes, 0, 255 - get_byte(hashes, 0)) WHERE log_id = 1",
+      [],
+    );
+    await expect(exportBoth()).rejects.toThrow(/stored tiles of \S+ are not those of its checkpoint/);
+    expect(readdirSync(folder)).toEqual(["2"]);
+    expect((await readUnpublished(database, store)).entries).toBeGreaterThan(0);
+    await two.close();
   });
 
   it("isn't made of tiles that are not the checkpoint's", async () => {

@@ -147,7 +147,7 @@ async function exportLog(
   return { origin, from, size, files, repaired: wrong.length };
 }
 
-/** Every log of the service. */
+/** Every log of the service. One that can't be exported holds up no other, and is an error when all have had their turn. */
 export async function exportTiles(
   source: ExportSource,
   policy: WitnessPolicySettings | undefined,
@@ -156,9 +156,17 @@ export async function exportTiles(
   published = new Map<number, string>(),
 ): Promise<ExportedLog[]> {
   const exported: ExportedLog[] = [];
+  const failures: Error[] = [];
   for (const log of await readLogs(source.db)) {
     const own = storeOfLog(store, log.id);
-    exported.push(await exportLog(source, log, policy, own, { existing, published }));
+    try {
+      exported.push(await exportLog(source, log, policy, own, { existing, published }));
+    } catch (error) {
+      failures.push(error as Error);
+    }
   }
+  if (failures.length > 1)
+    throw new AggregateError(failures, failures.map(({ message }) => message).join("\n"));
+  if (failures[0] !== undefined) throw failures[0];
   return exported;
 }

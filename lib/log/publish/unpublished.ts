@@ -12,13 +12,12 @@ export interface Unpublished {
   seconds: number;
 }
 
-/** Of the open log. What isn't this log's checkpoint counts as none. */
-export async function readUnpublished(
-  { db, query }: Pick<Database, "db" | "query">,
+/** What isn't this log's checkpoint counts as none. */
+async function readOfLog(
+  { query }: Pick<Database, "query">,
   store: ObjectStore,
+  log: Awaited<ReturnType<typeof readLogs>>[number],
 ): Promise<Unpublished> {
-  const log = (await readLogs(db)).find(({ closed_at }) => closed_at === null);
-  if (log === undefined) return { entries: 0, seconds: 0 };
   const found = await storeOfLog(store, log.id).read("checkpoint");
   const verdict = found === null ? null : verifyCheckpoint(utf8Decode(found.bytes), log.key);
   const published = verdict?.ok ? verdict.checkpoint.size : 0;
@@ -28,4 +27,17 @@ export async function readUnpublished(
     [log.id, published],
   );
   return { entries: Math.max(log.size - published, 0), seconds: Number(rows[0]?.["seconds"] ?? 0) };
+}
+
+/** Of all logs: one that can't be published holds up no other, and would be missed. */
+export async function readUnpublished(
+  database: Pick<Database, "db" | "query">,
+  store: ObjectStore,
+): Promise<Unpublished> {
+  let all: Unpublished = { entries: 0, seconds: 0 };
+  for (const log of await readLogs(database.db)) {
+    const { entries, seconds } = await readOfLog(database, store, log);
+    all = { entries: all.entries + entries, seconds: Math.max(all.seconds, seconds) };
+  }
+  return all;
 }
