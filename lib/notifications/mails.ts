@@ -55,20 +55,25 @@ function chooseWords(kind: Claimed["kind"], row: AuthorizationRow, slug: string,
       lead: `A request of the agent ${slug} ${ends[row.status]}. Details:`,
       hints: [],
     };
+  const frozen =
+    row.agentFrozenAt === null
+      ? []
+      : ["The organization has frozen this agent. Until it is unfrozen, you can only deny."];
   const time = `It expires in ${timeLeft(row)}, at ${readableTime(row.expires_at.toISOString())}.`;
   const code = row.require_code
     ? "The page asks for a confirmation code. Get it from the agent or its operator."
     : "The page shows a confirmation code. If the agent shows you another one, deny the request.";
+  const hints = [...frozen, time, code];
   return kind === "waiting"
     ? {
         subject: `${slug} requests an approval`,
         lead: `The agent ${slug} requests an approval. Open this page to see all details, then ${approve} or deny:`,
-        hints: [time, code],
+        hints,
       }
     : {
         subject: `Expires soon: ${slug} requests an approval`,
         lead: `The agent ${slug} still waits for an approval:`,
-        hints: [time, code],
+        hints,
       };
 }
 

@@ -94,6 +94,19 @@ describe("notices", () => {
     });
   });
 
+  it("say that the agent is frozen, and what can be decided then", async () => {
+    const says = async () => (await mailsTo(test, ana))[0]?.text;
+    const frozen = "The organization has frozen this agent.";
+    await request({ approvers: ["Ana"] });
+    await sendAll(test);
+    expect(await says()).not.toContain(frozen);
+    await request({ approvers: ["Ana"], action: "another" });
+    const reason = { reason: "stop" };
+    await test.call("POST", `/v1/identity/${slug()}/freeze`, { key, body: reason });
+    await sendAll(test);
+    expect(await says()).toContain(`${frozen} Until it is unfrozen, you can only deny.`);
+  });
+
   it("count hours from two on", async () => {
     await request({ approvers: ["Ana"], expires_in_minutes: 600 });
     await sendAll(test);
