@@ -11,7 +11,7 @@ import path from "node:path";
 import { pathToFileURL } from "node:url";
 import { gzipSync } from "node:zlib";
 import { build } from "esbuild";
-import { startPostgres } from "./postgres.mjs";
+import { startCluster, withoutFsync } from "./postgres.mjs";
 import { root } from "./step.mjs";
 
 const { version } = JSON.parse(readFileSync(path.join(root, "package.json"), "utf8"));
@@ -100,7 +100,8 @@ async function live(kind, databaseUrl) {
 }
 
 const embedded = await live("embedded", "");
-const server = await startPostgres();
+// Its own, also with TEST_DATABASE_URL: the whole of it is dumped, by its own pg_dump.
+const server = await startCluster(withoutFsync);
 const hosted = await live("postgres", server.url);
 // As statements, so that restoring needs no psql; its own commands begin with a backslash.
 const dump = execFileSync(
