@@ -18,6 +18,11 @@ it("writes one line, in which every character that a terminal obeys is escaped",
   expect(print("⨯", text)).toMatchObject({ level: 50, msg: `⨯ ${text}` });
 });
 
+it("takes what Node warns of for a warning, though Node prints it as an error", () => {
+  const text = "(node:71) NodeVersionSupportWarning: an SDK will no longer support Node.js v20";
+  expect(print(text)).toMatchObject({ level: 40, msg: text });
+});
+
 it("tells an error as the logger does, without a statement's parameters", () => {
   const error = new Error("Failed query: SELECT $1\nparams: canary-7d02");
   expect(print("⨯", error)).toMatchObject({ msg: "⨯", err: { message: "Failed query: SELECT $1" } });

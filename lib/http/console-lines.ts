@@ -8,6 +8,9 @@ import { noteMalformedForm } from "./malformed-forms";
 
 const levels = { debug: "debug", log: "info", info: "info", warn: "warn", error: "error" } as const;
 
+/** Node prints warnings as errors: `(node:71) NodeVersionSupportWarning: …` */
+const isNodeWarning = /^\(node:\d+\) /;
+
 function describeText(args: unknown[]): string {
   return args
     .filter((arg) => ["string", "number", "boolean"].includes(typeof arg))
@@ -24,7 +27,7 @@ export function logConsole(logger: Logger, target: Pick<Console, keyof typeof le
       const text = describeText(args);
       if (noteMalformedForm(err, text, logger)) return;
       const message = describeMessage(text) || "console";
-      logger[level](err === undefined ? {} : { err }, message);
+      logger[isNodeWarning.test(text) ? "warn" : level](err === undefined ? {} : { err }, message);
     };
   }
 }
