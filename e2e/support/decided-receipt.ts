@@ -1,4 +1,4 @@
-/** An attestation that a rule allowed, in a log of two leaves whose order a lying service chooses. */
+/** An attestation that a rule allowed, in a log of three leaves whose order a lying service chooses. */
 import { buildAuthorization } from "#lib/core/approval/approval";
 import { buildDecisionStatement } from "#lib/core/approval/approval-decision";
 import { describeBacking } from "#lib/core/approval/backing";
@@ -11,6 +11,7 @@ import { signCheckpoint } from "#lib/core/tlog/checkpoint";
 import { encodeLogLeaf, makeLogLeaf } from "#lib/core/tlog/log-leaf";
 import { leafHash, rootOfLeafHashes } from "#lib/core/tlog/merkle";
 import { encodeVerifierKey, makeVerifierKey } from "#lib/core/tlog/signed-note";
+import { inclusionRanges } from "#lib/core/tlog/subtree-ranges";
 import { createLocalSigner } from "#lib/signing/local-signer";
 import { signForTest, testFacts, testKeyId, testRequest } from "./human-authorization";
 
@@ -34,20 +35,15 @@ async function sign(payload: Uint8Array) {
   return { payload, envelope, entry };
 }
 
-/** In a log of two leaves, before and after the other one. */
-async function placesOf(entry: Uint8Array, otherLeaf: Uint8Array) {
-  const own = leafHash(entry);
-  return Promise.all(
-    [
-      [own, otherLeaf],
-      [otherLeaf, own],
-    ].map(async (leaves, index) => {
-      const root = rootOfLeafHashes(leaves);
-      const note = await signCheckpoint({ origin, size: 2, root }, logKey, (bytes) => log.sign(bytes));
-      const inclusion_proof = [base64Encode(otherLeaf)];
-      return { origin, index, tree_size: 2, entry: base64Encode(entry), inclusion_proof, checkpoint: note };
-    }),
-  );
+/** The first or the last leaf, with something between it and the other one. */
+async function placeIn(entry: Uint8Array, index: 0 | 2, otherLeaf: Uint8Array) {
+  const leaves = [leafHash(entry), new Uint8Array(32).fill(2), otherLeaf];
+  if (index === 2) leaves.reverse();
+  const root = rootOfLeafHashes(leaves);
+  const checkpoint = await signCheckpoint({ origin, size: 3, root }, logKey, (bytes) => log.sign(bytes));
+  const proof = inclusionRanges(index, 3).map(([from, to]) => rootOfLeafHashes(leaves.slice(from, to)));
+  const inclusion_proof = proof.map(base64Encode);
+  return { origin, index, tree_size: 3, entry: base64Encode(entry), inclusion_proof, checkpoint };
 }
 
 export interface DecidedReceipt {
@@ -57,12 +53,22 @@ export interface DecidedReceipt {
   record: JsonObject;
 }
 
-/**
- * Whatever `decidedAt` is, the decision's number is the smaller one. `listed`: the hash that the record has under that number
- * instead.
- */
-export async function makeDecidedReceipt(decidedAt: 0 | 1, listed?: Uint8Array): Promise<DecidedReceipt> {
-  const decided = placeAfter(emptyRecord(agent_id));
+export interface DecidedLie {
+  /** The decision's leaf comes after the attestation's; its number is the smaller one all the same. */
+  isLate?: boolean;
+  /** Another entry is between the two in the record. */
+  isApart?: boolean;
+  /** The hash that the record has under the decision's number instead. */
+  listed?: Uint8Array;
+  /** What the decision names as the link before it instead. */
+  previous?: string;
+  /** Since when the agent was frozen, as the attestation says. */
+  frozen?: string;
+}
+
+export async function makeDecidedReceipt(lie: DecidedLie = {}): Promise<DecidedReceipt> {
+  const { isLate = false, isApart = false, listed, previous, frozen } = lie;
+  const decided = { ...placeAfter(emptyRecord(agent_id)), ...(previous !== undefined && { previous }) };
   const hash = "ab".repeat(32);
   const kind = "rule" as const;
   const decided_by = { kind, ruleset_hash: hash, policy_ids: ["p"], context_hash: hash };
@@ -74,11 +80,11 @@ export async function makeDecidedReceipt(decidedAt: 0 | 1, listed?: Uint8Array):
       authorization_hash: canonicalHash({ ...signed } as unknown as JsonObject),
     }),
   );
-  const hashes = [listed ?? sha256(decision.payload)];
-  const head = extendRecord(emptyRecord(agent_id), hashes[0] ?? new Uint8Array());
+  const hashes = [listed ?? sha256(decision.payload), ...(isApart ? [new Uint8Array(32).fill(4)] : [])];
+  const head = hashes.reduce(extendRecord, emptyRecord(agent_id));
   // The other leaf stands for the attestation's, which names the object with its place in the log.
-  const [first, second] = await placesOf(decision.entry, new Uint8Array(32).fill(1));
-  const object = { ...signed, log: { ...[first, second][decidedAt], record: decided } };
+  const place = await placeIn(decision.entry, isLate ? 2 : 0, new Uint8Array(32).fill(1));
+  const object = { ...signed, log: { ...place, record: decided } };
   const { organization, agent_slug, action, inputs_hash } = signed.request;
   const authorization = object as unknown as JsonObject;
   const human_approval = describeBacking(authorization);
@@ -95,10 +101,11 @@ export async function makeDecidedReceipt(decidedAt: 0 | 1, listed?: Uint8Array):
     },
     request: { agent_slug, action, inputs_hash, human_authorization_hash: canonicalHash(authorization) },
     registered: { agent_public_key: null, code_hash: null, tool_manifest_hash: null },
+    ...(frozen !== undefined && { agent_frozen_at: frozen }),
     verdicts: { agent_authenticated: null, code_hash_verified: null, tools_authorized: null },
   };
   const made = await sign(buildActionStatement(predicate));
-  const places = await placesOf(made.entry, leafHash(decision.entry));
+  const ownPlace = await placeIn(made.entry, isLate ? 0 : 2, leafHash(decision.entry));
   hashes.push(sha256(made.payload));
   const { sequence, link } = extendRecord(head, sha256(made.payload));
   const { attestation_id, timestamp, key_id, is_public } = predicate;
@@ -109,7 +116,7 @@ export async function makeDecidedReceipt(decidedAt: 0 | 1, listed?: Uint8Array):
       payload_hash: hexEncode(sha256(made.payload)),
       signature: base64Encode(service.sign(made.payload)),
       envelope_signature: base64Encode(made.envelope.signature),
-      log: places[1 - decidedAt] as unknown as JsonObject,
+      log: ownPlace,
       human_authorization: authorization,
     },
     keys: {
@@ -124,10 +131,10 @@ export async function makeDecidedReceipt(decidedAt: 0 | 1, listed?: Uint8Array):
     record: {
       ...{ slug: agent_slug, agent_id, next: null, head: { sequence, link: hexEncode(link) } },
       entries: hashes.map((hash, i) => ({
-        ...{ sequence: i + 1, payload_hash: hexEncode(hash), log_origin: origin, log_index: i },
-        ...(i === 0
-          ? { kind: "decision", visibility: "private" }
-          : { kind: "attestation", visibility: "public", attestation_id, public_url: "" }),
+        ...{ sequence: i + 1, payload_hash: hexEncode(hash), log_origin: origin },
+        ...(i === hashes.length - 1
+          ? { kind: "attestation", visibility: "public", attestation_id, public_url: "", log_index: 2 }
+          : { kind: i === 0 ? "decision" : "agent_change", visibility: "private", log_index: i }),
       })),
     },
   };

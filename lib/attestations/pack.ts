@@ -91,7 +91,7 @@ async function* writeRows(
 ): AsyncGenerator<Uint8Array, boolean> {
   const heads = snapshot && parseHeadsStatement(utf8Encode(snapshot.statement.payload));
   if (!heads || heads.agents > maxRowAgents) return false;
-  const [, logId = 1] = /^\/log\/(\d+)\/agent-heads\//.exec(new URL(snapshot.rows_url).pathname) ?? [];
+  const [, logId = 1] = /\/log\/(\d+)\/agent-heads\/\d+$/.exec(snapshot.rows_url) ?? [];
   const rows = await readHeadRows(context.database.db, Number(logId), heads.covers_size).catch((error) => {
     if (error instanceof AppError && error.errorName === "not_found") return null;
     throw error;

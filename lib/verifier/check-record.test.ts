@@ -192,7 +192,7 @@ describe("the record of an agent, as an outsider follows it", () => {
 
   it("finds another decision than the one behind a receipt, of the newest or of one that is held", async () => {
     const follow = async (listed?: Uint8Array) => {
-      const { answer, keys, record } = await makeDecidedReceipt(0, listed);
+      const { answer, keys, record } = await makeDecidedReceipt({ isApart: true, ...(listed && { listed }) });
       const text = JSON.stringify(answer);
       const source = { readPage: async () => record, readAnswer: async () => text, ...unasked };
       const judge = async (receipts: string[]) => {

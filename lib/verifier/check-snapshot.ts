@@ -26,12 +26,11 @@ export interface ShownSnapshot extends ShownRow {
   statement: LoggedStatement;
 }
 
-/** The path alone: the address may be another service's. */
+/** The path alone, behind that of the service, and only as it writes it: the address may be another service's. */
 function readRowsPath(url: string): string {
-  const { pathname } = URL.canParse(url) ? new URL(url) : { pathname: "" };
-  if (!/^\/log\/(?:\d+\/)?agent-heads\/\d+$/.test(pathname))
-    throw new UnreadableError("rows_url: not the address of a snapshot");
-  return pathname;
+  const path = /^https?:\/\/[^?#]+(\/log\/(?:\d+\/)?agent-heads\/\d+)$/.exec(url)?.[1];
+  if (path === undefined) throw new UnreadableError("rows_url: not the address of a snapshot");
+  return path;
 }
 
 export function readRow(shown: JsonObject): ShownRow {

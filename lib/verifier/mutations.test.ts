@@ -190,6 +190,13 @@ describe("a change of any field", { timeout: 180_000 }, () => {
     ).toEqual([]);
   });
 
+  it.each([
+    ["private", ["is_public", "record", "timestamp"]],
+    ["erased", ["attestation_id", "agent_slug", "is_public", "record", "erased_at"]],
+  ])("can't be seen in what %s shows as unproven, which says so", async (name, fields) => {
+    expect((await verifyInBrowser(samples[name], trust)).unproven).toEqual(fields);
+  });
+
   it("is caught where a field is added to what is hashed", async () => {
     const hashed = /^(?:metadata|human_approval|human_authorization|zk_proof)\b/;
     const sample = samples["human-approved"];

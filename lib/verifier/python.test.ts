@@ -80,11 +80,12 @@ async function judge(name: string, receipt: unknown, keys: unknown): Promise<Cas
   const verified = async () => verifyInBrowser(text, keys, { nowSeconds: now });
   const found = await verified().catch((error: unknown) => {
     if (error instanceof UnreadableError)
-      return { verdict: "refused" as const, checks: [], authorization: null };
+      return { verdict: "refused" as const, checks: [], unproven: [], warnings: [], statedWarnings: [] };
     throw error;
   });
-  const { verdict, checks } = found;
-  return { kind: "receipt", name, receipt: text, keys: JSON.stringify(keys), verdict, checks, now };
+  const { verdict, checks, unproven, warnings, statedWarnings: stated_warnings } = found;
+  const says = { verdict, checks, unproven, warnings, stated_warnings };
+  return { kind: "receipt", name, receipt: text, keys: JSON.stringify(keys), ...says, now };
 }
 
 type Path = (string | number)[];
@@ -358,11 +359,26 @@ async function judgeRecords(test: TestApp): Promise<Case[]> {
   const misplaced = { ...page, snapshot: { ...page.snapshot, statement: larger } };
   cases.push(await judgeRecord("a snapshot in a larger tree", misplaced, receipts, keys, at));
   expect(cases.at(-1)?.verdict).toBe("invalid");
+  const { rows_url } = page.snapshot;
+  const addresses = [
+    ...[`${rows_url}?`, `${rows_url}\n`, `${rows_url}/`, `${rows_url}٣`, ` ${rows_url}`, `x${rows_url}`],
+    ...[`https://example.com/?at=${rows_url}`, "/log/agent-heads/1"],
+    rows_url.replace("/log/", "/log/./"),
+  ];
+  for (const address of addresses) {
+    const elsewhere = { ...page, snapshot: { ...page.snapshot, rows_url: address } };
+    cases.push(await judgeRecord(address, elsewhere, receipts, keys, at));
+    expect(cases.at(-1)?.verdict, address).toBe("refused");
+  }
+  const elsewhere = { ...page.snapshot, rows_url: "https://other.example:8443/under/log/2/agent-heads/1" };
+  cases.push(
+    await judgeRecord("rows of another service", { ...page, snapshot: elsewhere }, receipts, keys, at),
+  );
+  expect(cases.at(-1)?.verdict).toBe("valid");
   const random = createRandom(seed + 2);
-  while (cases.length < 250) {
+  while (cases.length < 260) {
     const changed = mutate(page, [page], random);
-    if (typeof changed === "string" || (changed as Json).snapshot?.rows_url !== page.snapshot.rows_url)
-      continue;
+    if (typeof changed === "string") continue;
     cases.push(await judgeRecord(String(cases.length), changed, receipts, keys, at));
   }
   return cases.filter(({ verdict }) => verdict !== null);
@@ -550,19 +566,40 @@ describe.skipIf(python.missing)("both verifiers (run by npm run test:python)", (
 
   it("agree on which of two leaves comes first: the decision or what it backs", async () => {
     const cases = await Promise.all(
-      ([0, 1] as const).map(async (at) => {
-        const { answer, keys } = await makeDecidedReceipt(at);
-        return judge(`decided at ${at}`, answer, keys);
+      [false, true].map(async (isLate) => {
+        const { answer, keys } = await makeDecidedReceipt({ isLate });
+        return judge(isLate ? "decided after" : "decided before", answer, keys);
       }),
     );
     expect(cases.map(({ verdict }) => verdict)).toEqual(["valid", "invalid"]);
     expect((await agree(cases))["receipt"]).toBe(cases.length);
   });
 
+  it("agree on an approval that doesn't fit what it backs: by the links of the record, or by a freeze", async () => {
+    const previous = "cd".repeat(32);
+    const lies = [
+      { previous },
+      { isApart: true, previous },
+      { listed: new Uint8Array(32) },
+      { frozen: "2026-11-20T08:00:00.000Z" },
+    ];
+    const cases = await Promise.all(
+      [{}, { isApart: true }, ...lies].map(async (lie) => {
+        const { answer, keys } = await makeDecidedReceipt(lie);
+        return judge(JSON.stringify(lie), answer, keys);
+      }),
+    );
+    expect(cases.map(({ verdict }) => verdict)).toEqual(["valid", "valid", ...lies.map(() => "invalid")]);
+    expect((await agree(cases))["receipt"]).toBe(cases.length);
+  });
+
   it("agree on a record that lists another decision than the one behind a receipt", async () => {
     const cases = await Promise.all(
       [undefined, new Uint8Array(32)].map(async (listed) => {
-        const { answer, keys, record } = await makeDecidedReceipt(0, listed);
+        const { answer, keys, record } = await makeDecidedReceipt({
+          isApart: true,
+          ...(listed && { listed }),
+        });
         const receipts = new Map([[String(answer["attestation_id"]), JSON.stringify(answer)]]);
         return judgeRecord(listed === undefined ? "honest" : "lying", record, receipts, keys, now);
       }),

@@ -199,7 +199,7 @@ function checkWithoutPayload(object: JsonObject, receipt: Receipt, report: Attes
   const { timestamp } = object;
   if (typeof month === "string" && typeof timestamp === "string" && !timestamp.startsWith(month))
     return contradicted("timestamp");
-  const claims = ["attestation_id", "agent_slug", "is_public", "record", ...claimFields];
+  const claims = ["attestation_id", "agent_slug", "is_public", "record", "erased_at", ...claimFields];
   const unproven = claims.filter((name) => (object[name] ?? null) !== null && !(name in disclosed));
   return {
     outcome: pass("nothing is claimed beyond what is listed as unproven"),

@@ -29,6 +29,11 @@ def compare_report(case: dict[str, Any]) -> str | None:
         return f"{report.verdict} here"
     if report.verdict == "invalid" and report.authorization_grade is not None:
         return f"{report.authorization_grade}, though it is invalid here"
+    if not any(check.reason in NOT_DONE for check in report.checks):
+        theirs = {name: case[name] for name in ("unproven", "warnings", "stated_warnings")}
+        ours = {name: report.to_json()[name] for name in theirs}
+        if ours != theirs:
+            return f"{theirs}, {ours} here"
     return compare_checks(report, case["verdict"], {check["name"]: check for check in case["checks"]})
 
 

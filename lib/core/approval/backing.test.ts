@@ -1,14 +1,16 @@
 /** An attestation against the authorization that it names, whose own checks are elsewhere. */
 import { describe, expect, it } from "vitest";
+import { base64Decode, hexDecode, hexEncode } from "#lib/core/encoding/bytes";
 import { canonicalHash, type JsonObject } from "#lib/core/encoding/canonical-json";
-import type { RecordPlace } from "#lib/core/record/agent-record";
+import { emptyRecord, extendRecord, type RecordPlace } from "#lib/core/record/agent-record";
 import type { Subject } from "#lib/core/record/record-checks";
 import { checkHumanAuthorization } from "#lib/core/statement/claim-checks";
 import { pass } from "#lib/core/statement/outcome";
 import type { CostlyChecks } from "#lib/core/statement/receipt";
 import type { BackedApproval, HumanApproval } from "#lib/core/statement/statement";
+import { parseLogLeaf } from "#lib/core/tlog/log-leaf";
 import { makeBothAuthorization, makeEnrolledAuthorization } from "#support/enrolled-approvals";
-import { makeTestAuthorization } from "#support/human-authorization";
+import { addTestLogEntry, makeTestAuthorization } from "#support/human-authorization";
 import type { HumanAuthorization } from "./approval";
 import { describeBacking } from "./backing";
 
@@ -20,6 +22,9 @@ interface Spent {
   decided?: RecordPlace | null;
   /** Where the decision is in the log; the attestation is at 7. */
   logged?: JsonObject;
+  /** Of the attestation, which is number 7. */
+  previous?: string;
+  frozen?: string;
   asked?: JsonObject;
 }
 
@@ -33,7 +38,7 @@ const placeOf = (sequence: number, agent_id = "01a21220-2240-7252-8d8a-fb77f8b46
 
 /** An attestation that fits this authorization in everything but what is given. */
 function makeSubject(authorization: HumanAuthorization, spent: Spent): Subject {
-  const { decided = placeOf(6) } = spent;
+  const { decided = placeOf(5), previous, frozen } = spent;
   const log = decided === null ? {} : { log: { record: decided, ...loggedAt(6), ...spent.logged } };
   const object = { ...authorization, ...log } as unknown as JsonObject;
   const { organization, agent_slug, action, inputs_hash } = authorization.request;
@@ -44,7 +49,8 @@ function makeSubject(authorization: HumanAuthorization, spent: Spent): Subject {
       ...{ agent_slug, action, inputs_hash, human_authorization_hash: canonicalHash(object) },
       ...spent.asked,
     },
-    record: placeOf(7),
+    record: { ...placeOf(7), ...(previous !== undefined && { previous }) },
+    ...(frozen !== undefined && { agent_frozen_at: frozen }),
     registered: { agent_public_key: spent.registeredKey ?? null },
     human_approval: { ...describeBacking(object), ...spent.approval },
   };
@@ -85,6 +91,29 @@ describe("the verifier's check human_authorization", () => {
         detail: "the authorization does not fit the attestation: record",
       });
     expect(await check({ logged: { origin: "old.test", index: 8 } })).toMatchObject({ status: "pass" });
+  });
+
+  it("fails unless the links of the record lead from its beginning to the decision, and from there to it", async () => {
+    const misfit = { detail: "the authorization does not fit the attestation: record" };
+    const begin = hexEncode(emptyRecord(placeOf(1).agent_id).link);
+    expect(await check({ decided: placeOf(1) })).toMatchObject(misfit);
+    expect(await check({ decided: { ...placeOf(1), previous: begin } })).toMatchObject({ status: "pass" });
+    const entry = String(addTestLogEntry(makeTestAuthorization()).log?.["entry"]);
+    const { payloadHash } = parseLogLeaf(base64Decode(entry));
+    const decided = placeOf(6);
+    const head = extendRecord({ sequence: 5, link: hexDecode(decided.previous) }, payloadHash);
+    const next = { decided, logged: { entry }, previous: hexEncode(head.link) };
+    expect(await check(next)).toMatchObject({ status: "pass" });
+    const { previous: _own, ...astray } = next;
+    expect(await check(astray)).toMatchObject(misfit);
+    for (const other of ["", "AAAA", 5])
+      expect(await check({ ...next, logged: { entry: other } })).toMatchObject(misfit);
+  });
+
+  it("fails if the agent was frozen: nothing could be used then", async () => {
+    expect(await check({ frozen: "2026-11-21T08:00:00.000Z" })).toMatchObject({
+      detail: "the authorization does not fit the attestation: freeze",
+    });
   });
 
   it("fails for what people gave as a standing approval: only its uses back something", async () => {

@@ -1,9 +1,16 @@
 /** The checks of what the payload claims: the agent's identity, the human's approval, the zero-knowledge proof. */
 import { isSameAgentKey } from "#lib/core/approval/approval-key";
 import { describeBacking } from "#lib/core/approval/backing";
-import { canonicalJson, isJsonObject, type JsonObject } from "#lib/core/encoding/canonical-json";
-import { isRecordPlace, type RecordPlace } from "#lib/core/record/agent-record";
+import { base64Decode, hexDecode, hexEncode } from "#lib/core/encoding/bytes";
+import {
+  canonicalJson,
+  isJsonObject,
+  type JsonObject,
+  type JsonValue,
+} from "#lib/core/encoding/canonical-json";
+import { emptyRecord, extendRecord, isRecordPlace, type RecordPlace } from "#lib/core/record/agent-record";
 import { miss, type RecordOutcome, type Subject, withoutPayload } from "#lib/core/record/record-checks";
+import { parseLogLeaf } from "#lib/core/tlog/log-leaf";
 import { checkAgentSignature, checkCodeHash, checkTools } from "./identity-checks";
 import { fail, pass, skip } from "./outcome";
 import type { CostlyChecks } from "./receipt";
@@ -77,11 +84,30 @@ interface LogPlace {
   index: number;
 }
 
-/** The decision has an earlier place in the same record and, if it is in the same log, in that: whatever clocks said. */
-function isDecidedBefore({ log }: JsonObject, { agent_id, sequence }: RecordPlace, own: LogPlace): boolean {
-  const { record: place, origin, index } = isJsonObject(log) ? log : {};
-  const isEarlier = isRecordPlace(place) && place.agent_id === agent_id && place.sequence < sequence;
-  return isEarlier && (origin !== own.origin || (typeof index === "number" && index < own.index));
+/** The link after the decision, of which the object has no more than the leaf; null for what is none. */
+function linkAfter({ sequence, previous }: RecordPlace, entry: JsonValue | undefined): string | null {
+  try {
+    const { payloadHash } = parseLogLeaf(base64Decode(String(entry)));
+    return hexEncode(extendRecord({ sequence: sequence - 1, link: hexDecode(previous) }, payloadHash).link);
+  } catch {
+    return null;
+  }
+}
+
+/**
+ * The decision has an earlier place in the same record and, if it is in the same log, in that: whatever clocks said. What of
+ * the chain is here fits: the record begins with number 1, and the next number names the link after the decision.
+ */
+function isDecidedBefore(
+  { log }: JsonObject,
+  { agent_id, sequence, previous }: RecordPlace,
+  own: LogPlace,
+): boolean {
+  const { record: place, origin, index, entry } = isJsonObject(log) ? log : {};
+  if (!isRecordPlace(place) || place.agent_id !== agent_id || place.sequence >= sequence) return false;
+  if (place.sequence === 1 && place.previous !== hexEncode(emptyRecord(agent_id).link)) return false;
+  if (place.sequence === sequence - 1 && previous !== linkAfter(place, entry)) return false;
+  return origin !== own.origin || (typeof index === "number" && index < own.index);
 }
 
 /** What the payload says about the authorization, against the embedded object; undefined if they fit. */
@@ -105,6 +131,7 @@ function findMisfit(
     ["action", asked["action"] === request["action"]],
     ["inputs", asked["inputs_hash"] === undefined || asked["inputs_hash"] === request["inputs_hash"]],
     ["standing approval", (asked["grant"] ?? null) === null],
+    ["freeze", predicate.agent_frozen_at === undefined],
     ["record", isDecidedBefore(object, predicate.record, own)],
   ];
   const misfit = differs === undefined ? facts.find(([, fits]) => !fits)?.[0] : backingWords[differs];

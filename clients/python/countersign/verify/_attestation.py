@@ -268,12 +268,29 @@ def _is_as_asked(action: Action) -> bool:
     return said is True and action.approval["approver_hash"] == request.get("human_approver_hash")
 
 
+def _link_after_decision(place: JsonObject, entry: Json) -> str | None:
+    """The object has no more of the decision than its leaf; None for what is none."""
+    try:
+        payload_hash = parse_leaf(base64_decode(str(entry))).payload_hash
+    except ValueError:
+        return None
+    return _link_after(cast("int", place["sequence"]), Neighbour(bytes.fromhex(str(place["previous"])), payload_hash))
+
+
 def _is_decided_before(log: Json, place: JsonObject, origin: str, own_index: int) -> bool:
-    """The decision has an earlier place in the same record and, if it is in the same log, in that: whatever clocks said."""
+    """The decision has an earlier place in the same record and, if it is in the same log, in that: whatever clocks said.
+
+    What of the chain is here fits: the record begins with number 1, and the next number names the link after the decision.
+    """
     decided = log.get("record") if is_object(log) else None
     if not is_object(log) or not is_object(decided) or not is_place(decided):
         return False
-    if decided["agent_id"] != place["agent_id"] or cast("int", decided["sequence"]) >= cast("int", place["sequence"]):
+    number, sequence = cast("int", decided["sequence"]), cast("int", place["sequence"])
+    if decided["agent_id"] != place["agent_id"] or number >= sequence:
+        return False
+    if number == 1 and decided["previous"] != empty_link(str(place["agent_id"])).hex():
+        return False
+    if number == sequence - 1 and place["previous"] != _link_after_decision(decided, log.get("entry")):
         return False
     index = log.get("index")
     return log.get("origin") != origin or (type(index) in (int, float) and cast("float", index) < own_index)
@@ -303,6 +320,7 @@ def _find_approval_misfit(subject: Subject, action: Action, given: JsonObject) -
         "action": asked.get("action") == request["action"],
         "inputs": "inputs_hash" not in asked or asked["inputs_hash"] == request["inputs_hash"],
         "standing approval": asked.get("grant") is None,
+        "freeze": "agent_frozen_at" not in action.predicate,
         "record": _is_decided_before(
             given.get("log"),
             cast("JsonObject", action.predicate["record"]),

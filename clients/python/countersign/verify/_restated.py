@@ -111,7 +111,7 @@ def _check_without_payload(given: JsonObject, subject: Subject) -> tuple[Check, 
     shown = next((name for name in gone if given.get(name) is not None), None)
     if shown is not None:
         return fail("field_unbacked", field=shown), []
-    claims = ("attestation_id", "agent_slug", "is_public", "record", *_CLAIMS)
+    claims = ("attestation_id", "agent_slug", "is_public", "record", "erased_at", *_CLAIMS)
     unproven = [name for name in claims if given.get(name) is not None]
     return passed("nothing is claimed beyond what is listed as unproven"), unproven
 

@@ -47,7 +47,8 @@ def read_snapshot(page: Page) -> _Snapshot | None:
     if not is_object(page.snapshot):
         raise UnreadableError("snapshot: expected an object")
     shown = page.snapshot
-    if re.search(r"/log/(?:\d+/)?agent-heads/\d+$", require_text(shown, "rows_url")) is None:
+    address = r"https?://[^?#]+/log/(?:[0-9]+/)?agent-heads/[0-9]+"
+    if re.fullmatch(address, require_text(shown, "rows_url")) is None:
         raise UnreadableError("rows_url: not the address of a snapshot")
     statement = require_object(shown, "statement")
     _read_statement(statement)
