@@ -213,8 +213,29 @@ export const mutations = [
   {
     threat: "A service passes an approval off",
     file: "lib/verifier/pack-uses.ts",
-    from: "if (reused !== null) return reused;",
+    from: 'else fault ??= packFault("uses", "approval_reused", { number, earlier });',
     to: "",
     test: "lib/verifier/pack-uses.test.ts",
+  },
+  {
+    threat: "An approval is used after it was taken back",
+    file: "lib/verifier/pack-uses.ts",
+    from: "fault ??= findTakenBack();",
+    to: "",
+    test: "lib/verifier/pack-uses.test.ts",
+  },
+  {
+    threat: "A standing approval is used more often",
+    file: "lib/verifier/pack-uses.ts",
+    from: "if ((names.get(one) ?? other) !== other)",
+    to: "if (false)",
+    test: "lib/verifier/pack-uses.test.ts",
+  },
+  {
+    threat: "The service invents an approver",
+    file: "lib/verifier/pack-grounds.ts",
+    from: "logOrigin !== origin || logIndex < index",
+    to: "true",
+    test: "lib/verifier/pack-grounds.test.ts",
   },
 ];

@@ -156,8 +156,8 @@ export const mutations = [
   {
     threat: "A freeze is hidden later",
     file: "lib/verifier/pack-decision.ts",
-    from: ": findOtherReason(json, change);",
-    to: ": null;",
+    from: "return findOtherReason(json, change);",
+    to: "return null;",
     test: "lib/attestations/pack-changes.test.ts",
   },
   {

@@ -194,6 +194,16 @@ describe("changes of an agent in an evidence pack", () => {
     expect(await forged(frozen, (json) => ({ ...json, request }))).toEqual([
       `decisions: ${frozen}: it shows what no change has`,
     ]);
+    expect(await forged(frozen, (json) => ({ ...json, request_id: requestId }))).toEqual([
+      `decisions: ${frozen}: it shows what no change has`,
+    ]);
+  });
+
+  it("come with decisions whose files name nobody else who decided than the approval does", async () => {
+    const name = "decisions/000000000002.json";
+    expect(await forged(name, (json) => ({ ...json, decided_by: { kind: "freeze" } }))).toEqual([
+      `decisions: ${name}: decided_by is not the one that was signed`,
+    ]);
   });
 
   it("leave a hole if one is taken out", async () => {

@@ -29,6 +29,7 @@ import {
   type ReadPack,
   readEntries,
 } from "./pack-entries";
+import { createGroundList } from "./pack-grounds";
 import { createCheckpointList } from "./pack-log";
 import { createRuledList } from "./pack-rules";
 import { createUseList } from "./pack-uses";
@@ -72,9 +73,9 @@ function readPeriod({ period }: JsonObject): PackPeriod {
 const isUnreadable = (error: unknown): error is Error =>
   error instanceof UnreadableError || error instanceof RangeError || error instanceof ZipError;
 
-async function checkRecordOf(pack: OpenPack, read: ReadPack, trust: VerifierTrust): Promise<PackCheck[]> {
+async function checkRecordOf(...[pack, ...given]: Parameters<typeof followRecord>): Promise<PackCheck[]> {
   try {
-    return await followRecord(pack, read, trust);
+    return await followRecord(pack, ...given);
   } catch (error) {
     if (!isUnreadable(error)) throw error;
     return [packFault("record", "archive_unreadable", { problem: error.message })];
@@ -97,7 +98,12 @@ function watchFiles(pack: OpenPack) {
 }
 
 /** The record as the service answered it; every hash of the period must be the one that its file has. */
-async function followRecord(pack: OpenPack, read: ReadPack, trust: VerifierTrust): Promise<PackCheck[]> {
+async function followRecord(
+  pack: OpenPack,
+  read: ReadPack,
+  grounds: ReturnType<typeof createGroundList>,
+  trust: VerifierTrust,
+): Promise<PackCheck[]> {
   const listed = new Map<number, Uint8Array>();
   const watched = watchFiles(pack);
   const readStatements = async (from: number) => watched.readJson(numberedFile("statements", from));
@@ -126,7 +132,7 @@ async function followRecord(pack: OpenPack, read: ReadPack, trust: VerifierTrust
   // After a fault, what follows it is unread.
   if (report.verdict === "invalid") return checks;
   // The sum is over the statements up to the snapshot, and a pack has those after it too.
-  if (pack.has(numberedFile("statements", 1))) await readStatementList({ readStatements });
+  checks.push(grounds.judge(await readStatementList({ readStatements }), trust));
   const unread = watched.findUnread();
   return unread === undefined
     ? checks
@@ -189,7 +195,9 @@ async function checkOpen(pack: OpenPack, request: PackRequest): Promise<PackRepo
   const uses = createUseList();
   const ruled = createRuledList();
   const verdicts = createVerdictList();
+  const grounds = createGroundList();
   const onEntry = (entry: PackEntry, json: JsonObject) => {
+    grounds.add(entry, json);
     uses.add(entry, json);
     ruled.add(entry, json);
     verdicts.add(entry, json);
@@ -204,7 +212,7 @@ async function checkOpen(pack: OpenPack, request: PackRequest): Promise<PackRepo
   const facts = describePack({ period, firstPage, before, after, entries, hasRows });
   const log = pack.readJson(packFiles.log);
   const growth = checkpoints.add(numberedFile("record", 1), firstPage) ?? checkpoints.add(packFiles.log, log);
-  const record = await checkRecordOf(pack, read, trust);
+  const record = await checkRecordOf(pack, read, grounds, trust);
   const holds = (wanted: string) => record.some(({ name, status }) => name === wanted && status === "pass");
   return judge(
     [

@@ -55,8 +55,11 @@ async function findMisfit(
   const change = parseChangeStatement(payload);
   if ((type === CHANGE_FILE_TYPE) !== (change !== null))
     return "the file is of another kind than its payload";
-  if (change !== null)
-    return hasOne(json, contentFields) ? "it shows what no change has" : findOtherReason(json, change);
+  if (change !== null) {
+    const isForeign = change.request_hash === null && hasOne(json, ["request_id"]);
+    if (isForeign || hasOne(json, contentFields)) return "it shows what no change has";
+    return findOtherReason(json, change);
+  }
   const decision = parseDecisionStatement(payload);
   if (decision === null) return "the payload is not a decision of a record";
   if (isJsonObject(request) && requestHash(request as unknown as ApprovalRequest) !== decision.request_hash)
@@ -67,6 +70,10 @@ async function findMisfit(
   const { log: _log, ...signed } = authorization;
   if (canonicalHash(signed) !== decision.authorization_hash)
     return "the authorization is not that of this decision";
+  // With rules beside it, pack-rules.ts compares it.
+  const { decided_by: by = null, rules = null } = json;
+  if (by !== null && rules === null && canonicalJson(by) !== canonicalJson(signed["decided_by"] ?? null))
+    return "decided_by is not the one that was signed";
   const report = await verifyEvidence(authorization, trust);
   if (report.verdict === "valid") return null;
   return report.checks.find(({ status }) => status === "fail")?.detail ?? "the authorization does not hold";

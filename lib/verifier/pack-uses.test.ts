@@ -5,8 +5,10 @@ import { readProgramFile } from "#lib/attestations/program-files";
 import { buildAuthorization, type HumanAuthorization } from "#lib/core/approval/approval";
 import type { DecidedByGrant, GrantTerms } from "#lib/core/approval/decided-by";
 import { canonicalHash, type JsonObject } from "#lib/core/encoding/canonical-json";
-import { readPackEntry } from "#lib/core/pack/pack-entries";
+import { CHANGE_FILE_TYPE, readPackEntry } from "#lib/core/pack/pack-entries";
 import { numberedFile } from "#lib/core/pack/pack-files";
+import { buildChangeStatement } from "#lib/core/record/agent-change";
+import type { WorldEnvironment } from "#lib/core/world-id/world-id-keys";
 import { startTestApp, type TestApp } from "#support/app";
 import { ask } from "#support/authorizations";
 import { anyKind } from "#support/databases";
@@ -38,6 +40,7 @@ const grant = signForTest(
 
 interface Said extends Partial<DecidedByGrant> {
   amount?: string;
+  environment?: WorldEnvironment;
   tool?: string;
   agent?: string;
   at?: string;
@@ -45,7 +48,7 @@ interface Said extends Partial<DecidedByGrant> {
 
 function makeUse(
   number: number,
-  { amount = "20", tool = "pay", agent, at, ...by }: Said,
+  { amount = "20", environment = "production", tool = "pay", agent, at, ...by }: Said,
 ): HumanAuthorization {
   const decided_by: DecidedByGrant = {
     kind: "grant",
@@ -65,15 +68,30 @@ function makeUse(
     amount: { value: amount, currency: "EUR" },
     ...(agent && { agent_slug: agent }),
   };
-  const facts = { ...testFacts, decided_by, approvals: [], ...(at && { approved_at: at }) };
+  const facts = { ...testFacts, decided_by, approvals: [], environment, ...(at && { approved_at: at }) };
   return signForTest(buildAuthorization(request, facts));
 }
 
+/** A change that takes an approval back. */
+function takeBack({ binding }: HumanAuthorization): JsonObject {
+  const record = { agent_id: "019a0000-0000-7000-8000-000000000003", sequence: 1, previous: "ab".repeat(32) };
+  const payload = buildChangeStatement({
+    ...{ change: "authorization_revoked", changed_at: "2026-11-21T08:07:00.000Z", key_id: "k", record },
+    ...{ reason_hash: null, request_hash: binding.request_hash },
+  });
+  return { type: CHANGE_FILE_TYPE, payload: new TextDecoder().decode(payload) };
+}
+
 /** Of decisions in their order, of which those that are null have no content, and of those that attestations are backed by. */
-function judge(decisions: (HumanAuthorization | null)[], attested: HumanAuthorization[] = []) {
+function judge(decisions: (HumanAuthorization | JsonObject | null)[], attested: HumanAuthorization[] = []) {
   const list = createUseList();
   for (const [index, human_authorization] of decisions.entries()) {
     const file = numberedFile("decisions", index + 1);
+    if (human_authorization?.type === CHANGE_FILE_TYPE) {
+      const change = { ...human_authorization, sequence: index + 1 } as JsonObject;
+      list.add(readPackEntry(file, change), change);
+      continue;
+    }
     const json = { type: "authorization_decision", sequence: index + 1, payload: null, human_authorization };
     const entry = readPackEntry(file, json as unknown as JsonObject);
     list.add({ ...entry, state: human_authorization ? "private" : "erased" }, json as unknown as JsonObject);
@@ -132,8 +150,46 @@ describe("the uses of a standing approval", () => {
     ["another agent", { agent: "somebody-else" }],
     ["a time before it", { at: "2026-11-21T08:05:00.000Z" }],
     ["a time after its end", { at: "2026-11-23T08:05:00.000Z" }],
+    ["another request's approval", { request_hash: "ab".repeat(32) }],
+    ["another approval of the request", { authorization_hash: "ab".repeat(32) }],
   ])("are not for %s", (_what, said) => {
     expect(judge([grant, makeUse(1, said)])).toBe("use_out_of_terms");
+  });
+
+  it("are of one standing approval, and of no other approval, also if it is from before the period", () => {
+    const [hash, other] = ["ab".repeat(32), "cd".repeat(32)];
+    expect(judge([makeUse(1, { authorization_hash: hash }), makeUse(2, { authorization_hash: hash })])).toBe(
+      "use_terms_absent",
+    );
+    expect(judge([makeUse(1, { authorization_hash: hash }), makeUse(2, { authorization_hash: other })])).toBe(
+      "use_out_of_terms",
+    );
+    const { request_hash } = one.binding;
+    const authorization_hash = canonicalHash(one as unknown as JsonObject);
+    expect(judge([grant, one, makeUse(1, { request_hash, authorization_hash })])).toBe("use_out_of_terms");
+  });
+
+  it("are a TEST if what covers them is one", () => {
+    const test = signForTest({ ...grant, environment: "staging" });
+    const authorization_hash = canonicalHash(test as unknown as JsonObject);
+    const judgeIn = (environment: WorldEnvironment) =>
+      judge([test, makeUse(1, { authorization_hash, environment })]);
+    expect(judgeIn("staging")).toBe("pass");
+    expect(judgeIn("production")).toBe("use_out_of_terms");
+    expect(judge([grant, makeUse(1, { environment: "staging" })]), "more of a TEST").toBe("pass");
+  });
+
+  it("end where their standing approval, or they themselves, were taken back", () => {
+    expect(judge([grant, one, takeBack(grant)], [one])).toBe("pass");
+    expect(judge([grant, takeBack(grant), one])).toBe("approval_taken_back");
+    expect(judge([takeBack(grant), one]), "without its terms").toBe("approval_taken_back");
+    expect(judge([grant, one, takeBack(one), two], [two])).toBe("pass");
+    expect(judge([grant, one, takeBack(one)], [one])).toBe("approval_taken_back");
+    const people = signForTest(
+      buildAuthorization(base, { ...testFacts, approvals: [makeTestApproval(base, 5n)] }),
+    );
+    expect(judge([people, takeBack(people)])).toBe("pass");
+    expect(judge([people, takeBack(people)], [people])).toBe("approval_taken_back");
   });
 
   it("end with their approval, if that is earlier than their terms", () => {
@@ -145,7 +201,8 @@ describe("the uses of a standing approval", () => {
     };
     const short = signForTest(buildAuthorization(request, facts));
     const authorization_hash = canonicalHash(short as unknown as JsonObject);
-    const judgeAt = (at: string) => judge([short, makeUse(1, { authorization_hash, at })]);
+    const { request_hash } = short.binding;
+    const judgeAt = (at: string) => judge([short, makeUse(1, { request_hash, authorization_hash, at })]);
     expect(judgeAt("2026-11-21T08:06:29.999Z")).toBe("pass");
     expect(judgeAt("2026-11-21T08:06:30.000Z")).toBe("use_out_of_terms");
   });

@@ -2,7 +2,7 @@
  * The uses of standing approvals in an evidence pack: each within the terms that people approved, and all of one numbered
  * as they can only be if none is missing or counted twice. A use that lapsed gives its number back, so the next one may
  * have it again; a use that an attestation of this pack is backed by never does. And of all approvals, those of people
- * too: each backs one attestation at most.
+ * too: each backs one attestation at most, and none that was taken back.
  */
 
 import { amountUnits } from "#lib/core/approval/amount";
@@ -10,9 +10,11 @@ import type { HumanAuthorization } from "#lib/core/approval/approval";
 import type { DecidedByGrant, GrantTerms } from "#lib/core/approval/decided-by";
 import { whyOutOfScope } from "#lib/core/approval/grant";
 import { parseHumanAuthorization } from "#lib/core/approval/human-authorization-shape";
+import { utf8Encode } from "#lib/core/encoding/bytes";
 import { canonicalHash, type JsonObject } from "#lib/core/encoding/canonical-json";
-import type { PackEntry } from "#lib/core/pack/pack-entries";
+import { CHANGE_FILE_TYPE, type PackEntry } from "#lib/core/pack/pack-entries";
 import { type PackCheck, packFault, packGap, packPass } from "#lib/core/pack/pack-reasons";
+import { parseChangeStatement } from "#lib/core/record/agent-change";
 import { countOf } from "#lib/core/text/count";
 
 interface Use {
@@ -49,6 +51,8 @@ const unitsOf = (value: string | null | undefined) => (value == null ? 0n : amou
 /** What of the terms the use goes beyond. The context is hidden: only the service has compared it. */
 function findBeyond({ object, by }: Use, { object: grant, terms }: Grant): string | null {
   const { request } = object;
+  // What a TEST covers is one.
+  if (grant.environment !== "production" && object.environment !== grant.environment) return "environment";
   const isOwn =
     request.organization === grant.request.organization &&
     request.agent_slug.toLowerCase() === grant.request.agent_slug.toLowerCase() &&
@@ -82,6 +86,12 @@ function findBreak(
   return isNext ? null : "use_missing";
 }
 
+/** The request whose approval this change takes back; null for another entry. */
+function readRevoked({ type, payload }: JsonObject): string | null {
+  if (type !== CHANGE_FILE_TYPE || typeof payload !== "string") return null;
+  return parseChangeStatement(utf8Encode(payload))?.request_hash ?? null;
+}
+
 /** Whether it may be a use that nobody can read. */
 const isUnread = ({ decision }: PackEntry) => decision === null || decision === "approved";
 
@@ -90,16 +100,36 @@ export function createUseList(): UseList {
   const uses = new Map<string, Use[]>();
   /** Request hash → number of the attestation that it backs. An approval backs one, whoever gave it. */
   const attested = new Map<string, number>();
-  let reused: PackCheck | null = null;
+  /** Request hash → number of the change that took its approval back. */
+  const revoked = new Map<string, number>();
+  /** Request hash ↔ hash of the approval: a request has one. */
+  const names = new Map<string, string>();
+  /** Approvals that are no standing ones. */
+  const single = new Set<string>();
+  let fault: PackCheck | null = null;
   /** Numbers of decisions that may be uses. */
   const unread: number[] = [];
   let withoutContent = 0;
 
+  function name(number: number, requestHash: string, hash: string): void {
+    for (const [one, other] of [
+      [requestHash, hash],
+      [hash, requestHash],
+    ] as const) {
+      if ((names.get(one) ?? other) !== other)
+        fault ??= packFault("uses", "use_out_of_terms", { number, what: "approval" });
+      names.set(one, other);
+    }
+  }
+
   function addDecision(number: number, object: HumanAuthorization): void {
-    const { grant: terms } = object.request;
-    if (terms !== null) grants.set(hashOf(object), { number, object, terms });
-    const { decided_by: by } = object;
+    const { request, binding, decided_by: by } = object;
+    const hash = hashOf(object);
+    name(number, binding.request_hash, hash);
+    if (request.grant === null) single.add(hash);
+    else grants.set(hash, { number, object, terms: request.grant });
     if (by.kind !== "grant") return;
+    name(number, by.request_hash, by.authorization_hash);
     const ofGrant = uses.get(by.authorization_hash) ?? [];
     ofGrant.push({ number, object, by });
     uses.set(by.authorization_hash, ofGrant);
@@ -112,8 +142,11 @@ export function createUseList(): UseList {
     let last = grant?.number ?? 0;
     for (const use of [...all].sort((a, b) => a.number - b.number)) {
       const { number, by, object } = use;
-      const what = grant ? findBeyond(use, grant) : null;
-      if (what !== null) return packFault("uses", "use_out_of_terms", { number, what });
+      const end = revoked.get(by.request_hash) ?? number;
+      if (end < number) return packFault("uses", "approval_taken_back", { number, revoked: end });
+      const isStanding = !single.has(by.authorization_hash);
+      const what = isStanding ? grant && findBeyond(use, grant) : "approval";
+      if (what) return packFault("uses", "use_out_of_terms", { number, what });
       const between = unread.filter((one) => one > last && one < number).length;
       const problem = findBreak(use, before, kept, between);
       if (problem !== null) return packFault("uses", problem, { number, use: by.use });
@@ -130,7 +163,16 @@ export function createUseList(): UseList {
   function addAttestation(number: number, { binding }: HumanAuthorization): void {
     const earlier = attested.get(binding.request_hash);
     if (earlier === undefined) attested.set(binding.request_hash, number);
-    else reused ??= packFault("uses", "approval_reused", { number, earlier });
+    else fault ??= packFault("uses", "approval_reused", { number, earlier });
+  }
+
+  /** What was taken back was not used before, and is not used any more. */
+  function findTakenBack(): PackCheck | null {
+    for (const [hash, number] of attested) {
+      const end = revoked.get(hash);
+      if (end !== undefined) return packFault("uses", "approval_taken_back", { number, revoked: end });
+    }
+    return null;
   }
 
   return {
@@ -141,17 +183,17 @@ export function createUseList(): UseList {
         withoutContent += 1;
         if (entry.isDecision && isUnread(entry)) unread.push(sequence);
       }
+      const taken = readRevoked(json);
+      if (taken !== null) revoked.set(taken, sequence);
       const object = parseHumanAuthorization(json["human_authorization"]);
       if (object === null) return;
       if (entry.isDecision) addDecision(sequence, object);
       else addAttestation(sequence, object);
     },
     judge: () => {
-      if (reused !== null) return reused;
-      for (const [hash, all] of uses) {
-        const fault = judgeGrant(grants.get(hash), all);
-        if (fault !== null) return fault;
-      }
+      fault ??= findTakenBack();
+      for (const [hash, all] of uses) fault ??= judgeGrant(grants.get(hash), all);
+      if (fault !== null) return fault;
       const count = [...uses.values()].flat().length;
       const unknown = count === 0 ? unread.length : withoutContent;
       if (unknown > 0)

@@ -3,8 +3,9 @@ import { sql } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { makeEvidencePack } from "#lib/attestations/pack";
 import { readProgramFile } from "#lib/attestations/program-files";
+import { buildDecisionStatement } from "#lib/core/approval/approval-decision";
 import type { JsonObject } from "#lib/core/encoding/canonical-json";
-import { CHANGE_FILE_TYPE, readPackEntry } from "#lib/core/pack/pack-entries";
+import { CHANGE_FILE_TYPE, DECISION_FILE_TYPE, readPackEntry } from "#lib/core/pack/pack-entries";
 import { type AgentChangeKind, buildChangeStatement } from "#lib/core/record/agent-change";
 import { type ActionPredicate, buildActionStatement } from "#lib/core/statement/statement";
 import { startTestApp, type TestApp } from "#support/app";
@@ -33,7 +34,7 @@ interface Acted {
   key?: string;
 }
 
-type Entry = Acted | AgentChangeKind | "unread" | null;
+type Entry = Acted | AgentChangeKind | "approved" | "denied" | "unread" | null;
 
 function attested(number: number, { own, instance = "a", frozen, at = number, key }: Acted): JsonObject {
   const client = own && { client: { instance, sequence: own[0] } };
@@ -60,6 +61,17 @@ function changed(number: number, change: AgentChangeKind): JsonObject {
   return { type: CHANGE_FILE_TYPE, sequence: number, payload: textOf(payload) };
 }
 
+function decided(number: number, decision: "approved" | "denied"): JsonObject {
+  const payload = buildDecisionStatement({
+    ...{ decision, decided_at: timeAt(number), key_id: "k", record: placeOf(number) },
+    ...{
+      request_hash: "cd".repeat(32),
+      authorization_hash: decision === "approved" ? "ef".repeat(32) : null,
+    },
+  });
+  return { type: DECISION_FILE_TYPE, sequence: number, payload: textOf(payload) };
+}
+
 /** The fault over these entries, numbered from `first`; null stands for one that is not in the pack. */
 function judge(entries: readonly Entry[], first = 1): string | undefined {
   const verdicts = createVerdictList();
@@ -69,9 +81,11 @@ function judge(entries: readonly Entry[], first = 1): string | undefined {
     const json =
       entry === "unread"
         ? { payload: null, record: placeOf(number) }
-        : typeof entry === "string"
-          ? changed(number, entry)
-          : attested(number, entry);
+        : entry === "approved" || entry === "denied"
+          ? decided(number, entry)
+          : typeof entry === "string"
+            ? changed(number, entry)
+            : attested(number, entry);
     verdicts.add(readPackEntry("file", json), json);
   }
   const { status, reason, detail } = verdicts.judge();
@@ -119,6 +133,12 @@ describe("what attestations of an evidence pack say about those before them", ()
     expect(judge(["frozen", "unread", { key }])).toBe("frozen_mismatch 3");
     expect(judge([since(1), { key }], 5)).toBe(undefined);
     expect(judge(["frozen", null, { key }])).toBe(undefined);
+  });
+
+  it("is no approval while the agent was frozen", () => {
+    expect(judge(["approved", "frozen", "denied", "unfrozen", "approved"])).toBe(undefined);
+    expect(judge(["frozen", "approved"])).toBe("approved_while_frozen 2");
+    expect(judge(["frozen", null, "approved"])).toBe(undefined);
   });
 
   it("may be silent of a freeze that came while 1.0.0 made it for a slug that nobody had registered", () => {

@@ -1,6 +1,7 @@
 /**
  * What the attestations of an evidence pack say about the entries before them: whether the agent's own number follows its
- * instance's last one, and since when the agent was frozen. Both are signed, and both follow from the record.
+ * instance's last one, and since when the agent was frozen. Both are signed, and both follow from the record. And no request
+ * was approved while the agent was frozen.
  */
 import { utf8Encode } from "#lib/core/encoding/bytes";
 import type { JsonObject } from "#lib/core/encoding/canonical-json";
@@ -17,6 +18,7 @@ interface Said {
   predicate: ActionPredicate | null;
   /** Since when the agent is frozen, or null if it goes on; undefined if nothing about it was changed. */
   frozen: string | null | undefined;
+  isApproval: boolean;
   /** An attestation that may have any number of the agent's own. */
   isUnread: boolean;
 }
@@ -34,9 +36,10 @@ interface Known {
 
 const bytesOf = ({ payload }: JsonObject) => (typeof payload === "string" ? utf8Encode(payload) : null);
 
-function read({ sequence: number, isDecision }: PackEntry, json: JsonObject): Said {
+function read({ sequence: number, isDecision, decision }: PackEntry, json: JsonObject): Said {
   const payload = bytesOf(json);
-  const nothing = { number, predicate: null, frozen: undefined, isUnread: false };
+  const isApproval = decision === "approved";
+  const nothing = { number, predicate: null, frozen: undefined, isApproval, isUnread: false };
   if (json["type"] === CHANGE_FILE_TYPE) {
     const change = payload && parseChangeStatement(payload);
     if (change?.change === "frozen") return { ...nothing, frozen: change.changed_at };
@@ -61,7 +64,7 @@ function isFrozenAsSaid(predicate: ActionPredicate, frozen: string | null): bool
 }
 
 /** Goes on to the next entry; its fault is what it says otherwise than the entries before it. */
-function follow(known: Known, { number, predicate, frozen, isUnread }: Said): PackCheck | null {
+function follow(known: Known, { number, predicate, frozen, isApproval, isUnread }: Said): PackCheck | null {
   if (number !== known.number + 1) {
     known.frozen = undefined;
     known.lastOfOthers = undefined;
@@ -73,6 +76,8 @@ function follow(known: Known, { number, predicate, frozen, isUnread }: Said): Pa
     known.lastOfOthers = undefined;
     known.last.clear();
   }
+  if (isApproval && typeof known.frozen === "string")
+    return packFault("verdicts", "approved_while_frozen", { number });
   if (predicate === null) return null;
   if (known.frozen !== undefined && !isFrozenAsSaid(predicate, known.frozen))
     return packFault("verdicts", "frozen_mismatch", { number });

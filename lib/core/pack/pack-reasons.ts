@@ -29,6 +29,7 @@ export const packReasons = {
   use_repeated:
     "number {number} is use {use} of its standing approval: more uses or amounts before it are attested",
   approval_reused: "number {number} is backed by the approval that number {earlier} has used",
+  approval_taken_back: "number {number} rests on an approval that number {revoked} took back",
   use_terms_absent:
     "{uses} of standing approvals from before the period: numbered without a gap here, but the terms are not in this pack",
   use_content_absent: "{entries} without content: whether standing approvals were used is not in this pack",
@@ -36,6 +37,8 @@ export const packReasons = {
     "number {number} has a client_gap that doesn't follow from the agent's own numbers before it",
   frozen_mismatch:
     "number {number} says otherwise than the changes before it whether, or since when, the agent was frozen",
+  approved_while_frozen: "number {number} is an approval, although the agent was frozen",
+  ground_not_logged: "number {number} rests on a {what} that the log doesn't have before it",
   rules_mismatch: "{problem}",
   rules_missing: "the rules of {decisions} are not in this pack",
   rules_content_absent: "{decisions} without content: whether rules decided is not in this pack",

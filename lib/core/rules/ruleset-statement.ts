@@ -5,7 +5,8 @@
  *     organization = hex SHA-256("countersign rules v1\n" || organization id)
  */
 import { hexEncode, sha256, utf8Encode } from "#lib/core/encoding/bytes";
-import { buildStatement, RULESET_PREDICATE } from "#lib/core/statement/statement";
+import { isJsonObject } from "#lib/core/encoding/canonical-json";
+import { buildStatement, parseCanonical, RULESET_PREDICATE } from "#lib/core/statement/statement";
 import type { RulesFallback } from "./evaluate-rules";
 
 export const rulesModes = ["off", "log_only", "enforce"] as const;
@@ -38,4 +39,16 @@ export function buildRulesetStatement({
     ...version,
     organization: rulesOrganization(organization),
   });
+}
+
+/** Whose rules, and which, if the statement says that they are enforced; null for any other. */
+export function parseEnforcedRules(
+  payload: Uint8Array,
+): Pick<RulesetVersion, "organization" | "ruleset_hash"> | null {
+  const statement = parseCanonical(payload);
+  const { predicate, subject } = statement?.["predicateType"] === RULESET_PREDICATE ? statement : {};
+  const first = Array.isArray(subject) ? subject[0] : null;
+  const digest = isJsonObject(first) ? first["digest"] : null;
+  if (!isJsonObject(predicate) || !isJsonObject(digest) || predicate["mode"] !== "enforce") return null;
+  return { organization: String(predicate["organization"]), ruleset_hash: String(digest["sha256"]) };
 }

@@ -1,0 +1,87 @@
+/**
+ * What approvals in an evidence pack rest on, and the log has too: rosters of enrolled approvers, and rules that were
+ * enforced. Whoever watches the log sees each of them, so an approval by others would be one that nobody could see.
+ */
+import { isPasskeyApproval } from "#lib/core/approval/approval";
+import { parseHumanAuthorization } from "#lib/core/approval/human-authorization-shape";
+import type { JsonObject } from "#lib/core/encoding/canonical-json";
+import type { PackEntry } from "#lib/core/pack/pack-entries";
+import { type PackCheck, packFault, packPass } from "#lib/core/pack/pack-reasons";
+import { rosterHash } from "#lib/core/passkey/roster";
+import { parseRosterStatement, rosterOrganization } from "#lib/core/passkey/roster-statement";
+import { parseEnforcedRules, rulesOrganization } from "#lib/core/rules/ruleset-statement";
+import { type Fault, failBy } from "#lib/core/statement/outcome";
+import { countOf } from "#lib/core/text/count";
+import type { ListedStatement } from "./check-sum";
+import { findMaker } from "./signed-statement";
+import type { VerifierTrust } from "./trust";
+
+interface Ground {
+  /** Of the entry that rests on it. */
+  number: number;
+  what: "roster" | "rules";
+  /** Whose, and its hash. */
+  name: string;
+  /** The decision's place. */
+  origin: unknown;
+  index: number;
+}
+
+function readGrounds({ sequence: number }: PackEntry, json: JsonObject): Ground[] {
+  const object = parseHumanAuthorization(json["human_authorization"]);
+  if (object === null) return [];
+  const { request, approvals, decided_by: by, log } = object;
+  const place = { number, origin: log?.["origin"], index: Number(log?.["index"]) };
+  const heads = approvals.filter(isPasskeyApproval).map(({ roster }) => roster.head);
+  const rosters = heads.map((head) => `${rosterOrganization(head.organization)} ${rosterHash(head)}`);
+  return [
+    ...rosters.map((name) => ({ ...place, what: "roster" as const, name })),
+    ...(by.kind === "rule"
+      ? [
+          {
+            ...place,
+            what: "rules" as const,
+            name: `${rulesOrganization(request.organization)} ${by.ruleset_hash}`,
+          },
+        ]
+      : []),
+  ];
+}
+
+/** Null for another statement. */
+function nameOf({ payload }: ListedStatement): string | null {
+  const roster = parseRosterStatement(payload);
+  if (roster !== null) return `${roster.organization} ${roster.roster_hash}`;
+  const rules = parseEnforcedRules(payload);
+  return rules && `${rules.organization} ${rules.ruleset_hash}`;
+}
+
+export function createGroundList() {
+  const grounds: Ground[] = [];
+  return {
+    /** Every entry of the pack with its file, already verified by itself. */
+    add: (entry: PackEntry, json: JsonObject): void => void grounds.push(...readGrounds(entry, json)),
+    /** `all`: the service's own statements. */
+    judge: (all: readonly ListedStatement[] | Fault, trust: VerifierTrust): PackCheck => {
+      if (!Array.isArray(all)) return { name: "grounds", ...failBy(all as Fault) };
+      const listed = new Map<string, ListedStatement[]>();
+      for (const statement of all as readonly ListedStatement[]) {
+        const name = nameOf(statement);
+        if (name === null || findMaker(statement, trust) === undefined) continue;
+        listed.set(name, [...(listed.get(name) ?? []), statement]);
+      }
+      const isBefore = ({ origin, index }: Ground, { logOrigin, logIndex }: ListedStatement) =>
+        logOrigin !== origin || logIndex < index;
+      const unfounded = grounds.find((one) => !listed.get(one.name)?.some((found) => isBefore(one, found)));
+      if (unfounded !== undefined) {
+        const { number, what } = unfounded;
+        return packFault("grounds", "ground_not_logged", { number, what });
+      }
+      const names = new Set(grounds.map(({ name }) => name));
+      return packPass(
+        "grounds",
+        `${countOf(names.size, "roster or version of rules", "rosters and versions of rules")}, each in the log before the approvals that rest on it`,
+      );
+    },
+  };
+}
