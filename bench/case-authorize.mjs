@@ -49,7 +49,7 @@ const ask = ({ port, key, meter }, value) =>
     meter,
   );
 
-/** Keys got by e-mail can't write rules: the bench gives its own the scope. */
+/** Keys got by email can't write rules: the bench gives its own the scope. */
 async function enforceRules(databases, { baseUrl, key, database }) {
   await databases.run(database, "UPDATE api_keys SET scopes = array_append(scopes, 'rules')");
   const answer = await fetch(`${baseUrl}/v1/rules`, {

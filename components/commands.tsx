@@ -65,13 +65,13 @@ export function quickStartSteps(base: string): readonly QuickStartStep[] {
     {
       id: "request-key",
       title: "Request an API key",
-      note: "A six-digit code arrives by e-mail. It is valid for ten minutes.",
+      note: "A six-digit code arrives by email. It is valid for ten minutes.",
       command: requestKeyCommand(base),
     },
     {
       id: "get-key",
       title: "Exchange the code for an API key",
-      note: "Replace the zeros with the code from the e-mail. The key is shown only once; this command stores it in a variable.",
+      note: "Replace the zeros with the code from the email. The key is shown only once; this command stores it in a variable.",
       command: `COUNTERSIGN_API_KEY=$(${exchange} | ${readField("api_key")})
 export COUNTERSIGN_API_KEY`,
     },

@@ -1,4 +1,4 @@
-/** The main job in one run: a key by e-mail, an attestation, and a stranger who checks it. */
+/** The main job in one run: a key by email, an attestation, and a stranger who checks it. */
 
 import { expect } from "@playwright/test";
 import { attestationChecks } from "#lib/core/statement/verify";

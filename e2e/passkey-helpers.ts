@@ -28,7 +28,7 @@ export async function openDevice(page: Page): Promise<CDPSession> {
 export async function addApprover(owner: Page, name: string, email: string): Promise<string> {
   await owner.goto("/portal/approvers");
   await owner.getByLabel("Name", { exact: true }).fill(name);
-  await owner.getByLabel("E-mail address").fill(email);
+  await owner.getByLabel("Email address").fill(email);
   await owner.getByRole("button", { name: "Add approver" }).click();
   await expect(owner.getByText(`${name} added.`)).toBeVisible();
   return readLink(owner.request, email, "/notices/");

@@ -93,7 +93,7 @@ test("enrols from the portal, and stores nothing of a device that isn't unlocked
   const link = await addApprover(page, "Me", address);
   await page.goto(link);
   await page.getByRole("button", { name: "Accept" }).click();
-  await expect(page.getByText("gets these e-mails")).toBeVisible();
+  await expect(page.getByText("gets these emails")).toBeVisible();
   const cdp = await openDevice(page);
   await page.goto("/portal/inbox");
   const { authenticatorId } = await cdp.send("WebAuthn.addVirtualAuthenticator", {

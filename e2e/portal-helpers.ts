@@ -20,7 +20,7 @@ export async function readLink(request: APIRequestContext, to: string, word: str
 
 export async function askForLink(page: Page, email: string): Promise<string> {
   await page.goto("/portal/sign-in");
-  await page.getByLabel("E-mail address").fill(email);
+  await page.getByLabel("Email address").fill(email);
   await page.getByRole("button", { name: "Send me a sign-in link" }).click();
   await expect(page.getByText(`If ${email} can receive mail, a link is on its way.`)).toBeVisible();
   return readLink(page.request, email, "/portal/sign-in/confirm");

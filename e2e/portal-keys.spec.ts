@@ -109,7 +109,7 @@ test("a colleague joins by invitation, and is removed again", async ({ page, bro
   await signIn(page, newAddress("owner"));
   await page.goto("/portal/settings");
   await expectGoodPage(page);
-  await page.getByLabel("E-mail address").fill(colleagueAddress);
+  await page.getByLabel("Email address").fill(colleagueAddress);
   await page.getByRole("button", { name: "Send invitation" }).click();
   await expect(page.getByText(`Invitation sent to ${colleagueAddress}`)).toBeVisible();
 

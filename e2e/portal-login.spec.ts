@@ -39,7 +39,7 @@ test("the focus is where the news is: on the form's answer, or on what it doesn'
   page,
 }) => {
   await page.goto("/portal/sign-in");
-  const field = page.getByLabel("E-mail address");
+  const field = page.getByLabel("Email address");
   await field.fill("nobody");
   await page.getByRole("button", { name: "Send me a sign-in link" }).click();
   await expect(page.getByText("Not accepted:")).toBeVisible();
@@ -80,10 +80,10 @@ test("leads back to the page that was asked for, and never to a foreign one", as
 test("refuses what is no address, and is a good page before and after", async ({ page }) => {
   await page.goto("/portal/sign-in");
   await expectGoodPage(page);
-  await page.getByLabel("E-mail address").fill("not an address");
+  await page.getByLabel("Email address").fill("not an address");
   await page.keyboard.press("Enter");
-  await expect(page.getByText("Not accepted: this is not an e-mail address")).toBeVisible();
-  await expect(page.getByLabel("E-mail address")).toHaveValue("not an address");
+  await expect(page.getByText("Not accepted: this is not an email address")).toBeVisible();
+  await expect(page.getByLabel("Email address")).toHaveValue("not an address");
   await expectGoodPage(page);
 });
 

@@ -191,7 +191,7 @@ test("follows requests live, shows the link, cancels it, and notifies an approve
   await expect(currentSection(page)).toHaveText("Settings");
   const ana = newAddress("ana");
   await page.getByLabel("Name", { exact: true }).fill("Ana");
-  await page.getByLabel("E-mail address").fill(ana);
+  await page.getByLabel("Email address").fill(ana);
   await page.getByRole("button", { name: "Add approver" }).click();
   await expect(page.getByText("Not accepted yet")).toBeVisible();
   await page.getByLabel("New group").fill("Nobody yet");
@@ -221,7 +221,7 @@ test("follows requests live, shows the link, cancels it, and notifies an approve
   await expect(page.getByRole("button", { name: "Decline" })).toBeVisible();
   await expectGoodPage(page);
   await page.getByRole("button", { name: "Accept" }).click();
-  await expect(page.getByText("gets these e-mails")).toBeVisible();
+  await expect(page.getByText("gets these emails")).toBeVisible();
   const asked = await callApi(request, key, "/v1/authorize", {
     agent_slug,
     action: "Pay C",
@@ -233,14 +233,14 @@ test("follows requests live, shows the link, cancels it, and notifies an approve
   await page.goto("/portal/inbox");
   await expect(page.getByRole("link", { name: "Pay C" })).toHaveAttribute("href", /\/approve\/areq_/);
   await expect(page.getByRole("link", { name: "Inbox 1 waiting" })).toBeVisible();
-  await page.getByLabel("E-mail me pending requests").selectOption("all");
+  await page.getByLabel("Email me pending requests").selectOption("all");
   await page.getByRole("button", { name: "Save" }).click();
   await expect(page.getByText("Saved.")).toBeVisible();
-  await expect(page.getByLabel("E-mail me pending requests")).toHaveValue("all");
+  await expect(page.getByLabel("Email me pending requests")).toHaveValue("all");
   await expectGoodPage(page);
   await page.goto(`${link}?from=mail`);
   await page.getByRole("button", { name: "Unsubscribe" }).click();
-  await expect(page.getByText("no longer gets these e-mails")).toBeVisible();
+  await expect(page.getByText("no longer gets these emails")).toBeVisible();
 });
 
 test("answers a stranger's look at each page as an unknown address", async ({ page, request, browser }) => {

@@ -11,7 +11,7 @@ async function joinSecond(page: Page, owner: Page): Promise<{ own: string; invit
   const names = { own: own.split("@")[0] ?? "", invited: invited.split("@")[0] ?? "" };
   await signIn(owner, invited);
   await nameOrganization(owner, names.invited);
-  await owner.getByLabel("E-mail address").fill(own);
+  await owner.getByLabel("Email address").fill(own);
   await owner.getByLabel("As", { exact: true }).selectOption("owner");
   await owner.getByRole("button", { name: "Send invitation" }).click();
   await expect(owner.getByText(`Invitation sent to ${own}`)).toBeVisible();
@@ -112,7 +112,7 @@ test("a member is not offered keys that erase; an owner is, with a warning", asy
   await makeKey(host, "eraser", "erase");
   await expect(host.getByText("could erase the evidence")).toBeVisible();
   await host.goto("/portal/settings");
-  await host.getByLabel("E-mail address").fill(member);
+  await host.getByLabel("Email address").fill(member);
   await host.getByRole("button", { name: "Send invitation" }).click();
   await expect(host.getByText(`Invitation sent to ${member}`)).toBeVisible();
   await signIn(page, member);

@@ -81,7 +81,7 @@ test("a tampered row is shown as invalid by the server, and the browser agrees",
 
 test("a sign-in says that mail is out of reach, and keeps what was typed", async ({ page }) => {
   await page.goto(`${server.base}/portal/sign-in`);
-  const address = page.getByLabel("E-mail address");
+  const address = page.getByLabel("Email address");
   await address.fill("someone@example.com");
   await address.press("Enter");
   await expect(page.getByText("the mail could not be sent; try again shortly")).toBeVisible();

@@ -117,7 +117,7 @@ export const settingsSchema = z.object({
   SMTP_URL: address("smtp", "smtps").optional(),
   MAIL_FROM: text.refine(
     (value) => value === undefined || /^([^<>]*<[^<>@\s]+@[^<>@\s]+>|[^<>@\s]+@[^<>@\s]+)$/.test(value),
-    "must be an e-mail address, or a name and an address in angle brackets",
+    "must be an email address, or a name and an address in angle brackets",
   ),
   WORLD_APP_ID: z
     .string()

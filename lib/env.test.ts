@@ -209,7 +209,7 @@ describe("settings", () => {
     for (const right of ["a@b.example", "Countersign <a@b.example>", '"Countersign, Inc." <a@b.example>'])
       expect(from(right)).toBe("");
     for (const none of ["Countersign", "a@", "Countersign <>", "a@b.example Countersign"])
-      expect(from(none)).toContain("MAIL_FROM: must be an e-mail address");
+      expect(from(none)).toContain("MAIL_FROM: must be an email address");
   });
 
   it.each(wrong)("name the variable %s when it is %s, and never print its value", (name, value) => {

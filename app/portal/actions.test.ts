@@ -174,7 +174,7 @@ it("deletes the organization that the page shows, and not the one chosen since i
   expect(await ids()).toEqual([person.organizationId]);
 });
 
-it("changes which e-mails a person gets for the organization that the form names, from our own pages only", async () => {
+it("changes which emails a person gets for the organization that the form names, from our own pages only", async () => {
   const own = person.organizationId;
   const form = formOf({ organization_id: own, requests: "all", decisions: "on" });
   const settings = async () =>

@@ -21,7 +21,7 @@ export const groups = [
       {
         slug: "approvers",
         title: "Approvers",
-        description: "Notify the right people by e-mail and in the portal that a decision waits.",
+        description: "Notify the right people by email and in the portal that a decision waits.",
       },
       {
         slug: "two-of-finance",
@@ -90,7 +90,7 @@ export const groups = [
       },
       {
         slug: "approval-cards",
-        title: "Cards for Slack, Teams and e-mail",
+        title: "Cards for Slack, Teams and email",
         description: "One link, no button that decides.",
       },
       {

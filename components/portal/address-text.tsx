@@ -1,4 +1,4 @@
-/** Text that may have an e-mail address in it, which breaks after its @ before it breaks within a name. */
+/** Text that may have an email address in it, which breaks after its @ before it breaks within a name. */
 import { AgentText } from "#components/agent-text";
 
 export function AddressText({ value }: { readonly value: string }) {

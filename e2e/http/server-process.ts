@@ -100,7 +100,7 @@ const readMailbox: SubjectReader = async (base, email) => {
   return messages.find(({ to }: { to: string }) => to === email).subject;
 };
 
-/** By e-mail, as everyone gets one; the code is read from the development mailbox, unless mail leaves the service. */
+/** By email, as everyone gets one; the code is read from the development mailbox, unless mail leaves the service. */
 export async function obtainKey(
   base: string,
   email = "dev@example.com",

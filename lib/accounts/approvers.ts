@@ -134,14 +134,14 @@ async function findByAddress(tx: Executor, organizationId: string, email: string
     throw fieldError(
       "validation_error",
       "email",
-      "this person unsubscribed; only they can change that, with the link in any of their e-mails",
+      "this person unsubscribed; only they can change that, with the link in any of their emails",
     );
   if (known.name !== null)
     throw fieldError("validation_error", "email", "already belongs to one of your approvers");
   return known;
 }
 
-/** The row, and whether its address must be asked. A member who has chosen their e-mails has confirmed by that. */
+/** The row, and whether its address must be asked. A member who has chosen their emails has confirmed by that. */
 async function storeApprover(
   context: AccountsContext,
   tx: Executor,

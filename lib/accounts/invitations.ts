@@ -1,5 +1,5 @@
 /**
- * Inviting a colleague by e-mail. Only the mail has the token; the database has its SHA-256. It works once, within
+ * Inviting a colleague by email. Only the mail has the token; the database has its SHA-256. It works once, within
  * seven days, and only for a person who is signed in with the invited address.
  */
 

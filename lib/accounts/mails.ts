@@ -57,7 +57,7 @@ export function signInMail(to: string, link: string, lifetimeMinutes: number): M
   return linkMail(to, "Your sign-in link for Countersign", {
     lead: `Open this link and press the button to sign in. It works once and expires in ${lifetimeMinutes} minutes.`,
     link,
-    foot: ["If you didn't request it, ignore this e-mail. Nothing happens until you press the button."],
+    foot: ["If you didn't request it, ignore this email. Nothing happens until you press the button."],
   });
 }
 
@@ -81,7 +81,7 @@ export function invitationMail(
       ...(organizationName === null
         ? []
         : [{ whose: "Its name, in its owner's words:", words: organizationName }]),
-      "If you don't know the sender, ignore this e-mail. Nothing happens until you accept.",
+      "If you don't know the sender, ignore this email. Nothing happens until you accept.",
     ],
   });
 }
@@ -96,7 +96,7 @@ export function approverMail(
     lead: `${invitedBy} wants to send you the approval requests of their organization's AI agents. Open this link to accept or decline. It expires in ${lifetimeDays} days.`,
     link,
     foot: [
-      "If you don't know the sender, ignore this e-mail. You get no other e-mail from them unless you accept.",
+      "If you don't know the sender, ignore this email. You get no other email from them unless you accept.",
     ],
   });
 }
@@ -133,7 +133,7 @@ export function rulesChangedMail(
     : linkMail(to, `Your rules on Countersign were changed: version ${version}`, {
         lead: `${author} changed the rules that decide which agents may act without asking. See what changed:`,
         link,
-        foot: ["Every owner gets this e-mail. The change is in your audit log and in the public log."],
+        foot: ["Every owner gets this email. The change is in your audit log and in the public log."],
       });
 }
 
@@ -142,7 +142,7 @@ export function passkeyMail(to: string, link: string): Mail {
     lead: "Open this link to add or remove your passkeys as an approver. It expires in 30 minutes.",
     link,
     foot: [
-      "If you didn't request it, ignore this e-mail. Nothing happens until you press a button on the page.",
+      "If you didn't request it, ignore this email. Nothing happens until you press a button on the page.",
     ],
   });
 }

@@ -1,4 +1,4 @@
-/** Which e-mails each person wants, for each organization that they belong to or are an approver of. */
+/** Which emails each person wants, for each organization that they belong to or are an approver of. */
 
 import { and, eq, isNull } from "drizzle-orm";
 import { uuidV7 } from "#lib/core/encoding/ids";
@@ -79,7 +79,7 @@ export async function saveNoticeSettings(
     return;
   }
   if (wanted.requests === "all")
-    throw fieldError("validation_error", "requests", "only members can get e-mails about all requests");
+    throw fieldError("validation_error", "requests", "only members can get emails about all requests");
   const changed = await db
     .update(approvers)
     .set({ ...wanted })

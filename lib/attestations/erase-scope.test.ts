@@ -86,7 +86,7 @@ describe("the scope erase", () => {
   const isErased = async (id: string) =>
     (await test.call("GET", `/v1/verify/${id}`)).body.status === "erased";
 
-  it("is not in a key got by e-mail, which cannot erase", async () => {
+  it("is not in a key got by email, which cannot erase", async () => {
     const email = owner.email;
     await test.call("POST", "/v1/keys/request", { body: { email } });
     const { body: mailbox } = await test.call("GET", "/dev/mailbox");

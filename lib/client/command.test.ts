@@ -262,9 +262,9 @@ describe("authorize", () => {
     expect([tooMany.code, tooMany.err]).toEqual([1, expect.stringContaining('asks for 3 of "finance"')]);
   });
 
-  it("says if nobody gets the link by e-mail, and how it was decided without asking", async () => {
+  it("says if nobody gets the link by email, and how it was decided without asking", async () => {
     const ask = ["authorize", "cli-bot", "Read", "--tool", "ledger.read"];
-    expect((await run(ask)).out).toContain("nobody gets the link by e-mail");
+    expect((await run(ask)).out).toContain("nobody gets the link by email");
     const text = `@id("reading") permit (principal, action == Action::"act", resource == Tool::"ledger.read");`;
     const put = (mode: string) => test.call("PUT", "/v1/rules", { key, body: { text, mode } });
     expect((await put("enforce")).status).toBe(200);

@@ -205,7 +205,7 @@ describe("cards", () => {
     expect(JSON.stringify(objects)).toContain(request.confirmation_code);
   });
 
-  it("e-mail: one link, no form, and the agent's words escaped", async () => {
+  it("email: one link, no form, and the agent's words escaped", async () => {
     const { html = "", text } = (await makeCard("emailCard")) as { html?: string; text?: string };
     expect([...html.matchAll(/<(\w+)/g)].map(([, name]) => name).filter((name) => name !== "p")).toEqual([
       "a",

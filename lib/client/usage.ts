@@ -49,7 +49,7 @@ authorize
   --approvals N         distinct humans, 1-10, default 1
   --required-approvers GROUP=N   only N enrolled members of this group decide, by passkey; can be repeated
   --usable-for SECONDS  how long the approval can be used once it is given
-  --approver NAME       an approver or group of your organization who gets the link by e-mail; can be repeated
+  --approver NAME       an approver or group of your organization who gets the link by email; can be repeated
   --requester TEXT      who or what in your organization asks, in your own words
   --require-code        the page asks for the confirmation code before a decision
   --wait                wait for the decision

@@ -93,7 +93,7 @@ export interface AuthorizeRequest {
   approvals_required?: number | null | undefined;
   /** Nobody can decide without the confirmation code: the page asks for it and never shows it. */
   require_code?: boolean | null | undefined;
-  /** Names or ids of your organization's approvers and groups, who get the link by e-mail. Default: its default group. */
+  /** Names or ids of your organization's approvers and groups, who get the link by email. Default: its default group. */
   approvers?: string[] | null | undefined;
   callback_url?: string | null | undefined;
   /** Who or what in your organization asks; the approval page shows it as your word. */
@@ -149,7 +149,7 @@ export interface AuthorizationRequest extends AuthorizationCommon, Authorization
   /** Set if it was decided at once, by a standing approval or a rule. */
   decided_by: DecidedBy | null;
   denial_reason: string | null;
-  /** How many people get the link by e-mail. */
+  /** How many people get the link by email. */
   notified: number;
 }
 

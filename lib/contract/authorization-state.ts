@@ -159,7 +159,7 @@ export const authorizeResponse = z
     denial_reason: z.string().nullable().meta({ description: "if it was denied at once" }),
     notified: z.number().int().min(0).meta({
       description:
-        "how many people get the link by e-mail; 0: nobody learns of the request unless you send it",
+        "how many people get the link by email; 0: nobody learns of the request unless you send it",
     }),
     ...ownerOnly,
   })

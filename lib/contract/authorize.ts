@@ -176,7 +176,7 @@ export const authorizeBody = z
       .nullish()
       .meta({
         description:
-          "names or ids of your organization's approvers and groups, who get the link by e-mail; without it the default group does; it is not part of the signed request and gives nobody power",
+          "names or ids of your organization's approvers and groups, who get the link by email; without it the default group does; it is not part of the signed request and gives nobody power",
       }),
     callback_url: httpUri.max(2048).nullish().meta({
       format: "uri",

@@ -1,10 +1,10 @@
-/** API keys by e-mail, and the service's own public keys (docs/wire.md, API keys and Service). */
+/** API keys by email, and the service's own public keys (docs/wire.md, API keys and Service). */
 import { z } from "zod";
 import { scopeNames } from "./key-choices";
 import { anyObject, base64Text, textOf, timestamp } from "./primitives";
 
 const email = z
-  .email("must be an e-mail address")
+  .email("must be an email address")
   .max(254, "must be at most 254 characters")
   .transform((address) => address.toLowerCase());
 

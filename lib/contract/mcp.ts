@@ -69,7 +69,7 @@ export const authorizeInput = z.strictObject({
     .array(approverName)
     .max(10)
     .nullish()
-    .describe("Names of the organization's approvers or groups who should get the link by e-mail"),
+    .describe("Names of the organization's approvers or groups who should get the link by email"),
   idempotency_key: idempotencyKey,
 });
 
@@ -123,7 +123,7 @@ export const decisionOutput = z.strictObject({
   notified: z
     .number()
     .optional()
-    .describe("How many people get the link by e-mail. 0: nobody learns of it unless you show them the link"),
+    .describe("How many people get the link by email. 0: nobody learns of it unless you show them the link"),
   decided: z.string().optional().describe("How it was decided without asking a human"),
   usable_until: timestamp.nullable().optional().describe("Until when the approval can be used; null: no end"),
   denial_reason: z.string().nullable().optional(),

@@ -1,4 +1,4 @@
-/** API keys by e-mail. */
+/** API keys by email. */
 import {
   keyDeleteResponse,
   keyInfoResponse,
@@ -13,7 +13,7 @@ export const keysOperations = {
   requestKey: {
     method: "POST",
     path: "/v1/keys/request",
-    summary: "Send a 6-digit code to an e-mail address",
+    summary: "Send a 6-digit code to an email address",
     tag: "API keys",
     auth: anyone,
     limit: "key_request",

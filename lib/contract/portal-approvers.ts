@@ -1,4 +1,4 @@
-/** The portal's forms about approvers: who they are, and which e-mails each gets. */
+/** The portal's forms about approvers: who they are, and which emails each gets. */
 import { z } from "zod";
 import { keyRequestBody } from "./keys";
 import { cursorText } from "./portal-attestations";

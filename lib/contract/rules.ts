@@ -52,7 +52,7 @@ const described = {
   mode,
   fallback,
   require_second_owner: secondOwner,
-  author: z.string().meta({ description: "who wrote it: an e-mail address" }),
+  author: z.string().meta({ description: "who wrote it: an email address" }),
   created_at: timestamp,
 };
 

@@ -40,7 +40,7 @@ export type Principal = KeyPrincipal | MemberPrincipal;
 
 export interface Actor {
   kind: "key" | "user" | "human" | "system";
-  /** A key's id, a person's e-mail address; never a secret. */
+  /** A key's id, a person's email address; never a secret. */
   id: string;
   ip: string | null;
   session?: string;

@@ -1,4 +1,4 @@
-/** API keys by e-mail on both databases: code guessing, enumeration of addresses, keys in the wrong places. */
+/** API keys by email on both databases: code guessing, enumeration of addresses, keys in the wrong places. */
 import { crc32 } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { AppError } from "#lib/errors";
@@ -10,7 +10,7 @@ const generous = {
   LIMIT_KEY_REQUEST_PER_IP_PER_HOUR: "1000",
 };
 
-describe("API keys by e-mail", () => {
+describe("API keys by email", () => {
   const kind = anyKind;
   let test: TestApp;
   const query = (text: string, values: unknown[] = []) => test.app.context.database.query(text, values);
@@ -220,7 +220,7 @@ describe("API keys by e-mail", () => {
 
   it.each([
     ["no address", {}, "/email"],
-    ["no e-mail address", { email: "x" }, "/email"],
+    ["no email address", { email: "x" }, "/email"],
     ["an address that is too long", { email: `${"a".repeat(250)}@example.com` }, "/email"],
     ["two addresses", { email: "a@example.com,b@example.com" }, "/email"],
     ["a header in the address", { email: "a@example.com\r\nBcc: b@example.com" }, "/email"],

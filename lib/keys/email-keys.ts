@@ -1,5 +1,5 @@
 /**
- * API keys by e-mail (docs/wire.md, API keys). An address has one live code, stored as HMAC. 5 wrong tries void it,
+ * API keys by email (docs/wire.md, API keys). An address has one live code, stored as HMAC. 5 wrong tries void it,
  * and after 10 on one UTC day no code for the address works until the next.
  */
 
@@ -51,8 +51,8 @@ export async function requestKeyByEmail(
   await context.mailer.send({
     to: email,
     subject: `${code} is your Countersign code`,
-    text: `Your code is ${code}. It expires in 10 minutes.\n\nSend it to POST ${context.settings.baseUrl}/v1/keys/verify to get your API key.\n\nIf you didn't request it, ignore this e-mail.\n`,
-    html: `<p>Your code is <strong>${code}</strong>. It expires in 10 minutes.</p><p>Send it to <code>POST ${context.settings.baseUrl}/v1/keys/verify</code> to get your API key.</p><p>If you didn't request it, ignore this e-mail.</p>`,
+    text: `Your code is ${code}. It expires in 10 minutes.\n\nSend it to POST ${context.settings.baseUrl}/v1/keys/verify to get your API key.\n\nIf you didn't request it, ignore this email.\n`,
+    html: `<p>Your code is <strong>${code}</strong>. It expires in 10 minutes.</p><p>Send it to <code>POST ${context.settings.baseUrl}/v1/keys/verify</code> to get your API key.</p><p>If you didn't request it, ignore this email.</p>`,
   });
 }
 

@@ -36,13 +36,13 @@ function describeMeans({ required_approvers, required_level }: ApprovalRequest) 
   if (required_approvers.length === 0)
     return {
       approve: "approve with World ID",
-      forward: "Anyone with the first link can decide, so don't forward this e-mail.",
+      forward: "Anyone with the first link can decide, so don't forward this email.",
     };
   const means = required_level === "none" ? "passkey" : "passkey and World ID";
   return {
     approve: `approve with your ${means}`,
     forward:
-      "Only enrolled approvers can decide, with their passkeys. Anyone with the first link can read the request, so don't forward this e-mail.",
+      "Only enrolled approvers can decide, with their passkeys. Anyone with the first link can read the request, so don't forward this email.",
   };
 }
 
@@ -95,7 +95,7 @@ export async function composeNotice(context: Context, claimed: Claimed): Promise
       { whose: "Action, in the agent's own words:", words: request.action },
       ...words.hints,
       ...(isTest ? ["This is a TEST: an approval here proves nothing about a person."] : []),
-      `${means.forward} To stop these e-mails:`,
+      `${means.forward} To stop these emails:`,
       leave,
     ],
   });

@@ -1,5 +1,5 @@
 /**
- * Sign-in by e-mail link: next-auth with sessions in the database. The mailed link leads to a page of ours that only
+ * Sign-in by email link: next-auth with sessions in the database. The mailed link leads to a page of ours that only
  * shows a button; its POST ends in `completeSignIn`, and next-auth's own routes are not
  * exposed at all. This file reaches Next: nothing that server.ts bundles may import it.
  */
@@ -62,7 +62,7 @@ function buildConfig({ context, env }: App, ip: string | null): NextAuthConfig {
       {
         id: "email",
         type: "email",
-        name: "E-mail",
+        name: "Email",
         maxAge: linkLifetimeSeconds,
         generateVerificationToken: () => base64UrlEncode(context.random(32)),
         sendVerificationRequest: async ({ identifier, token, url }) => {

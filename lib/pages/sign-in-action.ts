@@ -13,7 +13,7 @@ export async function runSignInRequest(form: FormData): Promise<FormState<null>>
   if (!isForm(form)) return noForm();
   const values = { email: String(form.get("email") ?? "") };
   const parsed = signInForm.safeParse(Object.fromEntries(form));
-  if (!parsed.success) return failedState("", { email: "this is not an e-mail address" }, values);
+  if (!parsed.success) return failedState("", { email: "this is not an email address" }, values);
   const { email, next } = parsed.data;
   try {
     await requireOwnPage();

@@ -180,7 +180,7 @@ describe.skipIf(!databaseKinds.includes("postgres"))("members, at the same momen
     }
   });
 
-  it("get no e-mails of an organization that they are just removed from", async () => {
+  it("get no emails of an organization that they are just removed from", async () => {
     const email = `noticed${counter}@example.com`;
     const member = await signInPerson(context, email, owner.organizationId);
     const { organizationId, userId } = member;

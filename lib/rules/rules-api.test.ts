@@ -172,7 +172,7 @@ describe("rules through the API", () => {
       expect((await put({ text: about(name) })).status).toBe(200);
   });
 
-  it("needs the scope rules, which keys made by e-mail don't have", async () => {
+  it("needs the scope rules, which keys made by email don't have", async () => {
     const { key: weak } = await test.createKey(`owner${counter}@example.com`, [
       "authorize",
       "read",

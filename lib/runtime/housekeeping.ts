@@ -1,5 +1,5 @@
 /**
- * Deletes what has expired: counters of limits, idempotency keys (they hold answers), e-mail codes, sessions, invitations,
+ * Deletes what has expired: counters of limits, idempotency keys (they hold answers), email codes, sessions, invitations,
  * nonces of World ID and proofs that were refused, both of which anyone with a link can pile up; the request log and its
  * counts.
  */

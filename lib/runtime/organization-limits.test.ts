@@ -114,7 +114,7 @@ describe("the keys of one organization", () => {
     await make();
   });
 
-  it("are limited in number, however many colleagues get one by e-mail at once", async () => {
+  it("are limited in number, however many colleagues get one by email at once", async () => {
     const { context } = test.app;
     const { organizationId } = await signInPerson(context, email);
     const colleagues = Array.from({ length: 12 }, (_, i) => `colleague${i}-${email}`);
@@ -131,7 +131,7 @@ describe("the keys of one organization", () => {
       if (one.status === "fulfilled") expect(one.value.organizationId).toBe(organizationId);
   });
 
-  it("are limited by e-mail too, without using the code up", async () => {
+  it("are limited by email too, without using the code up", async () => {
     const [spare = ""] = await createKeys(6);
     await test.call("POST", "/v1/keys/request", { body: { email } });
     const { messages } = (await test.call("GET", "/dev/mailbox")).body;

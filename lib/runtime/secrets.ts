@@ -11,7 +11,7 @@ async function readAuthSecret(env: Env, files: SecretFiles): Promise<string> {
   if (secret !== null) return secret;
   throw new Error(
     `Countersign cannot start: AUTH_SECRET is not set and the file ${files.describe(authSecretFile)} is missing, but this database is in use. ` +
-      "Restore the file, or set AUTH_SECRET to the other processes' value. If it is lost, set AUTH_SECRET to a new one: that ends sessions, e-mail codes and open approval links, and webhook endpoints must be rotated.",
+      "Restore the file, or set AUTH_SECRET to the other processes' value. If it is lost, set AUTH_SECRET to a new one: that ends sessions, email codes and open approval links, and webhook endpoints must be rotated.",
   );
 }
 

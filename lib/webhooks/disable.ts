@@ -1,4 +1,4 @@
-/** Endpoints that end by themselves: one that says it is gone, and one that has failed for days. Its owners get an e-mail. */
+/** Endpoints that end by themselves: one that says it is gone, and one that has failed for days. Its owners get an email. */
 import { sql } from "drizzle-orm";
 import { recordAudit } from "#lib/accounts/audit";
 import { mailOwners } from "#lib/accounts/mail-owners";

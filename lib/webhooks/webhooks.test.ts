@@ -249,7 +249,7 @@ describe("webhooks", () => {
     expect(new Set(receiver.received.map(({ headers }) => headers["webhook-id"])).size).toBe(1);
   });
 
-  it("stop when the receiver says that it is gone, and its owner gets an e-mail", async () => {
+  it("stop when the receiver says that it is gone, and its owner gets an email", async () => {
     const endpoint = await create("attestation.created");
     receiver.answer = () => ({ status: 410 });
     await attest();

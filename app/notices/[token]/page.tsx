@@ -19,7 +19,7 @@ import { withNotFound } from "#lib/pages/with-not-found";
 import { getApp } from "#lib/runtime/app";
 
 export const metadata: Metadata = {
-  title: "E-mails about approval requests",
+  title: "Emails about approval requests",
   robots: { index: false, follow: false },
   referrer: "no-referrer",
 };
@@ -32,8 +32,8 @@ interface PageProps {
 type Link = Awaited<ReturnType<typeof readApproverLink>>;
 
 function explain({ status, mayConfirm }: Link): string {
-  if (status === "confirmed") return "gets these e-mails";
-  if (status === "left") return "no longer gets these e-mails";
+  if (status === "confirmed") return "gets these emails";
+  if (status === "left") return "no longer gets these emails";
   return mayConfirm
     ? "has been added as an approver and gets nothing until you accept"
     : "was added as an approver, but this link has expired. Ask the sender to add you again";
@@ -44,7 +44,7 @@ function RequestLink({ token, isExpired }: { readonly token: string; readonly is
     <form method="post" action={`/notices/${token}/passkey-link`} className="flex flex-col items-start gap-3">
       <p className="text-muted">
         {isExpired ? "This link has expired. " : null}
-        To add or remove a passkey, or if you lost your device, get a new link by e-mail.
+        To add or remove a passkey, or if you lost your device, get a new link by email.
       </p>
       <Button type="submit" variant="secondary">
         Send me a link
@@ -92,13 +92,13 @@ async function NoticesPage({ params, searchParams }: PageProps) {
   const isNew = link.status === "invited";
   return (
     <section className="mx-auto max-w-md px-4 py-16 sm:px-6">
-      <h1 className="font-semibold text-3xl">Approval requests by e-mail</h1>
+      <h1 className="font-semibold text-3xl">Approval requests by email</h1>
       <p className="mt-3 text-lg text-muted">
         When AI agents of{" "}
         <strong className="text-ink">
           <AgentText value={organizationTitle(link.organizationName)} isName />
         </strong>{" "}
-        need an approval, approvers get the link by e-mail.{" "}
+        need an approval, approvers get the link by email.{" "}
         <span className="[overflow-wrap:anywhere]">{link.email}</span> {explain(link)}.
       </p>
       <div className="mt-8 flex flex-col gap-3">
@@ -125,7 +125,7 @@ async function NoticesPage({ params, searchParams }: PageProps) {
       {link.status === "confirmed" ? <Passkeys token={token} isMailed={mailed !== undefined} /> : null}
       {link.status === "confirmed" ? (
         <p className="mt-6 text-muted">
-          Sign in with this address to choose which e-mails you get and see pending requests:{" "}
+          Sign in with this address to choose which emails you get and see pending requests:{" "}
           <TextLink href="/portal/inbox">Inbox</TextLink>
         </p>
       ) : null}

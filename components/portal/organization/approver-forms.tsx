@@ -51,13 +51,13 @@ export function ApproverForm({ action }: { readonly action: FormAction }) {
         <TextField
           id="approver-email"
           name="email"
-          label="E-mail address"
+          label="Email address"
           state={state}
           placeholder="ana@example.com"
         />
       </div>
       <p className="text-muted text-sm">
-        Agents use the name in <code>approvers</code>. The person gets one e-mail and must accept first.
+        Agents use the name in <code>approvers</code>. The person gets one email and must accept first.
       </p>
       <FormStatus state={state} />
       <div>

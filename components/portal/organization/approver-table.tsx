@@ -82,7 +82,7 @@ export function ApproverTable({ people, remove, removePasskey }: ApproverTablePr
     },
     {
       id: "email",
-      header: "E-mail address",
+      header: "Email address",
       cell: (row) => <AddressText value={row.email} />,
     },
     {
@@ -109,7 +109,7 @@ export function ApproverTable({ people, remove, removePasskey }: ApproverTablePr
               </>
             }
             title="Remove approver"
-            description={`${row.name} gets no more e-mails from this organization, and their passkeys are removed. Requests that name them are refused.`}
+            description={`${row.name} gets no more emails from this organization, and their passkeys are removed. Requests that name them are refused.`}
             action={remove}
             fields={{ approver_id: row.id }}
             confirmLabel="Remove"

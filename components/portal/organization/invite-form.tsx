@@ -1,5 +1,5 @@
 "use client";
-/** Invites a colleague by e-mail. */
+/** Invites a colleague by email. */
 import { FormStatus } from "#components/portal/forms/form-status";
 import { textValue } from "#components/portal/forms/form-values";
 import { SubmitButton } from "#components/portal/forms/submit-button";
@@ -14,7 +14,7 @@ export function InviteForm({ action }: { readonly action: FormAction }) {
   return (
     <PortalForm action={submit} className="flex flex-col gap-4">
       <div className="grid gap-4 sm:grid-cols-[1fr_12rem]">
-        <Field id="invite-email" label="E-mail address" error={error}>
+        <Field id="invite-email" label="Email address" error={error}>
           <Input
             {...describeControl("invite-email", { error })}
             name="email"

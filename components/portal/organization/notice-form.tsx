@@ -1,5 +1,5 @@
 "use client";
-/** Which e-mails a person gets about one organization. */
+/** Which emails a person gets about one organization. */
 import { AgentText } from "#components/agent-text";
 import { FormStatus } from "#components/portal/forms/form-status";
 import { SubmitButton } from "#components/portal/forms/submit-button";
@@ -31,7 +31,7 @@ export function NoticeForm({ action, settings }: NoticeFormProps) {
       </h3>
       <input type="hidden" name="organization_id" value={settings.organizationId} />
       <div className="max-w-sm">
-        <Field id={id} label="E-mail me pending requests">
+        <Field id={id} label="Email me pending requests">
           <Select id={id} name="requests" defaultValue={settings.requests}>
             {settings.isMember ? <option value="all">all</option> : null}
             <option value="named">those that name me</option>
@@ -44,7 +44,7 @@ export function NoticeForm({ action, settings }: NoticeFormProps) {
         label="Remind me once before they expire"
         defaultChecked={settings.reminders}
       />
-      <Checkbox name="decisions" label="E-mail me what was decided" defaultChecked={settings.decisions} />
+      <Checkbox name="decisions" label="Email me what was decided" defaultChecked={settings.decisions} />
       <FormStatus state={state} />
       <div>
         <SubmitButton variant="secondary">Save</SubmitButton>

@@ -39,7 +39,7 @@ export function RosterChanges({ rosters }: RosterChangesProps) {
     <>
       <p className="mb-4 text-muted">
         Each change makes a new roster. Its hash is in the public log, so nobody becomes an approver unseen,
-        and every owner gets an e-mail.
+        and every owner gets an email.
       </p>
       <ol className="flex flex-col gap-4">
         {rosters.map(({ head, hash, log_index: logIndex, changes }) => (

@@ -13,7 +13,7 @@ const steps: Record<NextStepName, { title: string; why: string; href: string; la
   },
   approvers: {
     title: "Next: choose who approves",
-    why: "They get requests by e-mail, and you see who decided.",
+    why: "They get requests by email, and you see who decided.",
     href: "/portal/approvers",
     label: "Add approvers",
   },

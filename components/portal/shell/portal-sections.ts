@@ -44,6 +44,6 @@ export const portalTasks = [
   },
   { href: "/portal", label: "Usage", words: "usage chart busiest limit today statistics" },
   { href: "/portal/keys", label: "Create an API key", words: "token secret rotate revoke new" },
-  { href: "/portal/inbox", label: "E-mail notifications", words: "mail notice unsubscribe reminders" },
+  { href: "/portal/inbox", label: "Email notifications", words: "mail notice unsubscribe reminders" },
   { href: "/portal/attestations", label: "Export attestations", words: "csv ndjson download export erase" },
 ] as const;

@@ -20,7 +20,7 @@ export function SignInForm({ action, next, email }: SignInFormProps) {
   return (
     <form action={submit} className="flex flex-col gap-5" noValidate>
       <input type="hidden" name="next" value={next} />
-      <Field id="email" label="E-mail address" error={error}>
+      <Field id="email" label="Email address" error={error}>
         <Input
           {...describeControl("email", { error })}
           name="email"

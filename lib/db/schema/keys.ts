@@ -1,4 +1,4 @@
-/** API keys, and the e-mail codes that are exchanged for them. */
+/** API keys, and the email codes that are exchanged for them. */
 import { date, index, integer, pgTable, primaryKey, text, uuid } from "drizzle-orm/pg-core";
 import { organizations } from "./accounts";
 import { at, bytea, createdAt } from "./columns";
@@ -39,7 +39,7 @@ export const dailyKeyUsage = pgTable(
   (t) => [primaryKey({ columns: [t.api_key_id, t.day] })],
 );
 
-/** One live e-mail code per address; the code itself only as HMAC. */
+/** One live email code per address; the code itself only as HMAC. */
 export const emailCodes = pgTable("email_codes", {
   email: text().primaryKey(),
   code_hmac: bytea().notNull(),

@@ -64,7 +64,7 @@ export default async function ApproversPage() {
     <PortalPage organizationId={person.organizationId}>
       <PageHeading
         title="Approvers"
-        lead="They get the link of a request by e-mail. Anyone with the link can decide with World ID, unless the request requires approvers of a group: then only their passkeys count."
+        lead="They get the link of a request by email. Anyone with the link can decide with World ID, unless the request requires approvers of a group: then only their passkeys count."
       />
       <Card>
         <ApproverTable
@@ -73,7 +73,7 @@ export default async function ApproversPage() {
           removePasskey={isOwner ? removePasskey : null}
         />
         <p className="mt-4 text-muted">
-          People create passkeys with the link in their e-mails, or in their{" "}
+          People create passkeys with the link in their emails, or in their{" "}
           <TextLink href="/portal/inbox">inbox</TextLink>.
         </p>
         {isOwner ? (

@@ -1,5 +1,5 @@
 "use server";
-/** Which e-mails a person gets. The form names the organization: an approver need not belong to it. */
+/** Which emails a person gets. The form names the organization: an approver need not belong to it. */
 import { revalidatePath } from "next/cache";
 import { saveNoticeSettings } from "#lib/accounts/notice-settings";
 import type { FormState } from "#lib/contract/form-state";

@@ -100,9 +100,9 @@ async function InboxPage({ searchParams }: PageProps) {
         />
       </Card>
       <Passkeys context={context} person={person} />
-      <Card title="E-mails" className="mt-5">
+      <Card title="Emails" className="mt-5">
         <p className="mb-5 text-muted">
-          Each e-mail has a link to decide. Owners choose the{" "}
+          Each email has a link to decide. Owners choose the{" "}
           <TextLink href="/portal/approvers">approvers</TextLink> that requests can name.
         </p>
         <ul className="flex flex-col gap-6">

@@ -71,7 +71,7 @@ export default async function KeysPage({ searchParams }: PageProps) {
             <EmptyState
               title="No keys yet"
               command={{
-                label: "Or request one by e-mail",
+                label: "Or request one by email",
                 code: requestKeyCommand(app.env.baseUrl, person.email),
               }}
             >

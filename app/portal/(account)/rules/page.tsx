@@ -42,7 +42,7 @@ function Proposal({ rules, isAuthor }: { readonly rules: RulesResponse; readonly
             triggerLabel="Confirm"
             triggerVariant="primary"
             title="Confirm this change"
-            description="It is in effect at once, and every owner gets an e-mail."
+            description="It is in effect at once, and every owner gets an email."
             action={confirmChange}
             fields={fields}
             confirmLabel="Confirm"

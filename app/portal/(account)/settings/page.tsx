@@ -41,7 +41,7 @@ function limitsOf(attestationsPerDay: number): Definition[] {
     {
       id: "audit",
       name: "Audit log",
-      value: "Kept permanently, with e-mail and IP addresses.",
+      value: "Kept permanently, with email and IP addresses.",
     },
     {
       id: "idempotency",
@@ -67,7 +67,7 @@ export default async function SettingsPage() {
           canChange={isOwner}
         />
         <p className="mt-5 text-muted">
-          <TextLink href="/portal/approvers">Approvers</TextLink> get approval requests by e-mail.
+          <TextLink href="/portal/approvers">Approvers</TextLink> get approval requests by email.
         </p>
       </Card>
       <DomainsCard

@@ -35,7 +35,7 @@ function NextStep({ token, email, user }: NextStepProps) {
   if (user === null) {
     return (
       <>
-        <p className="mb-4">First sign in with the invited e-mail address:</p>
+        <p className="mb-4">First sign in with the invited email address:</p>
         <SignInForm action={requestLink} next={`/portal/invitations/${token}`} email={email} />
       </>
     );

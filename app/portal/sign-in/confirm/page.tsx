@@ -25,7 +25,7 @@ export default async function ConfirmSignInPage({ searchParams }: PageProps) {
       <section className="mx-auto max-w-md px-4 py-16 sm:px-6">
         <h1 className="font-semibold text-3xl">This link is incomplete</h1>
         <p className="mt-3 text-lg text-muted">
-          Your mail program may have cut it off. Copy the whole link from the e-mail, or request a new one.
+          Your mail program may have cut it off. Copy the whole link from the email, or request a new one.
         </p>
         <div className="mt-6">
           <ButtonLink href="/portal/sign-in">Request a new link</ButtonLink>
