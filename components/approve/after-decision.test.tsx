@@ -45,8 +45,10 @@ describe("an approval page after the decision", () => {
       { status: "denied", decided_at: "2026-11-21T08:00:30.000Z" } as const,
     ]) {
       const text = textOf({ ...over, request: { grant } });
-      expect(text).toContain("The limits that were asked for");
-      expect(text).not.toMatch(/taken back at any time|you are asked again|you would allow|Take back the/);
+      expect(text).toMatch(/Limits(?:Up to )?2 uses/);
+      expect(text).not.toMatch(
+        /asked for|taken back at any time|you are asked again|you would allow|Take back the/,
+      );
     }
   });
 

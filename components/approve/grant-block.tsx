@@ -101,7 +101,7 @@ export type GrantPhase = "asked" | "given" | "over";
 const titles: Record<GrantPhase, string> = {
   asked: "What you would allow without being asked again",
   given: "What is allowed without asking again",
-  over: "The limits that were asked for",
+  over: "Limits",
 };
 
 interface GrantBlockProps {
