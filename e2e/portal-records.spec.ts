@@ -264,6 +264,10 @@ test("answers a stranger's look at each page as an unknown address", async ({ pa
     for (const path of [theirs, unknown]) {
       expect((await stranger.goto(path))?.status(), path).toBe(404);
       await expect(stranger.getByText("Page not found")).toBeVisible();
+      await expect(stranger.getByRole("link", { name: "Go to the overview" })).toHaveAttribute(
+        "href",
+        "/portal",
+      );
     }
   }
   await stranger.goto("/portal/attestations");

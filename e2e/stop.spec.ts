@@ -39,6 +39,7 @@ test("freezes an agent with a reason, shows it to everyone, and lets it go on", 
   await expect(page.getByRole("button", { name: "Approve with World ID" })).toBeDisabled();
   await page.goto(`/portal/authorizations/${asked["request_id"]}`);
   await expect(page.getByText("The organization has frozen this agent")).toBeVisible();
+  await expect(page.getByText("Anyone with this link can deny.")).toBeVisible();
   await expectGoodPage(page);
   await page.goto(`/portal/agents/${slug}`);
   await page.getByRole("button", { name: "Unfreeze agent" }).click();

@@ -1,11 +1,11 @@
 /** /portal/attestations: the organization's own, private ones included; search, filters, export. */
 import type { Metadata } from "next";
 import { attestCommand } from "#components/commands";
-import { NotFoundPage } from "#components/not-found-page";
 import { AttestationFilterForm } from "#components/portal/attestations/attestation-filters";
 import { AttestationTable } from "#components/portal/attestations/attestation-table";
 import { PortalPage } from "#components/portal/organization/shown-organization";
 import { PageHeading } from "#components/portal/shell/page-heading";
+import { PortalNotFound } from "#components/portal/shell/portal-not-found";
 import { ButtonLink } from "#components/ui/button-link";
 import { buttonClass } from "#components/ui/button-style";
 import { Card } from "#components/ui/card";
@@ -122,4 +122,4 @@ async function AttestationsPage({ searchParams }: PageProps) {
   );
 }
 
-export default withNotFound(AttestationsPage, NotFoundPage);
+export default withNotFound(AttestationsPage, PortalNotFound);

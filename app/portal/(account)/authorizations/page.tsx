@@ -1,13 +1,13 @@
 /** /portal/authorizations: what humans were asked, live; the link to decide, and cancelling. */
 import type { Metadata } from "next";
 import { authorizeCommand } from "#components/commands";
-import { NotFoundPage } from "#components/not-found-page";
 import { AuthorizationTable } from "#components/portal/approvals/authorization-table";
 import { CancelAuthorizationDialog } from "#components/portal/approvals/cancel-authorization-dialog";
 import { FilterBar } from "#components/portal/forms/filter-bar";
 import { PortalPage } from "#components/portal/organization/shown-organization";
 import { LiveRefresh } from "#components/portal/shell/live-refresh";
 import { PageHeading } from "#components/portal/shell/page-heading";
+import { PortalNotFound } from "#components/portal/shell/portal-not-found";
 import { Card } from "#components/ui/card";
 import { CopyButton } from "#components/ui/copy-button";
 import { CursorPagination } from "#components/ui/cursor-pagination";
@@ -108,4 +108,4 @@ async function AuthorizationsPage({ searchParams }: PageProps) {
   );
 }
 
-export default withNotFound(AuthorizationsPage, NotFoundPage);
+export default withNotFound(AuthorizationsPage, PortalNotFound);

@@ -1,7 +1,6 @@
 /** /portal/inbox: what waits for a decision and what was decided, of every organization that concerns this person. */
 import type { Metadata } from "next";
 import { AgentText } from "#components/agent-text";
-import { NotFoundPage } from "#components/not-found-page";
 import { PasskeyList } from "#components/passkeys/passkey-list";
 import { InboxDecisions } from "#components/portal/approvals/inbox-decisions";
 import { InboxTable } from "#components/portal/approvals/inbox-table";
@@ -9,6 +8,7 @@ import { NoticeForm } from "#components/portal/organization/notice-form";
 import { PortalPage } from "#components/portal/organization/shown-organization";
 import { LiveRefresh } from "#components/portal/shell/live-refresh";
 import { PageHeading } from "#components/portal/shell/page-heading";
+import { PortalNotFound } from "#components/portal/shell/portal-not-found";
 import { Card } from "#components/ui/card";
 import { CursorPagination } from "#components/ui/cursor-pagination";
 import { TextLink } from "#components/ui/text-link";
@@ -117,4 +117,4 @@ async function InboxPage({ searchParams }: PageProps) {
   );
 }
 
-export default withNotFound(InboxPage, NotFoundPage);
+export default withNotFound(InboxPage, PortalNotFound);

@@ -1,10 +1,10 @@
 /** /portal/requests: the API log. */
 import type { Metadata } from "next";
-import { NotFoundPage } from "#components/not-found-page";
 import { PortalPage } from "#components/portal/organization/shown-organization";
 import { RequestFilterForm } from "#components/portal/requests/request-filters";
 import { RequestTable } from "#components/portal/requests/request-table";
 import { PageHeading } from "#components/portal/shell/page-heading";
+import { PortalNotFound } from "#components/portal/shell/portal-not-found";
 import { Callout } from "#components/ui/callout";
 import { Card } from "#components/ui/card";
 import { CursorPagination } from "#components/ui/cursor-pagination";
@@ -77,4 +77,4 @@ async function RequestsPage({ searchParams }: PageProps) {
   );
 }
 
-export default withNotFound(RequestsPage, NotFoundPage);
+export default withNotFound(RequestsPage, PortalNotFound);

@@ -1,6 +1,5 @@
 /** /portal/rules: who may act without asking, what people are asked for, and what was changed when. */
 import type { Metadata } from "next";
-import { NotFoundPage } from "#components/not-found-page";
 import { ActionDialog } from "#components/portal/forms/action-dialog";
 import { PortalPage } from "#components/portal/organization/shown-organization";
 import { RulesDiff } from "#components/portal/rules/rules-diff";
@@ -8,6 +7,7 @@ import { RulesEditor } from "#components/portal/rules/rules-editor";
 import { describeChange, VersionChanges } from "#components/portal/rules/version-changes";
 import { VersionTable } from "#components/portal/rules/version-table";
 import { PageHeading } from "#components/portal/shell/page-heading";
+import { PortalNotFound } from "#components/portal/shell/portal-not-found";
 import { Callout } from "#components/ui/callout";
 import { Card } from "#components/ui/card";
 import { CodeBlock } from "#components/ui/code-block";
@@ -119,4 +119,4 @@ async function RulesPage({ searchParams }: PageProps) {
   );
 }
 
-export default withNotFound(RulesPage, NotFoundPage);
+export default withNotFound(RulesPage, PortalNotFound);

@@ -1,6 +1,5 @@
 /** /portal/agents/<slug>: what is registered about one agent, and its key history. */
 import type { Metadata } from "next";
-import { NotFoundPage } from "#components/not-found-page";
 import { AgentKeyForm, AgentProfileForm, AgentToolsForm } from "#components/portal/agents/agent-forms";
 import { AgentKeyHistory } from "#components/portal/agents/agent-key-history";
 import { KeyStatusPill } from "#components/portal/agents/agent-table";
@@ -12,6 +11,7 @@ import { OwnSamples } from "#components/portal/overview/own-samples";
 import { UsageWords } from "#components/portal/overview/usage-words";
 import { writeOwnSamples } from "#components/portal/overview/write-own-samples";
 import { PageHeading } from "#components/portal/shell/page-heading";
+import { PortalNotFound } from "#components/portal/shell/portal-not-found";
 import { ButtonLink } from "#components/ui/button-link";
 import { Card } from "#components/ui/card";
 import { HashText } from "#components/ui/code-block";
@@ -133,4 +133,4 @@ async function AgentPage({ params }: PageProps) {
   );
 }
 
-export default withNotFound(AgentPage, NotFoundPage);
+export default withNotFound(AgentPage, PortalNotFound);

@@ -1,7 +1,6 @@
 /** /portal/attestations/<id>: one attestation in full, verified again at this moment, and selective disclosure. */
 import type { Metadata } from "next";
 import { cache } from "react";
-import { NotFoundPage } from "#components/not-found-page";
 import {
   AttestationFacts,
   AuthenticityPill,
@@ -14,6 +13,7 @@ import { ActionDialog } from "#components/portal/forms/action-dialog";
 import { TestKeyMark } from "#components/portal/keys/test-key-mark";
 import { PortalPage } from "#components/portal/organization/shown-organization";
 import { PageHeading } from "#components/portal/shell/page-heading";
+import { PortalNotFound } from "#components/portal/shell/portal-not-found";
 import { Card } from "#components/ui/card";
 import { CodeBlock } from "#components/ui/code-block";
 import { TextLink } from "#components/ui/text-link";
@@ -129,4 +129,4 @@ async function AttestationPage({ params }: PageProps) {
   );
 }
 
-export default withNotFound(AttestationPage, NotFoundPage);
+export default withNotFound(AttestationPage, PortalNotFound);

@@ -2,7 +2,6 @@
 import type { Metadata } from "next";
 import { cache } from "react";
 import { FrozenNotice } from "#components/approve/frozen-notice";
-import { NotFoundPage } from "#components/not-found-page";
 import { AuthorizationFacts } from "#components/portal/approvals/authorization-facts";
 import { AuthorizationStatusPill, describeStatus } from "#components/portal/approvals/authorization-status";
 import { CancelAuthorizationDialog } from "#components/portal/approvals/cancel-authorization-dialog";
@@ -10,6 +9,7 @@ import { TakeBackDialog } from "#components/portal/approvals/take-back-dialog";
 import { PortalPage } from "#components/portal/organization/shown-organization";
 import { LiveRefresh } from "#components/portal/shell/live-refresh";
 import { PageHeading } from "#components/portal/shell/page-heading";
+import { PortalNotFound } from "#components/portal/shell/portal-not-found";
 import { Callout } from "#components/ui/callout";
 import { Card } from "#components/ui/card";
 import { CodeBlock } from "#components/ui/code-block";
@@ -45,6 +45,7 @@ async function AuthorizationPage({ params }: PageProps) {
   const isPending = state.status === "pending";
   const isUsable =
     state.status === "approved" && state.revoked_at === null && state.attestation_id === null && end === null;
+  const choices = state.isFrozen ? "deny" : "approve or deny";
   return (
     <PortalPage organizationId={person.organizationId}>
       {isPending ? <LiveRefresh /> : null}
@@ -93,8 +94,8 @@ async function AuthorizationPage({ params }: PageProps) {
         <Card title="Approval link" className="mt-5">
           <p className="mb-4 max-w-prose text-muted">
             {(state.required_approvers ?? []).length > 0
-              ? "Only enrolled approvers of the required groups can decide, with their passkeys."
-              : "Anyone with this link can approve or deny. Send it only to the person who should decide."}
+              ? `Only enrolled approvers of the required groups can ${choices}, with their passkeys.`
+              : `Anyone with this link can ${choices}. Send it only to the person who should decide.`}
           </p>
           <CodeBlock code={state.approval_url} label="approval link" wrap />
           <div className="mt-4">
@@ -106,4 +107,4 @@ async function AuthorizationPage({ params }: PageProps) {
   );
 }
 
-export default withNotFound(AuthorizationPage, NotFoundPage);
+export default withNotFound(AuthorizationPage, PortalNotFound);

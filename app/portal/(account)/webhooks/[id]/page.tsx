@@ -1,10 +1,10 @@
 /** /portal/webhooks/<id>: one endpoint, and what was sent to it. */
 import type { Metadata } from "next";
 import { AgentText } from "#components/agent-text";
-import { NotFoundPage } from "#components/not-found-page";
 import { PortalPage } from "#components/portal/organization/shown-organization";
 import { LiveRefresh } from "#components/portal/shell/live-refresh";
 import { PageHeading } from "#components/portal/shell/page-heading";
+import { PortalNotFound } from "#components/portal/shell/portal-not-found";
 import { DeliveryTable } from "#components/portal/webhooks/delivery-table";
 import { PublicKey } from "#components/portal/webhooks/public-key";
 import {
@@ -124,4 +124,4 @@ async function WebhookPage({ params, searchParams }: PageProps) {
   );
 }
 
-export default withNotFound(WebhookPage, NotFoundPage);
+export default withNotFound(WebhookPage, PortalNotFound);
