@@ -160,6 +160,11 @@ test("a private attestation shows nothing of its content", async ({ page, reques
   await expect(row(page, "zk_proof")).toContainText("Your browser: yes");
   await expect(agrees(page)).toBeVisible();
   await expectAccessibleInBothThemes(page);
+  await page.setViewportSize({ width: 390, height: 800 });
+  const names = page.getByRole("region", { name: "Zero-knowledge proof" }).locator("dt code");
+  await expect(names).toHaveCount(10);
+  const heights = await names.evaluateAll((all) => all.map((one) => one.getBoundingClientRect().height));
+  expect(Math.max(...heights), "each is on one line").toBeLessThan(25);
 });
 
 test("a private attestation does not hide that its approval is only asserted", async ({ page, request }) => {

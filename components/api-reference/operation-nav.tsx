@@ -69,7 +69,7 @@ export function OperationNav({ groups }: OperationNavProps) {
   return (
     <nav
       aria-label="Operations"
-      className="no-print mb-6 p-1 xl:sticky xl:top-8 xl:order-2 xl:mb-0 xl:max-h-[calc(100dvh-4rem)] xl:self-start xl:overflow-y-auto"
+      className="no-print mb-6 xl:sticky xl:top-8 xl:order-2 xl:mb-0 xl:max-h-[calc(100dvh-4rem)] xl:self-start xl:overflow-y-auto xl:p-1"
     >
       <div className="flex flex-wrap items-center gap-3">
         <label htmlFor={id} className="sr-only">

@@ -47,6 +47,12 @@ describe("the result of a check", () => {
     expect(html).toContain("signed by an unknown key");
   });
 
+  it("breaks a field's name after an underscore, so that a long one doesn't run into its value", () => {
+    expect(show({ human_approval_environment: "local" })).toContain(
+      "human_<wbr/>approval_<wbr/>environment</code>",
+    );
+  });
+
   it("names what stays hidden, but not the blinding", () => {
     const html = show({ action: "Pay" });
     expect(html).toContain("1 of 23 fields");

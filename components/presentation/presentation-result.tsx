@@ -5,6 +5,7 @@ import { Callout } from "#components/ui/callout";
 import { Card } from "#components/ui/card";
 import { HashText } from "#components/ui/code-block";
 import { DefinitionList } from "#components/ui/definition-list";
+import { FieldName } from "#components/ui/field-name";
 import { StatusPill, TestMark, type Tone } from "#components/ui/status-pill";
 import { Timestamp } from "#components/ui/timestamp";
 import { approvalWords } from "#lib/core/approval/approval-words";
@@ -89,7 +90,7 @@ function Shown({ checked }: { readonly checked: CheckedPresentation }) {
           <DefinitionList
             items={report.disclosed.map(({ name, value }) => ({
               id: name,
-              name: <code className="font-mono text-[13px]">{name}</code>,
+              name: <FieldName name={name} />,
               value:
                 name === "human_approved" && value === true ? (
                   describeApproval(report)

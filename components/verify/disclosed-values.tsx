@@ -1,5 +1,7 @@
 /** What the zero-knowledge proof discloses, if it has verified: nothing unproven is shown as proven. */
 import { AgentText } from "#components/agent-text";
+import { DefinitionList } from "#components/ui/definition-list";
+import { FieldName } from "#components/ui/field-name";
 import { TextLink } from "#components/ui/text-link";
 import type { VerifyResponse } from "#lib/contract/verify";
 import type { AttestationCheck } from "#lib/core/statement/verify";
@@ -42,21 +44,15 @@ export function DisclosedValues({ proof, status }: DisclosedValuesProps) {
         reveals nothing about the others. It doesn't prove that the action happened.{" "}
         <TextLink href="/docs/zero-knowledge">How it works</TextLink>
       </p>
-      <table className="mt-3 w-full text-left text-[15px]">
-        <caption className="sr-only">Values that the zero-knowledge proof discloses</caption>
-        <tbody>
-          {values.map(({ name, value }) => (
-            <tr key={name} className="border-line border-b last:border-0">
-              <th scope="row" className="py-1.5 pr-4 align-top font-mono font-normal text-[13px] text-muted">
-                <AgentText value={name} />
-              </th>
-              <td className="py-1.5 align-top">
-                <AgentText value={value} />
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
+      <div className="mt-3">
+        <DefinitionList
+          items={values.map(({ name, value }) => ({
+            id: name,
+            name: <FieldName name={name} />,
+            value: <AgentText value={value} />,
+          }))}
+        />
+      </div>
       <p className="mt-3 text-[15px]">
         <TextLink href="/verify/presentation">Verify another presentation</TextLink>
       </p>
