@@ -48,7 +48,7 @@ function requirePending(row: AuthorizationRow): AuthorizationRow {
 }
 
 /** The request if it can be decided; 409 with its state otherwise. */
-async function findOpen(context: Context, requestId: string): Promise<AuthorizationRow> {
+export async function findOpen(context: Context, requestId: string): Promise<AuthorizationRow> {
   const row = await findAuthorization(context.database, requestId);
   if (row === null) throw authorizationNotFound();
   return requirePending(row);
