@@ -41,7 +41,7 @@ export async function ensurePostgresTemplate(admin: Sql, adminUrl: string): Prom
     const unfinished = `t_${randomBytes(8).toString("hex")}`;
     await admin.unsafe(`CREATE DATABASE ${unfinished}`);
     const url = Object.assign(new URL(adminUrl), { pathname: `/${unfinished}` });
-    await (await openDatabase({ databaseUrl: url.href, dataDir: null })).close();
+    await (await openDatabase({ databaseUrl: url.href, dataDir: "" })).close();
     await admin.unsafe(`ALTER DATABASE ${unfinished} ALLOW_CONNECTIONS false`);
     await admin.unsafe(`ALTER DATABASE ${unfinished} RENAME TO ${name}`);
   } finally {

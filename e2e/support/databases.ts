@@ -1,9 +1,10 @@
 /** Databases for tests. `TEST_DATABASE_URL` (set by .ci/test.mjs) is where PostgreSQL's databases are made. */
 import { randomBytes } from "node:crypto";
-import { mkdtemp } from "node:fs/promises";
+import { mkdtemp, rm } from "node:fs/promises";
 import os from "node:os";
 import path from "node:path";
 import postgres from "postgres";
+import { type Database, openDatabase } from "#lib/db/client";
 import { copyEmbeddedTemplate, ensurePostgresTemplate } from "./database-templates";
 
 export { copyEmbeddedTemplate } from "./database-templates";
@@ -64,4 +65,19 @@ export async function makeDataDir(): Promise<string> {
   const folder = await mkdtemp(path.join(os.tmpdir(), "countersign-data-"));
   await copyEmbeddedTemplate(folder);
   return folder;
+}
+
+/** A migrated database of its own, open; to close it takes it away. */
+export async function openTestDatabase(kind: DatabaseKind): Promise<Database> {
+  const made = kind === "postgres" ? await createTestDatabase() : null;
+  const dataDir = made === null ? await makeDataDir() : "";
+  const database = await openDatabase({ databaseUrl: made?.url, dataDir });
+  const { close } = database;
+  return Object.assign(database, {
+    close: async () => {
+      await close();
+      await made?.drop();
+      if (made === null) await rm(dataDir, { recursive: true, force: true });
+    },
+  });
 }

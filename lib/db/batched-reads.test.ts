@@ -1,8 +1,8 @@
 /** Who asks at once shares a statement, and never one that was on its way before they asked. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createTestDatabase, databaseKinds } from "#support/databases";
+import { databaseKinds, openTestDatabase } from "#support/databases";
 import { createBatchedRead } from "./batched-reads";
-import { type Database, openDatabase } from "./client";
+import type { Database } from "./client";
 
 describe("a batched read", () => {
   interface Sent {
@@ -129,17 +129,11 @@ describe("a batched read", () => {
 
 describe.each(databaseKinds)("batched reads of a database (%s)", (kind) => {
   let database: Database;
-  let drop = async () => {};
   beforeAll(async () => {
-    const made = kind === "postgres" ? await createTestDatabase() : null;
-    database = await openDatabase({ databaseUrl: made?.url, dataDir: null });
+    database = await openTestDatabase(kind);
     await database.query("CREATE TABLE counter AS SELECT 0 AS n", []);
-    drop = async () => {
-      await database.close();
-      await made?.drop();
-    };
   });
-  afterAll(() => drop());
+  afterAll(() => database.close());
 
   it("show what was committed before they were asked, however many ask", async () => {
     // What it shows is from before it sleeps.

@@ -50,7 +50,7 @@ describe.skipIf(!databaseKinds.includes("postgres"))("PostgreSQL", () => {
     await new Promise<void>((resolve) => front.listen(0, "127.0.0.1", resolve));
     const url = new URL(database.url);
     url.port = String((front.address() as AddressInfo).port);
-    const { db, close } = await openDatabase({ databaseUrl: url.href, dataDir: null });
+    const { db, close } = await openDatabase({ databaseUrl: url.href, dataDir: "" });
     let next: Promise<unknown> = Promise.resolve("not sent");
     const dies = db.transaction(async (tx) => {
       await tx.execute(sql`SELECT 1`);
@@ -82,7 +82,7 @@ describe.skipIf(!databaseKinds.includes("postgres"))("PostgreSQL", () => {
 
   it("bounds every statement and idle transaction", async () => {
     const database = await createTestDatabase();
-    const { query, close } = await openDatabase({ databaseUrl: database.url, dataDir: null });
+    const { query, close } = await openDatabase({ databaseUrl: database.url, dataDir: "" });
     const { rows } = await query(
       "SELECT current_setting('statement_timeout') AS s, current_setting('idle_in_transaction_session_timeout') AS i, current_setting('application_name') AS a",
       [],
@@ -94,7 +94,7 @@ describe.skipIf(!databaseKinds.includes("postgres"))("PostgreSQL", () => {
 
   it("that does not answer stops the start with the variable's name", async () => {
     await expect(
-      openDatabase({ databaseUrl: "postgres://x:secret@127.0.0.1:1/x", dataDir: null }),
+      openDatabase({ databaseUrl: "postgres://x:secret@127.0.0.1:1/x", dataDir: "" }),
     ).rejects.toThrow(/^Countersign cannot start: .*DATABASE_URL(?!.*secret)/);
   });
 });

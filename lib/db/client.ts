@@ -52,12 +52,12 @@ export interface Database {
 
 export const migrationsFolder = "drizzle";
 
-/** `dataDir: null` with no URL: an embedded database in memory, for tests. */
 export async function openDatabase(from: {
   databaseUrl?: string | undefined;
   /** Where to listen, if `databaseUrl` leads to a pooler. */
   listenUrl?: string | undefined;
-  dataDir: string | null;
+  /** Of the embedded database, which is opened if there is no URL. */
+  dataDir: string;
   /** Default: one, which then has more connections. */
   processCount?: number;
 }): Promise<Database> {

@@ -27,8 +27,7 @@ export interface ThreadTimes {
 export interface ThreadOptions {
   /** The bundled worker. */
   file: string;
-  /** Null: in memory, and lost with the thread. */
-  folder: string | null;
+  folder: string;
   times: ThreadTimes;
   logger: Logger;
   /** It neither answers nor can be replaced. */
@@ -113,13 +112,12 @@ export interface KeptThread {
 
 /** Rejects if the database cannot be opened the first time. */
 export async function keepThread(options: ThreadOptions): Promise<KeptThread> {
-  const { logger, folder, giveUp } = options;
+  const { logger, giveUp } = options;
   let isClosing = false;
   let current = Promise.resolve(await startThread(options));
 
   async function replace({ exited }: Thread, reason: unknown): Promise<Thread> {
     logger.error({ err: reason }, "the embedded database's thread has ended and is started again");
-    if (folder === null) throw reason;
     await exited;
     const next = await startThread(options);
     watch(next);

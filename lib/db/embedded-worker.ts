@@ -9,13 +9,13 @@ const settings = {
   shared_buffers: "32MB",
 };
 
-const { folder } = workerData as { folder: string | null };
+const { folder } = workerData as { folder: string };
 const client = await PGlite.create({
   startParams: [
     ...PGlite.defaultStartParams,
     ...Object.entries(settings).flatMap(([name, value]) => ["-c", `${name}=${value}`]),
   ],
-  ...(folder !== null && { dataDir: folder }),
+  dataDir: folder,
 });
 
 /** Whole messages of PostgreSQL's protocol, or null for the end. */

@@ -5,7 +5,8 @@ import path from "node:path";
 import { sql } from "drizzle-orm";
 import postgres from "postgres";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type Database, openDatabase, rowsOf } from "./client";
+import { openTestDatabase } from "#support/databases";
+import { type Database, rowsOf } from "./client";
 import { openEmbedded } from "./embedded";
 import { isUnreachable } from "./failures";
 import { type Exchange, shareSession } from "./multiplexed-session";
@@ -13,7 +14,7 @@ import { type Exchange, shareSession } from "./multiplexed-session";
 describe("the embedded database", () => {
   let database: Database;
   beforeAll(async () => {
-    database = await openDatabase({ dataDir: null });
+    database = await openTestDatabase("embedded");
     await database.query("CREATE TABLE notes (text text NOT NULL)", []);
   });
   afterAll(() => database.close());

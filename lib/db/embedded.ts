@@ -42,11 +42,11 @@ const ownOptions = {
 const connections = { general: 1, plain: 1, others: 1 };
 
 /** Nothing is left that could answer anybody. Whatever runs the service starts it again. */
-function endProcess(folder: string | null, reason: unknown): never {
+function endProcess(folder: string, reason: unknown): never {
   logger.error({ err: reason }, "the embedded database cannot be started again");
   const cause = reason instanceof Error ? reason.message : String(reason);
   process.stderr.write(
-    `Countersign has ended: the embedded database in ${folder ?? "memory"} does not answer and could not be started again (${cause}). Its files are as they were at the last commit. If their disk is full, free some space; then start Countersign again.\n`,
+    `Countersign has ended: the embedded database in ${folder} does not answer and could not be started again (${cause}). Its files are as they were at the last commit. If their disk is full, free some space; then start Countersign again.\n`,
   );
   process.exit(1);
 }
@@ -75,13 +75,13 @@ async function migrateIn(thread: KeptThread, migrationsFolder: string): Promise<
   await client.end();
 }
 
-/** `folder: null`: in memory. Migrates first. */
-export async function openEmbedded(folder: string | null, migrationsFolder: string): Promise<Database> {
-  const release = folder === null ? async () => {} : await lockFolder(folder);
+/** Migrates first. */
+export async function openEmbedded(folder: string, migrationsFolder: string): Promise<Database> {
+  const release = await lockFolder(folder);
   let thread: KeptThread | null = null;
   try {
-    const files = folder && path.join(folder, "pglite");
-    if (files !== null) await makePrivateFolder(files);
+    const files = path.join(folder, "pglite");
+    await makePrivateFolder(files);
     const starting = keepThread({
       file,
       folder: files,

@@ -1,8 +1,8 @@
 /** Statements keep their names within bounds, and do the same named or not. */
 import { sql } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createTestDatabase, databaseKinds } from "#support/databases";
-import { type Database, openDatabase } from "./client";
+import { databaseKinds, openTestDatabase } from "#support/databases";
+import type { Database } from "./client";
 import { createNaming } from "./named-statements";
 
 describe("the naming of statements", () => {
@@ -14,16 +14,10 @@ describe("the naming of statements", () => {
 
 describe.runIf(databaseKinds.includes("postgres"))("named statements", () => {
   let database: Database;
-  let drop: () => Promise<void>;
   beforeAll(async () => {
-    const made = await createTestDatabase();
-    drop = made.drop;
-    database = await openDatabase({ databaseUrl: made.url, dataDir: null });
+    database = await openTestDatabase("postgres");
   });
-  afterAll(async () => {
-    await database.close();
-    await drop();
-  });
+  afterAll(() => database.close());
 
   it("are parsed once per connection, in transactions and savepoints too", async () => {
     const prepared = await database.db.transaction(async (tx) => {

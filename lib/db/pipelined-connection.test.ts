@@ -1,7 +1,6 @@
 /** Statements share one connection, and none waits behind a slow one that was there before it came. */
 import { describe, expect, it } from "vitest";
-import { createTestDatabase, databaseKinds } from "#support/databases";
-import { openDatabase } from "./client";
+import { databaseKinds, openTestDatabase } from "#support/databases";
 import { shareConnection } from "./pipelined-connection";
 
 describe("a shared connection", () => {
@@ -56,8 +55,7 @@ describe("a shared connection", () => {
 
 describe.skipIf(!databaseKinds.includes("postgres"))("reading statements of PostgreSQL", () => {
   it("share a connection, and do not wait behind a slow one", async () => {
-    const made = await createTestDatabase();
-    const database = await openDatabase({ databaseUrl: made.url, dataDir: null });
+    const database = await openTestDatabase("postgres");
     try {
       const readPid = database.statement<{ pid: number }>("SELECT pg_backend_pid() AS pid");
       const pids = async (count: number) => {
@@ -79,7 +77,6 @@ describe.skipIf(!databaseKinds.includes("postgres"))("reading statements of Post
       expect(await pids(1)).toEqual(new Set([shared]));
     } finally {
       await database.close();
-      await made.drop();
     }
   });
 });

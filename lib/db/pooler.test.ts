@@ -24,15 +24,15 @@ describe.skipIf(!databaseKinds.includes("postgres"))("behind a pooler", () => {
   });
 
   it("two that start at once migrate once, and both know where they are", async () => {
-    const open = () => openDatabase({ databaseUrl: pooler.url, dataDir: null });
+    const open = () => openDatabase({ databaseUrl: pooler.url, dataDir: "" });
     const opened = await Promise.all([open(), open()]);
-    const straight = await openDatabase({ databaseUrl: direct.url, dataDir: null });
+    const straight = await openDatabase({ databaseUrl: direct.url, dataDir: "" });
     expect([...opened, straight].map(({ isPooled }) => isPooled)).toEqual([true, true, false]);
     await Promise.all([...opened, straight].map(({ close }) => close()));
   });
 
   it("every statement has its time limit, alone and in a transaction, and none is left to others", async () => {
-    const database = await openDatabase({ databaseUrl: pooler.url, dataDir: null });
+    const database = await openDatabase({ databaseUrl: pooler.url, dataDir: "" });
     const show = sql`SHOW statement_timeout`;
     const limit = [{ statement_timeout: "15s" }];
     expect(await rowsOf(database.db, show)).toEqual(limit);
@@ -45,7 +45,7 @@ describe.skipIf(!databaseKinds.includes("postgres"))("behind a pooler", () => {
   });
 
   it("what stores a batch is planned once for a connection of the pooler's, and nobody else's statements are", async () => {
-    const database = await openDatabase({ databaseUrl: pooler.url, dataDir: null });
+    const database = await openDatabase({ databaseUrl: pooler.url, dataDir: "" });
     const show = "SHOW plan_cache_mode";
     expect(await database.statement(show, "write")()).toEqual([{ plan_cache_mode: "force_generic_plan" }]);
     expect(await database.statement("SHOW lock_timeout", "write")()).toEqual([{ lock_timeout: "3s" }]);

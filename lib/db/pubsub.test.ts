@@ -38,7 +38,7 @@ it.skipIf(anyKind !== "postgres")("does not start where nothing is heard behind 
   const [right, wrong] = [await createTestDatabase(), await createTestDatabase()];
   const pooler = await startPooler(right.url);
   try {
-    const open = (listenUrl: string) => openDatabase({ databaseUrl: pooler.url, listenUrl, dataDir: null });
+    const open = (listenUrl: string) => openDatabase({ databaseUrl: pooler.url, listenUrl, dataDir: "" });
     const deaf = await open(wrong.url);
     await expect(createWakeups(deaf, 1)).rejects.toThrow(/cannot start: .* DATABASE_LISTEN_URL/);
     await deaf.close();

@@ -27,7 +27,7 @@ async function listen(server: Server): Promise<string> {
 
 /** What the start says; more than 15 seconds are a failure. */
 async function refusal(databaseUrl: string): Promise<string> {
-  const opening = openDatabase({ databaseUrl, dataDir: null }).then(
+  const opening = openDatabase({ databaseUrl, dataDir: "" }).then(
     ({ close }) => close().then(() => "it starts"),
     ({ message }: Error) => message,
   );
@@ -131,7 +131,7 @@ describe.skipIf(!databaseKinds.includes("postgres"))("a PostgreSQL", () => {
       });
     });
     await isHeld;
-    const starting = openDatabase({ databaseUrl: url, dataDir: null });
+    const starting = openDatabase({ databaseUrl: url, dataDir: "" });
     await expect
       .poll(() => written, { timeout: 15_000 })
       .toContainEqual(

@@ -1,20 +1,14 @@
 /** Statements of the hot path say the same on both databases: what goes in, what comes out, and by which plan. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createTestDatabase, databaseKinds } from "#support/databases";
-import { type Database, openDatabase } from "./client";
+import { databaseKinds, openTestDatabase } from "#support/databases";
+import type { Database } from "./client";
 
 describe.each(databaseKinds)("a statement (%s)", (kind) => {
   let database: Database;
-  let drop = async () => {};
   beforeAll(async () => {
-    const made = kind === "postgres" ? await createTestDatabase() : null;
-    database = await openDatabase({ databaseUrl: made?.url, dataDir: null });
-    drop = async () => {
-      await database.close();
-      await made?.drop();
-    };
+    database = await openTestDatabase(kind);
   });
-  afterAll(() => drop());
+  afterAll(() => database.close());
 
   it("takes lists of every type of the schema, and gives bigint as number, bytea as bytes", async () => {
     const echo = database.statement<Record<string, unknown>>(
@@ -50,8 +44,7 @@ describe.each(databaseKinds)("a statement (%s)", (kind) => {
 
 describe.skipIf(!databaseKinds.includes("postgres"))("a statement of PostgreSQL", () => {
   it("uses an index on a table that was empty when it was planned", async () => {
-    const made = await createTestDatabase();
-    const database = await openDatabase({ databaseUrl: made.url, dataDir: null });
+    const database = await openTestDatabase("postgres");
     const find = database.statement("SELECT id FROM attestations WHERE id = $1", "write");
     await find("0190b3f0-0000-7000-8000-000000000001");
     const explain = database.statement<Record<string, string>>(
@@ -60,12 +53,10 @@ describe.skipIf(!databaseKinds.includes("postgres"))("a statement of PostgreSQL"
     );
     expect(JSON.stringify(await explain())).toContain("attestations_pkey");
     await database.close();
-    await made.drop();
   });
 
   it("is planned once, with parameters or without", async () => {
-    const made = await createTestDatabase();
-    const database = await openDatabase({ databaseUrl: made.url, dataDir: null });
+    const database = await openTestDatabase("postgres");
     await database.statement("SELECT 1 AS without", "write")();
     await database.statement("SELECT $1::int AS with", "write")(1);
     const kept = database.statement(
@@ -74,12 +65,10 @@ describe.skipIf(!databaseKinds.includes("postgres"))("a statement of PostgreSQL"
     );
     expect(await kept("SELECT%AS with%")).toHaveLength(2);
     await database.close();
-    await made.drop();
   });
 
   it("asks for bytes as they are once it knows its columns (.ci/patches)", async () => {
-    const made = await createTestDatabase();
-    const database = await openDatabase({ databaseUrl: made.url, dataDir: null });
+    const database = await openTestDatabase("postgres");
     const read = database.statement<Record<string, unknown>>(
       "SELECT $1::bytea AS whole, 'word' AS word, ''::bytea AS empty, NULL::bytea AS missing",
       "write",
@@ -91,12 +80,10 @@ describe.skipIf(!databaseKinds.includes("postgres"))("a statement of PostgreSQL"
     await database.statement("SET bytea_output = 'escape'", "write")();
     expect(await read(bytes)).toEqual(expected);
     await database.close();
-    await made.drop();
   });
 
   it("reads a page in the order of an index, and not all rows to sort them, if the table has no statistics yet", async () => {
-    const made = await createTestDatabase();
-    const database = await openDatabase({ databaseUrl: made.url, dataDir: null });
+    const database = await openTestDatabase("postgres");
     const run = (text: string) => database.statement(text, "write")();
     await run(`CREATE TEMP TABLE listed AS
       SELECT 1 AS agent, place, repeat('x', 500) AS payload FROM generate_series(1, 4000) AS place`);
@@ -107,6 +94,5 @@ describe.skipIf(!databaseKinds.includes("postgres"))("a statement of PostgreSQL"
     expect(JSON.stringify(plan)).toContain("Index Scan using");
     expect(JSON.stringify(plan)).not.toContain("Sort");
     await database.close();
-    await made.drop();
   });
 });
