@@ -11,6 +11,7 @@ import { startTestApp, type TestApp } from "#support/app";
 import { ask } from "#support/authorizations";
 import { createTestDatabase, databaseKinds } from "#support/databases";
 import { addConfirmed, mailsTo } from "#support/enrol";
+import { holdWaits } from "#support/held-waits";
 import { startPooler } from "#support/pooler";
 import { signInPerson } from "#support/portal";
 import { startReceiver } from "#support/webhook-receiver";
@@ -42,24 +43,13 @@ describe.skipIf(!databaseKinds.includes("postgres"))("behind a pooler, with an a
     const { wakeups, database } = test.app.context;
     // In one process a decision wakes who waits without the database; several need this.
     expect([database.isPooled, database.listen]).toEqual([true, expect.any(Function)]);
-    const { wait } = wakeups;
     const asked = await ask(test, key);
-    const begins = new Promise<void>((begin) => {
-      // No time limit: whoever is answered was woken. It is awaited when the request was looked at.
-      wakeups.wait = (name) => {
-        const { over, end } = wait(name, 2 ** 31 - 1);
-        const then: typeof over.then = (...settle) => {
-          begin();
-          return over.then(...settle);
-        };
-        return { over: { then } as typeof over, end };
-      };
-    });
+    const { begins, restore } = holdWaits(wakeups);
     const waiting = test.call("GET", `/v1/authorize/${asked.made.request_id}?wait=25`);
     await begins;
     expect((await asked.deny()).status).toBe(200);
     expect((await waiting).body.status).toBe("denied");
-    wakeups.wait = wait;
+    restore();
   });
 
   it("lets the doctor say at which address nothing is heard", async () => {

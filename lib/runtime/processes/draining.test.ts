@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import { startTestApp, type TestApp } from "#support/app";
 import { ask } from "#support/authorizations";
 import { anyKind } from "#support/databases";
+import { holdWaits } from "#support/held-waits";
 
 let test: TestApp;
 beforeAll(async () => {
@@ -14,24 +15,14 @@ it("answers who waits at once, says that it is not ready, and takes what comes a
   const { key } = await test.createKey();
   const { made } = await ask(test, key);
   const { wakeups } = test.app.context;
-  const wait = wakeups.wait;
-  const beginsToWait = new Promise<void>((begin) => {
-    // No time limit: whoever is answered was woken. It is awaited when the request was looked at.
-    wakeups.wait = (name) => {
-      const { over, end } = wait(name, 2 ** 31 - 1);
-      const then: typeof over.then = (...settle) => {
-        begin();
-        return over.then(...settle);
-      };
-      return { over: { then } as typeof over, end };
-    };
-  });
+  const { wait } = wakeups;
+  const { begins, restore } = holdWaits(wakeups);
   const waiting = test.call("GET", `/v1/authorize/${made.request_id}?wait=25`);
-  await beginsToWait;
+  await begins;
   expect((await test.call("GET", "/v1/health")).status).toBe(200);
   test.app.leave();
   expect((await waiting).body.status).toBe("pending");
-  wakeups.wait = wait;
+  restore();
 
   const health = await test.call("GET", "/v1/health");
   expect([health.status, health.body.code]).toEqual([503, "service_unavailable"]);
