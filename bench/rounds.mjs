@@ -1,8 +1,10 @@
 /** Rounds that take turns, so that a neighbour's load on the machine falls on every side alike; medians of the rounds. */
 import { describeFigure, medians } from "./figures.mjs";
 
+const rounds = 3;
+
 /** `sides`: name → function that measures once. The first round warms up and is not counted. */
-export async function takeTurns(sides, rounds = 3) {
+export async function takeTurns(sides) {
   const results = Object.fromEntries(Object.keys(sides).map((name) => [name, []]));
   for (let round = 0; round <= rounds; round += 1) {
     for (const [name, measure] of Object.entries(sides)) {

@@ -149,7 +149,7 @@ export function settingDefaults(): Record<string, string> {
   return Object.fromEntries(entries) as Record<string, string>;
 }
 
-/** As they are, for who reports what is wrong with them. */
+/** As they are: `npm run doctor` reports what is wrong with them. */
 export const readVariables = () => process.env;
 
 export function readEnv(): Env {

@@ -178,7 +178,7 @@ function visibleChecks(report: AttestationReport, isVisible: boolean): VerifyRes
       );
 }
 
-/** Asked for by who is signed in; `viewer` as in {@link maySee}. */
+/** For the portal and evidence packs; `viewer` as in {@link maySee}. */
 export async function verifyAttestationById(
   context: Context,
   id: string,

@@ -70,7 +70,7 @@ export async function openDatabase(from: {
 /** Runs `work` in one transaction while no other starting process of this database is inside. */
 export async function withStartLock<T>(database: Database, work: (tx: Executor) => Promise<T>): Promise<T> {
   return database.db.transaction(async (tx) => {
-    // Who is inside may be making keys, which takes its time on a busy machine.
+    // The process inside may be making keys, which takes its time on a busy machine.
     await tx.execute(sql`SET LOCAL lock_timeout = 0`);
     const lock = tx.execute(sql`SELECT pg_advisory_xact_lock(${startLockKey})`);
     await waitingFor("another process that is starting on this database", lock);

@@ -26,7 +26,7 @@ export interface WatchTimes {
   answerMs: number;
   /** Silent for longer than any statement may take: cut, even if the host answers others. */
   longestMs: number;
-  /** Who waits for a turn or an answer for longer gets an error. */
+  /** A caller that waits for a turn or an answer for longer gets an error. */
   overdueMs: number;
 }
 
@@ -79,7 +79,9 @@ async function isHostThere(host: string, port: number, answerMs: number): Promis
 const tryAgainMs = 1_000;
 const lookMs = 500;
 
-export function watchHost(times: WatchTimes, now: () => number = () => performance.now()): HostWatch {
+const now = () => performance.now();
+
+export function watchHost(times: WatchTimes): HostWatch {
   const sockets = new Set<Watched>();
   const { follow, oldestMs, giveUpSince, wasReachableSince } = createWaitingList(now);
   let isAsking = false;

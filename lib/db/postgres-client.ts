@@ -1,7 +1,7 @@
 /**
  * PostgreSQL, reached directly or through a pooler that gives each transaction a server connection of its own
  * (PgBouncer's transaction mode and its like). Behind such a pooler nothing that belongs to a session holds: settings
- * come with each transaction, statements have no names, and who listens needs an address of the server's own.
+ * come with each transaction, statements have no names, and LISTEN needs an address of the server's own.
  */
 import { drizzle } from "drizzle-orm/postgres-js";
 import postgres from "postgres";

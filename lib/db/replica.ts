@@ -82,7 +82,7 @@ export function watchReplica({ primary, open, logger, clockMs }: Given): Replica
     if (isThere === true || clockMs() - mark.askedMs > maxStaleMs) mark = null;
   }
 
-  /** Its connections may hang for as long as the kernel likes; to close them fails who waits for them. */
+  /** Its connections may hang for as long as the kernel likes. To close them fails the statements that wait on them. */
   function abandon(): void {
     void database?.close().catch(() => {});
     database = null;

@@ -62,7 +62,7 @@ export async function openSharedClock(database: Queried, logger: Logger): Promis
     try {
       const next = await look(database);
       const offMs = next.theirMs - (known.theirMs + next.atMs - known.atMs);
-      // What may be the way there and back changes nothing, so that times stay in order.
+      // A difference that the question's own time explains changes nothing, so that times stay in order.
       known =
         Math.abs(offMs) > next.uncertainMs
           ? next

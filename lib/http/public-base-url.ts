@@ -1,6 +1,5 @@
-import { plainAddress } from "#lib/core/text/host";
-
 /** The address that the service prints in links and commands, without a trailing slash. */
+import { plainAddress } from "#lib/core/text/host";
 
 /** PUBLIC_BASE_URL, or http://localhost:PORT. Read at each call: one build serves any address. */
 export function publicBaseUrl(): string {

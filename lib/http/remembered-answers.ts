@@ -1,6 +1,6 @@
 /**
- * Answers in memory, each under the digest of what it was made from: every byte that could change it. Whoever asks again
- * has the database digest the stored bytes again, and gets the same text while nothing of them has changed.
+ * Answers in memory, each under the digest of what it was made from: every byte that could change it. Each request for one
+ * has the database digest the stored bytes again, and gets the same text while none of them has changed.
  */
 import { sql } from "drizzle-orm";
 import { LRUCache } from "lru-cache";

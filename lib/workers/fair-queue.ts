@@ -16,7 +16,7 @@ export interface FairQueueOptions {
   maxPerOwner: number;
   /** How much of one owner may run at once, in each lane; default: all slots. */
   maxRunningPerOwner?: number;
-  /** What the one who is refused reads. */
+  /** What a refused caller reads. */
   refusal: string;
 }
 
@@ -79,7 +79,7 @@ function createLane(options: FairQueueOptions) {
   const leave = (job: Job) => waiting.splice(waiting.indexOf(job), 1);
   const mayRun = ({ owners }: Share) => owners.every((owner) => inSlots.of(owner) < maxRunningPerOwner);
 
-  /** Who has to give way to the newcomer; undefined if none is heavier. */
+  /** The job that gives way to the newcomer; undefined if none is heavier. */
   function findVictim(newcomer: Share, rivals: readonly Job[]): Job | undefined {
     const measure = (owner: string) =>
       ledger.servedOf(owner) + held.of(owner) + (newcomer.owners.includes(owner) ? 1 : 0);

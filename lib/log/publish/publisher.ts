@@ -1,6 +1,6 @@
 /**
  * Publishes the logs to LOG_STORE again and again, in the background of one process at a time. Nobody waits for it: it reads
- * what is committed. The store's own checkpoint says what it has, so whoever has the next turn goes on from there.
+ * what is committed. The store's own checkpoint says what it has, so the process with the next turn goes on from there.
  */
 import type { WitnessPolicySettings } from "#lib/core/tlog/witness-policy";
 import type { Database } from "#lib/db/client";

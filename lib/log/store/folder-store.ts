@@ -57,7 +57,7 @@ async function createFile(file: string, bytes: Uint8Array): Promise<boolean> {
   return isMade;
 }
 
-/** So many stay, so that whoever made one knows it, although others have made newer ones before it could look. */
+/** So many stay: a process must find the one that it made, although others made newer ones before it could look. */
 const keptVersions = 64;
 
 const versionName = (version: number) => String(version).padStart(12, "0");
