@@ -101,19 +101,7 @@ describe("a server's start", () => {
     expect(foreign.output()).toContain("SIGNING_KEY");
   });
 
-  it("is refused with wrong settings, by name, and on a public address without its settings", async () => {
-    const wrong = await start({ TRUSTED_PROXY_HOPS: "many" });
-    await wrong.stop();
-    expect([wrong.child.exitCode, wrong.output()]).toEqual([
-      1,
-      expect.stringContaining("TRUSTED_PROXY_HOPS:"),
-    ]);
-    const exposed = await start({ HOST: "0.0.0.0" });
-    await exposed.stop();
-    expect([exposed.child.exitCode, exposed.output()]).toEqual([
-      1,
-      expect.stringContaining("HOST: is 0.0.0.0"),
-    ]);
+  it("is refused on a public address without its settings, which are named", async () => {
     const open = await start({ PUBLIC_BASE_URL: "https://countersign.example" });
     await open.stop();
     expect(open.child.exitCode, open.output()).toBe(1);
