@@ -25,6 +25,7 @@ import type { WorldEnvironment } from "#lib/core/world-id/world-id-keys";
 import { agents, authorizationRequests } from "#lib/db/schema";
 import { cutPage, decodeCursor, encodeCursor, type PageQuery } from "#lib/http/cursor";
 import { isOwnerOf, mayReach, type Principal } from "#lib/http/principal";
+import { findPrincipalAgain } from "#lib/keys/key-principals";
 import { codeOf } from "./confirmation-code";
 import type { Context } from "./context";
 import { assembleHumanAuthorization } from "./embed";
@@ -164,6 +165,10 @@ async function requireAuthorization(context: Context, requestId: string): Promis
 /** A process that is about to stop answers waiting clients at once, and those that come back to it soon. */
 const longestWhileLeaving = 1;
 
+/** A key may end while it waits: what only its organization sees isn't for it then. */
+const findViewerAgain = async (context: Context, viewer: Principal | null) =>
+  viewer?.kind === "key" ? findPrincipalAgain(context, viewer) : viewer;
+
 /** Waits at most `waitSeconds` for the status to change; no database connection is held meanwhile. */
 export async function readAuthorization(
   context: Context,
@@ -183,7 +188,8 @@ export async function readAuthorization(
     try {
       const row = await requireAuthorization(context, requestId);
       const isOver = leftMs <= 0 || (leaving.hasBegun && !isLeaving);
-      if (row.status !== "pending" || isOver) return describeFor(context, row, viewer);
+      if (row.status !== "pending" || isOver)
+        return describeFor(context, row, await findViewerAgain(context, viewer));
       const expiry = setTimeout(wait.end, Math.max(0, row.millisecondsLeft) + 5);
       await wait.over;
       clearTimeout(expiry);

@@ -84,14 +84,19 @@ export async function findKeyPrincipal(
   return describePrincipal(context, row, ip);
 }
 
-/** As the key and its organization are now. */
-export async function readPrincipalAgain(
+/** As the key and its organization are now; null if the key has ended. */
+export async function findPrincipalAgain(
   context: AccountsContext,
-  { keyId, ip }: KeyPrincipal,
-): Promise<KeyPrincipal> {
+  { keyId, ip }: Pick<KeyPrincipal, "keyId" | "ip">,
+): Promise<KeyPrincipal | null> {
   const row = await lookUp(context, keyById, keyId);
-  if (!row?.isLive) throw invalidApiKey();
-  return describePrincipal(context, row, ip);
+  return row?.isLive ? describePrincipal(context, row, ip) : null;
+}
+
+export async function readPrincipalAgain(context: AccountsContext, key: KeyPrincipal): Promise<KeyPrincipal> {
+  const found = await findPrincipalAgain(context, key);
+  if (found === null) throw invalidApiKey();
+  return found;
 }
 
 /** At most one write a minute and key. */
@@ -127,7 +132,5 @@ export async function findOwnKey(
     )
     .orderBy(desc(apiKeys.id))
     .limit(1);
-  if (!key) return null;
-  const row = await lookUp(context, keyById, key.id);
-  return row?.isLive ? describePrincipal(context, row, ip) : null;
+  return key ? findPrincipalAgain(context, { keyId: key.id, ip }) : null;
 }

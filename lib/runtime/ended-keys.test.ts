@@ -1,4 +1,4 @@
-/** Guarantee: a key that is revoked, or loses a scope, while its request runs changes nothing any more. */
+/** Guarantee: a key that is revoked, or loses a scope, while its request runs changes nothing, and sees no more than anyone. */
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { requestExamples } from "#lib/contract/examples";
 import { operations } from "#lib/contract/operations";
@@ -76,6 +76,21 @@ describe("a key that ends while its request runs", () => {
     // A batch has a status for each entry.
     expect(id === "attestBatch" ? body.results[0].body.code : body.code).toBe("invalid_api_key");
     expect(status).toBe(id === "attestBatch" ? 207 : 401);
+  });
+
+  it("sees what anyone sees of a request when its wait is over", async () => {
+    const { key, keyId } = await test.createKey("waiting@example.com");
+    const { deny, read, made } = await ask(test, key, { agent_slug: "bot-waiting" });
+    expect((await read(key)).body.confirmation_code).toBe(made.confirmation_code);
+    const wait = vi.spyOn(test.app.context.wakeups, "wait");
+    const reading = read(key, "?wait=25");
+    await expect.poll(() => wait.mock.calls.length).toBe(1);
+    wait.mockRestore();
+    await query("UPDATE api_keys SET revoked_at = now() WHERE id = $1", keyId);
+    expect((await deny()).status).toBe(200);
+    const { body } = await reading;
+    expect(body.status).toBe("denied");
+    expect(Object.keys(body)).toEqual(Object.keys((await read()).body));
   });
 
   it.each(["eraseContent", "putRules"])("gets 403 for %s without the scope", async (id) => {
