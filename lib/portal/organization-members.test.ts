@@ -198,6 +198,36 @@ describe("members", () => {
     expect(left.map(({ role }) => role)).toEqual(["owner"]);
   });
 
+  it("is joined by no invitation of somebody who is no longer an owner", async () => {
+    const [demoted, removed] = [await join("owner"), await join("owner")];
+    const back = newAddress();
+    const invited = await Promise.all(
+      [demoted, removed].map(async (inviter, n) => {
+        const email = `${n}-${back}`;
+        await inviteMember(context, inviter, { email, role: "owner" });
+        const mail = (await listMailbox(context.database)).find(({ to }) => to === email);
+        return { email, token: /invitations\/(\S+)/.exec(mail?.text ?? "")?.[1] ?? "" };
+      }),
+    );
+    const kept = newAddress();
+    const keptToken = await invite(kept);
+    await changeRole(context, owner, { userId: demoted.userId, role: "member" });
+    await removeMember(context, owner, { userId: removed.userId, revokeKeys: false });
+    for (const { email, token } of invited) {
+      const guest = await signInPerson(context, email, owner.organizationId);
+      await expect(acceptInvitation(context, guest, token)).rejects.toMatchObject({ errorName: "not_found" });
+    }
+    const { rows } = await context.database.query(
+      "SELECT detail FROM audit_events WHERE organization_id = $1 AND action IN ('member.role_changed', 'member.removed') ORDER BY id",
+      [owner.organizationId],
+    );
+    expect(rows.map(({ detail }) => detail)).toEqual(
+      invited.map(({ email }) => expect.objectContaining({ withdrawn_invitations: [email] })),
+    );
+    const guest = await signInPerson(context, kept, owner.organizationId);
+    expect(await acceptInvitation(context, guest, keptToken)).toBe(owner.organizationId);
+  });
+
   it("shows nothing to a removed member, and revokes their keys when asked", async () => {
     const member = await join();
     const { text } = await makeApiKey(context, member, {

@@ -10,8 +10,9 @@ import type { AccountsContext } from "#lib/accounts/context";
 import { holdRole, personNotFound, type Role } from "#lib/accounts/members";
 import { updateRoster } from "#lib/accounts/roster";
 import { ownerScopes } from "#lib/contract/key-choices";
+import type { JsonObject } from "#lib/core/encoding/canonical-json";
 import type { Executor } from "#lib/db/client";
-import { apiKeys, memberships, ruleProposals, users } from "#lib/db/schema";
+import { apiKeys, invitations, memberships, ruleProposals, users } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
 import { actorOf, type MemberPrincipal } from "#lib/http/principal";
 import { isLiveKey } from "#lib/keys/api-keys";
@@ -54,10 +55,10 @@ const isKeyMadeBy = (organizationId: string, email: string) =>
   and(eq(apiKeys.organization_id, organizationId), eq(apiKeys.email, email), isNull(apiKeys.revoked_at));
 
 /**
- * Who is an owner no longer may not go on as one: with a key that was made before, or by rules that wait for the second of
- * two owners. Answers the keys' ids.
+ * Who is an owner no longer may not go on as one: with a key that was made before, by an invitation to another address of
+ * theirs, or by rules that wait for the second of two owners. Returns the audit log's detail.
  */
-async function endOwnership(tx: Executor, organizationId: string, email: string): Promise<string[]> {
+async function endOwnership(tx: Executor, organizationId: string, email: string): Promise<JsonObject> {
   const { organization_id, author_email } = ruleProposals;
   await tx.delete(ruleProposals).where(and(eq(organization_id, organizationId), eq(author_email, email)));
   const keys = await tx
@@ -67,7 +68,20 @@ async function endOwnership(tx: Executor, organizationId: string, email: string)
     })
     .where(and(isKeyMadeBy(organizationId, email), arrayOverlaps(apiKeys.scopes, [...ownerScopes])))
     .returning({ id: apiKeys.id });
-  return keys.map(({ id }) => id);
+  const invited = await tx
+    .delete(invitations)
+    .where(
+      and(
+        eq(invitations.organization_id, organizationId),
+        eq(invitations.invited_by, email),
+        isNull(invitations.accepted_at),
+      ),
+    )
+    .returning({ email: invitations.email });
+  return {
+    ...(keys.length > 0 && { keys_without_owner_scopes: keys.map(({ id }) => id) }),
+    ...(invited.length > 0 && { withdrawn_invitations: invited.map((one) => one.email) }),
+  };
 }
 
 export async function changeRole(
@@ -83,8 +97,8 @@ export async function changeRole(
     if (member.role === wanted.role) return;
     if (isLastOwner) throw lastOwner();
     await tx.update(memberships).set({ role: wanted.role }).where(isRole(organizationId, wanted.userId));
-    const lost = wanted.role === "owner" ? [] : await endOwnership(tx, organizationId, member.email);
-    const detail = { role: wanted.role, ...(lost.length > 0 && { keys_without_owner_scopes: lost }) };
+    const lost = wanted.role === "owner" ? {} : await endOwnership(tx, organizationId, member.email);
+    const detail = { role: wanted.role, ...lost };
     await recordAudit(context, tx, {
       organizationId,
       actor,
@@ -116,16 +130,16 @@ export async function removeMember(
           .where(isKeyMadeBy(organizationId, member.email))
           .returning({ id: apiKeys.id })
       : [];
-    const lost = await endOwnership(tx, organizationId, member.email);
+    const detail = {
+      revoked_keys: revoked.map(({ id }) => id),
+      ...(await endOwnership(tx, organizationId, member.email)),
+    };
     await recordAudit(context, tx, {
       organizationId,
       actor,
       action: "member.removed",
       subject: member.email,
-      detail: {
-        revoked_keys: revoked.map(({ id }) => id),
-        ...(lost.length > 0 && { keys_without_owner_scopes: lost }),
-      },
+      detail,
     });
   });
   await updateRoster(context, organizationId);
