@@ -125,7 +125,7 @@ export async function findOwn(
   context: Context,
   requestId: string,
   principal: Principal,
-  verb: "cancels" | "claims" | "revokes",
+  verb: "cancels" | "claims" | "repeats" | "revokes",
 ): Promise<AuthorizationRow> {
   const row = await findAuthorization(context.database, requestId);
   if (row === null || !isOwnerOf(principal, row)) throw authorizationNotFound();

@@ -10,9 +10,10 @@ import { canonicalBytes, canonicalJson, type JsonObject } from "#lib/core/encodi
 import type { Executor } from "#lib/db/client";
 import { authorizationRequests } from "#lib/db/schema";
 import { completeIdempotent } from "#lib/http/idempotency";
-import { actorOf } from "#lib/http/principal";
+import { actorOf, type KeyPrincipal } from "#lib/http/principal";
 import { codeOf, secretCode } from "./confirmation-code";
 import type { Context } from "./context";
+import { findOwn } from "./decide";
 import { DecidedOtherwise } from "./decide-at-once";
 import { approvalUrl } from "./link";
 import type { AuthorizeInput, Prepared } from "./prepare-request";
@@ -128,9 +129,15 @@ function withoutSecrets(response: AuthorizeResponse): string {
   return JSON.stringify(response.require_code ? kept : { ...kept, confirmation_code });
 }
 
-export function restoreSecrets(context: Context, text: string): string {
+/** Of the organization's Idempotency-Keys, a key with the scope `hook` gets what is its own. */
+export async function restoreSecrets(
+  context: Context,
+  text: string,
+  principal: KeyPrincipal,
+): Promise<string> {
   const kept = JSON.parse(text) as Partial<AuthorizeResponse> & { request_id: string };
   const { request_id: id, confirmation_code } = kept;
+  await findOwn(context, id, principal, "repeats");
   return JSON.stringify({
     ...kept,
     approval_url: approvalUrl(context, id),

@@ -65,7 +65,11 @@ export type OperationHandler<Spec extends OperationSpec, Context extends HttpCon
 ) => Promise<Reply | Response>;
 
 /** Completes a kept answer for an idempotent replay, if part of it must not be stored. */
-export type Hydrate<Context extends HttpContext> = (context: Context, kept: string) => string;
+export type Hydrate<Context extends HttpContext> = (
+  context: Context,
+  kept: string,
+  principal: KeyPrincipal,
+) => Promise<string>;
 
 export type Handlers<Specs extends Record<string, OperationSpec>, Context extends HttpContext> = {
   [Id in keyof Specs]: OperationHandler<Specs[Id], Context>;

@@ -108,7 +108,7 @@ async function runIdempotent<Spec extends OperationSpec, Context extends HttpCon
   if (spec.idempotent !== true || key === null || call.principal === null) return reply(null);
   const start = await beginIdempotent(call.context, call.principal.organizationId, spec.path, key, call.raw);
   if (start.kind === "replay") {
-    const response = hydrate(call.context, start.response);
+    const response = await hydrate(call.context, start.response, call.principal);
     return answerJson(start.status, response, { ...headers, "idempotency-replayed": "true" });
   }
   const letGo = call.context.idempotencyLeases.keep(start.hold);
@@ -178,7 +178,7 @@ export function createHandler<Spec extends OperationSpec, Context extends HttpCo
   open: () => Promise<HttpDependencies<Context>>,
   spec: Spec,
   handler: OperationHandler<Spec, Context>,
-  hydrate: Hydrate<Context> = (_context, kept) => kept,
+  hydrate: Hydrate<Context> = async (_context, kept) => kept,
 ): Handler {
   const { method, path } = spec;
   const handle = async (request: HttpRequest, params: Params, note: Note) => {

@@ -71,6 +71,26 @@ describe("the scope hook", () => {
     }
   });
 
+  it("gets no answer that another key got under the same Idempotency-Key", async () => {
+    const body = { agent_slug: "treasurer", action: "Pay", require_code: true };
+    const send = (key: string) =>
+      test.call("POST", "/v1/authorize", { key, body, headers: { "idempotency-key": "invoice-7" } });
+    const made = await send(full);
+    expect([made.status, (await send(full)).body]).toEqual([201, made.body]);
+    const again = await send(hook);
+    expect(again.body).toMatchObject(refused);
+    expect(JSON.stringify(again.body)).not.toContain(made.body.confirmation_code);
+    const mine = { ...body, action: "Pay less" };
+    const sendMine = () =>
+      test.call("POST", "/v1/authorize", {
+        key: hook,
+        body: mine,
+        headers: { "idempotency-key": "invoice-8" },
+      });
+    const first = await sendMine();
+    expect([first.status, (await sendMine()).body]).toEqual([201, first.body]);
+  });
+
   it("attests nothing without an approval", async () => {
     for (const more of [{}, { human_approved: true, human_approver_hash: "x" }])
       expect((await attest(hook, undefined, more)).body).toMatchObject(refused);
