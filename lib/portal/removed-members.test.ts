@@ -42,7 +42,10 @@ describe.skipIf(!databaseKinds.includes("postgres"))("a member who is removed at
     );
 
   beforeAll(async () => {
-    test = await startTestApp("postgres");
+    test = await startTestApp("postgres", {
+      LIMIT_AUTHORIZE_PER_MINUTE: "1000",
+      LIMIT_AUTHORIZE_PENDING: "1000",
+    });
     ({ context } = test.app);
     const { key, organizationId } = await test.createKey();
     const [{ keyId }, { keyId: otherKeyId }] = [
@@ -117,6 +120,26 @@ describe.skipIf(!databaseKinds.includes("postgres"))("a member who is removed at
     expect(await actWhileRemoved(starter, () => askForFirstApproval(context, starter))).toMatchObject(
       isUnknown,
     );
+  });
+
+  it("waits for requests that are made meanwhile, and they for nothing that waits for it", async () => {
+    const { key } = await test.createKey();
+    const deadlocks = () =>
+      query("SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()");
+    const before = await deadlocks();
+    for (let round = 0; round < 12; round += 1) {
+      const slug = `busy-${round}`;
+      const { made } = await ask(test, key, { agent_slug: slug });
+      const path = `/v1/identity/${slug}/freeze`;
+      const outcomes = await Promise.all([
+        test.call("POST", "/v1/attest", { key, body: { agent_slug: slug, action: "a", inputs_hash: "b" } }),
+        test.call("POST", path, { key, body: { reason: "stop" } }),
+        cancelOwnAuthorization(context, member, made.request_id),
+        ...Array.from({ length: 4 }, (_, n) => ask(test, key, { agent_slug: slug, action: `${n}` })),
+      ]);
+      expect(outcomes).toHaveLength(7);
+    }
+    expect(await deadlocks()).toEqual(before);
   });
 
   it("could have done all of it", async () => {
