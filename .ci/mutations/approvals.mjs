@@ -232,6 +232,13 @@ export const mutations = [
     test: "lib/verifier/pack-uses.test.ts",
   },
   {
+    threat: "A service passes an approval off",
+    file: "lib/verifier/check-receipts.ts",
+    from: "used.set(decided.place.sequence, number);",
+    to: "",
+    test: "lib/verifier/check-record.test.ts",
+  },
+  {
     threat: "The service invents an approver",
     file: "lib/verifier/pack-grounds.ts",
     from: "logOrigin !== origin || logIndex < index",

@@ -48,6 +48,8 @@ async function placeIn(entry: Uint8Array, index: 0 | 2, otherLeaf: Uint8Array) {
 
 export interface DecidedReceipt {
   answer: JsonObject;
+  /** Of the second attestation. */
+  again: JsonObject;
   /** The answers of GET /v1/pubkey and GET /v1/agent/{slug}/record. */
   keys: JsonObject;
   record: JsonObject;
@@ -64,10 +66,12 @@ export interface DecidedLie {
   previous?: string;
   /** Since when the agent was frozen, as the attestation says. */
   frozen?: string;
+  /** The record has a second attestation that the same decision is behind. */
+  isTwice?: boolean;
 }
 
 export async function makeDecidedReceipt(lie: DecidedLie = {}): Promise<DecidedReceipt> {
-  const { isLate = false, isApart = false, listed, previous, frozen } = lie;
+  const { isLate = false, isApart = false, isTwice = false, listed, previous, frozen } = lie;
   const decided = { ...placeAfter(emptyRecord(agent_id)), ...(previous !== undefined && { previous }) };
   const hash = "ab".repeat(32);
   const kind = "rule" as const;
@@ -89,40 +93,49 @@ export async function makeDecidedReceipt(lie: DecidedLie = {}): Promise<DecidedR
   const authorization = object as unknown as JsonObject;
   const human_approval = describeBacking(authorization);
   if (human_approval === null || inputs_hash === undefined) throw new Error("no authorization");
+  const attestation_id = "019a0000-0000-7000-8000-000000000001";
   const predicate = {
-    ...{ attestation_id: "019a0000-0000-7000-8000-000000000001", timestamp: signed.approved_at },
-    ...{
-      key_id: testKeyId,
-      organization,
-      is_public: true,
-      salt: "AAAA",
-      record: placeAfter(head),
-      human_approval,
-    },
+    ...{ timestamp: signed.approved_at, key_id: testKeyId, organization, is_public: true, salt: "AAAA" },
+    human_approval,
     request: { agent_slug, action, inputs_hash, human_authorization_hash: canonicalHash(authorization) },
     registered: { agent_public_key: null, code_hash: null, tool_manifest_hash: null },
     ...(frozen !== undefined && { agent_frozen_at: frozen }),
     verdicts: { agent_authenticated: null, code_hash_verified: null, tools_authorized: null },
   };
-  const made = await sign(buildActionStatement(predicate));
-  const ownPlace = await placeIn(made.entry, isLate ? 0 : 2, leafHash(decision.entry));
-  hashes.push(sha256(made.payload));
-  const { sequence, link } = extendRecord(head, sha256(made.payload));
-  const { attestation_id, timestamp, key_id, is_public } = predicate;
-  return {
-    answer: {
-      ...{ attestation_id, agent_slug, timestamp, key_id, is_public },
+  const attest = async (id: string, after: RecordHead) => {
+    const said = { ...predicate, attestation_id: id, record: placeAfter(after) };
+    const made = await sign(buildActionStatement(said));
+    const { timestamp, key_id, is_public } = predicate;
+    const answer: JsonObject = {
+      ...{ attestation_id: id, agent_slug, timestamp, key_id, is_public },
       payload: new TextDecoder().decode(made.payload),
       payload_hash: hexEncode(sha256(made.payload)),
       signature: base64Encode(service.sign(made.payload)),
       envelope_signature: base64Encode(made.envelope.signature),
-      log: ownPlace,
+      log: await placeIn(made.entry, isLate ? 0 : 2, leafHash(decision.entry)),
       human_authorization: authorization,
-    },
+    };
+    return { answer, hash: sha256(made.payload) };
+  };
+  const first = await attest(attestation_id, head);
+  const between = extendRecord(head, first.hash);
+  const again = await attest("019a0000-0000-7000-8000-000000000002", between);
+  const attested = isTwice ? [first, again] : [first];
+  const { sequence, link } = attested.reduce((at, { hash: next }) => extendRecord(at, next), head);
+  const entries = [
+    ...hashes.map((payload, i) => ({ kind: i === 0 ? "decision" : "agent_change", payload, log_index: i })),
+    ...attested.map(({ answer, hash: payload }, i) => ({
+      ...{ kind: "attestation", payload, log_index: 2 + i, public_url: "" },
+      attestation_id: String(answer["attestation_id"]),
+    })),
+  ];
+  return {
+    answer: first.answer,
+    again: again.answer,
     keys: {
       keys: [
         {
-          ...{ key_id, public_key: base64Encode(service.publicKey), log_origin: origin },
+          ...{ key_id: testKeyId, public_key: base64Encode(service.publicKey), log_origin: origin },
           ...{ valid_from_index: 0, valid_to_index: null },
         },
       ],
@@ -130,11 +143,10 @@ export async function makeDecidedReceipt(lie: DecidedLie = {}): Promise<DecidedR
     },
     record: {
       ...{ slug: agent_slug, agent_id, next: null, head: { sequence, link: hexEncode(link) } },
-      entries: hashes.map((hash, i) => ({
-        ...{ sequence: i + 1, payload_hash: hexEncode(hash), log_origin: origin },
-        ...(i === hashes.length - 1
-          ? { kind: "attestation", visibility: "public", attestation_id, public_url: "", log_index: 2 }
-          : { kind: i === 0 ? "decision" : "agent_change", visibility: "private", log_index: i }),
+      entries: entries.map(({ payload, ...entry }, i) => ({
+        ...{ sequence: i + 1, payload_hash: hexEncode(payload), log_origin: origin },
+        visibility: entry.kind === "attestation" ? "public" : "private",
+        ...entry,
       })),
     },
   };

@@ -4,6 +4,20 @@ import type { SignedEntry } from "#lib/core/record/record-walk";
 import { fail, type Outcome, pass } from "#lib/core/statement/outcome";
 import type { ReadReceipt } from "./check-record";
 
+/** The fault of two attestations that one decision is behind; undefined if there are none. */
+export function findReused(read: readonly ReadReceipt[]) {
+  const used = new Map<number, number>();
+  for (const { signed, decided } of read) {
+    if (signed === null || decided === null) continue;
+    const { sequence: number } = signed.place;
+    const earlier = used.get(decided.place.sequence) ?? number;
+    if (earlier !== number)
+      return fail("authorization_mismatch", { field: `number ${number} and number ${earlier} share it` });
+    used.set(decided.place.sequence, number);
+  }
+  return undefined;
+}
+
 /** With the decisions behind them. What has a number of the record was compared on the way, one for each number. */
 export function checkReceipts(
   agentId: string,
@@ -21,6 +35,8 @@ export function checkReceipts(
         return fail("record_entry_mismatch", { number });
     }
   }
+  const reused = findReused(read);
+  if (reused !== undefined) return reused;
   return pass(
     read.length === 1 ? "the receipt is in the record" : `all ${read.length} receipts are in the record`,
   );

@@ -210,6 +210,22 @@ describe("the record of an agent, as an outsider follows it", () => {
     ]);
   });
 
+  it("finds two attestations that one decision is behind", async () => {
+    const { answer, again, keys, record } = await makeDecidedReceipt({ isTwice: true });
+    const [first, newest] = [JSON.stringify(answer), JSON.stringify(again)];
+    const source = { readPage: async () => record, readAnswer: async () => newest, ...unasked };
+    const judge = async (...receipts: string[]) => {
+      const report = await checkRecord(source, parseTrust(keys), { nowSeconds: null, receipts });
+      return report.checks.flatMap(({ name, status, reason }) =>
+        status === "fail" ? `${name}: ${reason}` : [],
+      );
+    };
+    expect(await judge()).toEqual([]);
+    expect(await judge(newest, newest)).toEqual([]);
+    expect(await judge(first)).toEqual(["newest_signed: authorization_mismatch"]);
+    expect(await judge(first, newest)).toContain("receipts: authorization_mismatch");
+  });
+
   it("ends at the head that the first page states, however the pages go on", async () => {
     const honest = await read(`/v1/agent/${slug}/record`);
     const asked: number[] = [];

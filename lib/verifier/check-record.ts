@@ -133,14 +133,13 @@ async function checkNewest(
   { newest, entries, first }: Followed,
   source: RecordSource,
   trust: VerifierTrust,
+  read: readonly ReadReceipt[],
 ): Promise<Outcome> {
   if (newest === null) return skip("record_nothing_public");
   const { entry, before } = newest;
   const number = entry.sequence;
-  const { signed, decided, slug, ok } = await readReceipt(
-    await source.readAnswer(String(entry.attestationId)),
-    trust,
-  );
+  const own = await readReceipt(await source.readAnswer(String(entry.attestationId)), trust);
+  const { signed, decided, slug, ok } = own;
   const isEntry = signed?.place.sequence === number && bytesEqual(signed.payloadHash, entry.payloadHash);
   if (!ok || !isEntry) return fail("record_entry_mismatch", { number });
   if (!isSameSlug(slug, first.slug)) return fail("record_of_another", { slug });
@@ -148,6 +147,8 @@ async function checkNewest(
   const listed = entries[foreign - 1]?.payloadHash;
   if (decided && !(listed && bytesEqual(listed, decided.payloadHash)))
     return fail("record_entry_mismatch", { number: foreign });
+  const reused = decided && (await import("./check-receipts")).findReused([...read, own]);
+  if (reused) return reused;
   return signed.place.previous === hexEncode(before.link)
     ? pass(`number ${number} is signed, and with it every number before it`)
     : fail("record_broken", { number: number - 1 });
@@ -210,7 +211,7 @@ export async function checkRecord(
       name: "head",
       ...(fault !== null ? notRun : ended ? failBy(ended) : pass("the entries lead to the head")),
     },
-    { name: "newest_signed", ...(isWhole ? await checkNewest(followed, source, trust) : notRun) },
+    { name: "newest_signed", ...(isWhole ? await checkNewest(followed, source, trust, read) : notRun) },
     { name: "snapshot", ...counted.snapshot },
     { name: "sum", ...counted.sum },
     { name: "counted", ...counted.counted },

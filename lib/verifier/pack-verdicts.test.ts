@@ -32,11 +32,16 @@ interface Acted {
   /** In seconds. */
   at?: number;
   key?: string;
+  /** The agent's signature, and whether it verified. */
+  signed?: [string, boolean];
 }
 
 type Entry = Acted | AgentChangeKind | "approved" | "denied" | "unread" | null;
 
-function attested(number: number, { own, instance = "a", frozen, at = number, key }: Acted): JsonObject {
+function attested(
+  number: number,
+  { own, instance = "a", frozen, at = number, key, signed }: Acted,
+): JsonObject {
   const client = own && { client: { instance, sequence: own[0] } };
   const predicate: ActionPredicate = {
     ...{ attestation_id: "019a0000-0000-7000-8000-000000000001", timestamp: timeAt(at), key_id: "k" },
@@ -44,8 +49,9 @@ function attested(number: number, { own, instance = "a", frozen, at = number, ke
     request: { agent_slug: "bot", action: "act", inputs_hash: "x", ...client },
     registered: { agent_public_key: key ?? null, code_hash: null, tool_manifest_hash: null },
     ...(frozen !== undefined && { agent_frozen_at: frozen }),
+    ...(signed && { agent_signature: signed[0] }),
     verdicts: {
-      ...{ agent_authenticated: null, code_hash_verified: null, tools_authorized: null },
+      ...{ agent_authenticated: signed?.[1] ?? null, code_hash_verified: null, tools_authorized: null },
       ...(own && { client_gap: own[1] }),
     },
     human_approval: { method: "none" },
@@ -133,6 +139,13 @@ describe("what attestations of an evidence pack say about those before them", ()
     expect(judge(["frozen", "unread", { key }])).toBe("frozen_mismatch 3");
     expect(judge([since(1), { key }], 5)).toBe(undefined);
     expect(judge(["frozen", null, { key }])).toBe(undefined);
+  });
+
+  it("is no signature that counted before", () => {
+    const by = (text: string, isGood = true): Acted => ({ signed: [text, isGood] });
+    expect(judge([by("A"), by("B"), by("A", false), by("C", false), by("C", false)])).toBe(undefined);
+    expect(judge([by("A"), "unread", by("A")])).toBe("signature_replayed 3");
+    expect(judge([by("A"), null, by("A")])).toBe("signature_replayed 3");
   });
 
   it("is no approval while the agent was frozen", () => {

@@ -1,7 +1,7 @@
 /**
  * What the attestations of an evidence pack say about the entries before them: whether the agent's own number follows its
  * instance's last one, and since when the agent was frozen. Both are signed, and both follow from the record. And no request
- * was approved while the agent was frozen.
+ * was approved while the agent was frozen, and no signature of the agent's counted twice.
  */
 import { utf8Encode } from "#lib/core/encoding/bytes";
 import type { JsonObject } from "#lib/core/encoding/canonical-json";
@@ -30,6 +30,8 @@ interface Known {
   frozen: string | null | undefined;
   /** Instance → its last number. */
   last: Map<string, number>;
+  /** Signature that verified → its number. */
+  signed: Map<string, number>;
   /** Of an instance that is not among them: 0, or unknown. */
   lastOfOthers: number | undefined;
 }
@@ -81,11 +83,17 @@ function follow(known: Known, { number, predicate, frozen, isApproval, isUnread 
   if (predicate === null) return null;
   if (known.frozen !== undefined && !isFrozenAsSaid(predicate, known.frozen))
     return packFault("verdicts", "frozen_mismatch", { number });
+  const { agent_signature: signature, verdicts } = predicate;
+  if (signature !== undefined && verdicts.agent_authenticated === true) {
+    const earlier = known.signed.get(signature);
+    if (earlier !== undefined) return packFault("verdicts", "signature_replayed", { number, earlier });
+    known.signed.set(signature, number);
+  }
   const client = clientNumberOf(predicate.request);
   if (client === null) return null;
   const last = known.last.get(client.instance) ?? known.lastOfOthers;
   known.last.set(client.instance, client.sequence);
-  const isAsSaid = last === undefined || isClientGap(last, client) === predicate.verdicts.client_gap;
+  const isAsSaid = last === undefined || isClientGap(last, client) === verdicts.client_gap;
   return isAsSaid ? null : packFault("verdicts", "client_gap_mismatch", { number });
 }
 
@@ -95,7 +103,7 @@ export function createVerdictList() {
     /** Every entry of the pack with its file, already verified by itself. */
     add: (entry: PackEntry, json: JsonObject): void => void said.set(entry.sequence, read(entry, json)),
     judge: (): PackCheck => {
-      const known: Known = { number: 0, frozen: null, last: new Map(), lastOfOthers: 0 };
+      const known: Known = { number: 0, frozen: null, last: new Map(), signed: new Map(), lastOfOthers: 0 };
       const inOrder = [...said.values()].sort((a, b) => a.number - b.number);
       for (const one of inOrder) {
         const fault = follow(known, one);

@@ -14,6 +14,8 @@ import type { JsonObject } from "#lib/core/encoding/canonical-json";
 import { canonicalJson } from "#lib/core/encoding/canonical-json";
 import { parseStrictJson } from "#lib/core/encoding/strict-json";
 import { verifyEd25519Strict, vetPublicKey } from "#lib/core/keys/ed25519";
+import { rosterHash } from "#lib/core/passkey/roster";
+import type { RosterHead } from "#lib/core/passkey/roster-shape";
 import { mergeHeads } from "#lib/core/record/agent-heads";
 import type { ActionPredicate } from "#lib/core/statement/statement";
 import { encodeVerifierKey } from "#lib/core/tlog/signed-note";
@@ -24,7 +26,14 @@ import { makeBoundedReceipt } from "#support/bounded-receipt";
 import { runProgram } from "#support/commands";
 import { anyKind } from "#support/databases";
 import { makeDecidedReceipt } from "#support/decided-receipt";
-import { listForgeries, makeBothAuthorization, makeEnrolledAuthorization } from "#support/enrolled-approvals";
+import {
+  enrolledRequest,
+  listForgeries,
+  makeBothAuthorization,
+  makeEnrolledAuthorization,
+  makePasskeyApproval,
+  testRoster,
+} from "#support/enrolled-approvals";
 import { signForTest, testFacts, testKeyId, testPublicKey, testRequest } from "#support/human-authorization";
 import { findPython, pythonFolder } from "#support/python";
 import { makeReceiptSamples } from "#support/receipt-samples";
@@ -229,6 +238,12 @@ async function judgeForgeries(test: TestApp): Promise<Case[]> {
     [0, 0, 2],
   ])
     cases.push(await judge(`people ${people}`, makeEnrolledAuthorization(people), keys));
+  for (const [forked, fits] of forkedRosters()) {
+    const found = await judge(JSON.stringify(forked.approvals.map(({ type }) => type)), forked, keys);
+    const roster = found["checks"] as { name: string; reason?: string }[];
+    expect(roster.find(({ name }) => name === "roster")?.reason).toBe(fits ? undefined : "roster_broken");
+    cases.push(found);
+  }
   for (const policies of [500, 501])
     cases.push(await judge(`${policies} policies`, makeRuledAuthorization({ policies }), keys));
   for (const length of [1000, 1001]) {
@@ -236,6 +251,29 @@ async function judgeForgeries(test: TestApp): Promise<Case[]> {
     cases.push(await judge(`${length} characters`, makeRuledAuthorization({ action }), keys));
   }
   return cases;
+}
+
+/** The second of three approves by another roster than the others, and whether the organization can have had both. */
+function forkedRosters(): [HumanAuthorization, boolean][] {
+  const { head } = testRoster;
+  const previous = rosterHash(head);
+  const changed_at = "2026-11-20T09:00:00.000Z";
+  const others: [Partial<RosterHead>, boolean][] = [
+    [{ changed_at }, false],
+    [{ changed_at, number: 2, previous }, true],
+    [{ changed_at, number: 2, previous: "ab".repeat(32) }, false],
+    [{ changed_at, number: 3, previous: "ab".repeat(32) }, true],
+  ];
+  return others.map(([other, fits]) => {
+    const approvals = [0, 1, 2].map((person) =>
+      makePasskeyApproval(
+        enrolledRequest,
+        person === 1 ? { ...testRoster, head: { ...head, ...other } } : testRoster,
+        person,
+      ),
+    );
+    return [signForTest(buildAuthorization(enrolledRequest, { ...testFacts, approvals })), fits];
+  });
 }
 
 /** Payloads with a lie in them, as a service would sign them. */
@@ -604,6 +642,17 @@ describe.skipIf(python.missing)("both verifiers (run by npm run test:python)", (
         return judgeRecord(listed === undefined ? "honest" : "lying", record, receipts, keys, now);
       }),
     );
+    expect(cases.map(({ verdict }) => verdict)).toEqual(["incomplete", "invalid"]);
+    expect((await agree(cases))["record"]).toBe(cases.length);
+  });
+
+  it("agree on a record in which one decision is behind two attestations", async () => {
+    const { answer, again, keys, record } = await makeDecidedReceipt({ isTwice: true });
+    const texts = [answer, again].map((one) => [String(one["attestation_id"]), JSON.stringify(one)] as const);
+    const cases = [
+      await judgeRecord("the newest alone", record, new Map(texts.slice(1)), keys, now),
+      await judgeRecord("both", record, new Map(texts), keys, now),
+    ];
     expect(cases.map(({ verdict }) => verdict)).toEqual(["incomplete", "invalid"]);
     expect((await agree(cases))["record"]).toBe(cases.length);
   });

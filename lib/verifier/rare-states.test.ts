@@ -1,6 +1,6 @@
 /**
- * What the service makes in rare states holds for everybody: alone, in the record and in a pack, by both verifiers. Keys
- * are rotated and revoked and the log begins again between an approval and its use; rosters, rules and groups change; standing
+ * What the service makes in rare states holds for everybody: alone, in the record and in a pack, by both verifiers. Keys are
+ * rotated and revoked and a new log begins between an approval and its use; rosters, rules and groups change; standing
  * approvals are used up and taken back; content is erased; the agent is frozen and goes on.
  */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";

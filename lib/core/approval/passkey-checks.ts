@@ -1,7 +1,8 @@
 /** The checks of enrolled approvers: whose passkeys signed what, who they are to the organization, and of which groups. */
 import { checkAssertion } from "#lib/core/passkey/assertion";
 import { approvalChallenge, relyingPartyOf } from "#lib/core/passkey/challenge";
-import { checkMembership } from "#lib/core/passkey/roster";
+import { checkMembership, rosterHash } from "#lib/core/passkey/roster";
+import type { RosterHead } from "#lib/core/passkey/roster-shape";
 import { fail, type Outcome, pass, skip } from "#lib/core/statement/outcome";
 import { type ApprovalRequest, type HumanAuthorization, isPasskeyApproval, requestHash } from "./approval";
 import { fillPlaces } from "./assign-groups";
@@ -37,10 +38,19 @@ export function checkPasskeys(
   );
 }
 
+/** One that another contradicts: an organization has one roster of each number, and each names the one before. */
+function findForked(heads: readonly RosterHead[]): RosterHead | undefined {
+  const contradicts = (other: RosterHead, head: RosterHead) =>
+    other.number === head.number
+      ? rosterHash(other) !== rosterHash(head)
+      : other.number === head.number - 1 && rosterHash(other) !== head.previous;
+  return heads.find((head) => heads.some((other) => contradicts(other, head)));
+}
+
 /** That the head is the one that the organization's log has is for its monitor; the service's signature vouches for it. */
 export function checkRoster(authorization: HumanAuthorization): Outcome {
   const { organization } = authorization.request;
-  return judgeEach(
+  const found = judgeEach(
     authorization,
     ({ approver_id, credential_public_key, verified_at, roster, groups }) => {
       const { head, entry } = roster;
@@ -53,6 +63,10 @@ export function checkRoster(authorization: HumanAuthorization): Outcome {
     },
     "each passkey is in the organization's roster, in the groups that it says",
   );
+  const forked = findForked(
+    authorization.approvals.filter(isPasskeyApproval).map(({ roster }) => roster.head),
+  );
+  return found.status === "pass" && forked ? fail("roster_broken", { number: forked.number }) : found;
 }
 
 /** Whom the request wanted, each person once and for one group; the requester only if that was allowed. */

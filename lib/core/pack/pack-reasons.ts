@@ -37,6 +37,7 @@ export const packReasons = {
     "number {number} has a client_gap that doesn't follow from the agent's own numbers before it",
   frozen_mismatch:
     "number {number} says otherwise than the changes before it whether, or since when, the agent was frozen",
+  signature_replayed: "number {number} has the agent's signature of number {earlier}",
   approved_while_frozen: "number {number} is an approval, although the agent was frozen",
   ground_not_logged: "number {number} rests on a {what} that the log doesn't have before it",
   rules_mismatch: "{problem}",

@@ -38,6 +38,16 @@ def check_passkeys(request: JsonObject, request_hash: str, passkeys: list[JsonOb
     return _judge_each(passkeys, judge, "each passkey signed this request, on this site, unlocked by its user")
 
 
+def _find_forked(heads: list[JsonObject]) -> JsonObject | None:
+    """One that another contradicts: an organization has one roster of each number, and each names the one before."""
+    hashes = [(cast("int", head["number"]), canonical_hash(head)) for head in heads]
+    for head, (number, own) in zip(heads, hashes, strict=True):
+        for other, digest in hashes:
+            if (other == number and digest != own) or (other == number - 1 and digest != head["previous"]):
+                return head
+    return None
+
+
 def check_roster(request: JsonObject, passkeys: list[JsonObject]) -> Check:
     """That the head is the one that the organization's log has is for its monitor; the service's signature vouches for it."""
 
@@ -52,7 +62,11 @@ def check_roster(request: JsonObject, passkeys: list[JsonObject]) -> Check:
             return fail("roster_time_mismatch", time=head["changed_at"])
         return _find_membership_fault(cast("JsonObject", approval["roster"]), approval["groups"])
 
-    return _judge_each(passkeys, judge, "each passkey is in the organization's roster, in the groups that it says")
+    found = _judge_each(passkeys, judge, "each passkey is in the organization's roster, in the groups that it says")
+    forked = _find_forked([cast("dict[str, JsonObject]", one["roster"])["head"] for one in passkeys])
+    if forked is not None and found.status == "pass":
+        return fail("roster_broken", number=forked["number"])
+    return found
 
 
 def _find_membership_fault(roster: JsonObject, groups: Json) -> Check | None:

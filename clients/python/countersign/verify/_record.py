@@ -6,7 +6,7 @@ The same checks as ``verify.mjs record``, but for ``sum``, which needs the rows 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -91,9 +91,25 @@ def _check_newest(first: Page, entries: list[Entry], walk: _Walk, held: Mapping[
         decided = number_of(found.decided.place, "sequence")
         if entries[decided - 1].payload_hash != found.decided.payload_hash:
             return fail("record_entry_mismatch", number=decided)
+    reused = None if found.decided is None else _find_reused(held.values())
+    if reused is not None:
+        return reused
     if found.place["previous"] != walk.links[number - 1].hex():
         return fail("record_broken", number=number - 1)
     return passed(f"number {number} is signed, and with it every number before it")
+
+
+def _find_reused(receipts: Iterable[Held]) -> Check | None:
+    """The fault of two attestations that one decision is behind."""
+    used = dict[int, int]()
+    for one in receipts:
+        if one.place is None or one.decided is None or one.decided.place is None:
+            continue
+        number = number_of(one.place, "sequence")
+        earlier = used.setdefault(number_of(one.decided.place, "sequence"), number)
+        if earlier != number:
+            return fail("authorization_mismatch", field=f"number {number} and number {earlier} share it")
+    return None
 
 
 def _check_receipts(walk: _Walk, receipts: Sequence[Held], held: Mapping[int, Held]) -> Check:
@@ -109,6 +125,9 @@ def _check_receipts(walk: _Walk, receipts: Sequence[Held], held: Mapping[int, He
                 return fail("record_entry_absent", number=number)
             if held[number].payload_hash != signed.payload_hash:
                 return fail("record_entry_mismatch", number=number)
+    reused = _find_reused(receipts)
+    if reused is not None:
+        return reused
     return passed("the receipt is in the record" if len(receipts) == 1 else f"all {len(receipts)} receipts are in the record")
 
 
