@@ -2,7 +2,12 @@
 import { spawnSync } from "node:child_process";
 import { root } from "./step.mjs";
 
-const files = ["lib/client/python", "lib/verifier/python", "lib/verifier/rare-states", "components/guides/python"];
+const files = [
+  "lib/client/python",
+  "lib/verifier/python",
+  "lib/verifier/rare-states",
+  "components/guides/python",
+];
 const { status } = spawnSync(process.execPath, [".ci/test.mjs", "--only", "unit", ...files], {
   cwd: root,
   env: { ...process.env, TEST_PYTHON: "all" },
