@@ -3,6 +3,7 @@ import { saveGroup } from "#lib/accounts/approver-groups";
 import { acceptApproverLink } from "#lib/accounts/approver-links";
 import { addApprover, listApprovers } from "#lib/accounts/approvers";
 import { beginEnrolment, finishEnrolment } from "#lib/accounts/enrol-passkey";
+import type { Approver } from "#lib/accounts/passkeys";
 import type { MemberPrincipal } from "#lib/http/principal";
 import { listMailbox } from "#lib/mail/mailbox";
 import type { TestApp } from "./app";
@@ -13,9 +14,7 @@ import { signInPerson } from "./portal";
 export async function enrolApprover(test: TestApp, owner: MemberPrincipal, name: string) {
   const { context } = test.app;
   const email = `${name.toLowerCase()}@example.com`;
-  await addConfirmed(test, owner, name, email);
-  const found = (await listApprovers(context, owner)).people.find((one) => one.name === name);
-  const approver = { id: found?.id ?? "", organizationId: owner.organizationId, email, name };
+  const approver = await addConfirmed(test, owner, name, email);
   const passkey = createPasskey({ origin: context.settings.baseUrl });
   const { challenge } = await beginEnrolment(context, approver);
   const actor = { kind: "user", id: "test", ip: null } as const;
@@ -39,9 +38,12 @@ export async function addConfirmed(
   owner: MemberPrincipal,
   name: string,
   email: string,
-): Promise<void> {
-  await addApprover(test.app.context, owner, { name, email });
-  await acceptApproverLink(test.app.context, await tokenOf(test, email), "192.0.2.9");
+): Promise<Approver> {
+  const { context } = test.app;
+  await addApprover(context, owner, { name, email });
+  await acceptApproverLink(context, await tokenOf(test, email), "192.0.2.9");
+  const found = (await listApprovers(context, owner)).people.find((one) => one.name === name);
+  return { id: found?.id ?? "", organizationId: owner.organizationId, email, name };
 }
 
 /** A group of these enrolled approvers in the organization of that address. */

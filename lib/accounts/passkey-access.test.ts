@@ -12,7 +12,6 @@ import { anyKind } from "#support/databases";
 import { addConfirmed, mailsTo, tokenOf } from "#support/enrol";
 import { signInPerson } from "#support/portal";
 import { leaveByLink } from "./approver-links";
-import { listApprovers } from "./approvers";
 import { beginEnrolment, finishEnrolment } from "./enrol-passkey";
 import {
   listOwnApprovers,
@@ -186,19 +185,15 @@ describe("what follows a change of the roster", () => {
   let test: TestApp;
   let context: Context;
   let owner: MemberPrincipal;
+  let ana: Approver;
   beforeAll(async () => {
     test = await startTestApp(anyKind);
     ({ context } = test.app);
     owner = await signInPerson(context, "owner@example.com");
-    await addConfirmed(test, owner, "Ana", "ana@example.com");
+    ana = await addConfirmed(test, owner, "Ana", "ana@example.com");
   });
   afterAll(() => test.close());
 
-  const approver = async (): Promise<Approver> => {
-    const { people } = await listApprovers(context, owner);
-    const { organizationId } = owner;
-    return { id: people[0]?.id ?? "", organizationId, email: "ana@example.com", name: "Ana" };
-  };
   const subject = "Who can approve has changed on Countersign";
   const count = async (email: string) =>
     (await mailsTo(test, email)).filter((mail) => mail.subject === subject).length;
@@ -214,7 +209,7 @@ describe("what follows a change of the roster", () => {
     const { key } = await test.createKey("owner@example.com");
     const body = { url: "http://127.0.0.1:9/", events: ["roster.changed"] };
     expect((await test.call("POST", "/v1/webhooks", { key, body })).status).toBe(201);
-    await enrol(context, await approver());
+    await enrol(context, ana);
     await Promise.all([runRosterRound(context), runRosterRound(context), runRosterRound(context)]);
     await runRosterRound(context);
     expect(await Promise.all([owner, second, member].map(({ email }) => count(email)))).toEqual([1, 1, 0]);
@@ -230,8 +225,7 @@ describe("what follows a change of the roster", () => {
   });
 
   it("is made up for if the process died after the change", async () => {
-    const { id } = await approver();
-    await context.database.query("UPDATE passkeys SET removed_at = now() WHERE approver_id = $1", [id]);
+    await context.database.query("UPDATE passkeys SET removed_at = now() WHERE approver_id = $1", [ana.id]);
     const { key } = await test.createKey("owner@example.com");
     const read = async (query = "") => (await test.call("GET", `/v1/roster${query}`, { key })).body;
     const numberOf = async (query?: string) => (await read(query)).roster?.head.number;

@@ -47,13 +47,8 @@ describe("the roster of an organization", () => {
     owner = await signInPerson(context, `owner${counter}@example.com`);
   });
 
-  const addressOf = (name: string) => `${name.toLowerCase()}${counter}@example.com`;
-  async function approver(name: string): Promise<Approver> {
-    await addConfirmed(test, owner, name, addressOf(name));
-    const { people } = await listApprovers(context, owner);
-    const found = people.find((one) => one.name === name);
-    return { id: found?.id ?? "", organizationId: owner.organizationId, email: addressOf(name), name };
-  }
+  const approver = (name: string) =>
+    addConfirmed(test, owner, name, `${name.toLowerCase()}${counter}@example.com`);
   async function enrol(of: Approver, name = "Phone", passkey = createPasskey()): Promise<TestPasskey> {
     const { challenge } = await beginEnrolment(context, of);
     await finishEnrolment(context, of, { name, response: passkey.register(challenge) }, mailer);

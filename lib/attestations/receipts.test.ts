@@ -1,46 +1,18 @@
 /** A receipt's files: other people's tools read them, and a private attestation's are its owner's alone. */
-import { bundleFromJSON } from "@sigstore/bundle";
-import { toSignedEntity, toTrustMaterial, Verifier } from "@sigstore/verify";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { base64Decode, utf8Encode } from "#lib/core/encoding/bytes";
-import { computeDsseKeyId, encodePublicKeySpki } from "#lib/core/keys/ed25519-key";
-import { computeLogId } from "#lib/core/statement/bundle";
 import { parseVerifierKey } from "#lib/core/tlog/signed-note";
 import { dispatch } from "#lib/runtime/operations";
 import { verifyInBrowser } from "#lib/verifier/browser";
 import { startTestApp, type TestApp } from "#support/app";
 import { anyKind } from "#support/databases";
+import { verifyWithSigstore } from "#support/sigstore";
 
 const files = ["bundle", "envelope", "tlog-proof", "payload", "signature"];
 
-/** Sigstore's own verifier, offline, with nothing of ours but what /v1/pubkey says. */
-// biome-ignore lint/suspicious/noExplicitAny: answers as they come
-function verifyWithSigstore(bundle: any, pubkey: any): void {
-  const keyOf = (publicKey: Uint8Array) => ({
-    rawBytes: Buffer.from(encodePublicKeySpki(publicKey)),
-    keyDetails: 7,
-    validFor: { start: new Date(0) },
-  });
-  const logKey = parseVerifierKey(pubkey.log.vkey);
-  const logId = { keyId: Buffer.from(computeLogId(logKey)) };
-  const log = {
-    baseUrl: `http://${logKey.name}`,
-    hashAlgorithm: 1,
-    publicKey: keyOf(logKey.publicKey),
-    logId,
-  };
-  const root = {
-    mediaType: "application/vnd.dev.sigstore.trustedroot+json;version=0.1",
-    tlogs: [{ ...log, checkpointKeyId: logId, operator: "" }],
-    certificateAuthorities: [],
-    ctlogs: [],
-    timestampAuthorities: [],
-  };
-  const publicKey = base64Decode(pubkey.public_key);
-  const trust = toTrustMaterial(root, { [computeDsseKeyId(publicKey)]: keyOf(publicKey) });
-  const verifier = new Verifier(trust, { tlogThreshold: 1, ctlogThreshold: 0, timestampThreshold: 0 });
-  verifier.verify(toSignedEntity(bundleFromJSON(bundle)));
-}
+/** With nothing of ours but what /v1/pubkey says. */
+const verifyForeign = (bundle: unknown, pubkey: { public_key: string; log: { vkey: string } }) =>
+  verifyWithSigstore(bundle, base64Decode(pubkey.public_key), parseVerifierKey(pubkey.log.vkey));
 
 describe("receipts", () => {
   const kind = anyKind;
@@ -67,10 +39,10 @@ describe("receipts", () => {
     const bundle = await get("bundle");
     expect(bundle.headers.get("content-type")).toBe("application/vnd.dev.sigstore.bundle.v0.3+json");
     expect(bundle.headers.get("content-disposition")).toBe(`attachment; filename="${id}.sigstore.json"`);
-    expect(() => verifyWithSigstore(bundle.body, pubkey)).not.toThrow();
+    expect(() => verifyForeign(bundle.body, pubkey)).not.toThrow();
     const forged = structuredClone(bundle.body);
     forged.dsseEnvelope.payload = Buffer.from(made.payload.replace("Paid 12", "Paid 99")).toString("base64");
-    expect(() => verifyWithSigstore(forged, pubkey)).toThrow();
+    expect(() => verifyForeign(forged, pubkey)).toThrow();
     expect(await verifyInBrowser(bundle.body, pubkey)).toMatchObject({ kind: "bundle", verdict: "valid" });
     expect(await verifyInBrowser(forged, pubkey)).toMatchObject({ verdict: "invalid" });
 
@@ -97,7 +69,7 @@ describe("receipts", () => {
     expect((await bundleAt(madeAt + 86_400, { nowSeconds: madeAt + 5 })).verdict).toBe("invalid");
     const plain = structuredClone(bundle.body);
     delete plain.verificationMaterial.tlogEntries[0].integratedTime;
-    expect(() => verifyWithSigstore(plain, pubkey)).not.toThrow();
+    expect(() => verifyForeign(plain, pubkey)).not.toThrow();
     expect(await verifyInBrowser(plain, pubkey)).toMatchObject({ verdict: "valid", unproven: [] });
 
     const envelope = (await get("envelope")).body;

@@ -1,6 +1,5 @@
 /** Guarantee: an organization's monitor sees every change of who may approve, and a roster that was taken back or forked. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { listApprovers } from "#lib/accounts/approvers";
 import { beginEnrolment, finishEnrolment } from "#lib/accounts/enrol-passkey";
 import type { Approver } from "#lib/accounts/passkeys";
 import { utf8Decode, utf8Encode } from "#lib/core/encoding/bytes";
@@ -13,8 +12,7 @@ import { createPasskey } from "#support/authenticator";
 import { anyKind } from "#support/databases";
 import { addConfirmed } from "#support/enrol";
 import { signInPerson } from "#support/portal";
-import { nodeIo } from "./node-io";
-import { runCommand } from "./run-command";
+import { runVerifier } from "#support/verifier-run";
 
 // biome-ignore lint/suspicious/noExplicitAny: a list of statements as it comes, to be changed
 type Listed = any;
@@ -31,10 +29,7 @@ describe("verify.mjs monitor --organization", () => {
   beforeAll(async () => {
     test = await startTestApp(anyKind);
     owner = await signInPerson(test.app.context, "owner@example.com");
-    await addConfirmed(test, owner, "Ana", "ana@example.com");
-    const { people } = await listApprovers(test.app.context, owner);
-    const { organizationId } = owner;
-    ana = { id: people[0]?.id ?? "", organizationId, email: "ana@example.com", name: "Ana" };
+    ana = await addConfirmed(test, owner, "Ana", "ana@example.com");
     files = new Map([["keys.json", JSON.stringify((await test.call("GET", "/v1/pubkey")).body)]]);
   });
   afterAll(() => test.close());
@@ -49,7 +44,6 @@ describe("verify.mjs monitor --organization", () => {
   }
 
   async function monitor(words: string[] = [], lie: Lie = (all) => all, organization = owner.organizationId) {
-    const printed: string[] = [];
     const send = async (url: string | URL | Request) => {
       test.use();
       const request = new Request(String(url));
@@ -62,21 +56,7 @@ describe("verify.mjs monitor --organization", () => {
       return new Response(JSON.stringify({ ...list, statements }));
     };
     const argv = ["monitor", base, "--keys", "keys.json", "--organization", organization, ...words];
-    const code = await runCommand(argv, {
-      fetch: send as typeof fetch,
-      readFile: async (name) => utf8Encode(files.get(name) ?? ""),
-      isFile: async (name) => files.has(name),
-      writeFile: async (name, text) => void files.set(name, text),
-      readStdin: async () => new Uint8Array(),
-      zip: nodeIo.zip,
-      readProgram: nodeIo.readProgram,
-      print: (text) => printed.push(text),
-      tell: (text) => printed.push(text),
-      progress: undefined,
-      apiKey: undefined,
-      nowSeconds: () => Math.floor(Date.now() / 1_000),
-    });
-    return { code, out: printed.join("") };
+    return runVerifier(argv, send, files);
   }
   /** 3: the service has signed no count yet. */
   const holding = 3;

@@ -30,9 +30,8 @@ import { sealStatement } from "#lib/log/sequencer/sign-statement";
 import { dispatch } from "#lib/runtime/operations";
 import { startTestApp, type TestApp } from "#support/app";
 import { anyKind } from "#support/databases";
+import { runVerifier } from "#support/verifier-run";
 import { encodeRemembered, parseRemembered } from "./monitor-state";
-import { nodeIo } from "./node-io";
-import { runCommand } from "./run-command";
 
 const base = "http://localhost";
 type Merged = ReturnType<typeof mergeHeads>;
@@ -66,24 +65,8 @@ describe("verify.mjs monitor, record and proof", () => {
     if (instead === undefined) return new Response(bytes, { status: answer.status });
     return new Response(typeof instead === "string" ? instead : JSON.stringify(instead));
   };
-  const verify = async (argv: string[], lie: Lie = () => undefined) => {
-    const printed: string[] = [];
-    const code = await runCommand(argv, {
-      fetch: fetchFrom(lie) as typeof fetch,
-      readFile: async (name) => utf8Encode(files.get(name) ?? ""),
-      isFile: async (name) => files.has(name),
-      writeFile: async (name, text) => void files.set(name, text),
-      readStdin: async () => new Uint8Array(),
-      zip: nodeIo.zip,
-      readProgram: nodeIo.readProgram,
-      print: (text) => printed.push(text),
-      tell: (text) => printed.push(text),
-      progress: undefined,
-      apiKey: undefined,
-      nowSeconds: () => Math.floor(Date.now() / 1_000) + laterSeconds,
-    });
-    return { code, out: printed.join("") };
-  };
+  const verify = (argv: string[], lie: Lie = () => undefined) =>
+    runVerifier(argv, fetchFrom(lie), files, () => laterSeconds);
   const monitor = (lie?: Lie) => verify(["monitor", base, "--agent", "watched-bot"], lie);
   const proofKind = () => JSON.parse(files.get("countersign-proof.json") ?? "{}").kind;
   const offline: Lie = (path) => {
