@@ -39,11 +39,7 @@ test("a human approves in the browser, and the agent's receipt proves it", async
   await expect(page.getByText("Pay invoice 1042", { exact: true }).first()).toBeVisible();
   await expect(page.getByText(asked.confirmation_code)).toBeVisible();
   await expect(page.getByText("Your browser computed the same hash")).toBeVisible();
-  for (const shown of [
-    "Accounts payable",
-    "No verified domain",
-    "It chose this name and mark itself. They prove nothing.",
-  ])
+  for (const shown of ["Accounts payable", "No verified domain", "It hasn't given itself a name."])
     await expect(page.getByText(shown, { exact: true })).toBeVisible();
   await expect(page.getByText("TEST: a stand-in for World ID")).toBeVisible();
   const wallet = await openWallet(page, context);

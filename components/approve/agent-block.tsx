@@ -35,15 +35,16 @@ const keyWords: Record<KeyStatus, { tone: "pass" | "warn"; label: string; means:
 };
 
 /** After an erasure nothing but the name is left, if anything. */
-function Organization({ name, view }: { readonly name: string; readonly view: ApprovalView }) {
-  const { requested_by: requestedBy, request } = view;
+function Organization({ view }: { readonly view: ApprovalView }) {
+  const { organization, requested_by: requestedBy, request } = view;
+  const { name } = organization;
   if (requestedBy !== null)
     return <OrganizationBlock name={name} requestedBy={requestedBy} requestedAt={request.created_at} />;
   return (
     <p className="text-[15px]">
       <span className="text-muted">For the organization </span>
       <span className="font-medium">
-        <AgentText value={name} isName />
+        <AgentText value={organizationTitle(name)} isName />
       </span>
       <span className="text-muted"> (self-chosen name)</span>
     </p>
@@ -76,9 +77,7 @@ export function AgentBlock({ view }: { readonly view: ApprovalView }) {
           )}
         </div>
         {requestedBy === null ? null : <AgentPast past={requestedBy.agent_past} />}
-        {organization.name === null && requestedBy === null ? null : (
-          <Organization name={organizationTitle(organization.name)} view={view} />
-        )}
+        {organization.name === null && requestedBy === null ? null : <Organization view={view} />}
       </div>
     </Card>
   );

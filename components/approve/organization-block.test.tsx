@@ -12,10 +12,10 @@ const textOf = (html: string) =>
     .replaceAll(/<[^>]+>/g, "")
     .replaceAll("&#x27;", "'")
     .replaceAll(/\s+/g, " ");
-const render = (change: Partial<RequestedBy> = {}) =>
+const render = (change: Partial<RequestedBy> = {}, name: string | null = "Example") =>
   renderToStaticMarkup(
     <OrganizationBlock
-      name="Example"
+      name={name}
       requestedBy={{ ...testRequestedBy, ...change }}
       requestedAt={requestedAt}
     />,
@@ -34,6 +34,13 @@ describe("the organization", () => {
     expect(text).toContain("example.com Verified domain");
     expect(text).toContain("since 2026-11-01 08:00:00 UTC, last on 2026-11-21 02:00:00 UTC.");
     expect(text).toContain("Requester, in the organization's own words: Accounts payable");
+  });
+
+  it("has chosen nothing if nobody has named it", () => {
+    const text = textOf(render({}, null));
+    expect(text).toContain("For the organization Unnamed organization");
+    expect(text).toContain("It hasn't given itself a name.");
+    expect(text).not.toContain("It chose");
   });
 
   it("without a domain is one that nobody checked", () => {

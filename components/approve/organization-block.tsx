@@ -8,6 +8,7 @@ import { OrganizationMark } from "#components/organization-logo";
 import { StatusPill } from "#components/ui/status-pill";
 import { Timestamp } from "#components/ui/timestamp";
 import { isFreshlyChecked, type RequestedBy, type VerifiedDomain } from "#lib/core/approval/requested-by";
+import { organizationTitle } from "#lib/core/text/organization-name";
 
 interface DomainProps {
   readonly proven: VerifiedDomain;
@@ -32,7 +33,8 @@ function Domain({ proven, requestedAt }: DomainProps) {
 }
 
 interface OrganizationBlockProps {
-  readonly name: string;
+  /** Null until an owner has given one. */
+  readonly name: string | null;
   readonly requestedBy: RequestedBy;
   readonly requestedAt: string;
 }
@@ -47,10 +49,14 @@ export function OrganizationBlock({ name, requestedBy, requestedAt }: Organizati
           <p>
             <span className="text-muted">For the organization </span>
             <span className="font-medium">
-              <AgentText value={name} isName />
+              <AgentText value={organizationTitle(name)} isName />
             </span>
           </p>
-          <p className="text-muted">It chose this name and mark itself. They prove nothing.</p>
+          <p className="text-muted">
+            {name === null
+              ? "It hasn't given itself a name."
+              : "It chose this name and mark itself. They prove nothing."}
+          </p>
         </div>
       </div>
       {organization_domains.length === 0 ? (

@@ -100,7 +100,7 @@ export function RequestConditions(props: RequestConditionsProps) {
         <Card title="Confirmation code">
           <p className="font-mono font-semibold text-3xl tracking-[0.12em]">{view.confirmation_code}</p>
           <p className="mt-2 text-[15px] text-muted">
-            The agent shows its operator the same code.
+            The agent shows the same code to the person who runs it.
             {view.status === "pending"
               ? " If the codes differ, or you weren't given one, deny the request."
               : null}

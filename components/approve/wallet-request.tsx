@@ -49,6 +49,10 @@ interface ConnectProps {
 function Connect({ uri, isStandIn }: ConnectProps) {
   return (
     <div className="flex flex-col items-center gap-4">
+      <p className="text-center text-[15px] text-muted">
+        World ID proves you're a person without saying who you are.
+        {isStandIn ? "" : " You need a World ID in the World App."}
+      </p>
       <div className="hidden flex-col items-center gap-3 md:flex">
         <p className="text-center text-[15px]">
           {isStandIn

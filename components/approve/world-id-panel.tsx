@@ -122,12 +122,12 @@ export function WorldIdPanel(props: WorldIdPanelProps) {
           <div className="mt-3 flex flex-col items-center gap-1">
             {phase.start.fallback === null || phase.preset === phase.start.fallback ? null : (
               <p className="text-center text-[15px] text-muted">
-                This code asks for a World ID that was verified with an Orb. If yours was verified on a
-                device, ask for that instead.
+                This asks for a World ID that was verified with an Orb. If yours was verified on a device, ask
+                for that instead.
               </p>
             )}
             <Button variant="quiet" size="small" onClick={() => void start(phase.preset)}>
-              Start again with a new code
+              Start again
             </Button>
             {phase.start.fallback === null || phase.preset === phase.start.fallback ? null : (
               <Button variant="quiet" size="small" onClick={() => void start("device_legacy")}>
