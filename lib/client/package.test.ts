@@ -99,7 +99,8 @@ describe("the package", () => {
     await writeFile(inFolder("program.ts"), program);
     await writeFile(inFolder("node.d.ts"), nodeTypes);
     guide = await readGuide(base);
-    for (const [at, code] of guide.entries()) await writeFile(inFolder(`guide-${at}.ts`), code);
+    for (const [at, code] of guide.entries())
+      for (const ending of ["ts", "mjs"]) await writeFile(inFolder(`guide-${at}.${ending}`), code);
     const env = { PATH: process.env["PATH"], HOME: folder };
     const installed = await runProgram("npm", ["install", "--no-audit", `${base}/countersign.tgz`], {
       cwd: folder,
@@ -156,7 +157,7 @@ describe("the package", () => {
 
   it("runs as the guide prints it", async () => {
     const start = (at: number) =>
-      runProgram(process.execPath, [`out/guide-${at}.js`], {
+      runProgram(process.execPath, [`guide-${at}.mjs`], {
         cwd: folder,
         env: { COUNTERSIGN_API_KEY: key, AGENT: "invoice-agent-7" },
       });
