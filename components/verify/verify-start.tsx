@@ -72,8 +72,9 @@ export function VerifyStart({ searched }: VerifyStartProps) {
       </Section>
       <p className="mt-8 text-[15px] text-muted">
         If someone made a zero-knowledge presentation for you, check it on{" "}
-        <TextLink href="/verify/presentation">its own page</TextLink>. To depend on nothing that we serve, use
-        the <TextLink href="/docs/verify-offline">offline verifier</TextLink>.
+        <TextLink href="/verify/presentation">its own page</TextLink>. An evidence pack, which is a ZIP file,
+        is <TextLink href="/docs/evidence-pack#check-one">checked offline</TextLink>. To depend on nothing
+        that we serve, use the <TextLink href="/docs/verify-offline">offline verifier</TextLink>.
       </p>
     </div>
   );

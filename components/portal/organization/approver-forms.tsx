@@ -157,8 +157,12 @@ export function DefaultGroupForm({ action, groups }: DefaultGroupFormProps) {
   const chosen = groups.find(({ isDefault }) => isDefault)?.id ?? "";
   return (
     <PortalForm action={submit} className="flex flex-col gap-4">
-      <Field id="default-group" label="If a request names nobody, notify">
-        <Select id="default-group" name="group_id" defaultValue={chosen}>
+      <Field
+        id="default-group"
+        label="If a request names nobody, notify"
+        hint="Choose a group, or approvers hear only of requests that name them."
+      >
+        <Select {...describeControl("default-group", { hint: true })} name="group_id" defaultValue={chosen}>
           <option value="">nobody</option>
           {groups.map(({ id, name }) => (
             <option key={id} value={id}>

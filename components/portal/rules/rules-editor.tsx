@@ -117,7 +117,7 @@ function Choices({ chosen, onChoose }: ChoicesProps) {
         checked={chosen.secondOwner}
         onChange={({ target }) => onChoose({ secondOwner: target.checked })}
         label="Changes need a second owner"
-        hint="From the next change on, another owner than its author must confirm it."
+        hint="From the next change on, an owner other than its author must confirm it."
       />
     </>
   );

@@ -30,7 +30,7 @@ export default async function AgentsPage({ searchParams }: PageProps) {
     <PortalPage organizationId={person.organizationId}>
       <PageHeading
         title="Agents"
-        lead="The first attestation under a slug claims it for your organization. Register the agent to add a key, a code hash and tools to check against."
+        lead="An agent's name (its slug) belongs to the organization that uses it first. Register the agent to add a key, a code hash and tools to check against."
         action={<ButtonLink href="/portal/agents/new">Register an agent</ButtonLink>}
       />
       <Card>

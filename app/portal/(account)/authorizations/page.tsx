@@ -60,7 +60,7 @@ async function AuthorizationsPage({ searchParams }: PageProps) {
       {isPending ? <LiveRefresh /> : null}
       <PageHeading
         title="Approvals"
-        lead="Approval requests from your agents. Anyone with an approval link can decide, unless the request requires approvers of a group: send it only to the person who should."
+        lead="Approval requests from your agents. Anyone with an approval link can decide, unless the request requires approvers of a group. Send it only to the person who should decide."
       />
       <Card>
         <StatusFilter status={status} />

@@ -41,7 +41,11 @@ export default async function EvidencePage({ searchParams }: PageProps) {
       <Card title="Check it" className="mt-5">
         <CodeBlock
           label="Check a pack offline"
-          code={`curl -fsSO ${app.env.baseUrl}/verify.mjs\nnode verify.mjs pack evidence-AGENT-FROM-UNTIL.zip`}
+          code={[
+            `curl -fsSO ${app.env.baseUrl}/verify.mjs`,
+            `curl -fsS ${app.env.baseUrl}/v1/pubkey > keys.json`,
+            "node verify.mjs pack evidence-AGENT-FROM-UNTIL.zip --keys keys.json",
+          ].join("\n")}
         />
         <p className="mt-3 text-[15px]">
           <TextLink href="/docs/evidence-pack">What a pack proves, and what it doesn't</TextLink>
