@@ -28,13 +28,12 @@ const notFound = { errorName: "not_found" };
 let counter = 0;
 
 describe("approvers", () => {
-  const kind = anyKind;
   let test: TestApp;
   let owner: MemberPrincipal;
   let key: string;
   let ana: string;
   beforeAll(async () => {
-    test = await startTestApp(kind);
+    test = await startTestApp(anyKind);
   });
   afterAll(() => test.close());
   beforeEach(async () => {

@@ -22,7 +22,6 @@ beforeAll(async () => {
 afterAll(() => world.close());
 
 describe("the domains of an organization", () => {
-  const kind = anyKind;
   let test: TestApp;
   let context: Context;
   let owner: MemberPrincipal;
@@ -30,7 +29,7 @@ describe("the domains of an organization", () => {
   let counter = 0;
   const start = Date.now();
   beforeAll(async () => {
-    test = await startTestApp(kind);
+    test = await startTestApp(anyKind);
     ({ context } = test.app);
     context.domainProbe = world.probe;
     context.clock = () => new Date(start + days * dayMs);

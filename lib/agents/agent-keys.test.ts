@@ -19,11 +19,10 @@ function newKey(): string {
 }
 
 describe("the keys of an agent", () => {
-  const kind = anyKind;
   let test: TestApp;
   let key: string;
   beforeAll(async () => {
-    test = await startTestApp(kind);
+    test = await startTestApp(anyKind);
     ({ key } = await test.createKey());
   });
   afterAll(() => test.close());

@@ -22,7 +22,6 @@ const possession = (slug: string, raw: string, key: KeyObject) =>
   sign(null, Buffer.from(`countersign-key-possession:${slug}:${raw}`), key).toString("base64");
 
 describe("identities", () => {
-  const kind = anyKind;
   let test: TestApp;
   let key: string;
   let stranger: string;
@@ -44,7 +43,7 @@ describe("identities", () => {
   };
 
   beforeAll(async () => {
-    test = await startTestApp(kind, { LIMIT_ATTEST_PER_MINUTE: "10000" });
+    test = await startTestApp(anyKind, { LIMIT_ATTEST_PER_MINUTE: "10000" });
     ({ key } = await test.createKey());
     ({ key: stranger } = await test.createKey("stranger@example.com"));
   });

@@ -43,12 +43,11 @@ function newKey() {
 }
 
 describe("unfit keys", () => {
-  const kind = anyKind;
   let test: TestApp;
   let key: string;
   const register = (body: JsonObject) => test.call("POST", "/v1/identity/register", { key, body });
   beforeAll(async () => {
-    test = await startTestApp(kind);
+    test = await startTestApp(anyKind);
     ({ key } = await test.createKey());
   });
   afterAll(() => test.close());

@@ -10,11 +10,10 @@ import { listInbox } from "./inbox";
 import { markUnattested } from "./unattested";
 
 describe("claims", () => {
-  const kind = anyKind;
   let test: TestApp;
   let key: string;
   beforeAll(async () => {
-    test = await startTestApp(kind, {
+    test = await startTestApp(anyKind, {
       LIMIT_AUTHORIZE_PER_MINUTE: "10000",
       LIMIT_ATTEST_PER_MINUTE: "10000",
       LIMIT_KEYED_PER_MINUTE: "100000",

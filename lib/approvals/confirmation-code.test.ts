@@ -7,11 +7,10 @@ import { anyKind } from "#support/databases";
 import { readApprovalView } from "./view";
 
 describe("requests that ask for the confirmation code", () => {
-  const kind = anyKind;
   let test: TestApp;
   let key: string;
   beforeAll(async () => {
-    test = await startTestApp(kind, { LIMIT_APPROVE_PER_MINUTE: "1000" });
+    test = await startTestApp(anyKind, { LIMIT_APPROVE_PER_MINUTE: "1000" });
     ({ key } = await test.createKey());
   });
   afterAll(() => test.close());

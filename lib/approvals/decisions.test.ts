@@ -7,12 +7,11 @@ import { anyKind } from "#support/databases";
 import { readApprovalView } from "./view";
 
 describe("decisions", () => {
-  const kind = anyKind;
   let test: TestApp;
   let key: string;
   let other: string;
   beforeAll(async () => {
-    test = await startTestApp(kind);
+    test = await startTestApp(anyKind);
     ({ key } = await test.createKey());
     ({ key: other } = await test.createKey("other@example.com"));
   });

@@ -10,12 +10,11 @@ import { signInPerson } from "#support/portal";
 import { readApprovalView } from "./view";
 
 describe("who asks", () => {
-  const kind = anyKind;
   let test: TestApp;
   let key: string;
   let owner: MemberPrincipal;
   beforeAll(async () => {
-    test = await startTestApp(kind);
+    test = await startTestApp(anyKind);
     owner = await signInPerson(test.app.context, "dev@example.com");
     ({ key } = await test.createKey("dev@example.com"));
     await setMark(null, null);

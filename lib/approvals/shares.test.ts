@@ -32,14 +32,13 @@ const wellFormed = toProof(g1.x, g1.y, g2.x.c1, g2.x.c0, g2.y.c1, g2.y.c0, g1.x,
 const poll = <T>(read: () => T) => expect.poll(read, { interval: 20, timeout: 60_000 });
 
 describe("shares of approvals", () => {
-  const kind = anyKind;
   let test: TestApp;
   let junkKey: string;
   let strangersKey: string;
   let pool: ZkPool;
   let world: WorldIdProvider;
   beforeAll(async () => {
-    test = await startTestApp(kind, { LIMIT_APPROVE_PER_MINUTE: "100000" });
+    test = await startTestApp(anyKind, { LIMIT_APPROVE_PER_MINUTE: "100000" });
     ({ key: junkKey } = await test.createKey("junk@example.com"));
     ({ key: strangersKey } = await test.createKey("stranger@example.org"));
     ({ pool, worldId: world } = test.app.context);

@@ -8,11 +8,10 @@ import { anyKind } from "#support/databases";
 import { readApprovalView } from "./view";
 
 describe("the approval page's view", () => {
-  const kind = anyKind;
   let test: TestApp;
   let key: string;
   beforeAll(async () => {
-    test = await startTestApp(kind);
+    test = await startTestApp(anyKind);
     ({ key } = await test.createKey());
   });
   afterAll(() => test.close());

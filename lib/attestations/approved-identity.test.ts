@@ -16,12 +16,11 @@ import { anyKind } from "#support/databases";
 vi.setConfig({ testTimeout: 240_000, hookTimeout: 240_000 });
 
 describe("the approved identity", () => {
-  const kind = anyKind;
   let test: TestApp;
   let key: string;
   let organizationId: string;
   beforeAll(async () => {
-    test = await startTestApp(kind);
+    test = await startTestApp(anyKind);
     ({ key, organizationId } = await test.createKey());
   });
   afterAll(() => test.close());

@@ -4,11 +4,10 @@ import { startTestApp, type TestApp } from "#support/app";
 import { anyKind } from "#support/databases";
 
 describe("attest and verify", () => {
-  const kind = anyKind;
   let test: TestApp;
   let key: string;
   beforeAll(async () => {
-    test = await startTestApp(kind);
+    test = await startTestApp(anyKind);
     ({ key } = await test.createKey());
   });
   afterAll(() => test.close());

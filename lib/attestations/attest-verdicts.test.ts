@@ -21,13 +21,12 @@ function signBody(body: JsonObject, privateKey: KeyObject): JsonObject {
 const foreignSignature = `${"A".repeat(85)}A==`;
 
 describe("verdicts", () => {
-  const kind = anyKind;
   let test: TestApp;
   let key: string;
   const attest = (body: unknown) => test.call("POST", "/v1/attest", { key, body });
 
   beforeAll(async () => {
-    test = await startTestApp(kind);
+    test = await startTestApp(anyKind);
     ({ key } = await test.createKey());
   });
   afterAll(() => test.close());
@@ -56,7 +55,7 @@ describe("verdicts", () => {
   it("draws the three verdicts true, false and null, and a missing signature is null", async () => {
     const agent = newAgentKey();
     const other = newAgentKey();
-    const slug = `verdicts-${kind}`;
+    const slug = "verdicts";
     const tools = ["search", "pay"];
     await test.call("POST", "/v1/identity/register", {
       key,
@@ -89,7 +88,7 @@ describe("verdicts", () => {
     expect(
       await verdicts(
         attestBody({
-          agent_slug: `none-${kind}`,
+          agent_slug: "none",
           code_hash: "c",
           tools_used: ["t"],
           agent_signature: foreignSignature,
@@ -100,7 +99,7 @@ describe("verdicts", () => {
 
   it("refuses a verified signature seen before, naming the attestation; false ones may repeat", async () => {
     const agent = newAgentKey();
-    const slug = `replay-${kind}`;
+    const slug = "replay";
     await test.call("POST", "/v1/identity/register", { key, body: { slug, public_key_pem: agent.pem } });
     const sent = signBody(attestBody({ agent_slug: slug }), agent.privateKey);
     const many = await Promise.all(Array.from({ length: 8 }, () => attest(sent)));

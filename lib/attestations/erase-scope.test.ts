@@ -57,13 +57,12 @@ it("gives no scope more than its own operations", () => {
 });
 
 describe("the scope erase", () => {
-  const kind = anyKind;
   let test: TestApp;
   let context: Context;
   let owner: MemberPrincipal;
   let member: MemberPrincipal;
   beforeAll(async () => {
-    test = await startTestApp(kind, { LIMIT_KEY_REQUEST_PER_IP_PER_HOUR: "1000" });
+    test = await startTestApp(anyKind, { LIMIT_KEY_REQUEST_PER_IP_PER_HOUR: "1000" });
     ({ context } = test.app);
   });
   afterAll(() => test.close());

@@ -8,12 +8,11 @@ import { anyKind } from "#support/databases";
 import { miscountedAgents } from "#support/feed-counts";
 
 describe("erasure", () => {
-  const kind = anyKind;
   let test: TestApp;
   let key: string;
   let organizationId: string;
   beforeAll(async () => {
-    test = await startTestApp(kind);
+    test = await startTestApp(anyKind);
     ({ key, organizationId } = await test.createKey());
   });
   afterAll(() => test.close());

@@ -10,13 +10,12 @@ import { anyKind } from "#support/databases";
 vi.setConfig({ testTimeout: 240_000, hookTimeout: 240_000 });
 
 describe("embedding", () => {
-  const kind = anyKind;
   let test: TestApp;
   let key: string;
   let asked: AskedRequest;
   let issued: JsonObject;
   beforeAll(async () => {
-    test = await startTestApp(kind);
+    test = await startTestApp(anyKind);
     ({ key } = await test.createKey());
     asked = await ask(test, key, {
       inputs_hash: "sha256:aa",

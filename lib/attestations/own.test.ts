@@ -4,11 +4,10 @@ import { startTestApp, type TestApp } from "#support/app";
 import { anyKind } from "#support/databases";
 
 describe("the caller's attestations", () => {
-  const kind = anyKind;
   let test: TestApp;
   let key: string;
   beforeAll(async () => {
-    test = await startTestApp(kind);
+    test = await startTestApp(anyKind);
     ({ key } = await test.createKey());
     const made = [
       { agent_slug: "a-bot", action: "Sold 10% of it", is_public: false },

@@ -15,7 +15,6 @@ const verifyForeign = (bundle: unknown, pubkey: { public_key: string; log: { vke
   verifyWithSigstore(bundle, base64Decode(pubkey.public_key), parseVerifierKey(pubkey.log.vkey));
 
 describe("receipts", () => {
-  const kind = anyKind;
   let test: TestApp;
   let key: string;
   let stranger: string;
@@ -24,7 +23,7 @@ describe("receipts", () => {
     return (await test.call("POST", "/v1/attest", { key, body: all, headers })).body;
   };
   beforeAll(async () => {
-    test = await startTestApp(kind);
+    test = await startTestApp(anyKind);
     ({ key } = await test.createKey());
     ({ key: stranger } = await test.createKey("other@example.com"));
   });

@@ -12,7 +12,6 @@ import { anyKind } from "#support/databases";
 const settings = { LIMIT_ATTEST_PER_MINUTE: "100000" };
 
 describe("the record of an agent", () => {
-  const kind = anyKind;
   let test: TestApp;
   let key: string;
   const attest = (agent_slug: string, more: JsonObject = {}, headers: Record<string, string> = {}) =>
@@ -48,7 +47,7 @@ describe("the record of an agent", () => {
   }
 
   beforeAll(async () => {
-    test = await startTestApp(kind, settings);
+    test = await startTestApp(anyKind, settings);
     ({ key } = await test.createKey());
   });
   afterAll(async () => {

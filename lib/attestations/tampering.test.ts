@@ -61,7 +61,6 @@ const tamperings: [string, string, string[]][] = [
 ];
 
 describe("tampered rows", () => {
-  const kind = anyKind;
   let test: TestApp;
   let key: string;
   let organizationId: string;
@@ -82,7 +81,7 @@ describe("tampered rows", () => {
     };
   };
   beforeAll(async () => {
-    test = await startTestApp(kind);
+    test = await startTestApp(anyKind);
     ({ key, organizationId } = await test.createKey());
     person = await signInPerson(test.app.context, "dev@example.com");
     await attest();

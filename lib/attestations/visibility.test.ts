@@ -5,14 +5,13 @@ import { attestBody } from "#support/attest-body";
 import { anyKind } from "#support/databases";
 
 describe("visibility", () => {
-  const kind = anyKind;
   let test: TestApp;
   let key: string;
   let stranger: string;
   const attest = (body: unknown, as = key) => test.call("POST", "/v1/attest", { key: as, body });
 
   beforeAll(async () => {
-    test = await startTestApp(kind);
+    test = await startTestApp(anyKind);
     ({ key } = await test.createKey());
     ({ key: stranger } = await test.createKey("stranger@example.com"));
   });
@@ -20,7 +19,7 @@ describe("visibility", () => {
 
   it("takes the organization's default visibility, and what the request says before it", async () => {
     const { key: own, organizationId } = await test.createKey("private@example.com");
-    const slug = `visibility-${kind}`;
+    const slug = "visibility";
     await test.app.context.database.query("UPDATE organizations SET default_public = false WHERE id = $1", [
       organizationId,
     ]);

@@ -25,7 +25,6 @@ type Entry = { attestation_id: string; warnings: { code: string; message: string
 const codesOf = ({ warnings }: Pick<Entry, "warnings">) => warnings.map(({ code }) => code);
 
 describe("warnings", () => {
-  const kind = anyKind;
   let test: TestApp;
   let key: string;
   let organizationId: string;
@@ -44,7 +43,7 @@ describe("warnings", () => {
   };
 
   beforeAll(async () => {
-    test = await startTestApp(kind);
+    test = await startTestApp(anyKind);
     ({ key, organizationId } = await test.createKey());
     const body = { slug: "bot", public_key: raw(), code_hash: "git:good", tools: ["fs.read"] };
     expect((await test.call("POST", "/v1/identity/register", { key, body })).status).toBe(201);

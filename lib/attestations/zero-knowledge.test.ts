@@ -24,14 +24,13 @@ const statusOf = (answer: TestAnswer, name: string) =>
 vi.setConfig({ testTimeout: 180_000 });
 
 describe("zero-knowledge over the API", () => {
-  const kind = anyKind;
   let test: TestApp;
   let key: string;
   let made: TestAnswer;
   let pinnedKeys: Uint8Array[];
 
   beforeAll(async () => {
-    test = await startTestApp(kind);
+    test = await startTestApp(anyKind);
     ({ key } = await test.createKey());
     made = await test.call("POST", "/v1/attest", { key, body });
     const { body: keys } = await test.call("GET", "/v1/pubkey");

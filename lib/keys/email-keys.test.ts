@@ -11,7 +11,6 @@ const generous = {
 };
 
 describe("API keys by email", () => {
-  const kind = anyKind;
   let test: TestApp;
   const query = (text: string, values: unknown[] = []) => test.app.context.database.query(text, values);
   const request = (email: string, name?: string) =>
@@ -25,7 +24,7 @@ describe("API keys by email", () => {
   const wrong = (code: string, i = 1) => String((Number(code) + i) % 1_000_000).padStart(6, "0");
 
   beforeAll(async () => {
-    test = await startTestApp(kind, generous);
+    test = await startTestApp(anyKind, generous);
   });
   afterAll(() => test.close());
 

@@ -11,11 +11,10 @@ import { anyKind } from "#support/databases";
 const refused = { status: 403, code: "insufficient_scope" };
 
 describe("the scope hook", () => {
-  const kind = anyKind;
   let test: TestApp;
   let [hook, otherHook, full] = ["", "", ""];
   beforeAll(async () => {
-    test = await startTestApp(kind);
+    test = await startTestApp(anyKind);
     const makeKey = async (...scopes: (typeof scopeNames)[number][]) =>
       (await test.createKey("dev@example.com", scopes)).key;
     hook = await makeKey("hook");

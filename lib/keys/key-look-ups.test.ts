@@ -7,13 +7,12 @@ import { anyKind } from "#support/databases";
 import { readPrincipalAgain } from "./key-principals";
 
 describe("a key's look-up", () => {
-  const kind = anyKind;
   let test: TestApp;
   let key: string;
   let other: string;
   let keyId: string;
   beforeAll(async () => {
-    test = await startTestApp(kind);
+    test = await startTestApp(anyKind);
     ({ key, keyId } = await test.createKey());
     other = (await test.createKey("other@example.com")).key;
   });

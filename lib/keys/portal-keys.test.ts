@@ -11,13 +11,12 @@ import { signInPerson } from "#support/portal";
 import { limitApiKey, listApiKeys, makeApiKey, revokeOwnApiKey, rotateApiKey } from "./portal-keys";
 
 describe("API keys in the portal", () => {
-  const kind = anyKind;
   let test: TestApp;
   let context: AccountsContext;
   let person: MemberPrincipal;
   let stranger: MemberPrincipal;
   beforeAll(async () => {
-    test = await startTestApp(kind);
+    test = await startTestApp(anyKind);
     ({ context } = test.app);
     person = await signInPerson(context, "owner@example.com");
     stranger = await signInPerson(context, "stranger@example.com");

@@ -8,7 +8,6 @@ import { createApiKeyText } from "./api-key-text";
 const makeKey = () => createApiKeyText("test", (length) => new Uint8Array(randomBytes(length)));
 
 describe("unknown keys", () => {
-  const kind = anyKind;
   let test: TestApp;
   let lookUps = 0;
   let client = 0;
@@ -18,7 +17,7 @@ describe("unknown keys", () => {
     (await Promise.all(keys.map(ask))).map(({ status }) => status).sort();
 
   beforeAll(async () => {
-    test = await startTestApp(kind, { LIMIT_UNKNOWN_KEY_PER_MINUTE: "10" });
+    test = await startTestApp(anyKind, { LIMIT_UNKNOWN_KEY_PER_MINUTE: "10" });
     const { database } = test.app.context;
     const { statement } = database;
     // A key's look-up is the only statement of a request that is refused.

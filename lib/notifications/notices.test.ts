@@ -25,7 +25,6 @@ const slowly = { timeout: 30_000 };
 let counter = 0;
 
 describe("notices", () => {
-  const kind = anyKind;
   let test: TestApp;
   let context: Context;
   let owner: MemberPrincipal;
@@ -34,7 +33,7 @@ describe("notices", () => {
   let mailer: Mailer;
 
   beforeAll(async () => {
-    test = await startTestApp(kind, {
+    test = await startTestApp(anyKind, {
       LIMIT_NOTICES_PER_ADDRESS_PER_HOUR: "3",
       LIMIT_NOTICES_PER_ORGANIZATION_PER_HOUR: "5",
     });

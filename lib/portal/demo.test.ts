@@ -12,11 +12,10 @@ const ip = "192.0.2.7";
 const tokenOf = (path: string) => path.replace("/demo/", "");
 
 describe("the demo", () => {
-  const kind = anyKind;
   let test: TestApp;
   let context: Context;
   beforeAll(async () => {
-    test = await startTestApp(kind, { LIMIT_DEMO_PER_IP_PER_HOUR: "3" });
+    test = await startTestApp(anyKind, { LIMIT_DEMO_PER_IP_PER_HOUR: "3" });
     ({ context } = test.app);
   });
   afterAll(() => test.close());

@@ -42,13 +42,12 @@ describe("what comes after the first steps", () => {
 });
 
 describe("the first steps", () => {
-  const kind = anyKind;
   let test: TestApp;
   let context: Context;
   let person: MemberPrincipal;
   const read = () => readFirstSteps(context, person.organizationId);
   beforeAll(async () => {
-    test = await startTestApp(kind);
+    test = await startTestApp(anyKind);
     ({ context } = test.app);
     person = await signInPerson(context, "new@example.com");
   });

@@ -53,7 +53,6 @@ async function failureOf(work: Promise<unknown>): Promise<string> {
 }
 
 describe("isolation in the portal", () => {
-  const kind = anyKind;
   let test: TestApp;
   let context: Context;
   let stranger: MemberPrincipal;
@@ -61,7 +60,7 @@ describe("isolation in the portal", () => {
   let attestationId: string;
   let requestId: string;
   beforeAll(async () => {
-    test = await startTestApp(kind);
+    test = await startTestApp(anyKind);
     ({ context } = test.app);
     owner = await signInPerson(context, "owner@example.com");
     stranger = await signInPerson(context, "stranger@example.com");
@@ -152,13 +151,12 @@ const doors: Record<string, (context: Context, person: MemberPrincipal, id: stri
 };
 
 describe("what another organization has", () => {
-  const kind = anyKind;
   let test: TestApp;
   let context: Context;
   let owner: MemberPrincipal;
   const theirs: Record<string, string> = {};
   beforeAll(async () => {
-    test = await startTestApp(kind);
+    test = await startTestApp(anyKind);
     ({ context } = test.app);
     owner = await signInPerson(context, "owner@example.com");
     const { id: keyId, text: key } = await makeApiKey(context, owner, {

@@ -23,12 +23,11 @@ import { deleteOrganization, readOrganization, updateOrganization } from "./orga
 import { changeRole, listMembers, removeMember } from "./organization-members";
 
 describe("members", () => {
-  const kind = anyKind;
   let test: TestApp;
   let context: Context;
   let owner: MemberPrincipal;
   beforeAll(async () => {
-    test = await startTestApp(kind);
+    test = await startTestApp(anyKind);
     ({ context } = test.app);
   });
   afterAll(() => test.close());

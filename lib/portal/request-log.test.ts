@@ -23,7 +23,6 @@ const page = { limit: 50 };
 const once = { today: 1, days7: 1, days30: 1 };
 
 describe("the request log", () => {
-  const kind = anyKind;
   let test: TestApp;
   let context: Context;
   let owner: MemberPrincipal;
@@ -43,7 +42,7 @@ describe("the request log", () => {
       body: { agent_slug: "Logged", action: "paid", inputs_hash: "x", is_public: false },
     });
   beforeAll(async () => {
-    test = await startTestApp(kind);
+    test = await startTestApp(anyKind);
     ({ context } = test.app);
     owner = await signInPerson(context, "owner@example.com");
     stranger = await signInPerson(context, "stranger@example.com");

@@ -12,9 +12,8 @@ const withoutId = ({ status, body }: { status: number; body: Record<string, unkn
 };
 
 describe("another organization", () => {
-  const kind = anyKind;
   it("gets for every keyed path with an id of ours what it gets for an unknown id", async () => {
-    const test = await startTestApp(kind);
+    const test = await startTestApp(anyKind);
     try {
       const { key } = await test.createKey();
       const { key: stranger } = await test.createKey("stranger@example.com");

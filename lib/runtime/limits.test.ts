@@ -20,11 +20,10 @@ async function startSecond(test: TestApp): Promise<TestApp> {
 }
 
 describe("limits", () => {
-  const kind = anyKind;
   let test: TestApp;
   let key: string;
   beforeAll(async () => {
-    test = await startTestApp(kind, { LIMIT_FEED_PER_MINUTE: "10", LIMIT_VERIFY_PER_MINUTE: "1000" });
+    test = await startTestApp(anyKind, { LIMIT_FEED_PER_MINUTE: "10", LIMIT_VERIFY_PER_MINUTE: "1000" });
     ({ key } = await test.createKey());
   });
   afterAll(() => test.close());

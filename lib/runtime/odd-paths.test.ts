@@ -13,11 +13,10 @@ import { anyKind } from "#support/databases";
 import { signInPerson } from "#support/portal";
 
 describe("odd names", () => {
-  const kind = anyKind;
   let test: TestApp;
   let key: string;
   beforeAll(async () => {
-    test = await startTestApp(kind);
+    test = await startTestApp(anyKind);
     ({ key } = await test.createKey());
   });
   afterAll(() => test.close());

@@ -23,11 +23,10 @@ const count = (answers: TestAnswer[], status: number) =>
 let counter = 0;
 
 describe("the keys of one organization", () => {
-  const kind = anyKind;
   let test: TestApp;
   let email: string;
   beforeAll(async () => {
-    test = await startTestApp(kind, settings);
+    test = await startTestApp(anyKind, settings);
   });
   afterAll(() => test.close());
   beforeEach(() => {

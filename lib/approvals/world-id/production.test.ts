@@ -19,13 +19,12 @@ async function stateAfter(asked: AskedRequest, result: object): Promise<string> 
 }
 
 describe("World ID in production", () => {
-  const kind = anyKind;
   let test: TestApp;
   let stub: WorldStub;
   let key: string;
   beforeAll(async () => {
     stub = await startWorldStub();
-    test = await startTestApp(kind, stub.settings);
+    test = await startTestApp(anyKind, stub.settings);
     ({ key } = await test.createKey());
   });
   afterEach(() => {

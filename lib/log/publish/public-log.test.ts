@@ -20,7 +20,6 @@ async function get(path: string) {
 }
 
 describe("the public log", () => {
-  const kind = anyKind;
   let test: TestApp;
   let key: string;
   let log: LogVisitor;
@@ -32,7 +31,7 @@ describe("the public log", () => {
     });
 
   beforeAll(async () => {
-    test = await startTestApp(kind, { LIMIT_ATTEST_PER_MINUTE: "100000" });
+    test = await startTestApp(anyKind, { LIMIT_ATTEST_PER_MINUTE: "100000" });
     ({ key } = await test.createKey());
     const { body } = await test.call("GET", "/v1/pubkey");
     log = visitLog(get, "/log", parseVerifierKey(body.log.vkey));

@@ -18,7 +18,6 @@ import { snapshotIfDue } from "./snapshot-schedule";
 const hourMs = 3_600_000;
 
 describe("snapshots of records", () => {
-  const kind = anyKind;
   let test: TestApp;
   let key: string;
   const attest = async (agent_slug: string, more: object = {}) => {
@@ -60,7 +59,7 @@ describe("snapshots of records", () => {
   };
 
   beforeAll(async () => {
-    test = await startTestApp(kind);
+    test = await startTestApp(anyKind);
     ({ key } = await test.createKey());
   });
   afterAll(() => test.close());

@@ -18,7 +18,6 @@ import { createNotBefore, type NotBeforeSource } from "./not-before";
 
 const signerOf = (n: number) => createLocalSigner(Buffer.alloc(32, n).toString("base64"), "test");
 const logSeed = Buffer.alloc(32, 19).toString("base64");
-const kind = anyKind;
 
 const boundIn = (body: { payload: string }): NotBefore | undefined =>
   JSON.parse(body.payload).predicate.not_before;
@@ -43,7 +42,7 @@ describe("a statement", () => {
 
   beforeAll(async () => {
     witness = await startTestWitness("witness.test/b", signerOf(21));
-    test = await startTestApp(kind, { LOG_SIGNING_KEY: logSeed });
+    test = await startTestApp(anyKind, { LOG_SIGNING_KEY: logSeed });
     witness.follow(await test.app.context.keys.logVerifierKey("localhost:3000/log"));
     await test.close();
   });
@@ -55,7 +54,7 @@ describe("a statement", () => {
       WITNESS_INTERVAL_SECONDS: "0",
       WITNESSES: `${witness.entry}\npolicy 1`,
     };
-    test = await startTestApp(kind, settings);
+    test = await startTestApp(anyKind, settings);
     ({ key } = await test.createKey());
   };
   afterEach(() => test.close());

@@ -18,7 +18,6 @@ import { createTimeStamps, type TimeStamps } from "./time-stamps";
 
 const signerOf = (n: number) => createLocalSigner(Buffer.alloc(32, n).toString("base64"), "test");
 const logSeed = Buffer.alloc(32, 29).toString("base64");
-const kind = anyKind;
 
 describe("time stamps of the log", () => {
   let authority: Authority;
@@ -62,14 +61,14 @@ describe("time stamps of the log", () => {
     authority = makeAuthority();
     foreign = makeAuthority({ name: "another authority" });
     witness = await startTestWitness("witness.test/t", signerOf(28));
-    test = await startTestApp(kind, { LOG_SIGNING_KEY: logSeed });
+    test = await startTestApp(anyKind, { LOG_SIGNING_KEY: logSeed });
     witness.follow(await test.app.context.keys.logVerifierKey("localhost:3000/log"));
     await test.close();
   });
   beforeEach(async () => {
     witness.seen.clear();
     tsa = await startTestTsa(authority);
-    test = await startTestApp(kind, {
+    test = await startTestApp(anyKind, {
       LOG_SIGNING_KEY: logSeed,
       TSA_CERTIFICATES: `${authority.folder}/root.pem`,
       WITNESSES: `${witness.entry}\npolicy 1`,
@@ -203,7 +202,7 @@ describe("time stamps of the log", () => {
 
 describe("a turn", () => {
   it("is one caller's, and comes later after each failure", async () => {
-    const test = await startTestApp(kind);
+    const test = await startTestApp(anyKind);
     const { db, query } = test.app.context.database;
     const seconds = async () =>
       Number((await query("SELECT extract(epoch FROM next_at - now()) AS s FROM leases", [])).rows[0]?.["s"]);
@@ -236,7 +235,7 @@ describe("the settings", () => {
       TSA_CERTIFICATES: "x",
     });
     expect(TSA_URLS).toEqual(["http://a.example/tsr", "https://b.example"]);
-    await expect(startTestApp(kind, { TSA_CERTIFICATES: "/nowhere.pem" })).rejects.toThrow(
+    await expect(startTestApp(anyKind, { TSA_CERTIFICATES: "/nowhere.pem" })).rejects.toThrow(
       /TSA_CERTIFICATES/,
     );
   });

@@ -13,10 +13,9 @@ const { quorum } = fc.letrec<{ quorum: Quorum; group: Quorum }>((tie) => ({
 }));
 
 describe("a quorum in the database", () => {
-  const kind = anyKind;
   let test: TestApp;
   beforeAll(async () => {
-    test = await startTestApp(kind);
+    test = await startTestApp(anyKind);
   });
   afterAll(() => test.close());
 

@@ -21,7 +21,6 @@ import { startTestWitness, type TestWitness } from "#support/witness";
 import { createWitnesses } from "./witnesses";
 
 const signerOf = (n: number) => createLocalSigner(Buffer.alloc(32, n).toString("base64"), "test");
-const kind = anyKind;
 /** The log's key is given, so that the witnesses can know it before the first start. */
 const logSeed = Buffer.alloc(32, 9).toString("base64");
 
@@ -46,12 +45,12 @@ describe("witnesses", () => {
     );
     const entries = witnesses.map(({ entry }) => entry).join("\n");
     settings = { LOG_SIGNING_KEY: logSeed, WITNESS_INTERVAL_SECONDS: "0", WITNESSES: `${entries}\npolicy 2` };
-    test = await startTestApp(kind, { LOG_SIGNING_KEY: logSeed });
+    test = await startTestApp(anyKind, { LOG_SIGNING_KEY: logSeed });
     const logKey = await test.app.context.keys.logVerifierKey("localhost:3000/log");
     await test.close();
     for (const witness of witnesses) witness.follow(logKey);
     witnesses[2]?.setDown(true);
-    test = await startTestApp(kind, settings);
+    test = await startTestApp(anyKind, settings);
     ({ key } = await test.createKey());
   });
   afterAll(async () => {
@@ -184,12 +183,12 @@ describe("witnesses", () => {
   });
 
   it("stop the start on a database that holds less than they have cosigned, or another history", async () => {
-    const fewer = startTestApp(kind, settings);
+    const fewer = startTestApp(anyKind, settings);
     await expect(fewer).rejects.toThrow(/refuses to sign.*witness.test\/w11 has cosigned size \d+/s);
     const [origin] = [...(witnesses[1]?.seen.keys() ?? [])];
     for (const witness of witnesses.slice(0, 2))
       witness.seen.set(String(origin), { size: 0, root: new Uint8Array(32).fill(7) });
-    await expect(startTestApp(kind, settings)).rejects.toThrow(/another root of the same size/);
+    await expect(startTestApp(anyKind, settings)).rejects.toThrow(/another root of the same size/);
   });
 
   it.each([
