@@ -1,4 +1,4 @@
-/** Registered identities on both databases (docs/wire.md, Agents). */
+/** Registered identities (docs/wire.md, Agents). */
 import { createPrivateKey, generateKeyPairSync, type KeyObject, sign } from "node:crypto";
 import { ed25519 } from "@noble/curves/ed25519.js";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";

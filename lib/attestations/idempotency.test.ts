@@ -1,4 +1,4 @@
-/** Idempotency-Key on both databases (docs/wire.md, Idempotency). */
+/** Idempotency-Key (docs/wire.md, Idempotency). */
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { beginIdempotent, completeIdempotent, releaseIdempotent } from "#lib/http/idempotency";

@@ -1,4 +1,4 @@
-/** Issue → verify → present, through the API on both databases; and what tampering with the rows does. */
+/** Issue → verify → present, through the API; and what tampering with the rows does. */
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { base64Decode, base64UrlDecode, utf8Encode } from "#lib/core/encoding/bytes";
 import { verifyEd25519Strict } from "#lib/core/keys/ed25519";

@@ -1,4 +1,4 @@
-/** API keys by email on both databases: code guessing, enumeration of addresses, keys in the wrong places. */
+/** API keys by email: code guessing, enumeration of addresses, keys in the wrong places. */
 import { crc32 } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { AppError } from "#lib/errors";
