@@ -14,7 +14,6 @@ vi.setConfig({ testTimeout: 240_000 });
 
 type Result = Awaited<ReturnType<typeof makeResult>>;
 
-// What follows a proof runs on both databases elsewhere.
 describe.each([anyKind])("approvals (%s)", (kind) => {
   let test: TestApp;
   let key: string;
