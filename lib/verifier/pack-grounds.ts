@@ -19,7 +19,7 @@ import type { VerifierTrust } from "./trust";
 interface Ground {
   /** Of the entry that rests on it. */
   number: number;
-  what: "roster" | "rules";
+  what: "a roster" | "rules";
   /** Whose, and its hash. */
   name: string;
   /** The decision's place. */
@@ -35,7 +35,7 @@ function readGrounds({ sequence: number }: PackEntry, json: JsonObject): Ground[
   const heads = approvals.filter(isPasskeyApproval).map(({ roster }) => roster.head);
   const rosters = heads.map((head) => `${rosterOrganization(head.organization)} ${rosterHash(head)}`);
   return [
-    ...rosters.map((name) => ({ ...place, what: "roster" as const, name })),
+    ...rosters.map((name) => ({ ...place, what: "a roster" as const, name })),
     ...(by.kind === "rule"
       ? [
           {

@@ -39,7 +39,7 @@ export const packReasons = {
     "number {number} says otherwise than the changes before it whether, or since when, the agent was frozen",
   signature_replayed: "number {number} has the agent's signature of number {earlier}",
   approved_while_frozen: "number {number} is an approval, although the agent was frozen",
-  ground_not_logged: "number {number} rests on a {what} that the log doesn't have before it",
+  ground_not_logged: "number {number} rests on {what} that the log doesn't have before it",
   rules_mismatch: "{problem}",
   rules_missing: "the rules of {decisions} are not in this pack",
   rules_content_absent: "{decisions} without content: whether rules decided is not in this pack",
