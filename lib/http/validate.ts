@@ -18,6 +18,20 @@ export function toPointer(path: readonly PropertyKey[]): string {
   return path.map((part) => `/${describeName(part).replaceAll("~", "~0").replaceAll("/", "~1")}`).join("");
 }
 
+/** Of what schemas themselves don't say; zod's own words are a programmer's. */
+const mustBe: Partial<Record<string, string>> = {
+  array: "must be an array",
+  object: "must be an object",
+  record: "must be an object",
+};
+
+function describeIssue(issue: z.core.$ZodIssue): string {
+  if (issue.code !== "invalid_type") return issue.message;
+  if (issue.input === undefined || issue.input === null) return "is required";
+  const isWorded = !issue.message.startsWith("Invalid input");
+  return isWorded ? issue.message : (mustBe[issue.expected] ?? issue.message);
+}
+
 function toFieldErrors(error: z.ZodError): FieldError[] {
   return error.issues.flatMap((issue) => {
     if (issue.code === "unrecognized_keys") {
@@ -26,8 +40,7 @@ function toFieldErrors(error: z.ZodError): FieldError[] {
         message: "is not a field of this request",
       }));
     }
-    const isMissing = issue.code === "invalid_type" && (issue.input === undefined || issue.input === null);
-    return [{ pointer: toPointer(issue.path), message: isMissing ? "is required" : issue.message }];
+    return [{ pointer: toPointer(issue.path), message: describeIssue(issue) }];
   });
 }
 
