@@ -19,8 +19,11 @@ export interface WantedGroup {
   memberIds: string[];
 }
 
-const isGroup = (organizationId: string, id: string) =>
-  and(eq(approvers.organization_id, organizationId), eq(approvers.id, id), isNull(approvers.email));
+/** The organization's groups are its approvers without an address. */
+export const areGroups = (organizationId: string) =>
+  and(eq(approvers.organization_id, organizationId), isNull(approvers.email));
+
+const isGroup = (organizationId: string, id: string) => and(areGroups(organizationId), eq(approvers.id, id));
 
 /** By name, of the groups among these that there are. */
 export async function findGroupIds(
@@ -32,13 +35,7 @@ export async function findGroupIds(
   const rows = await executor
     .select({ id: approvers.id, name: approvers.name })
     .from(approvers)
-    .where(
-      and(
-        eq(approvers.organization_id, organizationId),
-        isNull(approvers.email),
-        inArray(approvers.name, [...names]),
-      ),
-    );
+    .where(and(areGroups(organizationId), inArray(approvers.name, [...names])));
   return new Map(rows.map(({ id, name }) => [name ?? "", id]));
 }
 

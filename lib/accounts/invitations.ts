@@ -3,7 +3,7 @@
  * seven days, and only for a person who is signed in with the invited address.
  */
 
-import { and, count, desc, eq, gt, isNull, sql } from "drizzle-orm";
+import { and, count, desc, eq, gt, isNull, type SQL, sql } from "drizzle-orm";
 import { base64UrlEncode, sha256, utf8Encode } from "#lib/core/encoding/bytes";
 import { uuidV7 } from "#lib/core/encoding/ids";
 import type { Executor } from "#lib/db/client";
@@ -126,6 +126,19 @@ export async function inviteMember(
   await context.mailer.send(invitationMail(invited.email, link, facts));
 }
 
+/** Those that nobody has accepted. Returns their addresses. */
+async function withdraw(tx: Executor, organizationId: string, which: SQL): Promise<string[]> {
+  const gone = await tx
+    .delete(invitations)
+    .where(and(eq(invitations.organization_id, organizationId), which, isNull(invitations.accepted_at)))
+    .returning({ email: invitations.email });
+  return gone.map(({ email }) => email);
+}
+
+/** All that the person has sent. */
+export const withdrawInvitationsOf = (tx: Executor, organizationId: string, email: string) =>
+  withdraw(tx, organizationId, eq(invitations.invited_by, email));
+
 export async function withdrawInvitation(
   context: AccountsContext,
   person: MemberPrincipal,
@@ -135,19 +148,10 @@ export async function withdrawInvitation(
   const actor = actorOf(person);
   await context.database.db.transaction(async (tx) => {
     await holdRole(tx, person, "owner");
-    const [gone] = await tx
-      .delete(invitations)
-      .where(
-        and(
-          eq(invitations.id, invitationId),
-          eq(invitations.organization_id, organizationId),
-          isNull(invitations.accepted_at),
-        ),
-      )
-      .returning({ email: invitations.email });
-    if (!gone) throw personNotFound();
+    const [email] = await withdraw(tx, organizationId, eq(invitations.id, invitationId));
+    if (email === undefined) throw personNotFound();
     const action = "member.invitation_withdrawn";
-    await recordAudit(context, tx, { organizationId, actor, action, subject: gone.email });
+    await recordAudit(context, tx, { organizationId, actor, action, subject: email });
   });
 }
 

@@ -1,5 +1,6 @@
 /** Whom a request requires: the organization's groups by name or id, each with enough enrolled members. */
-import { and, eq, inArray, isNull, ne, or, sql } from "drizzle-orm";
+import { and, eq, inArray, ne, or, sql } from "drizzle-orm";
+import { areGroups } from "#lib/accounts/approver-groups";
 import { readEnrolledMembers } from "#lib/accounts/roster-proof";
 import type { AuthorizeBody } from "#lib/contract/authorize";
 import { fillPlaces } from "#lib/core/approval/assign-groups";
@@ -54,9 +55,7 @@ export async function readGroups(
     .from(approvers)
     .where(
       and(
-        eq(approvers.organization_id, organizationId),
-        isNull(approvers.email),
-        ne(approvers.status, "removed"),
+        areGroups(organizationId),
         or(inArray(approvers.name, wanted), inArray(sql`${approvers.id}::text`, wanted)),
       ),
     );

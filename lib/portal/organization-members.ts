@@ -7,12 +7,13 @@ import { and, arrayOverlaps, asc, count, eq, isNull, sql } from "drizzle-orm";
 import { forgetApprover } from "#lib/accounts/approvers";
 import { recordAudit } from "#lib/accounts/audit";
 import type { AccountsContext } from "#lib/accounts/context";
+import { withdrawInvitationsOf } from "#lib/accounts/invitations";
 import { holdRole, personNotFound, type Role } from "#lib/accounts/members";
 import { updateRoster } from "#lib/accounts/roster";
 import { ownerScopes } from "#lib/contract/key-choices";
 import type { JsonObject } from "#lib/core/encoding/canonical-json";
 import type { Executor } from "#lib/db/client";
-import { apiKeys, invitations, memberships, ruleProposals, users } from "#lib/db/schema";
+import { apiKeys, memberships, ruleProposals, users } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
 import { actorOf, type MemberPrincipal } from "#lib/http/principal";
 import { isLiveKey } from "#lib/keys/api-keys";
@@ -68,19 +69,10 @@ async function endOwnership(tx: Executor, organizationId: string, email: string)
     })
     .where(and(isKeyMadeBy(organizationId, email), arrayOverlaps(apiKeys.scopes, [...ownerScopes])))
     .returning({ id: apiKeys.id });
-  const invited = await tx
-    .delete(invitations)
-    .where(
-      and(
-        eq(invitations.organization_id, organizationId),
-        eq(invitations.invited_by, email),
-        isNull(invitations.accepted_at),
-      ),
-    )
-    .returning({ email: invitations.email });
+  const withdrawn = await withdrawInvitationsOf(tx, organizationId, email);
   return {
     ...(keys.length > 0 && { keys_without_owner_scopes: keys.map(({ id }) => id) }),
-    ...(invited.length > 0 && { withdrawn_invitations: invited.map((one) => one.email) }),
+    ...(withdrawn.length > 0 && { withdrawn_invitations: withdrawn }),
   };
 }
 
