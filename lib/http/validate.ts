@@ -18,19 +18,15 @@ export function toPointer(path: readonly PropertyKey[]): string {
   return path.map((part) => `/${describeName(part).replaceAll("~", "~0").replaceAll("/", "~1")}`).join("");
 }
 
-/** Of what schemas themselves don't say; zod's own words are a programmer's. */
+/** Types of which most schemas don't say what the value must be. A schema's own words come first. */
 const mustBe: Partial<Record<string, string>> = {
   array: "must be an array",
   object: "must be an object",
   record: "must be an object",
 };
 
-function describeIssue(issue: z.core.$ZodIssue): string {
-  if (issue.code !== "invalid_type") return issue.message;
-  if (issue.input === undefined || issue.input === null) return "is required";
-  const isWorded = !issue.message.startsWith("Invalid input");
-  return isWorded ? issue.message : (mustBe[issue.expected] ?? issue.message);
-}
+const describeType: z.core.$ZodErrorMap = (issue) =>
+  issue.code === "invalid_type" ? mustBe[issue.expected] : undefined;
 
 function toFieldErrors(error: z.ZodError): FieldError[] {
   return error.issues.flatMap((issue) => {
@@ -40,7 +36,8 @@ function toFieldErrors(error: z.ZodError): FieldError[] {
         message: "is not a field of this request",
       }));
     }
-    return [{ pointer: toPointer(issue.path), message: describeIssue(issue) }];
+    const isMissing = issue.code === "invalid_type" && (issue.input === undefined || issue.input === null);
+    return [{ pointer: toPointer(issue.path), message: isMissing ? "is required" : issue.message }];
   });
 }
 
@@ -50,7 +47,7 @@ export function validate<T>(
   value: unknown,
   name: "validation_error" | "bad_request",
 ): T {
-  const parsed = schema.safeParse(value, { reportInput: true });
+  const parsed = schema.safeParse(value, { reportInput: true, error: describeType });
   if (parsed.success) return parsed.data;
   const errors = toFieldErrors(parsed.error).slice(0, maxErrors);
   const first = errors[0] ?? { pointer: "", message: "is not valid" };
