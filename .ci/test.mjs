@@ -203,7 +203,7 @@ for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) {
 
 const wants = (part) => only === undefined || only === part;
 if (wants("unit")) await runPart("unit, service and route tests", () => runUnit(filters));
-// Unit tests leave the processors nothing to do for a thirtieth of the time, browser tests for a sixth.
+// Unit tests leave the processors idle for a thirtieth of the time, browser tests for a sixth.
 const checks = wants("checks") ? runChecks() : undefined;
 if (wants("e2e")) await runPart("browser tests", () => runE2e(filters));
 await checks;

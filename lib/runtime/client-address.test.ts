@@ -13,7 +13,7 @@ interface Asked {
 const forwarded = (text: string): Asked => ({ headers: { "x-forwarded-for": text } });
 const times = <T>(n: number, make: (i: number) => T) => Array.from({ length: n }, (_, i) => make(i));
 
-/** As whom a limit counts each of them. */
+/** The clients as which a limit counts the requests. */
 const clientsOf = (asked: readonly Asked[], hops: number, proxies = "") =>
   asked.map(({ ip = "127.0.0.1", headers = {} }) => {
     const request = new Request("http://localhost/", { headers });

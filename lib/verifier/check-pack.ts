@@ -73,13 +73,9 @@ function readPeriod({ period }: JsonObject): PackPeriod {
 const isUnreadable = (error: unknown): error is Error =>
   error instanceof UnreadableError || error instanceof RangeError || error instanceof ZipError;
 
-async function checkRecordOf(...[pack, ...given]: Parameters<typeof followRecord>): Promise<PackCheck[]> {
-  try {
-    return await followRecord(pack, ...given);
-  } catch (error) {
-    if (!isUnreadable(error)) throw error;
-    return [packFault("record", "archive_unreadable", { problem: error.message })];
-  }
+function tellUnreadable(error: unknown): PackCheck[] {
+  if (!isUnreadable(error)) throw error;
+  return [packFault("record", "archive_unreadable", { problem: error.message })];
 }
 
 /** The pack as a check reads it, and which files nobody has read. */
@@ -212,7 +208,7 @@ async function checkOpen(pack: OpenPack, request: PackRequest): Promise<PackRepo
   const facts = describePack({ period, firstPage, before, after, entries, hasRows });
   const log = pack.readJson(packFiles.log);
   const growth = checkpoints.add(numberedFile("record", 1), firstPage) ?? checkpoints.add(packFiles.log, log);
-  const record = await checkRecordOf(pack, read, grounds, trust);
+  const record = await followRecord(pack, read, grounds, trust).catch(tellUnreadable);
   const holds = (wanted: string) => record.some(({ name, status }) => name === wanted && status === "pass");
   return judge(
     [

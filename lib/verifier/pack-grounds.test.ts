@@ -1,4 +1,4 @@
-/** What approvals in a pack rest on must be among the service's statements: an approver or rules that nobody could see are named. */
+/** The verifier refuses a pack whose approvals rest on a roster or on rules that the service's statements don't have before. */
 import { describe, expect, it } from "vitest";
 import { buildAuthorization, type HumanAuthorization } from "#lib/core/approval/approval";
 import type { JsonObject } from "#lib/core/encoding/canonical-json";

@@ -1,6 +1,6 @@
 /**
- * What approvals in an evidence pack rest on, and the log has too: rosters of enrolled approvers, and rules that were
- * enforced. Whoever watches the log sees each of them, so an approval by others would be one that nobody could see.
+ * The rosters of enrolled approvers and the enforced rules that approvals in an evidence pack rest on. Each must be in the
+ * log, where monitors see it: a service could invent an approver otherwise, and nobody would notice.
  */
 import { isPasskeyApproval } from "#lib/core/approval/approval";
 import { parseHumanAuthorization } from "#lib/core/approval/human-authorization-shape";
@@ -34,17 +34,10 @@ function readGrounds({ sequence: number }: PackEntry, json: JsonObject): Ground[
   const place = { number, origin: log?.["origin"], index: Number(log?.["index"]) };
   const heads = approvals.filter(isPasskeyApproval).map(({ roster }) => roster.head);
   const rosters = heads.map((head) => `${rosterOrganization(head.organization)} ${rosterHash(head)}`);
+  const rules = by.kind === "rule" ? [`${rulesOrganization(request.organization)} ${by.ruleset_hash}`] : [];
   return [
     ...rosters.map((name) => ({ ...place, what: "a roster" as const, name })),
-    ...(by.kind === "rule"
-      ? [
-          {
-            ...place,
-            what: "rules" as const,
-            name: `${rulesOrganization(request.organization)} ${by.ruleset_hash}`,
-          },
-        ]
-      : []),
+    ...rules.map((name) => ({ ...place, what: "rules" as const, name })),
   ];
 }
 

@@ -98,7 +98,7 @@ const isUnread = ({ decision }: PackEntry) => decision === null || decision === 
 export function createUseList(): UseList {
   const grants = new Map<string, Grant>();
   const uses = new Map<string, Use[]>();
-  /** Request hash → number of the attestation that it backs. An approval backs one, whoever gave it. */
+  /** Each approval backs one attestation at most: the hash of its request → the number of that. */
   const attested = new Map<string, number>();
   /** Request hash → number of the change that took its approval back. */
   const revoked = new Map<string, number>();

@@ -43,7 +43,7 @@ export interface LogItem {
   zkKeyId?: string | undefined;
   /** The active key that `keyId` takes the place of by this very item. */
   replacesKeyId?: string | undefined;
-  /** Throws if whoever acts no longer may. Runs before the batch locks anything but the head. */
+  /** The batch calls it before it locks anything but the head. It throws if the caller may no longer do this. */
   holdCaller?: ((tx: Executor) => Promise<void>) | undefined;
   /** Who pays for it if it is refused: an owner's items go into batches of their own for a while. */
   owner?: string | undefined;
