@@ -2,13 +2,13 @@
 import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { createRateLimiter } from "#lib/http/rate-limit";
 import { startTestApp, type TestApp } from "#support/app";
 import { anyKind, databaseKinds } from "#support/databases";
+import { findPort } from "#support/ports";
 
 const attestBody = { agent_slug: "limited", action: "a", inputs_hash: "b" };
 const allowed = (answers: { status: number }[], status = 200) =>
@@ -167,20 +167,12 @@ const redisServer = [
   "/usr/local/bin/redis-server",
 ].find((file) => file !== undefined && existsSync(file));
 
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as { port: number };
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}
-
 describe("limits in Redis", () => {
   it.skipIf(redisServer === undefined)(
     "are shared, and counted in the database while Redis is away",
     async () => {
       const folder = await mkdtemp(path.join(tmpdir(), "countersign-redis-"));
-      const port = await freePort();
+      const port = await findPort();
       const redis = spawn(
         redisServer ?? "",
         ["--port", String(port), "--bind", "127.0.0.1", "--save", "", "--dir", folder],

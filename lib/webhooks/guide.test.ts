@@ -1,28 +1,12 @@
 /** The receiver that /docs/webhooks shows runs as it is written, and takes genuine messages only. */
 import { spawn } from "node:child_process";
-import { randomInt } from "node:crypto";
-import { once } from "node:events";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { expect, it, onTestFinished } from "vitest";
+import { findPort } from "#support/ports";
 import { secretOf, signMessage } from "./keys";
 import { post } from "./post";
-
-/** Below those that the system gives to whoever asks for any: nobody else gets it before the receiver does. */
-async function findPort(): Promise<number> {
-  const port = randomInt(20_000, 30_000);
-  const server = createServer();
-  const isFree = await new Promise<boolean>((resolve) => {
-    server.once("error", () => resolve(false));
-    server.listen(port, () => resolve(true));
-  });
-  if (!isFree) return findPort();
-  server.close();
-  await once(server, "close");
-  return port;
-}
 
 it("the guide's receiver", async () => {
   const guide = readFileSync("components/guides/content/webhooks.md", "utf8");
