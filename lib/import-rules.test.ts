@@ -99,7 +99,7 @@ function listImports(file: string, source: string): string[] {
 /** The path in the repository that an import names; undefined for a package. */
 function targetOf(file: string, specifier: string): string | undefined {
   if (specifier.startsWith(".")) return path.posix.join(path.posix.dirname(file), specifier);
-  if (specifier === "#platform/bytes") return "lib/platform/bytes";
+  if (specifier.startsWith("#platform/")) return specifier.replace("#", "lib/");
   return specifier.startsWith("#") ? specifier.slice(1) : undefined;
 }
 

@@ -49,6 +49,13 @@ export const mutations = [
     test: "lib/core/keys/ed25519.test.ts",
   },
   {
+    threat: "Weak agent keys, malleable signatures",
+    file: "lib/core/keys/ed25519.ts",
+    from: "return holds && isFitKey(publicKey);",
+    to: "return holds;",
+    test: "lib/core/keys/ed25519.test.ts",
+  },
+  {
     threat: "An agent's words become a link in a mail",
     file: "lib/core/text/unlinked-text.ts",
     from: "|@(?=\\S)",

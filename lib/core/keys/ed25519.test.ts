@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import {
+import crypto, {
   createHash,
   createPrivateKey,
   createPublicKey,
@@ -11,8 +11,10 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import os from "node:os";
 import path from "node:path";
 import { ed25519 } from "@noble/curves/ed25519.js";
-import { describe, expect, it } from "vitest";
+import { afterAll, describe, expect, it, vi } from "vitest";
 import { base64Encode, concatBytes, hexDecode, hexEncode, utf8Encode } from "#lib/core/encoding/bytes";
+import * as node from "#lib/platform/node-ed25519";
+import * as portable from "#lib/platform/portable-ed25519";
 import { makeSignatureVectors, type SignatureVectors } from "#support/signature-vectors";
 import { listVectors } from "#support/vectors";
 import { verifyEd25519Strict, vetPublicKey } from "./ed25519";
@@ -52,7 +54,32 @@ const SMALL_ORDER = [
 ].map(hexDecode);
 const TORSION_POINT = ed25519.Point.fromBytes(SMALL_ORDER[6]!, true);
 
-describe("verifyEd25519Strict", () => {
+/** A signature that satisfies RFC 8032's equation with the cofactor, whatever is added to R and to the key. */
+function signMixed(message: Uint8Array, ofR: typeof TORSION_POINT, ofKey: typeof TORSION_POINT) {
+  const { scalar, point } = ed25519.utils.getExtendedPublicKey(SEED);
+  const nonce = 12345n;
+  const R = ed25519.Point.BASE.multiply(nonce).add(ofR).toBytes();
+  const publicKey = point.add(ofKey).toBytes();
+  const digest = createHash("sha512").update(R).update(publicKey).update(message).digest();
+  const { ORDER } = ed25519.Point.Fn;
+  const S = (nonce + (littleEndian(digest) % ORDER) * scalar) % ORDER;
+  const bytes = Uint8Array.from(Buffer.from(S.toString(16).padStart(64, "0"), "hex").reverse());
+  return { signature: concatBytes(R, bytes), publicKey };
+}
+
+async function loadStrict(half: object) {
+  vi.doMock("#platform/ed25519", () => half);
+  vi.resetModules();
+  return (await import("./ed25519")).verifyEd25519Strict;
+}
+
+const verifiers = [
+  ["with Node's half", await loadStrict(node)],
+  ["with a browser's half", await loadStrict(portable)],
+] as const;
+afterAll(() => vi.doUnmock("#platform/ed25519"));
+
+describe.each(verifiers)("verifyEd25519Strict %s", (_half, verifyEd25519Strict) => {
   it("accepts a signature and nothing one bit away from it", () => {
     expect(verifyEd25519Strict(SIGNATURE, MESSAGE, PUBLIC_KEY)).toBe(true);
     for (let bit = 0; bit < 512; bit += 7) {
@@ -88,21 +115,23 @@ describe("verifyEd25519Strict", () => {
     ["R", TORSION_POINT, ed25519.Point.ZERO],
     ["the key", ed25519.Point.ZERO, TORSION_POINT],
   ])("refuses a signature with a torsion part in %s, on which libraries disagree", (_, ofR, ofKey) => {
-    const { scalar, point } = ed25519.utils.getExtendedPublicKey(SEED);
-    const nonce = 12345n;
-    const R = ed25519.Point.BASE.multiply(nonce).add(ofR).toBytes();
-    const publicKey = point.add(ofKey).toBytes();
-    const digest = createHash("sha512").update(R).update(publicKey).update(MESSAGE).digest();
-    const { ORDER } = ed25519.Point.Fn;
-    const S = (nonce + (littleEndian(digest) % ORDER) * scalar) % ORDER;
-    const signature = concatBytes(
-      R,
-      Uint8Array.from(Buffer.from(S.toString(16).padStart(64, "0"), "hex").reverse()),
-    );
+    const { signature, publicKey } = signMixed(MESSAGE, ofR, ofKey);
     expect(ed25519.verify(signature, MESSAGE, publicKey, { zip215: false })).toBe(true);
     const key = createPublicKey(encodePublicKeyPem(publicKey));
     expect(verify(null, MESSAGE, key, signature)).toBe(false);
     expect(verifyEd25519Strict(signature, MESSAGE, publicKey)).toBe(false);
+  });
+
+  it("refuses what Node accepts under a key with a torsion part", () => {
+    let accepted = 0;
+    for (let i = 0; i < 32; i++) {
+      const message = utf8Encode(`message ${i}`);
+      const { signature, publicKey } = signMixed(message, ed25519.Point.ZERO, TORSION_POINT);
+      accepted += Number(node.holdsWithoutCofactor(signature, message, publicKey));
+      expect(verifyEd25519Strict(signature, message, publicKey)).toBe(false);
+    }
+    // Where eight divides the challenge: eight times the torsion is nothing.
+    expect(accepted).toBeGreaterThan(0);
   });
 
   it.each([
@@ -126,6 +155,17 @@ describe("verifyEd25519Strict", () => {
     expect(valid).toBeGreaterThan(80);
     expect(invalid).toBeGreaterThan(50);
   });
+});
+
+it("Node without Ed25519 in its OpenSSL judges as a browser does", () => {
+  const unsupported = vi.spyOn(crypto, "verify").mockImplementation(() => {
+    throw new Error("unsupported");
+  });
+  expect(node.holdsWithoutCofactor(SIGNATURE, MESSAGE, PUBLIC_KEY)).toBeUndefined();
+  const [, verifyOnNode] = verifiers[0];
+  expect(verifyOnNode(SIGNATURE, MESSAGE, PUBLIC_KEY)).toBe(true);
+  expect(verifyOnNode(SIGNATURE, utf8Encode("massage"), PUBLIC_KEY)).toBe(false);
+  unsupported.mockRestore();
 });
 
 describe("vetPublicKey", () => {
