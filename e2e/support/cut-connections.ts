@@ -69,8 +69,8 @@ export async function layWire(databaseUrl: string): Promise<Wire> {
 
   function isAnswerCut(answer: Buffer, near: Socket, far: Socket): boolean {
     if (asking !== near) return false;
-    // CommandComplete of a statement that answers with one row.
-    isDone ||= answer.includes("SELECT 1\0");
+    // CommandComplete of a statement that answers with one row, or inserts one.
+    isDone ||= answer.includes("SELECT 1\0") || answer.includes("INSERT 0 1\0");
     const isCommitted = isDone && answer.includes(readyOutsideTransaction);
     return isCommitted && (isCutAt("committed", near, far) || isCutAt("committing", near, far));
   }

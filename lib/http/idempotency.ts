@@ -40,15 +40,21 @@ const rowOf = ({ organizationId, route, key }: Omit<IdempotencyHold, "holder">):
 });
 
 /**
- * This process's reservations whose work has failed and that could not be given back, because the database was out of
- * reach. They hold up no request to this process: it takes over, or finds the answer of a commit that succeeded.
+ * By holder: this process's reservations whose work has failed and that could not be given back, because the database was
+ * out of reach, and those that nobody knows to be there. They hold up no request to this process: it takes over, or finds the
+ * answer of a commit that succeeded.
  */
-const abandoned = new Map<string, IdempotencyHold>();
+const abandoned = new Map<string, Rows>();
 
 function abandonedHolders({ organizationId, route, keys }: Rows): string[] {
-  return [...abandoned.values()]
-    .filter((one) => one.organizationId === organizationId && one.route === route && keys.includes(one.key))
-    .map(({ holder }) => holder);
+  return [...abandoned]
+    .filter(
+      ([, rows]) =>
+        rows.organizationId === organizationId &&
+        rows.route === route &&
+        rows.keys.some((key) => keys.includes(key)),
+    )
+    .map(([holder]) => holder);
 }
 
 /** Reserves rows, or takes over those whose holder no longer renews them; answers the keys that it got. */
@@ -142,11 +148,14 @@ export async function beginIdempotentEach(
   const bodyHash = sha256(canonicalBytes(withoutNulls(body)));
   const starts = new Map<string, IdempotencyStart>();
   const missing = () => ({ ...rows, keys: keys.filter((key) => !starts.has(key)) });
+  let isUncertain = false;
   try {
     // Between the two statements the other request may fail and give the row back; then the second round gets it.
     for (let round = 0; round < 2; round += 1) {
+      isUncertain = true;
       for (const key of await reserve(context, missing(), holder, bodyHash))
         starts.set(key, { kind: "held", hold: { ...place, key, holder } });
+      isUncertain = false;
       if (starts.size === keys.length) break;
       const taken = await readTaken(context, missing(), bodyHash);
       for (const [key, start] of taken) if (start !== "in progress") starts.set(key, start);
@@ -155,8 +164,8 @@ export async function beginIdempotentEach(
     }
     if (besides.length > 0) await requireSameBody(context, { ...rows, keys: besides }, bodyHash);
   } catch (error) {
-    for (const start of starts.values())
-      if (start.kind === "held") await releaseIdempotent(context, start.hold);
+    if (isUncertain) abandon(context, rows, holder);
+    else if ([...starts.values()].some(({ kind }) => kind === "held")) await release(context, rows, holder);
     throw error;
   }
   return keys.map((key) => starts.get(key) ?? never(key));
@@ -225,25 +234,34 @@ export async function eraseAnswers(tx: Executor, which: SQL): Promise<void> {
     .where(which);
 }
 
-async function giveBack({ database }: HttpContext, hold: IdempotencyHold): Promise<void> {
-  await database.db.delete(idempotencyKeys).where(and(isReserved(hold), isNull(idempotencyKeys.response)));
+async function giveBack({ database }: HttpContext, rows: Rows, holder: string): Promise<void> {
+  const isUnused = and(areRows(rows), eq(holderColumn, holder), isNull(idempotencyKeys.response));
+  await database.db.delete(idempotencyKeys).where(isUnused);
 }
 
 const retryMs = 1_000;
 
-/** Failures are not kept. Never rejects: what cannot be given back now is tried again until it lapses. */
-export async function releaseIdempotent(context: HttpContext, hold: IdempotencyHold): Promise<void> {
+/** What may still be on its way into the database is there by then, or the lease has lapsed. */
+function abandon(context: HttpContext, rows: Rows, holder: string): void {
+  abandoned.set(holder, rows);
+  const stop = () => {
+    clearInterval(timer);
+    abandoned.delete(holder);
+  };
+  const timer = setInterval(() => void giveBack(context, rows, holder).then(stop, () => {}), retryMs).unref();
+  // By then it is free for everybody.
+  setTimeout(stop, leaseSeconds * 1000).unref();
+}
+
+async function release(context: HttpContext, rows: Rows, holder: string): Promise<void> {
   try {
-    await giveBack(context, hold);
+    await giveBack(context, rows, holder);
   } catch (error) {
     context.logger.warn({ err: error }, "an idempotency key could not be given back; it is tried again");
-    abandoned.set(hold.holder, hold);
-    const stop = () => {
-      clearInterval(timer);
-      abandoned.delete(hold.holder);
-    };
-    const timer = setInterval(() => void giveBack(context, hold).then(stop, () => {}), retryMs).unref();
-    // By then it is free for everybody.
-    setTimeout(stop, leaseSeconds * 1000).unref();
+    abandon(context, rows, holder);
   }
 }
+
+/** Failures are not kept. Never rejects: what cannot be given back now is tried again until it lapses. */
+export const releaseIdempotent = (context: HttpContext, hold: IdempotencyHold): Promise<void> =>
+  release(context, rowOf(hold), hold.holder);

@@ -1,6 +1,8 @@
 /** The database goes and comes back: what is in flight gets 503, nothing is half-written, no restart is needed. */
 import postgres from "postgres";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { hexEncode, sha256 } from "#lib/core/encoding/bytes";
+import { canonicalBytes } from "#lib/core/encoding/canonical-json";
 import { checkStoredLogs } from "#lib/log/publish/history";
 import { startTestApp, type TestAnswer, type TestApp } from "#support/app";
 import { layWire, type Wire } from "#support/cut-connections";
@@ -13,13 +15,10 @@ describe.skipIf(!databaseKinds.includes("postgres"))("the database goes and come
   let key: string;
   let directUrl: string;
   let drop = async () => {};
+  // An agent that is known already would not be looked up.
+  const bodyOf = (action: string) => ({ agent_slug: action.replaceAll(" ", "-"), action, inputs_hash: "x" });
   const attest = (action: string, headers: Record<string, string> = {}) =>
-    test.call("POST", "/v1/attest", {
-      key,
-      headers,
-      // An agent that is known already would not be looked up.
-      body: { agent_slug: action.replaceAll(" ", "-"), action, inputs_hash: "x" },
-    });
+    test.call("POST", "/v1/attest", { key, headers, body: bodyOf(action) });
   const count = async (table: string, condition: string) => {
     const { rows } = await test.app.context.database.query(
       `SELECT count(*)::int AS n FROM ${table} WHERE ${condition}`,
@@ -164,6 +163,17 @@ describe.skipIf(!databaseKinds.includes("postgres"))("the database goes and come
     await direct.end();
     return failed;
   }
+
+  it("holds no Idempotency-Key that it doesn't know it has, because the answer to that was cut", async () => {
+    const headers = { "idempotency-key": "reserved-1" };
+    expect((await attestWhenBack("before it is cut")).status).toBe(201);
+    const reservation = hexEncode(sha256(canonicalBytes(bodyOf("reserved unheard"))));
+    const cut = wire.cutAt("committed", reservation);
+    expect((await attest("reserved unheard", headers)).status).toBe(503);
+    await cut;
+    expect((await attestWhenBack("reserved unheard", headers)).status).toBe(201);
+    expect(await count("attestations", "action = 'reserved unheard'")).toBe(1);
+  });
 
   it("holds no Idempotency-Key of work that it ended: sent again, it is answered at once", async () => {
     const headers = { "idempotency-key": "ended-1" };
