@@ -20,33 +20,30 @@ const replacing = tests.filter((file) =>
   /\bvi\.(mock|doMock|useFakeTimers)\(/.test(readFileSync(path.resolve(import.meta.dirname, file), "utf8")),
 );
 
-/** What takes longest, longest first. What starts last must be short, or one processor waits for it. */
+/** What takes longest starts first, and what starts last is short, or one processor waits for it. */
 const longest = [
   "lib/log/publish/publisher",
   "lib/log/sequencer/crash",
   "lib/log/sequencer/interleavings",
-  "e2e/http/",
-  // These wait more than they work.
-  "lib/client/hook",
-  "lib/log/",
-  "lib/webhooks/",
-  "lib/approvals/",
-  "lib/attestations/",
-  "lib/cli/",
-  "lib/verifier/",
-  "lib/runtime/",
+  "e2e/http/faults",
+  "lib/runtime/database-gone",
 ];
+const shortest = ["app/", "components/", "lib/core/"];
 
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const rank = ({ moduleId }: TestSpecification) => {
-      const name = path.relative(import.meta.dirname, moduleId);
-      const at = longest.findIndex((start) => name.startsWith(start));
-      return at < 0 ? longest.length : at;
+    const nameOf = ({ moduleId }: TestSpecification) => path.relative(import.meta.dirname, moduleId);
+    const rank = (file: TestSpecification) => {
+      const at = longest.findIndex((start) => nameOf(file).startsWith(start));
+      if (at >= 0) return at;
+      return longest.length + Number(shortest.some((start) => nameOf(file).startsWith(start)));
     };
+    // By their own names: the tests of one room all wait, those of another all work.
+    const compareNames = (a: TestSpecification, b: TestSpecification) =>
+      path.basename(a.moduleId).localeCompare(path.basename(b.moduleId));
     // The workers that share modules end if another project's file comes between.
     const isShared = ({ project }: TestSpecification) => Number(!project.config.isolate);
-    return files.toSorted((a, b) => isShared(a) - isShared(b) || rank(a) - rank(b));
+    return files.toSorted((a, b) => isShared(a) - isShared(b) || rank(a) - rank(b) || compareNames(a, b));
   }
 }
 
@@ -59,8 +56,8 @@ export default defineConfig({
     expect: { poll: { timeout: 60_000 } },
     globalSetup: "e2e/support/bundle-testing-server.ts",
     pool: "forks",
-    // Two more than CI has processors: a test often waits, for the database or for a process that starts.
-    maxWorkers: 4,
+    // Three more than CI has processors: a test often waits, for the database or for a process that starts.
+    maxWorkers: 5,
     sequence: { sequencer: LongestFirst },
     // Optimized WebAssembly costs the embedded database more to compile than it saves in the few queries of a test.
     // Collecting garbage in threads beside takes a tenth more of processors that are all at work.

@@ -20,7 +20,7 @@ interface Wanted {
 /** For workers that are started from now on. Resolves to what ends it. */
 export async function shareProver(): Promise<() => void> {
   const prove = createProver();
-  // It takes eight at once, and four workers may ask for more.
+  // It takes eight at once, and the workers may ask for more.
   let last: Promise<unknown> = Promise.resolve();
   const proveNext = (wanted: Wanted) => {
     const human = testHumans.find(({ id }) => id === wanted.human);
