@@ -12,8 +12,11 @@ import { test } from "./test";
 const phone = { width: 390, height: 844 };
 let key = "";
 
-test.beforeAll(async ({ request }) => {
-  key = await getApiKey(request, "verify-page");
+// The last of the files: its tests go to whichever worker has ended with the others.
+test.describe.configure({ mode: "parallel" });
+
+test.beforeAll(async ({ request }, { workerIndex }) => {
+  key = await getApiKey(request, `verify-page-${workerIndex}`);
 });
 
 /** Opens the page and waits for the browser's own outcome; nothing may be asked of another origin. */
