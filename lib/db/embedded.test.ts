@@ -5,7 +5,7 @@ import path from "node:path";
 import { sql } from "drizzle-orm";
 import postgres from "postgres";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { openTestDatabase } from "#support/databases";
+import { copyEmbeddedTemplate, openTestDatabase } from "#support/databases";
 import { type Database, rowsOf } from "./client";
 import { openEmbedded } from "./embedded";
 import { isUnreachable } from "./failures";
@@ -106,6 +106,7 @@ describe("an embedded database that fails", () => {
     await writeFile(path.join(folder, "pglite"), "no folder");
     await expect(openEmbedded(folder, "drizzle")).rejects.toThrow();
     await rm(path.join(folder, "pglite"));
+    await copyEmbeddedTemplate(folder);
     await expect(openEmbedded(folder, path.join(folder, "no-migrations"))).rejects.toThrow(/_journal/);
     const database = await openEmbedded(folder, "drizzle");
     expect((await database.query("SELECT 1 AS one", [])).rows).toEqual([{ one: 1 }]);
