@@ -12,11 +12,8 @@ import { test } from "./test";
 const phone = { width: 390, height: 844 };
 let key = "";
 
-// The last of the files: its tests go to whichever worker has ended with the others.
-test.describe.configure({ mode: "parallel" });
-
-test.beforeAll(async ({ request }, { workerIndex }) => {
-  key = await getApiKey(request, `verify-page-${workerIndex}`);
+test.beforeAll(async ({ request }) => {
+  key = await getApiKey(request, "verify-page");
 });
 
 /** Opens the page and waits for the browser's own outcome; nothing may be asked of another origin. */
