@@ -3,6 +3,7 @@
  *
  *   npm test                                    unit, service and route tests, then the browser's and checks beside them
  *   npm test -- --only checks|unit|e2e [filter…]  one part; filters go to its test runner
+ *   npm test -- --only mutations                  a few defences taken out, which takes a test each to see: CI's alone
  */
 import { spawn } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
@@ -15,7 +16,7 @@ import { findFreePort, startPostgres } from "./postgres.mjs";
 import { findScratch } from "./scratch.mjs";
 import { root, seconds } from "./step.mjs";
 
-const parts = ["checks", "unit", "e2e"];
+const parts = ["checks", "unit", "e2e", "mutations"];
 const bin = (name) => path.join(root, "node_modules", ".bin", name);
 const totals = { passed: 0, failed: 0, skipped: 0 };
 /** Of what failed: printed at the end, where a log that is cut still shows them. */
@@ -89,7 +90,6 @@ async function runChecks() {
     check("types", bin("tsc"), ["--noEmit"]),
     check("lint", bin("biome"), ["check", "."]),
     check("dead code", bin("knip"), []),
-    check("mutations", process.execPath, [".ci/mutations.mjs", "--sample", "1"]),
   ]);
 }
 
@@ -201,12 +201,14 @@ for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) {
   });
 }
 
-const wants = (part) => only === undefined || only === part;
+const wants = (part) => (only === undefined ? part !== "mutations" : part === only);
 if (wants("unit")) await runPart("unit, service and route tests", () => runUnit(filters));
 // Unit tests leave the processors idle for a thirtieth of the time, browser tests for a sixth.
 const checks = wants("checks") ? runChecks() : undefined;
 if (wants("e2e")) await runPart("browser tests", () => runE2e(filters));
 await checks;
+if (wants("mutations"))
+  await check("mutations", process.execPath, [".ci/mutations.mjs", "--sample", "3"]);
 if (interrupted) totals.failed += 1;
 for (const name of failures) console.log(`failed: ${name}`);
 console.log(describe(totals));
