@@ -70,23 +70,27 @@ describe("what CI runs", () => {
     expect(out.split("\n")).toEqual([
       "npm test --silent",
       "5 passed, 0 failed",
-      "skipped: npm run test:python, without Python or its registry",
+      "npm test --silent -- --only mutations",
       "5 passed, 0 failed",
+      "skipped: npm run test:python, without Python or its registry",
+      "10 passed, 0 failed",
       "",
     ]);
   });
 
-  it("runs both, names again what failed in either, and adds up what they counted", async () => {
-    const tests = `case "$1" in
-      run) echo "failed: that file › is so"; echo "2 passed, 1 failed"; exit 3;;
+  it("runs all, names again what failed in any, and adds up what they counted", async () => {
+    const tests = `case "$*" in
+      *mutations) echo "failed: mutations"; echo "0 passed, 1 failed"; exit 2;;
+      run*) echo "failed: that file › is so"; echo "2 passed, 1 failed"; exit 3;;
       *) echo "failed: lint"; echo "5 passed, 1 failed, 4 skipped"; exit 1;;
     esac`;
     const { code, out } = await run({ python3: "exit 0", npm: npm(tests) });
     expect(code).toBe(3);
-    expect(out.split("\n").slice(-4)).toEqual([
+    expect(out.split("\n").slice(-5)).toEqual([
       "failed: lint",
+      "failed: mutations",
       "failed: that file › is so",
-      "7 passed, 2 failed, 4 skipped",
+      "7 passed, 3 failed, 4 skipped",
       "",
     ]);
     expect(out).toContain("npm test --silent\nfailed: lint\n");
@@ -96,6 +100,11 @@ describe("what CI runs", () => {
   it("fails if only Python's tests do", async () => {
     const { code } = await run({ python3: "exit 0", npm: npm('[ "$1" != run ] || exit 3') });
     expect(code).toBe(3);
+  });
+
+  it("fails if only the mutations do", async () => {
+    const { code } = await run({ python3: "exit 1", npm: npm('[ "$4" != --only ] || exit 6') });
+    expect(code).toBe(6);
   });
 
   it("fails if the tests do", async () => {
