@@ -207,8 +207,7 @@ if (wants("unit")) await runPart("unit, service and route tests", () => runUnit(
 const checks = wants("checks") ? runChecks() : undefined;
 if (wants("e2e")) await runPart("browser tests", () => runE2e(filters));
 await checks;
-if (wants("mutations"))
-  await check("mutations", process.execPath, [".ci/mutations.mjs", "--sample", "3"]);
+if (wants("mutations")) await check("mutations", process.execPath, [".ci/mutations.mjs", "--sample", "3"]);
 if (interrupted) totals.failed += 1;
 for (const name of failures) console.log(`failed: ${name}`);
 console.log(describe(totals));
