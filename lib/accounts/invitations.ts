@@ -126,7 +126,7 @@ export async function inviteMember(
   await context.mailer.send(invitationMail(invited.email, link, facts));
 }
 
-/** Those that nobody has accepted. Returns their addresses. */
+/** Withdraws the open invitations, and returns the addresses that they went to. */
 async function withdraw(tx: Executor, organizationId: string, which: SQL): Promise<string[]> {
   const gone = await tx
     .delete(invitations)

@@ -8,7 +8,8 @@ import { type AttestBatchBody, type AttestBatchResponse, maxBatchEntries } from 
 import type { Problem } from "#lib/contract/problem";
 import type { JsonObject } from "#lib/core/encoding/canonical-json";
 import { fieldError } from "#lib/errors";
-import { beginIdempotentEach, type IdempotencyStart, releaseIdempotent } from "#lib/http/idempotency";
+import { beginIdempotentEach, type IdempotencyStart } from "#lib/http/idempotency";
+import { releaseIdempotent } from "#lib/http/idempotency-release";
 import type { KeyPrincipal } from "#lib/http/principal";
 import { answerProblem } from "#lib/http/problem";
 import { validate } from "#lib/http/validate";
@@ -84,7 +85,10 @@ async function recordHeld(
   } finally {
     for (const stop of stopRenewing) stop();
     const refused = [...holds].filter(([i]) => attested.get(i)?.status !== "fulfilled");
-    await Promise.all(refused.map(([, hold]) => releaseIdempotent(context, hold)));
+    await releaseIdempotent(
+      context,
+      refused.map(([, hold]) => hold),
+    );
   }
 }
 

@@ -1,8 +1,9 @@
 /** Idempotency-Key (docs/wire.md, Idempotency). */
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { beginIdempotent, completeIdempotent, releaseIdempotent } from "#lib/http/idempotency";
+import { beginIdempotent, completeIdempotent } from "#lib/http/idempotency";
 import { type IdempotencyHold, leaseSeconds } from "#lib/http/idempotency-leases";
+import { releaseIdempotent } from "#lib/http/idempotency-release";
 import { startTestApp, type TestApp } from "#support/app";
 import { anyKind } from "#support/databases";
 
@@ -119,7 +120,7 @@ describe("Idempotency-Key", () => {
     const complete = (hold: IdempotencyHold) =>
       completeIdempotent(context.database.db, hold, { status: 201, response: "{}" });
     await expect(complete(slow)).rejects.toMatchObject({ errorName: "idempotency_conflict" });
-    await releaseIdempotent(context, slow);
+    await releaseIdempotent(context, [slow]);
     await complete(later);
     const start = await beginIdempotent(context, organizationId, "/v1/authorize", "taken", body);
     expect(start).toEqual({ kind: "replay", status: 201, response: "{}" });

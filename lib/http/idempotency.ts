@@ -3,7 +3,7 @@
  * in the work's own transaction: a crash between commit and answer replays, and a failure leaves nothing.
  */
 
-import { and, eq, inArray, isNull, ne, type SQL, sql } from "drizzle-orm";
+import { and, inArray, ne, type SQL, sql } from "drizzle-orm";
 import { bytesEqual, sha256 } from "#lib/core/encoding/bytes";
 import {
   canonicalBytes,
@@ -18,6 +18,15 @@ import { AppError } from "#lib/errors";
 import type { HttpContext } from "./context";
 import { isForgettable } from "./idempotency-expiry";
 import { type IdempotencyHold, leaseSeconds } from "./idempotency-leases";
+import {
+  abandon,
+  abandonedHolders,
+  areReserved,
+  areRows,
+  type Rows,
+  releaseIdempotent,
+  rowsOf,
+} from "./idempotency-release";
 
 export type IdempotencyStart =
   | { kind: "replay"; status: number; response: string }
@@ -25,37 +34,8 @@ export type IdempotencyStart =
 
 const { organization_id, route: routeColumn, key: keyColumn, holder: holderColumn } = idempotencyKeys;
 
-type Rows = Omit<IdempotencyHold, "key" | "holder"> & { keys: readonly string[] };
-
 /** `besides`: keys that a request with another body may have under the same Idempotency-Key. */
 type Wanted = Rows & { besides?: readonly string[] };
-
-const areRows = ({ organizationId, route, keys }: Rows) =>
-  and(eq(organization_id, organizationId), eq(routeColumn, route), inArray(keyColumn, [...keys]));
-
-const rowOf = ({ organizationId, route, key }: Omit<IdempotencyHold, "holder">): Rows => ({
-  organizationId,
-  route,
-  keys: [key],
-});
-
-/**
- * By holder: this process's reservations whose work has failed and that could not be given back, because the database was
- * out of reach, and those that nobody knows to be there. They hold up no request to this process: it takes over, or finds the
- * answer of a commit that succeeded.
- */
-const abandoned = new Map<string, Rows>();
-
-function abandonedHolders({ organizationId, route, keys }: Rows): string[] {
-  return [...abandoned]
-    .filter(
-      ([, rows]) =>
-        rows.organizationId === organizationId &&
-        rows.route === route &&
-        rows.keys.some((key) => keys.includes(key)),
-    )
-    .map(([holder]) => holder);
-}
 
 /** Reserves rows, or takes over those whose holder no longer renews them; answers the keys that it got. */
 async function reserve(
@@ -74,7 +54,7 @@ async function reserve(
   const dead = abandonedHolders(rows);
   const isOver = sql`${idempotencyKeys.locked_until} < now()`;
   const isFree = dead.length === 0 ? isOver : sql`(${isOver} OR ${inArray(holderColumn, dead)})`;
-  const reserved = await db
+  const reserving = db
     .insert(idempotencyKeys)
     .values(
       rows.keys.map((key) => ({
@@ -92,7 +72,13 @@ async function reserve(
       setWhere: sql`${idempotencyKeys.response} IS NULL AND ${isFree}`,
     })
     .returning({ key: keyColumn });
-  return reserved.map(({ key }) => key);
+  try {
+    return (await reserving).map(({ key }) => key);
+  } catch (error) {
+    // The rows may be there: it was the answer that got lost.
+    abandon(context, rows, holder);
+    throw error;
+  }
 }
 
 /** Recorded or compared as they are sent, with their nulls. */
@@ -148,14 +134,11 @@ export async function beginIdempotentEach(
   const bodyHash = sha256(canonicalBytes(withoutNulls(body)));
   const starts = new Map<string, IdempotencyStart>();
   const missing = () => ({ ...rows, keys: keys.filter((key) => !starts.has(key)) });
-  let isUncertain = false;
   try {
     // Between the two statements the other request may fail and give the row back; then the second round gets it.
     for (let round = 0; round < 2; round += 1) {
-      isUncertain = true;
       for (const key of await reserve(context, missing(), holder, bodyHash))
         starts.set(key, { kind: "held", hold: { ...place, key, holder } });
-      isUncertain = false;
       if (starts.size === keys.length) break;
       const taken = await readTaken(context, missing(), bodyHash);
       for (const [key, start] of taken) if (start !== "in progress") starts.set(key, start);
@@ -164,8 +147,8 @@ export async function beginIdempotentEach(
     }
     if (besides.length > 0) await requireSameBody(context, { ...rows, keys: besides }, bodyHash);
   } catch (error) {
-    if (isUncertain) abandon(context, rows, holder);
-    else if ([...starts.values()].some(({ kind }) => kind === "held")) await release(context, rows, holder);
+    const held = [...starts.values()].flatMap((start) => (start.kind === "held" ? [start.hold] : []));
+    await releaseIdempotent(context, held);
     throw error;
   }
   return keys.map((key) => starts.get(key) ?? never(key));
@@ -197,9 +180,6 @@ export interface IdempotentAnswer {
   expiresAt?: Date;
 }
 
-/** The row, while it is this holder's. */
-const isReserved = (hold: IdempotencyHold) => and(areRows(rowOf(hold)), eq(holderColumn, hold.holder));
-
 export const takenOver = () =>
   new AppError("idempotency_conflict", "Idempotency-Key: another request took over");
 
@@ -217,7 +197,7 @@ export async function completeIdempotent(
       authorization_id: answer.authorizationId ?? null,
       ...(answer.expiresAt === undefined ? {} : { expires_at: answer.expiresAt }),
     })
-    .where(isReserved(hold))
+    .where(areReserved(rowsOf([hold]), hold.holder))
     .returning({ key: keyColumn });
   if (completed.length !== 1) throw takenOver();
 }
@@ -233,35 +213,3 @@ export async function eraseAnswers(tx: Executor, which: SQL): Promise<void> {
     .set({ body_hash: new Uint8Array(), response: "", expires_at })
     .where(which);
 }
-
-async function giveBack({ database }: HttpContext, rows: Rows, holder: string): Promise<void> {
-  const isUnused = and(areRows(rows), eq(holderColumn, holder), isNull(idempotencyKeys.response));
-  await database.db.delete(idempotencyKeys).where(isUnused);
-}
-
-const retryMs = 1_000;
-
-/** What may still be on its way into the database is there by then, or the lease has lapsed. */
-function abandon(context: HttpContext, rows: Rows, holder: string): void {
-  abandoned.set(holder, rows);
-  const stop = () => {
-    clearInterval(timer);
-    abandoned.delete(holder);
-  };
-  const timer = setInterval(() => void giveBack(context, rows, holder).then(stop, () => {}), retryMs).unref();
-  // By then it is free for everybody.
-  setTimeout(stop, leaseSeconds * 1000).unref();
-}
-
-async function release(context: HttpContext, rows: Rows, holder: string): Promise<void> {
-  try {
-    await giveBack(context, rows, holder);
-  } catch (error) {
-    context.logger.warn({ err: error }, "an idempotency key could not be given back; it is tried again");
-    abandon(context, rows, holder);
-  }
-}
-
-/** Failures are not kept. Never rejects: what cannot be given back now is tried again until it lapses. */
-export const releaseIdempotent = (context: HttpContext, hold: IdempotencyHold): Promise<void> =>
-  release(context, rowOf(hold), hold.holder);

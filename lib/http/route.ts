@@ -22,8 +22,9 @@ import type {
 import { clientAddress, isFromThisMachine } from "./client-ip";
 import { addCommonHeaders } from "./common-headers";
 import type { HttpContext } from "./context";
-import { beginIdempotent, releaseIdempotent } from "./idempotency";
+import { beginIdempotent } from "./idempotency";
 import type { IdempotencyHold } from "./idempotency-leases";
+import { releaseIdempotent } from "./idempotency-release";
 import { enforceKeyLimit, enforceLimit, limitPolicy, organizationPolicy } from "./limits";
 import type { HttpRequest, HttpResponse } from "./messages";
 import type { KeyPrincipal, KnownKey } from "./principal";
@@ -115,7 +116,7 @@ async function runIdempotent<Spec extends OperationSpec, Context extends HttpCon
   try {
     return await reply(start.hold);
   } catch (error) {
-    await releaseIdempotent(call.context, start.hold);
+    await releaseIdempotent(call.context, [start.hold]);
     throw error;
   } finally {
     letGo();

@@ -1,6 +1,6 @@
 /**
  * The rosters of enrolled approvers and the enforced rules that approvals in an evidence pack rest on. Each must be in the
- * log, where monitors see it: a service could invent an approver otherwise, and nobody would notice.
+ * log, and monitors see it there: otherwise a service could invent an approver, and nobody would notice.
  */
 import { isPasskeyApproval } from "#lib/core/approval/approval";
 import { parseHumanAuthorization } from "#lib/core/approval/human-authorization-shape";
