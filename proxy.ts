@@ -11,8 +11,8 @@ import { toResponse } from "#lib/http/messages";
 import { admitInNext } from "#lib/http/next-host-check";
 import { publicBaseUrl } from "#lib/http/public-base-url";
 import { strictTransport } from "#lib/http/security-headers";
-import { getApp } from "#lib/runtime/app";
 import { COUNTED_HEADER, limitOfPage, refusePage } from "#lib/runtime/server/page-limits";
+import { getApp } from "#lib/runtime/singleton";
 
 /** The 429, or null; what is counted says so to the page, in a header that only this process can write. */
 async function refuse(request: NextRequest, headers: Headers): Promise<Response | null> {

@@ -5,8 +5,9 @@ import type { ExampleAttestation } from "#lib/attestations/example";
 import { isBacked } from "#lib/core/statement/statement";
 import { publicBaseUrl } from "#lib/http/public-base-url";
 import { findLandingExample } from "#lib/pages/landing-example";
-import { type App, getApp } from "#lib/runtime/app";
+import type { App } from "#lib/runtime/app";
 import { takeHandedOver } from "#lib/runtime/server/record-page-cache";
+import { getApp } from "#lib/runtime/singleton";
 
 async function findExample(app: App) {
   const handedOver = takeHandedOver<ExampleAttestation | null>(app, await headers());

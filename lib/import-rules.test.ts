@@ -4,7 +4,15 @@
  * planted violations of every form, because a rule that stopped working would look like a clean tree.
  */
 import { spawnSync } from "node:child_process";
-import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import os from "node:os";
 import path from "node:path";
 import { parseSync, Visitor } from "oxc-parser";
@@ -157,6 +165,21 @@ describe("the order of rooms", () => {
     );
     const named = rooms.map((room) => room.path).filter((name) => name.startsWith("lib/"));
     expect([...ofLib].sort()).toEqual(named.toSorted());
+  });
+
+  it("lets only what starts a process load what builds the app: each page would bring it along", () => {
+    const loads = (file: string) =>
+      parseSync(file, readFileSync(path.join(root, file), "utf8")).module.staticImports.some(
+        ({ moduleRequest, entries }) =>
+          targetOf(file, moduleRequest.value) === "lib/runtime/app" &&
+          (entries.length === 0 || entries.some(({ isType }) => !isType)),
+      );
+    const there = [...files, "proxy.ts"].filter((file) => existsSync(path.join(root, file)));
+    expect(there.filter((file) => !isTest(file) && loads(file))).toEqual([
+      "lib/runtime/processes/single-process.ts",
+      "lib/runtime/processes/worker.ts",
+      "lib/runtime/server/next-host.ts",
+    ]);
   });
 
   it.each(Object.entries(forms))("refuses a planted import of a later room: %s", (_name, write) => {

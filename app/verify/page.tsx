@@ -11,8 +11,8 @@ import { parseSearched } from "#lib/core/text/searched";
 import { AppError } from "#lib/errors";
 import { publicBaseUrl } from "#lib/http/public-base-url";
 import { readPublicly } from "#lib/http/read-publicly";
-import { getApp } from "#lib/runtime/app";
 import { countPage } from "#lib/runtime/server/page-limits";
+import { getApp } from "#lib/runtime/singleton";
 
 export function generateMetadata(): Metadata {
   return {

@@ -12,7 +12,7 @@ import { rememberPeer } from "#lib/http/client-ip";
 import { createApiKey } from "#lib/keys/api-keys";
 import { type App, buildApp, zkWorkerFile } from "#lib/runtime/app";
 import { dispatch } from "#lib/runtime/operations";
-import { appSymbol } from "#lib/runtime/singleton";
+import { keepApp } from "#lib/runtime/singleton";
 import { openThreads } from "#lib/workers/zk-worker-pool";
 import { copyEmbeddedTemplate, createTestDatabase, type DatabaseKind } from "./databases";
 
@@ -58,9 +58,7 @@ export async function startTestApp(
   const env = { DATA_DIR: dataDir, ...(database && { DATABASE_URL: database.url }), ...settings };
   if (kind === "embedded") await copyEmbeddedTemplate(env.DATA_DIR);
   const app = await buildApp(parseEnv(env), { proofThreads });
-  const use = () => {
-    (globalThis as { [appSymbol]?: Promise<App> })[appSymbol] = Promise.resolve(app);
-  };
+  const use = () => keepApp(Promise.resolve(app));
   use();
   return {
     app,

@@ -6,12 +6,11 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { parseEnv } from "#lib/env";
-import { type App, buildApp } from "#lib/runtime/app";
+import { buildApp } from "#lib/runtime/app";
 import { serveDirectly } from "#lib/runtime/server/node-http";
-import { appSymbol } from "#lib/runtime/singleton";
+import { keepApp } from "#lib/runtime/singleton";
 
-const slots = globalThis as { [appSymbol]?: Promise<App> };
-slots[appSymbol] = Promise.resolve(await buildApp(parseEnv(JSON.parse(process.argv[2] ?? "{}"))));
+keepApp(Promise.resolve(await buildApp(parseEnv(JSON.parse(process.argv[2] ?? "{}")))));
 const server = createServer((incoming, outgoing) => void serveDirectly(incoming, outgoing));
 // A busy test comes back to its connections later than the usual five seconds.
 server.keepAliveTimeout = 120_000;

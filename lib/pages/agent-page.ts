@@ -6,9 +6,9 @@ import type { KeyHistoryResponse } from "#lib/contract/identity";
 import { warningsFilter } from "#lib/contract/warnings";
 import { approvalMethods } from "#lib/core/statement/statement";
 import { AppError } from "#lib/errors";
-import { getApp } from "#lib/runtime/app";
 import { countPage } from "#lib/runtime/server/page-limits";
 import { takeHandedOver } from "#lib/runtime/server/record-page-cache";
+import { getApp } from "#lib/runtime/singleton";
 import { type AgentPage, entriesShown, readAgentForPage } from "./public-agent";
 
 export type LoadedAgent =

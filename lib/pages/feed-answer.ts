@@ -9,8 +9,8 @@ import { httpRequestId } from "#lib/core/encoding/ids";
 import { toResponse } from "#lib/http/messages";
 import { answerProblem } from "#lib/http/problem";
 import { readPublicly } from "#lib/http/read-publicly";
-import { getApp } from "#lib/runtime/app";
 import { countPage } from "#lib/runtime/server/page-limits";
+import { getApp } from "#lib/runtime/singleton";
 
 export interface FeedFormat {
   write: (baseUrl: string, agent: FeedResponse) => string;

@@ -1,8 +1,8 @@
 /** The picture that a chat or a timeline shows of a link, drawn off the request thread. */
 import { headers as requestHeaders } from "next/headers";
 import { AppError, describeError } from "#lib/errors";
-import { getApp } from "#lib/runtime/app";
 import { requestAddress } from "#lib/runtime/server/request-address";
+import { getApp } from "#lib/runtime/singleton";
 import { shareOf } from "#lib/workers/fair-share";
 import type { Card } from "#lib/workers/picture-worker";
 

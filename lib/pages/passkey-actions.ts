@@ -9,7 +9,7 @@ import { isUuid } from "#lib/core/encoding/uuid";
 import { AppError } from "#lib/errors";
 import { enforceLimit, limitPolicy } from "#lib/http/limits";
 import { toAppError } from "#lib/http/problem";
-import { getApp } from "#lib/runtime/app";
+import { getApp } from "#lib/runtime/singleton";
 import { currentAddress, requireOwnPage } from "./portal-request";
 
 export type FindActing = (context: Context, ip: string) => Promise<Acting>;

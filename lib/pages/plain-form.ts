@@ -3,8 +3,9 @@
 import { toResponse } from "#lib/http/messages";
 import { failurePage } from "#lib/http/plain-page";
 import { requireSameOrigin } from "#lib/http/same-origin";
-import { type App, getApp } from "#lib/runtime/app";
+import type { App } from "#lib/runtime/app";
 import { requestAddress } from "#lib/runtime/server/request-address";
+import { getApp } from "#lib/runtime/singleton";
 
 /** `work` gives the path that the visitor is led to; `back` is the form's own page. */
 export async function answerPlainForm(

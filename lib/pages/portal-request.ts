@@ -22,8 +22,9 @@ import { enforceLimit, keyRequestAddressPolicy, limitPolicy } from "#lib/http/li
 import type { MemberPrincipal, UserPrincipal } from "#lib/http/principal";
 import { toAppError } from "#lib/http/problem";
 import { requireSameOrigin } from "#lib/http/same-origin";
-import { type App, getApp } from "#lib/runtime/app";
+import type { App } from "#lib/runtime/app";
 import { requestAddress } from "#lib/runtime/server/request-address";
+import { getApp } from "#lib/runtime/singleton";
 import { safePortalPath } from "./portal-path";
 import { readSession } from "./session";
 

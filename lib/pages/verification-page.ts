@@ -3,10 +3,11 @@
 import { headers } from "next/headers";
 import { cache } from "react";
 import { AppError } from "#lib/errors";
-import { type App, getApp } from "#lib/runtime/app";
+import type { App } from "#lib/runtime/app";
 import { countPage } from "#lib/runtime/server/page-limits";
 import { takeHandedOver } from "#lib/runtime/server/record-page-cache";
 import { requestAddress } from "#lib/runtime/server/request-address";
+import { getApp } from "#lib/runtime/singleton";
 import { type VerificationPage, verifyForPage } from "./public-verification";
 
 export type LoadedVerification =

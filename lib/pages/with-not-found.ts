@@ -3,7 +3,7 @@
  * So the page renders the words itself, and the production server gives them their status (page-failure.ts).
  */
 import { type ComponentType, createElement, type ReactNode } from "react";
-import { getApp } from "#lib/runtime/app";
+import { getApp } from "#lib/runtime/singleton";
 
 /** As Next marks what `notFound()` throws. */
 const isNotFound = (error: unknown) =>

@@ -1,7 +1,4 @@
-/**
- * Builds the one context of this process from the settings. Kept on globalThis, because the production server
- * and Next's bundle are two copies of this code that must share one database, one sequencer and one limiter.
- */
+/** Builds the one context of this process from the settings. */
 
 import { AsyncLocalStorage } from "node:async_hooks";
 import path from "node:path";
@@ -49,7 +46,7 @@ import { appendInWriter, workInWriter } from "./processes/writer-ipc";
 import { createRandom } from "./random";
 import { openSecrets } from "./secrets";
 import type { HandedOver } from "./server/record-page-cache";
-import { appSymbol } from "./singleton";
+import { keepApp } from "./singleton";
 import { openWorldId } from "./world-id";
 
 /** What a page says about itself while it is rendered. */
@@ -222,20 +219,10 @@ async function buildOn(opened: OpenedLog, env: Env, options: AppOptions): Promis
   };
 }
 
-type Slots = { [appSymbol]?: Promise<App> };
-
-/**
- * The process's app; the first call builds it, with its options. One that could not be built is tried again by the next
- * call.
- */
-export function getApp(options?: AppOptions): Promise<App> {
-  const slots = globalThis as Slots;
-  if (slots[appSymbol] === undefined) {
-    const building = buildApp(readEnv(), options);
-    building.catch(() => {
-      if (slots[appSymbol] === building) delete slots[appSymbol];
-    });
-    slots[appSymbol] = building;
-  }
-  return slots[appSymbol];
+/** Builds the process's app (./singleton.ts). One that could not be built is tried again by the next call. */
+export function openApp(options?: AppOptions): Promise<App> {
+  const building = buildApp(readEnv(), options);
+  keepApp(building);
+  building.catch(() => keepApp(null));
+  return building;
 }

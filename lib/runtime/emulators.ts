@@ -10,7 +10,7 @@ import { isFromThisMachine } from "#lib/http/client-ip";
 import { toResponse } from "#lib/http/messages";
 import { answerProblem } from "#lib/http/problem";
 import { readBytes } from "#lib/http/read-json-body";
-import { getApp } from "./app";
+import { getApp } from "./singleton";
 
 type Answer = (request: Request, params: { id: string }) => Promise<Response>;
 

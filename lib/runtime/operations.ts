@@ -22,8 +22,8 @@ import { mailHandlers } from "#lib/mail/routes";
 import { createMcpHandlers } from "#lib/mcp/routes";
 import { rulesHandlers } from "#lib/rules/routes";
 import { webhooksHandlers } from "#lib/webhooks/routes";
-import { getApp } from "./app";
 import { serviceHandlers } from "./service-routes";
+import { getApp } from "./singleton";
 
 const handlers: Handlers<typeof operations, Context> = {
   ...attestationsHandlers,

@@ -9,7 +9,7 @@ import { ApprovalScreen } from "#components/approve/approval-screen";
 import { headingOf } from "#components/approve/heading";
 import { readApprovalView } from "#lib/approvals/view";
 import { withNotFound } from "#lib/pages/with-not-found";
-import { getApp } from "#lib/runtime/app";
+import { getApp } from "#lib/runtime/singleton";
 import ApprovalNotFound from "./not-found";
 
 interface ApprovePageProps {

@@ -12,9 +12,9 @@ import { AppError } from "#lib/errors";
 import { forOwnHosts } from "#lib/http/next-host-check";
 import { readPublicly } from "#lib/http/read-publicly";
 import { verifyForPage } from "#lib/pages/public-verification";
-import { getApp } from "#lib/runtime/app";
 import { countPage } from "#lib/runtime/server/page-limits";
 import { requestAddress } from "#lib/runtime/server/request-address";
+import { getApp } from "#lib/runtime/singleton";
 
 export const dynamic = "force-dynamic";
 

@@ -5,7 +5,7 @@ import { NotFoundPage } from "#components/not-found-page";
 import { currentAddress, orNotFound } from "#lib/pages/portal-request";
 import { withNotFound } from "#lib/pages/with-not-found";
 import { readDemo } from "#lib/portal/demo";
-import { getApp } from "#lib/runtime/app";
+import { getApp } from "#lib/runtime/singleton";
 
 export const metadata: Metadata = {
   title: "Approve a test payment",

@@ -7,8 +7,8 @@ import { headers } from "next/headers";
 import { notFound } from "next/navigation";
 import { Mailbox } from "#components/dev/mailbox";
 import { listMailbox } from "#lib/mail/mailbox";
-import { getApp } from "#lib/runtime/app";
 import { isOwnRequest } from "#lib/runtime/server/request-address";
+import { getApp } from "#lib/runtime/singleton";
 
 export const metadata: Metadata = { title: "Development mailbox", robots: { index: false, follow: false } };
 

@@ -16,7 +16,7 @@ import { listPasskeys, maxPasskeys } from "#lib/accounts/passkeys";
 import { organizationTitle } from "#lib/core/text/organization-name";
 import { orNotFound } from "#lib/pages/portal-request";
 import { withNotFound } from "#lib/pages/with-not-found";
-import { getApp } from "#lib/runtime/app";
+import { getApp } from "#lib/runtime/singleton";
 
 export const metadata: Metadata = {
   title: "Emails about approval requests",

@@ -6,7 +6,7 @@ import { Callout } from "#components/ui/callout";
 import { TextLink } from "#components/ui/text-link";
 import { safePortalPath } from "#lib/pages/portal-path";
 import { readUser } from "#lib/pages/portal-request";
-import { getApp } from "#lib/runtime/app";
+import { getApp } from "#lib/runtime/singleton";
 import { requestLink } from "./actions";
 
 export const metadata: Metadata = { title: "Sign in" };

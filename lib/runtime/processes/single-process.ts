@@ -4,7 +4,7 @@ import type { Env } from "#lib/env";
 import { logConsole } from "#lib/http/console-lines";
 import { stopServers } from "#lib/http/listen";
 import { logger } from "#lib/logger";
-import { getApp } from "#lib/runtime/app";
+import { openApp } from "#lib/runtime/app";
 import { prepareFront } from "#lib/runtime/server/listener";
 import { serveMetrics } from "#lib/runtime/telemetry/metrics-server";
 import { openTelemetry } from "#lib/runtime/telemetry/open";
@@ -12,7 +12,7 @@ import { untilStop } from "./draining";
 
 export async function startAlone(env: Env, openPages: () => Promise<RequestListener>): Promise<void> {
   logConsole(logger);
-  const { close, context, leave } = await getApp();
+  const { close, context, leave } = await openApp();
   const processName = "server";
   const telemetry = await openTelemetry(env, context, { processName, readsDatabase: true });
   const listen = await prepareFront(env, { pages: await openPages(), leaving: context.leaving });

@@ -11,7 +11,7 @@ import { AppError } from "#lib/errors";
 import { logConsole } from "#lib/http/console-lines";
 import { stopServers } from "#lib/http/listen";
 import { logger } from "#lib/logger";
-import { type App, getApp } from "#lib/runtime/app";
+import { type App, openApp } from "#lib/runtime/app";
 import { isStandInPath } from "#lib/runtime/emulators";
 import { isDecision, normalizePath, refuse } from "#lib/runtime/operations";
 import { prepareFront } from "#lib/runtime/server/listener";
@@ -131,7 +131,7 @@ export async function runChild(role: Role, openPages: () => Promise<RequestListe
   const { peerSecret, folder } = setup;
   const sockets = socketsIn(folder);
   const writer = role === "writer" ? {} : { writer: await openCalls(sockets.calls) };
-  const app = await getApp({ peerSecret, ...writer });
+  const app = await openApp({ peerSecret, ...writer });
   const env = readEnv();
   const readsDatabase = role === "writer";
   const telemetry = await openTelemetry(env, app.context, { processName: name, readsDatabase });

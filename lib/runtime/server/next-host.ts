@@ -4,7 +4,7 @@
  * paths and methods that no page has in its own way. It has no place for this, so Node's servers of its process do it.
  */
 import { type IncomingMessage, Server, type ServerResponse } from "node:http";
-import { getApp } from "#lib/runtime/app";
+import { openApp } from "#lib/runtime/app";
 import { isDispatched, serveDirectly } from "./node-http";
 import { isDecodable, serveMalformed } from "./page-requests";
 import { vouchForPeer } from "./peer-address";
@@ -19,7 +19,7 @@ async function answerHere(incoming: IncomingMessage, outgoing: ServerResponse): 
 
 /** From now on, of every server in this process. */
 export async function guardNextHost(): Promise<void> {
-  const { peerSecret } = await getApp();
+  const { peerSecret } = await openApp();
   const emit = Server.prototype.emit;
   Server.prototype.emit = function emitGuarded(this: Server, name: string | symbol, ...given: unknown[]) {
     const pass = () => Reflect.apply(emit, this, [name, ...given]) as boolean;

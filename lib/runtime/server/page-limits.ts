@@ -8,7 +8,7 @@ import { clientAddress } from "#lib/http/client-ip";
 import { enforceLimit, limitPolicy } from "#lib/http/limits";
 import type { HttpResponse } from "#lib/http/messages";
 import { plainPage } from "#lib/http/plain-page";
-import { getApp } from "#lib/runtime/app";
+import { getApp } from "#lib/runtime/singleton";
 
 /** Set by the production server to the process's secret on requests that it has counted. */
 export const COUNTED_HEADER = "x-countersign-counted";

@@ -6,8 +6,8 @@ import { leaveByLink } from "#lib/accounts/approver-links";
 import { toResponse } from "#lib/http/messages";
 import { forOwnHosts } from "#lib/http/next-host-check";
 import { failurePage } from "#lib/http/plain-page";
-import { getApp } from "#lib/runtime/app";
 import { requestAddress } from "#lib/runtime/server/request-address";
+import { getApp } from "#lib/runtime/singleton";
 
 export const POST = forOwnHosts(async (request: Request, route: { params: Promise<{ token: string }> }) => {
   const app = await getApp();

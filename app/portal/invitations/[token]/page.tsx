@@ -12,7 +12,7 @@ import { organizationTitle } from "#lib/core/text/organization-name";
 import type { UserPrincipal } from "#lib/http/principal";
 import { readUser } from "#lib/pages/portal-request";
 import { withNotFound } from "#lib/pages/with-not-found";
-import { getApp } from "#lib/runtime/app";
+import { getApp } from "#lib/runtime/singleton";
 import { accept, requestLink, signOut } from "./actions";
 
 export const metadata: Metadata = {
