@@ -19,6 +19,13 @@ export const databaseKinds: DatabaseKind[] = adminUrl === undefined ? ["embedded
 /** For a test that would say the same on both: PostgreSQL, which opens ten times as fast, if there is one. */
 export const anyKind = databaseKinds.at(-1) as DatabaseKind;
 
+/** Where databases are made: one connection for all tests of a process, which ends when none wants it for a second. */
+const admin = postgres(adminUrl ?? "", { max: 1, idle_timeout: 1, onnotice: () => {} });
+
+async function dropDatabase(name: string): Promise<void> {
+  await admin.unsafe(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`);
+}
+
 /**
  * A database of its own on the PostgreSQL of the tests: migrated already, or with nothing in it at all. The template's files
  * are copied as files, because to write each page to the log, the default, takes three times as long.
@@ -27,7 +34,6 @@ export async function createTestDatabase({ empty = false } = {}): Promise<{
   url: string;
   drop: () => Promise<void>;
 }> {
-  const admin = postgres(adminUrl ?? "", { max: 1, onnotice: () => {} });
   const name = `t_${randomBytes(8).toString("hex")}`;
   const from = empty
     ? ""
@@ -37,26 +43,19 @@ export async function createTestDatabase({ empty = false } = {}): Promise<{
   url.pathname = `/${name}`;
   return {
     url: url.href,
-    drop: async () => {
-      await admin.unsafe(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`);
-      await admin.end();
-    },
+    drop: () => dropDatabase(name),
   };
 }
 
 /** A copy of a test's database as it is now, which nobody may be connected to: a backup, or a standby that stayed behind. */
 export async function copyTestDatabase(of: string): Promise<{ url: string; drop: () => Promise<void> }> {
-  const admin = postgres(adminUrl ?? "", { max: 1, onnotice: () => {} });
   const name = `t_${randomBytes(8).toString("hex")}`;
   await admin.unsafe(`CREATE DATABASE ${name} TEMPLATE ${new URL(of).pathname.slice(1)} STRATEGY FILE_COPY`);
   const url = new URL(of);
   url.pathname = `/${name}`;
   return {
     url: url.href,
-    drop: async () => {
-      await admin.unsafe(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`);
-      await admin.end();
-    },
+    drop: () => dropDatabase(name),
   };
 }
 

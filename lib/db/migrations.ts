@@ -56,10 +56,18 @@ export const refusals = {
   },
 } as const;
 
+const readStateBy = (client: postgres.Sql, migrationsFolder: string) =>
+  readMigrationState(
+    async (text, values) => ({ rows: await client.unsafe(text, values as never[]) }),
+    migrationsFolder,
+  );
+
+export const isCurrent = async (client: postgres.Sql, migrationsFolder: string) =>
+  (await readStateBy(client, migrationsFolder)) === "current";
+
 /** Applies what is missing. One that is current isn't written to, so its role needs no right to create. */
 export async function bringUpToDate(client: postgres.Sql, migrationsFolder: string): Promise<void> {
-  const query: Query = async (text, values) => ({ rows: await client.unsafe(text, values as never[]) });
-  const state = await readMigrationState(query, migrationsFolder);
+  const state = await readStateBy(client, migrationsFolder);
   if (state === "newer" || state === "foreign") throw new CannotStart(refusals[state]);
   if (state === "current") return;
   await waitingFor("the database's migrations", migrate(drizzle(client), { migrationsFolder }));

@@ -9,7 +9,7 @@ import { inTime } from "#lib/in-time";
 import { withBatchedReads } from "./batched-reads";
 import type { Database, Listen, Statement, StatementUse } from "./client";
 import { watchHost } from "./liveness-probe";
-import { bringUpToDate } from "./migrations";
+import { bringUpToDate, isCurrent } from "./migrations";
 import { createNaming, nameStatements } from "./named-statements";
 import { shareConnection } from "./pipelined-connection";
 import { planSettings } from "./plan-settings";
@@ -39,40 +39,42 @@ interface Addresses {
   listenUrl: string | undefined;
 }
 
-/**
- * Whether a pooler answers for the server: it sends process ids of its own making when a connection opens, and the
- * server knows better. One that keeps a server connection for a whole session is taken for the other kind, which is
- * slower and as correct.
- */
-async function detectPooler(url: string): Promise<boolean> {
+/** For the questions before the first client: one connection, which is closed again. */
+async function onOneConnection<T>(url: string, work: (client: postgres.Sql) => Promise<T>): Promise<T> {
   const client = postgres(url, { ...quiet, max: 1, prepare: false, fetch_types: false });
   try {
-    const answer = client<{ pid: number }[]>`SELECT pg_backend_pid() AS pid`;
-    const rows = await inTime(answer, patienceMs);
-    return rows[0]?.pid !== rows.state.pid;
+    return await work(client);
   } finally {
     await client.end({ timeout: 1 });
   }
 }
 
 /**
- * Migrations are applied under an advisory lock: drizzle's own run is not safe when processes start at once. The lock
+ * Whether a pooler answers for the server: it sends process ids of its own making when a connection opens, and the
+ * server knows better. One that keeps a server connection for a whole session is taken for the other kind, which is
+ * slower and as correct.
+ */
+async function isPooler(client: postgres.Sql): Promise<boolean> {
+  const answer = client<{ pid: number }[]>`SELECT pg_backend_pid() AS pid`;
+  const rows = await inTime(answer, patienceMs);
+  return rows[0]?.pid !== rows.state.pid;
+}
+
+/**
+ * What is missing is applied under an advisory lock: drizzle's own run is not safe when processes start at once. The lock
  * belongs to a transaction, which has one server connection through any pooler.
  */
-async function migrateUnderLock(url: string, migrationsFolder: string): Promise<void> {
-  const holder = postgres(url, { ...quiet, max: 1, prepare: false });
-  const client = postgres(url, { ...quiet, max: 1, prepare: false });
-  try {
-    await holder.begin(async (tx) => {
+async function migrate(client: postgres.Sql, url: string, migrationsFolder: string): Promise<void> {
+  if (await isCurrent(client, migrationsFolder)) return;
+  await onOneConnection(url, (holder) =>
+    holder.begin(async (tx) => {
       await waitingFor(
         "another process that is starting on this database",
         tx`SELECT pg_advisory_xact_lock(${startLockKey})`,
       );
       await bringUpToDate(client, migrationsFolder);
-    });
-  } finally {
-    await Promise.all([holder.end({ timeout: 5 }), client.end({ timeout: 5 })]);
-  }
+    }),
+  );
 }
 
 /** Of each process. PostgreSQL has a hundred by default, for all. */
@@ -210,25 +212,31 @@ function openThroughPooler({ url, listenUrl }: Addresses, connections: Connectio
   });
 }
 
-/** Whether `url` leads to one. What is listened to behind it must be there then. */
-async function detectPoolers({ url, listenUrl }: Addresses): Promise<boolean> {
-  const isPooled = await detectPooler(url);
+/** Whether `url`, where `client` leads, is one's. What is listened to behind it must be there then. */
+async function detectPooler(client: postgres.Sql, listenUrl: string | undefined): Promise<boolean> {
+  const isPooled = await isPooler(client);
   if (isPooled && listenUrl !== undefined)
-    await detectPooler(listenUrl).catch((error) => throwExplained(error, listenUrl, "DATABASE_LISTEN_URL"));
+    await onOneConnection(listenUrl, isPooler).catch((error) =>
+      throwExplained(error, listenUrl, "DATABASE_LISTEN_URL"),
+    );
   return isPooled;
 }
 
+const openEither = (isPooled: boolean, addresses: Addresses, connections: Connections) =>
+  isPooled
+    ? openThroughPooler(addresses, connections)
+    : openClients("postgres", openingOf(addresses.url), connections);
+
 /** Changes nothing: for a look at a database that a service uses. */
 export async function openAsItIs(url: string, listenUrl?: string): Promise<Database> {
-  const connections = { general: 1, plain: 1, others: 1 };
-  return (await detectPoolers({ url, listenUrl }))
-    ? openThroughPooler({ url, listenUrl }, connections)
-    : openClients("postgres", openingOf(url), connections);
+  const isPooled = await onOneConnection(url, (client) => detectPooler(client, listenUrl));
+  return openEither(isPooled, { url, listenUrl }, { general: 1, plain: 1, others: 1 });
 }
 
 /** A standby's: it takes no migration and no write, and its address must be the server's own. */
 export async function openReplicaDatabase(url: string): Promise<Database> {
-  if (await detectPooler(url)) throw new Error("DATABASE_REPLICA_URL leads to a connection pooler");
+  if (await onOneConnection(url, isPooler))
+    throw new Error("DATABASE_REPLICA_URL leads to a connection pooler");
   return openClients("postgres", openingOf(url), countConnections(false));
 }
 
@@ -238,12 +246,11 @@ export async function openPostgres(
   migrationsFolder: string,
   isAlone: boolean,
 ): Promise<Database> {
-  const { url } = addresses;
-  const explain = (error: unknown) => throwExplained(error, url);
-  const isPooled = await detectPoolers(addresses).catch(explain);
-  await migrateUnderLock(url, migrationsFolder).catch(explain);
-  const connections = countConnections(isAlone);
-  return isPooled
-    ? openThroughPooler(addresses, connections)
-    : openClients("postgres", openingOf(url), connections);
+  const { url, listenUrl } = addresses;
+  const isPooled = await onOneConnection(url, async (client) => {
+    const found = await detectPooler(client, listenUrl);
+    await migrate(client, url, migrationsFolder);
+    return found;
+  }).catch((error: unknown) => throwExplained(error, url));
+  return openEither(isPooled, addresses, countConnections(isAlone));
 }
