@@ -15,7 +15,10 @@ const tests = folders.flatMap((folder) =>
     .map((name) => `${folder}/${name.replaceAll(path.sep, "/")}`),
 );
 
-/** A test that puts something in the place of a module or of timers has a worker of its own. */
+/**
+ * A test that puts something in the place of a module or of timers has a worker of its own: what a database's driver sends
+ * while timers stand still never goes out.
+ */
 const replacing = tests.filter((file) =>
   /\bvi\.(mock|doMock|useFakeTimers)\(/.test(readFileSync(path.resolve(import.meta.dirname, file), "utf8")),
 );

@@ -15,9 +15,9 @@ export const testingServerFile = path.resolve("node_modules/.cache/countersign/t
 
 /**
  * For a process that ends after some dozens of requests: to optimize any code costs more than it saves, the embedded
- * database's WebAssembly a second.
+ * database's WebAssembly a second. Most of that never runs, and is not looked at either.
  */
-export const shortLife = ["--liftoff-only", "--no-opt", "--single-threaded-gc"];
+export const shortLife = ["--liftoff-only", "--wasm-lazy-validation", "--no-opt", "--single-threaded-gc"];
 
 const started = new Set<ChildProcess>();
 

@@ -212,7 +212,7 @@ function openThroughPooler({ url, listenUrl }: Addresses, connections: Connectio
   });
 }
 
-/** Whether `url`, where `client` leads, is one's. What is listened to behind it must be there then. */
+/** Whether the client's address is a pooler's. What is listened to behind it must be there then. */
 async function detectPooler(client: postgres.Sql, listenUrl: string | undefined): Promise<boolean> {
   const isPooled = await isPooler(client);
   if (isPooled && listenUrl !== undefined)
@@ -222,7 +222,7 @@ async function detectPooler(client: postgres.Sql, listenUrl: string | undefined)
   return isPooled;
 }
 
-const openEither = (isPooled: boolean, addresses: Addresses, connections: Connections) =>
+const openKnown = (addresses: Addresses, isPooled: boolean, connections: Connections) =>
   isPooled
     ? openThroughPooler(addresses, connections)
     : openClients("postgres", openingOf(addresses.url), connections);
@@ -230,7 +230,7 @@ const openEither = (isPooled: boolean, addresses: Addresses, connections: Connec
 /** Changes nothing: for a look at a database that a service uses. */
 export async function openAsItIs(url: string, listenUrl?: string): Promise<Database> {
   const isPooled = await onOneConnection(url, (client) => detectPooler(client, listenUrl));
-  return openEither(isPooled, { url, listenUrl }, { general: 1, plain: 1, others: 1 });
+  return openKnown({ url, listenUrl }, isPooled, { general: 1, plain: 1, others: 1 });
 }
 
 /** A standby's: it takes no migration and no write, and its address must be the server's own. */
@@ -252,5 +252,5 @@ export async function openPostgres(
     await migrate(client, url, migrationsFolder);
     return found;
   }).catch((error: unknown) => throwExplained(error, url));
-  return openEither(isPooled, addresses, countConnections(isAlone));
+  return openKnown(addresses, isPooled, countConnections(isAlone));
 }
