@@ -106,8 +106,9 @@ describe("the time of a record", () => {
   });
 
   it("takes no stamp over another checkpoint, and none that was changed", async () => {
-    const receipt = await make({ made: Math.floor(Date.now() / 1000), authority });
-    const other = await make({ made: Math.floor(Date.now() / 1000) - 1, authority });
+    const now = Math.floor(Date.now() / 1000);
+    const receipt = await make({ made: now, authority });
+    const other = await make({ made: now - 1, authority });
     const [own, foreign] = [receipt, other].map((one) => one.answer.time_bounds.anchors[0]);
     own.time_stamps = foreign.time_stamps;
     const { after } = await judge(receipt);
