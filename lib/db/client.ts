@@ -5,7 +5,8 @@
 import { type SQL, sql } from "drizzle-orm";
 import type { PgDatabase, PgQueryResultHKT } from "drizzle-orm/pg-core";
 import { openEmbedded } from "./embedded";
-import { openPostgres, startLockKey } from "./postgres-client";
+import { startLockKey } from "./first-connection";
+import { openPostgres } from "./postgres-client";
 import type * as schema from "./schema";
 import { waitingFor } from "./start";
 

@@ -5,16 +5,14 @@
  */
 import { drizzle } from "drizzle-orm/postgres-js";
 import postgres from "postgres";
-import { inTime } from "#lib/in-time";
 import { withBatchedReads } from "./batched-reads";
 import type { Database, Listen, Statement, StatementUse } from "./client";
+import { detectPooler, isPooler, migrate, onOneConnection } from "./first-connection";
 import { watchHost } from "./liveness-probe";
-import { bringUpToDate, isCurrent } from "./migrations";
 import { createNaming, nameStatements } from "./named-statements";
 import { shareConnection } from "./pipelined-connection";
 import { planSettings } from "./plan-settings";
 import * as schema from "./schema";
-import { waitingFor } from "./start";
 import { throwExplained } from "./start-failures";
 import {
   inLimits,
@@ -25,56 +23,10 @@ import {
   statementTimeoutMs,
 } from "./time-limits";
 
-/** Any constant: the key of the advisory lock under which processes migrate and make first keys one by one. */
-export const startLockKey = 7_267_140_221;
-
-const quiet = { onnotice: () => {}, connect_timeout: 5 };
-
-/** The driver tries again without an end while its connections are closed before they are ready. */
-const patienceMs = 7_000;
-
 interface Addresses {
   url: string;
   /** Of the server itself; needed behind a pooler alone. */
   listenUrl: string | undefined;
-}
-
-/** For the questions before the first client: one connection, which is closed again. */
-async function onOneConnection<T>(url: string, work: (client: postgres.Sql) => Promise<T>): Promise<T> {
-  const client = postgres(url, { ...quiet, max: 1, prepare: false, fetch_types: false });
-  try {
-    return await work(client);
-  } finally {
-    await client.end({ timeout: 1 });
-  }
-}
-
-/**
- * Whether a pooler answers for the server: it sends process ids of its own making when a connection opens, and the
- * server knows better. One that keeps a server connection for a whole session is taken for the other kind, which is
- * slower and as correct.
- */
-async function isPooler(client: postgres.Sql): Promise<boolean> {
-  const answer = client<{ pid: number }[]>`SELECT pg_backend_pid() AS pid`;
-  const rows = await inTime(answer, patienceMs);
-  return rows[0]?.pid !== rows.state.pid;
-}
-
-/**
- * What is missing is applied under an advisory lock: drizzle's own run is not safe when processes start at once. The lock
- * belongs to a transaction, which has one server connection through any pooler.
- */
-async function migrate(client: postgres.Sql, url: string, migrationsFolder: string): Promise<void> {
-  if (await isCurrent(client, migrationsFolder)) return;
-  await onOneConnection(url, (holder) =>
-    holder.begin(async (tx) => {
-      await waitingFor(
-        "another process that is starting on this database",
-        tx`SELECT pg_advisory_xact_lock(${startLockKey})`,
-      );
-      await bringUpToDate(client, migrationsFolder);
-    }),
-  );
 }
 
 /** Of each process. PostgreSQL has a hundred by default, for all. */
@@ -210,16 +162,6 @@ function openThroughPooler({ url, listenUrl }: Addresses, connections: Connectio
       await stop();
     },
   });
-}
-
-/** Whether the client's address is a pooler's. What is listened to behind it must be there then. */
-async function detectPooler(client: postgres.Sql, listenUrl: string | undefined): Promise<boolean> {
-  const isPooled = await isPooler(client);
-  if (isPooled && listenUrl !== undefined)
-    await onOneConnection(listenUrl, isPooler).catch((error) =>
-      throwExplained(error, listenUrl, "DATABASE_LISTEN_URL"),
-    );
-  return isPooled;
 }
 
 const openKnown = (addresses: Addresses, isPooled: boolean, connections: Connections) =>

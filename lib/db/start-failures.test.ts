@@ -6,7 +6,7 @@ import { afterEach, describe, expect, it, vi } from "vitest";
 import { inTime } from "#lib/in-time";
 import { createTestDatabase, databaseKinds } from "#support/databases";
 import { openDatabase } from "./client";
-import { startLockKey } from "./postgres-client";
+import { startLockKey } from "./first-connection";
 import { explainDatabase } from "./start-failures";
 
 vi.setConfig({ testTimeout: 60_000 });
