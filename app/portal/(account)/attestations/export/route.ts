@@ -18,5 +18,5 @@ export async function GET(request: Request): Promise<Response> {
   const format = exportFormat.parse(query["format"]);
   const parts = await exportOwnAttestations(context, person, format, attestationFilters.parse(query));
   const day = context.clock().toISOString().slice(0, 10);
-  return answerDownload(`attestations-${day}.${format}`, types[format], parts);
+  return answerDownload(portal, `attestations-${day}.${format}`, types[format], parts);
 }

@@ -25,7 +25,7 @@ export async function POST(request: Request): Promise<Response> {
       return refuse(422, `Some fields were not accepted.\n${lines.join("\n")}`);
     }
     const { name, parts } = await makeEvidencePack(context, person, form.data);
-    return answerDownload(name, "application/zip", parts);
+    return answerDownload(portal, name, "application/zip", parts);
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
     return refuse(describeError(error.errorName).status, error.detail);
