@@ -40,22 +40,21 @@ function messageIdOf(key: string, from: string): string {
   return `<${hexEncode(sha256(utf8Encode(key)))}@${domain}>`;
 }
 
-/** Options beside a URL are ignored: what nodemailer is to know must be in its query. Its own limits are minutes. */
-function withTimeLimits(text: string, timeoutMs: number): string {
-  const url = new URL(text);
-  for (const name of ["connectionTimeout", "greetingTimeout", "socketTimeout"])
-    if (!url.searchParams.has(name)) url.searchParams.set(name, String(timeoutMs));
-  return url.href;
-}
+/** Its own limits are minutes. What the query of the URL says comes before what is said here. */
+const openTransport = (url: string, timeoutMs: number, defaults?: { from: string }) =>
+  createTransport(
+    { url, connectionTimeout: timeoutMs, greetingTimeout: timeoutMs, socketTimeout: timeoutMs },
+    defaults,
+  );
 
 /** Connects and signs in, and sends nothing. Rejects with the library's error, whose `code` says why. */
 export async function trySmtp(url: string): Promise<void> {
-  const transport = createTransport(withTimeLimits(url, usualTimeoutMs));
+  const transport = openTransport(url, usualTimeoutMs);
   await transport.verify().finally(() => transport.close());
 }
 
 export function createSmtpMailer(url: string, from: string, timeoutMs = usualTimeoutMs): Mailer {
-  const transport = createTransport(withTimeLimits(url, timeoutMs), { from });
+  const transport = openTransport(url, timeoutMs, { from });
   return {
     send: async ({ idempotencyKey, ...mail }) => {
       const once = idempotencyKey === undefined ? {} : { messageId: messageIdOf(idempotencyKey, from) };
