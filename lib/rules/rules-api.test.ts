@@ -12,6 +12,7 @@ import { anyKind } from "#support/databases";
 import { signInPerson } from "#support/portal";
 import { saveOwnRules } from "./own-rules";
 import { confirmProposal, dropProposal, saveRules } from "./save";
+import { simulateRules } from "./simulate";
 
 const forbidTool = '@id("never")\nforbid (principal, action, resource == Tool::"rm");\n';
 const allowAll = '@id("all")\npermit (principal, action == Action::"act", resource);\n';
@@ -294,5 +295,27 @@ describe("rules through the API", () => {
     });
     expect((await simulate("permit")).status).toBe(422);
     expect((await read()).body.rules).toBeNull();
+  });
+
+  it("simulates costly rules by turns with everything else", async () => {
+    const { context } = test.app;
+    for (let i = 0; i < 30; i += 1) await ask(test, key, { agent_slug: `slow-${counter}`, action: "Pay" });
+    let inTurn = 0;
+    let most = 0;
+    const evaluate: typeof context.rules.evaluate = (...asked) => {
+      if (inTurn === 0)
+        setImmediate(() => {
+          inTurn = 0;
+        });
+      inTurn += 1;
+      most = Math.max(most, inTurn);
+      const untilMs = performance.now() + 10;
+      while (performance.now() < untilMs);
+      return context.rules.evaluate(...asked);
+    };
+    const rules = { ...context.rules, evaluate };
+    const answer = await simulateRules({ ...context, rules }, organizationId, { text: allowAll });
+    expect(answer.requests).toBe(30);
+    expect(most).toBeLessThanOrEqual(3);
   });
 });

@@ -52,7 +52,8 @@ const start: TextPosition = { line: 1, column: 1 };
 /** Where brackets are nested too deeply; strings and comments don't count. */
 function findDeepBracket(text: string): number | null {
   let depth = 0;
-  for (const match of text.matchAll(/"(?:[^"\\]|\\.)*"|\/\/[^\n]*|[([{]|[)\]}]/gs)) {
+  // A string that never ends goes to the end of the text: otherwise each quote in it would be looked at as a beginning.
+  for (const match of text.matchAll(/"(?:[^"\\]|\\.)*"?|\/\/[^\n]*|[([{]|[)\]}]/gs)) {
     const [token] = match;
     if (/^[([{]$/.test(token)) depth += 1;
     else if (/^[)\]}]$/.test(token)) depth -= 1;

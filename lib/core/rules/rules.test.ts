@@ -247,6 +247,16 @@ describe("a text that is refused, with line and column", () => {
     expect(at(permit("a", "act", `context.action == "${"(".repeat(200)}"`))).toEqual([]);
   });
 
+  it("a string that never ends, however many quotes it has, in no time", () => {
+    const text = `"${'\\"'.repeat(16_000)}`;
+    const judge = () => {
+      const started = performance.now();
+      expect(at(text)[0]).toContain("invalid token");
+      return performance.now() - started;
+    };
+    expect(Math.min(judge(), judge(), judge())).toBeLessThan(200);
+  });
+
   it("conditions that are nested without brackets", () => {
     const chain = permit("a", "act", `context.uses_today${" + 1".repeat(60)} > 0`);
     expect(at(chain)[0]).toContain("nested");
