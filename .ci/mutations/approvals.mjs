@@ -36,6 +36,13 @@ export const mutations = [
     test: "lib/approvals/unasked.test.ts",
   },
   {
+    threat: "A standing approval of one person decides",
+    file: "lib/approvals/judge.ts",
+    from: "        meetsDemands(given, request.own) &&\n",
+    to: "",
+    test: "lib/approvals/unasked.test.ts",
+  },
+  {
     threat: "An approval is spent under another agent key",
     file: "lib/approvals/claim.ts",
     from: "isSameKey ? await claimOnce(tx, requestId, run) : null",

@@ -72,3 +72,18 @@ export function meetsObligations(
     )
   );
 }
+
+/** The same for what a request asks for by itself. */
+export const meetsDemands = (
+  given: Parameters<typeof meetsObligations>[0],
+  { isLevelChosen, required_level, approvals_required, required_approvers }: Demands,
+): boolean =>
+  meetsObligations(
+    given,
+    {
+      approvals: approvals_required,
+      level: isLevelChosen ? required_level : null,
+      groups: required_approvers,
+    },
+    (id) => id,
+  );

@@ -19,7 +19,7 @@ import { fieldError } from "#lib/errors";
 import { otherSpelling } from "#lib/rules/agent-names";
 import { describeForRules } from "#lib/rules/describe-request";
 import { type DayUsage, dayUsage } from "#lib/rules/usage";
-import { isTooMuch, meetsObligations } from "./apply-obligations";
+import { type Demands, isTooMuch, meetsDemands, meetsObligations } from "./apply-obligations";
 import type { Context } from "./context";
 import { chooseGrant, findActiveGrants } from "./grants";
 
@@ -81,6 +81,8 @@ export interface JudgedRequest {
   context: Record<string, string>;
   requester: string | null;
   isGrant: boolean;
+  /** Of people, as the caller asks for it. */
+  own: Demands;
   createdAt: Date;
 }
 
@@ -220,7 +222,9 @@ export async function judge(
     const active = await findActiveGrants(tx, standing.agent_id);
     const idOf = (name: string) => groupIds.get(name) ?? "";
     const fit = active.filter(
-      (grant) => obligations === null || meetsObligations(grant.request, obligations, idOf),
+      ({ request: given }) =>
+        meetsDemands(given, request.own) &&
+        (obligations === null || meetsObligations(given, obligations, idOf)),
     );
     const use = chooseGrant(fit, request, request.context, request.createdAt);
     if (use !== null) return { ...asked, verdict: "approved", rules: kept, ...use };

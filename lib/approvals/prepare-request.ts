@@ -45,25 +45,19 @@ function requireTerms(body: AuthorizeBody, now: Date): void {
 }
 
 /** What would decide a request now, as far as can be seen without a lock. */
-export const foresee = (
+export async function foresee(
   context: Context,
   organizationId: string,
   body: AuthorizeBody,
   standing: Standing,
   slugField?: string,
-): Promise<Judged> =>
-  judge(
-    context,
-    context.database.db,
-    standing,
-    describeJudged(
-      organizationId,
-      body,
-      { slug: standing.agent_slug ?? body.agent_slug, public_key: standing.agent_public_key },
-      standing.at,
-    ),
-    slugField,
-  );
+): Promise<Judged> {
+  const { db } = context.database;
+  const agent = { slug: standing.agent_slug ?? body.agent_slug, public_key: standing.agent_public_key };
+  const own = ownDemands(body, await readGroups(db, organizationId, body));
+  const request = describeJudged(organizationId, body, agent, own, standing.at);
+  return judge(context, db, standing, request, slugField);
+}
 
 /** Under the organization's lock, as `standing` was read. */
 export async function prepareRequest(
@@ -77,13 +71,14 @@ export async function prepareRequest(
   requireTerms(body, createdAt);
   const agent = await findAgent(tx, body.agent_slug);
   const asker = await readAsker(tx, principal, agent, body.requester ?? null);
+  const own = ownDemands(body, await readGroups(tx, organizationId, body));
+  const known = agent ?? { slug: body.agent_slug, public_key: null };
   const judged = await judge(
     context,
     tx,
     standing,
-    describeJudged(organizationId, body, agent ?? { slug: body.agent_slug, public_key: null }, createdAt),
+    describeJudged(organizationId, body, known, own, createdAt),
   );
-  const own = ownDemands(body, await readGroups(tx, organizationId, body));
   const demands = applyJudged(own, judged);
   const requester = await readRequester(tx, principal, demands);
   if (judged.verdict === "ask") await requireEnrolled(tx, demands, requester);
@@ -98,6 +93,7 @@ const describeJudged = (
   organizationId: string,
   body: AuthorizeBody,
   { slug, public_key }: Pick<FoundAgent, "slug" | "public_key">,
+  own: Demands,
   createdAt: Date,
 ): JudgedRequest => ({
   organizationId,
@@ -109,6 +105,7 @@ const describeJudged = (
   context: body.context ?? {},
   requester: body.requester ?? null,
   isGrant: body.grant != null,
+  own,
   createdAt,
 });
 

@@ -516,6 +516,25 @@ describe("what decides without people", () => {
       expect((await request({ tool: "pay" })).made.decided_by?.kind).toBe("grant");
     });
 
+    it("covers no request that itself asks for more people, a group or a higher level than gave it", async () => {
+      const owner = await signInPerson(test.app.context, email);
+      await saveGroup(test.app.context, owner, { id: null, name: "finance", memberIds: [] });
+      await grantWith({ max_calls: 9 });
+      const decidedBy = async (own: object) => (await request({ tool: "pay", ...own })).made.decided_by?.kind;
+      expect(await decidedBy({ approvals_required: 2 })).toBeUndefined();
+      expect(await decidedBy({ required_level: "orb" })).toBeUndefined();
+      const body = { agent_slug: slug, action: "Pay", tool: "pay" };
+      const required_approvers = [{ group: "finance", count: 1 }];
+      const ofGroup = await test.call("POST", "/v1/authorize", {
+        key,
+        body: { ...body, required_approvers },
+      });
+      expect(ofGroup.body.detail).toContain('asks for 1 of "finance"');
+      expect(await decidedBy({ approvals_required: 1, required_level: "device" })).toBe("grant");
+      await grantWith({ tools: ["send"] }, { required_level: "orb" });
+      expect(await decidedBy({ tool: "send", required_level: "orb" })).toBe("grant");
+    });
+
     it.each([
       ["grant", { max_calls: 1, expires_at: inAnHour() }],
       ["grant", { tools: ["a"], max_calls: 1, max_amount: "5", expires_at: inAnHour() }],
