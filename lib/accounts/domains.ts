@@ -174,7 +174,7 @@ async function checkDaily(context: AccountsContext, row: Row): Promise<void> {
   const checked = await check(context, row, service);
   if (checked?.isLost !== true) return;
   const link = `${context.settings.baseUrl}/portal/settings`;
-  await mailOwners(context, row.organization_id, (to) => domainLostMail(to, link, row.domain));
+  await mailOwners(context, row.organization_id, "domains", (to) => domainLostMail(to, link, row.domain));
 }
 
 /** Checks every proven domain that was not checked for a day; how many. Doing it twice at once changes nothing else. */

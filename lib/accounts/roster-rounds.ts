@@ -46,7 +46,7 @@ async function sendRosterMails(context: AccountsContext): Promise<void> {
     const { sent, failed } =
       list.length === 0
         ? nothing
-        : await mailOwners(context, organizationId, (to) => rosterMail(to, link, number, list));
+        : await mailOwners(context, organizationId, "roster", (to) => rosterMail(to, link, number, list));
     if (sent === 0 && failed > 0) continue;
     await context.database.db.execute(
       sql`UPDATE rosters SET mail_due_at = NULL WHERE organization_id = ${organizationId}::uuid AND number = ${number}`,

@@ -75,7 +75,7 @@ async function tellOwners(
   what: { author: string; version: number | null },
 ): Promise<void> {
   const link = `${context.settings.baseUrl}/portal/rules`;
-  await mailOwners(context, organizationId, (to) => rulesChangedMail(to, link, what));
+  await mailOwners(context, organizationId, "rules", (to) => rulesChangedMail(to, link, what));
 }
 
 /** True if it counts at once; false if it waits for a second owner. */

@@ -43,7 +43,7 @@ async function tellOwners(
 ): Promise<void> {
   const link = `${context.settings.baseUrl}/portal/webhooks/${endpoint.id}`;
   const why = reason === "gone" ? "it answered 410 Gone" : `every attempt failed for ${failingDays} days`;
-  await mailOwners(context, endpoint.organization_id, (to) => webhookDisabledMail(to, link, why));
+  await mailOwners(context, endpoint.organization_id, "webhooks", (to) => webhookDisabledMail(to, link, why));
 }
 
 /** After a failed attempt. Callbacks share no receiver, so none of them speaks for the others. */
