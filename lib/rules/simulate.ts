@@ -6,6 +6,8 @@ import { utf8Decode } from "#lib/core/encoding/bytes";
 import type { RuleOutcome } from "#lib/core/rules/evaluate-rules";
 import { rulesetHash } from "#lib/core/rules/rules-schema";
 import { rowsOf } from "#lib/db/client";
+import { createFairQueue } from "#lib/workers/fair-queue";
+import { shareOf } from "#lib/workers/fair-share";
 import { requireRules } from "./check";
 import type { RulesContext } from "./context";
 import { describeForRules } from "./describe-request";
@@ -15,6 +17,15 @@ import { readNewest } from "./versions";
 const maxRequests = 1000;
 /** So long it evaluates before others get their turn: what one evaluation takes is the rules' matter. */
 const turnMs = 20;
+
+/** Together they would take each other's turns, and everything else would wait for all of them. */
+const queue = createFairQueue({
+  slots: 2,
+  maxWaiting: 64,
+  maxPerOwner: 4,
+  maxRunningPerOwner: 1,
+  refusal: "too many comparisons of rules are under way; try again",
+});
 
 interface Row {
   id: string;
@@ -89,6 +100,16 @@ export async function simulateRules(
   { text, fallback }: SimulateBody,
 ): Promise<SimulateResponse> {
   await requireRules(context, organizationId, text);
+  const share = shareOf("other", { organization: organizationId });
+  return queue.run(share, () => compare(context, organizationId, text, fallback));
+}
+
+async function compare(
+  context: RulesContext,
+  organizationId: string,
+  text: string,
+  fallback: SimulateBody["fallback"],
+): Promise<SimulateResponse> {
   const rules = { hash: rulesetHash(text), text };
   const chosen = fallback ?? (await readNewest(context.database.db, organizationId))?.fallback ?? "ask";
   const rows = await readLast(context, organizationId);
