@@ -146,6 +146,8 @@ describe("who changes passkeys", () => {
     });
     expect(await problemOf(requireOwnApprover(context, stranger, own.id))).toBe("not_found");
     expect(await problemOf(requireOwnApprover(context, owner, own.id))).toBe("not_found");
+    for (const nobody of ["", "undefined", "%", `${own.id}0`])
+      expect(await problemOf(requireOwnApprover(context, person, nobody))).toBe("not_found");
     expect((await requireOwnerOf(context, owner, own.id)).actor).toMatchObject({
       kind: "user",
       id: owner.email,

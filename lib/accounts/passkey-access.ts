@@ -1,5 +1,6 @@
 /** Who may change an approver's passkeys: the person, by a mail that is fresh or signed in with its address. */
 import { and, count, eq, isNotNull, isNull, sql } from "drizzle-orm";
+import { isUuid } from "#lib/core/encoding/uuid";
 import { approvers, organizations, passkeys } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
 import { type Actor, actorOf, type MemberPrincipal, type UserPrincipal } from "#lib/http/principal";
@@ -92,7 +93,7 @@ export async function requireOwnApprover(
   user: UserPrincipal,
   approverId: string,
 ): Promise<Acting> {
-  const approver = await findById(context, approverId);
+  const approver = isUuid(approverId) ? await findById(context, approverId) : undefined;
   if (approver?.email !== user.email) throw personNotFound();
   return { approver, actor: actorOf(user) };
 }
