@@ -9,7 +9,7 @@ import { FieldName } from "#components/ui/field-name";
 import { StatusPill, TestMark, type Tone } from "#components/ui/status-pill";
 import { Timestamp } from "#components/ui/timestamp";
 import { approvalWords } from "#lib/core/approval/approval-words";
-import { canonicalJson, type JsonValue } from "#lib/core/encoding/canonical-json";
+import type { JsonValue } from "#lib/core/encoding/canonical-json";
 import { MESSAGE_NAMES } from "#lib/core/presentation/disclosure";
 import type { PresentationHeader } from "#lib/core/presentation/presentation-header";
 import type { PresentationReport } from "#lib/core/presentation/presentation-verify";
@@ -17,6 +17,7 @@ import { isApprovalMethod } from "#lib/core/statement/statement";
 import { drawWarnings } from "#lib/core/statement/warnings";
 import { countOf } from "#lib/core/text/count";
 import type { CheckedPresentation } from "./check-presentation";
+import { DisclosedValue } from "./disclosed-value";
 
 type Checks = PresentationReport["checks"];
 
@@ -26,12 +27,6 @@ const tones: Record<Checks[number]["status"], { tone: Tone; text: string }> = {
   not_applicable: { tone: "neutral", text: "not asked for" },
   not_run: { tone: "unknown", text: "not run" },
 };
-
-function Value({ value }: { readonly value: JsonValue }) {
-  if (value === null) return <span className="text-muted">none</span>;
-  if (typeof value === "boolean") return value ? "yes" : "no";
-  return <AgentText value={typeof value === "string" ? value : canonicalJson(value)} />;
-}
 
 /** Times beyond what a Date can hold are legal numbers in the header. */
 function Seconds({ value }: { readonly value: number }) {
@@ -95,7 +90,7 @@ function Shown({ checked }: { readonly checked: CheckedPresentation }) {
                 name === "human_approved" && value === true ? (
                   describeApproval(report)
                 ) : (
-                  <Value value={value} />
+                  <DisclosedValue value={value} />
                 ),
             }))}
           />

@@ -1,18 +1,19 @@
 /** What the zero-knowledge proof discloses, if it has verified: nothing unproven is shown as proven. */
-import { AgentText } from "#components/agent-text";
+import { DisclosedValue } from "#components/presentation/disclosed-value";
 import { DefinitionList } from "#components/ui/definition-list";
 import { FieldName } from "#components/ui/field-name";
 import { TextLink } from "#components/ui/text-link";
 import type { VerifyResponse } from "#lib/contract/verify";
+import type { JsonValue } from "#lib/core/encoding/canonical-json";
 import type { AttestationCheck } from "#lib/core/statement/verify";
 
-/** `["human_approved",true]` → name and value in words; null for what is not such a pair. */
-function parseDisclosed(text: string): { name: string; value: string } | null {
+/** `["human_approved",true]` → name and value; null for what is not such a pair. */
+function parseDisclosed(text: string): { name: string; value: JsonValue } | null {
   try {
-    const pair: unknown = JSON.parse(text);
+    const pair = JSON.parse(text) as JsonValue;
     if (!Array.isArray(pair) || pair.length !== 2 || typeof pair[0] !== "string") return null;
-    const value: unknown = pair[1];
-    return { name: pair[0], value: typeof value === "string" ? value : JSON.stringify(value) };
+    const [name, value = null] = pair;
+    return { name, value };
   } catch {
     return null;
   }
@@ -49,7 +50,7 @@ export function DisclosedValues({ proof, status }: DisclosedValuesProps) {
           items={values.map(({ name, value }) => ({
             id: name,
             name: <FieldName name={name} />,
-            value: <AgentText value={value} />,
+            value: <DisclosedValue value={value} />,
           }))}
         />
       </div>

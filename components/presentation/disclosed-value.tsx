@@ -1,0 +1,9 @@
+/** A value that a proof discloses, in words: nobody outside knows what `null` stands for. */
+import { AgentText } from "#components/agent-text";
+import { canonicalJson, type JsonValue } from "#lib/core/encoding/canonical-json";
+
+export function DisclosedValue({ value }: { readonly value: JsonValue }) {
+  if (value === null) return <span className="text-muted">none</span>;
+  if (typeof value === "boolean") return value ? "yes" : "no";
+  return <AgentText value={typeof value === "string" ? value : canonicalJson(value)} />;
+}
