@@ -506,7 +506,7 @@ describe("a standing approval's page", () => {
   it("shows every limit, and shows a look-alike for what it is", () => {
     for (const limit of ["Up to 500 EUR in all, 20 uses", "At most 50 EUR each", "payee = Example Ltd"])
       expect(text).toContain(limit);
-    expect(text).toContain("actions like Pay invoice *, whatever stands in place of *");
+    expect(text).toContain("actions like Pay invoice *, where * can be anything");
     expect(html).toMatch(/Cyrillic|mixes|U\+0430/);
     expect(text).toContain("more than 50 EUR at once, another currency, or no amount");
   });

@@ -56,8 +56,7 @@ function listCovered({ tools, actions, context }: GrantTerms): ReactNode[] {
     ...(prefixes.length > 0
       ? [
           <>
-            {exact.length > 0 ? "and " : ""}actions like {<Names names={prefixes} />}, whatever stands in
-            place of *
+            {exact.length > 0 ? "and " : ""}actions like {<Names names={prefixes} />}, where * can be anything
           </>,
         ]
       : []),
@@ -71,7 +70,7 @@ function listCovered({ tools, actions, context }: GrantTerms): ReactNode[] {
 
 function listUncovered({ tools, actions, max_amount, currency, context }: GrantTerms): ReactNode[] {
   return [
-    ...(tools ? ["any other tool, also one whose name only looks the same"] : []),
+    ...(tools ? ["any other tool, including one whose name only looks the same"] : []),
     ...(actions ? ["any other action"] : []),
     ...(max_amount === undefined
       ? ["anything that costs an amount"]

@@ -306,7 +306,7 @@ describe("a request for enrolled approvers", () => {
     ]);
     expect(await answerTo("own")).toEqual([
       422,
-      'required_approvers.0.count: asks for 1 of "own", which has 0 enrolled approvers beside who asks',
+      'required_approvers.0.count: asks for 1 of "own", which has 0 enrolled approvers besides who asks',
     ]);
     expect((await answerTo("solo", "finance"))[0]).toBe(201);
   });

@@ -81,7 +81,7 @@ export async function prepareRequest(
   );
   const demands = applyJudged(own, judged);
   const requester = await readRequester(tx, principal, demands);
-  if (judged.verdict === "ask") await requireEnrolled(tx, demands, requester);
+  if (judged.verdict === "ask") await requireEnrolled(tx, demands, requester, own);
   const names = { ...asker.names, group_names: demands.groupNames };
   const hidden = { requestedBy: asker.requestedBy, names, salt: base64Encode(context.random(16)) };
   const fingerprint = fingerprintOf(organizationId, body);

@@ -70,13 +70,14 @@ export async function readGroups(
 }
 
 /**
- * 422 if the groups can't give as many approvals as the caller or the rules want of them: each person counts for one
- * group, and who asks for none unless the organization allows it.
+ * 422 if the groups can't give as many approvals as the caller (`own`) or the rules want of them: each person counts
+ * for one group, and who asks for none unless the organization allows it.
  */
 export async function requireEnrolled(
   tx: Executor,
   { required_approvers: required, groupNames }: Demands,
   requester: Requester,
+  own: Demands,
 ): Promise<void> {
   const ids = required.map(({ group }) => group);
   const members = await readEnrolledMembers(tx, ids);
@@ -86,13 +87,14 @@ export async function requireEnrolled(
   for (const [index, { group, count }] of required.entries()) {
     if ((filled[index] ?? 0) >= count) continue;
     const enrolled = people.filter((groups) => groups.includes(group)).length;
-    const others = isLeftOut ? " beside who asks" : "";
+    const others = isLeftOut ? " besides who asks" : "";
     const has = `${countOf(enrolled, "enrolled approver")}${others}`;
     const why = enrolled < count ? "" : ", and each person counts for one group";
+    const isByRules = count > (own.required_approvers[index]?.count ?? 0);
     throw fieldError(
       "validation_error",
       field(index, "count"),
-      `asks for ${count} of "${groupNames[index]}", which has ${has}${why}`,
+      `asks for ${count} of "${groupNames[index]}", which has ${has}${why}${isByRules ? "; your organization's rules ask for them" : ""}`,
     );
   }
 }

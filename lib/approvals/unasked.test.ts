@@ -240,7 +240,7 @@ describe("what decides without people", () => {
       expect((await request({ approvals_required: 3 })).made.approvals_required).toBe(3);
     });
 
-    it("demand people of a group, and ask nobody if it has too few", async () => {
+    it("demand people of a group, and ask nobody and say so if it has too few", async () => {
       const owner = await signInPerson(test.app.context, email);
       await saveGroup(test.app.context, owner, { id: null, name: "finance", memberIds: [] });
       await put(
@@ -249,7 +249,9 @@ describe("what decides without people", () => {
       const body = { agent_slug: slug, action: "Pay" };
       const refused = await test.call("POST", "/v1/authorize", { key, body });
       expect(refused.status).toBe(422);
-      expect(refused.body.detail).toContain('asks for 2 of "finance", which has 0 enrolled approvers');
+      expect(refused.body.detail).toBe(
+        'required_approvers.0.count: asks for 2 of "finance", which has 0 enrolled approvers; your organization\'s rules ask for them',
+      );
     });
 
     it("refuse what they and the caller together ask for beyond what a request can", async () => {
