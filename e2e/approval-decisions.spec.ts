@@ -152,6 +152,7 @@ test("without JavaScript everything can be read, and denied by the form alone", 
   expect((await poll(request, asked)).status, "Enter in a field submits nothing").toBe("pending");
   await plain.locator('button[value="The amount or the recipient is wrong"]').click();
   await expect(page.getByRole("heading", { name: "This request was denied" })).toBeVisible();
+  await expect(page.getByText("before you opened this page")).toBeHidden();
   expect(page.url()).toBe(asked.approval_url);
   expect(await poll(request, asked)).toMatchObject({
     status: "denied",

@@ -176,7 +176,17 @@ export function Outcome({ view, wasOpenedLate }: OutcomeProps) {
     <div role="status">
       <Callout
         tone={isTakenBack ? "info" : tones[view.status]}
-        title={wasOpenedLate ? `${title} before you opened this page` : title}
+        title={
+          wasOpenedLate ? (
+            <>
+              {title}
+              {/* Without JavaScript this is also the page after the visitor's own denial. */}
+              <span className="noscript:hidden"> before you opened this page</span>
+            </>
+          ) : (
+            title
+          )
+        }
       >
         <Explanation view={view} />
       </Callout>
