@@ -47,6 +47,7 @@ test("rules are written, compared with what happened, saved, and in effect", asy
   await page.getByLabel("Mode").selectOption("enforce");
   await page.getByLabel("If no rule permits a request").selectOption("deny");
   await page.getByLabel("Changes need a second owner").check();
+  await expect(page.getByText("You are the only owner: invite another in Settings first.")).toBeVisible();
   const compared = page.getByText(/of your last 2 requests would have another answer/);
   await page.getByRole("button", { name: "What would this have changed?" }).click();
   await expect(compared).toBeVisible();
@@ -87,6 +88,7 @@ test("rules are written, compared with what happened, saved, and in effect", asy
     ),
   ).toBeVisible();
   await expect(page.getByText("Change proposed. Another owner must confirm it.")).toBeVisible();
+  await expect(page.getByText("You are the only one: invite another.")).toBeVisible();
   await expect(page.getByText("Rules saved.")).toHaveCount(0);
   await expectGoodPage(page);
 });

@@ -13,6 +13,8 @@ import type { RulesContext } from "./context";
 const describe = ({ line, column, message, help }: RulesProblem) =>
   `line ${line}, column ${column}: ${message}${help === null ? "" : ` (${help})`}`;
 
+const createGroup = "an owner can create it in the portal, under Approvers";
+
 /** An unknown group would ask no one. */
 async function findUnknownGroups(
   executor: Executor,
@@ -23,7 +25,7 @@ async function findUnknownGroups(
   const known = await findGroupIds(executor, organizationId, named);
   return policies.flatMap(({ annotations: { group }, position }) =>
     typeof group === "string" && !known.has(group)
-      ? [{ ...position, message: `no group of your approvers is called "${group}"`, help: null }]
+      ? [{ ...position, message: `no group of your approvers is called "${group}"`, help: createGroup }]
       : [],
   );
 }

@@ -155,7 +155,9 @@ describe("rules through the API", () => {
       '@id("a")\n@group("finance")\npermit (principal, action == Action::"act_approved", resource);';
     const { status, body } = await put({ text });
     expect(status).toBe(422);
-    expect(body.detail).toContain('line 1, column 1: no group of your approvers is called "finance"');
+    expect(body.detail).toContain(
+      'line 1, column 1: no group of your approvers is called "finance" (an owner can create it in the portal, under Approvers)',
+    );
   });
 
   it("refuses another spelling of an agent than it is registered in, where rules name it", async () => {

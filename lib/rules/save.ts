@@ -116,7 +116,7 @@ export async function saveRules(
   return true;
 }
 
-const noProposal = () => new AppError("rules_changed", "this change no longer waits: load the page again");
+const noProposal = () => new AppError("rules_changed", "this change no longer waits: reload the page");
 
 /** Once, and only as it was shown. */
 async function takeProposal(tx: Executor, organizationId: string, id: string): Promise<void> {

@@ -30,6 +30,8 @@ export interface EditedRules {
   readonly secondOwner: boolean;
 }
 
+const secondOwnerHint = "From the next change on, an owner other than its author must confirm it.";
+
 interface ProblemsProps {
   readonly problems: readonly RulesProblem[];
   readonly onShow: (problem: RulesProblem) => void;
@@ -79,10 +81,11 @@ type Chosen = Pick<EditedRules, "mode" | "fallback" | "secondOwner">;
 
 interface ChoicesProps {
   readonly chosen: Chosen;
+  readonly isOnlyOwner: boolean;
   readonly onChoose: (more: Partial<Chosen>) => void;
 }
 
-function Choices({ chosen, onChoose }: ChoicesProps) {
+function Choices({ chosen, isOnlyOwner, onChoose }: ChoicesProps) {
   return (
     <>
       <div className="grid gap-4 sm:grid-cols-2">
@@ -117,7 +120,11 @@ function Choices({ chosen, onChoose }: ChoicesProps) {
         checked={chosen.secondOwner}
         onChange={({ target }) => onChoose({ secondOwner: target.checked })}
         label="Changes need a second owner"
-        hint="From the next change on, an owner other than its author must confirm it."
+        hint={
+          isOnlyOwner
+            ? `${secondOwnerHint} You are the only owner: invite another in Settings first.`
+            : secondOwnerHint
+        }
       />
     </>
   );
@@ -146,20 +153,21 @@ const startOf = (state: FormState<unknown>, rules: EditedRules): Chosen =>
 interface RulesEditorProps {
   readonly action: FormAction<RulesFormResult>;
   readonly rules: EditedRules;
+  /** Nobody could confirm a change. */
+  readonly isOnlyOwner: boolean;
 }
 
 /** Another version than the one that is edited makes a new editor; that the edited one was saved is said in it. */
-export function RulesEditor({ action, rules }: RulesEditorProps) {
+export function RulesEditor({ action, rules, isOnlyOwner }: RulesEditorProps) {
   const form = useFormAction(action);
-  return <VersionEditor key={rules.version} form={form} rules={rules} />;
+  return <VersionEditor key={rules.version} form={form} rules={rules} isOnlyOwner={isOnlyOwner} />;
 }
 
-interface VersionEditorProps {
+interface VersionEditorProps extends Omit<RulesEditorProps, "action"> {
   readonly form: ReturnType<typeof useFormAction<RulesFormResult>>;
-  readonly rules: EditedRules;
 }
 
-function VersionEditor({ form: [answer, submit, isPending], rules }: VersionEditorProps) {
+function VersionEditor({ form: [answer, submit, isPending], rules, isOnlyOwner }: VersionEditorProps) {
   const version = String(rules.version);
   // What was sent for another version must not be saved over this one.
   const state = textValue(answer, "version", version) === version ? answer : idleState;
@@ -196,7 +204,11 @@ function VersionEditor({ form: [answer, submit, isPending], rules }: VersionEdit
         />
       </Field>
       {result?.kind === "problems" ? <Problems problems={result.problems} onShow={show} /> : null}
-      <Choices chosen={chosen} onChoose={(more) => setChosen((old) => ({ ...old, ...more }))} />
+      <Choices
+        chosen={chosen}
+        isOnlyOwner={isOnlyOwner}
+        onChoose={(more) => setChosen((old) => ({ ...old, ...more }))}
+      />
       <div className="flex flex-wrap gap-3">
         <Button type="submit" variant="secondary" name="intent" value="compare" disabled={isPending}>
           What would this have changed?

@@ -15,6 +15,7 @@ import { TextLink } from "#components/ui/text-link";
 import { type RulesResponse, readRulesQuery } from "#lib/contract/rules";
 import { orNotFound, requirePortal } from "#lib/pages/portal-request";
 import { withNotFound } from "#lib/pages/with-not-found";
+import { listMembers } from "#lib/portal/organization-members";
 import { readOwnRules } from "#lib/rules/own-rules";
 import { changeRules, confirmChange, dropChange } from "./actions";
 
@@ -24,7 +25,13 @@ interface PageProps {
   readonly searchParams: Promise<Record<string, string | string[] | undefined>>;
 }
 
-function Proposal({ rules, isAuthor }: { readonly rules: RulesResponse; readonly isAuthor: boolean }) {
+interface ProposalProps {
+  readonly rules: RulesResponse;
+  readonly isAuthor: boolean;
+  readonly isOnlyOwner: boolean;
+}
+
+function Proposal({ rules, isAuthor, isOnlyOwner }: ProposalProps) {
   const { proposal } = rules;
   if (proposal === null) return null;
   const fields = { proposal_id: proposal.id };
@@ -36,7 +43,15 @@ function Proposal({ rules, isAuthor }: { readonly rules: RulesResponse; readonly
       <RulesDiff before={rules.rules?.text ?? ""} after={proposal.text} label="The proposed change" />
       <div className="mt-4 flex flex-wrap gap-3">
         {isAuthor ? (
-          <p className="self-center text-muted text-sm">Another owner must confirm it.</p>
+          <p className="self-center text-muted text-sm">
+            Another owner must confirm it.
+            {isOnlyOwner ? (
+              <>
+                {" "}
+                You are the only one: <TextLink href="/portal/settings">invite another</TextLink>.
+              </>
+            ) : null}
+          </p>
         ) : (
           <ActionDialog
             triggerLabel="Confirm"
@@ -72,6 +87,8 @@ async function RulesPage({ searchParams }: PageProps) {
     wanted === undefined || wanted === 1 ? null : await readOwnRules(context, person, wanted - 1);
   const { rules, versions } = newest;
   const isOwner = membership.role === "owner";
+  const members = isOwner ? await listMembers(context.database.db, person.organizationId) : [];
+  const isOnlyOwner = members.filter(({ role }) => role === "owner").length === 1;
   return (
     <PortalPage organizationId={person.organizationId}>
       <PageHeading
@@ -84,7 +101,13 @@ async function RulesPage({ searchParams }: PageProps) {
         }
       />
       {shown?.rules ? <VersionChanges rules={shown.rules} before={before?.rules ?? null} /> : null}
-      {isOwner ? <Proposal rules={newest} isAuthor={newest.proposal?.author === person.email} /> : null}
+      {isOwner ? (
+        <Proposal
+          rules={newest}
+          isAuthor={newest.proposal?.author === person.email}
+          isOnlyOwner={isOnlyOwner}
+        />
+      ) : null}
       <Card>
         {rules?.mode === "log_only" ? (
           <div className="mb-5">
@@ -96,6 +119,7 @@ async function RulesPage({ searchParams }: PageProps) {
         {isOwner ? (
           <RulesEditor
             action={changeRules}
+            isOnlyOwner={isOnlyOwner}
             rules={{
               version: rules?.version ?? 0,
               text: rules?.text ?? "",
