@@ -110,8 +110,8 @@ const idle = { status: "idle", message: "", errors: {}, values: {}, result: null
 
 /** Their form is a button: what they find instead is that the organization lacks a key. */
 const withoutFields = [
-  ["sendAttestation", "create a key with the permission “attest” first"],
-  ["askForApproval", "create a key with the permission “authorize” first"],
+  ["sendAttestation", "Create a key with the permission “attest” first."],
+  ["askForApproval", "Create a key with the permission “authorize” first."],
 ] as const;
 
 it("finds the portal's actions and routes, and no action inside a page", () => {
@@ -187,6 +187,17 @@ it("changes which emails a person gets for the organization that the form names,
   expect(await settings()).toMatchObject({ requests: "all", decisions: true, reminders: false });
 });
 
+it("says in a sentence what to do about a session that has ended, and keeps what was entered", async () => {
+  browser.session = null;
+  for (const [name, action] of actions) {
+    const state = await action(idle, formOf({ [shownOrganizationField]: invitedTo, name: "typed" }));
+    expect(state, name).toMatchObject({ status: "failed", values: { name: "typed" } });
+    expect(state.message, name).toMatch(
+      /^Your session has ended. Sign in again in another tab, then try again/,
+    );
+  }
+});
+
 it("answers in words if what should be a sign-in form is none", async () => {
   expect(await requestLink(idle, "x" as never)).toMatchObject({ status: "failed" });
 });
@@ -198,7 +209,7 @@ it("says on the sign-in form that mail is out of reach, and keeps the address", 
   browser.mail = async () => {};
   expect(state).toMatchObject({
     status: "failed",
-    message: detail,
+    message: "The mail could not be sent; try again shortly.",
     values: { email: "someone@example.com" },
   });
 });
@@ -238,6 +249,20 @@ describe.each(routes)("%s", (name, handler) => {
       expect(await ask({ format: "csv", ...fields })).toEqual([409, `${switchedOrganization}\n`]);
     const [status] = await ask({ format: "csv", [shownOrganizationField]: person.organizationId });
     expect(status).toBe(isForm ? 422 : 200);
+  });
+
+  it.runIf(isForm)("says in sentences what is wrong, and to go back to the form", async () => {
+    const shown = { [shownOrganizationField]: person.organizationId };
+    const days = { from: "2026-01-01", until: "2026-01-02" };
+    expect(await ask({ ...shown, ...days, agent: "nobody" })).toEqual([
+      404,
+      "No agent has this slug. Go back to try again.\n",
+    ]);
+    browser.session = null;
+    expect(await ask(shown)).toEqual([
+      401,
+      "Your session has ended. Sign in again, then go back and try again.\n",
+    ]);
   });
 
   it.runIf(isForm)("answers 400 to a form that can't be read", async () => {

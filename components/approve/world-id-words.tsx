@@ -2,6 +2,7 @@
 import { proofStored } from "#lib/contract/approval-page";
 import type { WalletPreset, WorldIdStart } from "#lib/contract/approval-view";
 import { findIdkitWords } from "#lib/contract/world-id-codes";
+import { sentence } from "#lib/core/text/sentence";
 import type { Problem } from "./post-json";
 
 export interface Words {
@@ -54,8 +55,7 @@ export function explainWalletError(code: string, asked: AskedPresets): Words {
 
 /** No answer, or none that says what has become of it. */
 function explainLoss(status: number, detail: string, hasProof: boolean): Words {
-  const reason =
-    detail === "" ? "The service failed." : `${detail.charAt(0).toUpperCase()}${detail.slice(1)}.`;
+  const reason = detail === "" ? "The service failed." : sentence(detail);
   const what = status === 0 ? "We lost the connection." : reason;
   if (!hasProof)
     return {

@@ -6,6 +6,7 @@ import { removePasskey, renamePasskey } from "#lib/accounts/passkeys";
 import type { Context } from "#lib/approvals/context";
 import { type PasskeyAnswer, passkeyName, registrationResponse } from "#lib/contract/passkeys";
 import { isUuid } from "#lib/core/encoding/uuid";
+import { sentence } from "#lib/core/text/sentence";
 import { AppError } from "#lib/errors";
 import { enforceLimit, limitPolicy } from "#lib/http/limits";
 import { toAppError } from "#lib/http/problem";
@@ -31,8 +32,6 @@ async function run<Value>(
     return { ok: false, message: sentence(error.detail) };
   }
 }
-
-const sentence = (text: string) => `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
 
 /** A client may post anything to a server action. */
 function read<Schema extends z.ZodType>(schema: Schema, given: unknown, what: string): z.output<Schema> {

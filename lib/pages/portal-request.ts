@@ -17,6 +17,7 @@ import {
   shownOrganizationField,
   switchedOrganization,
 } from "#lib/contract/form-state";
+import { sentence } from "#lib/core/text/sentence";
 import { AppError } from "#lib/errors";
 import { enforceLimit, keyRequestAddressPolicy, limitPolicy } from "#lib/http/limits";
 import type { MemberPrincipal, UserPrincipal } from "#lib/http/principal";
@@ -124,8 +125,11 @@ function describeFailure(thrown: unknown, values: FormValues, context: Context):
   const errors = Object.fromEntries(
     (error.errors ?? []).map(({ pointer, message }) => [pointer.slice(1).replaceAll("/", "."), message]),
   );
-  return failedState(error.detail, errors, values);
+  return failedState(sentence(error.detail), errors, values);
 }
+
+const sessionEnded =
+  "Your session has ended. Sign in again in another tab, then try again here: what you entered is kept.";
 
 type Work<Subject extends unknown[], Input, Result> = (
   ...given: [...Subject, Input]
@@ -144,7 +148,7 @@ async function runFor<Subject extends unknown[], Schema extends z.ZodType, Resul
   try {
     await requireOwnPage();
     const subject = await findSubject();
-    if (subject === null) throw new AppError("forbidden", "your session has ended; sign in again");
+    if (subject === null) throw new AppError("forbidden", sessionEnded);
     const parsed = schema.safeParse(values);
     if (!parsed.success)
       return failedState("Some fields were not accepted.", fieldErrors(parsed.error), values);

@@ -4,6 +4,7 @@
  */
 import { type FormState, failedState } from "#lib/contract/form-state";
 import { signInForm } from "#lib/contract/portal";
+import { sentence } from "#lib/core/text/sentence";
 import { AppError } from "#lib/errors";
 import { safePortalPath } from "./portal-path";
 import { isForm, limitMails, noForm, requireOwnPage } from "./portal-request";
@@ -20,7 +21,7 @@ export async function runSignInRequest(form: FormData): Promise<FormState<null>>
     await limitMails(email);
     await requestSignInLink(email, safePortalPath(next));
   } catch (error) {
-    if (error instanceof AppError) return failedState(error.detail, {}, values);
+    if (error instanceof AppError) return failedState(sentence(error.detail), {}, values);
     throw error;
   }
   const message = `If ${email} can receive mail, a link is on its way. It works once and expires in 30 minutes.`;

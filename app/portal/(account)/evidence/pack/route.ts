@@ -2,16 +2,19 @@
 import { makeEvidencePack } from "#lib/attestations/pack";
 import { shownOrganizationField, switchedOrganization } from "#lib/contract/form-state";
 import { evidenceForm } from "#lib/contract/portal-evidence";
+import { sentence } from "#lib/core/text/sentence";
 import { AppError, describeError } from "#lib/errors";
 import { requireSameOrigin } from "#lib/http/same-origin";
 import { answerDownload } from "#lib/pages/download";
 import { isShown, readPortal } from "#lib/pages/portal-request";
 
+/** The browser shows these words in the place of the page with the form, which going back shows as it was. */
 const refuse = (status: number, words: string) => new Response(`${words}\n`, { status });
 
 export async function POST(request: Request): Promise<Response> {
   const portal = await readPortal();
-  if (portal === null) return refuse(401, "Sign in to the portal first.");
+  if (portal === null)
+    return refuse(401, "Your session has ended. Sign in again, then go back and try again.");
   const { app, context, person } = portal;
   try {
     requireSameOrigin(request, app.env.baseUrl);
@@ -22,12 +25,12 @@ export async function POST(request: Request): Promise<Response> {
     const form = evidenceForm.safeParse(fields);
     if (!form.success) {
       const lines = form.error.issues.map(({ path, message }) => `${path.join(".")}: ${message}`);
-      return refuse(422, `Some fields were not accepted.\n${lines.join("\n")}`);
+      return refuse(422, `Some fields were not accepted. Go back to change them.\n${lines.join("\n")}`);
     }
     const { name, parts } = await makeEvidencePack(context, person, form.data);
     return answerDownload(portal, name, "application/zip", parts);
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
-    return refuse(describeError(error.errorName).status, error.detail);
+    return refuse(describeError(error.errorName).status, `${sentence(error.detail)} Go back to try again.`);
   }
 }
