@@ -235,6 +235,18 @@ test("/verify checks pasted and dropped evidence in the browser", async ({ page,
   await expect(result).toContainText(
     /Authentic as far as it can be checked, 1 warning|Authentic record, 1 warning/,
   );
+  // The last line of a log proof ends like every other, whatever was copied.
+  const logProof = await (await request.get(`${api}/tlog-proof`)).text();
+  for (const text of [logProof, logProof.trim()]) {
+    await paste(text);
+    await expect(result).toContainText("Valid log proof");
+  }
+  await page.getByLabel("Or choose the file").setInputFiles({
+    name: "x.tlog-proof",
+    mimeType: "text/plain",
+    buffer: Buffer.from(logProof),
+  });
+  await expect(result).toContainText("Valid log proof");
   // An evidence pack, of any size.
   await page.getByLabel("Or choose the file").setInputFiles({
     name: "evidence.zip",

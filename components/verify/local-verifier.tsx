@@ -36,7 +36,7 @@ async function verifyText(input: string, chosen: Promise<string | null>): Promis
     const pinned = await chosen;
     const trust = pinned ?? (await fetchKeys());
     const expected = { nowSeconds: Date.now() / 1_000 };
-    const report = await verifyInWorker({ input: input.trim(), trust, expected });
+    const report = await verifyInWorker({ input: `${input.trim()}\n`, trust, expected });
     return { phase: "done", report, isOurs: pinned === null };
   } catch (error) {
     return { phase: "failed", reason: reasonOf(error) };
