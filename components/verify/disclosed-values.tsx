@@ -36,13 +36,15 @@ export function DisclosedValues({ proof, status }: DisclosedValuesProps) {
   }
   if (status !== "pass")
     return <p className="max-w-[68ch] text-[15px]">The proof is invalid, so its values aren't shown.</p>;
+  // The blinding is no field: nobody may see it.
+  const fields = proof.total_messages - 1;
   const values = Object.values(proof.disclosed).flatMap((text) => parseDisclosed(text) ?? []);
   return (
     <>
       <p className="max-w-[68ch] text-[15px]">
         It proves that this service's BBS key signed one attestation with exactly these{" "}
-        {values.length.toLocaleString("en")} of {proof.total_messages.toLocaleString("en")} values, and
-        reveals nothing about the others. It doesn't prove that the action happened.{" "}
+        {values.length.toLocaleString("en")} of {fields.toLocaleString("en")} fields, and reveals nothing
+        about the others. It doesn't prove that the action happened.{" "}
         <TextLink href="/docs/zero-knowledge">How it works</TextLink>
       </p>
       <div className="mt-3">
