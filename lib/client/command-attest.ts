@@ -155,7 +155,10 @@ export function factsOf(made: AuthorizationRequest): Facts {
     ["link", made.approval_url],
     ["code", made.confirmation_code],
     ["expires", made.expires_at],
-    ["note", isUnheard(made) ? "nobody gets the link by email: send it to who should decide" : undefined],
+    [
+      "note",
+      isUnheard(made) ? "nobody gets the link by email: send it to the person who should decide" : undefined,
+    ],
     ["note", denied && `an equal request was denied at ${denied.denied_at}`],
   ];
 }

@@ -7,8 +7,8 @@ import type { FormState } from "#lib/contract/form-state";
 import { type WebhookEvent, webhookEvents } from "#lib/core/webhook/webhook-events";
 
 const eventHints: Record<WebhookEvent, string> = {
-  "authorization.approved": "enough people approved",
-  "authorization.denied": "somebody denied",
+  "authorization.approved": "enough people approved, or a rule or a standing approval did",
+  "authorization.denied": "a person or a rule denied, or the agent is frozen",
   "authorization.expired": "nobody decided in time",
   "authorization.cancelled": "your organization cancelled the request, or five wrong codes were entered",
   "authorization.unattested": "a run claimed an approval, and no attestation followed within an hour",

@@ -1,0 +1,10 @@
+import { renderToStaticMarkup } from "react-dom/server";
+import { expect, it } from "vitest";
+import { idleState } from "#lib/contract/form-state";
+import { WebhookFields } from "./webhook-fields";
+
+it("says of the events of decisions that rules and a freeze decide too", () => {
+  const html = renderToStaticMarkup(<WebhookFields state={idleState} url="" events={[]} />);
+  expect(html).toContain("enough people approved, or a rule or a standing approval did");
+  expect(html).toContain("a person or a rule denied, or the agent is frozen");
+});
