@@ -3,7 +3,7 @@ import { expect, it } from "vitest";
 import { idleState } from "#lib/contract/form-state";
 import { WebhookFields } from "./webhook-fields";
 
-it("says of the events of decisions that rules and a freeze decide too", () => {
+it("names rules and a freeze among what sends the events of decisions", () => {
   const html = renderToStaticMarkup(<WebhookFields state={idleState} url="" events={[]} />);
   expect(html).toContain("enough people approved, or a rule or a standing approval did");
   expect(html).toContain("a person or a rule denied, or the agent is frozen");
