@@ -45,9 +45,9 @@ describe("what the service makes in rare states", { timeout: 600_000 }, () => {
   let test: TestApp;
   let key: string;
   let owner: MemberPrincipal;
-  /** Of all attestations, and the approvals behind them that weren't erased. */
+  /** Of all attestations, and the owner's answers about the approvals behind them that weren't erased. */
   const ids: string[] = [];
-  const objects: Json[] = [];
+  const approvals: Json[] = [];
   let folder: string;
 
   const expectBody = async (call: Promise<{ status: number; body: Json }>, status = 200) => {
@@ -79,9 +79,9 @@ describe("what the service makes in rare states", { timeout: 600_000 }, () => {
     return asked;
   };
   async function use({ made }: AskedRequest, more: object = {}): Promise<string> {
-    const { human_authorization } = await read(`/v1/authorize/${made.request_id}`, key);
-    objects.push(human_authorization);
-    return attest({ human_authorization, ...more });
+    const approval = await read(`/v1/authorize/${made.request_id}`, key);
+    approvals.push(approval);
+    return attest({ human_authorization: approval.human_authorization, ...more });
   }
   /** By passkey, and with World ID if a human is named. */
   async function approveAs({ token }: AskedRequest, { passkey: device }: Person, human?: string) {
@@ -155,7 +155,7 @@ describe("what the service makes in rare states", { timeout: 600_000 }, () => {
   async function actErased(): Promise<void> {
     await erase(await attest({ action: "A secret" }));
     await erase(await use(await approved("ada", { inputs_hash: "abc" })));
-    objects.pop();
+    approvals.pop();
     const { made } = await asking();
     await expectBody(test.call("DELETE", `/v1/authorize/${made.request_id}`, { key }));
   }
@@ -202,7 +202,8 @@ describe("what the service makes in rare states", { timeout: 600_000 }, () => {
     const cases: Json[] = [];
     const owned = await Promise.all(ids.map((id) => read(`/v1/verify/${id}`, key)));
     const shown = await Promise.all(ids.map((id) => read(`/v1/verify/${id}`)));
-    for (const answer of [...owned, ...shown, ...objects]) {
+    const objects = approvals.map(({ human_authorization }) => human_authorization);
+    for (const answer of [...owned, ...shown, ...objects, ...approvals]) {
       const receipt = JSON.stringify(answer);
       const { statedWarnings: stated_warnings, ...report } = await verifyInBrowser(receipt, keys);
       expect(report.checks.filter(({ status }) => status === "fail")).toEqual([]);

@@ -11,7 +11,7 @@ from typing import cast
 
 from Crypto.Hash import keccak
 
-from .._json import Json, JsonObject, canonical_bytes, canonical_hash, is_object
+from .._json import Json, JsonObject, canonical_bytes, canonical_hash, is_list, is_object
 from ._approvers import check_passkeys, check_quorum, check_roster
 from ._authorization_shape import is_authorization
 from ._bytes import base64_decode, sha256, word_hex
@@ -142,7 +142,10 @@ def _check_shown(given: JsonObject, request: JsonObject, shown: JsonObject | Non
     """The object holds only a salted hash of what was on the page beside the action."""
     if shown is None:
         return skip("shown_content_absent")
-    names: JsonObject = {name: shown.get(name) for name in ("agent_name", "organization_name", "group_names")}
+    groups = shown.get("required_approvers", [])
+    group_names = [one.get("name") if is_object(one) else None for one in groups] if is_list(groups) else groups
+    names: JsonObject = {name: shown.get(name) for name in ("agent_name", "organization_name")}
+    names["group_names"] = group_names
     covered: list[Json] = [shown.get("context_salt"), shown.get("context"), names, shown.get("requested_by")]
     if canonical_hash(covered) != request["context_hash"]:
         return fail("shown_content_mismatch")
