@@ -13,7 +13,7 @@ import { readObject, UnreadableError } from "./read-json";
 export type Evidence =
   | { kind: "attestation"; object: JsonObject; receipt: Receipt }
   | { kind: "bundle"; receipt: Receipt; bundle: LogBundle }
-  | { kind: "human_authorization"; object: JsonObject; shown?: ShownContent }
+  | { kind: "human_authorization"; object: JsonObject; answer?: JsonObject; shown?: ShownContent }
   | { kind: "presentation"; object: JsonObject }
   | { kind: "tlog_proof"; file: string };
 
@@ -37,15 +37,15 @@ export function parseEvidence(input: unknown): Evidence {
 /** The answer of GET /v1/authorize/{id}; with the owner's key it says what the approval page showed. */
 function readAuthorizationAnswer(answer: JsonObject, object: JsonObject): Evidence {
   const evidence = parseEvidence(object);
-  if (evidence.kind !== "human_authorization" || !("context" in answer || "context_salt" in answer))
-    return evidence;
+  if (evidence.kind !== "human_authorization") return evidence;
+  if (!("context" in answer || "context_salt" in answer)) return { ...evidence, answer };
   const { context = null, context_salt = null, agent_name = null, organization_name = null } = answer;
   const { requested_by = null, required_approvers: groups = [] } = answer;
   const group_names = Array.isArray(groups)
     ? groups.map((group) => (isJsonObject(group) ? (group["name"] ?? null) : null))
     : groups;
   const names = { agent_name, organization_name, group_names };
-  return { ...evidence, shown: { context, context_salt, ...names, requested_by } };
+  return { ...evidence, answer, shown: { context, context_salt, ...names, requested_by } };
 }
 
 function readTlogProof(file: string): Evidence {

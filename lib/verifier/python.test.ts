@@ -602,6 +602,22 @@ describe.skipIf(python.missing)("both verifiers (run by npm run test:python)", (
     expect((await agree(cases))["receipt"]).toBe(cases.length);
   });
 
+  it("agree on an owner's answer about an approval, and on what it could say instead", async () => {
+    const { key } = await test.createKey();
+    const asked = await ask(test, key, { agent_slug: "asked-bot", context: { invoice: "1" } });
+    await asked.approve("ada");
+    const answer = (await test.call("GET", `/v1/authorize/${asked.made.request_id}`, { key })).body;
+    const keys = (await test.call("GET", "/v1/pubkey")).body;
+    const lies = [{ context: {} }, { action: "y" }, { amount: {} }, { environment: "production" }];
+    const others = [{ agent_slug: "other" }, { decided_by: null }, { usable_until: 1 }, { group: 1 }];
+    const cases = await Promise.all(
+      [{}, ...lies, ...others].map((lie) => judge(JSON.stringify(lie), { ...answer, ...lie }, keys)),
+    );
+    const told = [...lies, ...others].map((lie) => ("group" in lie ? "valid" : "invalid"));
+    expect(cases.map(({ verdict }) => verdict)).toEqual(["valid", ...told]);
+    expect((await agree(cases))["receipt"]).toBe(cases.length);
+  });
+
   it("agree on which of two leaves comes first: the decision or what it backs", async () => {
     const cases = await Promise.all(
       [false, true].map(async (isLate) => {

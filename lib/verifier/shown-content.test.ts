@@ -53,6 +53,28 @@ describe("the answer of GET /v1/authorize/{id}", () => {
     expect(await check({ ...testShown, ...other })).toEqual(["invalid", "fail"]);
   });
 
+  it("fails if it says of the request or the decision what the object doesn't", async () => {
+    const { request, environment, usable_until, decided_by } = human_authorization;
+    const { context_hash: _hash, origin: _origin, organization: _organization, ...repeated } = request;
+    const restated = { ...repeated, environment, usable_until, decided_by };
+    expect(await check(restated)).toEqual(["incomplete", "not_applicable"]);
+    for (const other of [
+      { action: "Pay 1 EUR to Example GmbH" },
+      { tool: null },
+      { amount: { value: "1", currency: "EUR" } },
+      { grant: {} },
+      { agent_slug: "another" },
+      { request_id: "areq_other" },
+      { environment: "local" },
+      { usable_until: null },
+      { decided_by: { kind: "rule" } },
+    ])
+      expect(await check({ ...restated, ...other }), JSON.stringify(other)).toEqual([
+        "invalid",
+        "not_applicable",
+      ]);
+  });
+
   it("says that it could not look where the file has none of them", async () => {
     expect(await check({})).toEqual(["incomplete", "not_applicable"]);
   });

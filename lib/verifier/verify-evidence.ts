@@ -2,7 +2,6 @@
  * Evidence + keys → report, by a fixed list of checks for each kind. No network, no clock, and no verdict in the file
  * is believed. The pairing checks (BBS, Groth16) are loaded only if one of them runs.
  */
-import type { ShownContent } from "#lib/core/approval/shown-content";
 import type { AuthorizationReport } from "#lib/core/approval/verify-human-authorization";
 import { bytesEqual, sha256 } from "#lib/core/encoding/bytes";
 import { isJsonObject, type JsonObject } from "#lib/core/encoding/canonical-json";
@@ -14,7 +13,12 @@ import { checkTlogProof } from "./check-tlog-proof";
 import { type Evidence, parseEvidence } from "./evidence";
 import { finish } from "./finish";
 import { UnreadableError } from "./read-json";
-import { checkBundleHints, checkRestatedFields, listUnprovenBounds } from "./redundant-fields";
+import {
+  checkBundleHints,
+  checkRestatedFields,
+  checkRestatedRequest,
+  listUnprovenBounds,
+} from "./redundant-fields";
 import type { RestatedWarnings } from "./redundant-warnings";
 import type { VerifierCheck, VerifierReport } from "./report";
 import { chooseLogKey, type VerifierTrust } from "./trust";
@@ -52,7 +56,7 @@ async function verifyParsed(
     case "bundle":
       return verifyReceipt(evidence, trust, expected);
     case "human_authorization":
-      return verifyAuthorization(evidence.object, trust, evidence.shown);
+      return verifyAuthorization(evidence, trust);
     case "presentation":
       return verifyZkPresentation(evidence.object, trust, expected);
     case "tlog_proof":
@@ -184,14 +188,14 @@ function loadCostlyChecks(trust: VerifierTrust) {
 }
 
 async function verifyAuthorization(
-  object: JsonObject,
+  { object, answer, shown }: Extract<Evidence, { kind: "human_authorization" }>,
   trust: VerifierTrust,
-  shown: ShownContent | undefined,
 ): Promise<VerifierReport> {
   const { checkAuthorization } = await import("./check-authorization");
   const checked = checkAuthorization(object, trust, shown);
   if (checked === null) throw new UnreadableError("a malformed human_authorization");
   const checks: VerifierCheck[] = [...checked.report.checks, ...checked.logChecks];
+  if (answer) checks.push({ name: "restated_fields", ...checkRestatedRequest(answer, object) });
   // The service gives none out without it: such an approval is perhaps in no record.
   const missing = object["log"] === undefined ? ["decision_log"] : [];
   return finish("human_authorization", checks, { authorization: checked.report, missing });

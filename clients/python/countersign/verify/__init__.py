@@ -21,7 +21,7 @@ from ._outcome import Check, fail, passed, skip
 from ._reading import read_object
 from ._receipt import is_attestation_answer, read_receipt
 from ._record import Held, check_record, is_record, read_held
-from ._restated import check_restated, list_unproven_bounds
+from ._restated import check_restated, check_restated_request, list_unproven_bounds
 from ._time import Bound
 from ._trust import Trust, TrustedKeys, read_trust
 from ._warnings import Warning, compare_warnings, draw_warnings, warning_of
@@ -84,8 +84,7 @@ def verify(
     inner = given.get("human_authorization")
     if is_object(inner) and "request_id" in given and inner.get("type") == "human_authorization":
         # The answer of GET /v1/authorize/{id}; with the owner's key it says what the approval page showed.
-        is_shown = "context" in given or "context_salt" in given
-        return _verify_authorization(inner, given if is_shown else None, trust, attestation_id)
+        return _verify_authorization(inner, given, trust, attestation_id)
     if is_record(given):
         return verify_record([given], trust)
     raise UnreadableError("neither an attestation, a record, a Sigstore bundle, a human_authorization nor a tlog-proof")
@@ -189,21 +188,23 @@ def _report(
 
 
 def _verify_authorization(
-    given: JsonObject, shown: JsonObject | None, trust: Trust, asked: str | None
+    given: JsonObject, answer: JsonObject | None, trust: Trust, asked: str | None
 ) -> Report:
     if asked is not None:
         raise UnreadableError("a human_authorization, where an attestation was asked for")
-    checked = check_authorization(given, trust, shown)
+    is_shown = answer is not None and ("context" in answer or "context_salt" in answer)
+    checked = check_authorization(given, trust, answer if is_shown else None)
     if checked is None:
         raise UnreadableError("a malformed human_authorization")
+    checks = checked.checks if answer is None else [*checked.checks, check_restated_request(answer, given)]
     # The service gives none out without its log entry: such an approval is perhaps in no record.
-    missing = [one.name for one in checked.checks if one.is_missing or one.reason == "pairing_not_checked"]
-    verdict = _verdict(checked.checks, missing)
+    missing = [one.name for one in checks if one.is_missing or one.reason == "pairing_not_checked"]
+    verdict = _verdict(checks, missing)
     warnings = [warning_of("approval_test")] if checked.grade == "test" and verdict != "invalid" else []
     return Report(
         "human_authorization",
         verdict,
-        checked.checks,
+        checks,
         missing,
         [],
         warnings=warnings,

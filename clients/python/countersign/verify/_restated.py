@@ -71,6 +71,31 @@ def _restate(subject: Subject) -> JsonObject:
     }
 
 
+_ASKED = (
+    "request_id",
+    "agent_slug",
+    "action",
+    "tool",
+    "amount",
+    "grant",
+    "inputs_hash",
+    "required_level",
+    "created_at",
+    "expires_at",
+)
+_DECIDED = ("decided_by", "environment", "usable_until")
+
+
+def check_restated_request(answer: JsonObject, given: JsonObject) -> Check:
+    """What the answer of GET /v1/authorize/{id} says of the request and the decision that are in the object."""
+    request = given["request"]
+    asked = request if is_object(request) else {}
+    expected = {name: asked.get(name) for name in _ASKED} | {name: given.get(name) for name in _DECIDED}
+    misfit = _find_misfit(answer, expected)
+    found = passed("the fields beside the object say what the object says") if misfit is None else fail("field_mismatch", field=misfit)
+    return found.named("restated_fields")
+
+
 def _find_misfit(given: JsonObject, expected: JsonObject) -> str | None:
     return next((name for name in expected if name in given and not equal(given[name], expected[name])), None)
 
