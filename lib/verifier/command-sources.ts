@@ -52,13 +52,15 @@ async function readUrl(io: CommandIo, args: Arguments, url: string, base?: strin
   const [, apiBase, apiId] = /^(.*)\/v1\/verify\/([^/]+)(?:\/[a-z-]+)?$/.exec(address) ?? [];
   const [, pageBase, pageId] = /^(.*)\/verify\/[^/]+\/([^/]+)$/.exec(address) ?? [];
   const isPage = apiId === undefined && pageId !== undefined;
+  // Such a proof doesn't say whose leaf it is.
+  const isProof = address.endsWith("/tlog-proof");
   const from = isPage ? `${pageBase}/v1/verify/${pageId}` : url;
   const text = decode(await fetchBytes(io, from, ownerHeaders(io, args)), from);
   const id = apiId ?? pageId;
   return {
     text,
     base: base ?? apiBase ?? pageBase,
-    attestationId: id !== undefined && uuid.test(id) ? id.toLowerCase() : undefined,
+    attestationId: id !== undefined && uuid.test(id) && !isProof ? id.toLowerCase() : undefined,
   };
 }
 

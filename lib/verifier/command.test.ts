@@ -250,14 +250,39 @@ describe("verify.mjs", () => {
   });
 
   it("takes nothing else for the attestation that was asked for", async () => {
-    const lie = JSON.stringify({ request_id: "x", human_authorization: { type: "human_authorization" } });
+    const approval = { request_id: "x", human_authorization: { type: "human_authorization" } };
+    const proof = (await test.call("GET", `/v1/verify/${hidden.attestation_id}/tlog-proof`, { key })).body;
+    let lie = "";
     const liar = createServer((_, outgoing) => outgoing.end(lie));
     await new Promise<void>((done) => liar.listen(0, "127.0.0.1", done));
     const { port } = liar.address() as AddressInfo;
     const url = `http://127.0.0.1:${port}/v1/verify/${plain.attestation_id}`;
-    const { code, out } = await verifyHere(url, "--keys", "keys.json");
+    for (lie of [JSON.stringify(approval), proof]) {
+      const { code, out } = await verifyHere(url, "--keys", "keys.json");
+      expect([code, out.includes("where an attestation was asked for")]).toEqual([2, true]);
+    }
     liar.close();
-    expect([code, out.includes("where an attestation was asked for")]).toEqual([2, true]);
+  });
+
+  it("compares what it is given to compare with, and takes no file that can't be compared", async () => {
+    const approval = JSON.parse(await readFile("public/vectors/1.0.0/human-authorization.json", "utf8"));
+    await writeJson("approval.json", approval);
+    await writeJson("receipt.json", plain);
+    await writeFile(inFolder("payload.json"), plain.payload);
+    const [keys, golden] = [
+      ["--keys", "keys.json"],
+      ["--keys", path.resolve("public/vectors/1.0.0/keys.json")],
+    ];
+    expectExit(await verifyHere("receipt.json", ...keys), 0);
+    for (const args of [
+      ["receipt.json", ...keys, "--nonce", "n-1"],
+      ["receipt.json", ...keys, "--audience", "bank"],
+      ["approval.json", ...golden, "--payload", "payload.json"],
+    ])
+      expectExit(await verifyHere(...args), 2);
+    expectExit(await verifyHere("pack", "receipt.json"), 1);
+    const witness = await verifyHere("pack", "receipt.json", "--witness", pubkey.log.vkey);
+    expect([witness.code, witness.out]).toEqual([2, expect.stringContaining("no keys to trust")]);
   });
 
   it("takes one zero-knowledge proof in a file, and the credential of its own payload", async () => {

@@ -35,6 +35,7 @@ import {
   testRoster,
 } from "#support/enrolled-approvals";
 import { signForTest, testFacts, testKeyId, testPublicKey, testRequest } from "#support/human-authorization";
+import { listen } from "#support/listen";
 import { findPython, pythonFolder } from "#support/python";
 import { makeReceiptSamples } from "#support/receipt-samples";
 import { makeSignatureVectors } from "#support/signature-vectors";
@@ -600,6 +601,26 @@ describe.skipIf(python.missing)("both verifiers (run by npm run test:python)", (
     const cases = await judgeForgeries(test);
     expect(cases[0]?.["verdict"], "without a log entry").toBe("incomplete");
     expect((await agree(cases))["receipt"]).toBe(cases.length);
+  });
+
+  it("compare what they are given to compare with, and never say that all is well over a TEST approval", async () => {
+    const golden = (name: string) => path.resolve("public/vectors/1.0.0", name);
+    const verify = (file: string, ...more: string[]) =>
+      runCommand(golden(file), "--keys", golden("keys.json"), ...more);
+    const { code, out } = await verify("rule-approved.json");
+    expect([code, out]).toEqual([0, expect.stringMatching(/approval_test\].*^Authentic, 1 warning\. No/ms)]);
+    expect((await verify("plain.json")).out).toMatch(/^Authentic\. Every check passed\./m);
+    const payload = ["--payload", golden("plain.json")];
+    expect((await verify("human-authorization.json", ...payload)).code).toBe(2);
+    expect((await verify("plain.json", "--receipt", golden("plain.json"))).code).toBe(2);
+    const proof = readFileSync(golden("receipt.tlog-proof"), "utf8");
+    const liar = await listen((_, outgoing) => void outgoing.end(proof));
+    const asked = `${liar.base}/v1/verify/01999999-9999-7999-8999-999999999999`;
+    const answered = async (address: string) =>
+      (await runCommand(address, "--keys", golden("keys.json"))).code;
+    expect(await answered(asked)).toBe(2);
+    expect(await answered(`${asked}/tlog-proof`)).toBe(0);
+    await liar.close();
   });
 
   it("agree on an owner's answer about an approval, and on what it could say instead", async () => {

@@ -42,7 +42,8 @@ function describe({ facts }: PackReport): string {
 
 /** Keys that come with the pack are its maker's word, unless the reader pins others. */
 export async function runPack(args: Arguments, io: CommandIo): Promise<number> {
-  const isPinning = ["keys", "key", "log-vkey"].some((name) => args.values[name as "keys"] !== undefined);
+  const pins = ["keys", "key", "log-vkey", "witness", "tsa-certificates", "world-key"] as const;
+  const isPinning = pins.some((name) => args.values[name] !== undefined);
   const pinned = isPinning ? await findTrust(io, args, undefined) : null;
   const note =
     pinned?.note ??

@@ -49,8 +49,13 @@ async function verifyParsed(
   trust: VerifierTrust,
   expected: Expectation = {},
 ): Promise<VerifierReport> {
-  if (evidence.kind === "human_authorization" && expected.attestationId !== undefined)
+  const { attestationId, payload, audience, nonce } = expected;
+  if (evidence.kind === "human_authorization" && (attestationId !== undefined || payload !== undefined))
     throw new UnreadableError("a human_authorization, where an attestation was asked for");
+  if (evidence.kind === "tlog_proof" && attestationId !== undefined)
+    throw new UnreadableError("a tlog-proof, where an attestation was asked for");
+  if (evidence.kind !== "presentation" && (audience !== undefined || nonce !== undefined))
+    throw new UnreadableError("no zero-knowledge presentation, where one was asked for");
   switch (evidence.kind) {
     case "attestation":
     case "bundle":

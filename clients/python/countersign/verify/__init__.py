@@ -71,12 +71,15 @@ def verify(
     seconds. Raises UnreadableError for what can't be verified at all.
     """
     if isinstance(receipt, str) and receipt.startswith("c2sp.org/tlog-proof@"):
+        if attestation_id is not None:
+            raise UnreadableError("a tlog-proof, where an attestation was asked for")
         return _verify_tlog_proof(receipt, trust, payload)
     given = read_object(receipt)
     if is_bundle(given):
         return _verify_bundle(given, trust, attestation_id, payload, now)
+    is_asked = attestation_id is not None or payload is not None
     if given.get("type") == "human_authorization":
-        return _verify_authorization(given, None, trust, attestation_id)
+        return _verify_authorization(given, None, trust, is_asked)
     if "presentation_header" in given and "disclosed" in given:
         raise UnreadableError("a zero-knowledge presentation: verify.mjs verifies it")
     if is_attestation_answer(given):
@@ -84,8 +87,10 @@ def verify(
     inner = given.get("human_authorization")
     if is_object(inner) and "request_id" in given and inner.get("type") == "human_authorization":
         # The answer of GET /v1/authorize/{id}; with the owner's key it says what the approval page showed.
-        return _verify_authorization(inner, given, trust, attestation_id)
+        return _verify_authorization(inner, given, trust, is_asked)
     if is_record(given):
+        if is_asked:
+            raise UnreadableError("a record, where an attestation was asked for")
         return verify_record([given], trust)
     raise UnreadableError("neither an attestation, a record, a Sigstore bundle, a human_authorization nor a tlog-proof")
 
@@ -188,9 +193,9 @@ def _report(
 
 
 def _verify_authorization(
-    given: JsonObject, answer: JsonObject | None, trust: Trust, asked: str | None
+    given: JsonObject, answer: JsonObject | None, trust: Trust, is_asked: bool
 ) -> Report:
-    if asked is not None:
+    if is_asked:
         raise UnreadableError("a human_authorization, where an attestation was asked for")
     is_shown = answer is not None and ("context" in answer or "context_salt" in answer)
     checked = check_authorization(given, trust, answer if is_shown else None)

@@ -94,6 +94,10 @@ def _run(args: argparse.Namespace) -> int:
     payload = None if args.payload is None else Path(args.payload).read_bytes()
     trust = _find_trust(pinned, source.base)
     pages = _read_record(source.text)
+    if pages is None and args.held:
+        raise UnreadableError("no record, where one was asked for")
+    if pages is not None and (source.attestation_id is not None or payload is not None):
+        raise UnreadableError("a record, where an attestation was asked for")
     if pages is None:
         report = verify(source.text, trust, attestation_id=source.attestation_id, payload=payload, now=int(time.time()))
     else:
@@ -149,7 +153,8 @@ def _read_url(url: str, base: str | None, as_owner: bool) -> Source:
     found = api or page
     source = f"{page[1]}/v1/verify/{page[2]}" if page else url
     name = found[2].lower() if found else ""
-    asked = name if UUID.fullmatch(name) else None
+    # A tlog-proof doesn't say whose leaf it is.
+    asked = name if UUID.fullmatch(name) and not address.endswith("/tlog-proof") else None
     return Source(_fetch(source, as_owner), base or (found[1] if found else None), asked)
 
 
@@ -212,4 +217,8 @@ def _describe(report: Report) -> str:
     title = _TITLES[report.verdict] if report.kind != "record" else _RECORD_TITLES[report.verdict]
     if report.verdict == "valid" and any(check.reason == "payload_not_given" for check in report.checks):
         title = "Authentic. The log has this leaf; whether it is your payload's was not compared."
+    warned = len(report.warnings) + len(report.stated_warnings)
+    if report.verdict == "valid" and warned > 0:
+        count = "1 warning" if warned == 1 else f"{warned} warnings"
+        title = f"Authentic, {count}. No check failed; what it says is to be read with the warnings."
     return "\n".join([*lines, title])
