@@ -71,7 +71,7 @@ export function checkRestatedFields(
   };
 }
 
-/** What the answer of GET /v1/authorize/{id} says of the request and the decision that are in the object. */
+/** What the answer of GET /v1/authorize/{id} repeats from the request and the decision in the object. */
 export function checkRestatedRequest(answer: JsonObject, object: JsonObject): Outcome {
   const request = isJsonObject(object["request"]) ? object["request"] : {};
   const misfit = findMisfit(answer, {

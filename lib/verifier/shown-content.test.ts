@@ -53,7 +53,7 @@ describe("the answer of GET /v1/authorize/{id}", () => {
     expect(await check({ ...testShown, ...other })).toEqual(["invalid", "fail"]);
   });
 
-  it("fails if it says of the request or the decision what the object doesn't", async () => {
+  it("fails if a field beside the object says otherwise than the object", async () => {
     const { request, environment, usable_until, decided_by } = human_authorization;
     const { context_hash: _hash, origin: _origin, organization: _organization, ...repeated } = request;
     const restated = { ...repeated, environment, usable_until, decided_by };

@@ -87,7 +87,7 @@ _DECIDED = ("decided_by", "environment", "usable_until")
 
 
 def check_restated_request(answer: JsonObject, given: JsonObject) -> Check:
-    """What the answer of GET /v1/authorize/{id} says of the request and the decision that are in the object."""
+    """What the answer of GET /v1/authorize/{id} repeats from the request and the decision in the object."""
     request = given["request"]
     asked = request if is_object(request) else {}
     expected = {name: asked.get(name) for name in _ASKED} | {name: given.get(name) for name in _DECIDED}
