@@ -251,6 +251,18 @@ async function judgeForgeries(test: TestApp): Promise<Case[]> {
     const action = "😀".repeat(length);
     cases.push(await judge(`${length} characters`, makeRuledAuthorization({ action }), keys));
   }
+  for (const host of [
+    "[::1]",
+    "[0:0:0:0:0:0:0:1]",
+    "[::01]",
+    "[::1%25lo]",
+    "[::1",
+    "[::x]",
+    "[2001:db8::1]",
+  ]) {
+    const origin = `https://${host}`;
+    cases.push(await judge(origin, makeRuledAuthorization({ origin }), keys));
+  }
   return cases;
 }
 
@@ -315,12 +327,16 @@ async function judgeLies(test: TestApp): Promise<Case[]> {
   );
 }
 
-function makeRuledAuthorization({ policies = 1, action = testRequest.action }): HumanAuthorization {
+function makeRuledAuthorization({
+  policies = 1,
+  action = testRequest.action,
+  origin = testRequest.origin,
+}): HumanAuthorization {
   const policy_ids = Array.from({ length: policies }, (_, i) => `policy-${i}`);
   const hash = "ab".repeat(32);
   const decided_by = { kind: "rule", ruleset_hash: hash, policy_ids, context_hash: hash } as const;
   const facts = { ...testFacts, approvals: [], decided_by };
-  return signForTest(buildAuthorization({ ...testRequest, action }, facts));
+  return signForTest(buildAuthorization({ ...testRequest, action, origin }, facts));
 }
 
 const unlisted = new Error("a receipt that nobody holds");

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from ipaddress import IPv6Address
 from urllib.parse import unquote
 
 _DEFAULT_PORTS = {"http": 80, "https": 443, "ws": 80, "wss": 443, "ftp": 21}
@@ -41,9 +42,18 @@ def parse_relying_party(address: str) -> RelyingParty | None:
     return None if host is None else RelyingParty(f"{scheme}://{host}{shown}", host)
 
 
+def _parse_ipv6(written: str) -> str | None:
+    """The loopback address has one spelling here; others are compared as they are written."""
+    try:
+        is_own = IPv6Address(written[1:-1]).packed == IPv6Address("::1").packed
+    except ValueError:
+        return None
+    return None if "%" in written else "[::1]" if is_own else written.lower()
+
+
 def _parse_host(written: str) -> str | None:
     if written.startswith("["):
-        return written.lower()
+        return _parse_ipv6(written)
     host = unquote(written).lower()
     if not host.isascii():
         try:
