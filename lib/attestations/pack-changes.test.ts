@@ -189,6 +189,14 @@ describe("changes of an agent in an evidence pack", () => {
     ]);
   });
 
+  it("name no other request than the one whose approval was taken back", async () => {
+    const name = "decisions/000000000003.json";
+    for (const request_id of ["areq_other", null])
+      expect(await forged(name, (json) => ({ ...json, request_id }))).toEqual([
+        `uses: ${name}: request_id is another request's`,
+      ]);
+  });
+
   it("show a reason, and nothing that only decisions have", async () => {
     const { request } = parse(unpack(whole), "decisions/000000000002.json");
     expect(await forged(frozen, (json) => ({ ...json, request }))).toEqual([

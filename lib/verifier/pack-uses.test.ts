@@ -73,13 +73,13 @@ function makeUse(
 }
 
 /** A change that takes an approval back. */
-function takeBack({ binding }: HumanAuthorization): JsonObject {
+function takeBack({ binding, request: { request_id } }: HumanAuthorization): JsonObject {
   const record = { agent_id: "019a0000-0000-7000-8000-000000000003", sequence: 1, previous: "ab".repeat(32) };
   const payload = buildChangeStatement({
     ...{ change: "authorization_revoked", changed_at: "2026-11-21T08:07:00.000Z", key_id: "k", record },
     ...{ reason_hash: null, request_hash: binding.request_hash },
   });
-  return { type: CHANGE_FILE_TYPE, payload: new TextDecoder().decode(payload) };
+  return { type: CHANGE_FILE_TYPE, request_id, payload: new TextDecoder().decode(payload) };
 }
 
 /** Of decisions in their order, of which those that are null have no content, and of those that attestations are backed by. */

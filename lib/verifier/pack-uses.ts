@@ -11,7 +11,7 @@ import type { DecidedByGrant, GrantTerms } from "#lib/core/approval/decided-by";
 import { whyOutOfScope } from "#lib/core/approval/grant";
 import { parseHumanAuthorization } from "#lib/core/approval/human-authorization-shape";
 import { utf8Encode } from "#lib/core/encoding/bytes";
-import { canonicalHash, type JsonObject } from "#lib/core/encoding/canonical-json";
+import { canonicalHash, type JsonObject, type JsonValue } from "#lib/core/encoding/canonical-json";
 import { CHANGE_FILE_TYPE, type PackEntry } from "#lib/core/pack/pack-entries";
 import { type PackCheck, packFault, packGap, packPass } from "#lib/core/pack/pack-reasons";
 import { parseChangeStatement } from "#lib/core/record/agent-change";
@@ -104,6 +104,8 @@ export function createUseList(): UseList {
   const revoked = new Map<string, number>();
   /** Request hash ↔ hash of the approval: a request has one. */
   const names = new Map<string, string>();
+  /** Request hash → id of the request, as approvals have both. */
+  const ids = new Map<string, string>();
   /** Approvals that are no standing ones. */
   const single = new Set<string>();
   let fault: PackCheck | null = null;
@@ -160,6 +162,14 @@ export function createUseList(): UseList {
     return null;
   }
 
+  /** A change names a request by its hash, and its file by its id. */
+  function addRevoked(file: string, number: number, hash: string, id: JsonValue | undefined): void {
+    revoked.set(hash, number);
+    const isOwn = ids.has(hash) ? ids.get(hash) === id : ![...ids.values()].some((one) => one === id);
+    if (!isOwn)
+      fault ??= packFault("uses", "entry_invalid", { file, problem: "request_id is another request's" });
+  }
+
   function addAttestation(number: number, { binding }: HumanAuthorization): void {
     const earlier = attested.get(binding.request_hash);
     if (earlier === undefined) attested.set(binding.request_hash, number);
@@ -184,9 +194,10 @@ export function createUseList(): UseList {
         if (entry.isDecision && isUnread(entry)) unread.push(sequence);
       }
       const taken = readRevoked(json);
-      if (taken !== null) revoked.set(taken, sequence);
+      if (taken !== null) addRevoked(file, sequence, taken, json["request_id"]);
       const object = parseHumanAuthorization(json["human_authorization"]);
       if (object === null) return;
+      ids.set(object.binding.request_hash, object.request.request_id);
       if (entry.isDecision) addDecision(sequence, object);
       else addAttestation(sequence, object);
     },
