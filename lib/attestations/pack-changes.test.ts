@@ -187,6 +187,10 @@ describe("changes of an agent in an evidence pack", () => {
     expect(await forged(name, (json) => ({ ...json, request_id: "areq_other" }))).toEqual([
       `decisions: ${name}: request_id is another request's`,
     ]);
+    const alone = { request: null, request_id: "areq_other" };
+    expect(await forged(name, (json) => ({ ...json, ...alone }))).toEqual([
+      `decisions: ${name}: request_id is another request's`,
+    ]);
   });
 
   it("name no other request than the one whose approval was taken back", async () => {

@@ -64,8 +64,8 @@ async function findMisfit(
   if (decision === null) return "the payload is not a decision of a record";
   if (isJsonObject(request) && requestHash(request as unknown as ApprovalRequest) !== decision.request_hash)
     return "the request is not the one that was decided";
-  if (isJsonObject(request) && request["request_id"] !== json["request_id"])
-    return "request_id is another request's";
+  const asked = [request, isJsonObject(authorization) ? authorization["request"] : null].filter(isJsonObject);
+  if (asked.some(({ request_id: id }) => id !== json["request_id"])) return "request_id is another request's";
   if (!isJsonObject(authorization)) return null;
   const { log: _log, ...signed } = authorization;
   if (canonicalHash(signed) !== decision.authorization_hash)
