@@ -104,7 +104,7 @@ export function createUseList(): UseList {
   const revoked = new Map<string, number>();
   /** Request hash ↔ hash of the approval: a request has one. */
   const names = new Map<string, string>();
-  /** Request hash → id of the request, as approvals have both. */
+  /** Request hash ↔ id of the request, as approvals have both. */
   const ids = new Map<string, string>();
   /** Approvals that are no standing ones. */
   const single = new Set<string>();
@@ -165,8 +165,9 @@ export function createUseList(): UseList {
   /** A change names a request by its hash, and its file by its id. */
   function addRevoked(file: string, number: number, hash: string, id: JsonValue | undefined): void {
     revoked.set(hash, number);
-    const isOwn = ids.has(hash) ? ids.get(hash) === id : ![...ids.values()].some((one) => one === id);
-    if (!isOwn)
+    const isOther =
+      (ids.get(hash) ?? id) !== id || (typeof id === "string" && (ids.get(id) ?? hash) !== hash);
+    if (isOther)
       fault ??= packFault("uses", "entry_invalid", { file, problem: "request_id is another request's" });
   }
 
@@ -198,6 +199,7 @@ export function createUseList(): UseList {
       const object = parseHumanAuthorization(json["human_authorization"]);
       if (object === null) return;
       ids.set(object.binding.request_hash, object.request.request_id);
+      ids.set(object.request.request_id, object.binding.request_hash);
       if (entry.isDecision) addDecision(sequence, object);
       else addAttestation(sequence, object);
     },
