@@ -89,7 +89,7 @@ describe("the record of an agent", () => {
       expect(await recordCheck(body.attestation_id)).toEqual({
         name: "record",
         status: "pass",
-        detail: `number ${body.record.sequence} of 5 in the agent's record`,
+        detail: `number ${body.record.sequence} in the agent's record`,
       });
       expect((await verify(body.attestation_id)).valid).toBe(true);
     }

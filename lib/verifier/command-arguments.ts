@@ -108,12 +108,37 @@ export interface Arguments extends Omit<CommandLine<Valued, Flag>, "words"> {
   slug: string;
 }
 
+type Command = Pick<Arguments, "command" | "target" | "slug">;
+
+/** Options that only these commands have a use for. */
+const commandsOf: Partial<Record<Valued | Flag, readonly Command["command"][]>> = {
+  payload: ["verify"],
+  audience: ["verify"],
+  nonce: ["verify"],
+  "world-chain-rpc": ["verify"],
+  receipt: ["record"],
+  proof: ["record", "monitor"],
+  deadline: ["record", "monitor", "log-check"],
+  agent: ["monitor"],
+  organization: ["monitor"],
+  roster: ["monitor"],
+  "witness-url": ["monitor"],
+  remember: ["monitor", "log-check"],
+  "log-url": ["log-check"],
+  all: ["log-check"],
+  rules: ["replay"],
+  cedar: ["replay", "pack"],
+};
+
 export function parseArguments(argv: readonly string[]): Arguments {
   const { words, values, flags: given } = readCommandLine(argv, { valued, flags });
-  return { ...readCommand(words, given.has("help")), values, flags: given };
+  const found = readCommand(words, given.has("help"));
+  if (found.command === "help") return { ...found, values, flags: given };
+  for (const name of [...(Object.keys(values) as Valued[]), ...given])
+    if (commandsOf[name]?.includes(found.command) === false)
+      throw new UsageError(`--${name} can't be used with this command`);
+  return { ...found, values, flags: given };
 }
-
-type Command = Pick<Arguments, "command" | "target" | "slug">;
 
 const manyWords: Record<string, (words: string[]) => Command | null> = {
   log: ([second, target = ""]) => (second === "check" ? { command: "log-check", target, slug: "" } : null),

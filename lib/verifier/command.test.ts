@@ -264,6 +264,20 @@ describe("verify.mjs", () => {
     liar.close();
   });
 
+  it("takes no option that its command has no use for", async () => {
+    for (const args of [
+      ["pack", "pack.zip", "--receipt", "receipt.json"],
+      ["record", "http://127.0.0.1:1", "bot", "--payload", "payload.json"],
+      ["receipt.json", "--all"],
+    ]) {
+      const { code, out } = await verifyHere(...args);
+      expect([code, out]).toEqual([
+        2,
+        expect.stringContaining(`${args.find((one) => one.startsWith("--"))} can't be used`),
+      ]);
+    }
+  });
+
   it("compares what it is given to compare with, and takes no file that can't be compared", async () => {
     const approval = JSON.parse(await readFile("public/vectors/1.0.0/human-authorization.json", "utf8"));
     await writeJson("approval.json", approval);

@@ -67,5 +67,6 @@ export function checkAgentRecord(subject: Subject): RecordOutcome {
   if (link === null || !leadsToHead(sequence, link, neighbours))
     return fail("record_broken", { number: sequence + 1 });
   if (statement === null) return withoutPayload(subject);
-  return pass(`number ${sequence} of ${neighbours.head.sequence} in the agent's record`);
+  // How many come after it is the service's word alone.
+  return pass(`number ${sequence} in the agent's record`);
 }

@@ -391,7 +391,8 @@ def _check_record(subject: Subject) -> Check:
         return fail("record_broken", number=sequence + 1)
     if action is None:
         return subject.without_payload()
-    return passed(f"number {sequence} of {neighbours.head_sequence} in the agent's record")
+    # How many come after it is the service's word alone.
+    return passed(f"number {sequence} in the agent's record")
 
 
 def _follows_before(agent_id: str, sequence: int, previous: str, before: Neighbour | None) -> bool:
