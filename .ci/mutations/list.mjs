@@ -3,9 +3,11 @@
  * docs/threats.md), where, which exact text becomes which, and the row's test that must fail then.
  */
 import { mutations as ofApprovals } from "./approvals.mjs";
+import { mutations as ofVerifiers } from "./verifiers.mjs";
 
 export const mutations = [
   ...ofApprovals,
+  ...ofVerifiers,
   {
     threat: "Oversized, deep, duplicate, surrogate",
     file: "lib/core/encoding/strict-json.ts",

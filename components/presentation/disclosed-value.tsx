@@ -1,4 +1,4 @@
-/** A value that a proof discloses, in words: nobody outside knows what `null` stands for. */
+/** This says in words what a proof discloses: nobody outside knows what `null` stands for. */
 import { AgentText } from "#components/agent-text";
 import { canonicalJson, type JsonValue } from "#lib/core/encoding/canonical-json";
 

@@ -36,7 +36,7 @@ export function DisclosedValues({ proof, status }: DisclosedValuesProps) {
   }
   if (status !== "pass")
     return <p className="max-w-[68ch] text-[15px]">The proof is invalid, so its values aren't shown.</p>;
-  // The blinding is no field: nobody may see it.
+  // One message is the blinding, which nobody may see.
   const fields = proof.total_messages - 1;
   const values = Object.values(proof.disclosed).flatMap((text) => parseDisclosed(text) ?? []);
   return (

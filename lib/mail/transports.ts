@@ -40,7 +40,7 @@ function messageIdOf(key: string, from: string): string {
   return `<${hexEncode(sha256(utf8Encode(key)))}@${domain}>`;
 }
 
-/** Its own limits are minutes. What the query of the URL says comes before what is said here. */
+/** nodemailer's own limits are minutes. What the query of the URL says comes before what is said here. */
 const openTransport = (url: string, timeoutMs: number, defaults?: { from: string }) =>
   createTransport(
     { url, connectionTimeout: timeoutMs, greetingTimeout: timeoutMs, socketTimeout: timeoutMs },

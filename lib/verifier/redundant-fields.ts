@@ -71,32 +71,6 @@ export function checkRestatedFields(
   };
 }
 
-/** What the answer of GET /v1/authorize/{id} repeats from the request and the decision in the object. */
-export function checkRestatedRequest(answer: JsonObject, object: JsonObject): Outcome {
-  const request = isJsonObject(object["request"]) ? object["request"] : {};
-  const misfit = findMisfit(answer, {
-    ...Object.fromEntries(askedFields.map((name) => [name, request[name] ?? null])),
-    ...Object.fromEntries(decidedFields.map((name) => [name, object[name] ?? null])),
-  });
-  return misfit === null
-    ? pass("the fields beside the object say what the object says")
-    : fail("field_mismatch", { field: misfit });
-}
-
-const askedFields = [
-  "request_id",
-  "agent_slug",
-  "action",
-  "tool",
-  "amount",
-  "grant",
-  "inputs_hash",
-  "required_level",
-  "created_at",
-  "expires_at",
-];
-const decidedFields = ["decided_by", "environment", "usable_until"];
-
 /** How far the clocks of the service and of its database may be apart. */
 const clockSlackSeconds = 600;
 
@@ -156,7 +130,8 @@ function restate({ request, verdicts, ...predicate }: ActionPredicate): JsonObje
   };
 }
 
-function findMisfit(object: JsonObject, expected: JsonObject): string | null {
+/** The first field that the object shows otherwise than is expected; null if there is none. */
+export function findMisfit(object: JsonObject, expected: JsonObject): string | null {
   const differs = (name: string) =>
     object[name] !== undefined && canonicalJson(object[name]) !== canonicalJson(expected[name] ?? null);
   return Object.keys(expected).find(differs) ?? null;

@@ -13,14 +13,10 @@ import { checkTlogProof } from "./check-tlog-proof";
 import { type Evidence, parseEvidence } from "./evidence";
 import { finish } from "./finish";
 import { UnreadableError } from "./read-json";
-import {
-  checkBundleHints,
-  checkRestatedFields,
-  checkRestatedRequest,
-  listUnprovenBounds,
-} from "./redundant-fields";
+import { checkBundleHints, checkRestatedFields, listUnprovenBounds } from "./redundant-fields";
 import type { RestatedWarnings } from "./redundant-warnings";
 import type { VerifierCheck, VerifierReport } from "./report";
+import { checkRestatedRequest } from "./restated-request";
 import { chooseLogKey, type VerifierTrust } from "./trust";
 
 /** What the verifier knows besides: all optional, nothing of it from the file. */
