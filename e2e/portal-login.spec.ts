@@ -1,7 +1,7 @@
 /** Login by the mailed link: opening it, however often, does nothing; the button signs in, once. */
 import { expect, type Page } from "@playwright/test";
 import { expectGoodPage } from "./accessibility-helpers";
-import { askForLink, newAddress } from "./portal-helpers";
+import { askForLink, newAddress, signIn as signInUnseen } from "./portal-helpers";
 import { test } from "./test";
 
 async function signIn(page: Page, email: string): Promise<void> {
@@ -75,6 +75,26 @@ test("leads back to the page that was asked for, and never to a foreign one", as
   await otherPage.goto("/portal/keys");
   await expect(otherPage).toHaveURL(/sign-in/);
   await other.close();
+});
+
+test("strangers who use up an address's links don't lock out a browser in which its owner signed in", async ({
+  page,
+  browser,
+  request,
+}) => {
+  const email = newAddress("wanted");
+  await signInUnseen(page, email);
+  const statuses: number[] = [];
+  while (statuses.length < 5)
+    statuses.push((await request.post("/v1/keys/request", { data: { email } })).status());
+  expect(statuses).toEqual([200, 200, 200, 200, 429]);
+  const stranger = await browser.newContext();
+  await expect(signInUnseen(await stranger.newPage(), email)).rejects.toThrow("is signed in");
+  await stranger.close();
+  await page.context().clearCookies({ name: /session-token/ });
+  await signInUnseen(page, email);
+  await page.goto("/portal");
+  await expect(page.getByRole("heading", { name: "Overview" })).toBeVisible();
 });
 
 test("refuses what is no address, and is a good page before and after", async ({ page }) => {

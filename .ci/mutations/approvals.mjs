@@ -15,6 +15,13 @@ export const mutations = [
     test: "lib/accounts/domain-name.test.ts",
   },
   {
+    threat: "A stranger uses up the sign-in links of whoever could press stop",
+    file: "lib/pages/known-device.ts",
+    from: "bytesEqual(address, hashAddress(email)) ? id : null",
+    to: "id",
+    test: "lib/pages/known-device.test.ts",
+  },
+  {
     threat: "An API key crosses a network in the clear",
     file: "lib/client/transport.ts",
     from: 'redirect: "manual"',

@@ -49,6 +49,8 @@ export interface Secrets {
   mcpState: Uint8Array;
   /** Seals the keys of webhook endpoints. */
   webhookKeys: Uint8Array;
+  /** Marks browsers in which somebody signed in. */
+  knownDevice: Uint8Array;
   session: string;
 }
 

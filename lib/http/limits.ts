@@ -45,6 +45,11 @@ export function keyRequestAddressPolicy(settings: ServiceSettings): LimitPolicy 
   };
 }
 
+/** In its place for a browser in which that address signed in before. */
+export function knownDevicePolicy(settings: ServiceSettings): LimitPolicy {
+  return { ...keyRequestAddressPolicy(settings), name: "known_device" };
+}
+
 /** What comes before every keyed route's own limit: unknown keys, by the client's address. */
 export function unknownKeyPolicy(env: Env): LimitPolicy {
   return { name: "unknown_key", limit: env.LIMIT_UNKNOWN_KEY_PER_MINUTE, windowSeconds: 60 };

@@ -19,13 +19,15 @@ import {
 } from "#lib/contract/form-state";
 import { sentence } from "#lib/core/text/sentence";
 import { AppError } from "#lib/errors";
-import { enforceLimit, keyRequestAddressPolicy, limitPolicy } from "#lib/http/limits";
+import { enforceLimit, keyRequestAddressPolicy, knownDevicePolicy, limitPolicy } from "#lib/http/limits";
 import type { MemberPrincipal, UserPrincipal } from "#lib/http/principal";
 import { toAppError } from "#lib/http/problem";
 import { requireSameOrigin } from "#lib/http/same-origin";
 import type { App } from "#lib/runtime/app";
 import { requestAddress } from "#lib/runtime/server/request-address";
 import { getApp } from "#lib/runtime/singleton";
+import { findKnownDevice, knownDeviceCookie } from "./known-device";
+import { portalCookie } from "./portal-cookie";
 import { safePortalPath } from "./portal-path";
 import { readSession } from "./session";
 
@@ -107,6 +109,15 @@ export async function limitMails(email: string): Promise<void> {
   const { context, env } = await getApp();
   await enforceLimit(context, limitPolicy(env, "key_request"), await currentAddress());
   await enforceLimit(context, keyRequestAddressPolicy(env), email);
+}
+
+/** The same, but that a browser in which the recipient signed in before counts by itself. */
+export async function limitSignInLinks(email: string): Promise<void> {
+  const { context, env } = await getApp();
+  const device = findKnownDevice(context, email, (await cookies()).get(knownDeviceCookie)?.value);
+  if (device === null) return limitMails(email);
+  await enforceLimit(context, limitPolicy(env, "key_request"), await currentAddress());
+  await enforceLimit(context, knownDevicePolicy(env), device);
 }
 
 /** A client may post anything to a server action in place of a form. */
@@ -199,11 +210,5 @@ export async function runUserAction<Schema extends z.ZodType, Result>(
 /** Which organization the portal shows from now on; whether the person belongs to it is looked up each time. */
 export async function chooseOrganization(organizationId: string): Promise<void> {
   const { env } = await getApp();
-  (await cookies()).set(organizationCookie, organizationId, {
-    path: "/portal",
-    httpOnly: true,
-    sameSite: "lax",
-    secure: env.baseUrl.startsWith("https://"),
-    maxAge: 365 * 86_400,
-  });
+  (await cookies()).set(organizationCookie, organizationId, portalCookie(env.baseUrl));
 }

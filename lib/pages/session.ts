@@ -4,7 +4,7 @@
  * exposed at all. This file reaches Next: nothing that server.ts bundles may import it.
  */
 
-import { NextRequest } from "next/server";
+import { NextRequest, NextResponse } from "next/server";
 import NextAuth, { type NextAuthConfig, type Session } from "next-auth";
 import { signInMail } from "#lib/accounts/mails";
 import { base64UrlEncode } from "#lib/core/encoding/bytes";
@@ -12,6 +12,8 @@ import { AppError } from "#lib/errors";
 import type { App } from "#lib/runtime/app";
 import { requestAddress } from "#lib/runtime/server/request-address";
 import { getApp } from "#lib/runtime/singleton";
+import { knownDeviceCookie, markDevice } from "./known-device";
+import { portalCookie } from "./portal-cookie";
 import { safePortalPath } from "./portal-path";
 import { createSessionStore, sessionLabel } from "./session-store";
 import { createSignInLogger } from "./sign-in-log";
@@ -90,12 +92,15 @@ export async function requestSignInLink(email: string, next: string): Promise<vo
     throw new AppError("service_unavailable", "the mail could not be sent; try again shortly");
 }
 
-/** Uses the link's token up and answers with the session's cookie, or leads back to the form with `?error=`. */
+/**
+ * Uses the link's token up and answers with the session's cookie and the browser's mark, or leads back to the form with
+ * `?error=`.
+ */
 export async function completeSignIn(
   request: Request,
   link: { token: string; email: string; next: string },
 ): Promise<Response> {
-  const { env } = await getApp();
+  const { context, env } = await getApp();
   const url = new URL("/api/auth/callback/email", env.baseUrl);
   url.searchParams.set("token", link.token);
   url.searchParams.set("email", link.email);
@@ -103,7 +108,11 @@ export async function completeSignIn(
   const answer = await handlers.GET(new NextRequest(url, { headers: request.headers }));
   const headers = new Headers(answer.headers);
   headers.set("cache-control", "no-store");
-  return new Response(null, { status: 303, headers });
+  const response = new NextResponse(null, { status: 303, headers });
+  const isSignedIn = headers.getSetCookie().some((cookie) => /session-token=[^;]/.test(cookie));
+  if (isSignedIn)
+    response.cookies.set(knownDeviceCookie, markDevice(context, link.email), portalCookie(env.baseUrl));
+  return response;
 }
 
 /** Null if the visitor isn't signed in. */

@@ -25,6 +25,7 @@ function deriveSecrets(authSecret: string): Secrets {
     approverLink: derive("approver-link"),
     mcpState: derive("mcp-state"),
     webhookKeys: derive("webhook-keys"),
+    knownDevice: derive("known-device"),
     session: Buffer.from(derive("session")).toString("base64"),
   };
 }
