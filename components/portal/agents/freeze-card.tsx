@@ -54,7 +54,7 @@ export function FreezeCard({ slug, frozenAt, stops, freeze, unfreeze }: FreezeCa
             triggerVariant="danger"
             isLarge
             title={`Freeze ${slug}`}
-            description="Its requests can't be approved any more, and its approvals can't be claimed or used. This doesn't stop its process: do that too."
+            description="Its requests can't be approved any more, and its approvals can't be claimed or used. Its process goes on, and its API key works under other slugs: end the process, and revoke the key under Keys."
             action={freeze}
             fields={{ slug }}
             confirmLabel="Freeze now"
@@ -66,7 +66,8 @@ export function FreezeCard({ slug, frozenAt, stops, freeze, unfreeze }: FreezeCa
         <>
           <Callout tone="fail" title="This agent is frozen">
             Since <Timestamp iso={frozenAt} />. Its requests can't be approved, and its approvals can't be
-            claimed or used. What it does anyway can be attested, with a warning.
+            claimed or used. What it does anyway can be attested, with a warning. The API key that it uses
+            still works under other slugs: <TextLink href="/portal/keys">revoke it</TextLink> too.
           </Callout>
           <div className="mt-4">
             <ActionDialog
