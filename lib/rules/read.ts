@@ -10,7 +10,11 @@ import { type RulesVersion, readProposal } from "./versions";
 
 const maxListed = 100;
 
-const summarize = (row: RulesVersion) => ({
+/** Without the text, of which a hundred versions may have three megabytes. */
+const { number, hash, mode, fallback, second_owner, author_email, confirmed_by, created_at } = ruleSets;
+const summary = { number, hash, mode, fallback, second_owner, author_email, confirmed_by, created_at };
+
+const summarize = (row: Pick<RulesVersion, keyof typeof summary>) => ({
   version: row.number,
   hash: row.hash,
   mode: row.mode,
@@ -34,30 +38,32 @@ const describe = (row: RulesVersion, origin: string): RulesVersionView => ({
   },
 });
 
-async function listVersions(executor: Executor, organizationId: string, number?: number) {
-  return executor
+const listVersions = (executor: Executor, organizationId: string) =>
+  executor
+    .select(summary)
+    .from(ruleSets)
+    .where(eq(ruleSets.organization_id, organizationId))
+    .orderBy(desc(number))
+    .limit(maxListed);
+
+async function readVersion(executor: Executor, organizationId: string, wanted: number) {
+  const [found] = await executor
     .select({ row: ruleSets, origin: logs.origin })
     .from(ruleSets)
     .innerJoin(logs, eq(logs.id, ruleSets.log_id))
-    .where(
-      and(
-        eq(ruleSets.organization_id, organizationId),
-        number === undefined ? undefined : eq(ruleSets.number, number),
-      ),
-    )
-    .orderBy(desc(ruleSets.number))
-    .limit(maxListed);
+    .where(and(eq(ruleSets.organization_id, organizationId), eq(number, wanted)));
+  return found;
 }
 
-/** `number`: another version than the newest. */
+/** `wanted`: another version than the newest. */
 export async function readRules(
   executor: Executor,
   organizationId: string,
-  number?: number,
+  wanted?: number,
 ): Promise<RulesResponse> {
-  const all = await listVersions(executor, organizationId);
-  const [shown] = number === undefined ? all : await listVersions(executor, organizationId, number);
-  if (number !== undefined && shown === undefined)
+  const versions = await listVersions(executor, organizationId);
+  const shown = await readVersion(executor, organizationId, wanted ?? versions[0]?.number ?? 0);
+  if (wanted !== undefined && shown === undefined)
     throw new AppError("not_found", "your organization has no such version of its rules");
   const proposal = await readProposal(executor, organizationId);
   return {
@@ -76,6 +82,6 @@ export async function readRules(
             author: proposal.author_email,
             created_at: proposal.created_at.toISOString(),
           },
-    versions: all.map(({ row }) => summarize(row)),
+    versions: versions.map(summarize),
   };
 }
