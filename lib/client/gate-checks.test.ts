@@ -27,6 +27,7 @@ function start(status = "approved") {
 const nest = (depth: number): object => (depth === 1 ? {} : { a: nest(depth - 1) });
 const loop: Record<string, unknown> = {};
 loop["self"] = loop;
+const proto = JSON.parse('{"a": [{"__proto__": 1}]}');
 
 describe("nobody is asked about", () => {
   it.each<[string, object, string | RegExp]>([
@@ -34,6 +35,7 @@ describe("nobody is asked about", () => {
     ["metadata with a big integer", { attestation: { metadata: { n: 1n } } }, /BigInt/],
     ["metadata that leads to itself", { attestation: { metadata: loop } }, /circular/],
     ["metadata with a lone surrogate", { attestation: { metadata: { a: "\ud800" } } }, /surrogate/],
+    ["metadata with a name that no service takes", { attestation: { metadata: proto } }, /__proto__/],
     ["metadata that is too large", { attestation: { metadata: { a: "x".repeat(8_100) } } }, /at most 8064/],
     ["metadata that is too deep", { attestation: { metadata: nest(17) } }, /16 levels/],
     ["a misspelled part of the attestation", { attestation: { metdata: {} } }, "it can't say metdata"],

@@ -88,6 +88,9 @@ function requireFit(name: string, value: unknown): void {
   const [isFit, expected] = limits[name];
   if (!isFit(value)) throw new TypeError(`attestation: ${name} must be ${expected}`);
   if (escapedNul.test(text)) throw new TypeError(`attestation: ${name} must not contain U+0000`);
+  // In text the quotes would be escaped.
+  if (text.includes('"__proto__":'))
+    throw new TypeError(`attestation: ${name} must not contain the name __proto__`);
 }
 
 /** Without them two calls could share one approval. */

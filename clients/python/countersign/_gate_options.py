@@ -122,3 +122,6 @@ def _require_attestable(said: AttestRequestOptional) -> None:
             raise ValueError(f"attestation: {name} must be {expected}")
         if _ESCAPED_NUL.search(text):
             raise ValueError(f"attestation: {name} must not contain U+0000")
+        # In text the quotes would be escaped.
+        if '"__proto__":' in text:
+            raise ValueError(f"attestation: {name} must not contain the name __proto__")

@@ -651,6 +651,7 @@ def test_records_what_is_as_long_as_it_may_be(gate: Gate, human: Human, new_agen
         ({"agent_key": "secret-text"}, TypeError),
         ({"attestation": {"metadata": {"at": object()}}}, TypeError),
         ({"attestation": {"metadata": {"n": 2**60 + 1}}}, ValueError),
+        ({"attestation": {"metadata": {"a": [{"__proto__": 1}]}}}, ValueError),
         ({"attestation": {"metadata": {"a": "x" * 8_100}}}, ValueError),
         ({"attestation": {"metadata": nest(17)}}, ValueError),
         ({"attestation": {"metdata": {}}}, TypeError),
