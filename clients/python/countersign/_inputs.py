@@ -13,8 +13,8 @@ _MAX_DEPTH = 64
 def hash_inputs(inputs: object) -> str:
     """``sha256:`` and hex.
 
-    Raises TypeError for what JSON would drop or change in silence (dates, tuples, Decimal, NaN, integers that no double
-    holds …), with its place.
+    Raises TypeError for what JSON would drop or change in silence (dates, tuples, Decimal, NaN, integers that JavaScript
+    prints as others …), with its place.
     """
     return f"sha256:{canonical_hash(_to_json(inputs, '', 0))}"
 

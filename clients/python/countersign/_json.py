@@ -25,12 +25,17 @@ def is_list(value: object) -> TypeGuard[list[Json]]:
 
 
 def canonical_number(value: int | float) -> str:
-    """As ECMAScript prints it. An int that a double can't hold is refused: the hash would be another number's."""
+    """As ECMAScript prints it. An int that it would print as another is refused: people and the hash would have that one."""
     number = float(value)
     if not math.isfinite(number):
         raise ValueError("not a finite number")
-    if number != value:
-        raise ValueError(f"{value} is no double: send it as a string")
+    text = _print_number(number)
+    if isinstance(value, int) and not _is_same_decimal(str(value), text):
+        raise ValueError(f"{value} would become {text}: send it as a string")
+    return text
+
+
+def _print_number(number: float) -> str:
     if number == 0:
         return "0"
     # Arithmetic of decimal would round as the caller's context says.
