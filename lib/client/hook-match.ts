@@ -6,42 +6,57 @@
 import type { JsonValue } from "#lib/core/encoding/canonical-json";
 import { UsageError } from "#lib/core/text/command-words";
 
+type Matches = (text: string) => boolean;
+
 export interface ToolPattern {
-  tool: RegExp;
+  tool: Matches;
   /** Null: whatever the arguments are. */
-  text: RegExp | null;
+  text: Matches | null;
 }
 
 export function readPattern(rule: string): ToolPattern {
   const [, tool, text] = /^([^()\s]+)(?:\((.+)\))?$/s.exec(rule) ?? [];
   if (tool === undefined) throw new UsageError(`--match: expected Tool or Tool(pattern), not ${rule}`);
   // Rules of Claude Code may end in ":*", which means a prefix.
-  return { tool: toRegExp(tool), text: text === undefined ? null : toRegExp(text.replace(/:\*$/, "*")) };
+  return { tool: readGlob(tool), text: text === undefined ? null : readGlob(text.replace(/:\*$/, "*")) };
 }
 
-/** `*` is any text, of any length. */
-function toRegExp(glob: string): RegExp {
-  const parts = glob.split("*").map((part) => part.replace(/[\\^$.|?+()[\]{}]/g, "\\$&"));
-  return new RegExp(`^${parts.join(".*")}$`, "s");
+/** `*` is any text, of any length. Not as a RegExp: a model could write what one takes hours for, and agents don't wait. */
+function readGlob(glob: string): Matches {
+  const [first = "", ...parts] = glob.split("*");
+  const last = parts.pop();
+  if (last === undefined) return (text) => text === first;
+  return (text) => {
+    if (!text.startsWith(first)) return false;
+    let at = first.length;
+    for (const part of parts) {
+      const found = text.indexOf(part, at);
+      if (found === -1) return false;
+      at = found + part.length;
+    }
+    return text.length - last.length >= at && text.endsWith(last);
+  };
 }
 
 /** Without patterns, every call does. */
 export function needsHuman(patterns: readonly ToolPattern[], tool: string, input: JsonValue): boolean {
   if (patterns.length === 0) return true;
   const texts = listTexts(input).flatMap(partsOf);
-  return patterns.some((one) => one.tool.test(tool) && isFound(one.text, texts));
+  return patterns.some((one) => one.tool(tool) && (one.text === null || texts.some(one.text)));
 }
-
-const isFound = (pattern: RegExp | null, texts: readonly string[]) =>
-  pattern === null || texts.some((text) => pattern.test(text));
 
 export function listTexts(value: JsonValue): string[] {
-  if (typeof value === "string") return [value];
-  if (typeof value !== "object" || value === null) return [];
-  const texts = Object.values(value).flatMap(listTexts);
+  const texts = membersOf(value).flatMap(listTexts);
   // A command may be given as a list of its words.
-  return Array.isArray(value) ? [...texts, texts.join(" ")] : texts;
+  return typeof value === "string" || Array.isArray(value) ? [...texts, wordsOf(value).join(" ")] : texts;
 }
+
+const membersOf = (value: JsonValue) =>
+  typeof value === "object" && value !== null ? Object.values(value) : [];
+
+/** Each text once, or lists in lists would double them with every level. */
+const wordsOf = (value: JsonValue): string[] =>
+  typeof value === "string" ? [value] : membersOf(value).flatMap(wordsOf);
 
 function partsOf(text: string): string[] {
   const parts = text.split(/[;&|\n\r(){}`"'$<>]+/).map((part) => part.trim());
