@@ -12,13 +12,13 @@ const action: GatedAction = { agent_slug: "payer", action: "Pay", runId: "run", 
 const inputs = { cents: 100 };
 
 /** A service where a human approves everything at once, unless `status` says otherwise. */
-function start(status = "approved") {
+function start(status = "approved", decided_by: object | null = null) {
   const sent: { what: string; body: AuthorizeRequest & AttestRequest }[] = [];
   const fetch = async (url: string, { method, body }: RequestInit) => {
     const asked = sent[0]?.body;
     const path = new URL(url).pathname;
     sent.push({ what: `${method} ${path}`, body: body ? JSON.parse(String(body)) : undefined });
-    const state = { status, revoked_at: null, attestation_id: null, human_authorization: {} };
+    const state = { status, revoked_at: null, attestation_id: null, human_authorization: {}, decided_by };
     return Response.json({ ...asked, ...state, request_id: "areq_1" });
   };
   return { sent, client: createCountersign({ baseUrl: "https://countersign.example", fetch }) };
@@ -149,6 +149,14 @@ it("refuses a generator where a framework's tool is made, and not once its call 
   const graph = { countersign: client, interrupt: vi.fn() };
   await expect(gateNode(graph, config, action, () => {}, lazily)).rejects.toThrow("generator");
   expect(sent).toEqual([]);
+});
+
+it("interrupts no graph for what a rule decided at once", async () => {
+  const { client } = start("approved", { kind: "rule" });
+  const interrupt = vi.fn();
+  const config = { configurable: { thread_id: "thread" } };
+  const paid = await gateNode({ countersign: client, interrupt }, config, action, inputs, () => "paid");
+  expect([paid, interrupt.mock.calls]).toEqual(["paid", []]);
 });
 
 it("ends an equal call with its own signal, and leaves the first one its request", async () => {

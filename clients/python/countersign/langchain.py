@@ -96,8 +96,11 @@ class _Gate:
         while status == "pending":
             made = await self._client.ask(asked, inputs, **ids, **self._options)
             status = made["status"]
-            if status == "pending":
-                interrupt(summary_of(made))
+            by = made["decided_by"]
+            if by is not None and by["kind"] != "people":
+                return
+            # Also after the decision: LangGraph counts interrupts, and a question of the tool's own would get this answer.
+            interrupt(summary_of(made))
 
     def _read_run_id(self, request: Any) -> str:
         if self._run_id is not None:

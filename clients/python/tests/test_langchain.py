@@ -145,6 +145,29 @@ def test_keeps_the_approval_of_a_tool_that_asks_a_question_of_its_own(human: Hum
         assert count(name) == Counted(1, 1)
 
 
+def test_leaves_a_question_of_the_tool_its_own_answer(human: Human, count: Any, new_agent: Any) -> None:
+    name, paid, saver = new_agent(), [], InMemorySaver()
+
+    @tool
+    async def pay(invoice: int, cents: int) -> str:
+        """Pays an invoice."""
+        paid.append(interrupt("Which account?"))
+        return f"paid {cents}"
+
+    async def go() -> Any:
+        async with AsyncCountersign(BASE_URL, API_KEY) as client:
+            gate = gate_tools(client, {"pay": {"agent_slug": name, "action": "Pay"}}, interrupt=True)
+            agent = create_agent(Scripted(calls=[{"invoice": 1, "cents": 2}]), [pay], middleware=[gate], checkpointer=saver)
+            (paused,) = (await agent.ainvoke(ASKED, CONFIG))["__interrupt__"]
+            await asyncio.to_thread(human, paused.value)
+            (question,) = (await agent.ainvoke(Command(resume="of the gate"), CONFIG)).get("__interrupt__", [None])
+            assert (question and question.value, paid) == ("Which account?", [])
+            return (await agent.ainvoke(Command(resume="the second"), CONFIG))["messages"][-1].content
+
+    assert asyncio.run(go()) == "paid 2"
+    assert (paid, count(name)) == (["the second"], Counted(1, 1))
+
+
 def test_asks_with_its_options_before_it_pauses(human: Human, count: Any, new_agent: Any) -> None:
     @tool
     async def pay(invoice: int, cents: int) -> str:
