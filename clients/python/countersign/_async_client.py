@@ -245,7 +245,8 @@ class AsyncCountersign:
             async with self._http.of(get_running_loop()).stream(
                 request.method,
                 request.url,
-                headers=request.headers,
+                # Which don't show the key where errors are reported.
+                headers=httpx2.Headers(request.headers),
                 content=request.content,
                 timeout=request.timeout,
                 follow_redirects=False,

@@ -235,7 +235,8 @@ class Countersign:
             with self._http.of().stream(
                 request.method,
                 request.url,
-                headers=request.headers,
+                # Which don't show the key where errors are reported.
+                headers=httpx2.Headers(request.headers),
                 content=request.content,
                 timeout=request.timeout,
                 follow_redirects=False,

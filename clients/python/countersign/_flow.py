@@ -18,7 +18,8 @@ T = TypeVar("T")
 class Send:
     method: str
     url: str
-    headers: dict[str, str] = field(default_factory=dict[str, str])
+    headers: dict[str, str] = field(default_factory=dict[str, str], repr=False)
+    """The key is in them, and programs that report errors store the variables of every frame."""
     content: bytes | None = None
     timeout: float = 40
 

@@ -9,6 +9,7 @@ import os
 import pickle
 import re
 import threading
+import traceback
 import typing
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -193,9 +194,27 @@ def test_signs_what_the_service_verifies(new_agent: Any) -> None:
     assert "secret-text" not in str(caught.value)
 
 
+def seen_by_reporters(error: BaseException | None) -> str:
+    """Of every frame the variables, as programs that report errors store them."""
+    if error is None:
+        return ""
+    frames = [frame.f_locals for frame, _ in traceback.walk_tb(error.__traceback__)]
+    return repr(frames[1:]) + seen_by_reporters(error.__cause__ or error.__context__)
+
+
 def test_shows_its_key_to_nobody() -> None:
     with Countersign(BASE_URL, API_KEY) as own:
         assert API_KEY not in repr(vars(own))
+
+    async def go() -> None:
+        await AsyncCountersign("http://127.0.0.1:1", "cs_live_x").call("POST", "/v1/attest")
+
+    for fail in (lambda: Countersign("http://127.0.0.1:1", "cs_live_x").call("POST", "/v1/attest"), lambda: asyncio.run(go())):
+        with pytest.raises(ServiceConnectionError) as caught:
+            fail()
+        seen = seen_by_reporters(caught.value)
+        assert "/v1/attest" in seen
+        assert "cs_live_x" not in seen
 
 
 class SaysPort(BaseHTTPRequestHandler):
