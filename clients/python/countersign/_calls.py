@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import cast
@@ -47,11 +48,11 @@ def attest(
 
 
 def sign_all(requests: Iterable[AttestRequest], agent_key: AgentKey | None) -> list[AttestRequest]:
-    """Raises if one of them can't be sent, before any is."""
-    signed = [one if agent_key is None else sign_agent_request(one, agent_key) for one in requests]
-    for one in signed:
-        encode(one)
-    return signed
+    """Raises if one of them can't be sent, before any is. What becomes of the originals meanwhile is not sent."""
+    return [
+        cast("AttestRequest", json.loads(encode(one))) if agent_key is None else sign_agent_request(one, agent_key)
+        for one in requests
+    ]
 
 
 def authorize_once(

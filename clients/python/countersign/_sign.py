@@ -38,9 +38,7 @@ def sign_agent_request(request: AttestRequest, key: AgentKey) -> AttestRequest:
     body = cast("JsonObject", json.loads(encode(request)))
     message = canonical_bytes(signed_request(body))
     signature = key(message) if callable(key) else read_agent_key(key).sign(message)
-    signed = request.copy()
-    signed["agent_signature"] = base64.b64encode(signature).decode()
-    return signed
+    return cast("AttestRequest", {**body, "agent_signature": base64.b64encode(signature).decode()})
 
 
 def read_agent_key(key: str | bytes) -> Ed25519PrivateKey:

@@ -85,10 +85,12 @@ class Answered:
 def send(service: Service, request: Request) -> Flow[Answered]:
     """Raises ApiError or ServiceConnectionError."""
     is_safe = request.method == "GET" or request.idempotency_key is not None or request.is_repeatable
+    # Once for all tries, whatever becomes of the body meanwhile.
+    written = _write(service, request)
     tried = 1
     while True:
         try:
-            return (yield from _send_once(service, request))
+            return (yield from _send_once(written))
         except CountersignError as error:
             pause = _find_pause(service, error, tried) if is_safe and tried < request.tries else None
             left = math.inf if request.ends_at is None else request.ends_at - service.monotonic()
@@ -114,16 +116,20 @@ def encode(body: object) -> bytes:
     return json.dumps(body, ensure_ascii=False, allow_nan=False).encode()
 
 
-def _send_once(service: Service, request: Request) -> Flow[Answered]:
+def _write(service: Service, request: Request) -> Send:
     content = None if request.body is None else encode(request.body)
     url = f"{service.base_url}{request.path}"
-    answer = yield from fetch(Send(request.method, url, _headers_for(service, request), content, request.timeout))
+    return Send(request.method, url, _headers_for(service, request), content, request.timeout)
+
+
+def _send_once(request: Send) -> Flow[Answered]:
+    answer = yield from fetch(request)
     retry_after = _read_retry_after(answer)
     text, body = _read_body(answer)
     if not 200 <= answer.status < 300:
         raise ApiError(answer.status, body, retry_after)
     if text is None:
-        raise ServiceConnectionError(f"{request.method} {url}: the answer is not JSON")
+        raise ServiceConnectionError(f"{request.method} {request.url}: the answer is not JSON")
     return Answered(text, retry_after, answer.headers.get("idempotency-replayed") == "true")
 
 

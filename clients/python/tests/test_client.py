@@ -83,6 +83,33 @@ def test_attests_many_each_with_its_own_end(client: Countersign, new_agent: Any)
     assert [one.error is None for one in asyncio.run(go())] == [True] * 20 + [False]
 
 
+@pytest.mark.parametrize("agent_key", [None, b"k" * 32])
+def test_attests_each_of_many_as_it_was_given(agent_key: Any, client: Countersign, new_agent: Any) -> None:
+    agent, seen = new_agent(), {"n": 0}
+
+    def count() -> Any:
+        for seen["n"] in range(3):
+            yield action(agent, metadata=seen)
+
+    outcomes = client.attest_many(count(), agent_key=agent_key)
+    assert [one.attestation and one.attestation["metadata"] for one in outcomes] == [{"n": n} for n in range(3)]
+
+
+def test_repeats_what_it_sent_and_not_what_became_of_it(new_agent: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("time.sleep", lambda _: None)
+    request, inner = action(new_agent(), metadata={"n": 1}), httpx2.HTTPTransport()
+
+    class LosingOnce(httpx2.BaseTransport):
+        def handle_request(self, request_: httpx2.Request) -> httpx2.Response:
+            if request["metadata"]["n"] == 2:
+                return inner.handle_request(request_)
+            request["metadata"]["n"] = 2
+            raise httpx2.ReadError("lost", request=request_)
+
+    with Countersign(BASE_URL, API_KEY, http=httpx2.Client(transport=LosingOnce())) as own:
+        assert own.attest(request)["metadata"] == {"n": 1}
+
+
 def test_attests_none_of_many_if_one_is_no_json(client: Countersign, new_agent: Any) -> None:
     agent = new_agent()
     many = [action(agent, metadata={"rate": rate}) for rate in (1.5, float("nan"), 2.5)]
