@@ -49,7 +49,10 @@ def read_header(name: str, text: str) -> str:
 
 def read_base_url(text: str) -> str:
     """A key must not cross a network in the clear."""
+    text = text.strip()
     address = urlsplit(text)
+    if "@" in address.netloc:
+        raise ValueError("base_url: must name no user")
     host = address.hostname or ""
     is_safe = address.scheme == "https" or (address.scheme == "http" and _LOOPBACK.fullmatch(host) is not None)
     if host == "" or not is_safe:

@@ -364,6 +364,13 @@ def test_has_names_for_the_types_of_its_calls() -> None:
     assert said & types <= set(countersign.__all__)
 
 
+def test_names_no_user_in_its_address_and_takes_one_from_a_file(new_agent: Any) -> None:
+    with pytest.raises(ValueError, match="^base_url: must name no user$"):
+        Countersign("https://user:password@example.com", "key")
+    with Countersign(f" {BASE_URL}/\n", API_KEY) as own:
+        assert own.call("GET", "/v1/keys/info")["name"]
+
+
 @pytest.mark.parametrize("address", ["http://example.com", "ftp://localhost", "example.com", "", "http://localhost.evil.example"])
 def test_sends_no_key_in_the_clear(address: str) -> None:
     with pytest.raises(ValueError, match="base_url"):
