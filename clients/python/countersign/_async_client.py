@@ -265,11 +265,15 @@ class AsyncCountingAttester:
     def __init__(self, client: AsyncCountersign, counter: Counter) -> None:
         self._client = client
         self._counter = counter
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._turn = asyncio.Lock()
 
     async def attest(
         self, request: AttestRequest, *, agent_key: AgentKey | None = None, idempotency_key: str | None = None
     ) -> Attestation:
+        # A lock knows one event loop, and the one of an ended loop no other.
+        if self._loop is None or self._loop.is_closed():
+            self._loop, self._turn = get_running_loop(), asyncio.Lock()
         # The service compares numbers in the order in which it records them.
         async with self._turn:
             with self._counter.count(request, idempotency_key) as counted:

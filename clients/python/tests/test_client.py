@@ -321,6 +321,12 @@ def test_goes_on_in_another_event_loop(new_agent: Any) -> None:
         return (await own.attest(action(agent, metadata={"n": n})))["metadata"]
 
     assert [asyncio.run(attest(n)) for n in range(3)] == [{"n": n} for n in range(3)]
+    counting = own.counting()
+
+    async def count() -> Any:
+        return [one["client"]["sequence"] for one in await asyncio.gather(*(counting.attest(action(agent)) for _ in range(3)))]
+
+    assert [asyncio.run(count()) for _ in range(2)] == [[1, 2, 3], [4, 5, 6]]
     asyncio.run(own.aclose())
 
 
