@@ -682,12 +682,18 @@ def test_asks_nobody_for_what_could_not_be_attested(
     assert (action.calls, count(agent)) == ([], Counted(0, 0))
 
 
-def test_does_not_run_if_the_key_cannot_see_whether_the_approval_was_used(human: Human, new_agent: Any) -> None:
-    run = Action()
-    blind = control("key", scopes=["attest", "authorize"])["key"]
-    with Countersign(BASE_URL, blind) as own, pytest.raises(Exception, match="scope read"):
-        own.gate(asked_of(new_agent(), {}), inputs(), run, run_id="r", call_id="c", on_request=human)
-    assert run.calls == []
+@pytest.mark.parametrize("scopes", [["hook"], ["attest", "authorize"]])
+def test_runs_once_with_a_key_that_has_no_more_scopes_than_it_needs(scopes: list[str], human: Human, new_agent: Any) -> None:
+    agent, run, narrow = new_agent(), Action(), control("key", scopes=scopes)["key"]
+
+    def call() -> Any:
+        with Countersign(BASE_URL, narrow) as own:
+            return own.gate(asked_of(agent, {}), inputs(), run, run_id="r", call_id="c", on_request=human).result
+
+    assert call() == "paid"
+    with pytest.raises(ApprovalUsedError):
+        call()
+    assert len(run.calls) == 1
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
