@@ -238,6 +238,21 @@ describe("LangGraph, when a request has changed while the graph was interrupted"
   });
 });
 
+it("LangGraph's step keeps its approval while it asks a question of its own", async () => {
+  const agent_slug = "asking-graph";
+  const pay = vi.fn(({ cents }: Order) => `paid ${cents}, ${JSON.stringify(interrupt("Which account?"))}`);
+  const describeOrder = () => ({ agent_slug, action: "Pay" });
+  const gate = { countersign: clientOf(test, key), runId: agent_slug, describe: describeOrder };
+  const paused = await startLangGraph(gate, pay);
+  await approveUnproven(test, (await openNext(test, key, agent_slug)).requestId);
+  expect(await paused.resume(paused.stored)).toContain("asked again");
+  const list = async () =>
+    (await test.call("GET", `/v1/attestations?agent_slug=${agent_slug}`, { key })).body.attestations;
+  expect(await list(), "it hasn't ended").toEqual([]);
+  expect(await paused.resume(paused.stored)).toBe('paid 10000, {"decision":"approved"}');
+  expect(await list()).toHaveLength(1);
+});
+
 describe("in one run", () => {
   const gateOf = (agent_slug: string): Gate => ({
     countersign: clientOf(test, key),

@@ -96,6 +96,7 @@ async function runApproved<Inputs, Result>(
   const { authorization, copy } = await waitForClaim(service, `${key}-${memory.clientId}`, action, inputs);
   const approval = { requestId: authorization.request_id, key };
   const [ended] = await Promise.allSettled([(async () => requireRun(await run(copy, approval)))()]);
+  if (ended.status === "rejected" && isPause(ended.reason)) throw ended.reason;
   // From here on a call with this key must not run the action, whatever becomes of the attestation.
   const finish = async () => {
     if (ended.status === "rejected") await attestFailure(service, action, authorization, ended.reason);
@@ -108,6 +109,10 @@ async function runApproved<Inputs, Result>(
   memory.unattested.set(key, finish);
   return finish();
 }
+
+/** LangGraph's `interrupt` throws, and the action is called again when the graph is resumed: it hasn't ended. */
+const isPause = (thrown: unknown) =>
+  thrown instanceof Error && ["GraphInterrupt", "NodeInterrupt"].includes(thrown.name);
 
 /** `run`: the same if this client calls again, so that only what it has begun itself can be begun again. */
 async function waitForClaim<Inputs>(service: Service, run: string, action: GatedAction, inputs: Inputs) {
