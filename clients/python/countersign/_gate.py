@@ -58,7 +58,8 @@ class GateMemory:
     unattested: dict[str, Callable[[], Flow[Any]]] = field(default_factory=dict[str, Callable[[], Flow[Any]]])
     begun: set[str] = field(default_factory=set[str])
     """What a framework was allowed to run (_halves.py)."""
-    _running: dict[str, Future[Any]] = field(default_factory=dict[str, "Future[Any]"])
+    _running: dict[tuple[int, str], Future[Any]] = field(default_factory=dict[tuple[int, str], "Future[Any]"])
+    """By process too: of its parent's calls a forked one learns no end."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     @property
@@ -72,16 +73,20 @@ class GateMemory:
 
     def enter(self, key: str) -> tuple[Future[Any], bool]:
         """The call's end, and whether the caller is the one who brings it about."""
+        mine = (os.getpid(), key)
         with self._lock:
-            known = self._running.get(key)
+            known = self._running.get(mine)
             if known is not None:
                 return known, False
-            self._running[key] = Future()
-            return self._running[key], True
+            self._running[mine] = Future()
+            return self._running[mine], True
 
     def leave(self, key: str, result: object = None, error: BaseException | None = None) -> None:
         with self._lock:
-            future = self._running.pop(key)
+            future = self._running.pop((os.getpid(), key), None)
+        if future is None:
+            # The action has forked, and ends in the child too.
+            return
         if error is None:
             future.set_result(result)
         elif isinstance(error, Exception):

@@ -919,3 +919,37 @@ def test_runs_once_in_processes_forked_from_one_that_made_the_client(tmp_path: P
     assert ended.count("ran") == 1
     assert set(ended) <= {"ran", "ApprovalClaimedError", "ApprovalUsedError"}
     assert count(agent) == Counted(1, 1)
+
+
+FORKING_MEANWHILE = """
+import os, sys
+from countersign import Countersign, CountersignError
+
+base_url, agent = sys.argv[1:]
+client = Countersign(base_url, os.environ["COUNTERSIGN_API_KEY"])
+
+def pay(run):
+    return client.gate({"agent_slug": agent, "action": "Pay"}, {"cents": 10_000}, run, run_id="r", call_id="c").result
+
+def fork(given, approval):
+    if os.fork() == 0:
+        import signal
+        signal.alarm(30)
+        try:
+            pay(lambda *_: print("ran twice", flush=True))
+        except CountersignError as error:
+            print(type(error).__name__, flush=True)
+        os._exit(0)
+    os.wait()
+
+pay(fork)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_waits_in_a_forked_process_for_no_call_of_its_parent(new_agent: Any) -> None:
+    agent = new_agent()
+    args = [sys.executable, "-c", FORKING_MEANWHILE, BASE_URL, agent]
+    running = subprocess.Popen(args, stdout=subprocess.PIPE, text=True)
+    control("approve-next", agent_slug=agent)
+    assert running.communicate(timeout=600)[0].split() == ["ApprovalClaimedError"]
