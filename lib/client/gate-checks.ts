@@ -95,6 +95,6 @@ function requireFit(name: string, value: unknown): void {
 
 /** Without them two calls could share one approval. */
 export function requireIds(ids: { runId: string; callId: string }): void {
-  for (const [name, id] of Object.entries<string | undefined>(ids))
-    if (id === undefined) throw new TypeError(`${name} is missing`);
+  for (const [name, id] of Object.entries<string | null | undefined>(ids))
+    if (id === undefined || id === null) throw new TypeError(`${name} is missing`);
 }
