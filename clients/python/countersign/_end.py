@@ -83,7 +83,11 @@ def attest_run(
         raise NotAttestedError(request_id, result, failure) from (failure or error)
     except GeneratorExit:
         raise
-    except BaseException:
+    except BaseException as ending:
         # Whoever ends the program now ends it after an action that ran.
-        yield from sending()
+        try:
+            yield from sending()
+        except Exception as error:  # noqa: BLE001
+            ending.__cause__ = NotAttestedError(request_id, result, failure)
+            ending.__cause__.__cause__ = error
         raise

@@ -15,10 +15,10 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-import anyio
+import anyio.lowlevel
 import httpx2
 import pytest
-from conftest import API_KEY, BASE_URL, Counted, Human, control
+from conftest import API_KEY, BASE_URL, Counted, Human, Losing, control
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
@@ -584,6 +584,39 @@ def test_attests_what_ran_though_its_task_is_cancelled(human: Human, count: Coun
 
     asyncio.run(go())
     assert count(agent) == Counted(1, 1)
+
+
+def test_stays_cancelled_if_what_ran_cannot_be_attested(
+    human: Human, count: Count, new_agent: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def no_sleep(_: float) -> None: ...
+
+    monkeypatch.setattr("countersign._async_client.asyncio.sleep", no_sleep)
+    agent, ran = new_agent(), []
+
+    class LosingLater(Losing):
+        async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+            await anyio.lowlevel.checkpoint()
+            return await super().handle_async_request(request)
+
+    async def go() -> None:
+        http = httpx2.AsyncClient(transport=LosingLater("/v1/attest"))
+        async with AsyncCountersign(BASE_URL, API_KEY, http=http) as own:
+
+            async def run(given: Any, _: Any) -> str:
+                ran.append(given)
+                asyncio.get_running_loop().call_soon(task.cancel)
+                return "paid"
+
+            call = own.gate(asked_of(agent, {}), inputs(), run, run_id="r", call_id="c", on_request=human)
+            task = asyncio.ensure_future(call)
+            with pytest.raises(asyncio.CancelledError) as caught:
+                await task
+            assert isinstance(caught.value.__cause__, NotAttestedError)
+            assert caught.value.__cause__.result == "paid"
+
+    asyncio.run(go())
+    assert (ran, count(agent)) == ([INPUTS], Counted(1, 0))
 
 
 def test_cleans_up_in_a_cancelled_scope_of_anyio(human: Human, client: Countersign, new_agent: Any) -> None:
