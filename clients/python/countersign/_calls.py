@@ -56,11 +56,15 @@ def sign_all(requests: Iterable[AttestRequest], agent_key: AgentKey | None) -> l
 
 
 def authorize_once(
-    service: Service, request: AuthorizeRequest, idempotency_key: str | None = None
+    service: Service,
+    request: AuthorizeRequest,
+    idempotency_key: str | None = None,
+    timeout: float = TIMEOUT_SECONDS,
+    ends_at: float | None = None,
 ) -> Flow[tuple[AuthorizationRequest, bool]]:
     """True: the request was made before, and this is how it was then."""
     key = idempotency_key or service.random_uuid()
-    answer = yield from send(service, Request("POST", "/v1/authorize", request, key))
+    answer = yield from send(service, Request("POST", "/v1/authorize", request, key, timeout=timeout, ends_at=ends_at))
     return cast("AuthorizationRequest", answer.json()), answer.is_replayed
 
 

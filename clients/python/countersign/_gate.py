@@ -32,7 +32,7 @@ from .errors import CountersignError, NotAttestedError, WaitTimeoutError
 Result = TypeVar("Result")
 
 _GRACE_SECONDS = 5.0
-"""How long cancelling may take when the call itself was ended."""
+"""How long each part of cancelling may take when the call itself was ended."""
 
 
 @dataclass(frozen=True)
@@ -197,7 +197,9 @@ def _cancel_quietly(
     try:
         if request_id is None:
             # It may have arrived all the same; the same question again answers which it is.
-            asked = yield from _ask(service, request, gating, inputs)
+            body, key = _write_request(request, gating, inputs)
+            ends_at = service.monotonic() + _GRACE_SECONDS
+            asked, _ = yield from calls.authorize_once(service, body, key, _GRACE_SECONDS, ends_at)
             request_id = asked["request_id"]
         yield from calls.cancel(service, request_id, _GRACE_SECONDS)
     except Exception:  # noqa: BLE001
@@ -212,14 +214,20 @@ def ask(service: Service, request: AuthorizeRequest, gating: Gating, inputs: obj
     return asked
 
 
-def _ask(service: Service, request: AuthorizeRequest, gating: Gating, inputs: object) -> Flow[AuthorizationRequest]:
+def _write_request(request: AuthorizeRequest, gating: Gating, inputs: object) -> tuple[AuthorizeRequest, str]:
+    """What the service is asked, and under which key."""
     sealed = seal_inputs(inputs)
     context: Mapping[str, str] = request.get("context") or {}
     body = request.copy()
     if not gating.options.get("approve_unseen_inputs"):
         body["context"] = show_inputs(sealed.copy, context)
     body["inputs_hash"] = sealed.hash
-    asked, is_replayed = yield from calls.authorize_once(service, body, key_of(request, gating, sealed.hash))
+    return body, key_of(request, gating, sealed.hash)
+
+
+def _ask(service: Service, request: AuthorizeRequest, gating: Gating, inputs: object) -> Flow[AuthorizationRequest]:
+    body, key = _write_request(request, gating, inputs)
+    asked, is_replayed = yield from calls.authorize_once(service, body, key)
     if is_replayed:
         # A stored answer has the status that it had.
         state, _ = yield from calls.read_authorization(service, asked["request_id"])

@@ -567,6 +567,21 @@ def test_cancels_the_request_of_a_task_that_is_cancelled(client: Countersign, ne
     assert (asked["status"], run.calls) == ("cancelled", [])
 
 
+def test_ends_soon_if_its_task_is_cancelled_while_the_service_hangs() -> None:
+    async def go() -> None:
+        server = await asyncio.start_server(lambda *_: asyncio.sleep(3600), "127.0.0.1", 0)
+        port = server.sockets[0].getsockname()[1]
+        own = AsyncCountersign(f"http://127.0.0.1:{port}", API_KEY)
+        call = own.gate(asked_of("payer", {}), inputs(), Action(), run_id="r", call_id="c")
+        task = asyncio.ensure_future(call)
+        await asyncio.sleep(0.5)
+        task.cancel()
+        await asyncio.wait({task}, timeout=15)
+        assert task.cancelled()
+
+    asyncio.run(go())
+
+
 def test_attests_what_ran_though_its_task_is_cancelled(human: Human, count: Count, new_agent: Any) -> None:
     agent = new_agent()
 
