@@ -81,7 +81,7 @@ def require_run(result: object) -> object:
     """Of a function that didn't show what it returns."""
     if inspect.isgenerator(result) or inspect.isasyncgen(result):
         raise TypeError(_LAZY)
-    if inspect.iscoroutine(result) or asyncio.isfuture(result):
+    if inspect.isawaitable(result):
         if inspect.iscoroutine(result):
             result.close()
         raise TypeError(_NOT_RUN)

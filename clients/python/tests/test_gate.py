@@ -823,9 +823,18 @@ def test_refuses_an_async_function_that_the_client_cannot_await(
     with pytest.raises(TypeError, match="AsyncCountersign"):
         gate(asked_of(agent, {}), run_id="r")(pay)
     assert count(agent) == Counted(0, 0)
-    with pytest.raises(TypeError, match="AsyncCountersign"):
-        gate(asked_of(agent, {}), inputs(), lambda *given: pay(*given), run_id="r", call_id="c", on_request=human)
-    assert outcome_of(client, agent) == ({"outcome": "failed"}, True)
+
+    class Query:
+        """As ORMs have them: it runs when it is awaited."""
+
+        def __await__(self) -> Any:
+            yield
+
+    for late in (lambda *given: pay(*given), lambda *_: Query()):
+        agent = new_agent()
+        with pytest.raises(TypeError, match="AsyncCountersign"):
+            gate(asked_of(agent, {}), inputs(), late, run_id="r", call_id="c", on_request=human)
+        assert outcome_of(client, agent) == ({"outcome": "failed"}, True)
 
 
 def test_refuses_an_action_that_would_run_after_it_is_attested(
