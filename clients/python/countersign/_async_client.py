@@ -19,7 +19,16 @@ from ._flow import Answer, Call, Effect, Flow, Send, Sleep, run_flow_async
 from ._gate import Approval, Gated, GateMemory, ask, gate
 from ._gate_options import GateOptions, Gating
 from ._halves import Begun, begin, end
-from ._open import AttestOutcome, BodyReader, Connections, open_service, refuse_generator, require_gateable, require_run
+from ._open import (
+    AttestOutcome,
+    BodyReader,
+    Connections,
+    open_service,
+    refuse_generator,
+    require_gateable,
+    require_run,
+    trusts_environment,
+)
 from ._sign import AgentKey
 from ._transport import Request, send
 from ._verify_here import verify_flow
@@ -44,7 +53,8 @@ class AsyncCountersign:
 
     def __init__(self, base_url: str, api_key: str | None = None, *, http: httpx2.AsyncClient | None = None) -> None:
         self._service = open_service(base_url, api_key)
-        self._http = Connections(http, httpx2.AsyncClient)
+        is_trusting = trusts_environment(self._service)
+        self._http = Connections(http, lambda: httpx2.AsyncClient(trust_env=is_trusting))
         self._memory = GateMemory(self._service.random_uuid())
 
     async def aclose(self) -> None:

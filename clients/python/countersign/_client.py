@@ -26,6 +26,7 @@ from ._open import (
     refuse_generator,
     require_gateable,
     require_run,
+    trusts_environment,
 )
 from ._sign import AgentKey
 from ._transport import Request, send
@@ -48,7 +49,8 @@ class Countersign:
 
     def __init__(self, base_url: str, api_key: str | None = None, *, http: httpx2.Client | None = None) -> None:
         self._service = open_service(base_url, api_key)
-        self._http = Connections(http, httpx2.Client)
+        is_trusting = trusts_environment(self._service)
+        self._http = Connections(http, lambda: httpx2.Client(trust_env=is_trusting))
         self._memory = GateMemory(self._service.random_uuid())
 
     def close(self) -> None:

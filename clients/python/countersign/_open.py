@@ -33,6 +33,11 @@ def open_service(base_url: str, api_key: str | None) -> Service:
     return Service(read_base_url(base_url), None if api_key is None else read_header("api_key", api_key))
 
 
+def trusts_environment(service: Service) -> bool:
+    """A proxy that it names would get the key in the clear, if the service is on this machine."""
+    return service.base_url.lower().startswith("https:")
+
+
 class Connections(Generic[Http]):
     """One client of httpx2 for each process and event loop. On a connection that a forked process has from its parent it
     would read answers to others, and in another event loop none works.

@@ -383,6 +383,35 @@ def test_sends_no_key_in_the_clear(address: str) -> None:
         Countersign(address, "key")
 
 
+def test_sends_no_key_in_the_clear_to_a_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[str | None] = []
+
+    class Proxy(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            seen.append(self.headers["authorization"])
+            self.send_response(404)
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    async def no_sleep(_: float) -> None: ...
+
+    async def go() -> None:
+        await AsyncCountersign("http://localhost:1", "key").call("GET", "/v1/keys/info")
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Proxy) as proxy:
+        threading.Thread(target=proxy.serve_forever, daemon=True).start()
+        monkeypatch.setenv("http_proxy", f"http://127.0.0.1:{proxy.server_port}")
+        monkeypatch.setattr("time.sleep", lambda _: None)
+        monkeypatch.setattr("countersign._async_client.asyncio.sleep", no_sleep)
+        for ask in (lambda: Countersign("http://localhost:1", "key").call("GET", "/v1/keys/info"), lambda: asyncio.run(go())):
+            with pytest.raises(CountersignError):
+                ask()
+        proxy.shutdown()
+    assert seen == []
+
+
 def test_does_not_follow_a_redirect_with_the_key() -> None:
     seen: list[str] = []
 
