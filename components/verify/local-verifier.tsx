@@ -90,15 +90,18 @@ export function LocalVerifier() {
   }
 
   async function take(file: File | undefined): Promise<void> {
-    try {
-      const read = await readFile(file);
-      if (read === null) return;
-      forget();
+    if (file === undefined) return;
+    forget();
+    const own = run.current;
+    const read = await readFile(file).catch((error: unknown) => ({ reason: reasonOf(error) }));
+    if (own !== run.current || read === null) return;
+    if (typeof read === "string") {
       if (field.current) field.current.value = read;
       await verify(read);
-    } catch (error) {
-      setOutcome({ phase: "failed", reason: reasonOf(error) });
+      return;
     }
+    setOutcome({ phase: "failed", ...read });
+    result.current?.focus();
   }
 
   async function pin(file: File | undefined): Promise<void> {
@@ -118,8 +121,10 @@ export function LocalVerifier() {
   }
 
   function drop(event: DragEvent<HTMLElement>): void {
-    event.preventDefault();
     setIsOver(false);
+    // The keys' own field takes them itself.
+    if (event.target === keysField.current) return;
+    event.preventDefault();
     void take(event.dataTransfer.files[0]);
   }
 

@@ -19,9 +19,14 @@ export type Evidence =
 
 export type EvidenceKind = Evidence["kind"];
 
+const unknownKind =
+  "neither an attestation, a Sigstore bundle, a human_authorization, a zero-knowledge presentation nor a tlog-proof";
+
 /** `input`: text or a parsed JSON value. Throws {@link UnreadableError}. */
 export function parseEvidence(input: unknown): Evidence {
   if (typeof input === "string" && input.startsWith("c2sp.org/tlog-proof@")) return readTlogProof(input);
+  // Of a picture or a letter, what a parser says helps nobody.
+  if (typeof input === "string" && !/^\s*[[{]/.test(input)) throw new UnreadableError(unknownKind);
   const object = readObject(input);
   if (typeof object["mediaType"] === "string") return readBundle(object);
   if (object["type"] === "human_authorization") return { kind: "human_authorization", object };
@@ -29,9 +34,7 @@ export function parseEvidence(input: unknown): Evidence {
   if (isAttestationAnswer(object)) return { kind: "attestation", object, receipt: parseReceipt(object) };
   const inner = object["human_authorization"];
   if (isJsonObject(inner) && "request_id" in object) return readAuthorizationAnswer(object, inner);
-  throw new UnreadableError(
-    "neither an attestation, a Sigstore bundle, a human_authorization, a zero-knowledge presentation nor a tlog-proof",
-  );
+  throw new UnreadableError(unknownKind);
 }
 
 /** The answer of GET /v1/authorize/{id}; with the owner's key it says what the approval page showed. */

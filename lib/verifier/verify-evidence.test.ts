@@ -5,6 +5,18 @@ import { ask } from "#support/authorizations";
 import { databaseKinds } from "#support/databases";
 import { verifyInBrowser } from "./browser";
 import { formatReport } from "./command-print";
+import { parseEvidence } from "./evidence";
+
+describe("what is no evidence", () => {
+  it.each(["\u0089PNG\r\n", "%PDF-1.7", "Dear auditor,", "<!doctype html>", ""])(
+    "is said to be of no known kind, and a parser isn't quoted: %j",
+    (text) => expect(() => parseEvidence(text)).toThrow(/^neither an attestation/),
+  );
+
+  it("and is cut off or malformed says where", () => {
+    expect(() => parseEvidence('{"attestation_id":')).toThrow("not strict JSON");
+  });
+});
 
 describe("the answers of a running service", () => {
   let test: TestApp;
