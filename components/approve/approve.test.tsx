@@ -511,6 +511,15 @@ describe("a standing approval's page", () => {
     expect(text).toContain("more than 50 EUR at once, another currency, or no amount");
   });
 
+  it("says that a covered request meets all of its terms, and one of its actions", () => {
+    expect(text).toContain("Covered, if all of this holds");
+    const terms = { actions: ["Pay rent", "Pay invoice *"], max_calls: 1, expires_at: grant.expires_at };
+    const two = renderToStaticMarkup(<GrantBlock terms={terms} phase="over" />).replaceAll(/<[^>]*>/g, "");
+    expect(two).toContain("the action Pay rent, or actions like Pay invoice *, where * can be anything");
+    const { actions: _actions, context: _context, ...tools } = grant;
+    expect(renderToStaticMarkup(<GrantBlock terms={tools} phase="over" />)).toContain(">Covered<");
+  });
+
   it("has to be seen before it is approved", () => {
     const view = makeView();
     expect(listShown(view).map(({ id }) => id)).not.toContain("grant");

@@ -52,11 +52,14 @@ function listCovered({ tools, actions, context }: GrantTerms): ReactNode[] {
   const prefixes = actions?.filter((action) => action.endsWith("*")) ?? [];
   return [
     ...(tools ? [<>calls of the tool {<Names names={tools} />}</>] : ["calls of any tool, or of none"]),
-    ...(exact.length > 0 ? [<>the action {<Names names={exact} />}</>] : []),
-    ...(prefixes.length > 0
+    ...(actions
       ? [
           <>
-            {exact.length > 0 ? "and " : ""}actions like {<Names names={prefixes} />}, where * can be anything
+            {exact.length > 0 ? <>the action {<Names names={exact} />}</> : null}
+            {exact.length > 0 && prefixes.length > 0 ? ", or " : null}
+            {prefixes.length > 0 ? (
+              <>actions like {<Names names={prefixes} />}, where * can be anything</>
+            ) : null}
           </>,
         ]
       : []),
@@ -109,11 +112,12 @@ interface GrantBlockProps {
 }
 
 export function GrantBlock({ terms, phase }: GrantBlockProps) {
+  const covered = listCovered(terms);
   return (
     <Card title={titles[phase]}>
       <Limits terms={terms} />
       <div className="mt-4 grid gap-4 sm:grid-cols-2">
-        <List title="Covered" items={listCovered(terms)} />
+        <List title={covered.length > 1 ? "Covered, if all of this holds" : "Covered"} items={covered} />
         <List
           title={phase === "over" ? "Not covered" : "Not covered: you are asked again"}
           items={listUncovered(terms)}
