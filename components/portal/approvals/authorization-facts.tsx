@@ -74,6 +74,12 @@ function groupsOf({ required_approvers: groups = [] }: AuthorizationState): Defi
   return [{ id: "groups", name: "Required", value: <AgentText value={each.join(", ")} hideWarnings /> }];
 }
 
+const needsOf = ({ approvals, required_level }: AuthorizationState): Definition => ({
+  id: "needs",
+  name: "Approvals",
+  value: `${approvals.given} of ${approvals.required} (${levelWords[required_level]})`,
+});
+
 const deedWords = { approved: "Approved by", denied: "Denied by" } as const;
 const namelessWords = {
   "World ID": "A person",
@@ -82,14 +88,21 @@ const namelessWords = {
   "World ID and passkey": "A former approver",
 } as const satisfies Record<PersonDecision["by"], string>;
 
-const decidersOf = ({ deciders }: ShownAuthorization): Definition[] =>
+const decidersOf = ({ deciders, environment }: ShownAuthorization): Definition[] =>
   deciders.map(({ decision, who, by, at }, index) => ({
     id: `decider ${index}`,
     name: deedWords[decision],
     value: (
       <>
-        <AgentText value={who ?? namelessWords[by]} isName />
-        {by === "the link" ? "" : `, by ${by}`} · <Timestamp iso={at} />
+        {by === "World ID" && environment !== "production" ? (
+          "A test wallet"
+        ) : (
+          <>
+            <AgentText value={who ?? namelessWords[by]} isName />
+            {by === "the link" ? "" : `, by ${by}`}
+          </>
+        )}{" "}
+        · <Timestamp iso={at} />
       </>
     ),
   }));
@@ -171,6 +184,7 @@ interface AuthorizationFactsProps {
 }
 
 export function AuthorizationFacts({ state, end }: AuthorizationFactsProps) {
+  const isUnasked = describeUnasked(state.decided_by, state.status) !== null;
   const items: Definition[] = [
     {
       id: "action",
@@ -186,11 +200,7 @@ export function AuthorizationFacts({ state, end }: AuthorizationFactsProps) {
       value: <TextLink href={`/portal/agents/${state.agent_slug}`}>{state.agent_slug}</TextLink>,
     },
     ...askerOf(state),
-    {
-      id: "needs",
-      name: "Approvals",
-      value: `${state.approvals.given} of ${state.approvals.required} (${levelWords[state.required_level]})`,
-    },
+    ...(isUnasked ? [] : [needsOf(state)]),
     ...groupsOf(state),
     ...decidersOf(state),
     { id: "code", name: "Confirmation code", value: state.confirmation_code ?? "none" },

@@ -79,7 +79,9 @@ function columnsOf(actions: (row: AuthorizationRow) => ReactNode): readonly Colu
       id: "approvals",
       header: "Approvals",
       numeric: true,
-      cell: (row) => `${row.approvals.given} of ${row.approvals.required}`,
+      cell: ({ status, approvals: { given, required } }) =>
+        // A rule or a standing approval gave it.
+        status === "approved" && given === 0 ? "nobody asked" : `${given} of ${required}`,
     },
     { id: "when", header: "When", cell: (row) => <When row={row} /> },
     {

@@ -2,10 +2,11 @@
 import { renderToStaticMarkup } from "react-dom/server";
 import { describe, expect, it } from "vitest";
 import type { AuthorizationState } from "#lib/contract/authorization-state";
+import type { PersonDecision } from "#lib/contract/portal-authorizations";
 import { AuthorizationFacts } from "./authorization-facts";
 import { AuthorizationTable } from "./authorization-table";
 
-function show(claim: Partial<AuthorizationState>): string[] {
+function show(claim: Partial<AuthorizationState>, deciders: PersonDecision[] = []): string[] {
   const row = {
     request_id: "areq_1",
     environment: "local",
@@ -24,7 +25,7 @@ function show(claim: Partial<AuthorizationState>): string[] {
     ...claim,
   };
   const table = <AuthorizationTable rows={[row]} actions={() => null} empty={null} />;
-  const state = { ...(row as unknown as AuthorizationState), deciders: [] };
+  const state = { ...(row as unknown as AuthorizationState), deciders };
   const facts = <AuthorizationFacts state={state} end={null} />;
   return [table, facts].map((page) => renderToStaticMarkup(page));
 }
@@ -37,6 +38,30 @@ describe("an approval", () => {
     expect(show({ approvals })[0]).toContain("TEST");
     expect(show({ approvals, environment: "production" })[0]).not.toContain("TEST");
     expect(show({ approvals, status: "pending" })[0]).not.toContain("TEST");
+  });
+
+  it("made with a test wallet names no person", () => {
+    const given = {
+      decision: "approved",
+      who: null,
+      by: "World ID",
+      at: "2026-11-22T10:30:00.000Z",
+    } as const;
+    const words = (environment: "local" | "staging" | "production") =>
+      (show({ environment }, [given])[1] ?? "").replaceAll(/<[^>]*>/g, "");
+    expect(words("local")).toContain("Approved byA test wallet ·");
+    expect(words("staging")).not.toContain("A person");
+    expect(words("production")).toContain("Approved byA person, by World ID ·");
+  });
+
+  it("for which nobody was asked counts no people", () => {
+    const decided_by = { kind: "rule", ruleset_hash: "a", policy_ids: ["small"] };
+    const changes = { decided_by, approvals: { required: 1, given: 0 } } as unknown as AuthorizationState;
+    const [table = "", facts = ""] = show(changes);
+    expect(facts).toContain("Allowed by rule: small. No human was asked.");
+    expect(table).toContain("nobody asked");
+    for (const page of [table, facts]) expect(page).not.toContain("0 of 1");
+    expect(show({ ...changes, status: "pending", decided_by: null }).join()).toContain("0 of 1");
   });
 
   it("that is a standing one shows its terms", () => {
