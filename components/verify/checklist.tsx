@@ -76,12 +76,14 @@ function Rows({ checks, warnings, check }: RowsProps) {
 }
 
 /** The decoded fields are compared by the browser alone. Its row is there from the beginning, so that nothing moves. */
-function DecodedRow({ check }: { readonly check: BrowserCheck }) {
+export function DecodedRow({ check }: { readonly check: BrowserCheck }) {
   const restated =
     check.phase === "done" ? check.report.checks.find(({ name }) => name === "restated_fields") : undefined;
   if (check.phase === "done" && restated === undefined) return null;
-  const tone = restated === undefined ? "pending" : restated.status === "pass" ? "pass" : "fail";
-  const word = { pending: "not checked yet", pass: "yes", fail: "fails" }[tone];
+  const unproven = check.phase === "done" && check.report.statement === null ? check.report.unproven : [];
+  const passed = unproven.length === 0 ? "pass" : "unknown";
+  const tone = restated === undefined ? "pending" : restated.status === "pass" ? passed : "fail";
+  const word = { pending: "not checked yet", pass: "yes", unknown: "can't check this", fail: "fails" }[tone];
   return (
     <li className="py-4">
       <div className="flex flex-col justify-between gap-x-4 gap-y-2 sm:flex-row sm:items-center">
@@ -92,6 +94,12 @@ function DecodedRow({ check }: { readonly check: BrowserCheck }) {
       </div>
       <div className="mt-1.5 text-[15px] text-muted [overflow-wrap:anywhere]">
         <p>Do the fields shown beside the signed bytes say what the bytes say?</p>
+        {tone === "unknown" ? (
+          <p>
+            The signed bytes aren't shown, so these are only the server's word:{" "}
+            {unproven.join(", ").replaceAll("_", " ")}.
+          </p>
+        ) : null}
         {restated === undefined || restated.status === "pass" ? null : (
           <p>
             Your browser: <bdi>{toVisibleText(restated.detail)}</bdi>
