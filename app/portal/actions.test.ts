@@ -246,23 +246,31 @@ describe.each(routes)("%s", (name, handler) => {
 
   it("answers for the organization that the page shows, or in words", async () => {
     for (const fields of [{}, { [shownOrganizationField]: invitedTo }])
-      expect(await ask({ format: "csv", ...fields })).toEqual([409, `${switchedOrganization}\n`]);
+      expect(await ask({ format: "csv", ...fields })).toEqual([
+        409,
+        isForm ? expect.stringContaining(switchedOrganization) : `${switchedOrganization}\n`,
+      ]);
     const [status] = await ask({ format: "csv", [shownOrganizationField]: person.organizationId });
     expect(status).toBe(isForm ? 422 : 200);
   });
 
-  it.runIf(isForm)("says in sentences what is wrong, and to go back to the form", async () => {
+  it.runIf(isForm)("says on a page what is wrong, and leads back to the form as it was filled", async () => {
     const shown = { [shownOrganizationField]: person.organizationId };
-    const days = { from: "2026-01-01", until: "2026-01-02" };
-    expect(await ask({ ...shown, ...days, agent: "nobody" })).toEqual([
+    const asked = { from: "2026-01-03", until: "2026-01-02", agent: "nobody" };
+    const read = async (fields: Record<string, string>) => {
+      const [status, page] = await ask({ ...shown, ...fields });
+      const words = page.match(/<p>(.*?)<\/p>/)?.[1];
+      return [status, words, page.match(/<a href="([^"]*)"/)?.[1]?.replaceAll("&#38;", "&")];
+    };
+    const filled = "/portal/evidence?agent=nobody&from=2026-01-03&until=2026-01-02&private=";
+    expect(await read(asked)).toEqual([422, "Until must not be before the first day.", `${filled}off`]);
+    expect(await read({ ...asked, from: "2026-01-01", private: "on" })).toEqual([
       404,
-      "No agent has this slug. Go back to try again.\n",
+      "No agent has this slug.",
+      `${filled.replace("03", "01")}on`,
     ]);
     browser.session = null;
-    expect(await ask(shown)).toEqual([
-      401,
-      "Your session has ended. Sign in again, then go back and try again.\n",
-    ]);
+    expect((await read(asked)).slice(0, 2)).toEqual([401, "Your session has ended. Sign in again."]);
   });
 
   it.runIf(isForm)("answers 400 to a form that can't be read", async () => {

@@ -10,9 +10,10 @@ interface EvidenceFormProps {
   /** Days in UTC. */
   readonly from: string;
   readonly until: string;
+  readonly withPrivate: boolean;
 }
 
-export function EvidenceForm({ slugs, agent, from, until }: EvidenceFormProps) {
+export function EvidenceForm({ slugs, agent, from, until, withPrivate }: EvidenceFormProps) {
   return (
     <PortalForm action="/portal/evidence/pack" method="post" className="grid gap-4 sm:grid-cols-3">
       <Field id="evidence-agent" label="Agent">
@@ -39,7 +40,7 @@ export function EvidenceForm({ slugs, agent, from, until }: EvidenceFormProps) {
       <div className="sm:col-span-3">
         <Checkbox
           name="private"
-          defaultChecked
+          defaultChecked={withPrivate}
           label="Include the content of private attestations and of approval requests"
           hint="Without it, private entries show only that they exist."
         />

@@ -21,7 +21,11 @@ const dayOf = (ms: number) => new Date(ms).toISOString().slice(0, 10);
 
 export default async function EvidencePage({ searchParams }: PageProps) {
   const { context, person, app } = await requirePortal("/portal/evidence");
-  const { agent } = await searchParams;
+  const asked = await searchParams;
+  const keep = (name: string, otherwise: string) => {
+    const value = asked[name];
+    return typeof value === "string" && value !== "" ? value : otherwise;
+  };
   const slugs = await listAgentSlugs(context, person);
   const nowMs = context.clock().getTime();
   return (
@@ -33,9 +37,10 @@ export default async function EvidencePage({ searchParams }: PageProps) {
       <Card>
         <EvidenceForm
           slugs={slugs}
-          agent={typeof agent === "string" ? agent : ""}
-          from={dayOf(nowMs - periodDays * dayMs)}
-          until={dayOf(nowMs)}
+          agent={keep("agent", "")}
+          from={keep("from", dayOf(nowMs - periodDays * dayMs))}
+          until={keep("until", dayOf(nowMs))}
+          withPrivate={asked["private"] !== "off"}
         />
       </Card>
       <Card title="Check it" className="mt-5">

@@ -4,33 +4,52 @@ import { shownOrganizationField, switchedOrganization } from "#lib/contract/form
 import { evidenceForm } from "#lib/contract/portal-evidence";
 import { sentence } from "#lib/core/text/sentence";
 import { AppError, describeError } from "#lib/errors";
+import { toResponse } from "#lib/http/messages";
+import { plainPage } from "#lib/http/plain-page";
 import { requireSameOrigin } from "#lib/http/same-origin";
 import { answerDownload } from "#lib/pages/download";
 import { isShown, readPortal } from "#lib/pages/portal-request";
 
-/** The browser shows these words in the place of the page with the form, which going back shows as it was. */
-const refuse = (status: number, words: string) => new Response(`${words}\n`, { status });
+const labels: Record<string, string> = { agent: "Agent", from: "From", until: "Until" };
+
+/** In the place of the page with the form, to which it leads back with what was `asked`. */
+function refuse(status: number, text: string, asked = new FormData()): Response {
+  const kept = new URLSearchParams();
+  for (const name of Object.keys(labels)) kept.set(name, String(asked.get(name) ?? ""));
+  kept.set("private", asked.has("agent") && !asked.has("private") ? "off" : "on");
+  return toResponse(
+    plainPage({
+      status,
+      title: "No evidence pack was made",
+      text,
+      back: `/portal/evidence?${kept}`,
+      backLabel: "Back to the form",
+    }),
+  );
+}
 
 export async function POST(request: Request): Promise<Response> {
   const portal = await readPortal();
-  if (portal === null)
-    return refuse(401, "Your session has ended. Sign in again, then go back and try again.");
+  if (portal === null) return refuse(401, "Your session has ended. Sign in again.");
   const { app, context, person } = portal;
+  let given: FormData | undefined;
   try {
     requireSameOrigin(request, app.env.baseUrl);
-    const given = await request.formData().catch(() => null);
-    if (given === null) return refuse(400, "The form could not be read.");
+    given = await request.formData().catch(() => undefined);
+    if (given === undefined) return refuse(400, "The form could not be read.");
     const fields = Object.fromEntries(given);
-    if (!isShown(portal, fields[shownOrganizationField])) return refuse(409, switchedOrganization);
+    if (!isShown(portal, fields[shownOrganizationField])) return refuse(409, switchedOrganization, given);
     const form = evidenceForm.safeParse(fields);
     if (!form.success) {
-      const lines = form.error.issues.map(({ path, message }) => `${path.join(".")}: ${message}`);
-      return refuse(422, `Some fields were not accepted. Go back to change them.\n${lines.join("\n")}`);
+      const faults = form.error.issues.map(
+        ({ path, message }) => `${labels[path.join(".")] ?? "The form"} ${message}.`,
+      );
+      return refuse(422, faults.join(" "), given);
     }
     const { name, parts } = await makeEvidencePack(context, person, form.data);
     return answerDownload(portal, name, "application/zip", parts);
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
-    return refuse(describeError(error.errorName).status, `${sentence(error.detail)} Go back to try again.`);
+    return refuse(describeError(error.errorName).status, sentence(error.detail), given);
   }
 }
