@@ -140,9 +140,15 @@ function recordItems(answer: VerifyResponse): Definition[] {
     {
       id: "log",
       name: "Log position",
-      value: `Entry ${answer.log.index.toLocaleString("en")} of ${answer.log.tree_size.toLocaleString("en")}, log ${answer.log.origin}`,
+      value: `Entry ${describePlace(answer.log)}, log ${answer.log.origin}`,
     },
   ];
+}
+
+/** The log counts from 0, people from 1: its newest entry isn't the one before the last. */
+export function describePlace({ index, tree_size }: VerifyResponse["log"]): string {
+  const [place, size, zeroBased] = [index + 1, tree_size, index].map((n) => n.toLocaleString("en"));
+  return `${place} of ${size} (index ${zeroBased})`;
 }
 
 export function DecodedFields({ answer }: { readonly answer: VerifyResponse }) {

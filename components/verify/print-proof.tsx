@@ -1,6 +1,7 @@
 /** On paper: where to check the record again, with a QR code and hashes short enough to compare by eye. */
 import { QRCodeSVG } from "qrcode.react";
 import type { VerifyResponse } from "#lib/contract/verify";
+import { describePlace } from "./decoded-fields";
 
 const shown = 16;
 
@@ -14,7 +15,7 @@ export function PrintProof({ answer }: { readonly answer: VerifyResponse }) {
     ["Attestation", answer.attestation_id],
     ["Payload hash begins", shorten(answer.payload_hash)],
     ["Signing key", answer.key_id],
-    ["Log entry", `${answer.log.index} of ${answer.log.tree_size}, ${answer.log.origin}`],
+    ["Log entry", `${describePlace(answer.log)}, ${answer.log.origin}`],
   ] as const;
   return (
     <div data-print-proof className="mt-5 hidden items-start gap-6 print:flex">

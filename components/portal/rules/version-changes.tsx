@@ -32,7 +32,7 @@ export function VersionChanges({ rules, before }: VersionChangesProps) {
       <p className="mb-3 text-sm">
         Changed by {rules.author}
         {rules.confirmed_by === null ? "" : `, confirmed by ${rules.confirmed_by}`}. Mode{" "}
-        {describeChange(rules, before)}. Entry {rules.log_index} of the log.
+        {describeChange(rules, before)}. Log index {rules.log_index}.
       </p>
       <RulesDiff
         before={before?.text ?? ""}
