@@ -55,4 +55,16 @@ describe("a request in the inbox", () => {
     expect(/<button[^>]*>(?=[^/]*svg)/.exec(html)?.[0]).toContain('disabled=""');
     expect(html).toContain("Passkeys need JavaScript.");
   });
+
+  it("is told from the agent's other requests by its name", () => {
+    const plain = makeView();
+    const requests = ["Pay 1", "Pay \u202e2"].map((action) => ({
+      token: action,
+      view: { ...plain, request_id: action, request: { ...plain.request, action } },
+    }));
+    const html = render(<InboxDecisions requests={requests} />);
+    const names = [...html.matchAll(/<article aria-label="([^"]*)"/g)].map(([, name]) => name);
+    const { agent_slug } = plain.request;
+    expect(names).toEqual([`Request of ${agent_slug}: Pay 1`, `Request of ${agent_slug}: Pay ⟨U+202E⟩2`]);
+  });
 });

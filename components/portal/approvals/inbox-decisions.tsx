@@ -14,6 +14,7 @@ import { Callout } from "#components/ui/callout";
 import { useRefresh } from "#components/ui/router";
 import { TextLink } from "#components/ui/text-link";
 import type { ApprovalView } from "#lib/contract/approval-view";
+import { toVisibleText } from "#lib/core/text/display-text";
 
 interface Decidable {
   readonly token: string;
@@ -29,7 +30,7 @@ function Request({
   const { request } = view;
   return (
     <article
-      aria-label={`Request of ${request.agent_slug}`}
+      aria-label={`Request of ${request.agent_slug}: ${toVisibleText(request.action)}`}
       className="flex flex-col gap-3 border-line border-b pb-6"
     >
       <ApprovalNotices view={view} />
