@@ -18,7 +18,12 @@ type Outcome =
   | { readonly phase: "idle" }
   | { readonly phase: "running" }
   | { readonly phase: "failed"; readonly reason: string }
-  | { readonly phase: "done"; readonly report: VerifierReport; readonly isOurs: boolean };
+  | {
+      readonly phase: "done";
+      readonly report: VerifierReport;
+      readonly isOurs: boolean;
+      readonly input: string;
+    };
 
 const maxBytes = 2_000_000;
 
@@ -37,7 +42,7 @@ async function verifyText(input: string, chosen: Promise<string | null>): Promis
     const trust = pinned ?? (await fetchKeys());
     const expected = { nowSeconds: Date.now() / 1_000 };
     const report = await verifyInWorker({ input: `${input.trim()}\n`, trust, expected });
-    return { phase: "done", report, isOurs: pinned === null };
+    return { phase: "done", report, isOurs: pinned === null, input: input.trim() };
   } catch (error) {
     return { phase: "failed", reason: reasonOf(error) };
   }
@@ -199,7 +204,7 @@ export function LocalVerifier() {
         ) : null}
         {outcome.phase === "done" ? (
           <Suspense>
-            <ReportView report={outcome.report} isOurs={outcome.isOurs} />
+            <ReportView report={outcome.report} isOurs={outcome.isOurs} input={outcome.input} />
           </Suspense>
         ) : null}
       </div>

@@ -19,6 +19,7 @@ import {
   wordsFor,
   wordsForTime,
 } from "#lib/verifier/report";
+import { AuthorizationSummary } from "./authorization-summary";
 import { checkTitles } from "./check-titles";
 
 const tones: Record<VerifierReport["verdict"], CalloutTone> = {
@@ -119,10 +120,12 @@ interface ReportViewProps {
   readonly report: VerifierReport;
   /** Signed with a key of this instance, which therefore has its page. */
   readonly isOurs?: boolean;
+  /** What the report is about. */
+  readonly input?: string;
 }
 
-export function ReportView({ report, isOurs = false }: ReportViewProps) {
-  const { checks, unproven, statement } = report;
+export function ReportView({ report, isOurs = false, input }: ReportViewProps) {
+  const { checks, unproven, statement, authorization } = report;
   const { title, sentence } = wordsFor(report);
   const uncompared = listUncompared(report);
   return (
@@ -170,6 +173,11 @@ export function ReportView({ report, isOurs = false }: ReportViewProps) {
       {statement === null ? null : (
         <div className="mt-4">
           <StatementSummary statement={statement} isOurs={isOurs} />
+        </div>
+      )}
+      {report.kind !== "human_authorization" || authorization === null || input === undefined ? null : (
+        <div className="mt-4">
+          <AuthorizationSummary text={input} grade={authorization.grade_text} />
         </div>
       )}
       <ul className="mt-4 rounded-lg border border-line bg-surface px-4 sm:px-5">

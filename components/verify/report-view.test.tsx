@@ -1,0 +1,51 @@
+/** A human_authorization by itself, as /verify reports it. */
+import { renderToStaticMarkup } from "react-dom/server";
+import { expect, it } from "vitest";
+import type { VerifierReport } from "#lib/verifier/report";
+import { ReportView } from "./report-view";
+
+const authorization = {
+  type: "human_authorization",
+  request: {
+    ...{ agent_slug: "payer", action: "Pay \u202einvoice 1042", tool: "bank.transfer", grant: null },
+    amount: { value: "12000.5", currency: "EUR" },
+  },
+  decided_by: { kind: "people" },
+  approved_at: "2026-11-28T13:31:16.000Z",
+  usable_until: null,
+};
+
+function show(input: object, more: Partial<VerifierReport> = {}): string {
+  const report = {
+    ...{ kind: "human_authorization", verdict: "valid", checks: [], missing: [], unproven: [], warnings: [] },
+    ...{ statement: null, statedWarnings: [], disclosed: [], isTest: false, disagrees: false },
+    authorization: { grade_text: "Enrolled approvers, by passkey" },
+    ...more,
+  } as unknown as VerifierReport;
+  const html = renderToStaticMarkup(<ReportView report={report} input={JSON.stringify(input)} />);
+  return html.replaceAll(/<[^>]*>/g, " ").replaceAll(/\s+/g, " ");
+}
+
+it("says what was approved, for which agent and by whom, once all of it is verified", () => {
+  for (const input of [authorization, { request_id: "areq_1", human_authorization: authorization }]) {
+    const text = show(input);
+    for (const words of [
+      "⟨U+202E⟩",
+      "Amount 12000.5 EUR",
+      "Tool bank.transfer",
+      "Agent payer",
+      "Approval Enrolled approvers, by passkey.",
+      "Approved 2026-11-28 13:31:16 UTC",
+    ])
+      expect(text).toContain(words);
+  }
+  expect(show(authorization, { verdict: "invalid", authorization: null })).not.toContain("payer");
+});
+
+it("never calls a rule's or a standing approval's use a human's approval, and shows a standing one's limits", () => {
+  const rule = { ...authorization, decided_by: { kind: "rule", policy_ids: ["small"] } };
+  expect(show(rule)).toContain("Allowed by rule: small. No human was asked.");
+  const grant = { max_calls: 20, max_amount: "100", currency: "EUR", expires_at: "2026-12-28T13:19:52.000Z" };
+  const standing = { ...authorization, request: { ...authorization.request, grant } };
+  expect(show(standing)).toContain("at most 20 uses, 100 EUR each, until 2026-12-28 13:19:52 UTC");
+});
