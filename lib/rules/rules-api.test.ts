@@ -7,7 +7,7 @@ import { memberships } from "#lib/db/schema";
 import type { MemberPrincipal } from "#lib/http/principal";
 import { changeRole } from "#lib/portal/organization-members";
 import { startTestApp, type TestApp } from "#support/app";
-import { ask } from "#support/authorizations";
+import { approveUnproven, ask } from "#support/authorizations";
 import { anyKind } from "#support/databases";
 import { signInPerson } from "#support/portal";
 import { saveOwnRules } from "./own-rules";
@@ -297,6 +297,27 @@ describe("rules through the API", () => {
     });
     expect((await simulate("permit")).status).toBe(422);
     expect((await read()).body.rules).toBeNull();
+  });
+
+  it("leaves what a standing approval covered as it was, unless rules deny it or ask for more", async () => {
+    const agent_slug = `covered-${counter}`;
+    const expires_at = new Date(Date.now() + 3_600_000).toISOString();
+    const grant = { tools: ["pay"], max_calls: 3, expires_at };
+    const given = await ask(test, key, { agent_slug, action: "Pay often", grant });
+    await approveUnproven(test, given.made.request_id);
+    const { made } = await ask(test, key, { agent_slug, action: "Pay", tool: "pay" });
+    expect(made.decided_by?.kind).toBe("grant");
+    const people = 'permit (principal, action == Action::"act_approved", resource);';
+    for (const [text, would] of [
+      ["", undefined],
+      [`@id("people") ${people}`, undefined],
+      [`@id("two") @approvals("2") ${people}`, "asked"],
+      ['@id("never") forbid (principal, action, resource == Tool::"pay");', "denied"],
+    ] as const) {
+      const { differences } = (await simulate(text)).body;
+      const found = differences.find((one: { request_id: string }) => one.request_id === made.request_id);
+      expect([text, found?.would]).toEqual([text, would]);
+    }
   });
 
   it("simulates costly rules by turns with everything else", async () => {

@@ -90,9 +90,20 @@ function judge(
 
 const nothing = () => ({ allowed: 0, asked: 0, denied: 0 });
 
-/** A standing approval is people's to give, whatever rules would allow. */
-const wouldBe = ({ decision }: RuleOutcome, { grant }: ApprovalRequest): Judged =>
-  decision === "allow" && grant ? "asked" : outcomes[decision];
+/** Any standing approval was given by as many. */
+const asksNoMore = ({ obligations }: RuleOutcome) =>
+  obligations === null ||
+  (obligations.approvals === 1 && obligations.level === null && obligations.groups.length === 0);
+
+/**
+ * A standing approval is people's to give, whatever rules would allow. What one covered it still covers, unless rules
+ * deny it or ask for more than one person.
+ */
+function wouldBe(outcome: RuleOutcome, { grant }: ApprovalRequest, { decided_kind }: Row): Judged {
+  const { decision } = outcome;
+  if (decision === "ask" && decided_kind === "grant" && asksNoMore(outcome)) return "allowed";
+  return decision === "allow" && grant ? "asked" : outcomes[decision];
+}
 
 export async function simulateRules(
   context: RulesContext,
@@ -124,7 +135,7 @@ async function compare(
     }
     const request = JSON.parse(utf8Decode(row.request)) as ApprovalRequest;
     const outcome = judge(context, rules, chosen, row, request);
-    const [was, would] = [judgedThen(row), wouldBe(outcome, request)];
+    const [was, would] = [judgedThen(row), wouldBe(outcome, request, row)];
     answer.was[was] += 1;
     answer.would[would] += 1;
     for (const id of outcome.policy_ids) used.add(id);
