@@ -187,6 +187,17 @@ it("changes which emails a person gets for the organization that the form names,
   expect(await settings()).toMatchObject({ requests: "all", decisions: true, reminders: false });
 });
 
+it("says in words that rules were compared and not saved, where the focus goes", async () => {
+  const saveRules = actions.find(([name]) => name.startsWith("(account)/rules/actions.ts"))?.[1];
+  const fields = { text: "", mode: "log_only", fallback: "ask", version: "0", intent: "compare" };
+  const shown = { [shownOrganizationField]: person.organizationId };
+  expect(await saveRules?.(idle, formOf({ ...shown, ...fields }))).toMatchObject({
+    status: "done",
+    message: "Compared. Nothing was saved.",
+    values: fields,
+  });
+});
+
 it("says in a sentence what to do about a session that has ended, and keeps what was entered", async () => {
   browser.session = null;
   for (const [name, action] of actions) {

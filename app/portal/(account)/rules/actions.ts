@@ -27,7 +27,7 @@ export async function changeRules(_state: State, form: FormData): Promise<State>
       if (problems.length > 0) return { message: "", result: { kind: "problems", problems } };
       if (input.intent === "compare") {
         const simulation = await simulateOwnRules(context, person, { text, fallback });
-        return { message: "", result: { kind: "compared", simulation } };
+        return { message: "Compared. Nothing was saved.", result: { kind: "compared", simulation } };
       }
       const change = { text, mode, fallback, version, require_second_owner: input.second_owner === "on" };
       const counts = await saveOwnRules(context, person, change);
