@@ -94,6 +94,9 @@ test("a request with require_code shows no code, asks for it, and counts wrong o
   await expect(
     page.getByText("Nothing was decided. This is not the confirmation code; 4 tries are left."),
   ).toBeVisible();
+  // The keyboard goes on in the form, whose button was disabled meanwhile.
+  await page.keyboard.press("Tab");
+  await expect(page.getByRole("button", { name: "Deny: I did not expect this request" })).toBeFocused();
   await expect(page.getByText("A wrong code was entered", { exact: true })).toBeVisible();
   await chooseApprove(page);
   await expect(page.getByText("The confirmation code is wrong")).toBeVisible();

@@ -70,6 +70,9 @@ test("enrols from the mail's link, and by a fresh link after the device was lost
   await ana.getByRole("button", { name: "Remove passkey" }).click();
   await expect(rows).toHaveCount(1);
   await rows.getByRole("button", { name: "Rename" }).click();
+  // The button is gone, and the keyboard goes on in its row.
+  await ana.keyboard.press("Tab");
+  await expect(rows.getByLabel("Name of the passkey")).toBeFocused();
   await ana.getByLabel("Name of the passkey").fill("New phone");
   await ana.getByRole("button", { name: "Save" }).click();
   await expect(rows.getByRole("button", { name: "Rename New phone" })).toBeVisible();

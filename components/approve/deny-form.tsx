@@ -4,6 +4,7 @@ import { type FormEvent, type ReactNode, useEffect, useRef, useState } from "rea
 import { Button } from "#components/ui/button";
 import { Callout } from "#components/ui/callout";
 import { describeControl, Field, Textarea } from "#components/ui/field";
+import { useKeptFocus } from "#components/ui/use-kept-focus";
 import type { ApprovalView } from "#lib/contract/approval-view";
 import { CodeField } from "./code-field";
 import { type Problem, postJson } from "./post-json";
@@ -120,6 +121,7 @@ export function DenyForm({ view, token, code, turn, onChange }: DenyFormProps) {
   useEffect(() => {
     if (turn > 0) start.current?.focus();
   }, [turn]);
+  useKeptFocus(start, busy);
 
   async function send(form: FormData): Promise<void> {
     setBusy(true);

@@ -7,6 +7,7 @@ import { Button } from "#components/ui/button";
 import { Callout } from "#components/ui/callout";
 import { TestMark } from "#components/ui/status-pill";
 import { useIsReady } from "#components/ui/use-is-ready";
+import { useKeptFocus } from "#components/ui/use-kept-focus";
 import type { ApprovalView, SentAssertion } from "#lib/contract/approval-view";
 import { DifferenceAlert } from "./difference-alert";
 import { describeMissing } from "./groups-needed";
@@ -62,6 +63,8 @@ export function PasskeyPanel(props: PasskeyPanelProps) {
   useEffect(() => {
     if (turn > 0) top.current?.focus();
   }, [turn]);
+  const isBusy = phase.kind === "signing" || phase.kind === "sending";
+  useKeptFocus(top, isBusy);
 
   async function sign(): Promise<void> {
     setPhase({ kind: "signing" });
@@ -76,7 +79,6 @@ export function PasskeyPanel(props: PasskeyPanelProps) {
   }
 
   if (phase.kind === "world-id") return <WorldIdPanel {...props} passkey={phase.passkey} />;
-  const isBusy = phase.kind === "signing" || phase.kind === "sending";
   return (
     <section
       ref={top}

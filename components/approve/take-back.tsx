@@ -1,9 +1,10 @@
 "use client";
 /** Taking back what was approved here, until something has used it. The same form posts by itself if no script runs. */
-import { type FormEvent, useState } from "react";
+import { type FormEvent, useRef, useState } from "react";
 import { Button } from "#components/ui/button";
 import { Callout } from "#components/ui/callout";
 import { describeControl, Field, Textarea } from "#components/ui/field";
+import { useKeptFocus } from "#components/ui/use-kept-focus";
 import type { ApprovalView } from "#lib/contract/approval-view";
 import { CodeField } from "./code-field";
 import { readReason } from "./deny-form";
@@ -30,13 +31,15 @@ function explain({ status, detail }: Problem): { title: string; text: string } {
 export function TakeBack({ view, token, onChange }: TakeBackProps) {
   const [busy, setBusy] = useState(false);
   const [problem, setProblem] = useState<{ title: string; text: string } | null>(null);
+  const form = useRef<HTMLFormElement>(null);
+  useKeptFocus(form, busy);
 
   async function send(event: FormEvent<HTMLFormElement>): Promise<void> {
     event.preventDefault();
     setBusy(true);
     setProblem(null);
-    const form = new FormData(event.currentTarget);
-    const [reason, code] = [readReason(form), String(form.get("code") ?? "")];
+    const given = new FormData(event.currentTarget);
+    const [reason, code] = [readReason(given), String(given.get("code") ?? "")];
     const signed = await signIfRequired(view, "revoke");
     if (signed !== null && signed.kind !== "signed") {
       setBusy(false);
@@ -61,7 +64,9 @@ export function TakeBack({ view, token, onChange }: TakeBackProps) {
         method="post"
         action={`/approve/${token}/revoke`}
         onSubmit={(event) => void send(event)}
-        className="mt-4 flex flex-col gap-4"
+        ref={form}
+        tabIndex={-1}
+        className="mt-4 flex flex-col gap-4 outline-none"
       >
         <p className="text-[15px] text-muted">
           Until the agent has recorded the action, you can take the approval back. Nothing can use it then. An

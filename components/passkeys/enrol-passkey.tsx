@@ -1,9 +1,10 @@
 "use client";
 /** The button that enrols the device in hand, or another one that the browser offers. */
-import { useState } from "react";
+import { useRef, useState } from "react";
 import { Button } from "#components/ui/button";
 import { useRefresh } from "#components/ui/router";
 import { useIsReady } from "#components/ui/use-is-ready";
+import { useKeptFocus } from "#components/ui/use-kept-focus";
 import type { PasskeyActions } from "./passkey-actions";
 
 /** Why the browser gave no passkey (WebAuthn level 3, section 5.1.3). */
@@ -46,6 +47,8 @@ export function EnrolPasskey({ actions, isFirst }: EnrolPasskeyProps) {
   });
   const isReady = useIsReady();
   const refresh = useRefresh();
+  const frame = useRef<HTMLDivElement>(null);
+  useKeptFocus(frame, state.isBusy);
   async function add(): Promise<void> {
     setState({ isBusy: true, problem: null });
     const problem = await enrol(actions).catch(explain);
@@ -53,7 +56,7 @@ export function EnrolPasskey({ actions, isFirst }: EnrolPasskeyProps) {
     if (problem === null) await refresh();
   }
   return (
-    <div className="flex flex-col items-start gap-2">
+    <div ref={frame} tabIndex={-1} className="flex flex-col items-start gap-2 outline-none">
       <Button
         size={isFirst ? "large" : "medium"}
         variant={isFirst ? "primary" : "secondary"}

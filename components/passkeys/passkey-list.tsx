@@ -1,11 +1,12 @@
 "use client";
 /** A person's passkeys, with what they can do to each. */
-import { useState } from "react";
+import { useRef, useState } from "react";
 import { Button } from "#components/ui/button";
 import { Input } from "#components/ui/field";
 import { useRefresh } from "#components/ui/router";
 import { Timestamp } from "#components/ui/timestamp";
 import { useIsReady } from "#components/ui/use-is-ready";
+import { useKeptFocus } from "#components/ui/use-kept-focus";
 import type { PasskeyAnswer, ShownPasskey } from "#lib/contract/passkeys";
 import { EnrolPasskey } from "./enrol-passkey";
 import type { PasskeyActions } from "./passkey-actions";
@@ -44,9 +45,15 @@ function PasskeyRow({ passkey, actions }: PasskeyRowProps) {
   const isReady = useIsReady();
   const { isBusy, problem, run } = usePasskeyAction();
   const show = () => setMode("shown");
+  const row = useRef<HTMLLIElement>(null);
+  useKeptFocus(row, `${mode} ${isBusy}`);
   const label = <span className="sr-only"> {passkey.name}</span>;
   return (
-    <li className="flex flex-col gap-2 border-line border-t py-3 first:border-t-0">
+    <li
+      ref={row}
+      tabIndex={-1}
+      className="flex flex-col gap-2 border-line border-t py-3 outline-none first:border-t-0"
+    >
       <div className="flex flex-wrap items-center justify-between gap-3">
         <div className="min-w-0">
           <span className="block font-medium [overflow-wrap:anywhere]">{passkey.name}</span>
