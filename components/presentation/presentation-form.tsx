@@ -63,8 +63,14 @@ export function PresentationForm() {
   };
   const read = async (file: File | undefined) => {
     if (file === undefined) return;
-    if (file.size > maxBytes) setState({ kind: "problem", message: "the file is larger than a megabyte" });
-    else change({ text: await file.text() });
+    change({});
+    const own = run.current;
+    if (file.size > maxBytes) {
+      setState({ kind: "problem", message: "the file is larger than a megabyte" });
+      return;
+    }
+    const text = await file.text();
+    if (own === run.current) change({ text });
   };
   const drop = (event: DragEvent) => {
     event.preventDefault();

@@ -56,7 +56,7 @@ describe("a request in the inbox", () => {
     expect(html).toContain("Passkeys need JavaScript.");
   });
 
-  it("is told from the agent's other requests by its name", () => {
+  it("has a name of its own among the same agent's requests", () => {
     const plain = makeView();
     const requests = ["Pay 1", "Pay \u202e2"].map((action) => ({
       token: action,
