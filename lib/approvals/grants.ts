@@ -1,5 +1,5 @@
 /** Standing approvals in the database: opened when people approve them, counted where a request is approved by them. */
-import { sql } from "drizzle-orm";
+import { type SQL, sql } from "drizzle-orm";
 import type { ApprovalRequest, HumanAuthorization } from "#lib/core/approval/approval";
 import { requestHash } from "#lib/core/approval/approval";
 import type { DecidedByGrant, GrantTerms } from "#lib/core/approval/decided-by";
@@ -16,6 +16,17 @@ import { grants } from "#lib/db/schema";
  */
 const isUse = sql.raw(`(used.attestation_id IS NOT NULL OR used.claimed_at IS NOT NULL
   OR used.revoked_at IS NULL AND used.usable_until > clock_timestamp() - interval '1 minute')`);
+
+const usageOf = (grantId: SQL) => sql`SELECT count(*)::int AS uses,
+    coalesce(sum(used.amount_units), 0)::text AS spent
+  FROM authorization_requests AS used
+  WHERE used.grant_id = ${grantId} AND used.status = 'approved' AND ${isUse}`;
+
+/** What counts against a standing approval by now. */
+export async function readGrantUsage(executor: Executor, requestId: string): Promise<GrantUsage> {
+  const [row] = await rowsOf<Pick<Row, "uses" | "spent">>(executor, usageOf(sql`${requestId}`));
+  return { uses: row?.uses ?? 0, spentUnits: BigInt(row?.spent ?? "0") };
+}
 
 /** In the transaction that approves the request; `object`: the signed object's canonical bytes. */
 export async function openGrant(tx: Executor, agentId: string, object: Uint8Array): Promise<void> {
@@ -68,11 +79,7 @@ export async function findActiveGrants(tx: Executor, agentId: string): Promise<A
       FROM grants AS g
       JOIN authorization_requests AS r ON r.id = g.request_id
       JOIN agents AS a ON a.id = g.agent_id
-      CROSS JOIN LATERAL (
-        SELECT count(*)::int AS uses, coalesce(sum(used.amount_units), 0)::text AS spent
-        FROM authorization_requests AS used
-        WHERE used.grant_id = g.request_id AND used.status = 'approved' AND ${isUse}
-      ) AS usage
+      CROSS JOIN LATERAL (${usageOf(sql`g.request_id`)}) AS usage
       WHERE g.agent_id = ${agentId} AND g.expires_at > clock_timestamp() AND r.revoked_at IS NULL
         AND a.public_key IS NOT DISTINCT FROM g.public_key AND a.code_hash IS NOT DISTINCT FROM g.code_hash
       ORDER BY g.approved_at, g.request_id`,

@@ -3,6 +3,7 @@
 import { and, eq, inArray } from "drizzle-orm";
 import { requireRole } from "#lib/accounts/members";
 import type { AuthorizationState } from "#lib/contract/authorization-state";
+import { amountValue } from "#lib/core/approval/amount";
 import { findEnd } from "#lib/core/approval/approval-end";
 import { agentChanges, apiKeys, authorizationRequests } from "#lib/db/schema";
 import { isOwnerOf, type MemberPrincipal } from "#lib/http/principal";
@@ -10,6 +11,7 @@ import { isTestKey } from "#lib/keys/test-keys";
 import type { Context } from "./context";
 import { cancelAuthorization } from "./decide";
 import { readDeciders } from "./deciders";
+import { readGrantUsage } from "./grants";
 import { approvalUrl } from "./link";
 import { type AuthorizationQuery, listAuthorizations, readAuthorization } from "./read";
 import { revokeAuthorization } from "./revoke";
@@ -57,11 +59,14 @@ export async function readOwnAuthorization(context: Context, person: MemberPrinc
   const tests = await findTestRequests(context, [requestId]);
   const state = await readAuthorization(context, requestId, person);
   const reason = state.revoked_at === null ? null : await readRevocationReason(context, requestId);
+  const usage = state.grant ? await readGrantUsage(context.database.db, requestId) : null;
   return {
     ...withLink(context, state, tests.has(requestId)),
     /** The organization has stopped its agent. */
     isFrozen: row.agentFrozenAt !== null,
     revocation_reason: reason,
+    /** Of a standing approval. */
+    used: usage && { uses: usage.uses, spent: amountValue(usage.spentUnits) },
     deciders: await readDeciders(context.database.db, row),
   };
 }

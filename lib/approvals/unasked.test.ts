@@ -20,6 +20,7 @@ import { approveUnproven, ask, openRequest } from "#support/authorizations";
 import { anyKind } from "#support/databases";
 import { signInPerson } from "#support/portal";
 import { DecidedOtherwise } from "./decide-at-once";
+import { readGrantUsage } from "./grants";
 import { insertRequest, type Made } from "./insert-request";
 import type { AuthorizeInput } from "./prepare-request";
 import { requestAuthorization } from "./request";
@@ -383,6 +384,10 @@ describe("what decides without people", () => {
       expect((await request({ tool: "pay", amount: eur("10") })).made.decided_by).toMatchObject({
         use: 2,
         spent: "60",
+      });
+      expect(await readGrantUsage(test.app.context.database.db, given.made.request_id)).toEqual({
+        uses: 2,
+        spentUnits: 600_000n,
       });
       const { body } = await attest(await stateOf(first));
       expect(body.human_approval.method).toBe("standing_approval");

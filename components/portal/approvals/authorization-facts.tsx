@@ -9,6 +9,7 @@ import { levelWords } from "#lib/contract/approval-page";
 import type { AuthorizationState } from "#lib/contract/authorization-state";
 import type { PersonDecision } from "#lib/contract/portal-authorizations";
 import { describeUnasked } from "#lib/core/approval/decided-words";
+import { countOf } from "#lib/core/text/count";
 
 function contextOf(state: AuthorizationState): Definition[] {
   return Object.entries(state.context ?? {}).map(([name, value]) => ({
@@ -37,6 +38,8 @@ interface ShownAuthorization extends AuthorizationState {
   readonly deciders: readonly PersonDecision[];
   /** The words of the person who took it back, or of who holds the key that did. */
   revocation_reason?: string | null;
+  /** What counts against a standing approval by now. */
+  used?: { readonly uses: number; readonly spent: string } | null;
 }
 
 const decisionWords = { allow: "allowed without asking", ask: "people asked", deny: "denied" } as const;
@@ -175,6 +178,13 @@ function outcomeOf(state: ShownAuthorization): Definition[] {
   return items;
 }
 
+function usageOf({ status, grant, used }: ShownAuthorization): Definition[] {
+  if (status !== "approved" || !grant || !used) return [];
+  const { max_calls, max_budget, currency } = grant;
+  const spent = max_budget === undefined ? "" : `, ${used.spent} of ${max_budget} ${currency}`;
+  return [{ id: "used", name: "Used so far", value: `${used.uses} of ${countOf(max_calls, "use")}${spent}` }];
+}
+
 const isGiven = ({ status, revoked_at }: ShownAuthorization) => status === "approved" && revoked_at === null;
 
 interface AuthorizationFactsProps {
@@ -209,6 +219,7 @@ export function AuthorizationFacts({ state, end }: AuthorizationFactsProps) {
       ? { id: "expires", name: "Expires", value: <Timestamp iso={state.expires_at} /> }
       : { id: "expires", name: "Deadline", value: <Timestamp iso={state.expires_at} relative={false} /> },
     ...outcomeOf(state),
+    ...usageOf(state),
     ...usableOf(state, end),
     { id: "id", name: "Request", value: <HashText value={state.request_id} label="request id" /> },
   ];

@@ -6,7 +6,9 @@ import type { PersonDecision } from "#lib/contract/portal-authorizations";
 import { AuthorizationFacts } from "./authorization-facts";
 import { AuthorizationTable } from "./authorization-table";
 
-function show(claim: Partial<AuthorizationState>, deciders: PersonDecision[] = []): string[] {
+type More = Partial<AuthorizationState> & { used?: { uses: number; spent: string } };
+
+function show(claim: More, deciders: PersonDecision[] = []): string[] {
   const row = {
     request_id: "areq_1",
     environment: "local",
@@ -74,6 +76,9 @@ describe("an approval", () => {
       expires_at: "2026-12-01T00:00:00.000Z",
     };
     const text = (show({ grant })[1] ?? "").replaceAll(/<[^>]*>/g, "");
+    expect(text).not.toContain("Used so far");
+    const used = show({ grant, used: { uses: 3, spent: "99.9" } })[1] ?? "";
+    expect(used).toContain("3 of 20 uses, 99.9 of 500 EUR");
     for (const term of ["Up to 500 EUR in all, 20 uses", "At most 50 EUR each", "bank.pay", "2026-12-01"])
       expect(text).toContain(term);
   });
