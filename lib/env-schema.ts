@@ -15,6 +15,16 @@ const address = (...schemes: [string, string]) =>
     error: `must be an address that begins with ${schemes.map((scheme) => `${scheme}://`).join(" or ")}`,
   });
 
+/** `fetch` sends nothing there, and its error repeats the password. */
+function hasPassword(url: string): boolean {
+  const { username, password } = new URL(url);
+  return username + password !== "";
+}
+
+const withoutPassword = "must have no user name and password";
+const fetchedAddress = () =>
+  address("http", "https").refine((url) => !URL.canParse(url) || !hasPassword(url), withoutPassword);
+
 const oneOf = <const Words extends readonly string[]>(...words: Words) =>
   z.enum(words, `must be ${words.slice(0, -1).join(", ")} or ${words.at(-1)}`);
 
@@ -77,7 +87,7 @@ export const settingsSchema = z.object({
       "must be aws-kms: and a key's ARN, or google-kms: and a key's name (projects/…/cryptoKeys/…)",
     )
     .optional(),
-  GOOGLE_KMS_URL: address("http", "https").default("https://cloudkms.googleapis.com"),
+  GOOGLE_KMS_URL: fetchedAddress().default("https://cloudkms.googleapis.com"),
   LOG_ORIGIN: z
     .string()
     .regex(/^[^\s+]{1,200}$/, "must be one word without white space or '+'")
@@ -95,7 +105,10 @@ export const settingsSchema = z.object({
     .optional(),
   WITNESSES: text.transform((value, context) => {
     try {
-      return value === undefined ? undefined : parseWitnessPolicy(value);
+      const policy = value === undefined ? undefined : parseWitnessPolicy(value);
+      if (policy?.witnesses.some(({ url }) => hasPassword(url)))
+        throw new Error(`addresses ${withoutPassword}`);
+      return policy;
     } catch (error) {
       context.addIssue({ code: "custom", message: error instanceof Error ? error.message : "is malformed" });
       return z.NEVER;
@@ -106,14 +119,15 @@ export const settingsSchema = z.object({
   TSA_URLS: text.transform((value, context) => {
     const urls = value?.split(/[\s,]+/).filter((url) => url !== "") ?? [];
     const wrong = urls.find((url) => !URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol));
-    if (wrong === undefined) return urls;
-    context.addIssue({ code: "custom", message: `${wrong} is not an http address` });
+    if (wrong === undefined && !urls.some(hasPassword)) return urls;
+    const message = wrong === undefined ? `addresses ${withoutPassword}` : `${wrong} is not an http address`;
+    context.addIssue({ code: "custom", message });
     return z.NEVER;
   }),
   TSA_CERTIFICATES: text,
-  DRAND_URL: address("http", "https").optional(),
+  DRAND_URL: fetchedAddress().optional(),
   RESEND_API_KEY: text,
-  RESEND_BASE_URL: address("http", "https").optional(),
+  RESEND_BASE_URL: fetchedAddress().optional(),
   SMTP_URL: address("smtp", "smtps").optional(),
   MAIL_FROM: text.refine(
     (value) => value === undefined || /^([^<>]*<[^<>@\s]+@[^<>@\s]+>|[^<>@\s]+@[^<>@\s]+)$/.test(value),
@@ -132,9 +146,9 @@ export const settingsSchema = z.object({
     .refine(isSecp256k1Key, "must be 32 bytes in hex, a private key of secp256k1")
     .optional(),
   WORLD_ENVIRONMENT: oneOf("production", "staging").default("production"),
-  WORLD_PORTAL_URL: address("http", "https").default("https://developer.world.org"),
+  WORLD_PORTAL_URL: fetchedAddress().default("https://developer.world.org"),
   WORLD_ID_V4_VERIFYING_KEY: text,
-  WORLD_CHAIN_RPC_URL: address("http", "https").optional(),
+  WORLD_CHAIN_RPC_URL: fetchedAddress().optional(),
   REQUEST_LOG_DAYS: wholeNumber(1, 90).default(7),
   REQUEST_LOG_PER_DAY: wholeNumber(1_000, 10_000_000).default(100_000),
   EXAMPLE_ATTESTATION: z.uuid("must be the id of an attestation").optional(),

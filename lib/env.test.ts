@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { encodeSettings, readExample, settingsFile } from "#ci/settings";
+import { encodeVerifierKey, makeVerifierKey } from "./core/tlog/signed-note";
 import { logLevel, parseEnv, settingDefaults } from "./env";
 import { publicBaseUrl } from "./http/public-base-url";
 
@@ -13,6 +14,8 @@ const production = {
   RESEND_API_KEY: "re_x",
   MAIL_FROM: "Countersign <no-reply@countersign.example>",
 };
+
+const witnessKey = makeVerifierKey("w.example", 4, new Uint8Array(32).fill(7));
 
 const wrong: [string, string][] = [
   ["PORT", "abc"],
@@ -39,6 +42,15 @@ const wrong: [string, string][] = [
   ["WORLD_ENVIRONMENT", "test"],
   ["WORLD_PORTAL_URL", "x"],
   ["WORLD_CHAIN_RPC_URL", "x"],
+  ...[
+    "WORLD_PORTAL_URL",
+    "WORLD_CHAIN_RPC_URL",
+    "DRAND_URL",
+    "RESEND_BASE_URL",
+    "GOOGLE_KMS_URL",
+    "TSA_URLS",
+  ].map((name): [string, string] => [name, "https://user:secret@elsewhere.example/"]),
+  ["WITNESSES", `${encodeVerifierKey(witnessKey)} https://user:secret@w.example; policy 1`],
   ["METRICS_PORT", "0"],
   ["METRICS_HOST", "metrics.internal"],
   ["OTEL_EXPORTER_OTLP_ENDPOINT", "grpc://collector:4317"],
