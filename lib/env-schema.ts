@@ -15,6 +15,19 @@ const address = (...schemes: [string, string]) =>
     error: `must be an address that begins with ${schemes.map((scheme) => `${scheme}://`).join(" or ")}`,
   });
 
+/** The clients of PostgreSQL and Redis decode them, and their error names no setting. */
+function hasReadablePassword(url: string): boolean {
+  try {
+    const { username, password } = new URL(url);
+    return decodeURIComponent(`${username}:${password}`) !== undefined;
+  } catch (error) {
+    return !(error instanceof URIError);
+  }
+}
+
+const clientAddress = (...schemes: [string, string]) =>
+  address(...schemes).refine(hasReadablePassword, "must have a % in its user name and password as %25");
+
 /** `fetch` sends nothing there, and its error repeats the password. */
 function hasPassword(url: string): boolean {
   const { username, password } = new URL(url);
@@ -69,13 +82,13 @@ export const settingsSchema = z.object({
     .refine(isBareAddress, "must be scheme, host and port (and a path) alone")
     .transform(plainAddress)
     .optional(),
-  DATABASE_URL: address("postgres", "postgresql").optional(),
-  DATABASE_LISTEN_URL: address("postgres", "postgresql").optional(),
-  DATABASE_REPLICA_URL: address("postgres", "postgresql").optional(),
+  DATABASE_URL: clientAddress("postgres", "postgresql").optional(),
+  DATABASE_LISTEN_URL: clientAddress("postgres", "postgresql").optional(),
+  DATABASE_REPLICA_URL: clientAddress("postgres", "postgresql").optional(),
   DATA_DIR: z.string().min(1).default("./data"),
   STOP_DELAY_SECONDS: wholeNumber(0, 300).default(0),
   PROCESSES: wholeNumber(1, 64).optional(),
-  REDIS_URL: address("redis", "rediss").optional(),
+  REDIS_URL: clientAddress("redis", "rediss").optional(),
   AUTH_SECRET: z.string().min(32, "must be at least 32 characters").optional(),
   SIGNING_KEY: text,
   LOG_SIGNING_KEY: text,
