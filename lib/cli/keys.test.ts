@@ -2,7 +2,7 @@
  * `npm run keys` on a real database: rotation, revocation, lost and foreign keys. What was signed before stays valid,
  * and the public answers tell the whole story.
  */
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
 import { base64Decode, base64Encode, sha256, utf8Encode } from "#lib/core/encoding/bytes";
@@ -179,6 +179,20 @@ describe.each([anyKind])("keys of every kind (%s)", (kind) => {
     expect((await run("keys", ["revoke", "attestation", key_id], home)).out).toMatch(/needs --from-index/);
     const test = await start(kind, home);
     expect((await attest(test, key)).body.key_id).not.toBe(key_id);
+  });
+
+  it("leaves nothing in the way of a rotation if it is given a key that the service had before", async () => {
+    const home = await makeHome(kind);
+    const first = await start(kind, home);
+    await first.app.close();
+    const old = path.join(String(home["DATA_DIR"]), "old-key");
+    cpSync(path.join(String(home["DATA_DIR"]), "keys", "signing-key"), old);
+    const rotate = (...args: string[]) => run("keys", ["rotate", "attestation", ...args], home);
+    expectExit(await rotate(), 0);
+    const refused = await rotate("--new-key-file", old);
+    expectExit(refused, 1);
+    expect(refused.out).toMatch(/was this service's attestation key before/);
+    expectExit(await rotate(), 0);
   });
 
   it("revokes from an index of the log that is meant, which must be one that the key signed", async () => {

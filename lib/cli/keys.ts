@@ -16,6 +16,7 @@ import {
   type KeyContext,
   type RotatedPurpose,
   replaceActiveKey,
+  requireUnused,
   revokeRetiredKey,
 } from "#lib/log/keys/rotate-keys";
 import { requireOwnHistory } from "#lib/log/publish/history";
@@ -56,7 +57,8 @@ async function findNextKey(
     return parseKeyText(purpose, await readFile(file, "utf8"), file);
   }
   const text = file === undefined ? randomKeyText() : (await readFile(file, "utf8")).trim();
-  parseKeyText(purpose, text, file ?? "the new key");
+  const next = parseKeyText(purpose, text, file ?? "the new key");
+  await requireUnused(context.database, purpose, next);
   await keepNextKey(context.files, purpose, text, file === undefined && event === "retired");
   return context.source.loadNext();
 }

@@ -99,6 +99,17 @@ async function chooseSigner(
   return { signer: await requireActiveSigner(context, " If it is really lost, add --lost.") };
 }
 
+/** Before it is kept as the next key, where it would stay in the way of others. */
+export async function requireUnused(
+  database: Database,
+  purpose: RotatedPurpose,
+  next: Partial<Signers>,
+): Promise<void> {
+  const half = await publicHalf(next, purpose);
+  if ((await readRows(database, purpose)).some(({ key }) => key.key_id === half?.keyId))
+    throw new Error(`key ${half?.keyId} was this service's ${purpose} key before: give a new one`);
+}
+
 export async function replaceActiveKey(context: KeyContext, replacement: Replacement): Promise<KeyChange> {
   const { purpose, event, next, from } = replacement;
   const rows = await readRows(context.database, purpose);
@@ -106,8 +117,7 @@ export async function replaceActiveKey(context: KeyContext, replacement: Replace
   const successor = await publicHalf(next, purpose);
   if (!active || successor === null)
     throw new Error(`there is no ${purpose} key to replace, or none to go on to`);
-  if (rows.some(({ key }) => key.key_id === successor.keyId))
-    throw new Error(`key ${successor.keyId} has been a ${purpose} key of this service before`);
+  await requireUnused(context.database, purpose, next);
   const { signer, replacesKeyId } = await chooseSigner(context, replacement, active.key_id);
   const item = makeKeyEvent(signer, context.clock(), {
     event,
