@@ -71,7 +71,8 @@ const readAll = `
   ),
   webhooks AS (
     SELECT count(*) AS waiting, min(d.created_at) AS oldest FROM webhook_deliveries d
-    JOIN webhook_endpoints e ON e.id = d.endpoint_id AND e.disabled_at IS NULL WHERE d.status = 'pending'
+    JOIN webhook_endpoints e ON e.id = d.endpoint_id AND e.disabled_at IS NULL
+    JOIN organizations o ON o.id = e.organization_id AND o.deleted_at IS NULL WHERE d.status = 'pending'
   ), mails AS (SELECT count(*) AS waiting, min(created_at) AS oldest FROM notices WHERE status = 'pending')
   SELECT 'log_size' AS name, NULL AS label, size::float8 AS value FROM head
   UNION ALL SELECT 'checkpoint_age_seconds', NULL, extract(epoch FROM clock_timestamp() - c.created_at)::float8
