@@ -384,6 +384,17 @@ describe.skipIf(!databaseKinds.includes("postgres"))("a deployment", () => {
     await sql.end();
   });
 
+  it("whose old entries are in a store that isn't set has it named", async () => {
+    const says = "log: LOG_STORE isn't set, but it alone has the entries that were dropped here";
+    expect(texts(await run())).not.toContain(says);
+    // As `npm run log -- compact` does.
+    await test.app.context.database.query(
+      "UPDATE log_leaves SET data = NULL, leaf_hash = NULL WHERE leaf_index = 0",
+      [],
+    );
+    expect(texts(await run())).toContain(says);
+  });
+
   it("whose replica is no standby, or out of reach, has it named", async () => {
     const primary = await openAsItIs(variables["DATABASE_URL"] ?? "");
     const itself = await examineReplica(variables["DATABASE_URL"] ?? "", primary, 60_000);

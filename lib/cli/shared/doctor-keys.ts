@@ -2,7 +2,9 @@
 import { randomBytes } from "node:crypto";
 import { readdir, stat } from "node:fs/promises";
 import path from "node:path";
+import { and, eq, isNull } from "drizzle-orm";
 import type { Database } from "#lib/db/client";
+import { logLeaves, logs } from "#lib/db/schema";
 import { CannotStart } from "#lib/db/start";
 import type { Env } from "#lib/env";
 import { requireOwnHistory } from "#lib/log/publish/history";
@@ -122,6 +124,17 @@ async function examineNewStore(env: Env, { ok, fault }: Area): Promise<void> {
   }
 }
 
+/** Whether entries were dropped here that LOG_STORE had. From a log's first one on they are. */
+async function lacksEntries({ db }: Database): Promise<boolean> {
+  const [dropped] = await db
+    .select({ log: logs.id })
+    .from(logs)
+    .innerJoin(logLeaves, and(eq(logLeaves.log_id, logs.id), eq(logLeaves.leaf_index, 0)))
+    .where(isNull(logLeaves.data))
+    .limit(1);
+  return dropped !== undefined;
+}
+
 /** Whether this machine may go on signing this log. */
 export async function examineLog(env: Env, database: Database | "empty"): Promise<Finding[]> {
   const area = openArea("log");
@@ -148,6 +161,11 @@ export async function examineLog(env: Env, database: Database | "empty"): Promis
     const firstOrigin = env.LOG_ORIGIN ?? (await readFirstOrigin(database)) ?? origin;
     requireOrigin(head, firstOrigin);
     if ((await openLogList(env.LOG_LIST, firstOrigin)) !== null) area.ok("the list in LOG_LIST has this log");
+    if (env.LOG_STORE === undefined && (await lacksEntries(database)))
+      area.fault(
+        "LOG_STORE isn't set, but it alone has the entries that were dropped here",
+        "Set LOG_STORE to the store that `npm run log -- compact` was run with.",
+      );
     const { problem } = await checkSum(database.db);
     if (problem === null) area.ok("every leaf is in a record or is a statement of the service");
     else
