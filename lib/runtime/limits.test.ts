@@ -2,6 +2,7 @@
 import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
+import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
@@ -9,6 +10,7 @@ import { createRateLimiter } from "#lib/http/rate-limit";
 import { startTestApp, type TestApp } from "#support/app";
 import { anyKind, databaseKinds } from "#support/databases";
 import { findPort } from "#support/ports";
+import { pingRedis } from "./redis";
 
 const attestBody = { agent_slug: "limited", action: "a", inputs_hash: "b" };
 const allowed = (answers: { status: number }[], status = 200) =>
@@ -169,7 +171,7 @@ const redisServer = [
 
 describe("limits in Redis", () => {
   it.skipIf(redisServer === undefined)(
-    "are shared, and counted in the database while Redis is away",
+    "are shared, and counted in the database while Redis is silent or away",
     async () => {
       const folder = await mkdtemp(path.join(tmpdir(), "countersign-redis-"));
       const port = await findPort();
@@ -198,6 +200,9 @@ describe("limits in Redis", () => {
           .toBe(0);
         const answers = await Promise.all(Array.from({ length: 30 }, () => call("10.0.0.2")));
         expect(allowed(answers, 404)).toBe(20);
+        redis.kill("SIGSTOP");
+        const silent = await Promise.all(Array.from({ length: 30 }, () => call("10.0.0.4")));
+        expect(allowed(silent, 404)).toBe(20);
         redis.kill("SIGKILL");
         await new Promise((resolve) => redis.once("exit", resolve));
         const without = await Promise.all(Array.from({ length: 30 }, () => call("10.0.0.3")));
@@ -210,4 +215,12 @@ describe("limits in Redis", () => {
       }
     },
   );
+
+  it("are said to be without a Redis that takes connections and says nothing", async () => {
+    const silent = createServer((socket) => void socket.resume().on("error", () => {}));
+    await new Promise<void>((resolve) => silent.listen(0, "127.0.0.1", resolve));
+    const { port } = silent.address() as AddressInfo;
+    await expect(pingRedis(`redis://127.0.0.1:${port}`)).rejects.toThrow();
+    silent.close();
+  });
 });

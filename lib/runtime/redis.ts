@@ -2,8 +2,11 @@
 import { Redis } from "ioredis";
 import { logger } from "#lib/logger";
 
+/** Of a host that is gone without a word, or a Redis that hangs, nothing would ever be heard. */
+const patience = { commandTimeout: 1_000, socketTimeout: 1_000 };
+
 export function openRedis(url: string): Redis {
-  const redis = new Redis(url, { enableOfflineQueue: false, maxRetriesPerRequest: 1 });
+  const redis = new Redis(url, { ...patience, enableOfflineQueue: false, maxRetriesPerRequest: 1 });
   // Without a listener ioredis prints each failed attempt to connect.
   redis.on("error", (error) =>
     logger.warn({ err: error }, "Redis is out of reach; limits are counted in the database"),
@@ -13,7 +16,12 @@ export function openRedis(url: string): Redis {
 
 /** Rejects if it doesn't. */
 export async function pingRedis(url: string): Promise<void> {
-  const redis = new Redis(url, { lazyConnect: true, maxRetriesPerRequest: 0, retryStrategy: () => null });
+  const redis = new Redis(url, {
+    ...patience,
+    lazyConnect: true,
+    maxRetriesPerRequest: 0,
+    retryStrategy: () => null,
+  });
   redis.on("error", () => {});
   try {
     await redis.connect();
