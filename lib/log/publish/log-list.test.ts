@@ -12,6 +12,7 @@ import { expectExit } from "#support/commands";
 import { anyKind } from "#support/databases";
 import { type Listening, listen } from "#support/listen";
 import { closeHomes, makeHome, run, start } from "#support/operator-commands";
+import { openLogList } from "./log-list";
 
 interface Service {
   site: Listening;
@@ -162,6 +163,16 @@ describe("logs side by side", () => {
     expect(numbers).toEqual([1, 2]);
     const stranger = { ...(await makeHome(anyKind)), LOG_LIST: folder };
     await expect(start(anyKind, stranger)).rejects.toThrow(/does not have the log localhost:3000\/log/);
+  });
+
+  it("name the setting if their copy of the list was cut off or is another file", async () => {
+    const copy = mkdtempSync(path.join(os.tmpdir(), "countersign-log-list-copy-"));
+    writeFileSync(path.join(copy, "log-list.sig"), readFileSync(inFolder("log-list.sig")));
+    for (const text of [readFileSync(inFolder("log-list.json"), "utf8").slice(0, -9), "{}"]) {
+      writeFileSync(path.join(copy, "log-list.json"), text);
+      await expect(openLogList(copy, "localhost:3000/log")).rejects.toThrow(/LOG_LIST \(.* can't be read/);
+    }
+    rmSync(copy, { recursive: true });
   });
 
   it("aren't listed if one of them can't be reached or its checkpoint isn't signed by its key", async () => {

@@ -18,13 +18,14 @@ export interface LogList {
 export async function openLogList(folder: string | undefined, origin: string): Promise<LogList | null> {
   if (folder === undefined) return null;
   const read = async (name: string) => new Uint8Array(await readFile(path.join(folder, name)));
-  const [file, signature] = await Promise.all([read(LOG_LIST_FILE), read(LOG_LIST_SIGNATURE_FILE)]).catch(
-    (error: NodeJS.ErrnoException) => {
-      const says = `the list in LOG_LIST (${folder}) can't be read (${error.code})`;
-      throw new CannotStart({ says, mend: "Set it to the folder of `npm run log -- list`." }, error);
-    },
-  );
-  const logs = parseLogList(JSON.parse(Buffer.from(file).toString("utf8")));
+  const readList = async () => {
+    const [file, signature] = await Promise.all([read(LOG_LIST_FILE), read(LOG_LIST_SIGNATURE_FILE)]);
+    return { file, signature, logs: parseLogList(JSON.parse(Buffer.from(file).toString("utf8"))) };
+  };
+  const { file, signature, logs } = await readList().catch((error: NodeJS.ErrnoException) => {
+    const says = `the list in LOG_LIST (${folder}) can't be read (${error.code ?? error.message})`;
+    throw new CannotStart({ says, mend: "Set it to the folder of `npm run log -- list`." }, error);
+  });
   const own = logs.find((log) => log.origin === origin);
   if (own === undefined)
     throw new CannotStart({
