@@ -30,13 +30,13 @@ const clientAddress = (...schemes: [string, string]) =>
 
 /** `fetch` sends nothing there, and its error repeats the password. */
 function hasPassword(url: string): boolean {
+  if (!URL.canParse(url)) return false;
   const { username, password } = new URL(url);
   return username + password !== "";
 }
 
 const withoutPassword = "must have no user name and password";
-const fetchedAddress = () =>
-  address("http", "https").refine((url) => !URL.canParse(url) || !hasPassword(url), withoutPassword);
+const fetchedAddress = () => address("http", "https").refine((url) => !hasPassword(url), withoutPassword);
 
 const oneOf = <const Words extends readonly string[]>(...words: Words) =>
   z.enum(words, `must be ${words.slice(0, -1).join(", ")} or ${words.at(-1)}`);
@@ -118,10 +118,9 @@ export const settingsSchema = z.object({
     .optional(),
   WITNESSES: text.transform((value, context) => {
     try {
-      const policy = value === undefined ? undefined : parseWitnessPolicy(value);
-      if (policy?.witnesses.some(({ url }) => hasPassword(url)))
-        throw new Error(`addresses ${withoutPassword}`);
-      return policy;
+      // Before it is parsed: a message about a wrong one would repeat it.
+      if (value?.split(/[\s;]+/).some(hasPassword)) throw new Error(`addresses ${withoutPassword}`);
+      return value === undefined ? undefined : parseWitnessPolicy(value);
     } catch (error) {
       context.addIssue({ code: "custom", message: error instanceof Error ? error.message : "is malformed" });
       return z.NEVER;
@@ -132,8 +131,9 @@ export const settingsSchema = z.object({
   TSA_URLS: text.transform((value, context) => {
     const urls = value?.split(/[\s,]+/).filter((url) => url !== "") ?? [];
     const wrong = urls.find((url) => !URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol));
-    if (wrong === undefined && !urls.some(hasPassword)) return urls;
-    const message = wrong === undefined ? `addresses ${withoutPassword}` : `${wrong} is not an http address`;
+    const isSecret = urls.some(hasPassword);
+    if (wrong === undefined && !isSecret) return urls;
+    const message = isSecret ? `addresses ${withoutPassword}` : `${wrong} is not an http address`;
     context.addIssue({ code: "custom", message });
     return z.NEVER;
   }),

@@ -53,6 +53,8 @@ const wrong: [string, string][] = [
     "TSA_URLS",
   ].map((name): [string, string] => [name, "https://user:secret@elsewhere.example/"]),
   ["WITNESSES", `${encodeVerifierKey(witnessKey)} https://user:secret@w.example; policy 1`],
+  ["WITNESSES", `${encodeVerifierKey(witnessKey)} htps://user:secret@w.example; policy 1`],
+  ["TSA_URLS", "htps://user:secret@elsewhere.example/"],
   ["METRICS_PORT", "0"],
   ["METRICS_HOST", "metrics.internal"],
   ["OTEL_EXPORTER_OTLP_ENDPOINT", "grpc://collector:4317"],
