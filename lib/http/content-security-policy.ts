@@ -5,6 +5,7 @@
  * the server. An attribute cannot load anything (img-src, font-src and connect-src still hold) nor hold a
  * selector, so it cannot read the page; style *elements* still need the nonce.
  */
+import { plainStyleSource } from "./plain-style";
 
 export interface PolicyOptions {
   readonly nonce: string;
@@ -27,7 +28,8 @@ export function buildContentSecurityPolicy(options: PolicyOptions): string {
     script.push("'wasm-unsafe-eval'");
     connect.push(worldBridgeOrigin);
   }
-  const style = ["'self'", `'nonce-${options.nonce}'`];
+  // Of a form that was posted without JavaScript, a plain page says what became of it.
+  const style = ["'self'", `'nonce-${options.nonce}'`, plainStyleSource];
   if (options.development) {
     script.push("'unsafe-eval'");
     connect.push("ws:");

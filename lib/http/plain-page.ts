@@ -1,13 +1,9 @@
 /** A page in one piece, for when Next makes none. It needs no JavaScript, and leads on by GET whatever it answers. */
-import { createHash } from "node:crypto";
 import { describeError } from "#lib/errors";
 import type { Logger } from "#lib/logger";
 import type { HttpResponse } from "./messages";
+import { plainStyle, plainStyleSource } from "./plain-style";
 import { toAppError } from "./problem";
-
-const style =
-  ":root{color-scheme:light dark}body{font:1.125rem/1.5 system-ui,sans-serif;max-width:34rem;margin:12vh auto;padding:0 1rem}";
-const styleHash = createHash("sha256").update(style).digest("base64");
 
 /** The page comes back by itself. */
 const againSeconds = 5;
@@ -38,13 +34,13 @@ export function plainPage({
     status === 503
       ? `<meta http-equiv="refresh" content="${againSeconds}${url === "" ? "" : `;url=${url}`}">`
       : "";
-  const page = `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">${refresh}<title>${escapeText(title)}</title><style>${style}</style></head><body><main><h1>${escapeText(title)}</h1><p>${escapeText(text)}</p><p><a href="${url}">${escapeText(backLabel)}</a></p></main></body></html>`;
+  const page = `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">${refresh}<title>${escapeText(title)}</title><style>${plainStyle}</style></head><body><main><h1>${escapeText(title)}</h1><p>${escapeText(text)}</p><p><a href="${url}">${escapeText(backLabel)}</a></p></main></body></html>`;
   return {
     status,
     headers: {
       "content-type": "text/html; charset=utf-8",
       "cache-control": "no-store",
-      "content-security-policy": `default-src 'none'; style-src 'sha256-${styleHash}'; frame-ancestors 'none'; base-uri 'none'`,
+      "content-security-policy": `default-src 'none'; style-src ${plainStyleSource}; frame-ancestors 'none'; base-uri 'none'`,
       ...headers,
     },
     text: page,
