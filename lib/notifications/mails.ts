@@ -31,6 +31,8 @@ function timeLeft({ millisecondsLeft }: AuthorizationRow): string {
   return minutes < 120 ? countOf(minutes, "minute") : countOf(Math.round(minutes / 60), "hour");
 }
 
+const readable = "Anyone with the first link can read the request, so don't forward this email.";
+
 /** Of required groups only enrolled approvers decide, by passkey, with World ID too if a level is asked for. */
 function describeMeans({ required_approvers, required_level }: ApprovalRequest) {
   if (required_approvers.length === 0)
@@ -41,8 +43,7 @@ function describeMeans({ required_approvers, required_level }: ApprovalRequest) 
   const means = required_level === "none" ? "passkey" : "passkey and World ID";
   return {
     approve: `approve with your ${means}`,
-    forward:
-      "Only enrolled approvers can decide, with their passkeys. Anyone with the first link can read the request, so don't forward this email.",
+    forward: `Only enrolled approvers can decide, with their passkeys. ${readable}`,
   };
 }
 
@@ -95,7 +96,7 @@ export async function composeNotice(context: Context, claimed: Claimed): Promise
       { whose: "Action, in the agent's own words:", words: request.action },
       ...words.hints,
       ...(isTest ? ["This is a TEST: an approval here proves nothing about a person."] : []),
-      `${means.forward} To stop these emails:`,
+      `${kind === "decided" ? readable : means.forward} To stop these emails:`,
       leave,
     ],
   });

@@ -368,6 +368,7 @@ describe("notices", () => {
     await expireRequest(test, made.request_id);
     await expectNotices(test, made.request_id, "decided sent");
     expect(await subjects(ana)).toEqual([`[TEST] ${slug()}: a request expired`]);
+    expect((await mailsTo(test, ana))[0]?.text).not.toContain("can decide");
   });
 
   it.each([
