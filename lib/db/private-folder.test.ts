@@ -1,6 +1,7 @@
 /** Whatever the umask, and whoever made them before: at each start the service's folders are closed to other users. */
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, statSync } from "node:fs";
-import { chmod } from "node:fs/promises";
+import fs from "node:fs/promises";
+import { syncBuiltinESMExports } from "node:module";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
@@ -9,17 +10,13 @@ import { startTestApp } from "#support/app";
 import { databaseKinds } from "#support/databases";
 import { makePrivateFolder, makePrivateParent } from "./private-folder";
 
-vi.mock("node:fs/promises", async (original) => {
-  const real = await original<typeof import("node:fs/promises")>();
-  return { ...real, chmod: vi.fn(real.chmod) };
-});
-
 let parent: string;
 beforeEach(() => {
   parent = mkdtempSync(path.join(tmpdir(), "countersign-private-"));
 });
 afterEach(() => {
   vi.restoreAllMocks();
+  syncBuiltinESMExports();
   rmSync(parent, { recursive: true });
 });
 
@@ -52,9 +49,12 @@ it("are closed in a folder that is others' too, which is left to them", async ()
 it("that this user may not close are told of if others may open them", async () => {
   const warned = vi.spyOn(logger, "warn").mockReturnValue();
   const notOurs = Object.assign(new Error("not permitted"), { code: "EPERM" });
+  const chmod = vi.spyOn(fs, "chmod");
+  // What a module imports from Node by name is then the spy too.
+  syncBuiltinESMExports();
   for (const mode of [0o700, 0o750]) {
     chmodSync(parent, mode);
-    vi.mocked(chmod).mockRejectedValueOnce(notOurs);
+    chmod.mockRejectedValueOnce(notOurs);
     await makePrivateFolder(parent);
   }
   expect(warned).toHaveBeenCalledExactlyOnceWith(expect.stringContaining(`may open ${parent}, which this`));
