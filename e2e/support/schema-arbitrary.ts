@@ -82,9 +82,17 @@ function makeText({ pattern, format, minLength = 0, maxLength = 200 }: Schema): 
       .map((date) => date.toISOString());
   const fits = (text: string) => [...text].length >= minLength && [...text].length <= maxLength;
   if (pattern !== undefined) return fc.stringMatching(new RegExp(pattern, "u")).filter(fits);
-  return fc
-    .string({ minLength, maxLength: Math.min(maxLength, minLength + 40), unit: "grapheme" })
-    .filter(fits);
+  return graphemes(minLength, Math.min(maxLength, minLength + 40)).filter(fits);
+}
+
+const knownGraphemes = new Map<string, fc.Arbitrary<string>>();
+
+/** Each makes a list of all graphemes, and the document has hundreds of texts with the same few lengths. */
+function graphemes(minLength: number, maxLength: number): fc.Arbitrary<string> {
+  const name = `${minLength} ${maxLength}`;
+  const made = knownGraphemes.get(name) ?? fc.string({ minLength, maxLength, unit: "grapheme" });
+  knownGraphemes.set(name, made);
+  return made;
 }
 
 function resolve(document: JsonObject, reference: string): Schema {
