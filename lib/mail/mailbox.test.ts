@@ -1,12 +1,13 @@
 /** The development mailbox forgets the oldest mails: whoever asks for codes cannot fill the disk. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startTestApp, type TestApp } from "#support/app";
+import { anyKind } from "#support/databases";
 import { createMailboxMailer, listMailbox } from "./mailbox";
 
 describe("the development mailbox", () => {
   let test: TestApp;
   beforeAll(async () => {
-    test = await startTestApp("embedded");
+    test = await startTestApp(anyKind);
   });
   afterAll(() => test.close());
 

@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { rememberPeer } from "#lib/http/client-ip";
 import { startTestApp, type TestApp } from "#support/app";
-import { databaseKinds } from "#support/databases";
+import { anyKind } from "#support/databases";
 import { COUNTED_HEADER, countPage, limitOfPage, refusePage } from "./page-limits";
 
 describe("limits on pages", () => {
   let test: TestApp;
   beforeAll(async () => {
-    test = await startTestApp(databaseKinds[0] ?? "embedded", { LIMIT_VERIFY_PER_MINUTE: "2" });
+    test = await startTestApp(anyKind, { LIMIT_VERIFY_PER_MINUTE: "2" });
   });
   afterAll(() => test.close());
 

@@ -17,7 +17,7 @@ import { exportTiles } from "#lib/log/publish/export-tiles";
 import type { ObjectStore } from "#lib/log/store/object-store";
 import { createLocalSigner } from "#lib/signing/local-signer";
 import { startTestApp, type TestApp } from "#support/app";
-import { anyKind, databaseKinds } from "#support/databases";
+import { anyKind } from "#support/databases";
 import { makeAuthority } from "#support/tsa";
 import { mergeMetrics, serveMetrics } from "./metrics-server";
 import { openTelemetry, type Telemetry } from "./open";
@@ -269,7 +269,7 @@ describe("traces", () => {
     });
     await new Promise<void>((resolve) => collector.listen(0, "127.0.0.1", resolve));
     const { port } = collector.address() as AddressInfo;
-    const test = await startTestApp(databaseKinds[0] ?? "embedded", {
+    const test = await startTestApp(anyKind, {
       OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${port}/`,
     });
     const names = { processName: "server", readsDatabase: true };
