@@ -110,16 +110,19 @@ const revokedZkKeys = keysWith((trust) => {
   for (const key of trust.zk.keys) key.status = "revoked";
 });
 
+const byWorldId = makeTestAuthorization();
+const byPasskey = makeEnrolledAuthorization();
+
 /** The test authorization of two World ID 4.0 approvals; no check depends on the signature over it. */
 function approvals(edit: (authorization: HumanAuthorization) => void, options = testVerifyOptions): Checks {
-  const authorization = structuredClone(makeTestAuthorization());
+  const authorization = structuredClone(byWorldId);
   edit(authorization);
   return verifyHumanAuthorization(authorization, options).checks;
 }
 
 /** Three enrolled approvers' passkeys. */
 function enrolled(edit: (authorization: HumanAuthorization) => void): Checks {
-  const authorization = structuredClone(makeEnrolledAuthorization());
+  const authorization = structuredClone(byPasskey);
   edit(authorization);
   return verifyHumanAuthorization(authorization, testVerifyOptions).checks;
 }
@@ -163,7 +166,6 @@ const { v4Key: _v4Key, ...withoutV4Key } = testVerifyOptions;
 
 /** One approval that names a block, and what a node says about it. */
 async function anchored(changes: Json, call: WorldChainCall): Promise<readonly Named[]> {
-  const base = makeTestAuthorization();
   const anchor = {
     chain_id: 480,
     block_number: 16,
@@ -173,8 +175,8 @@ async function anchored(changes: Json, call: WorldChainCall): Promise<readonly N
     issuer_public_key: [wordHex(3n), wordHex(4n)],
     oprf_public_key: [wordHex(5n), wordHex(6n)],
   };
-  const approval = { ...base.approvals[0], merkle_root: wordHex(1000n), anchor, ...changes };
-  const object = assembleAuthorization({ ...base, approvals: [approval] }, base.signature);
+  const approval = { ...byWorldId.approvals[0], merkle_root: wordHex(1000n), anchor, ...changes };
+  const object = assembleAuthorization({ ...byWorldId, approvals: [approval] }, byWorldId.signature);
   const report = { checks: [], missing: [] } as unknown as VerifierReport;
   const evidence = { kind: "human_authorization", object: object as unknown as JsonObject } as const;
   return (await addAnchorCheck(report, evidence, call)).checks;
