@@ -10,4 +10,11 @@ export const createTimedCache = <Value extends object | true>(
   clock: () => Date,
   lifetimeMs: number,
 ): TimedCache<Value> =>
-  new LRUCache({ max: 10_000, ttl: lifetimeMs, ttlResolution: 0, perf: { now: () => clock().getTime() } });
+  new LRUCache({
+    // By size, because for a number of entries it takes memory for all of them at once: two milliseconds of each start.
+    maxSize: 10_000,
+    sizeCalculation: () => 1,
+    ttl: lifetimeMs,
+    ttlResolution: 0,
+    perf: { now: () => clock().getTime() },
+  });
