@@ -9,11 +9,12 @@ import { limitSettings, wholeNumber } from "./env-limits";
 
 const text = z.string().trim().min(1).optional();
 
-const address = (...schemes: [string, string]) =>
-  z.url({
-    protocol: new RegExp(`^(${schemes.join("|")})$`),
-    error: `must be an address that begins with ${schemes.map((scheme) => `${scheme}://`).join(" or ")}`,
-  });
+function address(...schemes: [string, string]) {
+  const error = `must be an address that begins with ${schemes.map((scheme) => `${scheme}://`).join(" or ")}`;
+  const protocol = new RegExp(`^(${schemes.join("|")})$`);
+  // Without the slashes it is an address too, of no host.
+  return z.url({ protocol, error, abort: true }).refine((url) => url.includes("://"), error);
+}
 
 /** The clients of PostgreSQL and Redis decode them, and their error names no setting. */
 function hasReadablePassword(url: string): boolean {
@@ -110,7 +111,7 @@ export const settingsSchema = z.object({
     (value) => value === undefined || parseStoreAddress(value) !== null,
     "must be s3://bucket/prefix or file:/path",
   ),
-  LOG_STORE_ENDPOINT: address("http", "https").optional(),
+  LOG_STORE_ENDPOINT: fetchedAddress().optional(),
   LOG_STORE_SECONDS: wholeNumber(1, 3_600).default(10),
   LOG_TILES_URL: address("http", "https")
     .refine(isBareAddress, "must be scheme, host and path alone")

@@ -161,7 +161,8 @@ function outcomeOf(state: ShownAuthorization): Definition[] {
       value:
         "A run claimed this approval, and no attestation followed within an hour. The action failed, or ran without a record.",
     });
-  if (state.denial_reason)
+  // A freeze's own words are those of "Decided by".
+  if (state.denial_reason && state.decided_by?.kind !== "freeze")
     items.push({
       id: "reason",
       name: "Reason given",

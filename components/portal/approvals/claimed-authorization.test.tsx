@@ -66,6 +66,15 @@ describe("an approval", () => {
     expect(show({ ...changes, status: "pending", decided_by: null }).join()).toContain("0 of 1");
   });
 
+  it("that a freeze denied gives its reason once", () => {
+    const denial_reason = "The organization has frozen this agent.";
+    const [, facts = ""] = show({ status: "denied", decided_by: { kind: "freeze" }, denial_reason });
+    expect(facts).toContain("Denied: the organization has frozen this agent.");
+    expect(facts).not.toContain(denial_reason);
+    const decided_by = { kind: "people" } as AuthorizationState["decided_by"];
+    expect(show({ status: "denied", decided_by, denial_reason: "No." })[1]).toContain("Reason given");
+  });
+
   it("that is a standing one shows its terms", () => {
     const grant = {
       tools: ["bank.pay"],

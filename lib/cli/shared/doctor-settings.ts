@@ -55,7 +55,7 @@ function examineTrust(env: Env, { ok, warning }: Area): void {
 function examineOperation(env: Env, { ok, warning, fault }: Area): void {
   if (env.DATABASE_URL === undefined)
     fault("the embedded database is for trying Countersign out", "Set DATABASE_URL to a PostgreSQL.");
-  else ok(`${env.processCount} processes answer the API`);
+  else ok(`${env.processCount === 1 ? "1 process answers" : `${env.processCount} processes answer`} the API`);
   if (env.LOG_LEVEL === "silent" || env.LOG_LEVEL === "error")
     warning(`LOG_LEVEL is ${env.LOG_LEVEL}, so warnings are lost`, "Set it to info.");
   if (env.METRICS_PORT !== undefined && !["127.0.0.1", "::1"].includes(env.METRICS_HOST))
