@@ -35,7 +35,13 @@ export const createKeyForm = z.object({
   name: textOf(1, 100),
   scopes: z.preprocess(
     (value) => (value === undefined ? [] : [value].flat()),
-    z.array(z.enum(scopeNames, "is not a scope")).min(1, "choose at least one scope"),
+    z
+      .array(z.enum(scopeNames, "is not a scope"))
+      .min(1, "choose at least one scope")
+      .refine(
+        (scopes) => scopes.length === 1 || !scopes.includes("hook"),
+        "choose hook alone: with other permissions, a coding agent could do more than its hook needs",
+      ),
   ),
   lifetime_days: z.preprocess(
     emptyAsAbsent,

@@ -4,6 +4,7 @@ import type { AuthorizationState } from "#lib/contract/authorization-state";
 import type { scopeNames } from "#lib/contract/key-choices";
 import type { OperationSpec } from "#lib/contract/operation";
 import { operations } from "#lib/contract/operations";
+import { createKeyForm } from "#lib/contract/portal";
 import { startTestApp, type TestApp } from "#support/app";
 import { approveUnproven, ask } from "#support/authorizations";
 import { anyKind } from "#support/databases";
@@ -120,6 +121,14 @@ describe("the scope hook", () => {
       "mcp",
       "revokeAuthorization",
     ]);
+  });
+
+  it("is alone in a key that is made in the portal", () => {
+    const problem = (...scopes: string[]) =>
+      createKeyForm.safeParse({ name: "hook", scopes }).error?.issues[0]?.message;
+    expect(problem("hook")).toBeUndefined();
+    expect(problem("attest", "authorize")).toBeUndefined();
+    expect(problem("hook", "attest")).toContain("choose hook alone");
   });
 
   it("takes nothing from a key that has more", async () => {
