@@ -78,7 +78,7 @@ test("two of finance approve by passkey, one denies, and the link alone does nei
   await carol.setViewportSize({ width: 390, height: 844 });
   await carol.goto(asked.approval_url);
   await expect(carol.getByText("Your browser computed the same hash")).toBeVisible();
-  await expect(carol.locator("[data-amount]")).toHaveText("12000.5 EUR");
+  await expect(carol.locator("[data-amount]")).toHaveText(/12\s000\.5 EUR/);
   await expect(carol.getByText("Two people of finance are needed.").first()).toBeVisible();
   await expectNoSidewaysScroll(carol);
   await expectAccessibleInBothThemes(carol);
@@ -115,7 +115,7 @@ test("two of finance approve by passkey, one denies, and the link alone does nei
   await signIn(carol, carolsAddress);
   await carol.goto("/portal/inbox");
   const waiting = carol.getByRole("article").filter({ hasText: "Pay invoice 1045" });
-  await expect(waiting.getByText("12000.5 EUR")).toBeVisible();
+  await expect(waiting.getByText(/^12\s000\.5 EUR$/)).toBeVisible();
   await expect(waiting.getByText("Identity not verified")).toBeVisible();
   await expect(waiting.getByText(quick.confirmation_code)).toBeVisible();
   await expectAccessibleInBothThemes(carol);

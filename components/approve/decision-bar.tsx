@@ -2,6 +2,7 @@
 /** On a phone, while the decision is elsewhere on the page: what it is about, how long it can wait, and the way to it. */
 import { AgentText } from "#components/agent-text";
 import { Button } from "#components/ui/button";
+import { Money } from "#components/ui/money";
 import type { ApprovalView } from "#lib/contract/approval-view";
 import { listDetails, rankOf } from "./details";
 import { TimeLeft } from "./time-left";
@@ -17,7 +18,6 @@ interface DecisionBarProps {
 export function DecisionBar({ view, isReady, isHidden, onChoose }: DecisionBarProps) {
   const { amount } = view.request;
   const detail = listDetails(view.context).find(({ name }) => rankOf(name) === 0)?.value;
-  const shown = amount === undefined ? detail : `${amount.value} ${amount.currency}`;
   return (
     <section
       aria-label="Decision, in short"
@@ -31,9 +31,9 @@ export function DecisionBar({ view, isReady, isHidden, onChoose }: DecisionBarPr
           <TimeLeft key={view.now} expiresAt={view.expires_at} serverTime={view.now} isSilent />
         </p>
       </div>
-      {shown === undefined ? null : (
+      {amount === undefined && detail === undefined ? null : (
         <p className="line-clamp-1 font-semibold text-lg leading-tight">
-          <AgentText value={shown} hideWarnings />
+          {amount === undefined ? <AgentText value={detail ?? ""} hideWarnings /> : <Money {...amount} />}
         </p>
       )}
       <div className="grid grid-cols-2 gap-3">

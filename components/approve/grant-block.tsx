@@ -4,6 +4,7 @@ import { AgentText } from "#components/agent-text";
 import { Callout } from "#components/ui/callout";
 import { Card } from "#components/ui/card";
 import { LocalTime } from "#components/ui/local-time";
+import { Money } from "#components/ui/money";
 import { Timestamp } from "#components/ui/timestamp";
 import type { GrantTerms } from "#lib/core/approval/decided-by";
 import { EndOf } from "./use-seen";
@@ -29,14 +30,14 @@ function Limits({ terms }: { readonly terms: GrantTerms }) {
       <p className="font-semibold text-3xl tabular-nums" data-limit>
         {max_budget === undefined ? null : (
           <>
-            Up to {max_budget} {currency} in all,{" "}
+            Up to <Money value={max_budget} currency={currency ?? ""} /> in all,{" "}
           </>
         )}
         {max_calls === 1 ? "1 use" : `${max_budget === undefined ? "Up to " : ""}${max_calls} uses`}
       </p>
       {max_amount === undefined ? null : (
         <p className="mt-1 font-medium text-xl tabular-nums">
-          At most {max_amount} {currency} each
+          At most <Money value={max_amount} currency={currency ?? ""} /> each
         </p>
       )}
       <p className="mt-1 font-medium text-xl">

@@ -3,6 +3,7 @@
 import { AgentText } from "#components/agent-text";
 import { Card } from "#components/ui/card";
 import { DefinitionList } from "#components/ui/definition-list";
+import { Money } from "#components/ui/money";
 import type { ApprovalRequest } from "#lib/core/approval/approval";
 import { largeLength, listDetails } from "./details";
 import { EndOf } from "./use-seen";
@@ -16,7 +17,7 @@ export function ActionBlock({ request }: { readonly request: ApprovalRequest }) 
     <Card title="What it wants to do">
       {amount === undefined ? null : (
         <p className="mb-3 font-semibold text-3xl tabular-nums" data-amount>
-          <AgentText value={`${amount.value} ${amount.currency}`} hideWarnings />
+          <Money {...amount} />
         </p>
       )}
       <p className={`font-medium leading-snug ${action.length > largeLength ? "text-base" : "text-xl"}`}>

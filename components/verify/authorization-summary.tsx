@@ -1,6 +1,7 @@
 /** What a human_authorization allows, of an object that this browser has verified. */
 import { AgentText } from "#components/agent-text";
 import { type Definition, DefinitionList } from "#components/ui/definition-list";
+import { Money } from "#components/ui/money";
 import type { HumanAuthorization } from "#lib/core/approval/approval";
 import type { GrantTerms } from "#lib/core/approval/decided-by";
 import { describeUnasked } from "#lib/core/approval/decided-words";
@@ -34,7 +35,7 @@ export function AuthorizationSummary({ text, grade }: AuthorizationSummaryProps)
     { id: "action", name: "Action", value: <AgentText value={action} />, prominent: true },
     ...(amount === undefined
       ? []
-      : [{ id: "amount", name: "Amount", value: `${amount.value} ${amount.currency}`, prominent: true }]),
+      : [{ id: "amount", name: "Amount", value: <Money {...amount} />, prominent: true }]),
     ...(tool === undefined ? [] : [{ id: "tool", name: "Tool", value: <AgentText value={tool} isName /> }]),
     ...(grant === null ? [] : [{ id: "grant", name: "Standing approval", value: describeTerms(grant) }]),
     { id: "agent", name: "Agent", value: <AgentText value={agent_slug} isName /> },

@@ -31,7 +31,7 @@ it("says what was approved, for which agent and by whom, once all of it is verif
     const text = show(input);
     for (const words of [
       "⟨U+202E⟩",
-      "Amount 12000.5 EUR",
+      " 12000.5 EUR",
       "Tool bank.transfer",
       "Agent payer",
       "Approval Enrolled approvers, by passkey.",

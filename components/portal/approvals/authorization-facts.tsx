@@ -3,6 +3,7 @@ import { AgentText } from "#components/agent-text";
 import { GrantBlock } from "#components/approve/grant-block";
 import { HashText } from "#components/ui/code-block";
 import { type Definition, DefinitionList } from "#components/ui/definition-list";
+import { Money } from "#components/ui/money";
 import { TextLink } from "#components/ui/text-link";
 import { Timestamp } from "#components/ui/timestamp";
 import { levelWords } from "#lib/contract/approval-page";
@@ -64,9 +65,7 @@ const wouldHave = ({
 /** What would run, and what it may cost. */
 function costOf({ amount, tool }: AuthorizationState): Definition[] {
   return [
-    ...(amount
-      ? [{ id: "amount", name: "Amount", value: `${amount.value} ${amount.currency}`, prominent: true }]
-      : []),
+    ...(amount ? [{ id: "amount", name: "Amount", value: <Money {...amount} />, prominent: true }] : []),
     ...(tool ? [{ id: "tool", name: "Tool", value: <AgentText value={tool} isName /> }] : []),
   ];
 }
