@@ -20,7 +20,8 @@ function address(...schemes: [string, string]) {
 function hasReadablePassword(url: string): boolean {
   try {
     const { username, password } = new URL(url);
-    return decodeURIComponent(`${username}:${password}`) !== undefined;
+    decodeURIComponent(`${username}:${password}`);
+    return true;
   } catch (error) {
     return !(error instanceof URIError);
   }

@@ -34,7 +34,7 @@ export interface CheckedPresentation {
 
 /** The presentation itself, or the public proof of an answer of GET /v1/verify/:id. Throws UnreadableError. */
 function findPresentation(text: string): JsonObject {
-  // Of a picture or a letter, what a parser says helps nobody.
+  // A parser's message about a picture or a letter would help nobody.
   if (!text.startsWith("{")) throw new UnreadableError("this is no presentation");
   const object = readObject(text);
   if ("zk" in object || "credential" in object || "messages" in object) {

@@ -1,4 +1,4 @@
-/** This says in words what a proof discloses: nobody outside knows what `null` stands for. */
+/** What a proof discloses, in words: readers can't know what `null` stands for. */
 import { AgentText } from "#components/agent-text";
 import { canonicalJson, type JsonValue } from "#lib/core/encoding/canonical-json";
 

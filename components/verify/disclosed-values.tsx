@@ -36,7 +36,7 @@ export function DisclosedValues({ proof, status }: DisclosedValuesProps) {
   }
   if (status !== "pass")
     return <p className="max-w-[68ch] text-[15px]">The proof is invalid, so its values aren't shown.</p>;
-  // One message is the blinding, which nobody may see.
+  // The message that blinds the others is never disclosed.
   const fields = proof.total_messages - 1;
   const values = Object.values(proof.disclosed).flatMap((text) => parseDisclosed(text) ?? []);
   return (

@@ -45,8 +45,8 @@ export async function gateNode<Inputs, Result>(
   if (typeof runId !== "string") throw new TypeError("config.configurable.thread_id: expected a string");
   const gated = { ...action, runId, wait: false };
   // The node runs again from its first line when it is resumed, and the same call is asked for once. If it was resumed too
-  // early, or its request has changed, the human has yet to see the one that is pending now. What a rule or a standing
-  // approval decided at once is for nobody to see.
+  // early, or its request has changed, the human has yet to see the one that is pending now. If a rule or a
+  // standing approval decided at once, no human has anything to see.
   for (let status = "pending"; status === "pending"; ) {
     const { request_id, approval_url, confirmation_code, expires_at, ...asked } = await countersign.ask(
       gated,

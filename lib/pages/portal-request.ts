@@ -104,20 +104,21 @@ export async function requireOwnPage(): Promise<void> {
   requireSameOrigin({ headers: await headers() }, env.baseUrl);
 }
 
-/** Mails that a person causes count as key requests do: by the sender's address and by the recipient's. */
-export async function limitMails(email: string): Promise<void> {
+/**
+ * Mails that a person causes count as key requests do: by the sender's address, and by the recipient's or, in its place, by the
+ * browser's `device` in which the recipient signed in before.
+ */
+export async function limitMails(email: string, device: string | null = null): Promise<void> {
   const { context, env } = await getApp();
   await enforceLimit(context, limitPolicy(env, "key_request"), await currentAddress());
-  await enforceLimit(context, keyRequestAddressPolicy(env), email);
+  if (device === null) await enforceLimit(context, keyRequestAddressPolicy(env), email);
+  else await enforceLimit(context, knownDevicePolicy(env), device);
 }
 
-/** The same, but that a browser in which the recipient signed in before counts by itself. */
-export async function limitSignInLinks(email: string): Promise<void> {
-  const { context, env } = await getApp();
-  const device = findKnownDevice(context, email, (await cookies()).get(knownDeviceCookie)?.value);
-  if (device === null) return limitMails(email);
-  await enforceLimit(context, limitPolicy(env, "key_request"), await currentAddress());
-  await enforceLimit(context, knownDevicePolicy(env), device);
+/** {@link findKnownDevice} of the browser that asks. */
+export async function readKnownDevice(email: string): Promise<string | null> {
+  const { context } = await getApp();
+  return findKnownDevice(context, email, (await cookies()).get(knownDeviceCookie)?.value);
 }
 
 /** A client may post anything to a server action in place of a form. */

@@ -7,7 +7,7 @@ import { signInForm } from "#lib/contract/portal";
 import { sentence } from "#lib/core/text/sentence";
 import { AppError } from "#lib/errors";
 import { safePortalPath } from "./portal-path";
-import { isForm, limitSignInLinks, noForm, requireOwnPage } from "./portal-request";
+import { isForm, limitMails, noForm, readKnownDevice, requireOwnPage } from "./portal-request";
 import { requestSignInLink } from "./session";
 
 export async function runSignInRequest(form: FormData): Promise<FormState<null>> {
@@ -18,7 +18,7 @@ export async function runSignInRequest(form: FormData): Promise<FormState<null>>
   const { email, next } = parsed.data;
   try {
     await requireOwnPage();
-    await limitSignInLinks(email);
+    await limitMails(email, await readKnownDevice(email));
     await requestSignInLink(email, safePortalPath(next));
   } catch (error) {
     if (error instanceof AppError) return failedState(sentence(error.detail), {}, values);

@@ -25,7 +25,7 @@ const unknownKind =
 /** `input`: text or a parsed JSON value. Throws {@link UnreadableError}. */
 export function parseEvidence(input: unknown): Evidence {
   if (typeof input === "string" && input.startsWith("c2sp.org/tlog-proof@")) return readTlogProof(input);
-  // Of a picture or a letter, what a parser says helps nobody.
+  // A parser's message about a picture or a letter would help nobody.
   if (typeof input === "string" && !/^\s*[[{]/.test(input)) throw new UnreadableError(unknownKind);
   const object = readObject(input);
   if (typeof object["mediaType"] === "string") return readBundle(object);
