@@ -181,8 +181,17 @@ function outcomeOf(state: ShownAuthorization): Definition[] {
 function usageOf({ status, grant, used }: ShownAuthorization): Definition[] {
   if (status !== "approved" || !grant || !used) return [];
   const { max_calls, max_budget, currency } = grant;
-  const spent = max_budget === undefined ? "" : `, ${used.spent} of ${max_budget} ${currency}`;
-  return [{ id: "used", name: "Used so far", value: `${used.uses} of ${countOf(max_calls, "use")}${spent}` }];
+  const value = (
+    <>
+      {used.uses} of {countOf(max_calls, "use")}
+      {max_budget === undefined ? null : (
+        <>
+          , {used.spent} of <Money value={max_budget} currency={currency ?? ""} />
+        </>
+      )}
+    </>
+  );
+  return [{ id: "used", name: "Used so far", value }];
 }
 
 const isGiven = ({ status, revoked_at }: ShownAuthorization) => status === "approved" && revoked_at === null;
