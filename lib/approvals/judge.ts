@@ -121,10 +121,10 @@ const asked: Omit<Judged, "rules"> = {
   environment: null,
 };
 
-function askRules(context: Context, standing: Standing, request: JudgedRequest): Rules | null {
+async function askRules(context: Context, standing: Standing, request: JudgedRequest): Promise<Rules | null> {
   const { number, text, hash, mode, fallback, usage } = standing;
   if (number === null || text === null || hash === null || mode === null || mode === "off") return null;
-  const { createdAt, context: given, requester } = request;
+  const { organizationId, createdAt, context: given, requester } = request;
   const ruleContext = describeForRules(
     { ...request, created_at: createdAt.toISOString() },
     {
@@ -137,7 +137,8 @@ function askRules(context: Context, standing: Standing, request: JudgedRequest):
     },
     usage,
   );
-  const outcome = context.rules.evaluate({ hash, text }, ruleContext, fallback ?? "ask");
+  const rules = { organizationId, hash, text };
+  const outcome = await context.rules.evaluate(rules, ruleContext, fallback ?? "ask");
   const { decision, reason, policy_ids, error } = outcome;
   return {
     outcome,
@@ -189,7 +190,7 @@ export async function judge(
   request: JudgedRequest,
   slugField = "agent_slug",
 ): Promise<Judged> {
-  const rules = askRules(context, standing, request);
+  const rules = await askRules(context, standing, request);
   const kept = rules && { context: rules.context, record: rules.record };
   if (standing.is_frozen)
     return {

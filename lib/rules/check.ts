@@ -56,7 +56,7 @@ export async function findProblems(
   organizationId: string,
   text: string,
 ): Promise<RulesProblem[]> {
-  const answer = context.rules.parse(text);
+  const answer = await context.rules.parse(text, organizationId);
   if (!answer.ok) return answer.problems;
   const { db } = context.database;
   return [

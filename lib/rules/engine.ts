@@ -16,10 +16,17 @@ import {
 import { type ParsedRules, parseRules, type RulesAnswer, tooInvolved } from "#lib/core/rules/parse-rules";
 import type { RuleContext } from "#lib/core/rules/rule-context";
 
+export interface Rules {
+  organizationId: string;
+  text: string;
+  /** Of the text (rules-schema.ts). */
+  hash: string;
+}
+
 export interface RulesEngine {
-  parse(text: string): RulesAnswer;
-  /** `hash`: of the text (rules-schema.ts). Throws if the text doesn't parse: only texts that did are stored. */
-  evaluate(rules: { hash: string; text: string }, context: RuleContext, fallback: RulesFallback): RuleOutcome;
+  parse(text: string, organizationId: string): Promise<RulesAnswer>;
+  /** Rejects if the text doesn't parse: only texts that did are stored. */
+  evaluate(rules: Rules, context: RuleContext, fallback: RulesFallback): Promise<RuleOutcome>;
 }
 
 const requireHere = createRequire(import.meta.url);
@@ -63,7 +70,7 @@ export function createRulesEngine(load: () => Cedar = loadCedar): RulesEngine {
     }
   }
 
-  function requireReady(cedar: Cedar, { hash, text }: { hash: string; text: string }): Ready {
+  function requireReady(cedar: Cedar, { hash, text }: Rules): Ready {
     const known = ready.get(hash);
     if (known !== undefined) return known;
     const answer = parseRules(cedar, text);
@@ -80,14 +87,14 @@ export function createRulesEngine(load: () => Cedar = loadCedar): RulesEngine {
   }
 
   return {
-    parse: (text) => {
+    parse: async (text) => {
       try {
         return use((cedar) => parseRules(cedar, text));
       } catch {
         return { ok: false, problems: [tooInvolved] };
       }
     },
-    evaluate: (rules, context, fallback) => {
+    evaluate: async (rules, context, fallback) => {
       const key = `${rules.hash} ${fallback} ${digestOf(context)}`;
       const known = outcomes.get(key);
       if (known !== undefined) return known;

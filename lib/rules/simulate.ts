@@ -11,6 +11,7 @@ import { shareOf } from "#lib/workers/fair-share";
 import { requireRules } from "./check";
 import type { RulesContext } from "./context";
 import { describeForRules } from "./describe-request";
+import type { Rules } from "./engine";
 import { dayUsage } from "./usage";
 import { readNewest } from "./versions";
 
@@ -67,7 +68,7 @@ async function readLast(context: RulesContext, organizationId: string): Promise<
 
 function judge(
   context: RulesContext,
-  rules: { hash: string; text: string },
+  rules: Rules,
   fallback: "ask" | "deny",
   row: Row,
   request: ApprovalRequest,
@@ -121,7 +122,7 @@ async function compare(
   text: string,
   fallback: SimulateBody["fallback"],
 ): Promise<SimulateResponse> {
-  const rules = { hash: rulesetHash(text), text };
+  const rules = { organizationId, hash: rulesetHash(text), text };
   const chosen = fallback ?? (await readNewest(context.database.db, organizationId))?.fallback ?? "ask";
   const rows = await readLast(context, organizationId);
   const answer = { was: nothing(), would: nothing(), differences: [] as SimulateResponse["differences"] };
@@ -134,14 +135,14 @@ async function compare(
       sinceMs = performance.now();
     }
     const request = JSON.parse(utf8Decode(row.request)) as ApprovalRequest;
-    const outcome = judge(context, rules, chosen, row, request);
+    const outcome = await judge(context, rules, chosen, row, request);
     const [was, would] = [judgedThen(row), wouldBe(outcome, request, row)];
     answer.was[was] += 1;
     answer.would[would] += 1;
     for (const id of outcome.policy_ids) used.add(id);
     if (was !== would) answer.differences.push(describeDifference(row, request, { was, would }, outcome));
   }
-  const parsed = context.rules.parse(text);
+  const parsed = await context.rules.parse(text, organizationId);
   const ids = parsed.ok ? parsed.rules.policies.map(({ id }) => id) : [];
   return {
     requests: known.length,
