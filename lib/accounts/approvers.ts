@@ -3,8 +3,10 @@
  * a holder of the link can decide. An address gets one mail that asks, and nothing else until its owner accepts.
  */
 
-import { and, asc, count, eq, isNotNull, isNull, ne, type SQL, sql } from "drizzle-orm";
+import { and, asc, eq, isNotNull, isNull, ne, type SQL, sql } from "drizzle-orm";
+import unhomoglyph from "unhomoglyph";
 import { uuidV7 } from "#lib/core/encoding/ids";
+import { textAsRead } from "#lib/core/text/text-as-read";
 import type { Executor } from "#lib/db/client";
 import { approverGroups, approvers, passkeys, requestApprovers } from "#lib/db/schema";
 import { AppError, fieldError } from "#lib/errors";
@@ -95,24 +97,43 @@ async function listEnrolled(executor: Executor, organizationId: string) {
   return byPerson;
 }
 
-/** People and groups share their names, and are listed whole. Under the organization's lock. */
+/** Skeletons of Unicode TS 39, of the name in lower case and as it is: capitals look like other letters. */
+const skeletonsOf = (name: string) => {
+  const read = textAsRead(name);
+  const skeletonOf = (text: string) => textAsRead(unhomoglyph(text.normalize("NFKD"))).toLowerCase();
+  return [skeletonOf(read.toLowerCase()), skeletonOf(read)];
+};
+
+/** Whether people could take one name for the other. */
+function isLookAlike(one: string, other: string): boolean {
+  const skeletons = skeletonsOf(other);
+  return skeletonsOf(one).some((skeleton) => skeletons.includes(skeleton));
+}
+
+/**
+ * People and groups share their names, and are listed whole: who is asked is chosen by what is read there. Under the
+ * organization's lock.
+ */
 export async function requireFreeName(
   tx: Executor,
   organizationId: string,
   name: string,
   ownId: string | null,
 ): Promise<void> {
-  const [taken] = await tx
-    .select({ id: approvers.id })
-    .from(approvers)
-    .where(and(isOf(organizationId), isListed, sql`lower(${approvers.name}) = lower(${name})`));
-  if (taken && taken.id !== ownId)
-    throw fieldError("validation_error", "name", "is already used by another approver or group");
-  const [listed] = await tx
-    .select({ count: count() })
+  const listed = await tx
+    .select({ id: approvers.id, name: approvers.name })
     .from(approvers)
     .where(and(isOf(organizationId), isListed));
-  if (ownId === null && (listed?.count ?? 0) >= maxApprovers)
+  const taken = listed.find((other) => other.id !== ownId && isLookAlike(other.name ?? "", name));
+  if (taken?.name?.toLowerCase() === name.toLowerCase())
+    throw fieldError("validation_error", "name", "is already used by another approver or group");
+  if (taken !== undefined)
+    throw fieldError(
+      "validation_error",
+      "name",
+      `looks like "${taken.name}", which is already used by another approver or group`,
+    );
+  if (ownId === null && listed.length >= maxApprovers)
     throw new AppError(
       "validation_error",
       `an organization can have ${maxApprovers} approvers and groups; remove one first`,

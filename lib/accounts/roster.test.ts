@@ -59,6 +59,24 @@ describe("the roster of an organization", () => {
     const { groups } = await listApprovers(context, owner);
     return groups.find((one) => one.name === name)?.id ?? "";
   }
+  it("has no two names that people take for one another", async () => {
+    await approver("Zoë");
+    await group("finance");
+    const named = (name: string) => group(name);
+    for (const [name, words] of [
+      ["Finance", "already used"],
+      ["finance ", "finance"],
+      ["f\u0456nance", "finance"],
+      ["fin\u200bance", "finance"],
+      ["\uff46inance", "finance"],
+      ["Zoe\u0308", "Zoë"],
+      ["\u0396oë", "Zoë"],
+    ] as const)
+      await expect(named(name), name).rejects.toThrow(words);
+    await expect(named("finances")).resolves.not.toBe("");
+    await expect(named("Zoe")).resolves.not.toBe("");
+  });
+
   const last = async () => {
     const roster = await readLastRoster(context.database.db, owner.organizationId);
     if (roster === null) throw new Error("there is no roster");

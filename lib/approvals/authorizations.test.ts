@@ -71,6 +71,49 @@ describe("authorizations", () => {
     expect([taken.status, taken.body.code]).toEqual([422, "agent_slug_taken"]);
   });
 
+  it("takes amounts as people write them, in currencies of ISO 4217, and signs the canonical form", async () => {
+    const asking = (value: string, currency: string) => post({ ...minimal, amount: { value, currency } });
+    for (const [value, currency, signed] of [
+      ["100.50", "EUR", "100.5"],
+      ["100", "EUR", "100"],
+      ["10.0", "JPY", "10"],
+    ] as const) {
+      const { status, body } = await asking(value, currency);
+      expect([status, body.amount]).toEqual([201, { value: signed, currency }]);
+      const row = await findAuthorization(test.app.context.database, body.request_id);
+      expect(JSON.parse(new TextDecoder().decode(row?.request)).amount).toEqual({ value: signed, currency });
+    }
+    for (const [value, currency, pointer, words] of [
+      ["5000", "EUX", "/amount/currency", '"EUX" is not on the list of ISO 4217'],
+      ["1", "XXX", "/amount/currency", "ISO 4217"],
+      ["10.5", "JPY", "/amount/value", "JPY has no decimals"],
+      ["10.555", "EUR", "/amount/value", "EUR has 2 decimals"],
+      ["010", "EUR", "/amount/value", "zeros in front"],
+    ] as const) {
+      const { status, body } = await asking(value, currency);
+      expect([status, body.errors[0].pointer]).toEqual([422, pointer]);
+      expect(body.errors[0].message).toContain(words);
+    }
+    const grant = {
+      actions: ["Pay"],
+      max_calls: 2,
+      expires_at: new Date(Date.now() + 86_400_000).toISOString(),
+    };
+    const granting = (max_amount: string, currency: string) =>
+      post({ ...minimal, grant: { ...grant, max_amount, max_budget: "1000.00", currency } });
+    expect((await granting("100.00", "EUR")).body.grant).toMatchObject({
+      max_amount: "100",
+      max_budget: "1000",
+    });
+    expect((await granting("10.5", "JPY")).body.errors[0].pointer).toBe("/grant/max_amount");
+    expect((await granting("10", "EUX")).body.errors[0].pointer).toBe("/grant/currency");
+  });
+
+  it("refuses two details whose names are read alike", async () => {
+    const { status, body } = await post({ ...minimal, context: { payee: "a", "payee\u200b": "b" } });
+    expect([status, body.errors[0].pointer]).toEqual([422, "/context"]);
+  });
+
   it("lets everyone poll, and only the owner see the context", async () => {
     const asked = await ask(test, key, { context: { secret: "s3cret" } });
     const open = await asked.read();

@@ -125,7 +125,7 @@ async function askRules(context: Context, standing: Standing, request: JudgedReq
   const { number, text, hash, mode, fallback, usage } = standing;
   if (number === null || text === null || hash === null || mode === null || mode === "off") return null;
   const { organizationId, createdAt, context: given, requester } = request;
-  const ruleContext = describeForRules(
+  const sent = describeForRules(
     { ...request, created_at: createdAt.toISOString() },
     {
       salt: base64Encode(context.random(16)),
@@ -138,7 +138,8 @@ async function askRules(context: Context, standing: Standing, request: JudgedReq
     usage,
   );
   const rules = { organizationId, hash, text };
-  const outcome = await context.rules.evaluate(rules, ruleContext, fallback ?? "ask");
+  const outcome = await context.rules.evaluate(rules, sent, fallback ?? "ask");
+  const ruleContext: RuleContext = outcome.isAsRead ? { ...sent, texts_as_read: true } : sent;
   const { decision, reason, policy_ids, error } = outcome;
   return {
     outcome,

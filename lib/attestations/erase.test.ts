@@ -144,7 +144,7 @@ describe("erasure", () => {
       context: { to: "context-needle-472" },
       inputs_hash: "i-472",
       tool: "tool-needle-472",
-      amount: { value: "472.0472", currency: "EUR" },
+      amount: { value: "472.0472", currency: "CLF" },
       requester: "requester-needle-472",
       callback_url: "https://example.com/callback-needle-472",
     };
@@ -210,11 +210,11 @@ describe("erasure", () => {
 
   it("takes the amount of a standing approval's use, and not what is left for the next", async () => {
     const expires_at = new Date(Date.now() + 3_600_000).toISOString();
-    const limits = { max_calls: 3, max_amount: "50", max_budget: "100", currency: "EUR", expires_at };
+    const limits = { max_calls: 3, max_amount: "50", max_budget: "100", currency: "CLF", expires_at };
     const granted = await ask(test, key, { action: "Pay bills", grant: { tools: ["pay"], ...limits } });
     await approveUnproven(test, granted.made.request_id);
     const use = () =>
-      ask(test, key, { action: "Pay", tool: "pay", amount: { value: "47.3047", currency: "EUR" } });
+      ask(test, key, { action: "Pay", tool: "pay", amount: { value: "47.3047", currency: "CLF" } });
     const used = await use();
     const { human_authorization } = (await used.read(key)).body;
     const body = { agent_slug: "treasurer", action: "Pay", inputs_hash: "i-473", human_authorization };

@@ -3,7 +3,7 @@ import type { JsonObject } from "#lib/core/encoding/canonical-json";
 
 export type RequiredLevel = "device" | "orb";
 
-/** A canonical decimal with at most 14 digits before the point and 4 after it, and an ISO 4217 code. */
+/** A decimal with no more digits after the point than the currency has, and an ISO 4217 code. Answers have the canonical form. */
 export interface Amount {
   value: string;
   currency: string;

@@ -1,6 +1,12 @@
 /** What POST and GET /v1/authorize take (docs/wire.md, Authorization requests). */
 import { z } from "zod";
-import { amountValuePattern, currencyPattern } from "#lib/core/approval/amount";
+import {
+  canonicalAmount,
+  currencyPattern,
+  findCurrencyMistake,
+  writtenAmountPattern,
+} from "#lib/core/approval/amount";
+import { textAsRead } from "#lib/core/text/text-as-read";
 import { action, agentSlug, approverName, asciiOf, cursorQuery, inputsHash, textOf } from "./primitives";
 
 export const authorizationStatuses = ["pending", "approved", "denied", "expired", "cancelled"] as const;
@@ -9,6 +15,10 @@ export type AuthorizationStatus = (typeof authorizationStatuses)[number];
 const requestContext = z
   .record(textOf(1, 64), textOf(0, 1024))
   .refine((entries) => Object.keys(entries).length <= 32, "must have at most 32 entries")
+  .refine(
+    (entries) => new Set(Object.keys(entries).map(textAsRead)).size === Object.keys(entries).length,
+    "must not have two names that are read alike",
+  )
   .meta({
     maxProperties: 32,
     description: "shown to the human beside the action; names of 1-64, values of up to 1,024 characters",
@@ -44,17 +54,37 @@ export const revokeBody = z
 
 const currency = z.string("must be a string").regex(currencyPattern, "must be an ISO 4217 code, as EUR");
 
+/** Says at its place what no amount of the currency can be. `values`: canonical, by field. */
+function refuseCurrency(
+  context: z.RefinementCtx,
+  of: string,
+  values: Record<string, string | null | undefined>,
+): void {
+  const unknown = findCurrencyMistake(of, "0");
+  if (unknown !== null) context.addIssue({ code: "custom", path: ["currency"], message: unknown });
+  else
+    for (const [field, value] of Object.entries(values)) {
+      const mistake = findCurrencyMistake(of, value ?? "0");
+      if (mistake !== null) context.addIssue({ code: "custom", path: [field], message: mistake });
+    }
+}
+
 export const amount = z
   .strictObject({
     value: z
       .string("must be a string")
       .regex(
-        amountValuePattern,
-        "must be a decimal with up to 14 digits before the point and 4 after it, without a sign or needless zeros",
+        writtenAmountPattern,
+        "must be a decimal with up to 14 digits before the point and 4 after it, without a sign or zeros in front",
       )
-      .meta({ examples: ["1250.5"] }),
-    currency: currency.meta({ examples: ["EUR"] }),
+      .overwrite(canonicalAmount)
+      .meta({ examples: ["1250.50"] }),
+    currency: currency.meta({
+      description: "a code on the list of ISO 4217; the value has no more decimals than the currency",
+      examples: ["EUR"],
+    }),
   })
+  .superRefine(({ value, currency: of }, context) => refuseCurrency(context, of, { value }))
   .meta({ id: "Amount" });
 
 export const tool = textOf(1, 128);
@@ -103,6 +133,9 @@ const grantBody = z
       [max_amount, max_budget, of].every((one) => one == null),
     "needs max_amount, max_budget and currency together, or none of them",
   )
+  .superRefine(({ max_amount, max_budget, currency: of }, context) => {
+    if (of != null) refuseCurrency(context, of, { max_amount, max_budget });
+  })
   .meta({ id: "GrantRequest" });
 export const levels = ["none", "device", "orb"] as const;
 

@@ -77,14 +77,21 @@ export type RulesVersionView = z.infer<typeof version>;
 
 const proposal = z.strictObject({ id: z.uuid(), text: z.string(), ...described });
 
+const warning = z.strictObject({ line: z.number().int(), column: z.number().int(), message: z.string() });
+const warnings = z
+  .array(warning)
+  .meta({ description: "rules of the text that protect less than they seem to" });
+
 export const rulesResponse = z
   .strictObject({
     schema: z.string().meta({ description: "what rules may speak of, in Cedar's schema syntax" }),
     rules: version.nullable().meta({ description: "the newest version, or the one that was asked for" }),
     proposal: proposal.nullable().meta({ description: "a change that waits for a second owner" }),
     versions: z.array(versionSummary).meta({ description: "newest first, at most 100" }),
+    warnings: warnings.exactOptional(),
   })
   .meta({ id: "Rules" });
+export type RulesWarning = z.infer<typeof warning>;
 export type RulesResponse = z.infer<typeof rulesResponse>;
 
 export const simulateBody = z
@@ -128,6 +135,7 @@ export const simulateResponse = z
     would: counts,
     differences: z.array(difference).meta({ description: "newest first" }),
     unused: z.array(z.string()).meta({ description: "policies that decided none of them" }),
+    warnings,
   })
   .meta({ id: "RulesSimulationResult" });
 export type SimulateResponse = z.infer<typeof simulateResponse>;

@@ -2,7 +2,8 @@
 import { and, eq, inArray } from "drizzle-orm";
 import { findGroupIds } from "#lib/accounts/approver-groups";
 import { slugKey } from "#lib/agents/agents";
-import type { ParsedRules, RulesProblem } from "#lib/core/rules/parse-rules";
+import type { RulesWarning } from "#lib/contract/rules";
+import type { ParsedPolicy, ParsedRules, RulesProblem } from "#lib/core/rules/parse-rules";
 import { positionAt } from "#lib/core/rules/text-position";
 import type { Executor } from "#lib/db/client";
 import { agents } from "#lib/db/schema";
@@ -60,9 +61,27 @@ export async function findProblems(
   if (!answer.ok) return answer.problems;
   const { db } = context.database;
   return [
+    ...answer.rules.policies.flatMap(({ refusals, position }) =>
+      refusals.map((message) => ({ ...position, message, help: null })),
+    ),
     ...(await findUnknownGroups(db, organizationId, answer.rules)),
     ...(await findMisspeltAgents(db, organizationId, text)),
   ];
+}
+
+/** What a text may be saved with, and its author should know. */
+export const listWarnings = (policies: readonly ParsedPolicy[]): RulesWarning[] =>
+  policies.flatMap(({ id, position, warnings }) =>
+    warnings.map((message) => ({ ...position, message: `${id}: ${message}` })),
+  );
+
+export async function findWarnings(
+  context: RulesContext,
+  organizationId: string,
+  text: string,
+): Promise<RulesWarning[]> {
+  const answer = await context.rules.parse(text, organizationId);
+  return answer.ok ? listWarnings(answer.rules.policies) : [];
 }
 
 export async function requireRules(

@@ -8,10 +8,10 @@ import { LRUCache } from "lru-cache";
 import { hexEncode, sha256, utf8Encode } from "#lib/core/encoding/bytes";
 import type { Cedar } from "#lib/core/rules/cedar";
 import {
-  evaluateRules,
+  evaluateStrictly,
   prepareRules,
-  type RuleOutcome,
   type RulesFallback,
+  type RulesVerdict,
 } from "#lib/core/rules/evaluate-rules";
 import { type ParsedRules, parseRules, type RulesAnswer, tooInvolved } from "#lib/core/rules/parse-rules";
 import type { RuleContext } from "#lib/core/rules/rule-context";
@@ -26,7 +26,7 @@ export interface Rules {
 export interface RulesEngine {
   parse(text: string, organizationId: string): Promise<RulesAnswer>;
   /** Rejects if the text doesn't parse: only texts that did are stored. */
-  evaluate(rules: Rules, context: RuleContext, fallback: RulesFallback): Promise<RuleOutcome>;
+  evaluate(rules: Rules, context: RuleContext, fallback: RulesFallback): Promise<RulesVerdict>;
 }
 
 const requireHere = createRequire(import.meta.url);
@@ -56,7 +56,7 @@ export function createRulesEngine(load: () => Cedar = loadCedar): RulesEngine {
   let instance: Cedar | null = null;
   const free: string[] = [];
   const ready = new LRUCache<string, Ready>({ max: maxReady, dispose: ({ name }) => free.push(name) });
-  const outcomes = new LRUCache<string, RuleOutcome>({ max: maxOutcomes });
+  const outcomes = new LRUCache<string, RulesVerdict>({ max: maxOutcomes });
   let names = 0;
 
   function use<Value>(work: (cedar: Cedar) => Value): Value {
@@ -100,7 +100,7 @@ export function createRulesEngine(load: () => Cedar = loadCedar): RulesEngine {
       if (known !== undefined) return known;
       const outcome = use((cedar) => {
         const { name, rules: parsed } = requireReady(cedar, rules);
-        return evaluateRules(cedar, name, parsed, context, fallback);
+        return evaluateStrictly(cedar, name, parsed, context, fallback);
       });
       outcomes.set(key, outcome);
       return outcome;

@@ -1,6 +1,7 @@
 /** Runs the operations of lib/contract/operations-rules.ts. */
 import type { rulesOperations as specs } from "#lib/contract/operations-rules";
 import type { Handlers } from "#lib/http/call";
+import { findWarnings } from "./check";
 import type { RulesContext } from "./context";
 import { readRules } from "./read";
 import { saveRules } from "./save";
@@ -12,7 +13,9 @@ export const rulesHandlers: Handlers<typeof specs, RulesContext> = {
   }),
   putRules: async ({ context, principal, body }) => {
     await saveRules(context, principal, body);
-    return { body: await readRules(context.database.db, principal.organizationId) };
+    const { organizationId } = principal;
+    const warnings = await findWarnings(context, organizationId, body.text);
+    return { body: { ...(await readRules(context.database.db, organizationId)), warnings } };
   },
   simulateRules: async ({ context, principal, body }) => ({
     body: await simulateRules(context, principal.organizationId, body),

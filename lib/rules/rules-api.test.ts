@@ -89,6 +89,22 @@ describe("rules through the API", () => {
     expect((await read("?version=3")).status).toBe(404);
   });
 
+  it("refuses rules about currencies that don't exist, and warns about a forbid that is easily passed", async () => {
+    const forbid = (when: string) => `@id("no") forbid (principal, action, resource) when { ${when} };`;
+    const unknown = await put({ text: forbid('context has amount && context.amount.currency == "EUX"') });
+    expect([unknown.status, unknown.body.errors[0].pointer]).toEqual([422, "/text"]);
+    expect(unknown.body.detail).toContain('line 1, column 1: "EUX" is not on the list of ISO 4217');
+    const text = forbid('context.details.hasTag("payee") && context.details.getTag("payee") == "Evil"');
+    const warning = {
+      line: 1,
+      column: 1,
+      message: expect.stringContaining("no: this forbid applies only if"),
+    };
+    expect((await simulate(text)).body.warnings).toEqual([warning]);
+    expect((await put({ text })).body.warnings).toEqual([warning]);
+    expect((await put({})).body.warnings).toEqual([]);
+  });
+
   it("stores nothing if nothing was changed, and refuses a change of what has changed since", async () => {
     await put({});
     expect((await put({})).body.rules.version).toBe(1);

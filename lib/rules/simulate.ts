@@ -8,7 +8,7 @@ import { rulesetHash } from "#lib/core/rules/rules-schema";
 import { rowsOf } from "#lib/db/client";
 import { createFairQueue } from "#lib/workers/fair-queue";
 import { shareOf } from "#lib/workers/fair-share";
-import { requireRules } from "./check";
+import { listWarnings, requireRules } from "./check";
 import type { RulesContext } from "./context";
 import { describeForRules } from "./describe-request";
 import type { Rules } from "./engine";
@@ -143,12 +143,13 @@ async function compare(
     if (was !== would) answer.differences.push(describeDifference(row, request, { was, would }, outcome));
   }
   const parsed = await context.rules.parse(text, organizationId);
-  const ids = parsed.ok ? parsed.rules.policies.map(({ id }) => id) : [];
+  const policies = parsed.ok ? parsed.rules.policies : [];
   return {
     requests: known.length,
     erased: rows.length - known.length,
     ...answer,
-    unused: ids.filter((id) => !used.has(id)),
+    unused: policies.map(({ id }) => id).filter((id) => !used.has(id)),
+    warnings: listWarnings(policies),
   };
 }
 

@@ -1113,11 +1113,25 @@ class RulesVersionsItem(TypedDict):
     confirmed_by: str | None
 
 
-class Rules(TypedDict):
+class RulesWarningsItem(TypedDict):
+    line: int
+    column: int
+    message: str
+
+
+class RulesRequired(TypedDict):
     schema: str
     rules: RulesRules | None
     proposal: RulesProposal | None
     versions: list[RulesVersionsItem]
+
+
+class RulesOptional(TypedDict, total=False):
+    warnings: list[RulesWarningsItem]
+
+
+class Rules(RulesRequired, RulesOptional):
+    pass
 
 
 class RulesChangeRequired(TypedDict):
@@ -1189,6 +1203,12 @@ class RulesSimulationResultDifferencesItem(TypedDict):
     demands: RulesSimulationResultDifferencesItemDemands | None
 
 
+class RulesSimulationResultWarningsItem(TypedDict):
+    line: int
+    column: int
+    message: str
+
+
 class RulesSimulationResult(TypedDict):
     requests: int
     erased: int
@@ -1196,6 +1216,7 @@ class RulesSimulationResult(TypedDict):
     would: RulesSimulationResultWould
     differences: list[RulesSimulationResultDifferencesItem]
     unused: list[str]
+    warnings: list[RulesSimulationResultWarningsItem]
 
 
 class PublicKeysKeysItem(TypedDict):

@@ -34,7 +34,7 @@ function describeDifferences({ requests, differences: { length } }: SimulateResp
 }
 
 function Summary({ simulation }: { readonly simulation: SimulateResponse }) {
-  const { requests, erased, differences, would, unused } = simulation;
+  const { requests, erased, differences, would, unused, warnings } = simulation;
   const left = erased === 0 ? "" : ` ${countOf(erased, "erased request")} could not be evaluated.`;
   return (
     <>
@@ -46,6 +46,11 @@ function Summary({ simulation }: { readonly simulation: SimulateResponse }) {
           </p>
         )}
       </Callout>
+      {warnings.map(({ line, column, message }) => (
+        <Callout key={`${line} ${column} ${message}`} tone="warn" title={`Line ${line}`}>
+          {message}
+        </Callout>
+      ))}
       {unused.length === 0 || requests === 0 ? null : (
         <Callout tone="warn" title={`Decided nothing: ${unused.join(", ")}`}>
           If you expected a rule to apply, check its names: tools and agents are compared exactly.

@@ -1,5 +1,12 @@
 import { describe, expect, it } from "vitest";
-import { amountUnits, amountValue, amountValuePattern } from "./amount";
+import {
+  amountUnits,
+  amountValue,
+  amountValuePattern,
+  canonicalAmount,
+  findCurrencyMistake,
+  writtenAmountPattern,
+} from "./amount";
 
 describe("amounts", () => {
   it.each([
@@ -39,5 +46,39 @@ describe("amounts", () => {
     expect(amountValue(third)).toBe("0.3");
     expect(() => amountValue(amountUnits("99999999999999.9999") + 1n)).toThrow(RangeError);
     expect(() => amountValue(-1n)).toThrow(RangeError);
+  });
+
+  it.each([
+    ["100", "100"],
+    ["100.50", "100.5"],
+    ["100.00", "100"],
+    ["0.0", "0"],
+    ["1.0500", "1.05"],
+    ["10.0001", "10.0001"],
+  ])("%s is signed as %s", (written, canonical) => {
+    expect(writtenAmountPattern.test(written)).toBe(true);
+    expect(canonicalAmount(written)).toBe(canonical);
+    expect(amountValuePattern.test(canonical)).toBe(true);
+  });
+
+  it.each(["", "01", "1.", ".5", "1.00000", "-1.0", "1e3", "1,50"])("%j is still no amount", (text) => {
+    expect(writtenAmountPattern.test(text)).toBe(false);
+    expect(canonicalAmount(text)).toBe(text);
+  });
+
+  it("are in a currency of ISO 4217, with no more decimals than it has", () => {
+    for (const [currency, value] of [
+      ["EUR", "10.55"],
+      ["JPY", "10"],
+      ["KWD", "10.555"],
+      ["CLF", "10.5555"],
+      ["XOF", "1"],
+      ["XCG", "1.5"],
+    ] as const)
+      expect(findCurrencyMistake(currency, value)).toBeNull();
+    for (const currency of ["EUX", "XXX", "XTS", "XAU", "BGN", "DEM", "eur", "__p", ""])
+      expect(findCurrencyMistake(currency, "1")).toContain("ISO 4217");
+    expect(findCurrencyMistake("JPY", "10.5")).toBe("JPY has no decimals: 10.5 can't be paid");
+    expect(findCurrencyMistake("EUR", "10.555")).toBe("EUR has 2 decimals: 10.555 can't be paid");
   });
 });

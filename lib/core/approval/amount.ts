@@ -3,6 +3,8 @@
  * which 64-bit integers and Cedar's decimals hold; never in floating point.
  */
 
+import { currencyDecimals } from "./currencies";
+
 export type Amount = {
   /** At most 14 digits before and 4 after the point; no sign, no leading or trailing zeros. */
   value: string;
@@ -10,11 +12,26 @@ export type Amount = {
   currency: string;
 };
 
+/** The canonical form, which is signed. */
 export const amountValuePattern = /^(?:0|[1-9]\d{0,13})(?:\.\d{0,3}[1-9])?$/;
+/** The same as people write it: `100.50`. */
+export const writtenAmountPattern = /^(?:0|[1-9]\d{0,13})(?:\.\d{1,4})?$/;
 export const currencyPattern = /^[A-Z]{3}$/;
 
 const places = 4;
 const unitsOfOne = 10n ** BigInt(places);
+
+/** `100.50` is `100.5`; a text that is no amount stays as it is. */
+export const canonicalAmount = (written: string): string =>
+  writtenAmountPattern.test(written) && written.includes(".") ? written.replace(/\.?0+$/, "") : written;
+
+/** Why no amount of this currency can be this; null if one can. `value`: canonical. */
+export function findCurrencyMistake(currency: string, value: string): string | null {
+  const places = currencyDecimals(currency);
+  if (places === undefined) return `"${currency}" is not on the list of ISO 4217`;
+  if ((value.split(".")[1] ?? "").length <= places) return null;
+  return `${currency} has ${places === 0 ? "no decimals" : `${places} decimals`}: ${value} can't be paid`;
+}
 
 /** In units of 10⁻⁴. `value`: canonical. */
 export function amountUnits(value: string): bigint {

@@ -11,6 +11,7 @@ import {
   testVerifyOptions,
 } from "#support/human-authorization";
 import { buildAuthorization, type HumanAuthorization, type WorldIdApproval } from "./approval";
+import { parseHumanAuthorization } from "./human-authorization-shape";
 import type { ShownContent } from "./shown-content";
 import { authorizationCheckNames, verifyHumanAuthorization } from "./verify-human-authorization";
 
@@ -47,6 +48,14 @@ describe("verifyHumanAuthorization", () => {
       grade_text: "Proof of personhood",
     });
     expect(humanAuthorizationSchema.parse(authorization)).toEqual(authorization);
+  });
+
+  it("goes on verifying amounts in currencies that new requests can't have", () => {
+    const request = { ...authorization.request, amount: { value: "10.5555", currency: "EUX" } };
+    const approvals = [makeTestApproval(request, 21n), makeTestApproval(request, 22n)];
+    const old = signForTest(buildAuthorization(request, { ...testFacts, approvals }));
+    expect(parseHumanAuthorization(old)).toEqual(old);
+    expect(verify(old).ok).toBe(true);
   });
 
   it("verifies with what the page showed, and with nothing else", () => {

@@ -3,9 +3,9 @@
  * asked, with what the rules demand; an error denies.
  */
 import type { Cedar, CedarAnswer } from "./cedar";
-import { type Obligations, strictestObligations } from "./obligations";
+import { mergeObligations, type Obligations, strictestObligations } from "./obligations";
 import type { ParsedRules } from "./parse-rules";
-import { cedarCall, type RuleContext } from "./rule-context";
+import { cedarCall, isSentAsRead, type RuleContext } from "./rule-context";
 
 /** If no policy permits a request: people are asked with its own fields, or it is denied. */
 export type RulesFallback = "ask" | "deny";
@@ -70,4 +70,34 @@ export function evaluateRules(
     return outcome("ask", "permitted", ids, strictestObligations(deciding.map((one) => one.annotations)));
   }
   return outcome(fallback, "nothing_permits", []);
+}
+
+export interface RulesVerdict extends RuleOutcome {
+  /** Whether this came out only for the texts as people read them (`texts_as_read`). */
+  isAsRead: boolean;
+  /** Whether one of the rules is a `forbid` about what the request carries. */
+  forbidsDetails: boolean;
+}
+
+const strictness: RuleOutcome["decision"][] = ["allow", "ask", "deny"];
+
+/**
+ * Evaluates the texts as sent, and once more as people read them (NFC, no invisible characters, single spaces): a permit
+ * has to match what is signed, and a forbid or a demand also applies to what looks the same. The stricter answer counts.
+ */
+export function evaluateStrictly(
+  cedar: Cedar,
+  name: string,
+  rules: Pick<ParsedRules, "policies">,
+  context: RuleContext,
+  fallback: RulesFallback,
+): RulesVerdict {
+  const forbidsDetails = rules.policies.some((policy) => policy.forbidsDetails);
+  const sent = evaluateRules(cedar, name, rules, context, fallback);
+  if (isSentAsRead(context)) return { ...sent, isAsRead: false, forbidsDetails };
+  const read = evaluateRules(cedar, name, rules, { ...context, texts_as_read: true }, fallback);
+  const isAsRead = strictness.indexOf(read.decision) > strictness.indexOf(sent.decision);
+  const obligations = mergeObligations(sent.obligations, read.obligations);
+  const stricter = isAsRead ? read : sent;
+  return { ...stricter, ...(stricter.decision === "ask" && { obligations }), isAsRead, forbidsDetails };
 }

@@ -62,3 +62,16 @@ export function strictestObligations(all: readonly Annotations[]): Obligations {
     groups: [...counts].sort(([a], [b]) => (a < b ? -1 : 1)).map(([group, count]) => ({ group, count })),
   };
 }
+
+/** What both demand; a level that isn't named is the usual one, which is more than none. */
+export function mergeObligations(one: Obligations | null, other: Obligations | null): Obligations | null {
+  if (one === null || other === null) return one ?? other;
+  const counts = new Map(one.groups.map(({ group, count }) => [group, count]));
+  for (const { group, count } of other.groups) counts.set(group, Math.max(counts.get(group) ?? 0, count));
+  const rank = ({ level }: Obligations) => ["none", null, "device", "orb"].indexOf(level);
+  return {
+    approvals: Math.max(one.approvals, other.approvals),
+    level: rank(one) >= rank(other) ? one.level : other.level,
+    groups: [...counts].sort(([a], [b]) => (a < b ? -1 : 1)).map(([group, count]) => ({ group, count })),
+  };
+}

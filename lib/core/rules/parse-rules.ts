@@ -5,6 +5,7 @@
  */
 import { utf8Encode } from "#lib/core/encoding/bytes";
 import type { Cedar, CedarError, CedarPolicy } from "./cedar";
+import { inspectPolicy, type PolicyFindings } from "./inspect-policy";
 import { type Annotations, findAnnotationMistakes } from "./obligations";
 import { MAX_RULES_BYTES, rulesetHash, rulesSchema } from "./rules-schema";
 import { positionAt, positionAtOctet, type TextPosition } from "./text-position";
@@ -15,7 +16,7 @@ export interface RulesProblem extends TextPosition {
   help: string | null;
 }
 
-export interface ParsedPolicy {
+export interface ParsedPolicy extends PolicyFindings {
   id: string;
   text: string;
   annotations: Annotations;
@@ -105,7 +106,8 @@ interface FoundPolicy extends ParsedPolicy {
 function readPolicy(cedar: Cedar, part: string, position: TextPosition, ids: Set<string>): FoundPolicy {
   const answer = cedar.policyToJson(part);
   if (answer.type === "failure") throw new Error("Cedar does not read what it has written");
-  const { effect, action, conditions, annotations = {} } = answer.json as CedarPolicy;
+  const policy = answer.json as CedarPolicy;
+  const { effect, action, conditions, annotations = {} } = policy;
   const id = annotations["id"] ?? "";
   const isOnlyApproved = action.op === "==" && action.entity?.id === "act_approved";
   const mistakes = findAnnotationMistakes(annotations, { effect, isOnlyApproved });
@@ -115,7 +117,7 @@ function readPolicy(cedar: Cedar, part: string, position: TextPosition, ids: Set
   if (depthOf(conditions) > maxDepth)
     mistakes.push(`conditions are nested more than ${maxDepth} levels deep`);
   ids.add(id);
-  return { id, text: part, annotations, position, mistakes };
+  return { id, text: part, annotations, position, mistakes, ...inspectPolicy(policy) };
 }
 
 function readPolicies(cedar: Cedar, text: string, parts: readonly string[]): FoundPolicy[] {

@@ -4,6 +4,7 @@
  */
 import { hexEncode, sha256 } from "#lib/core/encoding/bytes";
 import { canonicalBytes, type JsonObject } from "#lib/core/encoding/canonical-json";
+import { textAsRead } from "#lib/core/text/text-as-read";
 import type { CedarCall, CedarValue } from "./cedar";
 
 export interface RuleAmount {
@@ -30,6 +31,31 @@ export interface RuleContext {
   /** This agent's approved requests of this UTC day, before this one. */
   uses_today: number;
   environment: string;
+  /** The texts are compared as people read them, because that is stricter here than comparing what was sent. */
+  texts_as_read?: true;
+}
+
+/** Names that are read alike: the one that was not sent in this form counts, because the other one is compared as sent. */
+const detailsAsRead = (context: Record<string, string>) =>
+  Object.fromEntries(
+    Object.entries(context)
+      .map(([name, value]) => [textAsRead(name), textAsRead(value), name] as const)
+      .sort(([a, , sentA], [b, , sentB]) => Number(a !== sentA) - Number(b !== sentB))
+      .map(([name, value]) => [name, value]),
+  );
+
+const textsAsRead = ({ action, tool, requester, context }: RuleContext) => ({
+  action: textAsRead(action),
+  tool: tool === null ? null : textAsRead(tool),
+  requester: requester === null ? null : textAsRead(requester),
+  context: detailsAsRead(context),
+});
+
+/** Whether a person reads exactly what was sent. */
+export function isSentAsRead(context: RuleContext): boolean {
+  const { action, tool, requester, context: details } = context;
+  const texts = [action, tool ?? "", requester ?? "", ...Object.entries(details).flat()];
+  return texts.every((text) => text === textAsRead(text));
 }
 
 export function ruleContextHash(context: RuleContext): string {
@@ -59,15 +85,17 @@ const details = { type: "Details", id: "" };
 
 /** A request that names no tool asks for the tool of the empty name. */
 export function cedarCall(context: RuleContext, action: "act" | "act_approved"): CedarCall {
-  const { agent, amount, requester, hour_utc, weekday_utc, uses_today, environment } = context;
+  const { agent, amount, hour_utc, weekday_utc, uses_today, environment } = context;
+  const texts = context.texts_as_read ? textsAsRead(context) : context;
+  const { requester } = texts;
   const principal = { type: "Agent", id: agent.slug };
   const { key_registered, code_hash_known } = agent;
   return {
     principal,
     action: { type: "Action", id: action },
-    resource: { type: "Tool", id: context.tool ?? "" },
+    resource: { type: "Tool", id: texts.tool ?? "" },
     context: {
-      action: context.action,
+      action: texts.action,
       ...(amount && { amount: cedarAmount(amount) }),
       details: { __entity: details },
       ...(requester !== null && { requester }),
@@ -79,7 +107,7 @@ export function cedarCall(context: RuleContext, action: "act" | "act_approved"):
         attrs: { key_registered, code_hash_known, ...(agent.name !== null && { name: agent.name }) },
         parents: [],
       },
-      { uid: details, attrs: {}, parents: [], tags: context.context },
+      { uid: details, attrs: {}, parents: [], tags: texts.context },
     ],
   };
 }

@@ -1,7 +1,7 @@
 import cedarWasm from "@cedar-policy/cedar-wasm/nodejs";
 import { describe, expect, it } from "vitest";
 import type { Cedar } from "./cedar";
-import { evaluateRules, prepareRules, type RulesFallback } from "./evaluate-rules";
+import { evaluateRules, evaluateStrictly, prepareRules, type RulesFallback } from "./evaluate-rules";
 import { type ParsedRules, parseRules, type RulesProblem } from "./parse-rules";
 import { hoursOf, type RuleContext, ruleContextHash } from "./rule-context";
 import { rulesetHash } from "./rules-schema";
@@ -150,6 +150,56 @@ describe("what rules decide", () => {
     ).toBe("allow");
   });
 
+  const strictly = (text: string, context: Partial<RuleContext>) => {
+    const rules = parsed(text);
+    prepareRules(cedar, "strict", rules);
+    return evaluateStrictly(cedar, "strict", rules, { ...request, ...context }, "ask");
+  };
+  const getsTo = (payee: string) =>
+    `context.details.hasTag("payee") && context.details.getTag("payee") == "${payee}"`;
+
+  it.each([
+    ["NFD", "Cafe\u0301"],
+    ["a space behind it", "Café "],
+    ["an invisible character", "Ca\u200bfé"],
+    ["a line break in front", "\nCafé"],
+  ])("forbids a name that is read alike: %s", (_, payee) => {
+    const text = `${permit("a", "act")} @id("b") forbid (principal, action, resource) when { ${getsTo("Café")} };`;
+    expect(strictly(text, { context: { payee } })).toMatchObject({ decision: "deny", isAsRead: true });
+    expect(strictly(text, { context: { "pay\u00adee": "Café" } }).decision).toBe("deny");
+    expect(strictly(text, { context: { payee: "nobody", "payee ": "Café" } }).decision).toBe("deny");
+    expect(strictly(text, { context: { payee: "Café" } })).toMatchObject({
+      decision: "deny",
+      isAsRead: false,
+    });
+    expect(strictly(text, { context: { payee: "Cafe" } }).decision).toBe("allow");
+    const asRead: RuleContext = { ...request, context: { payee }, texts_as_read: true };
+    expect(evaluateRules(cedar, "strict", parsed(text), asRead, "ask").decision).toBe("deny");
+  });
+
+  it("permits only what is sent as the rule has it, and demands for what is read so", () => {
+    expect(strictly(permit("a", "act", getsTo("Café")), { context: { payee: "Café " } }).decision).toBe(
+      "ask",
+    );
+    const text = `${permit("a", "act_approved")}
+      @group("finance") @approvals("2") ${permit("b", "act_approved", getsTo("Café"))}`;
+    expect(strictly(text, { context: { payee: "Café " } })).toMatchObject({
+      decision: "ask",
+      policy_ids: ["a"],
+      isAsRead: false,
+      obligations: { approvals: 2, groups: [{ group: "finance", count: 2 }] },
+    });
+  });
+
+  it("forbids a tool, an action and a requester that are read alike", () => {
+    const forbid = (when: string) =>
+      `${permit("a", "act")} @id("b") forbid (principal, action, resource) when { ${when} };`;
+    expect(strictly(forbid('resource == Tool::"pay"'), { tool: "pay " }).decision).toBe("deny");
+    expect(strictly(forbid('context.action == "Pay"'), { action: "Pay\u200b" }).decision).toBe("deny");
+    const requester = forbid('context has requester && context.requester == "Zoë"');
+    expect(strictly(requester, { requester: "Zoe\u0308" }).decision).toBe("deny");
+  });
+
   it("keeps two sets of rules apart", () => {
     const [one, two] = [parsed(permit("a", "act")), parsed(permit("b", "act_approved"))];
     prepareRules(cedar, "one", one);
@@ -177,6 +227,53 @@ describe("templates", () => {
       groups: [{ group: "finance", count: 2 }],
     });
     expect(decide(text, { tool: "delete_database" }).decision).toBe("deny");
+  });
+});
+
+describe("what a policy is found to be", () => {
+  const findings = (text: string) => parsed(text).policies.flatMap(({ refusals }) => refusals);
+  const when = (condition: string, effect = "permit") =>
+    `@id("a") ${effect} (principal, action, resource) when { ${condition} };`;
+  const money = (condition: string) => findings(when(`context has amount && ${condition}`));
+
+  it.each([
+    ['context.amount.currency == "EUX"', "EUX"],
+    ['"eur" == context.amount.currency', "eur"],
+    ['["EUR", "XXX"].contains(context.amount.currency)', "XXX"],
+    ['!(context.amount.currency != "US")', "US"],
+  ])("names a currency that isn't one: %s", (condition, code) => {
+    expect(money(condition).join()).toContain(`"${code}"`);
+  });
+
+  it("knows the decimals of the currency", () => {
+    const above = (code: string, value: string) =>
+      money(`context.amount.currency == "${code}" && context.amount.value.greaterThan(decimal("${value}"))`);
+    expect(above("JPY", "10.5")).toEqual(["JPY has no decimals: 10.5 can't be paid"]);
+    expect(above("EUR", "10.555")).toHaveLength(1);
+    expect([above("JPY", "10.0"), above("KWD", "10.555"), above("EUR", "10.55")].flat()).toEqual([]);
+  });
+
+  it("names texts that are never compared in their form, and escaped stars", () => {
+    expect(findings(when('context.action == "Cafe\u0301"'))).toHaveLength(1);
+    expect(findings(when('context.action == "Pay "'))).toHaveLength(1);
+    expect(findings(when('context.action == "\\u{20}Pay"'))).toHaveLength(1);
+    expect(findings(when('context.action like "2 \\* *"')).join()).toContain("escaped star");
+    expect(findings(when('context.action like "Pay *"'))).toEqual([]);
+    expect(findings(when('context.action == "2 * 3"'))).toEqual([]);
+  });
+
+  it("warns about a forbid that whoever leaves something out passes", () => {
+    const warnings = (condition: string, effect?: string) =>
+      parsed(when(condition, effect)).policies.flatMap((policy) => policy.warnings);
+    const isOwn = 'context.details.hasTag("payee") && context.details.getTag("payee") == "Own Ltd"';
+    expect(warnings(isOwn, "forbid").join()).toContain('context.details.hasTag("payee")');
+    expect(warnings('context has requester && context.requester == "x"', "forbid")).toHaveLength(1);
+    expect(warnings(isOwn)).toEqual([]);
+    expect(warnings(`!(${isOwn})`, "forbid")).toEqual([]);
+    const unless = `@id("a") forbid (principal, action, resource) unless { ${isOwn} };`;
+    expect(parsed(unless).policies[0]).toMatchObject({ warnings: [], forbidsDetails: true });
+    expect(parsed(when("context.hour_utc > 20", "forbid")).policies[0]?.forbidsDetails).toBe(false);
+    expect(parsed(when(isOwn)).policies[0]?.forbidsDetails).toBe(false);
   });
 });
 
