@@ -2,6 +2,7 @@
  * The production server, one command and one port. With PROCESSES it is several processes (lib/runtime/processes/worker-specs.ts);
  * else everything is done in this one.
  */
+import "#lib/platform/node-wasm";
 import cluster from "node:cluster";
 import { type Env, readEnv } from "#lib/env";
 import { logger } from "#lib/logger";

@@ -21,6 +21,7 @@ const entryPoints = {
   "stand-in": inRoot("lib/emulators/world-id.ts"),
   prover: inRoot("lib/emulators/prover-process.ts"),
   "embedded-worker": inRoot("lib/db/embedded-worker.ts"),
+  "rules-process": inRoot("lib/rules/rules-process.ts"),
   "zk-worker": inRoot("lib/workers/zk-worker.ts"),
   "picture-worker": inRoot("lib/workers/picture-worker.ts"),
   ...Object.fromEntries(

@@ -1,6 +1,6 @@
 /**
  * Before the first test: bundles the server that crash tests start and kill, which is no part of the product's build, and
- * opens the prover that all workers share.
+ * the program that evaluates rules, as its sources are now; opens the prover that all workers share.
  */
 import { build } from "esbuild";
 import { testingServerFile } from "./processes";
@@ -20,6 +20,16 @@ export default async function prepareTests(): Promise<() => void> {
     banner: {
       js: 'import { createRequire as makeRequire } from "node:module"; const require = makeRequire(import.meta.url);',
     },
+    logLevel: "warning",
+  });
+  await build({
+    entryPoints: ["lib/rules/rules-process.ts"],
+    outfile: "dist/rules-process.mjs",
+    bundle: true,
+    format: "esm",
+    platform: "node",
+    target: "node20",
+    external: ["@cedar-policy/cedar-wasm"],
     logLevel: "warning",
   });
   return shareProver();

@@ -121,7 +121,12 @@ const asked: Omit<Judged, "rules"> = {
   environment: null,
 };
 
-async function askRules(context: Context, standing: Standing, request: JudgedRequest): Promise<Rules | null> {
+async function askRules(
+  context: Context,
+  standing: Standing,
+  request: JudgedRequest,
+  patienceMs: number | undefined,
+): Promise<Rules | null> {
   const { number, text, hash, mode, fallback, usage } = standing;
   if (number === null || text === null || hash === null || mode === null || mode === "off") return null;
   const { organizationId, createdAt, context: given, requester } = request;
@@ -138,7 +143,7 @@ async function askRules(context: Context, standing: Standing, request: JudgedReq
     usage,
   );
   const rules = { organizationId, hash, text };
-  const outcome = await context.rules.evaluate(rules, sent, fallback ?? "ask");
+  const outcome = await context.rules.evaluate(rules, sent, fallback ?? "ask", patienceMs);
   const ruleContext: RuleContext = outcome.isAsRead ? { ...sent, texts_as_read: true } : sent;
   const { decision, reason, policy_ids, error } = outcome;
   return {
@@ -183,6 +188,12 @@ function requireSpelling({ text }: Standing, { agent_slug }: JudgedRequest, fiel
     );
 }
 
+/**
+ * How long a transaction waits for an evaluation, most of which are remembered from before it: the log and the organization
+ * wait with it.
+ */
+const lockedMs = 100;
+
 /** `slugField`: where the caller's body has the agent's slug. */
 export async function judge(
   context: Context,
@@ -191,7 +202,8 @@ export async function judge(
   request: JudgedRequest,
   slugField = "agent_slug",
 ): Promise<Judged> {
-  const rules = await askRules(context, standing, request);
+  const patienceMs = tx === context.database.db ? undefined : lockedMs;
+  const rules = await askRules(context, standing, request, patienceMs);
   const kept = rules && { context: rules.context, record: rules.record };
   if (standing.is_frozen)
     return {

@@ -8,6 +8,7 @@ import { AppError } from "#lib/errors";
 import type { KeyPrincipal } from "#lib/http/principal";
 import { holdCaller } from "#lib/keys/hold-caller";
 import { requireReceiver } from "#lib/net/receiver-url";
+import { RulesOverdueError } from "#lib/rules/engine";
 import { buildRequest } from "./build-request";
 import type { Context } from "./context";
 import { DecidedOtherwise, decideAtOnce } from "./decide-at-once";
@@ -90,7 +91,7 @@ async function decideUnasked(context: Context, input: AuthorizeInput): Promise<A
   });
 }
 
-/** What decides may change between a look and its transaction: then the request goes the other way. */
+/** What decides may change between a look and its transaction: then the request is looked at again. */
 const maxAttempts = 5;
 
 export async function requestAuthorization(
@@ -105,7 +106,8 @@ export async function requestAuthorization(
       const { verdict } = await foresee(context, principal.organizationId, body, standing);
       return await (verdict === "ask" ? askPeople : decideUnasked)(context, input);
     } catch (error) {
-      if (!(error instanceof DecidedOtherwise) || attempt === maxAttempts) throw error;
+      const mayChange = error instanceof DecidedOtherwise || error instanceof RulesOverdueError;
+      if (!mayChange || attempt === maxAttempts) throw error;
     }
   }
 }

@@ -4,6 +4,7 @@
  *
  * Says what is right and what to mend, and changes nothing. Exit code 1 if there is a fault.
  */
+import "#lib/platform/node-wasm";
 import { readCommandLine, unexpectedWords } from "#lib/core/text/command-words";
 import { readVariables } from "#lib/env";
 import { runCommand, say } from "./shared/command-line";

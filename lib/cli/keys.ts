@@ -7,6 +7,7 @@
  * With the embedded database the service must be stopped; with PostgreSQL it may run, and reads the new key from the
  * files when it notices the change.
  */
+import "#lib/platform/node-wasm";
 import { readFile } from "node:fs/promises";
 import path from "node:path";
 import { readEnv } from "#lib/env";

@@ -6,6 +6,7 @@
  *   npm run log -- compact [--older-than DAYS]      drop old entries here that LOG_STORE has, byte by byte
  *   npm run log -- list FOLDER --key-file FILE URL...   sign the list of the services that run side by side
  */
+import "#lib/platform/node-wasm";
 import { readFile } from "node:fs/promises";
 import path from "node:path";
 import { encodePublicKeyPem } from "#lib/core/keys/ed25519-key";

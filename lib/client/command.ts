@@ -1,4 +1,5 @@
 /** `countersign`. Bundled into dist/countersign.mjs. */
+import "#lib/platform/node-wasm";
 import { endIfUnread, nodeIo } from "#lib/verifier/node-io";
 import { nodeMachine } from "./node-machine";
 import { openReceiver } from "./node-receiver";

@@ -1,4 +1,5 @@
 /** PGlite on a thread of its own. Bundled to dist/embedded-worker.mjs; lib/db/embedded.ts speaks with it. */
+import "#lib/platform/node-wasm";
 import { parentPort, workerData } from "node:worker_threads";
 import { PGlite } from "@electric-sql/pglite";
 import { planSettings } from "./plan-settings";

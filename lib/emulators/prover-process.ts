@@ -5,6 +5,7 @@
  * Most of a proof's time goes into sums of points times scalars. Of one human's 4,600 scalars only 240 depend on the
  * request, so that all sums but one are the human's last one and a small difference.
  */
+import "#lib/platform/node-wasm";
 import { createRequire } from "node:module";
 import type { ProverTask } from "./prover";
 

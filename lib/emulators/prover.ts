@@ -3,10 +3,9 @@
  * the server keeps answering: two seconds for a human's first, less than one for the others. The process starts with
  * the first proof and ends after a minute without work.
  */
-import { type ChildProcess, fork } from "node:child_process";
-import { once } from "node:events";
 import { z } from "zod";
 import { parseWord, wordHex } from "#lib/core/world-id/world-id-proof";
+import { type Child, createChild } from "#lib/workers/child-process";
 import { locateProver, type ProverFiles } from "./development-modules";
 import { type LocalLevel, type TestHuman, type TreeWitness, treeWitness } from "./test-humans";
 
@@ -39,9 +38,17 @@ export interface ProverTask extends Omit<ProverFiles, "program"> {
   input: TreeWitness & Pick<ProofRequest, "externalNullifier" | "signalHash">;
 }
 
+type Runner = (program: string, task: ProverTask) => Promise<unknown>;
+
 /** One proof at a time; throws ProverBusyError when too many wait, and Error without the development modules. */
 export function createProver(files: () => ProverFiles = locateProver): Prover {
-  const run = createRunner();
+  let child: Child | undefined;
+  const run: Runner = (program, task) => {
+    child ??= createChild({ program, idleMs: IDLE_MS, startMs: 0, serialization: "advanced" });
+    return child.run(task, PROVER_TIMEOUT_MS).catch((cause) => {
+      throw new Error("the prover failed", { cause });
+    });
+  };
   let last: Promise<unknown> = Promise.resolve();
   let waiting = 0;
   return async (request) => {
@@ -53,55 +60,6 @@ export function createProver(files: () => ProverFiles = locateProver): Prover {
       return await mine;
     } finally {
       waiting -= 1;
-    }
-  };
-}
-
-type Runner = (program: string, task: ProverTask) => Promise<unknown>;
-
-/** Keeps the process between tasks. One that ends or takes too long fails its task, and the next task starts another. */
-function createRunner(): Runner {
-  let child: ChildProcess | undefined;
-  let idle: NodeJS.Timeout | undefined;
-  const start = (program: string) => {
-    const started = fork(program, {
-      // None of the server's environment or flags goes with it.
-      env: { NODE_ENV: "production" },
-      execArgv: [],
-      // Numbers go as they are.
-      serialization: "advanced",
-      stdio: ["ignore", "ignore", "inherit", "ipc"],
-    });
-    // The process does not hold the server: it ends when its channel closes.
-    started.unref();
-    started.channel?.unref();
-    return started;
-  };
-  return async (program, task) => {
-    clearTimeout(idle);
-    child ??= start(program);
-    const current = child;
-    const timeout = setTimeout(() => current.kill("SIGKILL"), PROVER_TIMEOUT_MS);
-    const settled = new AbortController();
-    try {
-      const ended = once(current, "exit", settled).then(([code, signal]) => {
-        throw new Error(`it ended with ${signal ?? code}`);
-      });
-      const answered = once(current, "message", settled);
-      current.send(task);
-      const [result] = await Promise.race([answered, ended]);
-      idle = setTimeout(() => {
-        child = undefined;
-        current.disconnect();
-      }, IDLE_MS).unref();
-      return result;
-    } catch (cause) {
-      child = undefined;
-      current.kill("SIGKILL");
-      throw new Error("the prover failed", { cause });
-    } finally {
-      clearTimeout(timeout);
-      settled.abort();
     }
   };
 }

@@ -1,15 +1,18 @@
 /** Guarantee: rules are only what validates, every version is in the log, and a change waits for a second owner if the rules say so. */
+import type { ChildProcess } from "node:child_process";
+import { eq } from "drizzle-orm";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { hexEncode, sha256, utf8Encode } from "#lib/core/encoding/bytes";
 import { rulesetHash } from "#lib/core/rules/rules-schema";
 import { rulesOrganization } from "#lib/core/rules/ruleset-statement";
-import { memberships } from "#lib/db/schema";
+import { authorizationRequests, memberships } from "#lib/db/schema";
 import type { MemberPrincipal } from "#lib/http/principal";
 import { changeRole } from "#lib/portal/organization-members";
 import { startTestApp, type TestApp } from "#support/app";
 import { approveUnproven, ask } from "#support/authorizations";
 import { anyKind } from "#support/databases";
 import { signInPerson } from "#support/portal";
+import { createRulesEngine } from "./engine";
 import { saveOwnRules } from "./own-rules";
 import { confirmProposal, dropProposal, saveRules } from "./save";
 import { simulateRules } from "./simulate";
@@ -336,27 +339,45 @@ describe("rules through the API", () => {
     }
   });
 
-  it("simulates costly rules by turns with everything else", async () => {
+  it("compares a few requests at a time in the process for comparisons, and few comparisons at once", async () => {
     const { context } = test.app;
     for (let i = 0; i < 30; i += 1) await ask(test, key, { agent_slug: `slow-${counter}`, action: "Pay" });
-    let inTurn = 0;
-    let most = 0;
-    const evaluate: typeof context.rules.evaluate = (...asked) => {
-      if (inTurn === 0)
-        setImmediate(() => {
-          inTurn = 0;
-        });
-      inTurn += 1;
-      most = Math.max(most, inTurn);
-      const untilMs = performance.now() + 10;
-      while (performance.now() < untilMs);
-      return context.rules.evaluate(...asked);
+    const sizes: number[] = [];
+    const compare: typeof context.rules.compare = (rules, contexts, fallback) => {
+      sizes.push(contexts.length);
+      return context.rules.compare(rules, contexts, fallback);
     };
-    const rules = { ...context.rules, evaluate };
-    const compare = () => simulateRules({ ...context, rules }, organizationId, { text: allowAll });
-    const answers = await Promise.allSettled([compare(), compare(), compare(), compare(), compare()]);
+    const evaluate = () => Promise.reject(new Error("this process is for requests"));
+    const rules = { ...context.rules, compare, evaluate };
+    const simulateNow = () => simulateRules({ ...context, rules }, organizationId, { text: allowAll });
+    const answers = await Promise.allSettled(Array.from({ length: 5 }, simulateNow));
     const refused = answers.filter(({ status }) => status === "rejected");
     expect(refused).toMatchObject([{ reason: { errorName: "service_unavailable" } }]);
-    expect(most).toBeLessThanOrEqual(3);
+    expect(Math.max(...sizes)).toBe(16);
+  });
+
+  it("answers 503 if the processes that evaluate end, stores nothing, and answers the next", async () => {
+    const { context } = test.app;
+    const working = context.rules;
+    await put({});
+    let starts = 0;
+    const onStart = (child: ChildProcess) => {
+      starts += 1;
+      if (starts <= 2) child.kill("SIGKILL");
+    };
+    context.rules = createRulesEngine({ logger: { error: () => {} }, onStart });
+    try {
+      const body = { agent_slug: `ended-${counter}`, action: "Pay" };
+      const refused = await test.call("POST", "/v1/authorize", { key, body });
+      expect(refused).toMatchObject({ status: 503, body: { code: "service_unavailable" } });
+      expect(refused.body.detail).toContain("evaluates rules has ended");
+      const stored = context.database.db.select().from(authorizationRequests);
+      expect(await stored.where(eq(authorizationRequests.organization_id, organizationId))).toEqual([]);
+      const next = await test.call("POST", "/v1/authorize", { key, body });
+      expect([next.status, next.body.decided_by?.kind]).toEqual([201, "rule"]);
+    } finally {
+      context.rules.close();
+      context.rules = working;
+    }
   });
 });

@@ -165,7 +165,7 @@ async function buildOn(opened: OpenedLog, env: Env, options: AppOptions): Promis
     requestLog: createRequestLog(database, logger, { perOrganizationPerDay: env.REQUEST_LOG_PER_DAY }),
     idempotencyLeases: createIdempotencyLeases(database, logger),
     pool: writer === undefined ? pool : workInWriter(pool, writer),
-    rules: createRulesEngine(),
+    rules: createRulesEngine({ logger }),
     worldId: world.provider,
     worldCalls: createFairQueue(worldCallShares),
     notBefore: time.notBefore,
@@ -192,6 +192,7 @@ async function buildOn(opened: OpenedLog, env: Env, options: AppOptions): Promis
     await time.close();
     await pool.close();
     await pictures.close();
+    context.rules.close();
     redis?.disconnect();
     guard.close();
     lock?.close();

@@ -1,4 +1,5 @@
 /** `node verify.mjs`. Bundled into dist/verify.mjs. */
+import "#lib/platform/node-wasm";
 import { endIfUnread, nodeIo, readProgramAt } from "./node-io";
 import { runCommand } from "./run-command";
 

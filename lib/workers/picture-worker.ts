@@ -2,6 +2,7 @@
  * What runs in the pictures' worker thread: drawing the card of a link, a tenth of a second each. Bundled to
  * dist/picture-worker.mjs; every exported function is a job that the pool can run under its name.
  */
+import "#lib/platform/node-wasm";
 import { setPriority } from "node:os";
 import { isMainThread } from "node:worker_threads";
 import { ImageResponse } from "next/og";

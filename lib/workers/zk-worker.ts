@@ -3,6 +3,7 @@
  * dist/zk-worker.mjs; every exported function is a job that the pool can run under its name, with one
  * argument and a result that structured clone can carry.
  */
+import "#lib/platform/node-wasm";
 import { setPriority } from "node:os";
 import { isMainThread } from "node:worker_threads";
 import { humanAuthorizationSchema } from "#lib/contract/human-authorization";

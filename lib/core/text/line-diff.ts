@@ -18,9 +18,21 @@ function commonLengths(before: readonly string[], after: readonly string[]): Uin
 
 const linesOf = (text: string) => (text === "" ? [] : text.replace(/\n$/, "").split("\n"));
 
-/** Texts of up to some thousands of lines: the table has their product. */
-export function diffLines(before: string, after: string): DiffLine[] {
-  const [old, now] = [linesOf(before), linesOf(after)];
+/** Products of lines beyond which everything between the equal ends is shown as removed and added: others chose the texts. */
+const maxCells = 1_000_000;
+
+function countEqual(old: readonly string[], now: readonly string[]): number {
+  const most = Math.min(old.length, now.length);
+  let count = 0;
+  while (count < most && old[count] === now[count]) count += 1;
+  return count;
+}
+
+const toLines = (kind: DiffLine["kind"], texts: readonly string[]): DiffLine[] =>
+  texts.map((text) => ({ kind, text }));
+
+function diffMiddles(old: readonly string[], now: readonly string[]): DiffLine[] {
+  if (old.length * now.length > maxCells) return [...toLines("removed", old), ...toLines("added", now)];
   const lengths = commonLengths(old, now);
   const lines: DiffLine[] = [];
   let [i, j] = [0, 0];
@@ -35,4 +47,16 @@ export function diffLines(before: string, after: string): DiffLine[] {
     if (isSame || !isRemoved) j += 1;
   }
   return lines;
+}
+
+export function diffLines(before: string, after: string): DiffLine[] {
+  const [old, now] = [linesOf(before), linesOf(after)];
+  const atStart = countEqual(old, now);
+  const [oldRest, nowRest] = [old.slice(atStart), now.slice(atStart)];
+  const atEnd = countEqual(oldRest.toReversed(), nowRest.toReversed());
+  return [
+    ...toLines("same", old.slice(0, atStart)),
+    ...diffMiddles(oldRest.slice(0, oldRest.length - atEnd), nowRest.slice(0, nowRest.length - atEnd)),
+    ...toLines("same", oldRest.slice(oldRest.length - atEnd)),
+  ];
 }

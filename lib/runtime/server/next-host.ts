@@ -3,6 +3,7 @@
  * `next dev`): Next gives no client's address, so no client could be told apart from this machine, and Next would answer malformed
  * paths and methods that no page has in its own way. It has no place for this, so Node's servers of its process do it.
  */
+import "#lib/platform/node-wasm";
 import { type IncomingMessage, Server, type ServerResponse } from "node:http";
 import { openApp } from "#lib/runtime/app";
 import { isDispatched, serveDirectly } from "./node-http";
