@@ -64,7 +64,7 @@ interface Held {
 }
 
 /** What becomes of a request; nothing: it is answered. `after`: it was stored first. */
-export type Fault = "error" | "error after" | "cut" | "cut after" | "full" | { delayMs: number };
+export type Fault = "error" | "error after" | "cut" | "cut after" | "cut within" | "full" | { delayMs: number };
 
 export interface TestS3 {
   url: string;
@@ -77,6 +77,8 @@ export interface TestS3 {
   /** Asked before each request, with its name below the prefix. */
   fault: (method: string, name: string) => Fault | null | Promise<Fault | null>;
   ignoresConditions: boolean;
+  /** Conditions are looked at when a request comes, and bytes are stored later, as some servers do. */
+  looksBeforeItWrites: boolean;
   /** Cuts every connection and takes no new one. */
   kill(): Promise<void>;
   revive(): Promise<void>;
@@ -89,8 +91,11 @@ export async function startS3(): Promise<TestS3> {
   const objects: TestS3["objects"] = new Map();
   const answered: string[] = [];
 
-  function requireCondition({ headers }: IncomingMessage, held: Held | undefined): void {
-    if (test.ignoresConditions) return;
+  const looked = new WeakSet<IncomingMessage>();
+
+  function requireCondition(request: IncomingMessage, held: Held | undefined): void {
+    if (test.ignoresConditions || looked.has(request)) return;
+    const { headers } = request;
     const { "if-match": match, "if-none-match": noneMatch } = headers;
     if (noneMatch !== undefined && noneMatch !== "*") throw new Refusal(501, "NotImplemented");
     if (match !== undefined && held === undefined) throw new Refusal(404, "NoSuchKey");
@@ -139,6 +144,14 @@ export async function startS3(): Promise<TestS3> {
     answered.push(`${request.method} ${key.slice(prefix.length + 1)}`);
   }
 
+  /** Half of the object, and then nothing. */
+  function breakOff(url: URL, response: ServerResponse): void {
+    const held = objects.get(decodeURIComponent(url.pathname).slice(`/${bucket}/`.length));
+    if (held === undefined) throw new Refusal(404, "NoSuchKey");
+    response.writeHead(200, { etag: held.etag, "content-length": held.bytes.length });
+    response.write(held.bytes.subarray(0, held.bytes.length / 2), () => response.destroy());
+  }
+
   async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk);
@@ -158,6 +171,12 @@ export async function startS3(): Promise<TestS3> {
         if (fault === "cut after") return void request.socket.destroy();
         throw new Refusal(500, "InternalError");
       }
+      if (test.looksBeforeItWrites && request.method === "PUT") {
+        requireCondition(request, objects.get(decodeURIComponent(url.pathname).slice(`/${bucket}/`.length)));
+        looked.add(request);
+        await new Promise((end) => setTimeout(end, 20));
+      }
+      if (fault === "cut within") return void breakOff(url, response);
       answer(request, url, Buffer.concat(chunks), response);
     } catch (error) {
       const { status = 500, code, message } = error as Refusal;
@@ -186,6 +205,7 @@ export async function startS3(): Promise<TestS3> {
     answered,
     fault: () => null,
     ignoresConditions: false,
+    looksBeforeItWrites: false,
     kill: () =>
       new Promise((resolve) => {
         server.close(() => resolve());

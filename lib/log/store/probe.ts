@@ -1,8 +1,11 @@
-/** Whether a store keeps conditions: some servers accept the headers and ignore them, and then the lock would hold no machine. */
+/**
+ * Whether a store keeps conditions. Some servers accept the headers and ignore them; others look first and write later, so
+ * that several writers win if they come at once. Then the lock would hold no machine.
+ */
 import { randomBytes } from "node:crypto";
 import { bytesEqual } from "#lib/core/encoding/bytes";
 import { CannotStart } from "#lib/db/start";
-import type { ObjectStore } from "./object-store";
+import type { ObjectStore, StoredObject } from "./object-store";
 
 const key = "probe";
 
@@ -17,15 +20,36 @@ class IgnoresConditions extends Error {
   }
 }
 
+const writers = 20;
+
+/** All write at once on the same condition. The one that won; null if nobody did. */
+async function race(store: ObjectStore, before: string | null): Promise<StoredObject | null> {
+  const drafts = Array.from({ length: writers }, () => randomBytes(16));
+  const ends = await Promise.allSettled(drafts.map((bytes) => store.replace(key, bytes, before)));
+  const won = drafts.flatMap((bytes, i): StoredObject[] => {
+    const end = ends[i];
+    return end?.status === "fulfilled" && end.value !== null ? [{ bytes, tag: end.value }] : [];
+  });
+  if (won.length > 1)
+    throw new IgnoresConditions(
+      store,
+      `ignores ${before === null ? "If-None-Match" : "If-Match"} when writers come at once: ${won.length} of ${writers} won`,
+    );
+  const failed = ends.find((end) => end.status === "rejected");
+  if (won.length === 0 && failed !== undefined) throw failed.reason;
+  return won[0] ?? null;
+}
+
 /** False if somebody else tried at the same moment, so that nothing is known. */
 async function tryOnce(store: ObjectStore): Promise<boolean> {
   const before = (await store.read(key))?.tag ?? null;
-  const bytes = randomBytes(16);
-  const tag = await store.replace(key, bytes, before);
-  if (tag === null) return false;
+  const first = await race(store, before);
+  const won = first && (await race(store, first.tag));
+  if (first === null || won === null) return false;
+  const { bytes, tag } = won;
   const late = randomBytes(16);
   for (const [old, name] of [
-    [before, before === null ? "If-None-Match" : "If-Match"],
+    [first.tag, "If-Match"],
     [null, "If-None-Match"],
     ['"00000000000000000000000000000000"', "If-Match"],
   ] as const)

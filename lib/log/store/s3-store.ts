@@ -54,6 +54,18 @@ export function openS3Store(options: S3Options): ObjectStore {
   });
   const keyOf = (name: string) => (prefix === "" ? name : `${prefix}/${name}`);
 
+  /** Null if there is none. The SDK tries again until the answer begins: one that breaks off later is the caller's to read again. */
+  async function get(name: string) {
+    try {
+      const { Body, ETag } = await client.send(new GetObjectCommand({ Bucket: bucket, Key: keyOf(name) }));
+      if (Body === undefined || ETag === undefined) throw new Error(`the store answers no ${name}`);
+      return { body: Body, tag: ETag };
+    } catch (error) {
+      if ((error as Error).name === "NoSuchKey") return null;
+      throw error;
+    }
+  }
+
   /** The new tag; null if the condition didn't hold. */
   async function put(
     name: string,
@@ -84,13 +96,14 @@ export function openS3Store(options: S3Options): ObjectStore {
   return {
     name: `s3://${bucket}${prefix === "" ? "" : `/${prefix}`}`,
     read: async (name) => {
-      try {
-        const { Body, ETag } = await client.send(new GetObjectCommand({ Bucket: bucket, Key: keyOf(name) }));
-        if (Body === undefined || ETag === undefined) throw new Error(`the store answers no ${name}`);
-        return { bytes: await Body.transformToByteArray(), tag: ETag };
-      } catch (error) {
-        if ((error as Error).name === "NoSuchKey") return null;
-        throw error;
+      for (let left = attempts; ; left -= 1) {
+        const answer = await get(name);
+        if (answer === null) return null;
+        const bytes = await answer.body.transformToByteArray().catch((error: unknown) => {
+          if (left <= 1) throw error;
+          return null;
+        });
+        if (bytes !== null) return { bytes, tag: answer.tag };
       }
     },
     create: async (name, bytes, kind) => (await put(name, bytes, kind, { IfNoneMatch: "*" })) !== null,

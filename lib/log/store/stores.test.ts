@@ -10,6 +10,7 @@ import { startS3, type TestS3 } from "#support/s3";
 import { openFolderStore } from "./folder-store";
 import type { ObjectStore } from "./object-store";
 import { openStore } from "./open-store";
+import { requireConditions } from "./probe";
 
 interface Opened {
   /** Each another client of the same store. */
@@ -108,6 +109,7 @@ describe.each(Object.entries(kinds))("%s", (_, start) => {
     );
     for (const client of clients) client.close();
     expect(won).toBeGreaterThan(10);
+    await requireConditions(store);
     expect((await textOf(store, "counter"))?.split(" ")[0]).toBe(String(won));
   });
 });
@@ -156,6 +158,34 @@ describe("an S3", () => {
     });
     expect(headersOf("checkpoint")).toMatchObject({ "cache-control": "public, max-age=2" });
     expect(headersOf("lock-b")).toMatchObject({ "cache-control": "no-store" });
+  });
+
+  it("whose answer breaks off is read again, so many times and no more", async () => {
+    await store.write("broken", bytes("all of it"), "immutable");
+    let broken = 2;
+    let asked = 0;
+    s3.fault = (method) => {
+      if (method !== "GET") return null;
+      asked += 1;
+      return broken-- > 0 ? "cut within" : null;
+    };
+    expect(await textOf(store, "broken")).toBe("all of it");
+    expect(asked).toBe(3);
+    broken = 100;
+    await expect(store.read("broken")).rejects.toThrow();
+    expect(asked).toBe(6);
+    s3.fault = () => null;
+  });
+
+  it("in which two writers can win at once is refused, empty or not", async () => {
+    s3.looksBeforeItWrites = true;
+    const refused = /cannot start: the store .* ignores If-(None-)?Match when writers come at once: \d+ of 20 won/;
+    await expect(requireConditions(store)).rejects.toThrow(refused);
+    await expect(requireConditions(store)).rejects.toThrow(refused);
+    s3.looksBeforeItWrites = false;
+    await requireConditions(store);
+    s3.objects.clear();
+    await requireConditions(store);
   });
 
   it("that answers an error once is asked again, and one that is away is an error", async () => {
