@@ -5,6 +5,7 @@ import { z } from "zod";
 import { plainAddress } from "#lib/core/text/host";
 import { parseStoreAddress } from "#lib/core/text/store-address";
 import { parseWitnessPolicy } from "#lib/core/tlog/witness-policy";
+import { findAddressProblem } from "./database-address";
 import { limitSettings, wholeNumber } from "./env-limits";
 
 const text = z.string().trim().min(1).optional();
@@ -29,6 +30,12 @@ function hasReadablePassword(url: string): boolean {
 
 const clientAddress = (...schemes: [string, string]) =>
   address(...schemes).refine(hasReadablePassword, "must have a % in its user name and password as %25");
+
+const databaseAddress = () =>
+  clientAddress("postgres", "postgresql").superRefine((url, context) => {
+    const message = findAddressProblem(url);
+    if (message !== null) context.addIssue({ code: "custom", message });
+  });
 
 /** `fetch` sends nothing there, and its error repeats the password. */
 function hasPassword(url: string): boolean {
@@ -84,9 +91,9 @@ export const settingsSchema = z.object({
     .refine(isBareAddress, "must be scheme, host and port (and a path) alone")
     .transform(plainAddress)
     .optional(),
-  DATABASE_URL: clientAddress("postgres", "postgresql").optional(),
-  DATABASE_LISTEN_URL: clientAddress("postgres", "postgresql").optional(),
-  DATABASE_REPLICA_URL: clientAddress("postgres", "postgresql").optional(),
+  DATABASE_URL: databaseAddress().optional(),
+  DATABASE_LISTEN_URL: databaseAddress().optional(),
+  DATABASE_REPLICA_URL: databaseAddress().optional(),
   DATA_DIR: z.string().min(1).default("./data"),
   STOP_DELAY_SECONDS: wholeNumber(0, 300).default(0),
   PROCESSES: wholeNumber(1, 64).optional(),

@@ -1,11 +1,14 @@
 /**
  * What is asked of a PostgreSQL before the service's own clients are opened (./postgres-client.ts): whether a pooler
- * answers for it, and whether it holds this version's migrations. One connection does both, and is closed again.
+ * answers for it, whether it holds this version's migrations, and whether it stores what it acknowledges. The connections are closed
+ * again.
  */
-import postgres from "postgres";
+import { randomUUID } from "node:crypto";
+import type postgres from "postgres";
 import { inTime } from "#lib/in-time";
+import { openDriver } from "./driver";
 import { bringUpToDate, isCurrent } from "./migrations";
-import { waitingFor } from "./start";
+import { CannotStart, waitingFor } from "./start";
 import { throwExplained } from "./start-failures";
 
 /** Any constant: the key of the advisory lock under which processes migrate and make first keys one by one. */
@@ -19,7 +22,7 @@ export async function onOneConnection<T>(
   work: (client: postgres.Sql) => Promise<T>,
 ): Promise<T> {
   const options = { max: 1, connect_timeout: 5, prepare: false, fetch_types: false, onnotice: () => {} };
-  const client = postgres(url, options);
+  const client = openDriver(url, options);
   try {
     return await work(client);
   } finally {
@@ -46,6 +49,24 @@ export async function detectPooler(client: postgres.Sql, listenUrl: string | und
       throwExplained(error, listenUrl, "DATABASE_LISTEN_URL"),
     );
   return isPooled;
+}
+
+/**
+ * A row that the server acknowledged must be there for another connection. Some poolers answer statements with parameters
+ * and never commit them. It is looked for by a statement that no pooler sends to a standby.
+ */
+export async function requireCommits(client: postgres.Sql, url: string): Promise<void> {
+  const name = `start ${randomUUID()}`;
+  await client`INSERT INTO leases (name, next_at) VALUES (${name}, now())`;
+  const found = await onOneConnection(
+    url,
+    (other) => other`DELETE FROM leases WHERE name = ${name} RETURNING name`,
+  );
+  if (found.length === 1) return;
+  throw new CannotStart({
+    says: "what is written through DATABASE_URL is acknowledged and not stored: another connection doesn't find it",
+    mend: "A pooler in between doesn't commit (Pgpool-II in raw mode is one): use the server's own address, or PgBouncer.",
+  });
 }
 
 /**

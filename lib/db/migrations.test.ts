@@ -52,11 +52,12 @@ describe("a database that was upgraded", () => {
     await (await open(older)).close();
     await (await open("drizzle")).close();
     await expect(open(older)).rejects.toThrow(words);
-    // One that is current is only read: the role may have no right to create.
+    // One that is current is not changed: the role may have no right to create.
     const admin = postgres(url, { max: 1, onnotice: () => {} });
     const role = new URL(url).pathname.slice(1);
     await admin.unsafe(`CREATE ROLE ${role} LOGIN PASSWORD 'pw';
-      GRANT USAGE ON SCHEMA drizzle TO ${role}; GRANT SELECT ON ALL TABLES IN SCHEMA drizzle TO ${role}`);
+      GRANT USAGE ON SCHEMA drizzle TO ${role}; GRANT SELECT ON ALL TABLES IN SCHEMA drizzle TO ${role};
+      GRANT INSERT, SELECT, DELETE ON leases TO ${role}`);
     const limited = Object.assign(new URL(url), { username: role, password: "pw" });
     await (await openPostgres({ url: limited.href, listenUrl: undefined }, "drizzle", true)).close();
     await admin.unsafe(`DROP OWNED BY ${role}; DROP ROLE ${role}`);

@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startTestApp } from "#support/app";
 import { ask } from "#support/authorizations";
 import { createTestDatabase, databaseKinds } from "#support/databases";
-import { startPooler } from "#support/pooler";
+import { startForgetfulPooler, startPooler } from "#support/pooler";
 import { openDatabase, rowsOf } from "./client";
 
 describe.skipIf(!databaseKinds.includes("postgres"))("behind a pooler", () => {
@@ -82,5 +82,21 @@ describe.skipIf(!databaseKinds.includes("postgres"))("behind a pooler", () => {
       await two.close();
       await rm(DATA_DIR, { recursive: true, force: true });
     }
+  });
+});
+
+describe.skipIf(!databaseKinds.includes("postgres"))("a start behind a pooler that commits nothing", () => {
+  it("is refused in words, and leaves nothing in a database that does", async () => {
+    const direct = await createTestDatabase();
+    const pooler = await startForgetfulPooler(direct.url);
+    const opening = openDatabase({ databaseUrl: pooler.url, dataDir: "" });
+    await expect(opening).rejects.toThrow(
+      /^Countersign cannot start: what is written through DATABASE_URL is acknowledged and not stored.*Pgpool-II in raw mode/,
+    );
+    await pooler.stop();
+    const database = await openDatabase({ databaseUrl: direct.url, dataDir: "" });
+    expect((await database.query("SELECT name FROM leases", [])).rows).toEqual([]);
+    await database.close();
+    await direct.drop();
   });
 });

@@ -4,10 +4,11 @@
  * come with each transaction, statements have no names, and LISTEN needs an address of the server's own.
  */
 import { drizzle } from "drizzle-orm/postgres-js";
-import postgres from "postgres";
+import type postgres from "postgres";
 import { withBatchedReads } from "./batched-reads";
 import type { Database, Listen, Statement, StatementUse } from "./client";
-import { detectPooler, isPooler, migrate, onOneConnection } from "./first-connection";
+import { openDriver } from "./driver";
+import { detectPooler, isPooler, migrate, onOneConnection, requireCommits } from "./first-connection";
 import { watchHost } from "./liveness-probe";
 import { createNaming, nameStatements } from "./named-statements";
 import { shareConnection } from "./pipelined-connection";
@@ -80,7 +81,7 @@ function openingOf(url: string): Opening {
   // The type says that an option without a type is none of the driver's.
   const own = { socket, backoff } as object;
   return {
-    open: (options) => watch.follow(postgres(url, { ...options, ...own }) as postgres.Sql),
+    open: (options) => watch.follow(openDriver(url, { ...options, ...own })),
     wasReachableSince: watch.wasReachableSince,
     stop: watch.close,
   };
@@ -138,7 +139,7 @@ function openThroughPooler({ url, listenUrl }: Addresses, connections: Connectio
   const { open, wasReachableSince, stop } = openingOf(url);
   const client = open({ ...options, max: connections.general });
   const plain = open({ ...options, max: connections.plain, types: { bigint: bigintAsNumber } });
-  const listener = listenUrl === undefined ? null : postgres(listenUrl, connectionOptions);
+  const listener = listenUrl === undefined ? null : openDriver(listenUrl, connectionOptions);
   return withBatchedReads({
     kind: "postgres",
     isPooled: true,
@@ -192,6 +193,7 @@ export async function openPostgres(
   const isPooled = await onOneConnection(url, async (client) => {
     const found = await detectPooler(client, listenUrl);
     await migrate(client, url, migrationsFolder);
+    await requireCommits(client, url);
     return found;
   }).catch((error: unknown) => throwExplained(error, url));
   return openKnown(addresses, isPooled, countConnections(isAlone));

@@ -1,5 +1,5 @@
 /** Why the database can't be used, in words: what the start, the commands and the doctor say, and what to do about it. */
-import postgres from "postgres";
+import { openDriver } from "./driver";
 import { databaseCode, serverCode } from "./failures";
 import { askHost } from "./liveness-probe";
 import { CannotStart } from "./start";
@@ -29,7 +29,7 @@ const password = words(
 
 const untrusted = words(
   "its certificate isn't trusted",
-  "Set NODE_EXTRA_CA_CERTS to the certificate of its authority, or correct sslmode in DATABASE_URL.",
+  "Name the file of its authority's certificate by sslrootcert, or in NODE_EXTRA_CA_CERTS, or correct sslmode in DATABASE_URL.",
 );
 
 const byCode: Record<string, Words> = {
@@ -78,7 +78,7 @@ const vague = new Set(["ETIMEDOUT", "CONNECT_TIMEOUT", "ECONNRESET", "CONNECTION
 
 const parse = (url: string) => {
   // The driver's own reading of the address; it opens nothing before it is asked.
-  const { host, port, path } = postgres(url).options;
+  const { host, port, path } = openDriver(url).options;
   return { host: host[0] ?? "", port: port[0] ?? 0, path };
 };
 
@@ -92,6 +92,18 @@ async function look(url: string): Promise<Words | undefined> {
   return answer === "closed" ? closes : byCode[answer];
 }
 
+/** A server or pooler refuses a parameter that isn't libpq's: it may be another client's. */
+function explainParameter(error: unknown): Words | undefined {
+  const { message = "" } = error as Error;
+  const [, name] =
+    /unrecognized configuration parameter "([\w.]+)"|unsupported startup parameter: ([\w.]+)/
+      .exec(message)
+      ?.filter(Boolean) ?? [];
+  return name === undefined
+    ? undefined
+    : words(`it knows no parameter ${name}`, "Remove it from DATABASE_URL.");
+}
+
 /** Null if the error isn't about the database. Never says the user or password of the address. */
 export async function explainDatabase(
   error: unknown,
@@ -99,7 +111,7 @@ export async function explainDatabase(
   variable = "DATABASE_URL",
 ): Promise<Words | null> {
   const code = databaseCode(error) ?? "";
-  const found = (vague.has(code) ? await look(url) : undefined) ?? byCode[code];
+  const found = (vague.has(code) ? await look(url) : undefined) ?? explainParameter(error) ?? byCode[code];
   const known = found ?? (certificate.test(code) ? untrusted : null);
   if (known === null) return null;
   const { host, port, path } = parse(url);
