@@ -64,7 +64,14 @@ interface Held {
 }
 
 /** What becomes of a request; nothing: it is answered. `after`: it was stored first. */
-export type Fault = "error" | "error after" | "cut" | "cut after" | "cut within" | "full" | { delayMs: number };
+export type Fault =
+  | "error"
+  | "error after"
+  | "cut"
+  | "cut after"
+  | "cut within"
+  | "full"
+  | { delayMs: number };
 
 export interface TestS3 {
   url: string;

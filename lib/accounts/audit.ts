@@ -20,7 +20,7 @@ export interface AuditEvent {
 }
 
 export async function recordAudit(
-  context: AccountsContext,
+  context: Pick<AccountsContext, "clock" | "random">,
   executor: Executor,
   event: AuditEvent,
 ): Promise<void> {

@@ -43,8 +43,13 @@ export interface ChangeFacts {
   callbackUrl: string | null;
 }
 
+/** What a change is made and stored with. */
+export type ChangeContext = Pick<AccountsContext, "clock" | "random"> & {
+  keys: Pick<AccountsContext["keys"], "signer">;
+};
+
 interface ChangeItem extends LogItem {
-  context: AccountsContext;
+  context: ChangeContext;
   facts: ChangeFacts;
   agentId: string;
   /** When it was made; once it is admitted, the time of that, so that nothing that it forbids has a later one. */
@@ -59,7 +64,7 @@ export class Unchanged extends AppError {
   }
 }
 
-function makeItem(context: AccountsContext, facts: ChangeFacts): ChangeItem {
+export function makeChange(context: ChangeContext, facts: ChangeFacts): ChangeItem {
   const { signer } = context.keys;
   const salt = facts.reason === null ? null : base64Encode(context.random(16));
   const change: Omit<AgentChange, "record" | "changed_at"> = {
@@ -148,12 +153,12 @@ async function store(tx: Executor, placed: Placed<ChangeItem>[]): Promise<void> 
   for (const one of placed) await storeOne(tx, one);
 }
 
-const changeKind: LogItemKind<ChangeItem> = { kind: "agent_change", locksAgents: true, admit, store };
+export const changeKind: LogItemKind<ChangeItem> = { kind: "agent_change", locksAgents: true, admit, store };
 
 /** False if it was so already. */
 export async function changeAgent(context: AccountsContext, facts: ChangeFacts): Promise<boolean> {
   try {
-    await submitSigned(context, changeKind, async () => makeItem(context, facts));
+    await submitSigned(context, changeKind, async () => makeChange(context, facts));
     return true;
   } catch (error) {
     if (error instanceof Unchanged) return false;

@@ -1,5 +1,6 @@
 /** Decisions: each is one atomic change of state, a signed statement and a leaf of the log. */
 
+import type { ChangeContext } from "#lib/agents/agent-changes";
 import { agentFrozen } from "#lib/agents/freeze";
 import type { SentAssertion } from "#lib/contract/approval-view";
 import type { DecidedBy } from "#lib/core/approval/decided-by";
@@ -22,7 +23,11 @@ type Facts = Pick<
   "actor" | "holdCaller" | "decision" | "decidedAt" | "decidedBy" | "deniedBy" | "denialReason" | "approved"
 >;
 
-function makeItem(context: Context, row: AuthorizationRow, facts: Facts): DecisionItem {
+export function makeDecision(
+  context: ChangeContext,
+  row: Pick<AuthorizationRow, "id" | "request_hash" | "organization_id" | "agent_id">,
+  facts: Facts,
+): DecisionItem {
   const { signer } = context.keys;
   const made = { ...facts, requestHash: hexEncode(row.request_hash), object: facts.approved?.object ?? null };
   return {
@@ -38,7 +43,7 @@ function makeItem(context: Context, row: AuthorizationRow, facts: Facts): Decisi
 
 /** Makes the facts again if the signing key was rotated in between: they may hold a signature of their own. */
 export async function decide(context: Context, row: AuthorizationRow, makeFacts: () => Facts): Promise<void> {
-  await submitSigned(context, decisionKind, async () => makeItem(context, row, makeFacts()));
+  await submitSigned(context, decisionKind, async () => makeDecision(context, row, makeFacts()));
   await context.wakeups.notify(wakeupName(row.id));
 }
 
@@ -74,6 +79,8 @@ async function deny(
   await decide(context, row, () => ({ ...facts, decision: "denied" }));
 }
 
+export const undecided = { decidedBy: null, deniedBy: null, denialReason: null, approved: null };
+
 /** Without `holdCaller`, it is the service that cancels. */
 export async function cancel(
   context: Context,
@@ -82,7 +89,6 @@ export async function cancel(
   holdCaller?: Facts["holdCaller"],
 ): Promise<void> {
   const decidedAt = await readDatabaseTime(context.database.db);
-  const undecided = { decidedBy: null, deniedBy: null, denialReason: null, approved: null };
   const facts = { ...undecided, actor, holdCaller, decidedAt };
   await decide(context, row, () => ({ ...facts, decision: "cancelled" }));
 }

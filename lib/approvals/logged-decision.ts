@@ -62,7 +62,7 @@ export function sealDecision(
 }
 
 export interface DecisionLeaf extends LogItem {
-  context: Context;
+  context: Pick<Context, "clock" | "random">;
   organizationId: string;
 }
 

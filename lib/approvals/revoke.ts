@@ -57,28 +57,39 @@ function isTakenBack(row: AuthorizationRow): boolean {
   return row.revoked_at !== null;
 }
 
+export type Revocable = Pick<
+  AuthorizationRow,
+  "id" | "agent_id" | "organization_id" | "request_hash" | "callback_url"
+>;
+
+export const describeRevocation = (
+  row: Revocable,
+  by: Pick<ChangeFacts, "actor" | "holdCaller">,
+  reason: string | null,
+  enrolled: Enrolled | null = null,
+): ChangeFacts => ({
+  ...by,
+  change: "authorization_revoked",
+  agentId: row.agent_id,
+  organizationId: row.organization_id,
+  reason,
+  request: { id: row.id, hash: hexEncode(row.request_hash) },
+  apply: (tx, at) => setRevoked(tx, row.id, at, enrolled),
+  subject: row.id,
+  event: "authorization.revoked",
+  announced: (changedAt) => ({ request_id: row.id, status: "approved", revoked_at: changedAt }),
+  callbackUrl: row.callback_url,
+});
+
 async function revoke(
   context: Context,
   row: AuthorizationRow,
-  { actor, holdCaller }: Pick<ChangeFacts, "actor" | "holdCaller">,
+  by: Pick<ChangeFacts, "actor" | "holdCaller">,
   reason: string | null,
   enrolled: Enrolled | null = null,
 ): Promise<void> {
   if (isTakenBack(row)) return;
-  await changeAgent(context, {
-    change: "authorization_revoked",
-    agentId: row.agent_id,
-    organizationId: row.organization_id,
-    actor,
-    holdCaller,
-    reason,
-    request: { id: row.id, hash: hexEncode(row.request_hash) },
-    apply: (tx, at) => setRevoked(tx, row.id, at, enrolled),
-    subject: row.id,
-    event: "authorization.revoked",
-    announced: (changedAt) => ({ request_id: row.id, status: "approved", revoked_at: changedAt }),
-    callbackUrl: row.callback_url,
-  });
+  await changeAgent(context, describeRevocation(row, by, reason, enrolled));
   await context.wakeups.notify(wakeupName(row.id));
 }
 

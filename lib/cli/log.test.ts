@@ -8,8 +8,10 @@ import postgres from "postgres";
 import { afterEach, describe, expect, it } from "vitest";
 import { parseVerifierKey } from "#lib/core/tlog/signed-note";
 import { createGauges } from "#lib/runtime/telemetry/gauges";
+import type { TestApp } from "#support/app";
+import { approveUnproven, ask, openRequest } from "#support/authorizations";
 import { expectExit, runProgram } from "#support/commands";
-import { databaseKinds } from "#support/databases";
+import { anyKind, databaseKinds } from "#support/databases";
 import { attest, checkWholeLog, closeHomes, isValid, makeHome, run, start } from "#support/operator-commands";
 import { findPrograms } from "#support/postgres-pair";
 import { readStaticLog } from "#support/tlog-reader";
@@ -128,6 +130,151 @@ describe.each(kinds)("the log of a restored backup (%s)", (kind) => {
     expectExit(await run("log", ["export-tiles", tiles, "--repair"], home), 0);
     expect(readFileSync(bundle).length).toBeGreaterThan(0);
     expect((await run("log", ["export-tiles", tiles, "--new-log-key"], home)).code).toBe(2);
+  });
+});
+
+describe("what was stopped since a backup", () => {
+  it("is ended by the new log, or is for the operator to look at", async () => {
+    const kind = kinds.at(-1) as (typeof kinds)[number];
+    const home = await makeHome(kind);
+    const first = await start(kind, home);
+    const { key } = await first.createKey();
+    const deleted = await first.createKey();
+    const approve = async (test: TestApp, body: object = {}) => {
+      const asked = await ask(test, key, body);
+      await approveUnproven(test, asked.made.request_id);
+      return asked.made.request_id;
+    };
+    const of = (test: TestApp, id: string) => ({
+      read: () => test.call("GET", `/v1/authorize/${id}`),
+      claim: () => test.call("POST", `/v1/authorize/${id}/claim`, { key, body: { run: "run 1" } }),
+      revoke: () => test.call("POST", `/v1/authorizations/${id}/revoke`, { key, body: {} }),
+      attest: async (human_authorization: unknown) =>
+        attest(test, key, {
+          agent_slug: "treasurer",
+          action: "Pay 12,000 EUR to Example GmbH",
+          human_authorization,
+        }),
+    });
+    const expires_at = new Date(Date.now() + 3_600_000).toISOString();
+    const grant = { tools: ["pay"], max_calls: 3, expires_at };
+    const [used, claimed, standing] = [
+      await approve(first),
+      await approve(first),
+      await approve(first, { action: "Standing approval", grant }),
+    ];
+    const before = await approve(first);
+    const objectOf = async (test: TestApp, id: string) =>
+      (await of(test, id).read()).body.human_authorization;
+    const kept = await of(first, before).attest(await objectOf(first, before));
+    expect(kept.status).toBe(201);
+    expect((await of(first, claimed).claim()).status).toBe(200);
+    const waiting = await ask(first, key);
+    await first.app.close();
+    const restore = await backUp(home);
+
+    const second = await start(kind, home);
+    const object = await objectOf(second, used);
+    const claimedObject = await objectOf(second, claimed);
+    expect((await of(second, used).claim()).status).toBe(200);
+    const lost = await of(second, used).attest(object);
+    expect(lost.status).toBe(201);
+    expect((await of(second, claimed).attest(claimedObject)).status).toBe(201);
+    expect((await of(second, standing).revoke()).status).toBe(200);
+    expect((await openRequest(second, waiting.made).deny()).status).toBe(200);
+    const frozen = await second.call("POST", "/v1/identity/treasurer/freeze", { key, body: { reason: "x" } });
+    expect(frozen.status).toBe(200);
+    await second.app.context.database.query("UPDATE api_keys SET revoked_at = now() WHERE id = $1", [
+      deleted.keyId,
+    ]);
+    await second.app.close();
+    await restore();
+
+    if (kind === "postgres") {
+      const doctor = await run("doctor", [], home);
+      expect(doctor.out).toMatch(
+        /new-epoch would end .*: 2 approvals without an attestation, 1 standing approval and 1 waiting request/,
+      );
+      expect(doctor.out).toMatch(
+        /keys: 2 API keys work.*members: .*passkeys: .*rules: .*freezes: 0 agents of 1/,
+      );
+    }
+    const begun = await run("log", ["new-epoch"], home);
+    expectExit(begun, 0);
+    expect(begun.out).toContain(
+      "so they are ended: 2 approvals without an attestation, 1 standing approval and 1 waiting request.",
+    );
+    for (const line of [
+      /^ {2}keys: 2 API keys work\. Delete again/m,
+      /^ {2}members: \d+ membership/m,
+      /^ {2}passkeys: 0 passkeys of 0 approvers/m,
+      /^ {2}rules: 0 organizations have rules/m,
+      /^ {2}freezes: 0 agents of 1 are frozen\. Freeze again/m,
+      /^ {2}erasures: erase again/m,
+    ])
+      expect(begun.out).toMatch(line);
+    expectExit(await run("log", ["check"], home), 0);
+
+    const test = await start(kind, home);
+    const says = async (answer: Promise<{ status: number; body: { code?: string } }>) => {
+      const { status, body } = await answer;
+      return [status, body.code];
+    };
+    expect(await says(of(test, used).claim())).toEqual([422, "authorization_revoked"]);
+    expect(await says(of(test, used).attest(object))).toEqual([422, "authorization_revoked"]);
+    expect(await says(of(test, claimed).claim())).toEqual([422, "authorization_revoked"]);
+    expect((await of(test, standing).read()).body.revoked_at).not.toBeNull();
+    const covered = await ask(test, key, { tool: "pay" });
+    expect(covered.made.status, "nobody's standing approval covers it").toBe("pending");
+    expect((await of(test, waiting.made.request_id).read()).body.status).toBe("cancelled");
+    expect(await says(openRequest(test, waiting.made).deny())).toEqual([409, "authorization_not_pending"]);
+    // What only the operator can know: it works, as was printed.
+    expect((await test.call("GET", "/v1/attestations", { key: deleted.key })).status).toBe(200);
+    expect((await test.call("GET", "/v1/identity/treasurer")).body.frozen_at ?? null).toBeNull();
+    expect((await test.call("GET", `/v1/verify/${kept.body.attestation_id}`)).status).toBe(200);
+    // Four ends, each signed and in the agent's record.
+    const { rows } = await test.app.context.database.query(
+      "SELECT kind, agent_id IS NOT NULL AS recorded FROM log_leaves WHERE log_id = 2 ORDER BY leaf_index",
+      [],
+    );
+    const end = { kind: "agent_change", recorded: true };
+    expect(rows.slice(0, 5)).toEqual([
+      { kind: "epoch", recorded: false },
+      ...[end, end, end],
+      { kind: "decision", recorded: true },
+    ]);
+    expect(await checkWholeLog(test, "/log/2")).toMatchObject({ ok: true });
+    if (kind === "postgres") {
+      const found = await examineLog(test.app.env, test.app.context.database);
+      const remind = () => expect.objectContaining({ says: expect.stringContaining("that lacked entries") });
+      expect(found).toContainEqual(remind());
+      const later = () => new Date(Date.now() + 31 * 86_400_000);
+      expect(await examineLog(test.app.env, test.app.context.database, later)).not.toContainEqual(remind());
+    }
+    await test.app.close();
+  });
+
+  it("is ended where the operator alone knows that the database is an older copy", async () => {
+    const home = await makeHome(anyKind);
+    const test = await start(anyKind, home);
+    const { key } = await test.createKey();
+    const asked = await ask(test, key);
+    await approveUnproven(test, asked.made.request_id);
+    await test.app.close();
+    const refused = await run("log", ["new-epoch"], home);
+    expect(refused).toMatchObject({ code: 1, out: expect.stringMatching(/older copy, add --restored/) });
+    const begun = await run("log", ["new-epoch", "--restored"], home);
+    expectExit(begun, 0);
+    expect(begun.out).toContain(
+      "1 approval without an attestation, 0 standing approvals and 0 waiting requests",
+    );
+    const again = await start(anyKind, home);
+    const claim = await again.call("POST", `/v1/authorize/${asked.made.request_id}/claim`, {
+      key,
+      body: { run: "run 1" },
+    });
+    expect([claim.status, claim.body.code]).toEqual([422, "authorization_revoked"]);
+    await again.app.close();
   });
 });
 

@@ -1,7 +1,7 @@
 /**
  *   npm run log -- check                            recompute every leaf, tile, root, record and snapshot of the logs, and their sum
  *   npm run log -- snapshot                         sign the heads of all agents' records into the log
- *   npm run log -- new-epoch [--new-log-key | --anyway]   start a new log if the old one cannot be extended
+ *   npm run log -- new-epoch [--new-log-key | --anyway | --restored]   start a new log if the old one cannot be extended
  *   npm run log -- export-tiles [STORE] [--repair | --new-only]   write the logs as static files, or what is new of them
  *   npm run log -- compact [--older-than DAYS]      drop old entries here that LOG_STORE has, byte by byte
  *   npm run log -- list FOLDER --key-file FILE URL...   sign the list of the services that run side by side
@@ -9,11 +9,13 @@
 import "#lib/platform/node-wasm";
 import { readFile } from "node:fs/promises";
 import path from "node:path";
+import { countUnknownApprovals, findUnknownApprovals } from "#lib/approvals/end-unknown";
 import { encodePublicKeyPem } from "#lib/core/keys/ed25519-key";
 import { mergeHeads } from "#lib/core/record/agent-heads";
 import { readCommandLine, single, UsageError, unexpectedWords } from "#lib/core/text/command-words";
 import { countOf } from "#lib/core/text/count";
 import { TILE_WIDTH } from "#lib/core/tlog/tile-path";
+import type { Executor } from "#lib/db/client";
 import { findListeners } from "#lib/db/pubsub";
 import { keyEventKind, makeKeyEvent } from "#lib/log/keys/key-events";
 import { beginEpoch } from "#lib/log/keys/new-epoch";
@@ -30,15 +32,17 @@ import { checkSum } from "#lib/log/records/unrecorded";
 import { openFolderStore } from "#lib/log/store/folder-store";
 import { openStore } from "#lib/log/store/open-store";
 import { logger } from "#lib/logger";
+import { createRandom } from "#lib/runtime/random";
 import { reloadSigners } from "#lib/signing/first-keys";
 import { findKeySetting, keepNextKey, randomKeyText } from "#lib/signing/key-source";
 import { createLocalSigner } from "#lib/signing/local-signer";
 import type { Signer } from "#lib/signing/signer";
 import { runCommand, say } from "./shared/command-line";
 import { type CommandContext, withCommandContext } from "./shared/open-service";
+import { describeRevived, describeUnknown, readHeldAt } from "./shared/revived";
 
 const usage =
-  "usage: npm run log -- check | snapshot | new-epoch [--new-log-key | --anyway] |\n                         export-tiles [STORE] [--repair | --new-only] | compact [--older-than DAYS] |\n                         list FOLDER --key-file FILE URL...";
+  "usage: npm run log -- check | snapshot | new-epoch [--new-log-key | --anyway | --restored] |\n                         export-tiles [STORE] [--repair | --new-only] | compact [--older-than DAYS] |\n                         list FOLDER --key-file FILE URL...";
 
 async function check({ database, store }: CommandContext): Promise<number> {
   const old = store === null ? null : createOldEntries(store);
@@ -95,16 +99,29 @@ async function findNewLogKey(context: CommandContext): Promise<Signer> {
   return logSigner;
 }
 
-/** A second new log by mistake can't be taken back, nor one that names an older head than another machine has signed. */
-async function requireNeed({ database, guard, lock }: CommandContext, withNewKey: boolean): Promise<void> {
-  const isWhole = await requireOwnHistory(database.db, guard, lock).then(
+const isWholeHere = ({ database, guard, lock }: CommandContext) =>
+  requireOwnHistory(database.db, guard, lock).then(
     () => true,
     () => false,
   );
+
+interface EpochFlags {
+  withNewKey: boolean;
+  isAnyway: boolean;
+  /** The operator knows that the database is an older copy. */
+  isRestored: boolean;
+}
+
+/** A second new log by mistake can't be taken back, nor one that names an older head than another machine has signed. */
+async function requireNeed(
+  { database, lock }: CommandContext,
+  isWhole: boolean,
+  { withNewKey, isRestored }: EpochFlags,
+): Promise<void> {
   if (isWhole && withNewKey) return;
-  if (isWhole)
+  if (isWhole && !isRestored)
     throw new Error(
-      "The log can be continued, so no new one is begun. If you want one nevertheless, add --anyway.",
+      "The log can be continued, so no new one is begun. If the database is an older copy, add --restored: approvals that may have been used since are ended. If you want a new log nevertheless, add --anyway.",
     );
   const addresses = lock === null ? await findListeners(database) : [];
   if (addresses.length > 0)
@@ -113,8 +130,7 @@ async function requireNeed({ database, guard, lock }: CommandContext, withNewKey
     );
 }
 
-async function newEpoch(context: CommandContext, withNewKey: boolean, isAnyway: boolean): Promise<number> {
-  if (!isAnyway) await requireNeed(context, withNewKey);
+async function findEpochKeys(context: CommandContext, withNewKey: boolean) {
   const { signer } = context.found;
   if (!signer) throw new Error(`The attestation key is missing (${context.source.describe("attestation")}).`);
   const logSigner = withNewKey ? await findNewLogKey(context) : context.found.logSigner;
@@ -123,20 +139,35 @@ async function newEpoch(context: CommandContext, withNewKey: boolean, isAnyway: 
     throw new Error(
       `The log's key ${key_id} is not available (${context.source.describe("log")}). If it is lost, add --new-log-key.`,
     );
-  const { origin, previous, held } = await beginEpoch(context, { signer, logSigner });
-  if (withNewKey) {
+  return { signer, logSigner };
+}
+
+async function newEpoch(context: CommandContext, flags: EpochFlags): Promise<number> {
+  const isWhole = await isWholeHere(context);
+  if (!flags.isAnyway) await requireNeed(context, isWhole, flags);
+  const keys = await findEpochKeys(context, flags.withNewKey);
+  const { clock, database } = context;
+  const unknown = await countUnknownApprovals(database.db);
+  const isRestored = flags.isRestored || !isWhole;
+  const random = createRandom();
+  const findUnknown = (tx: Executor) => findUnknownApprovals({ clock, random, keys }, tx);
+  const epoch = await beginEpoch(context, keys, { isRestored, findUnknown, random });
+  const { origin, previous, held } = epoch;
+  if (flags.withNewKey) {
     await context.source.promoteNext("log");
-    const made = makeKeyEvent(signer, context.clock(), {
-      event: "made",
-      purpose: "log",
-      subject: logSigner,
-    });
-    await context.openSequencer(logSigner).submit(keyEventKind, made);
+    const subject = keys.logSigner;
+    const made = makeKeyEvent(keys.signer, clock(), { event: "made", purpose: "log", subject });
+    await context.openSequencer(keys.logSigner).submit(keyEventKind, made);
   }
   say(`The new log is ${origin}. Its first leaf names the last checkpoint that was signed before:`);
   say(
     `log ${previous.logId}, size ${previous.size}, root ${previous.rootHex}; the database holds log ${held.logId} at size ${held.size}.`,
   );
+  if (!epoch.isCut) return 0;
+  say(
+    `These may have been used, taken back or denied since, so they are ended: ${describeUnknown(unknown)}.`,
+  );
+  for (const line of await describeRevived(database.db, await readHeldAt(database.db, held.logId))) say(line);
   return 0;
 }
 
@@ -194,14 +225,14 @@ async function list(folder: string, urls: readonly string[], keyFile: string): P
 }
 
 const flagsOf: Record<string, readonly string[]> = {
-  "new-epoch": ["new-log-key", "anyway"],
+  "new-epoch": ["new-log-key", "anyway", "restored"],
   "export-tiles": ["repair", "new-only"],
 };
 
 runCommand(usage, async (argv) => {
   const line = readCommandLine(argv, {
     valued: ["key-file", "older-than"],
-    flags: ["new-log-key", "anyway", "repair", "new-only"],
+    flags: ["new-log-key", "anyway", "restored", "repair", "new-only"],
   });
   const { words, flags } = line;
   const [name, ...rest] = words;
@@ -233,7 +264,13 @@ runCommand(usage, async (argv) => {
   }
   if (name === "snapshot") return withCommandContext(snapshot);
   if (name === "new-epoch")
-    return withCommandContext((context) => newEpoch(context, flags.has("new-log-key"), flags.has("anyway")));
+    return withCommandContext((context) =>
+      newEpoch(context, {
+        withNewKey: flags.has("new-log-key"),
+        isAnyway: flags.has("anyway"),
+        isRestored: flags.has("restored"),
+      }),
+    );
   throw new UsageError(
     `check, snapshot, new-epoch, export-tiles, compact or list is expected, not ${argv.join(" ") || "nothing"}`,
   );

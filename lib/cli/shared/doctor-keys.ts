@@ -3,6 +3,8 @@ import { randomBytes } from "node:crypto";
 import { readdir, stat } from "node:fs/promises";
 import path from "node:path";
 import { and, eq, isNull } from "drizzle-orm";
+import { countUnknownApprovals } from "#lib/approvals/end-unknown";
+import { utf8Decode } from "#lib/core/encoding/bytes";
 import type { Database } from "#lib/db/client";
 import { logLeaves, logs } from "#lib/db/schema";
 import { CannotStart } from "#lib/db/start";
@@ -23,6 +25,7 @@ import { createKeyWrapping } from "#lib/signing/key-wrapping";
 import { activeKeyId } from "#lib/signing/signing-keys";
 import { examineAuthSecret } from "./doctor-auth-secret";
 import { type Area, explain, type Finding, openArea, reasonOf, unreadable } from "./findings";
+import { describeRevived, describeUnknown } from "./revived";
 
 const purposes = ["attestation", "log", "zk"] as const;
 const beforeStart = "Do what the message says before you start.";
@@ -135,8 +138,38 @@ async function lacksEntries({ db }: Database): Promise<boolean> {
   return dropped !== undefined;
 }
 
+/** Of a database that lacks what was signed last. */
+async function examineRestored({ db }: Database, { warning }: Area): Promise<void> {
+  const unknown = describeUnknown(await countUnknownApprovals(db));
+  const [, ...revived] = await describeRevived(db, null);
+  warning(
+    `new-epoch would end what may have been used, taken back or denied in what is lost: ${unknown}`,
+    `Look for a newer copy first. After new-epoch, look at ${revived.map((line) => line.trim()).join(" ")}`,
+  );
+}
+
+const remindDays = 30;
+
+/** What a log that goes on after a loss brought back is for the operator to look at. */
+async function examineCut({ db }: Database, clock: () => Date, { warning }: Area): Promise<void> {
+  const [open] = await db.select().from(logs).where(isNull(logs.closed_at));
+  if (!open?.epoch_payload) return;
+  const { previous, held } = JSON.parse(utf8Decode(open.epoch_payload)).predicate;
+  const isLost = previous.origin !== held.origin || previous.size !== held.size;
+  const ageDays = (clock().getTime() - open.created_at.getTime()) / 86_400_000;
+  if (!isLost || ageDays > remindDays) return;
+  warning(
+    `${open.origin} goes on since ${open.created_at.toISOString()} from a database that lacked entries: what was stopped in them works again, but for approvals`,
+    "Look at keys, members, passkeys, rules and freezes: docs/operations.md, Backup and restore.",
+  );
+}
+
 /** Whether this machine may go on signing this log. */
-export async function examineLog(env: Env, database: Database | "empty"): Promise<Finding[]> {
+export async function examineLog(
+  env: Env,
+  database: Database | "empty",
+  clock = () => new Date(),
+): Promise<Finding[]> {
   const area = openArea("log");
   try {
     const guard = await readForkGuard(path.join(env.DATA_DIR, "log-guard"));
@@ -166,6 +199,7 @@ export async function examineLog(env: Env, database: Database | "empty"): Promis
         "LOG_STORE isn't set, but it alone has the entries that were dropped here",
         "Set LOG_STORE to the store that `npm run log -- compact` was run with.",
       );
+    await examineCut(database, clock, area);
     const { problem } = await checkSum(database.db);
     if (problem === null) area.ok("every leaf is in a record or is a statement of the service");
     else
@@ -174,8 +208,10 @@ export async function examineLog(env: Env, database: Database | "empty"): Promis
         "An older version has written to this database: docs/production.md, Upgrade and roll back.",
       );
   } catch (error) {
-    if (error instanceof ForkGuardError) area.fault(error.message, beforeStart);
-    else if (error instanceof CannotStart) area.fault(error.words.says, error.words.mend);
+    if (error instanceof ForkGuardError) {
+      area.fault(error.message, beforeStart);
+      if (database !== "empty") await examineRestored(database, area);
+    } else if (error instanceof CannotStart) area.fault(error.words.says, error.words.mend);
     else if (error instanceof HeadLockAway)
       area.fault(`${error.message} (${reasonOf(error.cause)})`, storeAdvice);
     else area.fault(`the log can't be read (${reasonOf(error)})`, "Run npm run log -- check.");

@@ -9,22 +9,22 @@ import { examineReplica } from "./doctor-replica";
 import { examineSettings, readSettings } from "./doctor-settings";
 import type { Finding } from "./findings";
 
-const examineEmpty = async (env: Env) => [
+const examineEmpty = async (env: Env, clock: () => Date) => [
   ...(await examineKeys(env, "empty")),
-  ...(await examineLog(env, "empty")),
+  ...(await examineLog(env, "empty", clock)),
 ];
 
 async function examineStored(env: Env, clock: () => Date): Promise<Finding[]> {
   // A running service has the embedded database to itself.
   if (env.DATABASE_URL === undefined)
-    return existsSync(path.join(env.DATA_DIR, "pglite")) ? examineKeys(env, null) : examineEmpty(env);
+    return existsSync(path.join(env.DATA_DIR, "pglite")) ? examineKeys(env, null) : examineEmpty(env, clock);
   const { findings, database, isEmpty } = await examineDatabase(env.DATABASE_URL, env, clock);
-  if (isEmpty) return [...findings, ...(await examineEmpty(env))];
+  if (isEmpty) return [...findings, ...(await examineEmpty(env, clock))];
   if (database === null) return [...findings, ...(await examineKeys(env, null))];
   try {
     const { DATABASE_REPLICA_URL: replica } = env;
     const standby = replica === undefined ? [] : await examineReplica(replica, database);
-    const [keys, log] = [await examineKeys(env, database), await examineLog(env, database)];
+    const [keys, log] = [await examineKeys(env, database), await examineLog(env, database, clock)];
     return [...findings, ...standby, ...keys, ...log];
   } finally {
     await database.close();

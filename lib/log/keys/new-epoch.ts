@@ -1,7 +1,8 @@
 /**
  * Continues openly if the old log cannot be extended (`npm run log -- new-epoch`): the old log is closed as the
  * database holds it, and a new one begins whose first leaf, signed, names the last checkpoint of the old log that this
- * machine has signed, and what the database still holds of it.
+ * machine has signed, and what the database still holds of it. If the database lacks some of what was signed, the new
+ * log goes on with the end of every approval that may have been used or taken back in what is lost.
  */
 import { and, eq, sql } from "drizzle-orm";
 import { base64Encode, hexDecode, hexEncode, sha256, utf8Encode } from "#lib/core/encoding/bytes";
@@ -13,8 +14,11 @@ import type { Database, Executor } from "#lib/db/client";
 import { logs, signingKeys } from "#lib/db/schema";
 import { holdsCheckpoints, readHead } from "#lib/log/publish/reader";
 import { appendLeaves, type Head, lockOpenHead, storeWithin } from "#lib/log/sequencer/append";
+import { sequenceLocked } from "#lib/log/sequencer/batch";
 import { type ForkGuard, isHigher, type SignedHead } from "#lib/log/sequencer/fork-guard";
 import type { HeadLock } from "#lib/log/sequencer/head-lock";
+import type { LogItem, LogItemKind } from "#lib/log/sequencer/item";
+import { toSigned } from "#lib/log/sequencer/known-head";
 import { describeRecords } from "#lib/log/sequencer/record-heads";
 import { sealStatement } from "#lib/log/sequencer/sign-statement";
 import { insertLog } from "#lib/signing/first-keys";
@@ -27,6 +31,15 @@ export interface EpochContext {
   lock: HeadLock | null;
   clock: () => Date;
   firstOrigin: string;
+}
+
+/** How a new log ends what may have ended in entries that the database lacks. */
+export interface Ending {
+  /** The database isn't known to hold all that was signed. */
+  isRestored: boolean;
+  /** A batch at a time until none is left. */
+  findUnknown: (tx: Executor) => Promise<{ kind: LogItemKind<LogItem>; item: LogItem }[]>;
+  random: (bytes: number) => Uint8Array;
 }
 
 export interface EpochKeys {
@@ -104,10 +117,40 @@ async function moveKeys(
     .values({ ...active, key_id: logSigner.keyId, purpose: "log", public_key: logSigner.publicKey });
 }
 
+const ignore = () => {};
+
+/** In the transaction that opens the log: it never has one without the other. */
+async function endUnknown(
+  { findUnknown, random }: Ending,
+  guard: ForkGuard,
+  keys: EpochKeys,
+  tx: Executor,
+): Promise<SignedHead | null> {
+  let signed: SignedHead | null = null;
+  for (;;) {
+    const found = await findUnknown(tx);
+    if (found.length === 0) return signed;
+    const batch = found.map((one) => ({ ...one, resolve: ignore, reject: ignore }));
+    const { refused, sequenced } = await sequenceLocked(tx, batch, null, { keys, guard, lock: null, random });
+    if (sequenced === null) throw refused[0]?.result;
+    signed = toSigned(sequenced.head);
+  }
+}
+
+export interface Epoch {
+  origin: string;
+  previous: SignedHead;
+  held: SignedHead;
+  /** The database lacks what was signed last, or may. */
+  isCut: boolean;
+}
+
+/** Without `ending` only a log of which nothing is lost goes on. */
 export async function beginEpoch(
   context: EpochContext,
   keys: EpochKeys,
-): Promise<{ origin: string; previous: SignedHead; held: SignedHead }> {
+  ending: Ending | null = null,
+): Promise<Epoch> {
   const { guard, lock } = context;
   const begun = await context.database.db.transaction(async (tx) => {
     const held = await lockOpenHead(tx);
@@ -132,11 +175,14 @@ export async function beginEpoch(
     const { edge, parameters } = await appendLeaves(head, emptyRightEdge(), [first], keys.logSigner);
     const append = [...parameters({ attestation: keys.signer.keyId, zk: null }), ...describeRecords([])];
     await storeWithin(tx, append, []);
-    const signed = { logId, size: edge.size, rootHex: hexEncode(edge.root) };
+    const isCut = ending?.isRestored === true || isHigher(last, toSignedHead(held));
+    if (isCut && ending === null) throw new Error("the database lacks what was signed last");
+    const ended = isCut && ending !== null ? await endUnknown(ending, guard, keys, tx) : null;
+    const signed = ended ?? { logId, size: edge.size, rootHex: hexEncode(edge.root) };
     await lock?.supersede(out, toSignedHead(held), signed);
-    return { signed, origin: head.origin, previous: last, held: toSignedHead(held) };
+    return { signed, origin: head.origin, previous: last, held: toSignedHead(held), isCut };
   });
   await lock?.confirm(begun.signed, (heads) => holdsCheckpoints(context.database.db, heads));
   await guard.advance(begun.signed);
-  return { origin: begun.origin, previous: begun.previous, held: begun.held };
+  return begun;
 }

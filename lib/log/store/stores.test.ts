@@ -179,7 +179,8 @@ describe("an S3", () => {
 
   it("in which two writers can win at once is refused, empty or not", async () => {
     s3.looksBeforeItWrites = true;
-    const refused = /cannot start: the store .* ignores If-(None-)?Match when writers come at once: \d+ of 20 won/;
+    const refused =
+      /cannot start: the store .* ignores If-(None-)?Match when writers come at once: \d+ of 20 won/;
     await expect(requireConditions(store)).rejects.toThrow(refused);
     await expect(requireConditions(store)).rejects.toThrow(refused);
     s3.looksBeforeItWrites = false;
