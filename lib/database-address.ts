@@ -96,7 +96,7 @@ const choices: Readonly<Record<string, readonly string[]>> = {
 class Unusable extends Error {}
 
 /** What the driver is given beside the address. */
-export interface AddressOptions {
+interface AddressOptions {
   host?: string;
   port?: number;
   database?: string;
@@ -203,13 +203,14 @@ function readOptions(url: URL, given: Given): AddressOptions {
   });
 }
 
-export interface DatabaseAddress {
+interface DatabaseAddress {
   /** Without libpq's parameters; what else it has are settings of the server, which judges them. */
   url: string;
   options: AddressOptions;
 }
 
-function read(text: string): DatabaseAddress {
+/** Throws for an address that {@link findAddressProblem} finds something wrong with. */
+export function readDatabaseAddress(text: string): DatabaseAddress {
   const url = new URL(text);
   const given = new Map([...url.searchParams].filter(([name]) => Object.hasOwn(databaseParameters, name)));
   for (const [name, value] of given) requireKnown(name, value);
@@ -219,13 +220,10 @@ function read(text: string): DatabaseAddress {
   return { url: url.href, options };
 }
 
-/** Throws for an address that {@link findAddressProblem} finds something wrong with. */
-export const readDatabaseAddress = read;
-
 /** In words for the operator; null if it can be used. */
 export function findAddressProblem(text: string): string | null {
   try {
-    read(text);
+    readDatabaseAddress(text);
     return null;
   } catch (error) {
     if (error instanceof Unusable) return error.message;

@@ -56,7 +56,7 @@ const reason =
 /** Of one transaction, which holds the new log's head. */
 const batchSize = 200;
 
-export interface Ending {
+interface Ending {
   kind: LogItemKind<LogItem>;
   item: LogItem;
 }

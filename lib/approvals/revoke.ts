@@ -57,7 +57,7 @@ function isTakenBack(row: AuthorizationRow): boolean {
   return row.revoked_at !== null;
 }
 
-export type Revocable = Pick<
+type Revocable = Pick<
   AuthorizationRow,
   "id" | "agent_id" | "organization_id" | "request_hash" | "callback_url"
 >;
