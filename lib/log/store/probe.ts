@@ -3,6 +3,7 @@
  * that several writers win if they come at once. Then the lock would hold no machine.
  */
 import { randomBytes } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
 import { bytesEqual } from "#lib/core/encoding/bytes";
 import { CannotStart } from "#lib/db/start";
 import type { ObjectStore, StoredObject } from "./object-store";
@@ -63,6 +64,7 @@ async function tryOnce(store: ObjectStore): Promise<boolean> {
 }
 
 const maxAttempts = 20;
+const apartMs = 100;
 
 /** Leaves an object, `probe`, that is written over each time. */
 export async function requireConditions(store: ObjectStore): Promise<void> {
@@ -71,6 +73,10 @@ export async function requireConditions(store: ObjectStore): Promise<void> {
     const says = `the store ${store.name} (LOG_STORE) can't be used (${error.code ?? error.name})`;
     throw new CannotStart({ says, mend: storeAdvice }, error);
   };
-  for (let left = maxAttempts; left > 0; left -= 1) if (await tryOnce(store).catch(failed)) return;
+  for (let attempt = 1; attempt <= maxAttempts; attempt += 1) {
+    if (await tryOnce(store).catch(failed)) return;
+    // Processes that start together would go on getting in each other's way.
+    await sleep(Math.random() * apartMs * attempt);
+  }
   throw new IgnoresConditions(store, "refuses every change");
 }
