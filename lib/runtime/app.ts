@@ -112,7 +112,7 @@ const createPicturePool = () =>
 
 /** Opens the database; what opens after it closes it again when it fails. */
 export async function buildApp(env: Env, options: AppOptions = {}): Promise<App> {
-  const opened = await openLog(env);
+  const opened = await openLog(env, options.writer === undefined);
   try {
     return await buildOn(opened, env, options);
   } catch (error) {

@@ -65,14 +65,15 @@ async function requireFolder(folder: string): Promise<void> {
 }
 
 /** While it is asked, the head's row is locked: it must not take long. */
-async function openLock(env: Env, origin: string): Promise<HeadLock | null> {
+async function openLock(env: Env, origin: string, isWriter: boolean): Promise<HeadLock | null> {
   const store = await openStore(env.LOG_STORE, env, { patienceMs: 2_500, attempts: 2 });
   if (store === null) return null;
-  await requireConditions(store);
+  if (isWriter) await requireConditions(store);
   return createHeadLock({ store, origin, random: createRandom(), logger });
 }
 
-export async function openLog(env: Env): Promise<OpenedLog> {
+/** `isWriter`: not for a process that leaves appending to another, which has tried the store. */
+export async function openLog(env: Env, isWriter = true): Promise<OpenedLog> {
   await requireWritable(env.DATA_DIR);
   const { DATABASE_URL: databaseUrl, DATABASE_LISTEN_URL: listenUrl, DATA_DIR: dataDir, processCount } = env;
   const database = await openDatabase({ databaseUrl, listenUrl, dataDir, processCount });
@@ -88,7 +89,7 @@ export async function openLog(env: Env): Promise<OpenedLog> {
       files,
       source: createKeySource(env, files, wrapping),
       store: await openStore(env.LOG_STORE, env),
-      lock: await openLock(env, firstOrigin),
+      lock: await openLock(env, firstOrigin, isWriter),
       guard: await openForkGuard(path.join(env.DATA_DIR, "log-guard"), { durable, now: new Date() }),
       firstOrigin,
     };

@@ -44,17 +44,19 @@ async function race(store: ObjectStore, before: string | null): Promise<StoredOb
 /** False if somebody else tried at the same moment, so that nothing is known. */
 async function tryOnce(store: ObjectStore): Promise<boolean> {
   const before = (await store.read(key))?.tag ?? null;
-  const first = await race(store, before);
-  const won = first && (await race(store, first.tag));
-  if (first === null || won === null) return false;
+  const made = before === null ? await race(store, null) : null;
+  const old = made?.tag ?? before;
+  const won = old === null ? null : await race(store, old);
+  if (old === null || won === null) return false;
   const { bytes, tag } = won;
   const late = randomBytes(16);
-  for (const [old, name] of [
-    [first.tag, "If-Match"],
+  for (const [condition, name] of [
+    [old, "If-Match"],
     [null, "If-None-Match"],
     ['"00000000000000000000000000000000"', "If-Match"],
   ] as const)
-    if ((await store.replace(key, late, old)) !== null) throw new IgnoresConditions(store, `ignores ${name}`);
+    if ((await store.replace(key, late, condition)) !== null)
+      throw new IgnoresConditions(store, `ignores ${name}`);
   const found = await store.read(key);
   if (found === null) throw new IgnoresConditions(store, "does not keep what was written");
   if (bytesEqual(found.bytes, late)) throw new IgnoresConditions(store, "stores what it refused");
