@@ -11,8 +11,8 @@ import { build } from "esbuild";
 import { root } from "./step.mjs";
 
 export const pythonFiles = {
-  types: path.join(root, "clients/python/countersign/_wire.py"),
-  reasons: path.join(root, "clients/python/countersign/verify/_reasons.py"),
+  types: path.join(root, "clients/python/countersign_client/_wire.py"),
+  reasons: path.join(root, "clients/python/countersign_client/verify/_reasons.py"),
 };
 
 const header = `"""What the service takes and answers. Made from its OpenAPI document by .ci/python-types.mjs: don't edit."""

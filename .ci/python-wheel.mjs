@@ -1,5 +1,5 @@
 /**
- * Writes dist/countersign-<version>-py3-none-any.whl from clients/python, with nothing but Node: the service
+ * Writes dist/countersign_client-<version>-py3-none-any.whl from clients/python, with nothing but Node: the service
  * builds where there is no Python. The bytes follow from the files alone: names are in order, nothing is compressed, and no time is written.
  */
 import { createHash } from "node:crypto";
@@ -41,15 +41,19 @@ function writeMetadata(project, readme) {
   return `${lines.join("\n")}\n\n${readme}`;
 }
 
+/** As file names and folders have it, and the module (binary-distribution-format, "Escaping and Unicode"). */
+const escapeName = ({ name }) => name.replaceAll("-", "_");
+
 const hashOf = (bytes) => createHash("sha256").update(bytes).digest("base64url");
 
 function listFiles(folder, project) {
   const source = sourceIn(folder);
-  const info = `${project.name}-${project.version}.dist-info`;
+  const name = escapeName(project);
+  const info = `${name}-${project.version}.dist-info`;
   const readme = readFileSync(path.join(source, project.readme), "utf8");
-  const scripts = Object.entries(project.scripts).map(([name, target]) => `${name} = ${target}\n`);
+  const scripts = Object.entries(project.scripts).map(([script, target]) => `${script} = ${target}\n`);
   const files = [
-    ...readPackage(source, project.name),
+    ...readPackage(source, name),
     [`${info}/METADATA`, Buffer.from(writeMetadata(project, readme))],
     [
       `${info}/WHEEL`,
@@ -58,7 +62,7 @@ function listFiles(folder, project) {
     [`${info}/entry_points.txt`, Buffer.from(`[console_scripts]\n${scripts.join("")}`)],
     [`${info}/licenses/LICENSE`, readFileSync(path.join(folder, "LICENSE"))],
   ];
-  const record = files.map(([name, bytes]) => `${name},sha256=${hashOf(bytes)},${bytes.length}\n`);
+  const record = files.map(([file, bytes]) => `${file},sha256=${hashOf(bytes)},${bytes.length}\n`);
   return [...files, [`${info}/RECORD`, Buffer.from(`${record.join("")}${info}/RECORD,,\n`)]];
 }
 
@@ -123,7 +127,7 @@ function writeZip(files) {
 
 export function makeWheel(folder) {
   const { project } = parse(readFileSync(path.join(sourceIn(folder), "pyproject.toml"), "utf8"));
-  const name = `${project.name}-${project.version}-py3-none-any.whl`;
+  const name = `${escapeName(project)}-${project.version}-py3-none-any.whl`;
   return { name, bytes: writeZip(listFiles(folder, project)) };
 }
 

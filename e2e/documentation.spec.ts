@@ -81,7 +81,7 @@ test("an operation is found, chosen in one's language, and copied as Markdown", 
   await expect(page.getByText("curl --fail-with-body")).toBeVisible();
   const languages = page.getByRole("group", { name: "Language of the example" }).first();
   await languages.getByText("Python", { exact: true }).first().click();
-  const python = page.getByText("from countersign import").filter({ visible: true }).first();
+  const python = page.getByText("from countersign_client import").filter({ visible: true }).first();
   await expect(python).toBeVisible();
   await expect(page.getByText("curl --fail-with-body")).toBeHidden();
   await page.getByRole("button", { name: "Copy as Markdown" }).click();

@@ -31,6 +31,7 @@ const table = {
   too_many_webhooks: { status: 409, title: "Conflict" },
   too_many_passkeys: { status: 409, title: "Conflict" },
   webhook_disabled: { status: 409, title: "Conflict" },
+  gone: { status: 410, title: "Gone" },
   batch_refused: { status: 424, title: "Failed dependency" },
   misdirected_request: { status: 421, title: "Misdirected request" },
   payload_too_large: { status: 413, title: "Payload too large" },

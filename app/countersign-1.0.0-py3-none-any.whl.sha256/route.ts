@@ -1,3 +1,3 @@
 import { operation } from "#lib/runtime/server/next-routes";
 
-export const GET = operation("pythonWheelChecksum");
+export const GET = operation("retiredPythonWheelChecksum");

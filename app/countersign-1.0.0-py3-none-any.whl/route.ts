@@ -1,3 +1,3 @@
 import { operation } from "#lib/runtime/server/next-routes";
 
-export const GET = operation("pythonWheel");
+export const GET = operation("retiredPythonWheel");

@@ -143,7 +143,7 @@ function python({ base, operationId, url, method, isKeyed, body, isJson }: Calle
   const given = [...words, ...(sent.body === "" ? [] : [sent.body])].join(", ");
   const call = pythonCalls[operationId]?.(sent.body) ?? `print(countersign.call(${given}))`;
   const key = isKeyed ? ', os.environ["COUNTERSIGN_API_KEY"]' : "";
-  return `${start}from countersign import Countersign
+  return `${start}from countersign_client import Countersign
 
 countersign = Countersign("${base}"${key})
 ${sent.prelude}${call}`;

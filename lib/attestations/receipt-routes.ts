@@ -50,6 +50,13 @@ const checksum = (name: ProgramName) => async () => {
   });
 };
 
+function refuseRetiredWheel({ context }: { context: Context }): never {
+  throw new AppError(
+    "gone",
+    `the Python client is called countersign-client now, its module countersign_client: install ${context.settings.baseUrl}/${PYTHON_WHEEL}`,
+  );
+}
+
 const javaScript = "text/javascript; charset=utf-8";
 
 export const receiptsHandlers: Handlers<typeof specs, Context> = {
@@ -77,4 +84,6 @@ export const receiptsHandlers: Handlers<typeof specs, Context> = {
   clientPackage: program("countersign.tgz", "application/gzip"),
   pythonWheel: program(PYTHON_WHEEL, "application/zip"),
   pythonWheelChecksum: checksum(PYTHON_WHEEL),
+  retiredPythonWheel: refuseRetiredWheel,
+  retiredPythonWheelChecksum: refuseRetiredWheel,
 };

@@ -39,6 +39,7 @@ export const problemCodes = [
   "too_many_webhooks",
   "too_many_passkeys",
   "webhook_disabled",
+  "gone",
   "batch_refused",
   "misdirected_request",
   "payload_too_large",

@@ -23,6 +23,16 @@ it("has the words of the verifier's reasons", () => {
   expect(readFileSync(pythonFiles.reasons, "utf8"), remedy).toBe(writePythonReasons(reasons));
 });
 
+it("brings one module, which no other package has", () => {
+  const { name, bytes } = makeWheel(".");
+  expect(name).toMatch(/^countersign_client-/);
+  const text = bytes.toString("latin1");
+  const listed = text.matchAll(/^([\w.-]+)\/\S*,(?:sha256=\S+,\d+|,)$/gm);
+  const folders = new Set([...listed].map(([, folder]) => folder));
+  expect([...folders]).toEqual(["countersign_client", name.replace("-py3-none-any.whl", ".dist-info")]);
+  expect(text).toContain("\nName: countersign-client\n");
+});
+
 it("is the same bytes wherever and whenever it is built", () => {
   const folder = mkdtempSync(path.join(tmpdir(), "countersign-wheel-"));
   const [first, second] = ["first", "second"].map((name, at) => {
@@ -30,8 +40,10 @@ it("is the same bytes wherever and whenever it is built", () => {
     mkdirSync(path.join(copy, "clients"), { recursive: true });
     cpSync("LICENSE", path.join(copy, "LICENSE"));
     cpSync("clients/python", path.join(copy, "clients/python"), { recursive: true });
-    for (const file of readdirSync(path.join(copy, "clients/python/countersign"), { encoding: "utf8" }))
-      utimesSync(path.join(copy, "clients/python/countersign", file), at * 86_400, at * 86_400);
+    for (const file of readdirSync(path.join(copy, "clients/python/countersign_client"), {
+      encoding: "utf8",
+    }))
+      utimesSync(path.join(copy, "clients/python/countersign_client", file), at * 86_400, at * 86_400);
     return makeWheel(copy);
   });
   rmSync(folder, { recursive: true });

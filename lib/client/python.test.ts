@@ -11,10 +11,10 @@ const python = await findPython("core");
 if (python.missing) console.warn(`Skipped: the tests of clients/python. ${python.missing}`);
 
 const program = `
-import os, countersign
-client = countersign.Countersign(os.environ["COUNTERSIGN_BASE_URL"], os.environ["COUNTERSIGN_API_KEY"])
+import os, countersign_client
+client = countersign_client.Countersign(os.environ["COUNTERSIGN_BASE_URL"], os.environ["COUNTERSIGN_API_KEY"])
 print(client.attest({"agent_slug": "wheel", "action": "Rolled", "inputs_hash": "x"})["attestation_id"])
-print(countersign.__file__)`;
+print(countersign_client.__file__)`;
 
 describe.skipIf(python.missing)("the Python client (run by npm run test:python)", () => {
   let service: PythonService;
@@ -45,7 +45,7 @@ describe.skipIf(python.missing)("the Python client (run by npm run test:python)"
     expect(await run(...pip, `${address}#sha256=${sha256}`)).toMatchObject({ code: 0 });
     const [id = "", file = ""] = (await run("-c", program)).out.trim().split("\n");
     expect(file.startsWith(folder)).toBe(true);
-    const verify = (...args: string[]) => run("-m", "countersign", "verify", ...args);
+    const verify = (...args: string[]) => run("-m", "countersign_client", "verify", ...args);
     const receipt = `${service.base}/v1/verify/${id}`;
     expect(await verify(receipt)).toEqual({ code: 0, out: expect.stringContaining("NOT pinned") });
     expect(await verify(id, "--base", service.base)).toMatchObject({ code: 0 });

@@ -1,5 +1,5 @@
 /** Receipts as files, the caller's attestations, erasure, and the programs that people and agents run. */
-import { PYTHON_WHEEL } from "#lib/core/statement/product";
+import { PYTHON_WHEEL, RETIRED_PYTHON_WHEEL } from "#lib/core/statement/product";
 import {
   bundleFile,
   bytesFile,
@@ -40,6 +40,19 @@ const programFile = <Path extends string>(path: Path, summary: string, file: Fil
     responses: { 200: null },
     file,
     errors: [404],
+  }) as const satisfies OperationSpec;
+
+const retiredFile = <Path extends string>(path: Path) =>
+  ({
+    method: "GET",
+    path,
+    summary: "The Python client's name in 1.0.0",
+    tag: "Service",
+    auth: anyone,
+    limit: "public_read",
+    responses: {},
+    errors: [410],
+    internal: true,
   }) as const satisfies OperationSpec;
 
 export const receiptsOperations = {
@@ -136,4 +149,6 @@ export const receiptsOperations = {
     "SHA-256 of the Python client, for sha256sum -c",
     textFile,
   ),
+  retiredPythonWheel: retiredFile(`/${RETIRED_PYTHON_WHEEL}`),
+  retiredPythonWheelChecksum: retiredFile(`/${RETIRED_PYTHON_WHEEL}.sha256`),
 } as const satisfies Record<string, OperationSpec>;

@@ -11,7 +11,7 @@ import { scopeNames } from "#lib/contract/key-choices";
 import type { OperationSpec } from "#lib/contract/operation";
 import { type OperationId, operations } from "#lib/contract/operations";
 import { mergeHeads } from "#lib/core/record/agent-heads";
-import { PYTHON_WHEEL } from "#lib/core/statement/product";
+import { PYTHON_WHEEL, RETIRED_PYTHON_WHEEL } from "#lib/core/statement/product";
 import { beginIdempotent } from "#lib/http/idempotency";
 import { beginEpoch } from "#lib/log/keys/new-epoch";
 import { readOpenHead } from "#lib/log/publish/reader";
@@ -170,6 +170,21 @@ describe("the OpenAPI document", () => {
         true,
         true,
       ]);
+  });
+
+  it("says where the Python client is that had another name", async () => {
+    for (const path of [`/${RETIRED_PYTHON_WHEEL}`, `/${RETIRED_PYTHON_WHEEL}.sha256`]) {
+      const { status, body } = await test.call("GET", path);
+      expect([path, status, body]).toEqual([
+        path,
+        410,
+        expect.objectContaining({
+          title: "Gone",
+          code: "gone",
+          detail: expect.stringMatching(/countersign-client .* countersign_client: install http\S+\.whl$/),
+        }),
+      ]);
+    }
   });
 
   it("describes the programs before the build has made them, and after", async () => {

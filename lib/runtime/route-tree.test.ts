@@ -70,10 +70,11 @@ describe("the tree of app/v1", () => {
   });
 });
 
-it("has a file for the Python client of this version, and for no other", () => {
-  const { pythonWheel, pythonWheelChecksum } = operations;
+it("has files for the Python client of this version and its old name, and for no other", () => {
+  const { pythonWheel, pythonWheelChecksum, retiredPythonWheel, retiredPythonWheelChecksum } = operations;
+  const known = [pythonWheel, pythonWheelChecksum, retiredPythonWheel, retiredPythonWheelChecksum];
   const folders = readdirSync("app").filter((name) => name.includes(".whl"));
-  expect(folders.map((name) => `/${name}`).sort()).toEqual([pythonWheel.path, pythonWheelChecksum.path]);
+  expect(folders.map((name) => `/${name}`).sort()).toEqual(known.map(({ path }) => path).sort());
 });
 
 describe("paths of the table", () => {

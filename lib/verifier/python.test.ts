@@ -581,7 +581,7 @@ describe.skipIf(python.missing)("both verifiers (run by npm run test:python)", (
   }
 
   const runCommand = (...args: string[]) =>
-    runProgram(python.path ?? "", ["-m", "countersign", "verify", ...args], {
+    runProgram(python.path ?? "", ["-m", "countersign_client", "verify", ...args], {
       cwd: folder,
       env: { PYTHONPATH: pythonFolder, PYTHONDONTWRITEBYTECODE: "1" },
     });

@@ -11,10 +11,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from countersign import UnreadableError
-from countersign._json import canonical_json, parse_strict
-from countersign.verify import Report, TrustedKeys, read_trust, verify, verify_record
-from countersign.verify._ed25519 import find_key_fault, verify_strict
+from countersign_client import UnreadableError
+from countersign_client._json import canonical_json, parse_strict
+from countersign_client.verify import Report, TrustedKeys, read_trust, verify, verify_record
+from countersign_client.verify._ed25519 import find_key_fault, verify_strict
 
 NOT_DONE = {"pairing_not_checked", "time_stamp_not_checked"}
 

@@ -11,7 +11,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from countersign import Countersign
+from countersign_client import Countersign
 
 BASE_URL = os.environ["COUNTERSIGN_BASE_URL"]
 API_KEY = os.environ["COUNTERSIGN_API_KEY"]

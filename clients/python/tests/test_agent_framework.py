@@ -26,8 +26,8 @@ from agent_framework import (
 from agent_framework.exceptions import MiddlewareException
 from conftest import API_KEY, BASE_URL, Counted, Human, Losing
 
-from countersign import AsyncCountersign, NotAttestedError, ServiceConnectionError
-from countersign.agent_framework import gate_tools
+from countersign_client import AsyncCountersign, NotAttestedError, ServiceConnectionError
+from countersign_client.agent_framework import gate_tools
 
 
 class Scripted(FunctionInvocationLayer[Any], BaseChatClient[Any]):
@@ -124,7 +124,7 @@ def test_tells_the_model_what_was_denied(human: Human, count: Any, new_agent: An
 def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     async def no_sleep(_: float) -> None: ...
 
-    monkeypatch.setattr("countersign._async_client.asyncio.sleep", no_sleep)
+    monkeypatch.setattr("countersign_client._async_client.asyncio.sleep", no_sleep)
 
 
 @pytest.mark.usefixtures("no_pauses")

@@ -19,8 +19,8 @@ import pytest
 from claude_agent_sdk import AssistantMessage, ClaudeAgentOptions, HookMatcher, ResultMessage, TextBlock, query
 from conftest import API_KEY, BASE_URL, Counted, Human, Losing, control
 
-from countersign import AsyncCountersign, Countersign
-from countersign.claude_agent_sdk import gate_hooks
+from countersign_client import AsyncCountersign, Countersign
+from countersign_client.claude_agent_sdk import gate_hooks
 
 
 def events_of(blocks: list[dict[str, Any]], model: str) -> Iterator[dict[str, Any]]:
@@ -146,7 +146,7 @@ def test_tells_the_model_what_was_denied(tmp_path: Path, human: Human, count: An
 def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     async def no_sleep(_: Any) -> None: ...
 
-    monkeypatch.setattr("countersign._async_client.asyncio", type("Quick", (), {"sleep": no_sleep}))
+    monkeypatch.setattr("countersign_client._async_client.asyncio", type("Quick", (), {"sleep": no_sleep}))
 
 
 @pytest.mark.usefixtures("no_pauses")

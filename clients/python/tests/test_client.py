@@ -18,8 +18,8 @@ import httpx2
 import pytest
 from conftest import API_KEY, BASE_URL, Human
 
-import countersign
-from countersign import (
+import countersign_client
+from countersign_client import (
     ApiError,
     ApprovalClaimedError,
     AsyncCountersign,
@@ -32,12 +32,12 @@ from countersign import (
     WaitTimeoutError,
     sign_agent_request,
 )
-from countersign import _wire
-from countersign._calls import wait_for_decision
-from countersign._count import Counter
-from countersign._flow import Effect, Send, Sleep, run_flow
-from countersign._open import Connections
-from countersign._transport import Service
+from countersign_client import _wire
+from countersign_client._calls import wait_for_decision
+from countersign_client._count import Counter
+from countersign_client._flow import Effect, Send, Sleep, run_flow
+from countersign_client._open import Connections
+from countersign_client._transport import Service
 
 
 def action(agent: str, **more: Any) -> Any:
@@ -367,7 +367,7 @@ def test_has_names_for_the_types_of_its_calls() -> None:
     said = {word for call in calls for word in re.findall(r"\w+", str(call.__annotations__))}
     types = {name for name, value in vars(_wire).items() if typing.is_typeddict(value)}
     assert "AttestRequest" in said & types
-    assert said & types <= set(countersign.__all__)
+    assert said & types <= set(countersign_client.__all__)
 
 
 def test_names_no_user_in_its_address_and_takes_one_from_a_file(new_agent: Any) -> None:
@@ -404,7 +404,7 @@ def test_sends_no_key_in_the_clear_to_a_proxy(monkeypatch: pytest.MonkeyPatch) -
         threading.Thread(target=proxy.serve_forever, daemon=True).start()
         monkeypatch.setenv("http_proxy", f"http://127.0.0.1:{proxy.server_port}")
         monkeypatch.setattr("time.sleep", lambda _: None)
-        monkeypatch.setattr("countersign._async_client.asyncio.sleep", no_sleep)
+        monkeypatch.setattr("countersign_client._async_client.asyncio.sleep", no_sleep)
         for ask in (lambda: Countersign("http://localhost:1", "key").call("GET", "/v1/keys/info"), lambda: asyncio.run(go())):
             with pytest.raises(CountersignError):
                 ask()

@@ -17,8 +17,8 @@ from crewai import Agent, BaseLLM, Crew, Task
 from crewai.hooks.dispatch import InterceptionPoint, clear_all, register
 from crewai.tools import tool
 
-from countersign import Countersign
-from countersign.crewai import gate_tool, refuse_ungated
+from countersign_client import Countersign
+from countersign_client.crewai import gate_tool, refuse_ungated
 
 
 class Scripted(BaseLLM):
@@ -99,7 +99,7 @@ def test_tells_the_model_what_was_denied_and_asks_once(
 
 
 def test_runs_nothing_while_the_service_is_away(human: Human, new_agent: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("countersign._client.time.sleep", lambda _: None)
+    monkeypatch.setattr("countersign_client._client.time.sleep", lambda _: None)
     paid: list[Any] = []
     said = run(new_agent(), paid, human, base="http://127.0.0.1:1", native=False)
     assert said.startswith("Stop and report to your operator: POST http://127.0.0.1:1/v1/authorize: no answer")
@@ -109,7 +109,7 @@ def test_runs_nothing_while_the_service_is_away(human: Human, new_agent: Any, mo
 def test_says_that_what_ran_could_not_be_attested(
     human: Human, count: Any, new_agent: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("countersign._client.time.sleep", lambda _: None)
+    monkeypatch.setattr("countersign_client._client.time.sleep", lambda _: None)
     name, paid = new_agent(), []
     said = run(name, paid, human, http=lose("/v1/attest"))
     assert said.endswith("The action ran, but its attestation could not be stored. Don't run the action again.")

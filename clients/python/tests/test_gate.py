@@ -22,8 +22,8 @@ from conftest import API_KEY, BASE_URL, Counted, Human, Losing, control
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-from countersign._frameworks import gate_context_tool
-from countersign import (
+from countersign_client._frameworks import gate_context_tool
+from countersign_client import (
     AgentFrozenError,
     ApprovalClaimedError,
     ApprovalMismatchError,
@@ -606,7 +606,7 @@ def test_stays_cancelled_if_what_ran_cannot_be_attested(
 ) -> None:
     async def no_sleep(_: float) -> None: ...
 
-    monkeypatch.setattr("countersign._async_client.asyncio.sleep", no_sleep)
+    monkeypatch.setattr("countersign_client._async_client.asyncio.sleep", no_sleep)
     agent, ran = new_agent(), []
 
     class LosingLater(Losing):
@@ -894,7 +894,7 @@ def test_gates_an_async_function(human: Human, new_agent: Any) -> None:
 
 PROGRAM = """
 import os, sys
-from countersign import Countersign
+from countersign_client import Countersign
 
 base_url, agent, file, ending = sys.argv[1:]
 
@@ -942,7 +942,7 @@ def test_does_not_run_again_if_the_process_that_ran_it_died(tmp_path: Path, coun
 
 FORKING = """
 import os, sys, time
-from countersign import Countersign, CountersignError
+from countersign_client import Countersign, CountersignError
 
 base_url, agent, file = sys.argv[1:]
 client = Countersign(base_url, os.environ["COUNTERSIGN_API_KEY"])
@@ -980,7 +980,7 @@ def test_runs_once_in_processes_forked_from_one_that_made_the_client(tmp_path: P
 
 FORKING_MEANWHILE = """
 import os, sys
-from countersign import Countersign, CountersignError
+from countersign_client import Countersign, CountersignError
 
 base_url, agent = sys.argv[1:]
 client = Countersign(base_url, os.environ["COUNTERSIGN_API_KEY"])

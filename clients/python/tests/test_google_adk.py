@@ -20,8 +20,8 @@ from google.adk.sessions import InMemorySessionService
 from google.adk.tools import FunctionTool, ToolContext
 from google.genai import types
 
-from countersign import AsyncCountersign, NotAttestedError, ServiceConnectionError
-from countersign.google_adk import gate_tool
+from countersign_client import AsyncCountersign, NotAttestedError, ServiceConnectionError
+from countersign_client.google_adk import gate_tool
 
 CONFIRMATION = "adk_request_confirmation"
 
@@ -141,7 +141,7 @@ def test_attests_as_failed_what_answers_an_error(human: Human, client: Any, new_
 def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     async def no_sleep(_: float) -> None: ...
 
-    monkeypatch.setattr("countersign._async_client.asyncio.sleep", no_sleep)
+    monkeypatch.setattr("countersign_client._async_client.asyncio.sleep", no_sleep)
 
 
 @pytest.mark.usefixtures("no_pauses")

@@ -19,8 +19,8 @@ from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command, interrupt
 
-from countersign import AsyncCountersign, ServiceConnectionError
-from countersign.langchain import gate_tools
+from countersign_client import AsyncCountersign, ServiceConnectionError
+from countersign_client.langchain import gate_tools
 
 
 class Scripted(BaseChatModel):
@@ -89,7 +89,7 @@ def test_tells_the_model_what_was_denied(human: Human, count: Any, new_agent: An
 def test_runs_nothing_while_the_service_is_away(human: Human, new_agent: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     async def no_sleep(_: float) -> None: ...
 
-    monkeypatch.setattr("countersign._async_client.asyncio.sleep", no_sleep)
+    monkeypatch.setattr("countersign_client._async_client.asyncio.sleep", no_sleep)
     paid: list[Any] = []
     with pytest.raises(ServiceConnectionError):
         run(new_agent(), paid, human, base="http://127.0.0.1:1")

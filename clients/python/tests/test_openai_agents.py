@@ -16,8 +16,8 @@ from agents.tool_context import ToolContext
 from conftest import API_KEY, BASE_URL, Counted, Human, Losing, control
 from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessage, ResponseOutputText
 
-from countersign import AsyncCountersign
-from countersign.openai_agents import ToolGate
+from countersign_client import AsyncCountersign
+from countersign_client.openai_agents import ToolGate
 
 set_tracing_disabled(True)
 
@@ -95,7 +95,7 @@ def test_tells_the_model_what_was_denied(human: Human, count: Any, new_agent: An
 def test_runs_nothing_while_the_service_is_away(human: Human, new_agent: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     async def no_sleep(_: float) -> None: ...
 
-    monkeypatch.setattr("countersign._async_client.asyncio.sleep", no_sleep)
+    monkeypatch.setattr("countersign_client._async_client.asyncio.sleep", no_sleep)
     paid: list[Any] = []
     # What the SDK says of any tool that raises.
     said = run(new_agent(), paid, human, base="http://127.0.0.1:1")
@@ -108,7 +108,7 @@ def test_does_not_tell_the_model_to_try_again_what_ran_unattested(
 ) -> None:
     async def no_sleep(_: float) -> None: ...
 
-    monkeypatch.setattr("countersign._async_client.asyncio.sleep", no_sleep)
+    monkeypatch.setattr("countersign_client._async_client.asyncio.sleep", no_sleep)
     name, paid = new_agent(), []
     said = run(name, paid, human, http=httpx2.AsyncClient(transport=Losing("/v1/attest")))
     assert said == "The action ran, but its attestation could not be stored. Don't run the action again."

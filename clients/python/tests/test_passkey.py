@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from countersign.verify import TrustedKeys, read_trust
-from countersign.verify._authorization import check_authorization
-from countersign.verify._passkey import ExpectedAssertion, approval_challenge, check_assertion
+from countersign_client.verify import TrustedKeys, read_trust
+from countersign_client.verify._authorization import check_authorization
+from countersign_client.verify._passkey import ExpectedAssertion, approval_challenge, check_assertion
 
 VECTORS: Any = json.loads(
     (Path(__file__).parents[3] / "lib/core/passkey/vectors/assertions.json").read_text()

@@ -16,8 +16,8 @@ from pydantic_ai import Agent, ApprovalRequired, DeferredToolRequests, DeferredT
 from pydantic_ai.messages import ModelMessagesTypeAdapter, ModelResponse, TextPart, ToolCallPart, ToolReturnPart
 from pydantic_ai.models.function import FunctionModel
 
-from countersign import AsyncCountersign, ServiceConnectionError
-from countersign.pydantic_ai import gate_tool, gate_tool_across_runs
+from countersign_client import AsyncCountersign, ServiceConnectionError
+from countersign_client.pydantic_ai import gate_tool, gate_tool_across_runs
 
 models.ALLOW_MODEL_REQUESTS = False
 
@@ -86,7 +86,7 @@ def test_tells_the_model_what_was_denied(human: Human, count: Any, new_agent: An
 def test_runs_nothing_while_the_service_is_away(human: Human, new_agent: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     async def no_sleep(_: float) -> None: ...
 
-    monkeypatch.setattr("countersign._async_client.asyncio.sleep", no_sleep)
+    monkeypatch.setattr("countersign_client._async_client.asyncio.sleep", no_sleep)
     paid: list[Any] = []
     with pytest.raises(ServiceConnectionError):
         run(new_agent(), paid, human, base="http://127.0.0.1:1")

@@ -6,4 +6,7 @@ export const PRODUCT_URI = "https://countersign.dev";
 export const PRODUCT_VERSION = "1.0.0";
 
 /** The file in which the Python client is installed. */
-export const PYTHON_WHEEL = `countersign-${PRODUCT_VERSION}-py3-none-any.whl` as const;
+export const PYTHON_WHEEL = `countersign_client-${PRODUCT_VERSION}-py3-none-any.whl` as const;
+
+/** The file of 1.0.0, whose module was called as two packages of others are. */
+export const RETIRED_PYTHON_WHEEL = "countersign-1.0.0-py3-none-any.whl";

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ToolGate"]
 
-_log = logging.getLogger("countersign")
+_log = logging.getLogger("countersign_client")
 
 
 class ToolGate:

@@ -1,4 +1,4 @@
-"""``python -m countersign verify``: the verifier on the command line, with the exit codes of ``verify.mjs``."""
+"""``python -m countersign_client verify``: the verifier on the command line, with the exit codes of ``verify.mjs``."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Source:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser("python -m countersign verify", epilog=_EPILOG)
+    parser = argparse.ArgumentParser("python -m countersign_client verify", epilog=_EPILOG)
     parser.add_argument("receipt", help="an id, an address, a file, or - for standard input; a record, all its pages in one JSON list")
     parser.add_argument("--keys", metavar="FILE", help="a saved response of GET /v1/pubkey; no key is fetched")
     parser.add_argument("--key", action="append", default=[], help="an attestation key: PEM, a PEM file, or base64")

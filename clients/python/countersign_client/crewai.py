@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["gate_tool", "refuse_ungated"]
 
-_log = logging.getLogger("countersign")
+_log = logging.getLogger("countersign_client")
 
 
 def gate_tool(

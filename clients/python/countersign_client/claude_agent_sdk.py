@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 __all__ = ["gate_hooks"]
 
-_log = logging.getLogger("countersign")
+_log = logging.getLogger("countersign_client")
 _USUAL_TIMEOUT_SECONDS = 3600.0
 _GRACE_SECONDS = 60.0
 """For what comes after the wait: Claude Code ends a hook that takes longer than its own timeout, and then blocks the tool."""
