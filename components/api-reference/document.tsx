@@ -36,8 +36,6 @@ export interface Operation {
   readonly description?: string;
   readonly tags: readonly string[];
   readonly security: readonly object[];
-  /** In place of the document's own. */
-  readonly servers?: readonly { readonly url: string }[];
   readonly parameters: readonly {
     readonly name: string;
     readonly in: string;

@@ -27,10 +27,13 @@ const slugOf = (operationId: string) =>
 export function listEntries(document: OpenApiDocument): OperationEntry[] {
   const base = document.servers[0]?.url ?? "";
   return Object.entries(document.paths).flatMap(([path, item]) =>
-    Object.entries(item).map(([method, operation]) => {
-      const mount = operation.servers?.[0]?.url.slice(base.length) ?? "";
-      return { slug: slugOf(operation.operationId), method, path: mount + path, base, operation };
-    }),
+    Object.entries(item).map(([method, operation]) => ({
+      slug: slugOf(operation.operationId),
+      method,
+      path,
+      base,
+      operation,
+    })),
   );
 }
 

@@ -1,5 +1,5 @@
 /** An example that a schema describes: the schema's own if it has one, else the plainest value that fits. */
-import { pathExamples } from "#lib/contract/examples";
+import { findExample, pathExamples } from "#lib/contract/examples";
 import { type OpenApiDocument, refName, type Schema } from "./document";
 
 export type ExampleValue = unknown;
@@ -27,20 +27,6 @@ const byName: Readonly<Record<string, string>> = {
   created_at: timestamp,
 };
 
-/** Tried in turn where a pattern is given. */
-const texts = [
-  hex,
-  hex.slice(0, 16),
-  `${"A".repeat(43)}=`,
-  `${"A".repeat(86)}==`,
-  "invoice-bot",
-  "AAAA",
-  uuid,
-  "0x01",
-  "1",
-  "areq_3q2-7wEjRWeJq83vEjRWeA",
-];
-
 const formats: Readonly<Record<string, string>> = {
   uuid,
   "date-time": timestamp,
@@ -49,14 +35,9 @@ const formats: Readonly<Record<string, string>> = {
   uri: "https://example.com/",
 };
 
-function exampleText({ format, pattern, minLength = 0, maxLength = 10_000 }: Schema, name: string): string {
-  const fits = (text: string) =>
-    text.length >= minLength &&
-    text.length <= maxLength &&
-    (pattern === undefined || new RegExp(pattern, "u").test(text));
-  const named = byName[name];
-  const ofFormat = format === undefined ? undefined : formats[format];
-  return [named, ofFormat, "text", ...texts].find((text) => text !== undefined && fits(text)) ?? "text";
+function exampleText(schema: Schema, name: string): string {
+  const ofFormat = schema.format === undefined ? undefined : formats[schema.format];
+  return findExample(schema, byName[name], ofFormat, "text") ?? "text";
 }
 
 function exampleObject(schema: Schema, document: OpenApiDocument, depth: number): object {

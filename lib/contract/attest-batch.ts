@@ -36,6 +36,6 @@ export const attestBatchResponse = z
       description: "in the order of the entries: the status and body that each would have had alone",
     }),
   })
-  .meta({ id: "AttestBatchResponse" });
+  .meta({ id: "AttestedBatch" });
 
 export type AttestBatchResponse = z.infer<typeof attestBatchResponse>;

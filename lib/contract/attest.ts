@@ -19,18 +19,6 @@ import {
 } from "./primitives";
 import { zkCredential, zkProof } from "./zk";
 
-/** The two rules between fields, as JSON Schema says them. */
-const given = (name: string, schema: object) => ({ required: [name], properties: { [name]: schema } });
-const implies = (condition: object, rule: object) => ({ anyOf: [{ not: condition }, rule] });
-const approvalRules = [
-  implies(given("human_authorization", { type: "object" }), {
-    properties: { human_approved: { not: { const: false } } },
-  }),
-  implies(given("human_approver_hash", { type: "string" }), {
-    anyOf: [given("human_approved", { const: true }), given("human_authorization", { type: "object" })],
-  }),
-];
-
 interface ApprovalFields {
   human_approved?: boolean | null | undefined;
   human_authorization?: JsonObject | null | undefined;
@@ -62,8 +50,13 @@ export const attestBody = z
     model_id: textOf(1, 128).nullish(),
     tools_used: z.array(textOf(1, 128)).max(64, "must have at most 64 entries").nullish(),
     client: clientNumber.nullish(),
-    human_approved: z.boolean("must be true or false").nullish(),
-    human_approver_hash: textOf(1, 128).nullish(),
+    human_approved: z
+      .boolean("must be true or false")
+      .nullish()
+      .meta({ description: "not false beside a `human_authorization`" }),
+    human_approver_hash: textOf(1, 128)
+      .nullish()
+      .meta({ description: "needs `human_approved: true` or a `human_authorization`" }),
     human_authorization: sentObject.nullish(),
   })
   .refine(({ human_authorization, human_approved }) => !human_authorization || human_approved !== false, {
@@ -74,7 +67,7 @@ export const attestBody = z
     path: ["human_approver_hash"],
     message: "needs human_approved: true",
   })
-  .meta({ id: "AttestRequest", allOf: approvalRules });
+  .meta({ id: "AttestRequest" });
 
 export type AttestBody = z.infer<typeof attestBody>;
 

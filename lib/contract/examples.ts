@@ -72,13 +72,42 @@ export const requestExamples: Partial<Record<OperationId, JsonObject>> = {
 
 const uuid = "01990000-0000-7000-8000-000000000000";
 
+const hex = "3b9c358f36f0a31b6ad3e14f309c7cf198ac9246e8316f9ce543d5b19ac02b80";
+const texts = [
+  hex,
+  hex.slice(0, 16),
+  `${"A".repeat(43)}=`,
+  `${"A".repeat(86)}==`,
+  "invoice-bot",
+  "AAAA",
+  uuid,
+  "0x01",
+  "1",
+  "areq_3q2-7wEjRWeJq83vEjRWeA",
+];
+
+/** The first text that a schema takes, of those `preferred` and then of a few usual ones. */
+export function findExample(
+  schema: { pattern?: string; minLength?: number; maxLength?: number },
+  ...preferred: (string | undefined)[]
+): string | undefined {
+  const { pattern, minLength = 0, maxLength = 10_000 } = schema;
+  return [...preferred, ...texts].find(
+    (text) =>
+      text !== undefined &&
+      text.length >= minLength &&
+      text.length <= maxLength &&
+      (pattern === undefined || new RegExp(pattern, "u").test(text)),
+  );
+}
+
 export const pathExamples: Readonly<Record<string, string>> = {
   id: uuid,
   slug: exampleSlug,
   request_id: "areq_3q2-7wEjRWeJq83vEjRWeA",
   webhook_id: uuid,
   message_id: "msg_3b9c358f36f0a31b6ad3e14f309c7cf1",
-  hash: "3b9c358f36f0a31b6ad3e14f309c7cf198ac9246e8316f9ce543d5b19ac02b80",
+  hash: hex,
   path: "0/000",
   covers_size: "1",
   log: "2",

@@ -1,7 +1,7 @@
 /** OpenAPI 3.1, made from the table of operations and the very schemas that validate. */
 import { z } from "zod";
 import type { JsonObject, JsonValue } from "#lib/core/encoding/canonical-json";
-import { pathExamples, requestExamples } from "./examples";
+import { findExample, pathExamples, requestExamples } from "./examples";
 import type { OperationSpec } from "./operation";
 import { type OperationId, operations } from "./operations";
 import { jsonValueSchema } from "./primitives";
@@ -42,7 +42,16 @@ const limitHeaders: HeaderName[] = [
   "X-RateLimit-Reset",
 ];
 
-type Components = Record<string, JsonValue>;
+type Components = Record<"input" | "output", Record<string, JsonValue>>;
+
+/** An example in place of a pattern: generated clients check answers by patterns, in another language's regular expressions. */
+function replacePattern(_: string, value: JsonValue): JsonValue {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
+  const { pattern, ...rest } = value;
+  if (typeof pattern !== "string") return value;
+  const example = value["format"] === undefined ? findExample({ ...(value as { maxLength?: number }), pattern }) : undefined;
+  return example === undefined ? rest : { examples: [example], ...rest };
+}
 
 /** The JSON Schema of a zod schema; whatever has an id goes into the components. */
 function convert(schema: z.ZodType, io: "input" | "output", components: Components): JsonObject {
@@ -52,8 +61,11 @@ function convert(schema: z.ZodType, io: "input" | "output", components: Componen
     $defs = {},
     $schema: _,
     ...root
-  } = JSON.parse(text) as { $defs?: Components; $schema: string } & JsonObject;
-  Object.assign(components, $defs);
+  } = JSON.parse(text, io === "output" ? replacePattern : undefined) as {
+    $defs?: Record<string, JsonValue>;
+    $schema: string;
+  } & JsonObject;
+  Object.assign(components[io], $defs);
   return root;
 }
 
@@ -68,6 +80,10 @@ const pathParameters: Record<string, JsonObject> = {
   webhook_id: { schema: { type: "string", format: "uuid" } },
   message_id: { schema: { type: "string", pattern: "^msg_[0-9a-f]{32}$" } },
   hash: { schema: { type: "string", pattern: "^[0-9a-f]{64}$" } },
+  log: {
+    description: "the number of a later log: 2 or more",
+    schema: { type: "string", pattern: "^(?:[2-9]|[1-9][0-9]{1,8})$" },
+  },
   covers_size: { schema: { type: "string", pattern: "^[1-9][0-9]{0,14}$" } },
   path: {
     description:
@@ -80,9 +96,7 @@ const pathParameters: Record<string, JsonObject> = {
 };
 
 /** The template under which the document lists the operation. */
-export function describedPath({ path, mount }: Pick<OperationSpec, "path" | "mount">): string {
-  return path.slice(mount?.length ?? 0).replace("...}", "}");
-}
+export const describedPath = ({ path }: Pick<OperationSpec, "path">): string => path.replace("...}", "}");
 
 function describeParameters(spec: OperationSpec, components: Components): JsonObject[] {
   const inPath = [...describedPath(spec).matchAll(/\{(\w+)\}/g)].map(([, name = ""]) => ({
@@ -94,7 +108,13 @@ function describeParameters(spec: OperationSpec, components: Components): JsonOb
   }));
   const query = spec.query === undefined ? null : convert(spec.query, "input", components);
   const properties = (query?.["properties"] ?? {}) as JsonObject;
-  const inQuery = Object.entries(properties).map(([name, schema]) => ({ name, in: "query", schema }));
+  const needed = (query?.["required"] ?? []) as string[];
+  const inQuery = Object.entries(properties).map(([name, schema]) => ({
+    name,
+    in: "query",
+    ...(needed.includes(name) && { required: true }),
+    schema,
+  }));
   const idempotency = {
     name: "Idempotency-Key",
     in: "header",
@@ -176,11 +196,6 @@ function describeOperation(id: OperationId, spec: OperationSpec, components: Com
   };
 }
 
-function describeMount(base: string, mount: string): JsonObject {
-  const log = { default: "2", description: "the number of a later log: 2 or more" };
-  return { url: `${base}${mount}`, variables: { log } };
-}
-
 const built = new Map<string, JsonObject>();
 
 /**
@@ -194,15 +209,13 @@ export function buildOpenApi(base: string): JsonObject {
 }
 
 function composeDocument(base: string): JsonObject {
-  const components: Components = { JsonValue: jsonValueSchema as unknown as JsonObject };
+  const components: Components = { input: { JsonValue: jsonValueSchema }, output: {} };
   const paths: Record<string, JsonObject> = {};
   convert(problem, "output", components);
   for (const [id, spec] of Object.entries(operations) as [OperationId, OperationSpec][]) {
     if (spec.internal) continue;
     const path = describedPath(spec);
-    const servers = spec.mount !== undefined && { servers: [describeMount(base, spec.mount)] };
-    const described = { ...describeOperation(id, spec, components), ...servers };
-    paths[path] = { ...paths[path], [spec.method.toLowerCase()]: described };
+    paths[path] = { ...paths[path], [spec.method.toLowerCase()]: describeOperation(id, spec, components) };
   }
   const headers = Object.fromEntries(
     Object.entries(headerTexts).map(([name, description]) => [
@@ -228,7 +241,8 @@ function composeDocument(base: string): JsonObject {
     ),
     paths,
     components: {
-      schemas: components,
+      // A request is checked by its patterns, also where an answer repeats it.
+      schemas: { ...components.output, ...components.input },
       headers,
       securitySchemes: { bearer: { type: "http", scheme: "bearer", description: bearerText } },
     },

@@ -33,8 +33,6 @@ export interface OperationSpec {
   method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
   /** `{name}` stands for one segment, `{name...}` for the rest of the path. */
   path: string;
-  /** The beginning of the path that the OpenAPI document makes a part of the server's address. */
-  mount?: "/log/{log}";
   summary: string;
   tag: "Attestations" | "Agents" | "Authorizations" | "Rules" | "API keys" | "Webhooks" | "Log" | "Service";
   auth: Auth;

@@ -1,7 +1,6 @@
 /**
  * The public log (c2sp.org/tlog-tiles). Log 1 is at /log/, later logs at /log/{log}/. Neither ever moves, because
- * tiles are cached permanently. The document has the latter as servers of their own:
- * beside `/log/tile/{path}` the template `/log/{log}/checkpoint` would fit one path too many.
+ * tiles are cached permanently.
  */
 import { bytesFile, textFile } from "./files";
 import { statementsQuery, statementsResponse } from "./log";
@@ -68,21 +67,18 @@ export const logOperations = {
   epoch_checkpoint: {
     ...log,
     path: "/log/{log}/checkpoint",
-    mount: "/log/{log}",
     file: textFile,
     summary: "The latest checkpoint of a later log",
   },
   epoch_tile: {
     ...log,
     path: "/log/{log}/tile/{path...}",
-    mount: "/log/{log}",
     file: bytesFile,
     summary: "A tile or entry bundle of a later log",
   },
   epoch_agent_heads: {
     ...log,
     path: "/log/{log}/agent-heads/{covers_size}",
-    mount: "/log/{log}",
     file: bytesFile,
     summary: "The heads of all agents' records at this size of a later log",
   },

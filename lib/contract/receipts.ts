@@ -5,8 +5,13 @@ import { feedEntry } from "./identity";
 import { agentSlug, cursorQuery, hexHash, isCalendarTime, timestamp } from "./primitives";
 import { warningsFilter } from "./warnings";
 
+const dateOrTime = z.union([z.iso.datetime({ offset: true }), z.iso.date()]);
+const isDateOrTime = (text: string) => dateOrTime.safeParse(text).success;
+
+/** One string in the OpenAPI document: generators of clients can't tell two formats apart. */
 const moment = z
-  .union([z.iso.datetime({ offset: true }), z.iso.date()], "must be a date or a date and time (RFC 3339)")
+  .string("must be a date or a date and time (RFC 3339)")
+  .refine(isDateOrTime, "must be a date or a date and time (RFC 3339)")
   .transform((text) => new Date(text))
   .refine(isCalendarTime, "must be in the years 0001-9999");
 
@@ -14,8 +19,8 @@ export const listAttestationsQuery = cursorQuery.extend({
   agent_slug: agentSlug.optional(),
   human_approval_method: z.enum(approvalMethods, `must be one of ${approvalMethods.join(", ")}`).optional(),
   warnings: warningsFilter,
-  from: moment.optional().meta({ description: "created at this time or later" }),
-  to: moment.optional().meta({ description: "created before this time" }),
+  from: moment.optional().meta({ description: "created at this time or later: a date or a date and time (RFC 3339)" }),
+  to: moment.optional().meta({ description: "created before this time: a date or a date and time (RFC 3339)" }),
   q: z
     .string()
     .min(1, "must be 1-200 characters")

@@ -1,4 +1,7 @@
-/** The OpenAPI document is as strict as the service: its schemas refuse what the service refuses by 422, and no more. */
+/**
+ * The OpenAPI document is as strict as the service: its schemas refuse what the service refuses by 422, and no more. Rules
+ * between fields and at any depth are said in words: generators of clients read no schema of them.
+ */
 import { ed25519 } from "@noble/curves/ed25519.js";
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 import addFormats from "ajv-formats";
@@ -50,19 +53,13 @@ const refused: [OperationId, JsonObject[]][] = [
   [
     "attest",
     [
-      { human_approver_hash: "h" },
-      { human_approver_hash: "h", human_approved: false },
-      { human_approver_hash: "h", human_approved: null },
-      { human_approved: false, human_authorization: {} },
       { action: "a\0b" },
       { action: "" },
       { action: long(1001) },
       { model_id: "\0" },
       { tools_used: ["a", "b\0"] },
       { metadata: { "a\0": 1 } },
-      { metadata: { a: [{ b: ["\0"] }] } },
       { metadata: [] },
-      { human_authorization: { a: { b: "\0" } } },
       { inputs_hash: "ä" },
       { agent_slug: "-x" },
       { agent_signature: `${"A".repeat(85)}B==` },
@@ -131,6 +128,22 @@ const refused: [OperationId, JsonObject[]][] = [
   ],
 ];
 
+/** Refused by what is said in words, with the words. */
+const refusedInWords: [JsonObject, string][] = [
+  [{ human_approver_hash: "h" }, "needs `human_approved: true` or a `human_authorization`"],
+  [
+    { human_approver_hash: "h", human_approved: false },
+    "needs `human_approved: true` or a `human_authorization`",
+  ],
+  [
+    { human_approver_hash: "h", human_approved: null },
+    "needs `human_approved: true` or a `human_authorization`",
+  ],
+  [{ human_approved: false, human_authorization: {} }, "not false beside a `human_authorization`"],
+  [{ metadata: { a: [{ b: ["\0"] }] } }, "without U+0000 in its names and strings"],
+  [{ human_authorization: { a: { b: "\0" } } }, "without U+0000 in its names and strings"],
+];
+
 const accepted: [OperationId, JsonObject[]][] = [
   [
     "attest",
@@ -191,6 +204,13 @@ describe("the schemas of the OpenAPI document", () => {
       const body = { ...requestExamples[id], ...change };
       expect([change, (await send(id, body)).status, isDescribed(id, body)]).toEqual([change, 422, false]);
     }
+  });
+
+  it.each(refusedInWords)("say in words what else the service refuses: %j", async (change, words) => {
+    const body = { ...requestExamples.attest, ...change };
+    const { JsonValue, AttestRequest } = document.components.schemas;
+    expect([(await send("attest", body)).status, isDescribed("attest", body)]).toEqual([422, true]);
+    expect(JSON.stringify([JsonValue, AttestRequest])).toContain(words);
   });
 
   it.each(accepted)("take of %s what the service takes", async (id, changes) => {
@@ -285,9 +305,13 @@ function isTakenByTheDoor(body: JsonObject): boolean {
   }
 }
 
-/** Numbers and names that are not JSON of ours at all (400), and addresses that look right and are none. */
+/**
+ * Numbers and names that are not JSON of ours at all (400), addresses that look right and are none, and what the document
+ * says in words.
+ */
 function isUnsayable(body: JsonObject): boolean {
   const text = JSON.stringify(body);
   const url = body["callback_url"];
-  return /__proto__|\\ud[89a-f]/i.test(text) || (typeof url === "string" && !URL.canParse(url));
+  const isInWords = text.includes("\\u0000") || "human_approver_hash" in body || "human_authorization" in body;
+  return isInWords || /__proto__|\\ud[89a-f]/i.test(text) || (typeof url === "string" && !URL.canParse(url));
 }

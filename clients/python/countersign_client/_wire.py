@@ -31,35 +31,6 @@ class Problem(ProblemRequired, ProblemOptional):
     pass
 
 
-class AttestRequestRequired(TypedDict):
-    agent_slug: str
-    action: str
-    inputs_hash: str
-
-
-class AttestRequestOptional(TypedDict, total=False):
-    metadata: dict[str, JsonValue] | None
-    is_public: bool | None
-    enable_zk: bool | None
-    agent_signature: str | None
-    code_hash: str | None
-    model_id: str | None
-    tools_used: list[str] | None
-    client: ClientNumber | None
-    human_approved: bool | None
-    human_approver_hash: str | None
-    human_authorization: dict[str, JsonValue] | None
-
-
-class AttestRequest(AttestRequestRequired, AttestRequestOptional):
-    pass
-
-
-class ClientNumber(TypedDict):
-    instance: str
-    sequence: int
-
-
 class AttestationHumanApproval1(TypedDict):
     method: Literal["none"]
 
@@ -123,6 +94,11 @@ class Attestation(AttestationRequired, AttestationOptional):
     pass
 
 
+class ClientNumber(TypedDict):
+    instance: str
+    sequence: int
+
+
 class RecordPlace(TypedDict):
     agent_id: str
     sequence: int
@@ -159,19 +135,7 @@ class ZkCredential(TypedDict):
     messages: list[str]
 
 
-class AttestBatchRequestRequired(TypedDict):
-    attestations: list[dict[str, JsonValue]]
-
-
-class AttestBatchRequestOptional(TypedDict, total=False):
-    all_or_nothing: bool | None
-
-
-class AttestBatchRequest(AttestBatchRequestRequired, AttestBatchRequestOptional):
-    pass
-
-
-class AttestBatchResponse(TypedDict):
+class AttestedBatch(TypedDict):
     recorded: int
     results: list[AttestBatchResult]
 
@@ -438,25 +402,6 @@ class RecordSnapshot(TypedDict):
     statement: RecordSnapshotStatement
 
 
-class RegisterIdentityRequired(TypedDict):
-    slug: str
-
-
-class RegisterIdentityOptional(TypedDict, total=False):
-    name: str | None
-    description: str | None
-    public_key_pem: str | None
-    public_key: str | None
-    proof_of_possession: str | None
-    code_hash: str | None
-    model_id: str | None
-    tools: list[str] | None
-
-
-class RegisterIdentity(RegisterIdentityRequired, RegisterIdentityOptional):
-    pass
-
-
 class KeyHistoryKeysItem(TypedDict):
     public_key: str
     status: Literal["unproven", "proven"]
@@ -469,90 +414,6 @@ class KeyHistory(TypedDict):
     slug: str
     keys: list[KeyHistoryKeysItem]
     next_cursor: str | None
-
-
-class UpdateIdentity(TypedDict, total=False):
-    name: str | None
-    description: str | None
-    public_key_pem: str | None
-    public_key: str | None
-    proof_of_possession: str | None
-    code_hash: str | None
-    model_id: str | None
-
-
-class PutToolsRequired(TypedDict):
-    tools: list[str]
-
-
-class PutToolsOptional(TypedDict, total=False):
-    tool_descriptions: dict[str, str] | None
-
-
-class PutTools(PutToolsRequired, PutToolsOptional):
-    pass
-
-
-class FreezeAgent(TypedDict):
-    reason: str
-
-
-class UnfreezeAgent(TypedDict, total=False):
-    reason: str | None
-
-
-class AuthorizeRequestRequiredApproversItem(TypedDict):
-    group: str
-    count: int
-
-
-class AuthorizeRequestRequired(TypedDict):
-    agent_slug: str
-    action: str
-
-
-class AuthorizeRequestOptional(TypedDict, total=False):
-    tool: str | None
-    amount: Amount | None
-    grant: GrantRequest | None
-    context: dict[str, str] | None
-    expires_in_minutes: int | None
-    inputs_hash: str | None
-    required_level: Literal["none", "device", "orb"] | None
-    required_approvers: list[AuthorizeRequestRequiredApproversItem] | None
-    usable_for_seconds: int | None
-    approvals_required: int | None
-    requester: str | None
-    require_code: bool | None
-    approvers: list[str] | None
-    callback_url: str | None
-
-
-class AuthorizeRequest(AuthorizeRequestRequired, AuthorizeRequestOptional):
-    pass
-
-
-class Amount(TypedDict):
-    value: str
-    currency: str
-
-
-class GrantRequestRequired(TypedDict):
-    max_calls: int
-    expires_at: str
-
-
-class GrantRequestOptional(TypedDict, total=False):
-    tools: list[str] | None
-    actions: list[str] | None
-    max_amount: str | None
-    max_budget: str | None
-    currency: str | None
-    context: dict[str, str] | None
-
-
-class GrantRequest(GrantRequestRequired, GrantRequestOptional):
-    pass
 
 
 class AuthorizationRequestGrantRequired(TypedDict):
@@ -613,6 +474,11 @@ class AuthorizationRequest(TypedDict):
     requested_by: RequestedBy | None
     confirmation_code: str
     previously_denied: AuthorizationRequestPreviouslyDenied | None
+
+
+class Amount(TypedDict):
+    value: str
+    currency: str
 
 
 class DecidedBy1(TypedDict):
@@ -762,68 +628,58 @@ class RuleDecision(TypedDict):
     context: dict[str, Any] | None
 
 
-class EvaluationRequestSubject(TypedDict):
-    type: Literal["agent"]
-    id: str
+class GrantRequestRequired(TypedDict):
+    max_calls: int
+    expires_at: str
 
 
-class EvaluationRequestAction(TypedDict):
-    name: str
+class GrantRequestOptional(TypedDict, total=False):
+    tools: list[str] | None
+    actions: list[str] | None
+    max_amount: str | None
+    max_budget: str | None
+    currency: str | None
+    context: dict[str, str] | None
 
 
-class EvaluationRequestResource(TypedDict):
-    type: Literal["tool"]
-    id: str
-
-
-class EvaluationRequestContext(TypedDict, total=False):
-    amount: Amount | None
-    details: dict[str, str] | None
-    requester: str | None
-
-
-class EvaluationRequestRequired(TypedDict):
-    subject: EvaluationRequestSubject
-    action: EvaluationRequestAction
-    resource: EvaluationRequestResource
-
-
-class EvaluationRequestOptional(TypedDict, total=False):
-    context: EvaluationRequestContext | None
-
-
-class EvaluationRequest(EvaluationRequestRequired, EvaluationRequestOptional):
+class GrantRequest(GrantRequestRequired, GrantRequestOptional):
     pass
 
 
-class ClaimRequest(TypedDict):
-    run: str
+class AuthorizeRequestRequiredApproversItem(TypedDict):
+    group: str
+    count: int
+
+
+class AuthorizeRequestRequired(TypedDict):
+    agent_slug: str
+    action: str
+
+
+class AuthorizeRequestOptional(TypedDict, total=False):
+    tool: str | None
+    amount: Amount | None
+    grant: GrantRequest | None
+    context: dict[str, str] | None
+    expires_in_minutes: int | None
+    inputs_hash: str | None
+    required_level: Literal["none", "device", "orb"] | None
+    required_approvers: list[AuthorizeRequestRequiredApproversItem] | None
+    usable_for_seconds: int | None
+    approvals_required: int | None
+    requester: str | None
+    require_code: bool | None
+    approvers: list[str] | None
+    callback_url: str | None
+
+
+class AuthorizeRequest(AuthorizeRequestRequired, AuthorizeRequestOptional):
+    pass
 
 
 class AuthorizationList(TypedDict):
     authorizations: list[AuthorizationState]
     next_cursor: str | None
-
-
-class RevokeAuthorization(TypedDict, total=False):
-    reason: str | None
-
-
-class KeyRequestRequired(TypedDict):
-    email: str
-
-
-class KeyRequestOptional(TypedDict, total=False):
-    name: str | None
-
-
-class KeyRequest(KeyRequestRequired, KeyRequestOptional):
-    pass
-
-
-class KeyVerification(TypedDict):
-    email: str
-    code: str
 
 
 class KeyInfoRateLimit(TypedDict):
@@ -858,20 +714,6 @@ class LogStatementsStatementsItem(TypedDict):
 class LogStatements(TypedDict):
     statements: list[LogStatementsStatementsItem]
     next: int | None
-
-
-class PresentationRequestRequired(TypedDict):
-    disclose: list[Literal["schema", "attestation_id", "payload_hash", "issued_at", "issued_date", "issued_month", "agent_slug", "agent_public_key", "organization", "action", "inputs_hash", "code_hash", "model_id", "metadata", "tools_used", "agent_authenticated", "code_hash_verified", "tools_authorized", "human_approved", "human_approval_method", "human_approval_level", "is_public", "human_approval_environment"]]
-    audience: str
-    nonce: str
-
-
-class PresentationRequestOptional(TypedDict, total=False):
-    expires_in: int | None
-
-
-class PresentationRequest(PresentationRequestRequired, PresentationRequestOptional):
-    pass
 
 
 class SigstoreBundleVerificationMaterialPublicKey(TypedDict):
@@ -1134,33 +976,6 @@ class Rules(RulesRequired, RulesOptional):
     pass
 
 
-class RulesChangeRequired(TypedDict):
-    text: str
-    mode: Literal["off", "log_only", "enforce"]
-
-
-class RulesChangeOptional(TypedDict, total=False):
-    fallback: Literal["ask", "deny"] | None
-    require_second_owner: bool | None
-    version: int | None
-
-
-class RulesChange(RulesChangeRequired, RulesChangeOptional):
-    pass
-
-
-class RulesSimulationRequired(TypedDict):
-    text: str
-
-
-class RulesSimulationOptional(TypedDict, total=False):
-    fallback: Literal["ask", "deny"] | None
-
-
-class RulesSimulation(RulesSimulationRequired, RulesSimulationOptional):
-    pass
-
-
 class RulesSimulationResultWas(TypedDict):
     allowed: int
     asked: int
@@ -1307,11 +1122,6 @@ class PublicKeys(TypedDict):
     key_events: list[PublicKeysKeyEventsItem]
 
 
-class WebhookCreation(TypedDict):
-    url: str
-    events: list[Literal["authorization.approved", "authorization.denied", "authorization.expired", "authorization.cancelled", "authorization.unattested", "authorization.revoked", "agent.frozen", "agent.unfrozen", "attestation.created", "roster.changed"]]
-
-
 class WebhookWithSecret(TypedDict):
     id: str
     url: str | None
@@ -1337,16 +1147,6 @@ class Webhook(TypedDict):
     created_at: str
 
 
-class WebhookUpdate(TypedDict, total=False):
-    url: str | None
-    events: list[Literal["authorization.approved", "authorization.denied", "authorization.expired", "authorization.cancelled", "authorization.unattested", "authorization.revoked", "agent.frozen", "agent.unfrozen", "attestation.created", "roster.changed"]] | None
-    enabled: bool | None
-
-
-class WebhookRotation(TypedDict, total=False):
-    overlap_hours: int | None
-
-
 class WebhookDelivery(TypedDict):
     message_id: str
     type: str
@@ -1359,3 +1159,203 @@ class WebhookDelivery(TypedDict):
     next_attempt_at: str | None
     created_at: str
     body: str
+
+
+class AttestRequestRequired(TypedDict):
+    agent_slug: str
+    action: str
+    inputs_hash: str
+
+
+class AttestRequestOptional(TypedDict, total=False):
+    metadata: dict[str, JsonValue] | None
+    is_public: bool | None
+    enable_zk: bool | None
+    agent_signature: str | None
+    code_hash: str | None
+    model_id: str | None
+    tools_used: list[str] | None
+    client: ClientNumber | None
+    human_approved: bool | None
+    human_approver_hash: str | None
+    human_authorization: dict[str, JsonValue] | None
+
+
+class AttestRequest(AttestRequestRequired, AttestRequestOptional):
+    pass
+
+
+class AttestBatchRequestRequired(TypedDict):
+    attestations: list[dict[str, JsonValue]]
+
+
+class AttestBatchRequestOptional(TypedDict, total=False):
+    all_or_nothing: bool | None
+
+
+class AttestBatchRequest(AttestBatchRequestRequired, AttestBatchRequestOptional):
+    pass
+
+
+class RegisterIdentityRequired(TypedDict):
+    slug: str
+
+
+class RegisterIdentityOptional(TypedDict, total=False):
+    name: str | None
+    description: str | None
+    public_key_pem: str | None
+    public_key: str | None
+    proof_of_possession: str | None
+    code_hash: str | None
+    model_id: str | None
+    tools: list[str] | None
+
+
+class RegisterIdentity(RegisterIdentityRequired, RegisterIdentityOptional):
+    pass
+
+
+class UpdateIdentity(TypedDict, total=False):
+    name: str | None
+    description: str | None
+    public_key_pem: str | None
+    public_key: str | None
+    proof_of_possession: str | None
+    code_hash: str | None
+    model_id: str | None
+
+
+class PutToolsRequired(TypedDict):
+    tools: list[str]
+
+
+class PutToolsOptional(TypedDict, total=False):
+    tool_descriptions: dict[str, str] | None
+
+
+class PutTools(PutToolsRequired, PutToolsOptional):
+    pass
+
+
+class FreezeAgent(TypedDict):
+    reason: str
+
+
+class UnfreezeAgent(TypedDict, total=False):
+    reason: str | None
+
+
+class EvaluationRequestSubject(TypedDict):
+    type: Literal["agent"]
+    id: str
+
+
+class EvaluationRequestAction(TypedDict):
+    name: str
+
+
+class EvaluationRequestResource(TypedDict):
+    type: Literal["tool"]
+    id: str
+
+
+class EvaluationRequestContext(TypedDict, total=False):
+    amount: Amount | None
+    details: dict[str, str] | None
+    requester: str | None
+
+
+class EvaluationRequestRequired(TypedDict):
+    subject: EvaluationRequestSubject
+    action: EvaluationRequestAction
+    resource: EvaluationRequestResource
+
+
+class EvaluationRequestOptional(TypedDict, total=False):
+    context: EvaluationRequestContext | None
+
+
+class EvaluationRequest(EvaluationRequestRequired, EvaluationRequestOptional):
+    pass
+
+
+class ClaimRequest(TypedDict):
+    run: str
+
+
+class RevokeAuthorization(TypedDict, total=False):
+    reason: str | None
+
+
+class KeyRequestRequired(TypedDict):
+    email: str
+
+
+class KeyRequestOptional(TypedDict, total=False):
+    name: str | None
+
+
+class KeyRequest(KeyRequestRequired, KeyRequestOptional):
+    pass
+
+
+class KeyVerification(TypedDict):
+    email: str
+    code: str
+
+
+class PresentationRequestRequired(TypedDict):
+    disclose: list[Literal["schema", "attestation_id", "payload_hash", "issued_at", "issued_date", "issued_month", "agent_slug", "agent_public_key", "organization", "action", "inputs_hash", "code_hash", "model_id", "metadata", "tools_used", "agent_authenticated", "code_hash_verified", "tools_authorized", "human_approved", "human_approval_method", "human_approval_level", "is_public", "human_approval_environment"]]
+    audience: str
+    nonce: str
+
+
+class PresentationRequestOptional(TypedDict, total=False):
+    expires_in: int | None
+
+
+class PresentationRequest(PresentationRequestRequired, PresentationRequestOptional):
+    pass
+
+
+class RulesChangeRequired(TypedDict):
+    text: str
+    mode: Literal["off", "log_only", "enforce"]
+
+
+class RulesChangeOptional(TypedDict, total=False):
+    fallback: Literal["ask", "deny"] | None
+    require_second_owner: bool | None
+    version: int | None
+
+
+class RulesChange(RulesChangeRequired, RulesChangeOptional):
+    pass
+
+
+class RulesSimulationRequired(TypedDict):
+    text: str
+
+
+class RulesSimulationOptional(TypedDict, total=False):
+    fallback: Literal["ask", "deny"] | None
+
+
+class RulesSimulation(RulesSimulationRequired, RulesSimulationOptional):
+    pass
+
+
+class WebhookCreation(TypedDict):
+    url: str
+    events: list[Literal["authorization.approved", "authorization.denied", "authorization.expired", "authorization.cancelled", "authorization.unattested", "authorization.revoked", "agent.frozen", "agent.unfrozen", "attestation.created", "roster.changed"]]
+
+
+class WebhookUpdate(TypedDict, total=False):
+    url: str | None
+    events: list[Literal["authorization.approved", "authorization.denied", "authorization.expired", "authorization.cancelled", "authorization.unattested", "authorization.revoked", "agent.frozen", "agent.unfrozen", "attestation.created", "roster.changed"]] | None
+    enabled: bool | None
+
+
+class WebhookRotation(TypedDict, total=False):
+    overlap_hours: int | None
