@@ -42,7 +42,7 @@ describe("the guides", () => {
   });
 
   it.each(guideEntries)("$slug asks nobody to run a package that is not ours", ({ slug }) => {
-    expect(read(slug).replace("npm install {base}/countersign.tgz", "")).not.toMatch(
+    expect(read(slug).replace("npm install {npm_package}", "")).not.toMatch(
       /\b(npx|pnpm dlx|yarn dlx|bunx|npm (i|install|exec) )\b/,
     );
   });

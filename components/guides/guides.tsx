@@ -1,7 +1,7 @@
 /** The guides' texts, with this instance's address and the quick start's commands filled in. */
 import { quickStartSteps } from "#components/commands";
 import wire from "#docs/wire.md";
-import { PYTHON_WHEEL } from "#lib/core/statement/product";
+import { NPM_PACKAGE, PYTHON_WHEEL } from "#lib/core/statement/product";
 import aiSdk from "./content/ai-sdk.md";
 import approvalCards from "./content/approval-cards.md";
 import approve from "./content/approve.md";
@@ -84,11 +84,20 @@ const texts: Record<GuideSlug, string> = {
   changelog,
 };
 
+/** What guides print of the programs that are served here. */
+interface ServedPrograms {
+  /** Hex; null before the build has made it. */
+  readonly verifierSha256: string | null;
+  readonly npmPackagePath: string;
+  readonly pythonWheelPath: string;
+}
+
 /**
  * `{base}` becomes the public address, `{verify_sha256}` the checksum of the verifier that is served here,
- * `{python_wheel}` the name of the Python client's file, `{step:<id>}` on a line of its own the quick start's command in a fence, `{reasons}` the table of reasons.
+ * `{npm_package}` and `{python_wheel}` the addresses of the clients' files, `{python_wheel_name}` the name of Python's,
+ * `{step:<id>}` on a line of its own the quick start's command in a fence, `{reasons}` the table of reasons.
  */
-function fillIn(text: string, base: string, verifierSha256: string | null): string {
+function fillIn(text: string, base: string, programs: ServedPrograms | null): string {
   const commands = new Map<string, string>(quickStartSteps(base).map((step) => [step.id, step.command]));
   return text
     .replace(/^\{step:([a-z-]+)\}$/gm, (_, id: string) => {
@@ -97,17 +106,19 @@ function fillIn(text: string, base: string, verifierSha256: string | null): stri
       return `\`\`\`sh\n${command}\n\`\`\``;
     })
     .replace("{reasons}", listReasons)
-    .replaceAll("{verify_sha256}", verifierSha256 ?? "(not built here)")
-    .replaceAll("{python_wheel}", PYTHON_WHEEL)
+    .replaceAll("{verify_sha256}", programs?.verifierSha256 ?? "(not built here)")
+    .replaceAll("{npm_package}", base + (programs?.npmPackagePath ?? `/${NPM_PACKAGE}`))
+    .replaceAll("{python_wheel}", base + (programs?.pythonWheelPath ?? `/${PYTHON_WHEEL}`))
+    .replaceAll("{python_wheel_name}", PYTHON_WHEEL)
     .replaceAll("{base}", base);
 }
 
-/** Null for a slug that is no guide. `verifierSha256`: hex; null if /verify.mjs has not been built. */
+/** Null for a slug that is no guide. `programs`: null where nobody runs what the guide prints. */
 export function findGuide(
   slug: string,
   base: string,
-  verifierSha256: string | null,
+  programs: ServedPrograms | null,
 ): (GuideEntry & { text: string }) | null {
   const entry = guideEntries.find((guide) => guide.slug === slug);
-  return entry ? { ...entry, text: fillIn(texts[entry.slug], base, verifierSha256) } : null;
+  return entry ? { ...entry, text: fillIn(texts[entry.slug], base, programs) } : null;
 }

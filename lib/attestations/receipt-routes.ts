@@ -1,15 +1,15 @@
 /** Runs the operations of lib/contract/operations-receipts.ts. */
 import type { Context } from "#lib/approvals/context";
 import type { receiptsOperations as specs } from "#lib/contract/operations-receipts";
-import { PYTHON_WHEEL } from "#lib/core/statement/product";
+import { NPM_PACKAGE, PYTHON_WHEEL } from "#lib/core/statement/product";
 import { AppError } from "#lib/errors";
-import type { Handlers } from "#lib/http/call";
+import type { Handlers, Params } from "#lib/http/call";
 import { readFor, readPublicly } from "#lib/http/read-publicly";
 import { readAnchors } from "./anchors";
 import { redirectToOwningLog } from "./elsewhere";
 import { eraseContent } from "./erase";
 import { listAttestations } from "./own";
-import { type ProgramName, readProgramFile } from "./program-files";
+import { type PackageName, type ProgramName, packagePath, readPackage, readProgramFile } from "./program-files";
 import { type ReceiptFileKind, readReceiptFile } from "./receipt-files";
 import { searchPublicly } from "./search";
 
@@ -50,11 +50,42 @@ const checksum = (name: ProgramName) => async () => {
   });
 };
 
-function refuseRetiredWheel({ context }: { context: Context }): never {
+async function refuseRetiredWheel({ context }: { context: Context }): Promise<never> {
+  const address = context.settings.baseUrl + (await packagePath(PYTHON_WHEEL));
   throw new AppError(
     "gone",
-    `the Python client is called countersign-client now, its module countersign_client: install ${context.settings.baseUrl}/${PYTHON_WHEEL}`,
+    `the Python client is called countersign-client now, its module countersign_client: install ${address}`,
   );
+}
+
+/** Under an address whose bytes change with every upgrade. npm shows the notice. */
+const newestPackage = (name: PackageName, mediaType: string) => async (call: { context: Context }) => {
+  const address = call.context.settings.baseUrl + (await packagePath(name));
+  const { bytes, sha256Hex } = await requireProgram(name);
+  return new Response(bytes, {
+    headers: {
+      "content-type": mediaType,
+      etag: `"${sha256Hex}"`,
+      "npm-notice": `These bytes change when the service is upgraded, and a lockfile then fails. Install ${address}`,
+      ...programHeaders,
+    },
+  });
+};
+
+async function servePackage({ context, params }: { context: Context; params: Params }) {
+  const { digest = "", file = "" } = params;
+  const bytes = await readPackage(context.database.db, digest, file);
+  if (bytes === null)
+    throw new AppError(
+      "not_found",
+      `this service has never served that file: ${context.settings.baseUrl}/docs has the addresses of the newest packages`,
+    );
+  return new Response(bytes as BodyInit, {
+    headers: {
+      "content-type": "application/octet-stream",
+      "cache-control": "public, max-age=31536000, immutable",
+    },
+  });
 }
 
 const javaScript = "text/javascript; charset=utf-8";
@@ -81,9 +112,10 @@ export const receiptsHandlers: Handlers<typeof specs, Context> = {
   verifierChecksum: checksum("verify.mjs"),
   commandProgram: program("countersign.mjs", javaScript),
   commandChecksum: checksum("countersign.mjs"),
-  clientPackage: program("countersign.tgz", "application/gzip"),
-  pythonWheel: program(PYTHON_WHEEL, "application/zip"),
+  clientPackage: newestPackage(NPM_PACKAGE, "application/gzip"),
+  pythonWheel: newestPackage(PYTHON_WHEEL, "application/zip"),
   pythonWheelChecksum: checksum(PYTHON_WHEEL),
+  servedPackage: servePackage,
   retiredPythonWheel: refuseRetiredWheel,
   retiredPythonWheelChecksum: refuseRetiredWheel,
 };

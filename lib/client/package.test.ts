@@ -2,14 +2,15 @@
  * dist/countersign.tgz as people use it: installed from the service into a project of their own, compiled strictly, run in
  * Node, and bundled for a browser.
  */
-import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { cp, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import vm from "node:vm";
 import { gzipSync } from "node:zlib";
 import { build } from "esbuild";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { PRODUCT_VERSION } from "#lib/core/statement/product";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { packagePath } from "#lib/attestations/program-files";
+import { NPM_PACKAGE, PRODUCT_VERSION } from "#lib/core/statement/product";
 import { startTestApp, type TestApp } from "#support/app";
 import { openNext } from "#support/authorizations";
 import { runProgram } from "#support/commands";
@@ -86,6 +87,7 @@ describe("the package", () => {
   let base: string;
   let key: string;
   let folder: string;
+  let address: string;
   let guide: string[];
   const inFolder = (name: string) => path.join(folder, name);
 
@@ -102,7 +104,9 @@ describe("the package", () => {
     for (const [at, code] of guide.entries())
       for (const ending of ["ts", "mjs"]) await writeFile(inFolder(`guide-${at}.${ending}`), code);
     const env = { PATH: process.env["PATH"], HOME: folder };
-    const installed = await runProgram("npm", ["install", "--no-audit", `${base}/countersign.tgz`], {
+    address = base + (await packagePath(NPM_PACKAGE));
+    expect(address).toMatch(/\/packages\/[0-9a-f]{16}\/countersign\.tgz$/);
+    const installed = await runProgram("npm", ["install", "--no-audit", address], {
       cwd: folder,
       env,
     });
@@ -121,6 +125,34 @@ describe("the package", () => {
     expect([manifest.version, PRODUCT_VERSION]).toEqual([version, version]);
     for (const name of ["scripts", "dependencies", "peerDependencies", "optionalDependencies"])
       expect(manifest).not.toHaveProperty(name);
+  });
+
+  it("is installed again from a lockfile after an upgrade has changed it", async () => {
+    const upgraded = await mkdtemp(path.join(tmpdir(), "countersign-upgraded-"));
+    await mkdir(path.join(upgraded, "dist"));
+    await cp("dist/countersign.mjs", path.join(upgraded, "dist/countersign.tgz"));
+    const project = path.join(upgraded, "project");
+    await mkdir(project);
+    for (const name of ["package.json", "package-lock.json"]) await cp(inFolder(name), path.join(project, name));
+    const cwd = vi.spyOn(process, "cwd").mockReturnValue(upgraded);
+    try {
+      expect(base + (await packagePath(NPM_PACKAGE))).not.toBe(address);
+      const env = { PATH: process.env["PATH"], HOME: project };
+      const installed = await runProgram("npm", ["ci", "--no-audit"], { cwd: project, env });
+      expect(installed).toEqual({ code: 0, out: expect.stringContaining("added 1 package") });
+      const answer = await fetch(address);
+      expect([answer.status, answer.headers.get("cache-control")]).toEqual([
+        200,
+        "public, max-age=31536000, immutable",
+      ]);
+      const newest = await fetch(`${base}/countersign.tgz`);
+      expect(newest.headers.get("npm-notice")).toContain(await packagePath(NPM_PACKAGE));
+      const unknown = await fetch(address.replace(/[0-9a-f]{16}/, "0".repeat(16)));
+      expect([unknown.status, await unknown.json()]).toMatchObject([404, { code: "not_found" }]);
+    } finally {
+      cwd.mockRestore();
+      await rm(upgraded, { recursive: true });
+    }
   });
 
   it.each(["nodenext", "bundler"])(

@@ -3,6 +3,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { packagePath } from "#lib/attestations/program-files";
 import { PYTHON_WHEEL } from "#lib/core/statement/product";
 import { runProgram } from "#support/commands";
 import { findPython, type PythonService, runPytest, startPythonService } from "#support/python";
@@ -42,7 +43,9 @@ describe.skipIf(python.missing)("the Python client (run by npm run test:python)"
       runProgram(python.path ?? "", args, { cwd: folder, env: { ...service.env, PYTHONPATH: folder } });
     const pip = ["-m", "pip", "install", "-q", "--no-deps", "--no-index", "--target", folder];
     expect(await run(...pip, `${address}#sha256=${"0".repeat(64)}`)).toMatchObject({ code: 1 });
-    expect(await run(...pip, `${address}#sha256=${sha256}`)).toMatchObject({ code: 0 });
+    const kept = service.base + (await packagePath(PYTHON_WHEEL));
+    expect(kept).toContain(`/packages/${sha256.slice(0, 16)}/`);
+    expect(await run(...pip, `${kept}#sha256=${sha256}`)).toMatchObject({ code: 0 });
     const [id = "", file = ""] = (await run("-c", program)).out.trim().split("\n");
     expect(file.startsWith(folder)).toBe(true);
     const verify = (...args: string[]) => run("-m", "countersign_client", "verify", ...args);

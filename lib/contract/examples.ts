@@ -110,5 +110,7 @@ export const pathExamples: Readonly<Record<string, string>> = {
   hash: hex,
   path: "0/000",
   covers_size: "1",
+  digest: hex.slice(0, 16),
+  file: "countersign.tgz",
   log: "2",
 };

@@ -49,7 +49,7 @@ function replacePattern(_: string, value: JsonValue): JsonValue {
   if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
   const { pattern, ...rest } = value;
   if (typeof pattern !== "string") return value;
-  const example = value["format"] === undefined ? findExample({ ...(value as { maxLength?: number }), pattern }) : undefined;
+  const example = findExample({ ...(value as { maxLength?: number }), pattern });
   return example === undefined ? rest : { examples: [example], ...rest };
 }
 
@@ -84,6 +84,11 @@ const pathParameters: Record<string, JsonObject> = {
     description: "the number of a later log: 2 or more",
     schema: { type: "string", pattern: "^(?:[2-9]|[1-9][0-9]{1,8})$" },
   },
+  digest: {
+    description: "the first 16 digits of the file's SHA-256",
+    schema: { type: "string", pattern: "^[0-9a-f]{16}$" },
+  },
+  file: { schema: { type: "string", pattern: "^countersign[A-Za-z0-9_.-]*$" } },
   covers_size: { schema: { type: "string", pattern: "^[1-9][0-9]{0,14}$" } },
   path: {
     description:

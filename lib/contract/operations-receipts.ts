@@ -149,6 +149,11 @@ export const receiptsOperations = {
     "SHA-256 of the Python client, for sha256sum -c",
     textFile,
   ),
+  servedPackage: programFile(
+    "/packages/{digest}/{file}",
+    "A package for npm or pip under an address whose bytes never change",
+    bytesFile,
+  ),
   retiredPythonWheel: retiredFile(`/${RETIRED_PYTHON_WHEEL}`),
   retiredPythonWheelChecksum: retiredFile(`/${RETIRED_PYTHON_WHEEL}.sha256`),
 } as const satisfies Record<string, OperationSpec>;

@@ -4,7 +4,7 @@ import { findGuide } from "#components/guides/guides";
 import { Markdown } from "#components/markdown";
 import { NotFoundPage } from "#components/not-found-page";
 import { TextLink } from "#components/ui/text-link";
-import { readVerifierSha256 } from "#lib/attestations/program-files";
+import { describePrograms } from "#lib/attestations/program-files";
 import { publicBaseUrl } from "#lib/http/public-base-url";
 import { withNotFound } from "#lib/pages/with-not-found";
 
@@ -23,7 +23,7 @@ export async function generateMetadata({ params }: GuidePageProps): Promise<Meta
 }
 
 async function GuidePage({ params }: GuidePageProps) {
-  const guide = findGuide((await params).slug, publicBaseUrl(), await readVerifierSha256());
+  const guide = findGuide((await params).slug, publicBaseUrl(), await describePrograms());
   if (guide === null) notFound();
   return (
     <article>

@@ -5,6 +5,9 @@ export const PRODUCT_URI = "https://countersign.dev";
 /** Of package.json, which code that runs in a browser cannot read. */
 export const PRODUCT_VERSION = "1.0.0";
 
+/** The client and the command line as an npm package. */
+export const NPM_PACKAGE = "countersign.tgz";
+
 /** The file in which the Python client is installed. */
 export const PYTHON_WHEEL = `countersign_client-${PRODUCT_VERSION}-py3-none-any.whl` as const;
 

@@ -87,3 +87,19 @@ export const dailyCounts = pgTable(
 
 /** Unlogged, and always empty: what the health check writes here is rolled back (lib/log/sequencer/readiness.ts). */
 export const writeProbe = pgTable("write_probe", { filler: text().notNull() });
+
+/**
+ * The packages that this version and the ones before it have served under an address with their digest. An address goes on
+ * serving its bytes after an upgrade (lib/attestations/program-files.ts).
+ */
+export const servedPackages = pgTable(
+  "served_packages",
+  {
+    /** Hex, the beginning of the SHA-256. */
+    digest: text().notNull(),
+    name: text().notNull(),
+    bytes: bytea().notNull(),
+    created_at: createdAt(),
+  },
+  (t) => [primaryKey({ columns: [t.digest, t.name] })],
+);

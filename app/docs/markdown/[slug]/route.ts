@@ -3,7 +3,7 @@
 import { readDocument } from "#components/api-reference/document";
 import { writeOperationList } from "#components/api-reference/operation-markdown";
 import { findGuide } from "#components/guides/guides";
-import { readVerifierSha256 } from "#lib/attestations/program-files";
+import { describePrograms } from "#lib/attestations/program-files";
 import { forOwnHosts } from "#lib/http/next-host-check";
 import { answerText } from "#lib/http/plain-text";
 import { publicBaseUrl } from "#lib/http/public-base-url";
@@ -12,5 +12,5 @@ export const GET = forOwnHosts(async (_request: Request, route: { params: Promis
   const { slug } = await route.params;
   const base = publicBaseUrl();
   if (slug === "api") return answerText(writeOperationList(readDocument(base), base), "markdown");
-  return answerText(findGuide(slug, base, await readVerifierSha256())?.text ?? null, "markdown");
+  return answerText(findGuide(slug, base, await describePrograms())?.text ?? null, "markdown");
 });
