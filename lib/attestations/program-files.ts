@@ -38,7 +38,7 @@ export async function packagePath(name: PackageName): Promise<string> {
  */
 export async function readPackage(db: Executor, digest: string, name: string): Promise<Uint8Array | null> {
   const isHere = and(eq(servedPackages.digest, digest), eq(servedPackages.name, name));
-  const current = [NPM_PACKAGE, PYTHON_WHEEL].find((known) => known === name);
+  const current = ([NPM_PACKAGE, PYTHON_WHEEL] as const).find((known) => known === name);
   const file = current === undefined ? null : await readProgramFile(current);
   if (file !== null && shortenDigest(file.sha256Hex) === digest) {
     const [known] = await db.select({ name: servedPackages.name }).from(servedPackages).where(isHere);

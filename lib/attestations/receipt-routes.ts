@@ -9,7 +9,13 @@ import { readAnchors } from "./anchors";
 import { redirectToOwningLog } from "./elsewhere";
 import { eraseContent } from "./erase";
 import { listAttestations } from "./own";
-import { type PackageName, type ProgramName, packagePath, readPackage, readProgramFile } from "./program-files";
+import {
+  type PackageName,
+  type ProgramName,
+  packagePath,
+  readPackage,
+  readProgramFile,
+} from "./program-files";
 import { type ReceiptFileKind, readReceiptFile } from "./receipt-files";
 import { searchPublicly } from "./search";
 

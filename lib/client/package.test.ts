@@ -133,7 +133,8 @@ describe("the package", () => {
     await cp("dist/countersign.mjs", path.join(upgraded, "dist/countersign.tgz"));
     const project = path.join(upgraded, "project");
     await mkdir(project);
-    for (const name of ["package.json", "package-lock.json"]) await cp(inFolder(name), path.join(project, name));
+    for (const name of ["package.json", "package-lock.json"])
+      await cp(inFolder(name), path.join(project, name));
     const cwd = vi.spyOn(process, "cwd").mockReturnValue(upgraded);
     try {
       expect(base + (await packagePath(NPM_PACKAGE))).not.toBe(address);

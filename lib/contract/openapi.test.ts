@@ -21,7 +21,7 @@ it("says what a key may be allowed, and that an agent's attestations come as a J
 // biome-ignore lint/suspicious/noExplicitAny: the document is read freely
 const { paths, components } = buildOpenApi("https://one.example") as any;
 const { schemas } = components;
-const operations = Object.values<Record<string, any>>(paths).flatMap((item) => Object.values(item));
+const operations: (typeof paths)[] = Object.values(paths).flatMap((item) => Object.values(item as object));
 
 /** Every schema in it, itself included; those that it names are followed once. */
 function* listSchemas(part: unknown, seen = new Set<unknown>()): Generator<Record<string, unknown>> {

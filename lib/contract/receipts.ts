@@ -19,8 +19,12 @@ export const listAttestationsQuery = cursorQuery.extend({
   agent_slug: agentSlug.optional(),
   human_approval_method: z.enum(approvalMethods, `must be one of ${approvalMethods.join(", ")}`).optional(),
   warnings: warningsFilter,
-  from: moment.optional().meta({ description: "created at this time or later: a date or a date and time (RFC 3339)" }),
-  to: moment.optional().meta({ description: "created before this time: a date or a date and time (RFC 3339)" }),
+  from: moment
+    .optional()
+    .meta({ description: "created at this time or later: a date or a date and time (RFC 3339)" }),
+  to: moment
+    .optional()
+    .meta({ description: "created before this time: a date or a date and time (RFC 3339)" }),
   q: z
     .string()
     .min(1, "must be 1-200 characters")

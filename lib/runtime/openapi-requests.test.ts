@@ -312,6 +312,7 @@ function isTakenByTheDoor(body: JsonObject): boolean {
 function isUnsayable(body: JsonObject): boolean {
   const text = JSON.stringify(body);
   const url = body["callback_url"];
-  const isInWords = text.includes("\\u0000") || "human_approver_hash" in body || "human_authorization" in body;
+  const isInWords =
+    text.includes("\\u0000") || "human_approver_hash" in body || "human_authorization" in body;
   return isInWords || /__proto__|\\ud[89a-f]/i.test(text) || (typeof url === "string" && !URL.canParse(url));
 }
