@@ -2,6 +2,7 @@
  * The OpenAPI document is true: every documented status of every operation is sent for real and its answer, body
  * and headers, validated against the document.
  */
+import { createHash } from "node:crypto";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
@@ -11,7 +12,8 @@ import { scopeNames } from "#lib/contract/key-choices";
 import type { OperationSpec } from "#lib/contract/operation";
 import { type OperationId, operations } from "#lib/contract/operations";
 import { mergeHeads } from "#lib/core/record/agent-heads";
-import { PYTHON_WHEEL, RETIRED_PYTHON_WHEEL } from "#lib/core/statement/product";
+import { NPM_PACKAGE, PYTHON_WHEEL, RETIRED_PYTHON_WHEEL } from "#lib/core/statement/product";
+import { servedPackages } from "#lib/db/schema";
 import { beginIdempotent } from "#lib/http/idempotency";
 import { beginEpoch } from "#lib/log/keys/new-epoch";
 import { readOpenHead } from "#lib/log/publish/reader";
@@ -38,7 +40,13 @@ const unknown: Record<string, string> = {
   covers_size: "4711",
   webhook_id: "019a0000-0000-7000-8000-000000000000",
   message_id: `msg_${"0".repeat(32)}`,
+  digest: "0".repeat(16),
+  file: NPM_PACKAGE,
 };
+
+/** Of a version before this one. */
+const oldPackage = Buffer.from("a package");
+const oldDigest = createHash("sha256").update(oldPackage).digest("hex").slice(0, 16);
 
 let test: TestApp;
 let strict: TestApp;
@@ -87,6 +95,7 @@ const known = (): Record<string, string> => ({
   covers_size: String(coversSize),
   webhook_id: webhookId,
   message_id: messageId,
+  digest: oldDigest,
 });
 const bodyOf = (id: OperationId): TestCall =>
   requestExamples[id] === undefined ? {} : { body: requestExamples[id] };
@@ -112,6 +121,9 @@ beforeAll(async () => {
     "INSERT INTO cosigned_notes (hash, log_id, size, note) VALUES ($1, 1, 1, 'a note')",
     [known()["hash"]],
   );
+  await test.app.context.database.db
+    .insert(servedPackages)
+    .values({ digest: oldDigest, name: NPM_PACKAGE, bytes: oldPackage });
   document = (await test.call("GET", "/v1/openapi.json")).body;
   checkAnswer = describedAnswers(document);
 });
