@@ -97,3 +97,28 @@ export function quickStartScript(base: string): string {
     .map(({ title, command }, index) => `# ${index + 1}. ${title}\n${command}`)
     .join("\n\n");
 }
+
+export interface HookStep {
+  readonly title: string;
+  readonly command: string;
+}
+
+const hookKey = "~/.config/countersign/hook.key";
+
+/** One line each. The first reads the key from the terminal, where it stays out of the shell's history. */
+export function hookSteps(base: string, slug: string): readonly HookStep[] {
+  return [
+    {
+      title: "Save the key: paste it, then press Enter and Ctrl+D",
+      command: `mkdir -p ~/.config/countersign && (umask 077 && cat > ${hookKey})`,
+    },
+    {
+      title: "Install the hook",
+      command: `curl -fsSO ${base}/countersign.mjs && node countersign.mjs hook install --url ${base} --agent ${slug} --match Bash --key-file ${hookKey} --yes`,
+    },
+    {
+      title: "Restart the agent, then check that the hook is live",
+      command: "node countersign.mjs hook install --check",
+    },
+  ];
+}

@@ -67,6 +67,8 @@ export interface HookTest {
   key: string;
   /** Where the agent works. The program is elsewhere. */
   folder: string;
+  /** Of the hook's user. */
+  home: string;
   run(
     argv: readonly string[],
     stdin: string,
@@ -87,12 +89,14 @@ export async function startHookTest(): Promise<HookTest> {
   const { key } = await test.createKey();
   const { key: hookKey } = await test.createKey("dev@example.com", ["hook"]);
   const folder = await mkdtemp(path.join(tmpdir(), "countersign-hook-"));
-  const around = { COUNTERSIGN_URL: service.base, COUNTERSIGN_API_KEY: hookKey };
+  const home = await mkdtemp(path.join(tmpdir(), "countersign-home-"));
+  const around = { COUNTERSIGN_URL: service.base, COUNTERSIGN_API_KEY: hookKey, HOME: home };
   return {
     test,
     service,
     key,
     folder,
+    home,
     run: (argv, stdin, env = {}, onStart = () => undefined) =>
       runHookProcess(argv, stdin, { cwd: folder, env: { ...around, ...env }, onStart }),
     list: async (what, agent) =>
@@ -101,6 +105,7 @@ export async function startHookTest(): Promise<HookTest> {
       await service.close();
       await test.close();
       await rm(folder, { recursive: true });
+      await rm(home, { recursive: true });
     },
   };
 }

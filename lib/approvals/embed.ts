@@ -3,7 +3,7 @@
  * object proves, which must be one that this service issued, unchanged and for this use.
  */
 
-import { eq } from "drizzle-orm";
+import { and, desc, eq, gt, isNotNull, isNull } from "drizzle-orm";
 import type { AttestBody } from "#lib/contract/attest";
 import { isSameAgentKey } from "#lib/core/approval/approval-key";
 import { describeBacking } from "#lib/core/approval/backing";
@@ -116,6 +116,39 @@ const notApprovedForHook = () =>
     "a key with the scope hook attests only what was approved at its own request: send that human_authorization",
   );
 
+const claimDays = 2;
+const maxClaims = 1_000;
+
+/**
+ * Lets a key with the scope hook record, as not approved, a call that ran otherwise than it was approved: only for the agent
+ * and the action of a request of its own that it has claimed and not attested.
+ */
+async function requireOwnClaim(context: Context, principal: KeyPrincipal, body: AttestBody): Promise<void> {
+  if (body.human_approved === true) throw notApprovedForHook();
+  const requests = authorizationRequests;
+  const since = new Date(context.clock().getTime() - claimDays * 24 * 60 * 60 * 1_000);
+  const claimed = await context.database.db
+    .select({ request: requests.request })
+    .from(requests)
+    .where(
+      and(
+        eq(requests.organization_id, principal.organizationId),
+        gt(requests.created_at, since),
+        eq(requests.api_key_id, principal.keyId),
+        isNotNull(requests.claimed_at),
+        isNull(requests.attestation_id),
+      ),
+    )
+    .orderBy(desc(requests.created_at))
+    .limit(maxClaims);
+  const isClaimed = claimed.some(({ request }) => {
+    const asked = JSON.parse(utf8Decode(request)) as JsonObject;
+    const isSameAgent = text(asked, "agent_slug").toLowerCase() === body.agent_slug.toLowerCase();
+    return isSameAgent && text(asked, "action") === body.action;
+  });
+  if (!isClaimed) throw notApprovedForHook();
+}
+
 /** `registeredKey`: the agent's, in base64; null if none is registered. */
 export async function prepareApproval(
   context: Context,
@@ -125,7 +158,7 @@ export async function prepareApproval(
 ): Promise<PreparedApproval> {
   const given = body.human_authorization ?? null;
   if (given !== null) return prepareProof(context, principal, body, registeredKey, given);
-  if (!principal.scopes.includes("attest")) throw notApprovedForHook();
+  if (!principal.scopes.includes("attest")) await requireOwnClaim(context, principal, body);
   if (body.human_approved === true) {
     return {
       approval: { method: "hash", approver_hash: body.human_approver_hash ?? null },

@@ -6,6 +6,12 @@ import type { GatedAction } from "./gate";
 import type { Service } from "./transport";
 import type { Attestation, AttestRequest } from "./wire";
 
+/**
+ * How an action ended, as `outcome` in the metadata of its attestation: `failed` may have done half of it, `started` goes
+ * on in the background, and `unknown` is what nobody told.
+ */
+export type Outcome = "completed" | "failed" | "started" | "unknown";
+
 /** Not aborted by the action's signal: it has run. */
 export async function attestRun(
   service: Service,

@@ -4,27 +4,14 @@
  */
 import { utf8Decode } from "#lib/core/encoding/bytes";
 import { single, UsageError } from "#lib/core/text/command-words";
-import { attestRun, attestStopped } from "./attest-run";
-import {
-  type Command,
-  connect,
-  type FlagOption,
-  readText,
-  requireKey,
-  requireWords,
-  type ValuedOption,
-} from "./command-io";
-import type { ApprovedAuthorization } from "./decision";
-import { ApprovalRevokedError, ApprovalUsedError, CountersignError } from "./errors";
-import { confirmApproval } from "./gate";
+import { type Command, type FlagOption, requireWords, type ValuedOption } from "./command-io";
+import { attestCall, attestForgotten } from "./hook-after";
 import { decide } from "./hook-before";
-import { type Asked, askForCall, cancel, describeCall, type Hook, readTimeout } from "./hook-call";
+import { openHook, openService, print, readTimeout } from "./hook-call";
 import { answerCheck, checkHook, findCheck } from "./hook-check";
-import { findDialect, readDialectName, readEvent, type ToolCall } from "./hook-dialects";
+import { type Dialect, findDialect, readDialectName, readEvent, type ToolCall } from "./hook-dialects";
 import { installHook } from "./hook-install";
-import { needsHuman, readPattern } from "./hook-match";
-import { sealInputs } from "./inputs";
-import type { Service } from "./transport";
+import { needsHuman, readPattern, type ToolPattern } from "./hook-match";
 
 export const hookOptions = [
   ...(["agent", "match", "dialect", "timeout", "defer", "output", "key-file"] as const),
@@ -42,87 +29,40 @@ export async function runHook(command: Command): Promise<void> {
 }
 
 async function answerEvent(command: Command): Promise<void> {
-  const { io, line } = command;
-  const dialect = findDialect(readDialectName(single(line, "dialect")));
-  const isDeferring = line.flags.has("defer");
-  if (isDeferring && !dialect.canDefer) throw new UsageError("--defer: only Claude Code can defer a call");
-  const patterns = (line.values.match ?? []).map(readPattern);
-  const timeoutSeconds = readTimeout(command);
-  const call = readEvent(dialect, utf8Decode(await io.readStdin()));
-  const check = call.outcome === null ? findCheck(call.input) : undefined;
-  if (check !== undefined) {
-    const answer = await answerCheck(command, () => openService(command, call), check);
-    return print(command, dialect.writeAnswer(answer));
-  }
-  if (!needsHuman(patterns, call.tool, call.input)) return;
-  const service = await openService(command, call);
-  const hook: Hook = { command, dialect, call, service, isDeferring, timeoutSeconds };
-  if (call.outcome !== null) return attestCall(hook);
-  print(command, dialect.writeAnswer(await decide(hook)));
-}
-
-function print({ io }: Command, answer: object | null): void {
-  if (answer !== null) io.print(`${JSON.stringify(answer)}\n`);
-}
-
-/** Throws if the agent could replace this program, or read its key, by what it does in its working folder. */
-async function openService(command: Command, call: ToolCall): Promise<Service> {
-  const { io, line } = command;
-  const keyFile = single(line, "key-file");
-  // What has run must be attested, wherever the agent has gone meanwhile.
-  if (call.outcome === null)
-    for (const path of [io.machine.programPath, keyFile]) await requireOutside(command, call, path);
-  const apiKey = keyFile === undefined ? io.apiKey : (await readText(io, keyFile)).trim() || undefined;
-  const withKey = { ...command, io: { ...io, apiKey } };
-  requireKey(withKey);
-  return connect(withKey);
-}
-
-async function requireOutside(
-  { io: { machine } }: Command,
-  { folder }: ToolCall,
-  path: string | undefined,
-): Promise<void> {
-  if (path === undefined) return;
-  for (const working of [...machine.workingFolders, ...(folder === undefined ? [] : [folder])])
-    if (await machine.isInside(path, working))
-      throw new CountersignError(
-        `${path} is inside the agent's working folder ${working}, where the agent can change it. See: countersign hook install`,
-      );
-}
-
-/** The tool has run, whether or not it has failed. Whatever is wrong here can only be said. */
-async function attestCall(hook: Hook): Promise<void> {
-  const { service, call, dialect, command } = hook;
-  const asked = await askForCall(hook, await describeCall(hook));
-  let authorization: ApprovedAuthorization;
+  const dialect = findDialect(readDialectName(single(command.line, "dialect")));
+  let isOver = false;
   try {
-    ({ authorization } = await confirmApproval(service, asked.request.request_id, asked.action, call.input));
-    // A rule or a standing approval may have approved only what is asked here, after the tool ran.
-    if (authorization.claimed_at === null)
-      throw new CountersignError("nobody claimed it before the tool ran.");
+    const patterns = readOptions(command, dialect);
+    const event = readEvent(dialect, utf8Decode(await command.io.readStdin()));
+    isOver = "endedSession" in event || event.outcome !== null;
+    if ("endedSession" in event) await attestForgotten(command, dialect, event.endedSession);
+    else if (isOver) await attestCall(command, dialect, event, patterns);
+    else print(command, await decideCall(command, dialect, event, patterns));
   } catch (error) {
-    // The same hook is registered twice, or the agent repeats the event.
-    if (error instanceof ApprovalUsedError) return;
-    if (error instanceof ApprovalRevokedError) return attestRevoked(hook, asked);
-    await cancel(hook, asked);
     const why = error instanceof Error ? error.message : String(error);
-    throw new CountersignError(`${call.tool} ran, but this call has no approval to attest: ${why}`);
+    if (!isOver) print(command, dialect.writeFailure(why));
+    throw error;
   }
-  const { public_url } = await attestRun(service, asked.action, authorization, null);
-  command.io.tell(`Attested: ${public_url}\n`);
-  print(command, dialect.writeNote(`Attested: ${public_url}`));
 }
 
-/** The tool was allowed before the approval was taken back: that it ran is what must not get lost. */
-async function attestRevoked({ service, call, command }: Hook, { action, request }: Asked): Promise<void> {
-  const state = { ...request, inputs_hash: sealInputs(call.input).hash };
-  const { public_url } = await attestStopped(
-    service,
-    action,
-    state,
-    "taken back before the action ended",
-    null,
-  );
-  command.io.tell(`Attested without its approval, which was taken back: ${public_url}\n`);
+function readOptions(command: Command, dialect: Dialect): ToolPattern[] {
+  const { flags, values } = command.line;
+  if (flags.has("defer") && !dialect.canDefer)
+    throw new UsageError("--defer: only Claude Code can defer a call");
+  readTimeout(command);
+  return (values.match ?? []).map((rule) => readPattern(rule, dialect.name));
+}
+
+async function decideCall(
+  command: Command,
+  dialect: Dialect,
+  call: ToolCall,
+  patterns: readonly ToolPattern[],
+): Promise<object | null> {
+  if (findCheck(call.input) !== undefined) {
+    const open = () => openService(command, call);
+    return dialect.writeAnswer(await answerCheck(command, open, call, patterns));
+  }
+  if (!needsHuman(patterns, call.tool, call.input)) return null;
+  return dialect.writeAnswer(await decide(await openHook(command, dialect, call)));
 }

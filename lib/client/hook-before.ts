@@ -11,6 +11,7 @@ import { ApprovalClaimedError, CountersignError, NotApprovedError } from "./erro
 import { confirmApproval, type GatedAction } from "./gate";
 import { type Asked, askForCall, cancel, describeCall, type Hook } from "./hook-call";
 import type { Answer } from "./hook-dialects";
+import { writeNote } from "./hook-notes";
 import type { Service } from "./transport";
 
 /** How long a request that is on its way may still arrive, so that it can be cancelled. */
@@ -60,7 +61,7 @@ async function askHuman(hook: Hook, action: GatedAction, limits: Limits): Promis
     return await waitForHuman(hook, asked, limits.end);
   } catch (error) {
     if (error instanceof NotApprovedError) return explainDenial(error);
-    isDeferred = hook.isDeferring && limits.end.aborted && limits.isLate();
+    isDeferred = canDefer(hook) && limits.end.aborted && limits.isLate();
     if (isDeferred) return { permission: "defer", reason: "No human has decided yet.", message: shown };
     await cancel(hook, asked);
     if (limits.end.aborted && limits.isLate()) return denyLate(hook);
@@ -71,16 +72,34 @@ async function askHuman(hook: Hook, action: GatedAction, limits: Limits): Promis
   }
 }
 
+/** Entry points of Claude Code that end a run with a deferred call. In a terminal it would run at once. */
+const deferringEntries = ["sdk-cli", "sdk-ts", "sdk-py"];
+
+/** A subagent drops a call that is deferred. */
+function canDefer({ isDeferring, call, command: { io } }: Hook): boolean {
+  const entry = io.machine.readVariable("CLAUDE_CODE_ENTRYPOINT") ?? "";
+  return isDeferring && !call.isSubagent && deferringEntries.includes(entry);
+}
+
 async function waitForHuman(
-  { service, call }: Hook,
+  { service, call, command }: Hook,
   { action, request }: Asked,
   signal: AbortSignal,
 ): Promise<Answer> {
   await waitForDecision(service, request.request_id, { signal });
   const approved = await confirmApproval(service, request.request_id, { ...action, signal }, call.input);
   await claimForThisRun(service, request.request_id, signal);
+  if (call.callId !== undefined)
+    await writeNote(command.io, {
+      agent_slug: action.agent_slug,
+      session_id: call.sessionId,
+      call_id: call.callId,
+      tool: call.tool,
+      request_id: request.request_id,
+      inputs_hash: approved.authorization.inputs_hash ?? "",
+    });
   signal.throwIfAborted();
-  return { permission: "allow", reason: reasonOf(approved.authorization) };
+  return { permission: "allow", reason: reasonOf(approved.authorization), input: approved.copy };
 }
 
 /** Rules and standing approvals are never called a human's approval. */
@@ -106,10 +125,14 @@ function explainDenial({ message, decision }: NotApprovedError): Answer {
   return { permission: "deny", reason: message, message: said };
 }
 
-function denyLate({ timeoutSeconds }: Hook): Answer {
+function denyLate({ timeoutSeconds, isDeferring }: Hook): Answer {
   const reason = `No human decided within ${timeoutSeconds} seconds. Stop and report to your operator. Do not retry the same action by yourself.`;
-  return { permission: "deny", reason };
+  const message = isDeferring ? deferringElsewhere : undefined;
+  return { permission: "deny", reason, message };
 }
+
+export const deferringElsewhere =
+  "--defer defers calls of claude -p and the Agent SDK. In a terminal or a subagent, a call that nobody has decided in time is denied.";
 
 /** One file for each waiting call, so that none of them overwrites or removes another's. */
 function fileOf({ command: { line } }: Hook, { request }: Asked): string | undefined {

@@ -8,7 +8,7 @@ import {
   readUsableFor,
   readVisibility,
 } from "./command-attest";
-import { type Command, readAgentKey } from "./command-io";
+import { type Command, connect, readAgentKey, readText, requireKey } from "./command-io";
 import { CountersignError } from "./errors";
 import { askOnce, type GatedAction } from "./gate";
 import type { Dialect, ToolCall } from "./hook-dialects";
@@ -119,3 +119,42 @@ export async function cancel({ service }: Hook, { request }: Asked): Promise<voi
 }
 
 const pathOf = (requestId: string) => `/v1/authorize/${encodeURIComponent(requestId)}`;
+
+export const openHook = async (command: Command, dialect: Dialect, call: ToolCall): Promise<Hook> => ({
+  command,
+  dialect,
+  call,
+  service: await openService(command, call),
+  isDeferring: command.line.flags.has("defer"),
+  timeoutSeconds: readTimeout(command),
+});
+
+/** Throws if the agent could replace this program, or read its key, by what it does in its working folder. */
+export async function openService(command: Command, call: ToolCall): Promise<Service> {
+  const { io, line } = command;
+  const keyFile = single(line, "key-file");
+  // What has run must be attested, wherever the agent has gone meanwhile.
+  if (call.outcome === null)
+    for (const path of [io.machine.programPath, keyFile]) await requireOutside(command, call, path);
+  const apiKey = keyFile === undefined ? io.apiKey : (await readText(io, keyFile)).trim() || undefined;
+  const withKey = { ...command, io: { ...io, apiKey } };
+  requireKey(withKey);
+  return connect(withKey);
+}
+
+async function requireOutside(
+  { io: { machine } }: Command,
+  { folder }: ToolCall,
+  path: string | undefined,
+): Promise<void> {
+  if (path === undefined) return;
+  for (const working of [...machine.workingFolders, ...(folder === undefined ? [] : [folder])])
+    if (await machine.isInside(path, working))
+      throw new CountersignError(
+        `${path} is inside the agent's working folder ${working}, where the agent can change it. See: countersign hook install`,
+      );
+}
+
+export function print({ io }: Command, answer: object | null): void {
+  if (answer !== null) io.print(`${JSON.stringify(answer)}\n`);
+}

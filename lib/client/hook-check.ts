@@ -6,18 +6,24 @@ import { isJsonObject, type JsonObject, type JsonValue } from "#lib/core/encodin
 import { parseStrictJson } from "#lib/core/encoding/strict-json";
 import { single } from "#lib/core/text/command-words";
 import { toVisibleText } from "#lib/core/text/display-text";
-import { type Command, readText, requireWords } from "./command-io";
+import { type ClientIo, type Command, readText, requireWords } from "./command-io";
 import { CountersignError } from "./errors";
 import { readTimeout } from "./hook-call";
-import { type Answer, readDialectName } from "./hook-dialects";
-import { listTexts } from "./hook-match";
-import { settingsOf } from "./hook-settings";
+import { type Answer, type DialectName, readDialectName, type ToolCall } from "./hook-dialects";
+import { findSettings } from "./hook-install";
+import { isMatched, listTexts, type ToolPattern } from "./hook-match";
+import { isFailClosed, listOtherHooks, listSettings, settingsOf } from "./hook-settings";
+import { checkedShellsOf } from "./hook-tools";
+import type { Machine } from "./machine";
 import { type Service, send } from "./transport";
 
 const checkFolder = /\/tmp\/countersign-check-[0-9a-f]{32}(?=\/ran)/;
 const pollMs = 250;
 /** Until a call that was not blocked after all has surely run. */
 const settleMs = 2_000;
+/** For the agent's other shells, once one has been blocked. */
+const othersSeconds = 60;
+const sayEverySeconds = 15;
 const serviceTimeoutMs = 10_000;
 
 /** The folder of the check that a call belongs to; undefined if it is a real call. */
@@ -26,33 +32,62 @@ export const findCheck = (input: JsonValue): string | undefined =>
 
 /** The call is blocked, and the waiting check learns whether a real one could have asked. */
 export async function answerCheck(
-  command: Command,
+  { io: { machine } }: Command,
   openService: () => Promise<Service>,
-  folder: string,
+  { tool, input }: ToolCall,
+  patterns: readonly ToolPattern[],
 ): Promise<Answer> {
-  const found = await readKeyInfo(openService).catch((error: unknown) => ({
+  const folder = findCheck(input) ?? "";
+  // An agent can name a folder of its own.
+  if (!(await belongsToInstaller(machine, folder)))
+    return { permission: "deny", reason: "Run the check as the user who installed Countersign's hook." };
+  const found = await readScopes(openService).catch((error: unknown) => ({
     problem: error instanceof Error ? error.message : String(error),
   }));
-  await command.io.machine.createFile(`${folder}/blocked`, JSON.stringify(found));
+  const answer = { ...found, isAsked: isMatched(patterns, tool) };
+  await machine.createFile(`${folder}/blocked-${encodeURIComponent(tool)}`, JSON.stringify(answer));
   return { permission: "deny", reason: "This is the check of Countersign's hook. The hook is live." };
 }
 
-async function readKeyInfo(openService: () => Promise<Service>): Promise<JsonObject> {
+async function belongsToInstaller(machine: Machine, folder: string): Promise<boolean> {
+  const owner = await machine.readOwner(folder);
+  return owner !== null && owner === (await machine.readOwner(machine.programPath ?? ""));
+}
+
+/** Nothing else of what the service says of the key: the agent can read the answer. */
+async function readScopes(openService: () => Promise<Service>): Promise<JsonObject> {
   const signal = AbortSignal.timeout(serviceTimeoutMs);
-  return send(await openService(), { method: "GET", path: "/v1/keys/info", signal, tries: 1 });
+  const info = await send<JsonObject>(await openService(), {
+    method: "GET",
+    path: "/v1/keys/info",
+    signal,
+    tries: 1,
+  });
+  return { scopes: info["scopes"] ?? [] };
 }
 
 export async function checkHook(command: Command): Promise<void> {
   requireWords({ ...command, words: command.words.slice(1) });
   const { io, line } = command;
-  const { name } = settingsOf(readDialectName(single(line, "dialect")));
+  const dialect = readDialectName(single(line, "dialect"));
+  const { name } = settingsOf(dialect);
+  const shells = checkedShellsOf(dialect);
   const folder = `/tmp/countersign-check-${io.machine.randomHex(16)}`;
+  await checkSettings(command, dialect);
   await io.machine.makeSharedFolder(folder);
   try {
-    io.print(`Ask ${name} to run exactly this command in its shell:\n\n  touch ${folder}/ran\n\nWaiting …\n`);
-    await waitForBlock(command, folder);
-    io.print(`The hook is live: it blocked the call, and ${name} did not run it.\n`);
-    sayWhatKeyCan(command, parseStrictJson(await readText(io, `${folder}/blocked`)));
+    const calls = shells.map((tool) => `  ${tool}: touch ${folder}/ran-${tool}\n`).join("");
+    io.print(
+      `Restart ${name} first: it reads its hooks when it starts. Then ask it to run exactly these commands, each with the tool before it, and to go on after one that is blocked:\n\n${calls}\n`,
+    );
+    const blocked = await waitForBlocks(command, folder, shells);
+    io.print(`The hook is live: it blocked ${blocked.join(", ")}, and ${name} ran nothing.\n`);
+    const others = shells.filter((tool) => !blocked.includes(tool));
+    if (others.length > 0)
+      io.tell(
+        `Not proven for ${others.join(", ")}: no such call came. Your ${name} may not have such a tool.\n`,
+      );
+    for (const tool of blocked) await reportBlocked(command, folder, tool);
   } finally {
     await io.machine.remove(folder);
   }
@@ -60,22 +95,82 @@ export async function checkHook(command: Command): Promise<void> {
 
 const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
-async function waitForBlock(command: Command, folder: string): Promise<void> {
-  const { isFile } = command.io;
-  const [ran, blocked] = [`${folder}/ran`, `${folder}/blocked`];
-  const seconds = readTimeout(command);
-  for (let waitedMs = 0; !(await isFile(blocked)); waitedMs += pollMs) {
-    if (await isFile(ran))
+/** The tools whose calls were blocked. */
+async function waitForBlocks(
+  command: Command,
+  folder: string,
+  shells: readonly string[],
+): Promise<readonly string[]> {
+  const { io } = command;
+  let leftMs = readTimeout(command) * 1_000;
+  let blocked: string[] = [];
+  for (; leftMs > 0; leftMs -= pollMs) {
+    const seen = await readSeen(io, folder);
+    if (seen.ran && seen.blocked.length === 0)
       throw new CountersignError("NOT live: the command ran, and no hook was asked. Nothing is blocked.");
-    if (waitedMs > seconds * 1_000)
-      throw new CountersignError(`Not proven: no such call came within ${seconds} seconds.`);
+    if (seen.blocked.length > 0 && blocked.length === 0) leftMs = Math.min(leftMs, othersSeconds * 1_000);
+    blocked = seen.blocked;
+    const missing = shells.filter((tool) => !blocked.includes(tool));
+    if (seen.ran || missing.length === 0) break;
+    if (leftMs % (sayEverySeconds * 1_000) === 0 || leftMs === readTimeout(command) * 1_000)
+      io.tell(`Waiting for ${missing.join(", ")}: ${leftMs / 1_000} seconds left.\n`);
     await sleep(pollMs);
   }
+  if (blocked.length === 0)
+    throw new CountersignError(`Not proven: no such call came within ${readTimeout(command)} seconds.`);
   await sleep(settleMs);
-  if (await isFile(ran))
+  if ((await readSeen(io, folder)).ran)
     throw new CountersignError(
-      "NOT live: the hook said no, and the command ran all the same. Is --dialect right?",
+      "NOT live: the hook said no, and a command ran all the same, or a shell asks no hook. Is --dialect right?",
     );
+  return blocked;
+}
+
+async function readSeen({ machine }: ClientIo, folder: string): Promise<{ ran: boolean; blocked: string[] }> {
+  const names = (await machine.listFiles(folder)).map(({ name }) => name);
+  const blocked = names.flatMap((name) => /^blocked-(.+)$/.exec(name)?.[1] ?? []).map(decodeURIComponent);
+  return { ran: names.some((name) => name.startsWith("ran")), blocked };
+}
+
+async function reportBlocked(command: Command, folder: string, tool: string): Promise<void> {
+  const file = `${folder}/blocked-${encodeURIComponent(tool)}`;
+  const found = parseStrictJson(await readText(command.io, file));
+  if (!isJsonObject(found)) throw new CountersignError(`The hook's answer for ${tool} can't be read.`);
+  sayWhatKeyCan(command, found);
+  if (found["isAsked"] !== true)
+    command.io.tell(`Warning: real calls of ${tool} ask nobody, because no --match names it.\n`);
+}
+
+/** What the settings say that no blocked call can show. */
+async function checkSettings(command: Command, dialect: DialectName): Promise<void> {
+  const { io } = command;
+  const others: string[] = [];
+  for (const file of await listSettings(io.machine, dialect, findSettings(command))) {
+    if (!(await io.isFile(file))) continue;
+    const settings = await readSettings(io, file);
+    if (settings === null) {
+      io.tell(`Warning: ${toVisibleText(file)} is not plain JSON: look for hooks in it yourself.\n`);
+      continue;
+    }
+    if (!isFailClosed(dialect, settings))
+      io.tell(
+        `Warning: in ${toVisibleText(file)} the hook has no "onFailure": "block", so a call runs if it crashes or takes too long. Run hook install again; Claude Code reads it since 2.1.295.\n`,
+      );
+    others.push(...listOtherHooks(dialect, settings).map((hook) => `  ${file}  ${hook}\n`));
+  }
+  if (others.length > 0)
+    io.tell(
+      `Other hooks for the same events. One that rewrites a call could change it after a human approved it:\n${others.map((one) => toVisibleText(one.trimEnd())).join("\n")}\nHooks of plugins and extensions are not listed.\n`,
+    );
+}
+
+async function readSettings(io: ClientIo, file: string): Promise<JsonObject | null> {
+  try {
+    const settings = JSON.parse(await readText(io, file)) as unknown;
+    return isJsonObject(settings) ? settings : null;
+  } catch {
+    return null;
+  }
 }
 
 function sayWhatKeyCan({ io }: Command, found: JsonValue): void {

@@ -14,11 +14,11 @@ beforeAll(async () => {
 afterAll(() => around.close());
 
 /** A hook that waits, and shows so in a folder of its own. */
-async function startWaiting(more: string[] = []) {
+async function startWaiting(more: string[] = [], env: Record<string, string> = {}) {
   const { agent, argv, before } = newCall(around.folder);
   const shown = path.join(around.folder, `shown-${agent}`);
   let child: ChildProcess | undefined;
-  const running = around.run([...argv, "--output", shown, ...more], before, {}, (started) => {
+  const running = around.run([...argv, "--output", shown, ...more], before, env, (started) => {
     child = started;
   });
   const { requestId } = await openNext(around.test, around.key, agent);
@@ -79,7 +79,7 @@ describe("a hook that waits", () => {
   });
 
   it("keeps what it showed of a call that is deferred, and the request", async () => {
-    const waiting = await startWaiting(["--defer", "--timeout", "3"]);
+    const waiting = await startWaiting(["--defer", "--timeout", "3"], { CLAUDE_CODE_ENTRYPOINT: "sdk-cli" });
     const { permissionDecision } = answerOf(await waiting.running).hookSpecificOutput;
     expect(permissionDecision).toBe("defer");
     expect(await waiting.readStatus()).toBe("pending");

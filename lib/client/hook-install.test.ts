@@ -53,6 +53,8 @@ const runInstalled = (command: string, stdin: string, cwd = inHome("project")) =
     child.stdin.on("error", () => undefined).end(stdin);
   });
 
+const lastWords = "countersign: this hook failed. A call that waits for it does not run.";
+
 describe("hook install", () => {
   it("shows the difference, writes it if told to, and then has nothing to change", async () => {
     await mkdir(inHome(".claude"), { recursive: true });
@@ -71,7 +73,7 @@ describe("hook install", () => {
       '-             "command": "node countersign.mjs hook --agent coder || exit 2"',
     );
     expect(shown.out).toContain('+     "PostToolUseFailure": [');
-    expect(shown.out, "what stays isn't shown").not.toMatch(/echo theirs|Stop/);
+    expect(shown.out, "what stays isn't shown").not.toMatch(/echo theirs|"Stop"/);
     expect(shown.out).toContain("Nothing is written yet");
     expect(shown.err).toContain("can read this key");
     expect(await readFile(inHome(".claude/settings.json"), "utf8")).toBe(text);
@@ -80,8 +82,8 @@ describe("hook install", () => {
     expect((await install(["--match", "Bash", "--yes"])).out).toContain("Installed.");
     const { hooks, model } = await readJson(".claude/settings.json");
     expect(model).toBe("x");
-    const command = `${process.execPath} ${inHome(".countersign/countersign.mjs")} hook --url ${around.service.base} --key-file ${keyFile} --agent coder --match Bash || exit 2`;
-    const ours = { hooks: [{ type: "command", command, timeout: 600 }] };
+    const command = `${process.execPath} ${inHome(".countersign/countersign.mjs")} hook --url ${around.service.base} --key-file ${keyFile} --agent coder --match Bash || { echo '${lastWords}' >&2; exit 2; }`;
+    const ours = { hooks: [{ type: "command", command, timeout: 600, onFailure: "block" }] };
     expect(hooks).toEqual({
       PreToolUse: [theirs, ours],
       Stop: [theirs],
@@ -94,8 +96,8 @@ describe("hook install", () => {
     expect((await stat(inHome(".claude/settings.json"))).mode & 0o777, "as it was").toBe(0o600);
 
     const written = await readFile(inHome(".claude/settings.json"), "utf8");
-    expect((await install(["--match", "Bash", "--yes"])).out).toBe(
-      "Nothing to change: the hook is installed.\n",
+    expect((await install(["--match", "Bash", "--yes"])).out).toMatch(
+      /^Nothing to change: the hook is installed\.\n/,
     );
     expect(await readFile(inHome(".claude/settings.json"), "utf8")).toBe(written);
     await install(["--match", "Bash", "--timeout", "100", "--yes"]);
@@ -105,7 +107,7 @@ describe("hook install", () => {
   });
 
   it.each([
-    ["codex", ".codex/hooks.json", ["PreToolUse", "PostToolUse"], { timeout: 600 }],
+    ["codex", ".codex/hooks.json", ["PreToolUse", "PostToolUse", "Stop"], { timeout: 600 }],
     [
       "gemini",
       ".gemini/settings.json",
@@ -118,7 +120,10 @@ describe("hook install", () => {
     expect(Object.keys(settings)).toEqual(["hooks"]);
     expect(Object.keys(settings.hooks)).toEqual(events);
     for (const event of events) {
-      const command = expect.stringMatching(new RegExp(`--dialect ${dialect} \\|\\| exit 2$`));
+      // Ended with 2, Codex goes on instead of stopping.
+      const code = event === "Stop" ? 1 : 2;
+      const end = `--dialect ${dialect} \\|\\| \\{ echo '${lastWords}' >&2; exit ${code}; \\}$`;
+      const command = expect.stringMatching(new RegExp(end));
       expect(settings.hooks[event]).toEqual([{ hooks: [{ type: "command", command, ...more }] }]);
     }
   });
@@ -131,6 +136,29 @@ describe("hook install", () => {
       1,
       { preToolUse: [handler], postToolUse: [handler], postToolUseFailure: [handler] },
     ]);
+    const { bash } = hooks.preToolUse[0];
+    const gone = await runInstalled(bash.replace("countersign.mjs", "gone.mjs"), "{}");
+    expect(gone).toMatchObject({ code: 2, err: expect.stringContaining(lastWords) });
+    expect(answerOf(gone)).toEqual({ permissionDecision: "deny", permissionDecisionReason: lastWords });
+    const failed = await runInstalled(bash, "{}");
+    expect(failed.code).toBe(2);
+    expect(answerOf(failed), "one answer").toMatchObject({ permissionDecision: "deny" });
+  });
+
+  it("says which tools ask nobody, and where --defer defers nothing", async () => {
+    const { out } = await install(["--match", "Bash", "--defer", "--settings", inHome("reach.json")]);
+    const [, unmatched = ""] = /nobody is asked for these tools of Claude Code: (.*);/.exec(out) ?? [];
+    expect(unmatched.split(", ")).toEqual(expect.arrayContaining(["Write", "Edit", "WebFetch"]));
+    expect(unmatched).not.toMatch(/Bash|Monitor|PowerShell/);
+    expect(out).toContain("In a terminal or a subagent, a call that nobody has decided in time is denied");
+    expect((await install(["--settings", inHome("reach.json")])).out).not.toContain("Not matched");
+  });
+
+  it.each([
+    [["--dialect", "gemini", "--match", "Write"], "matches no tool with --dialect gemini"],
+    [["--defer", "--run-as", "gate"], "--defer doesn't work with --run-as"],
+  ])("is refused with %j", async (argv, why) => {
+    expect(await install(argv)).toMatchObject({ code: 2, out: "", err: expect.stringContaining(why) });
   });
 
   it("is refused in a project, with words", async () => {
@@ -190,7 +218,7 @@ describe("hook install", () => {
     expect(rule, "visudo reads it so").toContain(String.raw`--requester a\ \\\\b\,c"d`);
     const [{ hooks }] = (await readJson("as.json")).hooks.PreToolUse;
     expect(hooks[0].command).toMatch(
-      /^sudo -n -u gate -- \S+ \S+countersign\.mjs hook .*--match 'Bash\(\*\)' .*\|\| exit 2$/,
+      /^sudo -n -u gate -- \S+ \S+countersign\.mjs hook .*--match 'Bash\(\*\)' .*\|\| \{ echo .*exit 2; \}$/,
     );
   });
 });
@@ -223,7 +251,11 @@ describe("the installed hook", () => {
   it("blocks if the program is gone", async () => {
     const { before } = newProjectCall();
     const gone = command.replace("countersign.mjs", "gone.mjs");
-    expect(await runInstalled(gone, before)).toMatchObject({ code: 2, out: "" });
+    expect(await runInstalled(gone, before)).toMatchObject({
+      code: 2,
+      out: "",
+      err: expect.stringContaining(lastWords),
+    });
   });
 
   it("refuses to run, or to use a key, from inside the working folder", async () => {
@@ -248,66 +280,133 @@ describe("the installed hook", () => {
 });
 
 describe("hook install --check", () => {
-  /** Runs the check, and hands the command that it prints to `agent`. */
-  const check = (agent: (touch: string) => Promise<unknown>, argv: string[] = []) =>
+  /** Runs the check, and hands the commands that it prints to `agent`. */
+  const check = (agent: (touches: Record<string, string>) => Promise<unknown>, argv: string[] = []) =>
     runHookProcess(["install", "--check", ...argv], "", {
-      cwd: home,
+      cwd: inHome("project"),
       env: { HOME: home },
+      // The program of the installation, which belongs to the same user.
       onStart: (child) => {
         let [out, isDone] = ["", false];
         child.stdout?.on("data", (text: string) => {
           out += text;
-          const [, touch] = /^ {2}(touch .*)$/m.exec(out) ?? [];
-          if (touch === undefined || isDone) return;
+          const touches = Object.fromEntries(
+            [...out.matchAll(/^ {2}(\w+): (touch .*)$/gm)].map(([, tool, touch]) => [tool, touch]),
+          );
+          if (!out.endsWith("\n\n") || Object.keys(touches).length === 0 || isDone) return;
           isDone = true;
-          void agent(touch);
+          void agent(touches);
         });
       },
     });
-  const shell = (touch: string) => runInstalled(touch, "");
-  const eventFor = (touch: string) => newCall(inHome("project"), touch).before;
+  const shell = (touch = "") => runInstalled(touch, "");
+  const eventFor = (tool_name: string, touch = "") =>
+    newCall(inHome("project"), touch).eventWith("PreToolUse", { tool_name });
+  /** As an agent that calls each of its shells. */
+  const callAll = async (touches: Record<string, string>, hook = command) => {
+    const ended: Ended[] = [];
+    for (const [tool, touch] of Object.entries(touches))
+      ended.push(await runInstalled(hook, eventFor(tool, touch)));
+    return ended;
+  };
   let command: string;
   beforeAll(async () => {
-    await install(["--yes", "--match", "Write", "--settings", inHome("check.json")]);
+    await install(["--yes", "--match", "Bash", "--settings", inHome("check.json")]);
     command = (await readJson("check.json")).hooks.PreToolUse[0].hooks[0].command;
   });
 
-  it("says that a hook is live which blocks the call, asking nobody", async () => {
-    let answer: Ended | undefined;
-    const ended = await check(async (touch) => {
-      answer = await runInstalled(command, eventFor(touch));
+  it("says that a hook is live which blocks a call of each shell, asking nobody", async () => {
+    let answers: Ended[] = [];
+    const ended = await check(async (touches) => {
+      expect(Object.keys(touches)).toEqual(["Bash", "Monitor", "PowerShell"]);
+      answers = await callAll(touches);
     });
-    expect(ended).toMatchObject({ code: 0, out: expect.stringContaining("The hook is live"), err: "" });
-    expect(answerOf(answer ?? ended).hookSpecificOutput.permissionDecision).toBe("deny");
+    expect(ended).toMatchObject({
+      code: 0,
+      out: expect.stringContaining("it blocked Bash, Monitor, PowerShell"),
+    });
+    expect(ended.out).toMatch(/^Restart Claude Code first/);
+    expect(ended.err).toMatch(/^Waiting for Bash, Monitor, PowerShell: 570 seconds left\.\n/m);
+    for (const answer of answers) expect(answerOf(answer).hookSpecificOutput.permissionDecision).toBe("deny");
     const { body } = await around.test.call("GET", "/v1/authorizations?status=pending", { key: around.key });
     expect(body.authorizations).toEqual([]);
   });
 
+  it("says which shells made no call, and which ask nobody", async () => {
+    const other = command.replace("--match Bash", "--match Write");
+    const ended = await check(
+      (touches) => callAll({ Bash: touches["Bash"] ?? "" }, other),
+      ["--timeout", "5"],
+    );
+    expect(ended).toMatchObject({ code: 0, out: expect.stringContaining("it blocked Bash, and") });
+    expect(ended.err).toContain("Not proven for Monitor, PowerShell");
+    expect(ended.err).toContain("real calls of Bash ask nobody");
+  });
+
   it("says that it isn't if the command runs unasked, or all the same", async () => {
-    const unasked = await check(shell);
+    const unasked = await check(({ Monitor }) => shell(Monitor));
     expect(unasked).toMatchObject({ code: 2, err: expect.stringContaining("NOT live: the command ran") });
-    const ignored = await check(async (touch) => {
-      await runInstalled(command, eventFor(touch));
-      await shell(touch);
+    const ignored = await check(async (touches) => {
+      await callAll({ Bash: touches["Bash"] ?? "" });
+      await shell(touches["Bash"]);
     });
     expect(ignored).toMatchObject({ code: 2, err: expect.stringContaining("NOT live: the hook said no") });
   });
 
   it("says that nothing is proven if no call comes", async () => {
     const ended = await check(async () => undefined, ["--timeout", "1"]);
-    expect(ended).toMatchObject({ code: 2, err: expect.stringContaining("Not proven") });
+    expect(ended).toMatchObject({ code: 2, err: expect.stringContaining("Not proven: no such call") });
   });
 
   it("says so if a real call could not ask, or if the key can do more than it needs", async () => {
-    const without = await check((touch) =>
-      runInstalled(command.replace(keyFile, inHome("none.key")), eventFor(touch)),
-    );
+    const without = await check((touches) => callAll(touches, command.replace(keyFile, inHome("none.key"))));
     expect(without).toMatchObject({ code: 2, err: expect.stringContaining("could not ask a human") });
     const full = inHome("full.key");
     await writeFile(full, around.key, { mode: 0o600 });
-    const broad = await check((touch) => runInstalled(command.replace(keyFile, full), eventFor(touch)));
+    const broad = await check((touches) => callAll(touches, command.replace(keyFile, full)));
     expect(broad).toMatchObject({ code: 0, err: expect.stringContaining("can do more than it needs") });
     await rm(full);
+  });
+
+  it("tells of the key its scopes alone, and only in a folder of the installer", async () => {
+    const folder = `/tmp/countersign-check-${"0".repeat(31)}1`;
+    await mkdir(folder);
+    const touch = `touch ${folder}/ran-Bash`;
+    await runInstalled(command, eventFor("Bash", touch));
+    expect(JSON.parse(await readFile(`${folder}/blocked-Bash`, "utf8"))).toEqual({
+      scopes: ["hook"],
+      isAsked: true,
+    });
+    await rm(folder, { recursive: true });
+    await mkdir(inHome("agents"));
+    await symlink(inHome("agents"), folder);
+    const refused = await runInstalled(command, eventFor("Bash", touch));
+    await rm(folder);
+    const { permissionDecision, permissionDecisionReason } = answerOf(refused).hookSpecificOutput;
+    expect([permissionDecision, permissionDecisionReason]).toEqual([
+      "deny",
+      expect.stringContaining("as the user who installed"),
+    ]);
+    await expect(stat(inHome("agents", "blocked-Bash"))).rejects.toThrow();
+  });
+
+  it("lists other hooks for the same events, and ours if a failure of it lets a call run", async () => {
+    const handlers = [
+      { type: "command", command: "rewrite-commands" },
+      { type: "command", command: command, timeout: 600 },
+    ];
+    await mkdir(inHome("project", ".claude"), { recursive: true });
+    const file = inHome("project", ".claude", "settings.local.json");
+    await writeFile(file, JSON.stringify({ hooks: { PreToolUse: [{ hooks: handlers }], Stop: [] } }));
+    const { err } = await check(async () => undefined, ["--timeout", "1"]);
+    await rm(inHome("project", ".claude"), { recursive: true });
+    expect(err).toContain(`${file}  PreToolUse: rewrite-commands`);
+    expect(err).toContain(`in ${file} the hook has no "onFailure": "block"`);
+    const without = await check(
+      async () => undefined,
+      ["--timeout", "1", "--settings", inHome("check.json")],
+    );
+    expect(without.err).not.toContain("onFailure");
   });
 });
 
@@ -340,7 +439,8 @@ describe("the guide", () => {
     const [, found = "", missed = ""] =
       /`Bash\(git push\*\)` finds (.*), and doesn't find (.*), a script/.exec(await guide) ?? [];
     const commandsIn = (text: string) => [...text.matchAll(/`([^`]+)`/g)].map(([, one = ""]) => one);
-    const isFound = (command: string) => needsHuman([readPattern("Bash(git push*)")], "Bash", { command });
+    const isFound = (command: string) =>
+      needsHuman([readPattern("Bash(git push*)", "claude")], "Bash", { command });
     expect(commandsIn(missed).length).toBeGreaterThan(4);
     expect(commandsIn(found).filter((one) => !isFound(one))).toEqual([]);
     expect(commandsIn(missed).filter(isFound)).toEqual([]);

@@ -6,10 +6,10 @@ import { single, UsageError } from "#lib/core/text/command-words";
 import { toVisibleText } from "#lib/core/text/display-text";
 import { type Command, connect, type FlagOption, requireWords, type ValuedOption } from "./command-io";
 import { describeChange } from "./describe-change";
+import { deferringElsewhere } from "./hook-before";
 import { readTimeout } from "./hook-call";
 import { readDialectName } from "./hook-dialects";
-import { readPattern } from "./hook-match";
-
+import { listUnmatched, readPattern } from "./hook-match";
 import { addHook, settingsOf } from "./hook-settings";
 
 /** Options of the installation itself; every other one becomes part of the hook's command. */
@@ -48,17 +48,25 @@ export async function installHook(command: Command): Promise<void> {
     // Settings may hold secrets: who could not read them must not begin to.
     const file = (await io.machine.readMode(settingsFile)) ?? forAll.file;
     if (change !== "") await io.machine.writeFile(settingsFile, after, { ...forAll, file });
-    io.print("\nInstalled. Now prove that it is live: countersign hook install --check\n");
+    io.print(
+      "\nInstalled. Restart the agent, then prove that it is live: countersign hook install --check\n",
+    );
   } else io.print("\nNothing is written yet. To write it, add --yes.\n");
+  describeReach(command);
   await warn(command, plan);
 }
 
 async function makePlan(command: Command): Promise<Plan> {
   const { line, io } = command;
   const { machine } = io;
-  const agent = settingsOf(readDialectName(single(line, "dialect")));
-  (line.values.match ?? []).forEach(readPattern);
+  const dialect = readDialectName(single(line, "dialect"));
   if (single(line, "agent") === undefined) throw new UsageError("hook install needs --agent");
+  for (const rule of line.values.match ?? []) readPattern(rule, dialect);
+  // The hook couldn't see where it runs, and would deny each call that nobody decides in time.
+  if (line.flags.has("defer") && single(line, "run-as") !== undefined)
+    throw new UsageError(
+      "--defer doesn't work with --run-as: sudo hides from the hook how Claude Code was started",
+    );
   const usualFolder = line.flags.has("system") ? "/opt/countersign" : `${machine.home}/.countersign`;
   const folder = machine.absolute(single(line, "to") ?? usualFolder);
   await requireOutside(command, folder);
@@ -66,18 +74,19 @@ async function makePlan(command: Command): Promise<Plan> {
   const words = [machine.nodePath, program, "hook", ...(await listArguments(command))];
   const user = single(line, "run-as");
   const prefix = user === undefined ? [] : ["sudo", "-n", "-u", user, "--"];
-  // A program that isn't there ends with another code than 2, and would block nothing.
-  const shell = `${[...prefix, ...words].map(quote).join(" ")} || exit 2`;
-  const settingsFile = machine.absolute(single(line, "settings") ?? findSettings(command));
+  const shell = [...prefix, ...words].map(quote).join(" ");
+  const settingsFile = findSettings(command);
   const before = (await io.isFile(settingsFile)) ? utf8Decode(await io.readFile(settingsFile)) : "";
   const seconds = readTimeout(command) + spareSeconds;
-  const settings = addHook(agent, parseSettings(settingsFile, before), shell, seconds);
+  const settings = addHook(dialect, parseSettings(settingsFile, before), shell, seconds);
   const after = `${JSON.stringify(settings, null, 2)}\n`;
   return { settingsFile, before, after, program, sudoers: words.map(escapeForSudoers).join(" ") };
 }
 
-function findSettings({ line, io: { machine } }: Command): string {
+export function findSettings({ line, io: { machine } }: Command): string {
   const { ofMachine, ofUser } = settingsOf(readDialectName(single(line, "dialect")));
+  const named = single(line, "settings");
+  if (named !== undefined) return machine.absolute(named);
   if (!line.flags.has("system")) return `${machine.home}/${ofUser}`;
   return machine.platform === "darwin" ? ofMachine.darwin : ofMachine.linux;
 }
@@ -134,6 +143,19 @@ async function differs(command: Command, file: string): Promise<boolean> {
   const bytes = await readProgram(command);
   if (!(await command.io.isFile(file))) return true;
   return utf8Decode(await command.io.readFile(file)) !== utf8Decode(bytes);
+}
+
+/** Which of the agent's tools ask nobody, and where `--defer` defers nothing. */
+function describeReach({ io, line }: Command): void {
+  const dialect = readDialectName(single(line, "dialect"));
+  const patterns = (line.values.match ?? []).map((rule) => readPattern(rule, dialect));
+  const unmatched = listUnmatched(patterns, dialect);
+  const { name } = settingsOf(dialect);
+  if (unmatched.length > 0)
+    io.print(
+      `\nNot matched, so nobody is asked for these tools of ${name}: ${unmatched.join(", ")}; nor for tools that are not listed here, such as those of MCP servers, unless a --match names them.\n`,
+    );
+  if (line.flags.has("defer")) io.print(`\n${deferringElsewhere}\n`);
 }
 
 /** What the installation can't mend. */

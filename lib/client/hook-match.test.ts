@@ -2,10 +2,11 @@
 import { describe, expect, it } from "vitest";
 import type { JsonValue } from "#lib/core/encoding/canonical-json";
 import { UsageError } from "#lib/core/text/command-words";
-import { listTexts, needsHuman, readPattern } from "./hook-match";
+import type { DialectName } from "./hook-dialects";
+import { listTexts, listUnmatched, needsHuman, readPattern } from "./hook-match";
 
-const matches = (rule: string, tool: string, input: JsonValue) =>
-  needsHuman([readPattern(rule)], tool, input);
+const matches = (rule: string, tool: string, input: JsonValue, dialect: DialectName = "claude") =>
+  needsHuman([readPattern(rule, dialect)], tool, input);
 
 describe("a pattern", () => {
   it("names a tool, with any text for *", () => {
@@ -31,7 +32,7 @@ describe("a pattern", () => {
   });
 
   it("finds texts at any depth, and words of a list", () => {
-    expect(matches("shell(git push*)", "shell", { command: ["git", "push"] })).toBe(true);
+    expect(matches("Bash(git push*)", "Bash", { command: ["git", "push"] })).toBe(true);
     expect(matches("Write(/etc/*)", "Write", { files: [{ path: "/etc/passwd" }] })).toBe(true);
     expect(matches("Bash(git push*)", "Bash", { command: "git status", timeout: 5 })).toBe(false);
   });
@@ -54,6 +55,66 @@ describe("a pattern", () => {
   });
 
   it.each(["", "Bash(git push", "Bash()", "Bash git", "(git)"])("is refused if it is %j", (rule) => {
-    expect(() => readPattern(rule)).toThrow(UsageError);
+    expect(() => readPattern(rule, "claude")).toThrow(UsageError);
+  });
+});
+
+describe("a pattern in the dialect of each agent", () => {
+  const dialects = ["claude", "codex", "copilot", "gemini"] as const;
+  const shells = {
+    claude: ["Bash", "Monitor", "PowerShell", "run_shell_command"],
+    codex: ["Bash", "shell", "shell_command", "local_shell", "exec_command", "write_stdin"],
+    copilot: ["bash", "powershell", "write_bash", "write_powershell"],
+    gemini: ["run_shell_command"],
+  };
+
+  it.each(dialects)("for one shell is for all of them: %s", (dialect) => {
+    const command = { command: "git push" };
+    for (const tool of shells[dialect])
+      for (const rule of ["Bash", "bash", "run_shell_command", "PowerShell", "exec_command(git push*)"])
+        expect(matches(rule, tool, command, dialect), `${rule} ${tool}`).toBe(true);
+    expect(matches("Bash", "Read", command, dialect)).toBe(false);
+    expect(matches("Mon*", "Bash", command, "claude"), "also by a part of a name").toBe(true);
+  });
+
+  it.each([
+    ["claude", "mcp__bank__pay", "mcp__shop__pay"],
+    ["codex", "mcp__bank__pay", "mcp__shop__pay"],
+    ["gemini", "mcp_bank_pay", "mcp_shop_pay"],
+    ["copilot", "bank-pay", "shop-pay"],
+  ] as const)("finds the tools of an MCP server: %s", (dialect, tool, other) => {
+    for (const rule of ["mcp__bank__*", "mcp__bank__pay", "mcp__*__pay", "mcp__*", "mcp__ba*", "mcp__ba*pay"])
+      expect(matches(rule, tool, {}, dialect), rule).toBe(true);
+    for (const rule of ["mcp__bank__*", "mcp__ba*", "mcp__bank__pay"])
+      expect(matches(rule, other, {}, dialect), rule).toBe(false);
+    expect(matches("mcp__*", "Bash", {}, dialect)).toBe(false);
+  });
+
+  it.each([
+    ["claude", "mcp__bank"],
+    ["claude", "mcp_bank_*"],
+    ["claude", "bank-*"],
+    ["claude", "apply_patch"],
+    ["codex", "Write"],
+    ["copilot", "mcp_bank_*"],
+    ["copilot", "Write(/etc/*)"],
+    ["gemini", "bank-pay"],
+    ["gemini", "Write"],
+  ] as const)("is refused where it would ask nobody: %s, %s", (dialect, rule) => {
+    expect(() => readPattern(rule, dialect)).toThrow(/matches no tool with --dialect/);
+  });
+
+  it("is taken as the agent itself writes it", () => {
+    expect(matches("mcp_my-bank_*", "mcp_my-bank_pay", {}, "gemini")).toBe(true);
+    expect(matches("my-bank-*", "my-bank-pay", {}, "copilot")).toBe(true);
+    expect(matches("write_file", "write_file", {}, "claude"), "Qwen Code").toBe(true);
+    expect(matches("NewTool", "NewTool", {}, "claude"), "of a later version").toBe(true);
+  });
+
+  it("leaves out tools, which are listed", () => {
+    const unmatched = listUnmatched([readPattern("Bash", "claude")], "claude");
+    expect(unmatched).toEqual(expect.arrayContaining(["Write", "Edit", "WebFetch", "Agent"]));
+    expect(unmatched).not.toContain("Monitor");
+    expect(listUnmatched([], "claude")).toEqual([]);
   });
 });

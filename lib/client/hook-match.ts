@@ -5,6 +5,8 @@
  */
 import type { JsonValue } from "#lib/core/encoding/canonical-json";
 import { UsageError } from "#lib/core/text/command-words";
+import type { DialectName } from "./hook-dialects";
+import { listTools, shellsOf, translateTool } from "./hook-tools";
 
 type Matches = (text: string) => boolean;
 
@@ -14,12 +16,28 @@ export interface ToolPattern {
   text: Matches | null;
 }
 
-export function readPattern(rule: string): ToolPattern {
+export function readPattern(rule: string, dialect: DialectName): ToolPattern {
   const [, tool, text] = /^([^()\s]+)(?:\((.+)\))?$/s.exec(rule) ?? [];
   if (tool === undefined) throw new UsageError(`--match: expected Tool or Tool(pattern), not ${rule}`);
   // Rules of Claude Code may end in ":*", which means a prefix.
-  return { tool: readGlob(tool), text: text === undefined ? null : readGlob(text.replace(/:\*$/, "*")) };
+  const matchText = text === undefined ? null : readGlob(text.replace(/:\*$/, "*"));
+  return { tool: readTool(tool, dialect), text: matchText };
 }
+
+/** What matches one shell of the agent matches all of them. */
+function readTool(tool: string, dialect: DialectName): Matches {
+  const globs = translateTool(dialect, tool).map(readGlob);
+  const matchesName: Matches = (name) => globs.some((glob) => glob(name));
+  const shells = shellsOf(dialect);
+  return shells.some(matchesName) ? (name) => shells.includes(name) || matchesName(name) : matchesName;
+}
+
+/** Whatever the arguments are. */
+export const isMatched = (patterns: readonly ToolPattern[], tool: string) =>
+  patterns.length === 0 || patterns.some((one) => one.tool(tool));
+
+export const listUnmatched = (patterns: readonly ToolPattern[], dialect: DialectName) =>
+  listTools(dialect).filter((tool) => !isMatched(patterns, tool));
 
 /** `*` is any text, of any length. Not as a RegExp: a model could write what one takes hours for, and agents don't wait. */
 function readGlob(glob: string): Matches {

@@ -34,13 +34,37 @@ describe("an approved call is attested with its outcome", () => {
 
   it.each([
     ["completed", "PostToolUse", { tool_response: { stdout: "", interrupted: false } }],
-    ["interrupted", "PostToolUse", { tool_response: { stdout: "", interrupted: true } }],
+    ["failed", "PostToolUse", { tool_response: { stdout: "", interrupted: true } }],
+    ["started", "PostToolUse", { tool_response: { stdout: "", backgroundTaskId: "b1" } }],
+    ["started", "PostToolUse", { tool_name: "Monitor", tool_response: { taskId: "m1", timeoutMs: 0 } }],
+    ["started", "PostToolUse", { tool_name: "Agent", tool_response: { status: "async_launched" } }],
     ["failed", "PostToolUseFailure", { error, is_interrupt: false }],
     ["failed", "PostToolUseFailure", { error }],
-    ["interrupted", "PostToolUseFailure", { error, is_interrupt: true }],
+    ["failed", "PostToolUseFailure", { error, is_interrupt: true }],
   ])("%s: Claude Code, %s with %j", async (outcome, name, more) => {
-    const { before, eventWith } = newCall(around.folder, "touch x; false");
+    const { eventWith } = newCall(around.folder, "touch x; false");
+    const before = eventWith("PreToolUse", "tool_name" in more ? { tool_name: more.tool_name } : {});
     expect(await approveAndEnd("claude", before, eventWith(name, more))).toEqual({ outcome });
+  });
+
+  it("unknown: Codex tells nothing of a failed call of an MCP server, until its turn ends", async () => {
+    const { agent, argv, eventWith, event } = newCall(around.folder);
+    const codex = [...argv, "--dialect", "codex"];
+    const running = around.run(codex, eventWith("PreToolUse", { tool_name: "mcp__bank__pay" }));
+    await approveUnproven(around.test, (await openNext(around.test, around.key, agent)).requestId);
+    expect((await running).code).toBe(0);
+    const other = await around.run(codex, event("Stop").replace("session-1", "session-2"));
+    expect(other).toEqual({ code: 0, out: "", err: "" });
+    const ended = await around.run(codex, event("Stop"));
+    expect(ended).toMatchObject({ code: 0, out: "", err: expect.stringContaining("Attested") });
+    const [made, ...more] = await around.list("attestations", agent);
+    expect(more).toEqual([]);
+    const { body } = await around.test.call("GET", `/v1/verify/${made.attestation_id}`);
+    expect([body.metadata, body.human_approval.method]).toEqual([
+      { outcome: "unknown" },
+      "proof_of_personhood",
+    ]);
+    expect(await around.run(codex, event("Stop")), "once").toEqual({ code: 0, out: "", err: "" });
   });
 
   it("unknown: Codex has one event for both", async () => {
@@ -49,10 +73,18 @@ describe("an approved call is attested with its outcome", () => {
     expect(await approveAndEnd("codex", before, after)).toEqual({ outcome: "unknown" });
   });
 
+  const textOf = (textResultForLlm: string) => ({
+    toolResult: { resultType: "success", textResultForLlm },
+  });
+
   it.each([
-    ["completed", { toolResult: { resultType: "success", textResultForLlm: "" } }],
+    ["completed", textOf("ok\n<exited with exit code 0>")],
+    ["failed", textOf("<exited with exit code 0>\n<shellId: 1 completed with exit code 3>\n")],
+    ["unknown", textOf("exit code 0")],
     ["failed", { toolResult: { resultType: "failure", textResultForLlm: "" } }],
     ["failed", { error }],
+    ["completed", { toolName: "create", ...textOf("") }],
+    ["started", { toolArgs: { command: "x", mode: "async" }, ...textOf("<command started>") }],
   ])("%s: Copilot with %j", async (outcome, more) => {
     sessions += 1;
     const call = {
@@ -61,12 +93,25 @@ describe("an approved call is attested with its outcome", () => {
       toolName: "bash",
       toolArgs: { command: "x" },
     };
-    const after = JSON.stringify({ ...call, ...more });
-    expect(await approveAndEnd("copilot", JSON.stringify(call), after)).toEqual({ outcome });
+    const { toolResult, error: failure, ...changed } = { toolResult: undefined, error: undefined, ...more };
+    const before = JSON.stringify({ ...call, ...changed });
+    const after = JSON.stringify({ ...call, ...changed, toolResult, error: failure });
+    expect(await approveAndEnd("copilot", before, after)).toEqual({ outcome });
   });
 
+  const endOf = (...lines: string[]) => ({ llmContent: ["Output: x", ...lines].join("\n") });
+  const group = "Process Group PGID: 7";
+
   it.each([
-    ["completed", { llmContent: "", returnDisplay: "" }],
+    ["completed", endOf(group)],
+    ["completed", { llmContent: [{ text: `Output: (empty)\nExit Code: 0\nSignal: (none)\n${group}` }] }],
+    ["failed", endOf("Exit Code: 3", group)],
+    ["failed", endOf("Exit Code: 0", "Exit Code: 3", group)],
+    ["failed", endOf("Exit Code: 0", "Signal: 9", group)],
+    ["unknown", endOf("Exit Code: 0")],
+    ["unknown", endOf("… cut")],
+    ["started", { llmContent: "Command moved to background (PID: 7). Output hidden." }],
+    ["started", endOf("Background PIDs: 8", group)],
     ["failed", { llmContent: "", error: { message: "exit 1" } }],
   ])("%s: Gemini with %j", async (outcome, tool_response) => {
     sessions += 1;

@@ -7,6 +7,7 @@ import {
 } from "#lib/core/encoding/canonical-json";
 import { UsageError } from "#lib/core/text/command-words";
 import type { DialectName } from "./hook-dialects";
+import type { Machine } from "./machine";
 
 interface AgentSettings {
   name: string;
@@ -14,7 +15,11 @@ interface AgentSettings {
   ofUser: string;
   /** Of the whole machine: for all of its users, who can't change it. */
   ofMachine: { linux: string; darwin: string };
+  /** In a project and its user's own, which can add hooks for the same events. */
+  ofProject: readonly string[];
   events: readonly string[];
+  /** Its hook must not hold the agent up: exit code 2 would make it go on instead of stopping. */
+  endEvent?: string;
   /** What a settings file has that is made for the hook. */
   fresh: JsonObject;
   /** One of the entries of an event. */
@@ -31,15 +36,19 @@ const agents: Record<DialectName, AgentSettings> = {
       linux: "/etc/claude-code/managed-settings.json",
       darwin: "/Library/Application Support/ClaudeCode/managed-settings.json",
     },
+    ofProject: [".claude/settings.json", ".claude/settings.local.json"],
     events: ["PreToolUse", "PostToolUse", "PostToolUseFailure"],
     fresh: {},
-    write: (command, timeout) => ({ hooks: [{ type: "command", command, timeout }] }),
+    // Since 2.1.295 a hook that crashes, answers rubbish or takes too long blocks by it; older versions don't read it.
+    write: (command, timeout) => ({ hooks: [{ type: "command", command, timeout, onFailure: "block" }] }),
   },
   codex: {
     name: "Codex",
     ofUser: ".codex/hooks.json",
     ofMachine: everywhere("/etc/codex/hooks.json"),
-    events: ["PreToolUse", "PostToolUse"],
+    ofProject: [".codex/hooks.json"],
+    events: ["PreToolUse", "PostToolUse", "Stop"],
+    endEvent: "Stop",
     fresh: {},
     write: (command, timeout) => ({ hooks: [{ type: "command", command, timeout }] }),
   },
@@ -47,6 +56,7 @@ const agents: Record<DialectName, AgentSettings> = {
     name: "Copilot CLI",
     ofUser: ".copilot/hooks/countersign.json",
     ofMachine: everywhere("/etc/github-copilot/policy.d/countersign.json"),
+    ofProject: [".github/hooks/*.json"],
     events: ["preToolUse", "postToolUse", "postToolUseFailure"],
     fresh: { version: 1 },
     write: (bash, timeoutSec) => ({ type: "command", bash, timeoutSec }),
@@ -58,6 +68,7 @@ const agents: Record<DialectName, AgentSettings> = {
       linux: "/etc/gemini-cli/settings.json",
       darwin: "/Library/Application Support/GeminiCli/settings.json",
     },
+    ofProject: [".gemini/settings.json"],
     events: ["BeforeTool", "AfterTool"],
     fresh: {},
     write: (command, seconds) => ({
@@ -68,17 +79,54 @@ const agents: Record<DialectName, AgentSettings> = {
 
 export const settingsOf = (dialect: DialectName) => agents[dialect];
 
+const lastWords = "countersign: this hook failed. A call that waits for it does not run.";
+/** For an agent that reads standard output alone. The hook itself has written it if it ended with 2. */
+const failure = JSON.stringify({ permissionDecision: "deny", permissionDecisionReason: lastWords });
+
+/** Without a sentence on standard error, exit code 2 blocks nothing in Codex, Gemini CLI and Qwen Code. */
+function endWith(command: string, dialect: DialectName, event: string): string {
+  const say = `echo '${lastWords}' >&2`;
+  if (event === agents[dialect].endEvent) return `${command} || { ${say}; exit 1; }`;
+  const answer = dialect === "copilot" && event === "preToolUse" ? `[ $? -eq 2 ] || echo '${failure}'; ` : "";
+  return `${command} || { ${answer}${say}; exit 2; }`;
+}
+
+/** Every file that may have hooks of this agent, also for the folder that the check runs in. */
+export async function listSettings(machine: Machine, dialect: DialectName, file: string): Promise<string[]> {
+  const { ofUser, ofMachine, ofProject } = agents[dialect];
+  const machines = Object.values(ofMachine);
+  const [project = "."] = machine.workingFolders;
+  const files = [
+    file,
+    `${machine.home}/${ofUser}`,
+    ...machines,
+    ...(dialect === "claude" ? machines.map((one) => one.replace(/\.json$/, ".d/*.json")) : []),
+    ...ofProject.map((one) => `${project}/${one}`),
+  ];
+  const found = files.map(async (one) => {
+    // Copilot reads whatever lies beside its own.
+    if (dialect !== "copilot" && !one.endsWith("*.json")) return [one];
+    const folder = one.slice(0, one.lastIndexOf("/"));
+    const names = (await machine.listFiles(folder)).map(({ name }) => name);
+    return names.filter((name) => name.endsWith(".json")).map((name) => `${folder}/${name}`);
+  });
+  return [...new Set((await Promise.all(found)).flat())];
+}
+
 /** The settings with this hook for every event, and without what an earlier installation has left. */
 export function addHook(
-  { events, fresh, write }: AgentSettings,
+  dialect: DialectName,
   settings: JsonObject | null,
   command: string,
   timeoutSeconds: number,
 ): JsonObject {
+  const { events, fresh, write } = agents[dialect];
   const { hooks = {} } = settings ?? {};
   if (!isJsonObject(hooks)) throw new UsageError("the settings have hooks that are no object");
-  const entry = write(command, timeoutSeconds);
-  const added = events.map((event) => [event, replaceEntry(event, hooks[event] ?? [], entry)]);
+  const added = events.map((event) => {
+    const entry = write(endWith(command, dialect, event), timeoutSeconds);
+    return [event, replaceEntry(event, hooks[event] ?? [], entry)];
+  });
   return { ...(settings ?? fresh), hooks: { ...hooks, ...(Object.fromEntries(added) as JsonObject) } };
 }
 
@@ -105,3 +153,40 @@ function isOurs(handler: JsonValue): boolean {
     (text) => typeof text === "string" && /countersign\.mjs'? hook /.test(text),
   );
 }
+
+const textsOf = (handler: JsonObject) => [
+  handler["command"],
+  handler["bash"],
+  handler["url"],
+  handler["prompt"],
+];
+
+/** Handlers for the agent's tool events in settings: one entry may have several. */
+function listHandlers(dialect: DialectName, settings: JsonObject): { event: string; handler: JsonObject }[] {
+  const { hooks } = settings;
+  if (!isJsonObject(hooks)) return [];
+  const events = [...agents[dialect].events, ...(dialect === "codex" ? ["PermissionRequest"] : [])];
+  return events.flatMap((event) => {
+    const list = hooks[event];
+    const entries = Array.isArray(list) ? list.filter(isJsonObject) : [];
+    return entries
+      .flatMap((entry) => (Array.isArray(entry["hooks"]) ? entry["hooks"].filter(isJsonObject) : [entry]))
+      .map((handler) => ({ event, handler }));
+  });
+}
+
+/** Others' hooks for the same events: each could rewrite a call after it was approved. */
+export const listOtherHooks = (dialect: DialectName, settings: JsonObject): string[] =>
+  listHandlers(dialect, settings)
+    .filter(({ handler }) => !isOurs(handler))
+    .map(({ event, handler }) => {
+      const text = textsOf(handler).find((one) => typeof one === "string") ?? String(handler["type"]);
+      return `${event}: ${text}`;
+    });
+
+/** False if one of our entries lets a call run when the hook fails, though this agent could block it. */
+export const isFailClosed = (dialect: DialectName, settings: JsonObject): boolean =>
+  dialect !== "claude" ||
+  listHandlers(dialect, settings)
+    .filter(({ handler }) => isOurs(handler))
+    .every(({ handler }) => handler["onFailure"] === "block");

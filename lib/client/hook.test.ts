@@ -33,7 +33,11 @@ async function runHere(argv: string[], stdin: string, fetch = fetchFrom(test)): 
   const code = await runCommand(["hook", ...argv], {
     ...nodeIo,
     openReceiver,
-    machine: { ...nodeMachine(undefined), listenForEnd: () => new AbortController().signal },
+    machine: {
+      ...nodeMachine(undefined),
+      home: around.home,
+      listenForEnd: () => new AbortController().signal,
+    },
     apiKey: key,
     serviceUrl: "http://localhost:3000",
     fetch: fetch as typeof globalThis.fetch,
@@ -58,6 +62,9 @@ const claudeAnswer = (permission: string, reason: unknown = expect.any(String)) 
   permissionDecision: permission,
   permissionDecisionReason: reason,
 });
+const allowed = (command = "git push") => ({ ...claudeAnswer("allow"), updatedInput: { command } });
+
+const headless = { CLAUDE_CODE_ENTRYPOINT: "sdk-cli" };
 
 describe("a tool call", () => {
   it("runs after a human approved it, and is attested with the approval", async () => {
@@ -68,14 +75,10 @@ describe("a tool call", () => {
     expect(asked.context).toEqual({ command: "git push" });
     expect((await asked.read()).body.require_code, "the link alone decides nothing").toBe(true);
     await approveUnproven(test, asked.requestId);
-    const allowed = await running;
-    expect(allowed).toMatchObject({ code: 0, err: expect.stringContaining("/approve/") });
-    expect(answerOf(allowed)).toEqual({ hookSpecificOutput: claudeAnswer("allow") });
+    const first = await running;
+    expect(first).toMatchObject({ code: 0, err: expect.stringContaining("/approve/") });
+    expect(answerOf(first)).toEqual({ hookSpecificOutput: allowed() });
     expect(await readdir(output), "removed after the decision").toEqual([]);
-
-    const changed = await run(argv, event("PostToolUse", { command: "git push --force" }));
-    expect(changed).toMatchObject({ code: 2, out: "", err: expect.stringContaining("has no approval") });
-    expect(await list("attestations", agent)).toEqual([]);
 
     const after = await run(argv, event("PostToolUse"));
     expect(after.code).toBe(0);
@@ -94,7 +97,64 @@ describe("a tool call", () => {
     const again = await run(argv, before);
     expect(again).toMatchObject({ code: 2, out: "", err: expect.stringContaining("used before") });
     const statuses = (await list("authorizations", agent)).map((one: { status: string }) => one.status);
-    expect(statuses.sort(), "what nobody asked for is cancelled").toEqual(["approved", "cancelled"]);
+    expect(statuses).toEqual(["approved"]);
+  });
+
+  it.each([
+    ["other arguments that the pattern still finds", "git push --force"],
+    ["other arguments that the pattern doesn't find", "touch rewritten"],
+  ])("is attested as not approved if another hook made it run with %s", async (_, command) => {
+    const { agent, argv, before, event } = newCall(folder);
+    const matching = [...argv, "--match", "Bash(git push*)"];
+    const running = run(matching, before);
+    const { requestId } = await openNext(test, key, agent);
+    await approveUnproven(test, requestId);
+    await running;
+    const ended = await run(matching, event("PostToolUse", { command }));
+    expect(ended).toMatchObject({
+      code: 2,
+      out: "",
+      err: expect.stringContaining("Attested as not approved"),
+    });
+    expect(await run(matching, before), "not approved for a second call").toMatchObject({ code: 2 });
+    const [made, ...more] = await list("attestations", agent);
+    expect(more).toEqual([]);
+    expect(made.inputs_hash).toBe(hashInputs({ command }));
+    const { body } = await test.call("GET", `/v1/verify/${made.attestation_id}`);
+    expect(body.human_approval).toEqual({ method: "none" });
+    expect(body.metadata).toEqual({
+      outcome: "completed",
+      approval: "none",
+      approved_request: requestId,
+      approved_inputs_hash: hashInputs({ command: "git push" }),
+    });
+  });
+
+  it("of an agent without call numbers is attested as not approved too, if it ran otherwise", async () => {
+    const { agent, argv } = newCall(folder);
+    const gemini = [...argv, "--dialect", "gemini"];
+    const event = (hook_event_name: string, command: string) =>
+      JSON.stringify({
+        ...{ session_id: agent, cwd: folder, hook_event_name },
+        ...{ tool_name: "run_shell_command", tool_input: { command } },
+      });
+    const running = run(gemini, event("BeforeTool", "touch approved"));
+    await approveUnproven(test, (await openNext(test, key, agent)).requestId);
+    await running;
+    const ended = await run(gemini, event("AfterTool", "touch rewritten"));
+    expect(ended).toMatchObject({ code: 2, err: expect.stringContaining("Attested as not approved") });
+    const [{ attestation_id }] = await list("attestations", agent);
+    const { body } = await test.call("GET", `/v1/verify/${attestation_id}`);
+    expect(body.metadata).toEqual({ outcome: "unknown", approval: "none" });
+  });
+
+  it("runs without a place for notes, which is said", async () => {
+    const { agent, argv, before, event } = newCall(folder);
+    const running = run(argv, before, { HOME: "/proc/nope" });
+    await approveUnproven(test, (await openNext(test, key, agent)).requestId);
+    expect(await running).toMatchObject({ code: 0, err: expect.stringContaining("may go unnoticed") });
+    expect(await run(argv, event("PostToolUse"), { HOME: "/proc/nope" })).toMatchObject({ code: 0 });
+    expect(await list("attestations", agent)).toHaveLength(1);
   });
 
   it("can require enrolled approvers, whose approval ends by itself", async () => {
@@ -161,14 +221,28 @@ describe("a tool call", () => {
   it("is deferred, and runs after hours when a human has approved it meanwhile", async () => {
     const { agent, argv, before } = newCall(folder);
     const deferring = [...argv, "--defer"];
-    const deferred = await run([...deferring, "--timeout", "1"], before);
+    const deferred = await run([...deferring, "--timeout", "1"], before, headless);
     expect(answerOf(deferred)).toEqual({
       hookSpecificOutput: claudeAnswer("defer"),
       systemMessage: expect.stringContaining("/approve/"),
     });
     await approveUnproven(test, (await openNext(test, key, agent)).requestId);
-    expect(answerOf(await run(deferring, before)).hookSpecificOutput).toEqual(claudeAnswer("allow"));
+    expect(answerOf(await run(deferring, before)).hookSpecificOutput).toEqual(allowed());
     expect(await list("authorizations", agent)).toHaveLength(1);
+  });
+
+  it.each([
+    ["a terminal", { CLAUDE_CODE_ENTRYPOINT: "cli" }, {}],
+    ["a place that isn't known", {}, {}],
+    ["a subagent", { CLAUDE_CODE_ENTRYPOINT: "sdk-cli" }, { agent_id: "a1" }],
+  ])("is denied instead of deferred in %s", async (_, env, more) => {
+    const { agent, argv, eventWith } = newCall(folder);
+    const denied = await run([...argv, "--defer", "--timeout", "1"], eventWith("PreToolUse", more), env);
+    expect(answerOf(denied)).toEqual({
+      hookSpecificOutput: claudeAnswer("deny"),
+      systemMessage: expect.stringContaining("In a terminal or a subagent"),
+    });
+    expect(await list("authorizations", agent)).toMatchObject([{ status: "cancelled" }]);
   });
 
   it("runs once, if two processes have resumed its session", async () => {
@@ -192,20 +266,22 @@ describe("a tool call", () => {
     const put = (mode: string) => test.call("PUT", "/v1/rules", { key: owner, body: { mode, text } });
     expect((await put("enforce")).status).toBe(200);
     const unasked = await runHere(argv, event("PostToolUse"));
-    const allowed = newCall(folder);
-    const asked = await runHere(allowed.argv, allowed.before);
-    const attested = await runHere(allowed.argv, allowed.event("PostToolUse"));
+    const other = newCall(folder);
+    const asked = await runHere(other.argv, other.before);
+    const attested = await runHere(other.argv, other.event("PostToolUse"));
     await put("off");
     expect(unasked).toMatchObject({ code: 2, out: "", err: expect.stringContaining("nobody claimed it") });
-    expect(await list("attestations", agent)).toEqual([]);
-    expect(answerOf(asked).hookSpecificOutput).toEqual(claudeAnswer("allow"));
+    const [{ attestation_id }] = await list("attestations", agent);
+    const { body } = await test.call("GET", `/v1/verify/${attestation_id}`);
+    expect(body.human_approval).toEqual({ method: "none" });
+    expect(answerOf(asked).hookSpecificOutput).toEqual(allowed());
     expect(attested.code).toBe(0);
-    expect(await list("attestations", allowed.agent)).toHaveLength(1);
+    expect(await list("attestations", other.agent)).toHaveLength(1);
   });
 
   it("is denied if the request has expired", async () => {
     const { agent, argv, before } = newCall(folder);
-    await run([...argv, "--defer", "--timeout", "1"], before);
+    await run([...argv, "--defer", "--timeout", "1"], before, headless);
     await expireRequest(test, (await openNext(test, key, agent)).requestId);
     const expired = await run([...argv, "--defer"], before);
     expect(answerOf(expired).hookSpecificOutput).toEqual(
@@ -256,6 +332,7 @@ describe("whatever goes wrong blocks the call", () => {
     ["an unknown option", [...argv, "--mach", "Bash"], "--mach"],
     ["a pattern that is none", [...argv, "--match", "Bash(git"], "--match"],
     ["an unknown dialect", [...argv, "--dialect", "cursor"], "--dialect"],
+    ["a pattern of another agent", [...argv, "--match", "bank-*"], "matches no tool"],
     ["no time limit", [...argv, "--timeout", "soon"], "--timeout"],
     ["a dialect that can't defer", [...argv, "--dialect", "codex", "--defer"], "--defer"],
     ["an agent key that can't sign", [...argv, "--agent-key", "package.json"], "agent key: neither"],
@@ -300,7 +377,7 @@ describe("whatever goes wrong blocks the call", () => {
 
   it("allows what this stand-in for the service approves", async () => {
     const approved = await runAgainst({ POST: [201, made], GET: [200, JSON.stringify(decision)] });
-    expect(answerOf(approved).hookSpecificOutput).toEqual(claudeAnswer("allow"));
+    expect(answerOf(approved).hookSpecificOutput).toEqual(allowed());
   });
 
   it.each([
@@ -415,6 +492,16 @@ describe("other agents", () => {
     expect(answerOf(await running).permissionDecision).toBe("deny");
     expect(answerOf(await run(copilot, before)).permissionDecision, "not asked again").toBe("deny");
     expect(await run(copilot, event({ source: "new" }))).toMatchObject({ code: 2 });
+  });
+
+  it("Copilot: a failure is a denial on standard output too, as it drops standard error", async () => {
+    const { argv } = newCall(folder);
+    const ended = await run([...argv, "--dialect", "copilot"], "{}");
+    expect(ended).toMatchObject({ code: 2, err: expect.stringMatching(/^countersign: /) });
+    expect(answerOf(ended)).toEqual({
+      permissionDecision: "deny",
+      permissionDecisionReason: expect.stringContaining("no toolArgs"),
+    });
   });
 
   it("Gemini: finds the approval of a call after one whose request is forgotten", async () => {

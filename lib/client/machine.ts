@@ -14,6 +14,8 @@ export interface Machine {
   platform: string;
   /** This process's folder, and those that the agent names in the environment. */
   workingFolders: readonly string[];
+  /** Of the environment. */
+  readVariable(name: string): string | undefined;
   absolute(path: string): string;
   /** Also true for the folder itself. Links are followed. */
   isInside(path: string, folder: string): Promise<boolean>;
@@ -25,6 +27,10 @@ export interface Machine {
   writeFile(path: string, text: string | Uint8Array, modes: Modes): Promise<void>;
   /** Throws if no file can be put there. Changes nothing. */
   requireWritable(path: string): Promise<void>;
+  /** None if the folder isn't there. */
+  listFiles(folder: string): Promise<{ name: string; ageMs: number }[]>;
+  /** The user's number; null if there is nothing, or a link. */
+  readOwner(path: string): Promise<number | null>;
   /** False if there is something already. */
   createFile(path: string, text: string): Promise<boolean>;
   /** For every user of the machine to write in. */

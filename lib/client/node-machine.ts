@@ -2,7 +2,7 @@
 // biome-ignore lint/style/noRestrictedImports: a command line's own files, which no page or agent loads
 import { randomBytes } from "node:crypto";
 // biome-ignore lint/style/noRestrictedImports: as above
-import { chmod, mkdir, realpath, rename, rm, stat, writeFile } from "node:fs/promises";
+import { chmod, lstat, mkdir, readdir, realpath, rename, rm, stat, writeFile } from "node:fs/promises";
 // biome-ignore lint/style/noRestrictedImports: as above
 import { homedir } from "node:os";
 // biome-ignore lint/style/noRestrictedImports: as above
@@ -77,6 +77,15 @@ async function replaceFile(file: string, text: string | Uint8Array, modes: Modes
   await rename(fresh, target);
 }
 
+async function listFiles(folder: string): Promise<{ name: string; ageMs: number }[]> {
+  const names = await readdir(folder).catch(() => []);
+  const found = names.map(async (name) => {
+    const entry = await stat(path.join(folder, name)).catch(() => null);
+    return entry === null ? [] : [{ name, ageMs: Date.now() - entry.mtimeMs }];
+  });
+  return (await Promise.all(found)).flat();
+}
+
 function listenForEnd(): AbortSignal {
   const ended = new AbortController();
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"])
@@ -93,6 +102,8 @@ export function nodeMachine(programUrl: string | undefined): Machine {
     platform: process.platform,
     // biome-ignore lint/style/noProcessEnv: a program of its own, without the service's settings
     workingFolders: [process.cwd(), ...projectVariables.flatMap((name) => process.env[name] || [])],
+    // biome-ignore lint/style/noProcessEnv: as above
+    readVariable: (name) => process.env[name],
     absolute: (file) => path.resolve(file),
     isInside,
     findProject,
@@ -103,6 +114,12 @@ export function nodeMachine(programUrl: string | undefined): Machine {
       ),
     writeFile: replaceFile,
     requireWritable,
+    listFiles,
+    readOwner: (file) =>
+      lstat(file).then(
+        (entry) => (entry.isSymbolicLink() ? null : entry.uid),
+        () => null,
+      ),
     createFile: (file, text) =>
       writeFile(file, text, { flag: "wx", mode: 0o644 }).then(
         () => true,

@@ -65,7 +65,7 @@ hook                    for the settings of a coding agent; see /docs/hook
   --match PATTERN       Tool or Tool(text*), "*" is any text; can be repeated; without it, every tool
   --dialect NAME        claude (default), codex, copilot or gemini
   --timeout SECONDS     how long to wait for the human, default 570: less than the agent's own time limit
-  --defer               if nobody decided in time, defer the call instead of denying it (claude -p)
+  --defer               if nobody decided in time, defer the call instead of denying it (claude -p, Agent SDK)
   --key-file FILE       the API key, instead of COUNTERSIGN_API_KEY
   --output FOLDER       one file with link and code for each waiting call, which only you can read
   --context, --expires-in, --level, --approvals, --approver, --requester, --required-approvers, --usable-for
@@ -78,7 +78,7 @@ hook install            copies this program and writes the hook into the agent's
   --settings FILE       the agent's settings, if they are not at the usual place
   --run-as USER         run the hook as USER by sudo, so that the agent's user can't read the key
   --yes                 write; without it, only show what would change
-  --check               prove with a blocked call that the installed hook is live
+  --check               prove with blocked calls that the installed hook is live, and list other hooks
 
 agent register
   --name TEXT, --description TEXT, --code-hash HASH, --model-id ID, --tool NAME

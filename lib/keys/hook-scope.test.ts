@@ -14,10 +14,10 @@ const refused = { status: 403, code: "insufficient_scope" };
 describe("the scope hook", () => {
   let test: TestApp;
   let [hook, otherHook, full] = ["", "", ""];
+  const makeKey = async (...scopes: (typeof scopeNames)[number][]) =>
+    (await test.createKey("dev@example.com", scopes)).key;
   beforeAll(async () => {
     test = await startTestApp(anyKind);
-    const makeKey = async (...scopes: (typeof scopeNames)[number][]) =>
-      (await test.createKey("dev@example.com", scopes)).key;
     hook = await makeKey("hook");
     otherHook = await makeKey("hook");
     full = await makeKey("attest", "authorize", "read");
@@ -92,9 +92,31 @@ describe("the scope hook", () => {
   });
 
   it("attests nothing without an approval", async () => {
+    const fresh = await makeKey("hook");
     for (const more of [{}, { human_approved: true, human_approver_hash: "x" }])
-      expect((await attest(hook, undefined, more)).body).toMatchObject(refused);
+      expect((await attest(fresh, undefined, more)).body).toMatchObject(refused);
     expect((await attest(full)).status).toBe(201);
+  });
+
+  it("attests as not approved what ran otherwise than it had claimed, and only that", async () => {
+    const fresh = await makeKey("hook");
+    const { made } = await askedWith(fresh);
+    await approveUnproven(test, made.request_id);
+    const other = { inputs_hash: "sha256:2", metadata: { approval: "none" } };
+    expect((await attest(fresh, undefined, other)).body, "not claimed yet").toMatchObject(refused);
+    await test.call("POST", `/v1/authorize/${made.request_id}/claim`, { key: fresh, body: { run: "run-1" } });
+    expect((await attest(otherHook, undefined, other)).body, "another key's").toMatchObject(refused);
+    for (const more of [{ action: "Pay more" }, { agent_slug: "someone-else" }, { human_approved: true }])
+      expect((await attest(fresh, undefined, { ...other, ...more })).body).toMatchObject(refused);
+    const { status, body } = await attest(fresh, undefined, other);
+    expect(status).toBe(201);
+    const verified = await test.call("GET", `/v1/verify/${body.attestation_id}`);
+    expect(verified.body.human_approval).toEqual({ method: "none" });
+    const { human_authorization } = (await test.call("GET", `/v1/authorize/${made.request_id}`)).body;
+    expect((await attest(fresh, human_authorization)).status).toBe(201);
+    expect((await attest(fresh, undefined, other)).body, "nothing is claimed any more").toMatchObject(
+      refused,
+    );
   });
 
   it("reaches no other operation", async () => {

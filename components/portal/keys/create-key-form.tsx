@@ -1,5 +1,6 @@
 "use client";
 /** A new API key with chosen scopes and expiry. */
+import type { HookStep } from "#components/commands";
 import { ChoiceFields } from "#components/portal/forms/choice-fields";
 import { FormStatus } from "#components/portal/forms/form-status";
 import { listValue, textValue } from "#components/portal/forms/form-values";
@@ -7,10 +8,12 @@ import { SubmitButton } from "#components/portal/forms/submit-button";
 import { useFormAction } from "#components/portal/forms/use-form-action";
 import { PortalForm } from "#components/portal/organization/shown-organization";
 import { type OwnSample, OwnSamples } from "#components/portal/overview/own-samples";
+import { CodeBlock } from "#components/ui/code-block";
 import { describeControl, Field, Input, Select } from "#components/ui/field";
+import { TextLink } from "#components/ui/text-link";
 import type { FormAction, FormState } from "#lib/contract/form-state";
 import { keyLifetimesDays, ownerScopes, scopeNames, usualScopes } from "#lib/contract/key-choices";
-import type { NewKey } from "./key-dialogs";
+import type { CreatedKey } from "./key-dialogs";
 import { SecretReveal } from "./secret-reveal";
 
 const scopeHints = {
@@ -25,7 +28,7 @@ const scopeHints = {
   rules: "read and change your rules. Don't give it to an agent, which could allow itself everything.",
 } as const;
 
-function LimitField({ state }: { readonly state: FormState<NewKey> }) {
+function LimitField({ state }: { readonly state: FormState<CreatedKey> }) {
   const error = state.errors["per_day"];
   return (
     <Field
@@ -45,15 +48,38 @@ function LimitField({ state }: { readonly state: FormState<NewKey> }) {
   );
 }
 
+interface UseNewKeyProps {
+  readonly scopes: readonly string[];
+  readonly samples: readonly OwnSample[];
+  readonly hookSteps: readonly HookStep[];
+}
+
+/** The permission `hook` allows none of the calls that other keys begin with. */
+export function UseNewKey({ scopes, samples, hookSteps }: UseNewKeyProps) {
+  if (!scopes.includes("hook")) return <OwnSamples samples={samples} />;
+  return (
+    <div className="flex min-w-0 flex-col gap-3">
+      {hookSteps.map(({ title, command }) => (
+        <CodeBlock key={title} label={title} code={command} />
+      ))}
+      <p className="text-muted text-sm">
+        This is for Claude Code. See <TextLink href="/docs/hook">Hook for coding agents</TextLink> for others.
+      </p>
+    </div>
+  );
+}
+
 interface CreateKeyFormProps {
-  readonly action: FormAction<NewKey>;
+  readonly action: FormAction<CreatedKey>;
   /** Only owners can make a key that erases or changes rules. */
   readonly isOwner: boolean;
   /** How to use the new key. */
   readonly samples: readonly OwnSample[];
+  /** The same for one with the permission hook. */
+  readonly hookSteps: readonly HookStep[];
 }
 
-export function CreateKeyForm({ action, isOwner, samples }: CreateKeyFormProps) {
+export function CreateKeyForm({ action, isOwner, samples, hookSteps }: CreateKeyFormProps) {
   const [state, submit] = useFormAction(action);
   const nameError = state.errors["name"];
   return (
@@ -114,7 +140,7 @@ export function CreateKeyForm({ action, isOwner, samples }: CreateKeyFormProps) 
       </PortalForm>
       {state.result ? (
         <div className="mt-6">
-          <OwnSamples samples={samples} />
+          <UseNewKey scopes={state.result.scopes} samples={samples} hookSteps={hookSteps} />
         </div>
       ) : null}
     </>

@@ -10,6 +10,10 @@ export interface NewKey {
   text: string;
 }
 
+export interface CreatedKey extends NewKey {
+  scopes: readonly string[];
+}
+
 interface KeyDialogProps<Result> {
   readonly action: FormAction<Result>;
   readonly keyId: string;

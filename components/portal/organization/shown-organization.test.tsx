@@ -21,7 +21,7 @@ const forms: Record<string, ReactNode> = {
   key: <AgentKeyForm action={action} slug="bot" />,
   tools: <AgentToolsForm action={action} slug="bot" tools={[]} />,
   register: <RegisterAgentForm action={action} />,
-  "API key": <CreateKeyForm action={action} isOwner samples={[]} />,
+  "API key": <CreateKeyForm action={action} isOwner samples={[]} hookSteps={[]} />,
   invitation: <InviteForm action={action} />,
   organization: (
     <OrganizationForm
@@ -64,7 +64,7 @@ it("offers keys that erase to owners only, with a warning, and never from the st
   const shown = (isOwner: boolean) =>
     renderToStaticMarkup(
       <PortalPage organizationId="a">
-        <CreateKeyForm action={action} isOwner={isOwner} samples={[]} />
+        <CreateKeyForm action={action} isOwner={isOwner} samples={[]} hookSteps={[]} />
       </PortalPage>,
     );
   const boxes = (html: string) =>

@@ -3,7 +3,7 @@
 import { FormStatus } from "#components/portal/forms/form-status";
 import { SubmitButton } from "#components/portal/forms/submit-button";
 import { useFormAction } from "#components/portal/forms/use-form-action";
-import type { NewKey } from "#components/portal/keys/key-dialogs";
+import type { CreatedKey } from "#components/portal/keys/key-dialogs";
 import { SecretReveal } from "#components/portal/keys/secret-reveal";
 import { PortalForm } from "#components/portal/organization/shown-organization";
 import { CodeBlock } from "#components/ui/code-block";
@@ -12,7 +12,7 @@ import type { FormAction } from "#lib/contract/form-state";
 import { usualScopes } from "#lib/contract/key-choices";
 
 interface FirstKeyProps {
-  readonly action: FormAction<NewKey>;
+  readonly action: FormAction<CreatedKey>;
   readonly hasKey: boolean;
   /** What a shell needs after the key is set. */
   readonly command: string;

@@ -8,7 +8,7 @@ import type { ReactNode } from "react";
 import { attestCommand } from "#components/commands";
 import { FocusNews } from "#components/portal/forms/focus-news";
 import { StepForm } from "#components/portal/forms/step-form";
-import type { NewKey } from "#components/portal/keys/key-dialogs";
+import type { CreatedKey } from "#components/portal/keys/key-dialogs";
 import { LiveRefresh } from "#components/portal/shell/live-refresh";
 import { ButtonLink } from "#components/ui/button-link";
 import { Card } from "#components/ui/card";
@@ -26,7 +26,7 @@ interface FirstStepsProps {
   readonly base: string;
   /** The service answers on this machine only, so that a phone can't open its links. */
   readonly isLoopback: boolean;
-  readonly createKey: FormAction<NewKey>;
+  readonly createKey: FormAction<CreatedKey>;
   readonly sendAttestation: FormAction;
   readonly askForApproval: FormAction;
 }

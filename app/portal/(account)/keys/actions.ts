@@ -1,6 +1,7 @@
 "use server";
 /** Creating, rotating and revoking API keys. */
 import { revalidatePath } from "next/cache";
+import type { CreatedKey } from "#components/portal/keys/key-dialogs";
 import type { FormState } from "#lib/contract/form-state";
 import { createKeyForm, keyForm, limitKeyForm, rotateKeyForm } from "#lib/contract/portal";
 import { limitApiKey, makeApiKey, revokeOwnApiKey, rotateApiKey } from "#lib/keys/portal-keys";
@@ -8,7 +9,10 @@ import { runAction } from "#lib/pages/portal-request";
 
 type KeyState = FormState<{ text: string }>;
 
-export async function createKey(_state: KeyState, form: FormData): Promise<KeyState> {
+export async function createKey(
+  _state: FormState<CreatedKey>,
+  form: FormData,
+): Promise<FormState<CreatedKey>> {
   const state = await runAction(createKeyForm, form, async ({ context, person }, input) => {
     const days = input.lifetime_days;
     const { text } = await makeApiKey(context, person, {
@@ -17,7 +21,7 @@ export async function createKey(_state: KeyState, form: FormData): Promise<KeySt
       lifetimeDays: days === undefined ? null : Number(days),
       perDay: input.per_day ?? null,
     });
-    return { message: `Key “${input.name}” created.`, result: { text } };
+    return { message: `Key “${input.name}” created.`, result: { text, scopes: input.scopes } };
   });
   if (state.status === "done") revalidatePath("/portal", "layout");
   return state;

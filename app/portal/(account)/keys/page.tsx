@@ -1,6 +1,6 @@
 /** /portal/keys: API keys, created here or through the API with the same address. */
 import type { Metadata } from "next";
-import { requestKeyCommand } from "#components/commands";
+import { hookSteps, requestKeyCommand } from "#components/commands";
 import { CreateKeyForm } from "#components/portal/keys/create-key-form";
 import { LimitKeyDialog, RevokeKeyDialog, RotateKeyDialog } from "#components/portal/keys/key-dialogs";
 import { KeyTable } from "#components/portal/keys/key-table";
@@ -45,7 +45,12 @@ export default async function KeysPage({ searchParams }: PageProps) {
         lead="API keys that your agents use. Includes keys members created through the API."
       />
       <Card title="New key">
-        <CreateKeyForm action={createKey} isOwner={isOwner} samples={samples} />
+        <CreateKeyForm
+          action={createKey}
+          isOwner={isOwner}
+          samples={samples}
+          hookSteps={hookSteps(app.env.baseUrl, slug)}
+        />
       </Card>
       <Card title="All keys" className="mt-5">
         <KeyTable
