@@ -31,6 +31,8 @@ describe("agent-supplied text on a page", () => {
     expect(render(`a${"\n".repeat(40)}b`)).toContain("⟨U+000A⟩ × 40");
     expect(plain("a\n\u200bb")).toMatch(/>a\n<span[^>]*>⟨U\+200B⟩/);
     expect(render("a\rb")).toContain("⟨U+000D⟩");
+    expect(plain(`${"a\n".repeat(99)}b`)).not.toContain("U+000A");
+    expect(plain(`${"\u200Ba\n".repeat(40)}b`)).not.toContain("U+000A");
   });
 
   it("marks a line break in a name, which has none", () => {
@@ -66,6 +68,17 @@ describe("agent-supplied text on a page", () => {
     expect(html).not.toContain("\u200B");
     // Where marks are no elements any more, what an agent writes does not pass for one.
     expect(render(`${"a\u200B".repeat(40)}⟨U+202E⟩`)).toMatch(/⟨U\+27E8⟩U\+202E⟩<\/bdi>$/);
+  });
+
+  it("takes lines without ink as blank, and sums up a run of many kinds", () => {
+    const html = render(`Pay 1${"\n ".repeat(700)}\nand 900`);
+    expect(html).toContain("⟨U+000A⟩ × 701 ⟨U+0020⟩ × 700: 1401 invisible characters");
+    expect(html.match(/\n/g)).toHaveLength(1);
+    const many = `a\u200Bb`.repeat(40) + "\n\u2800".repeat(300);
+    expect(render(many).match(/\n/g)).toHaveLength(1);
+    expect(render(many).length).toBeLessThan(6_000);
+    expect(render("a\n    \nb").replaceAll("<!-- -->", "")).toMatch(/>a\n {4}\nb<\/bdi>/);
+    expect(render("a\n\u2800\nb")).toContain("⟨U+2800⟩");
   });
 
   it("says that an empty string is empty", () => {

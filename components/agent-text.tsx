@@ -7,12 +7,16 @@ import { TriangleAlert } from "lucide-react";
 import { type DisplayRun, groupSegments, type HiddenMark, runToText } from "#lib/core/text/display-text";
 import { findTextWarnings, type TextWarning } from "#lib/core/text/mixed-script";
 
+type HiddenRun = DisplayRun & { kind: "hidden" };
+
 interface AgentTextProps {
   readonly value: string;
   /** A name (slug, agent name, field name) is judged as a whole; other text word by word. */
   readonly isName?: boolean;
-  /** For dense tables whose rows have pages of their own: the warning is there. */
+  /** For places beside which the warning is. */
   readonly hideWarnings?: boolean;
+  /** For lists whose rows have pages of their own: the first lines, without warnings. */
+  readonly isExcerpt?: boolean;
   readonly className?: string;
 }
 
@@ -33,15 +37,30 @@ function explainMarks([first, ...others]: readonly HiddenMark[]): string {
   return "Invisible or confusable characters";
 }
 
-/** A line break, or an empty line; more of them would push what follows off the screen, and are marked. */
-const isPlainBreak = ({ marks }: DisplayRun & { kind: "hidden" }) =>
-  marks.length === 1 && marks[0]?.label === "U+000A" && marks[0].count <= 2;
+/** A line break, or a blank line; more of them would push what follows off the screen, and are marked. */
+const isPlainBreak = ({ value }: HiddenRun) => /^\n(?: *\n)?$/.test(value);
 
-function HiddenCharacters({ run }: { readonly run: DisplayRun & { kind: "hidden" } }) {
+/** A longer run is summed up: its marks, one by one, would fill the screen as the characters would. */
+const maxMarks = 16;
+
+function sumUp(marks: readonly HiddenMark[]): string {
+  const counts = new Map<string, number>();
+  for (const { label, count } of marks) counts.set(label, (counts.get(label) ?? 0) + count);
+  const kinds = [...counts].map(([label, count]) => describeMark({ label, count }));
+  const others = kinds.length - maxMarks;
+  const total = marks.reduce((sum, { count }) => sum + count, 0);
+  const listed = kinds.slice(0, maxMarks).join("").trimEnd();
+  return `${listed}${others > 0 ? ` and ${others} other kinds` : ""}: ${total} invisible characters`;
+}
+
+const describeRun = ({ marks }: HiddenRun) =>
+  marks.length > maxMarks ? sumUp(marks) : marks.map(describeMark).join("").trimEnd();
+
+function HiddenCharacters({ run }: { readonly run: HiddenRun }) {
   return (
     <>
       <span className="agent-text-chip" title={explainMarks(run.marks)}>
-        {run.marks.map(describeMark).join("").trimEnd()}
+        {describeRun(run)}
       </span>
       {run.value.endsWith("\n") ? "\n" : null}
     </>
@@ -49,19 +68,26 @@ function HiddenCharacters({ run }: { readonly run: DisplayRun & { kind: "hidden"
 }
 
 /** A line break that is marked is also made. */
-const writePlainly = (run: DisplayRun) => `${runToText(run)}${run.value.endsWith("\n") ? "\n" : ""}`;
+function writePlainly(run: DisplayRun): string {
+  const isLong = run.kind === "hidden" && run.marks.length > maxMarks;
+  return `${isLong ? `⟨${sumUp(run.marks)}⟩` : runToText(run)}${run.value.endsWith("\n") ? "\n" : ""}`;
+}
 
 function Segments({ value, breaks }: { readonly value: string; readonly breaks: boolean }) {
   const runs = groupSegments(value);
-  const lastChip = runs.filter(({ kind }) => kind === "hidden")[maxChips - 1];
+  const isPlain = (run: DisplayRun) => run.kind === "hidden" && breaks && isPlainBreak(run);
+  const lastChip = runs.filter((run) => run.kind === "hidden" && !isPlain(run))[maxChips - 1];
   const end = lastChip === undefined ? runs.length : runs.indexOf(lastChip) + 1;
-  const rest = runs.slice(end).map(writePlainly).join("");
+  const rest = runs
+    .slice(end)
+    .map((run) => (isPlain(run) ? run.value : writePlainly(run)))
+    .join("");
   // Runs have no identity but their place, and the string never changes in place.
   let offset = 0;
   const shown = runs.slice(0, end).map((run) => {
     const key = offset;
     offset += run.value.length;
-    if (run.kind === "text" || (breaks && isPlainBreak(run))) return run.value;
+    if (run.kind === "text" || isPlain(run)) return run.value;
     return <HiddenCharacters key={key} run={run} />;
   });
   return rest === "" ? shown : [...shown, rest];
@@ -103,14 +129,15 @@ function Warnings({ warnings }: { readonly warnings: readonly TextWarning[] }) {
   );
 }
 
-export function AgentText({ value, isName = false, hideWarnings = false, className = "" }: AgentTextProps) {
-  const found = hideWarnings ? [] : findTextWarnings(value, isName ? "whole" : "words");
+export function AgentText(props: AgentTextProps) {
+  const { value, isName = false, hideWarnings = false, isExcerpt = false, className = "" } = props;
+  const found = hideWarnings || isExcerpt ? [] : findTextWarnings(value, isName ? "whole" : "words");
   const warnings = [
     ...new Map(found.map((warning) => [`${warning.kind} ${warning.word}`, warning])).values(),
   ];
   return (
     <>
-      <bdi dir="ltr" className={`agent-text ${className}`}>
+      <bdi dir="ltr" className={`agent-text ${isExcerpt ? "line-clamp-4 " : ""}${className}`}>
         {value === "" ? (
           <span className="text-muted italic">(empty)</span>
         ) : (

@@ -3,7 +3,16 @@ import { webcrypto } from "node:crypto";
 import { expect, type Page } from "@playwright/test";
 import { levelWords, proofStored } from "#lib/contract/approval-page";
 import { expectAccessibleInBothThemes } from "./accessibility-helpers";
-import { type Asked, approveAs, ask, chooseApprove, getApiKey, openWallet, poll } from "./approval-helpers";
+import {
+  type Asked,
+  approveAs,
+  ask,
+  chooseApprove,
+  getApiKey,
+  openWallet,
+  poll,
+  scrollThrough,
+} from "./approval-helpers";
 import { test } from "./test";
 
 // A real proof takes seconds, and more if other tests share the machine.
@@ -320,16 +329,64 @@ test("on a phone the decision is in reach, and what was not on the screen is nam
   const unseen = page.getByRole("alert").filter({ hasText: "You haven't seen everything yet" });
   await expect(unseen.getByText("memo")).toBeVisible();
   await expectAccessibleInBothThemes(page);
-  for (const end of await page.locator("[data-end-of]").all()) {
-    await end.evaluate((mark) => mark.scrollIntoView({ block: "center" }));
-    await page.waitForTimeout(100);
-  }
+  await scrollThrough(page);
   await bar.getByRole("button", { name: "Deny" }).click();
   await expect(page.getByRole("heading", { name: "Deny this request" })).toBeVisible();
   await page.getByRole("button", { name: "Approve with World ID" }).click();
   await expect(page.getByRole("link", { name: "Open the test wallet" }).first()).toBeVisible({
     timeout: 20_000,
   });
+  await context.close();
+});
+
+for (const viewport of [
+  { width: 390, height: 844 },
+  { width: 1280, height: 800 },
+])
+  test(`at ${viewport.width} pixels a part whose middle was skipped is named, and one that was read is not`, async ({
+    browser,
+    request,
+  }) => {
+    const lines = Array.from({ length: 60 }, (_, i) => `line ${i + 1}`);
+    const action = [...lines, "and 9,000 EUR to a second account", ...lines].join("\n");
+    const asked = await ask(request, key, { action, inputs_hash: `sha256:${"ab".repeat(32)}` });
+    const context = await browser.newContext({ viewport });
+    const page = await context.newPage();
+    await page.goto(asked.approval_url);
+    const approve = page.getByRole("button", { name: "Approve with World ID" });
+    await expect(approve).toBeEnabled();
+    await page.evaluate(() => window.scrollTo({ top: document.documentElement.scrollHeight }));
+    await approve.click();
+    const unseen = page.getByRole("alert").filter({ hasText: "You haven't seen everything yet" });
+    await expect(unseen.getByText("What it wants to do")).toBeVisible();
+    await expect(page.getByRole("link", { name: "Open the test wallet" })).toHaveCount(0);
+
+    await unseen.getByRole("button", { name: "Show the first one" }).click();
+    await expect(page.getByText("line 30").first()).toBeInViewport();
+    await scrollThrough(page);
+    await expect(page.getByText("You've seen everything now")).toBeVisible();
+    await page.getByRole("button", { name: "Continue to World ID" }).click();
+    await expect(page.getByRole("heading", { name: "Approve with World ID" })).toBeVisible();
+    await context.close();
+  });
+
+test("lines without ink take no room where agents' words are shown", async ({ browser, request }) => {
+  const action = `Pay 1 EUR${"\n ".repeat(450)}\nand 9,000 EUR`;
+  const asked = await ask(request, key, { action, context: { memo: `a${"\n\u2800".repeat(400)}\nb` } });
+  const attested = await request.post("/v1/attest", {
+    headers: { authorization: `Bearer ${key}` },
+    data: { agent_slug: asked.agent_slug, action, metadata: { memo: `a${"\n\u3164 ".repeat(200)}\nb` } },
+  });
+  expect(attested.status(), await attested.text()).toBe(201);
+  const { public_url } = (await attested.json()) as { public_url: string };
+  const context = await browser.newContext({ viewport: { width: 390, height: 844 } });
+  const page = await context.newPage();
+  for (const address of [asked.approval_url, public_url, `/agent/${asked.agent_slug}`]) {
+    await page.goto(address);
+    const shown = page.locator("bdi.agent-text").filter({ hasText: "and 9,000 EUR" }).first();
+    await expect(shown).toContainText("⟨U+000A⟩");
+    expect((await shown.boundingBox())?.height).toBeLessThan(400);
+  }
   await context.close();
 });
 

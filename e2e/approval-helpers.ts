@@ -59,6 +59,16 @@ export async function cancel(request: APIRequestContext, key: string, asked: Ask
   expect(answer.status(), await answer.text()).toBe(200);
 }
 
+/** As a reader does: every line is on the screen once. */
+export async function scrollThrough(page: Page): Promise<void> {
+  await page.evaluate(async () => {
+    for (let top = 0; top < document.documentElement.scrollHeight; top += window.innerHeight / 3) {
+      window.scrollTo({ top, behavior: "instant" });
+      await new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)));
+    }
+  });
+}
+
 /** A click jumps over what lies between, of which the page then says that it was not on the screen. */
 export async function chooseApprove(page: Page): Promise<void> {
   await page.getByRole("button", { name: "Approve with World ID" }).click();

@@ -1,7 +1,7 @@
 /** Enrolled approvers decide on the approval page, with Chromium's virtual authenticators; on a phone too. */
 import { type Browser, expect, type Page } from "@playwright/test";
 import { expectAccessibleInBothThemes } from "./accessibility-helpers";
-import { approveAs, followToWallet, poll } from "./approval-helpers";
+import { approveAs, followToWallet, poll, scrollThrough } from "./approval-helpers";
 import { addApprover, addGroup, openDevice, openElsewhere, plugIn } from "./passkey-helpers";
 import { newAddress, signIn, signInWithKey } from "./portal-helpers";
 import { expectNoSidewaysScroll } from "./small-screen-helpers";
@@ -107,10 +107,11 @@ test("two of finance approve by passkey, one denies, and the link alone does nei
   await expect(dave.getByRole("heading", { name: "This request was denied" })).toBeVisible();
   expect((await poll(page.request, other)).status).toBe("denied");
 
-  // In one tap from the inbox, where all of the request is.
+  // In one tap from the inbox, where all of the request is, once all of it was on the screen.
   const quick = await ask(page, key, {
     required_approvers: [{ group: "finance", count: 1 }],
     action: "Pay invoice 1045",
+    context: { memo: `first\n${"line\n".repeat(120)}last` },
   });
   await signIn(carol, carolsAddress);
   await carol.goto("/portal/inbox");
@@ -119,6 +120,11 @@ test("two of finance approve by passkey, one denies, and the link alone does nei
   await expect(waiting.getByText("Identity not verified")).toBeVisible();
   await expect(waiting.getByText(quick.confirmation_code)).toBeVisible();
   await expectAccessibleInBothThemes(carol);
+  await waiting.getByRole("button", { name: "Use your passkey" }).click();
+  await expect(waiting.getByRole("alert").getByText("memo")).toBeVisible();
+  expect((await poll(page.request, quick)).status).toBe("pending");
+  await scrollThrough(carol);
+  await expect(waiting.getByRole("alert")).toHaveCount(0);
   await waiting.getByRole("button", { name: "Use your passkey" }).click();
   await expect(carol.getByRole("alert").getByText("Pay invoice 1045")).toBeVisible();
   await expect(waiting).toBeHidden();

@@ -38,7 +38,7 @@ const columns: readonly Column<FeedEntry>[] = [
     isRowHeader: true,
     cell: (entry) => (
       <TextLink href={new URL(entry.public_url).pathname}>
-        <AgentText value={entry.action ?? "(cannot be read)"} hideWarnings />
+        <AgentText value={entry.action ?? "(cannot be read)"} isExcerpt />
       </TextLink>
     ),
   },

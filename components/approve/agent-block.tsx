@@ -7,6 +7,9 @@ import type { ApprovalView } from "#lib/contract/approval-view";
 import { organizationTitle } from "#lib/core/text/organization-name";
 import { AgentPast } from "./agent-past";
 import { OrganizationBlock } from "./organization-block";
+import { markPart } from "./use-seen";
+
+export const agentId = "agent";
 
 type KeyStatus = ApprovalView["agent"]["key_status"];
 
@@ -55,7 +58,7 @@ export function AgentBlock({ view }: { readonly view: ApprovalView }) {
   const { agent, organization, requested_by: requestedBy } = view;
   const { tone, label, means } = keyWords[agent.key_status];
   return (
-    <Card title="Requested by">
+    <Card title="Requested by" {...markPart(agentId)}>
       <div className="flex flex-col gap-3">
         <div>
           <p className="font-semibold text-xl">

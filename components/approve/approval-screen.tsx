@@ -20,6 +20,7 @@ import { ActionBlock, ContextBlock } from "./request-blocks";
 import { RequestConditions } from "./request-conditions";
 import { TakeBack } from "./take-back";
 import { useApprovalWatch } from "./use-approval-watch";
+import { markRequest } from "./use-seen";
 
 interface ApprovalScreenProps {
   readonly view: ApprovalView;
@@ -56,7 +57,7 @@ export function ApprovalScreen({ view, token }: ApprovalScreenProps) {
       <p className="mt-1 text-[15px] text-muted">
         Requested by <AgentText value={view.agent.slug} isName hideWarnings />
       </p>
-      <div className="mt-4 flex flex-col gap-4">
+      <div className="mt-4 flex flex-col gap-4" {...markRequest(view.request_id)}>
         <ApprovalNotices view={view} />
         {isPending ? null : <Outcome view={view} wasOpenedLate={statusAtOpening !== "pending"} />}
         {view.is_frozen && (isPending || isUsable) ? <FrozenNotice isPending={isPending} /> : null}

@@ -23,6 +23,7 @@ import { Outcome } from "./outcome";
 import { ActionBlock, ContextBlock } from "./request-blocks";
 import { formatTimeLeft } from "./time-left";
 import { listShown } from "./unseen";
+import { addSpan, findGap } from "./use-seen";
 import { explainProblem, explainWalletError } from "./world-id-words";
 
 describe("findDifferences", () => {
@@ -526,7 +527,65 @@ describe("a standing approval's page", () => {
     expect(listShown({ ...view, request: { ...view.request, grant } }).map(({ id }) => id)).toContain(
       "grant",
     );
-    expect(html).toContain('data-end-of="grant"');
+    expect(html).toContain('data-part="grant"');
+  });
+});
+
+describe("what was in view of a part", () => {
+  it.each<[string, [number, number][], number | null]>([
+    ["nothing", [], 0],
+    ["all, at once", [[0, 500]], null],
+    [
+      "all, in two looks that meet",
+      [
+        [250, 500],
+        [0, 250],
+      ],
+      null,
+    ],
+    [
+      "all, with a look between two",
+      [
+        [0, 200],
+        [300, 500],
+        [150, 320],
+      ],
+      null,
+    ],
+    [
+      "beginning and end",
+      [
+        [0, 200],
+        [300, 500],
+      ],
+      200,
+    ],
+    ["the end", [[300, 500]], 0],
+    ["the beginning", [[0, 499 - 1.5]], 497.5],
+    [
+      "all but what rounding took",
+      [
+        [0.6, 240],
+        [240.7, 499.4],
+      ],
+      null,
+    ],
+  ])("%s", (_name, looks, gap) => {
+    const spans = looks.reduce<ReturnType<typeof addSpan>>((seen, look) => addSpan(seen, look), []);
+    expect(findGap(spans, 500)).toBe(gap);
+  });
+
+  it("is asked of everything that is signed", () => {
+    const view = makeView();
+    const request = { ...view.request, inputs_hash: `sha256:${"ab".repeat(32)}` };
+    const html = renderToStaticMarkup(
+      <AppRouterContext value={{ refresh: () => {} } as never}>
+        <ApprovalScreen view={{ ...view, request }} token="t" />
+      </AppRouterContext>,
+    );
+    const marked = [...html.matchAll(/data-part="([^"]+)"/g)].map(([, id]) => id);
+    expect(marked).toEqual(listShown({ ...view, request }).map(({ id }) => id));
+    expect(marked).toEqual(expect.arrayContaining(["action", "inputs", "agent", "conditions"]));
   });
 });
 

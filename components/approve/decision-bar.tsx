@@ -6,6 +6,7 @@ import { Money } from "#components/ui/money";
 import type { ApprovalView } from "#lib/contract/approval-view";
 import { listDetails, rankOf } from "./details";
 import { TimeLeft } from "./time-left";
+import { coversBottom } from "./use-seen";
 
 interface DecisionBarProps {
   readonly view: ApprovalView;
@@ -21,6 +22,7 @@ export function DecisionBar({ view, isReady, isHidden, onChoose }: DecisionBarPr
   return (
     <section
       aria-label="Decision, in short"
+      {...coversBottom}
       className={`${isHidden ? "invisible" : ""} fixed inset-x-0 bottom-0 z-20 flex flex-col gap-2 border-line border-t bg-surface px-4 pt-2 pb-[max(0.75rem,env(safe-area-inset-bottom))] shadow-lg sm:hidden`}
     >
       <div className="flex items-baseline justify-between gap-3 text-sm">

@@ -113,7 +113,7 @@ export function Decision({ view, token, onChange, onCounted }: DecisionProps) {
   const isReady = useIsReady();
   const [section, setSection] = useState<HTMLElement | null>(null);
   const isOnScreen = useIsOnScreen(section);
-  const unseen = useUnseen(listShown(view));
+  const { unseen, show } = useUnseen(view.request_id, listShown(view));
   const [isInformed, setIsInformed] = useState(false);
   const isByPasskey = view.groups.length > 0;
   const Panel = isByPasskey ? PasskeyPanel : WorldIdPanel;
@@ -157,6 +157,7 @@ export function Decision({ view, token, onChange, onCounted }: DecisionProps) {
         <Unseen
           details={unseen}
           to={isByPasskey ? "your passkey" : "World ID"}
+          onShow={show}
           onContinue={() => setIsInformed(true)}
         />
       ) : null}

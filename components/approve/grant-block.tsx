@@ -7,7 +7,7 @@ import { LocalTime } from "#components/ui/local-time";
 import { Money } from "#components/ui/money";
 import { Timestamp } from "#components/ui/timestamp";
 import type { GrantTerms } from "#lib/core/approval/decided-by";
-import { EndOf } from "./use-seen";
+import { markPart } from "./use-seen";
 
 export const grantId = "grant";
 
@@ -115,7 +115,7 @@ interface GrantBlockProps {
 export function GrantBlock({ terms, phase }: GrantBlockProps) {
   const covered = listCovered(terms);
   return (
-    <Card title={titles[phase]}>
+    <Card title={titles[phase]} {...markPart(grantId)}>
       <Limits terms={terms} />
       <div className="mt-4 grid gap-4 sm:grid-cols-2">
         <List title={covered.length > 1 ? "Covered, if all of this holds" : "Covered"} items={covered} />
@@ -131,7 +131,6 @@ export function GrantBlock({ terms, phase }: GrantBlockProps) {
           </Callout>
         </div>
       )}
-      <EndOf id={grantId} />
     </Card>
   );
 }

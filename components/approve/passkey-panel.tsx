@@ -33,6 +33,8 @@ interface PasskeyPanelProps {
   readonly code: string;
   /** How often the way here has been chosen: each time it takes the focus. */
   readonly turn: number;
+  /** Asked before anything is signed; on false nothing is. */
+  readonly mayStart?: () => boolean;
   readonly onChange: () => void;
   readonly onCounted: () => void;
 }
@@ -56,7 +58,7 @@ async function send({ token, code }: PasskeyPanelProps, passkey: SentAssertion):
 const sentence = (detail: string) => `${detail.charAt(0).toUpperCase()}${detail.slice(1)}.`;
 
 export function PasskeyPanel(props: PasskeyPanelProps) {
-  const { view, turn, onChange, onCounted } = props;
+  const { view, turn, mayStart = () => true, onChange, onCounted } = props;
   const [phase, setPhase] = useState<Phase>({ kind: "ready" });
   const isReady = useIsReady();
   const top = useRef<HTMLElement>(null);
@@ -67,6 +69,7 @@ export function PasskeyPanel(props: PasskeyPanelProps) {
   useKeptFocus(top, isBusy);
 
   async function sign(): Promise<void> {
+    if (!mayStart()) return;
     setPhase({ kind: "signing" });
     const signed = await signByPasskey(view, "approve");
     if (signed.kind !== "signed") return setPhase(signed);

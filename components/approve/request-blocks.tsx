@@ -6,15 +6,16 @@ import { DefinitionList } from "#components/ui/definition-list";
 import { Money } from "#components/ui/money";
 import type { ApprovalRequest } from "#lib/core/approval/approval";
 import { largeLength, listDetails } from "./details";
-import { EndOf } from "./use-seen";
+import { markPart } from "./use-seen";
 
 export const actionId = "action";
+export const inputsId = "inputs";
 
 /** How much comes before everything else: it is what a wrong approval costs. */
 export function ActionBlock({ request }: { readonly request: ApprovalRequest }) {
   const { action, amount, tool } = request;
   return (
-    <Card title="What it wants to do">
+    <Card title="What it wants to do" {...markPart(actionId)}>
       {amount === undefined ? null : (
         <p className="mb-3 font-semibold text-3xl tabular-nums" data-amount>
           <Money {...amount} />
@@ -22,7 +23,6 @@ export function ActionBlock({ request }: { readonly request: ApprovalRequest }) 
       )}
       <p className={`font-medium leading-snug ${action.length > largeLength ? "text-base" : "text-xl"}`}>
         <AgentText value={action} />
-        <EndOf id={actionId} />
       </p>
       {tool === undefined ? null : (
         <p className="mt-3 text-[15px] text-muted">
@@ -49,7 +49,6 @@ export function ContextBlock({ context, inputsHash, isDecided = false }: Context
     value: (
       <span className={look === "code" ? "font-mono" : undefined}>
         <AgentText value={value} />
-        <EndOf id={id} />
       </span>
     ),
     prominent: look === "large",
@@ -63,11 +62,11 @@ export function ContextBlock({ context, inputsHash, isDecided = false }: Context
         </p>
       ) : (
         <div className="-my-2.5">
-          <DefinitionList items={items} />
+          <DefinitionList items={items} mark={markPart} />
         </div>
       )}
       {inputsHash === undefined ? null : (
-        <p className="mt-3 border-line border-t pt-3 text-muted text-sm">
+        <p className="mt-3 border-line border-t pt-3 text-muted text-sm" {...markPart(inputsId)}>
           Covers the inputs with the hash{" "}
           <span className="break-all font-mono text-ink">
             <AgentText value={inputsHash} hideWarnings />

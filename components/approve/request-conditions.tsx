@@ -9,6 +9,9 @@ import { describeUnasked } from "#lib/core/approval/decided-words";
 import { countOf } from "#lib/core/text/count";
 import { RequiredGroups } from "./groups-needed";
 import { TimeLeft } from "./time-left";
+import { markPart } from "./use-seen";
+
+export const conditionsId = "conditions";
 
 interface RequestConditionsProps {
   readonly view: ApprovalView;
@@ -91,7 +94,7 @@ export function RequestConditions(props: RequestConditionsProps) {
   const { view } = props;
   return (
     <>
-      <Card title="Conditions">
+      <Card title="Conditions" {...markPart(conditionsId)}>
         <div className="-my-2.5">
           <DefinitionList items={listConditions(props)} />
         </div>

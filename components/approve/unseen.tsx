@@ -1,27 +1,33 @@
-/** Said to a person who wants to approve before every detail has been on the screen. */
+/** Warns a person who wants to approve before every part of the request has been on the screen. */
 import { AgentText } from "#components/agent-text";
 import { Button } from "#components/ui/button";
 import { Callout } from "#components/ui/callout";
 import type { ApprovalView } from "#lib/contract/approval-view";
+import { agentId } from "./agent-block";
 import { listDetails } from "./details";
 import { grantId } from "./grant-block";
-import { actionId } from "./request-blocks";
-import { type Shown, scrollToEndOf } from "./use-seen";
+import { actionId, inputsId } from "./request-blocks";
+import { conditionsId } from "./request-conditions";
+import type { Shown } from "./use-seen";
 
 export const listShown = ({ context, request }: Pick<ApprovalView, "context" | "request">): Shown[] => [
   { id: actionId, name: "What it wants to do" },
   ...(request.grant === null ? [] : [{ id: grantId, name: "The limits" }]),
   ...listDetails(context).map(({ id, name }) => ({ id, name: <AgentText value={name} isName /> })),
+  ...(request.inputs_hash === undefined ? [] : [{ id: inputsId, name: "The hash of the inputs" }]),
+  { id: agentId, name: "Requested by" },
+  { id: conditionsId, name: "Conditions" },
 ];
 
 interface UnseenProps {
   readonly details: readonly Shown[];
   /** Where the way goes on. */
   readonly to: "World ID" | "your passkey";
+  readonly onShow: (id: string) => void;
   readonly onContinue: () => void;
 }
 
-export function Unseen({ details, to, onContinue }: UnseenProps) {
+export function Unseen({ details, to, onShow, onContinue }: UnseenProps) {
   const [first] = details;
   if (first === undefined)
     return (
@@ -33,14 +39,14 @@ export function Unseen({ details, to, onContinue }: UnseenProps) {
     );
   return (
     <Callout tone="warn" title="You haven't seen everything yet" alert>
-      <p>These details haven't been on your screen:</p>
+      <p>These parts haven't been on your screen from beginning to end:</p>
       <ul className="mt-1 list-disc pl-5">
         {details.map(({ id, name }) => (
           <li key={id}>{name}</li>
         ))}
       </ul>
       <div className="mt-3 flex flex-wrap gap-2">
-        <Button size="small" onClick={() => scrollToEndOf(first.id)}>
+        <Button size="small" onClick={() => onShow(first.id)}>
           Show the first one
         </Button>
         <Button size="small" variant="secondary" onClick={onContinue}>

@@ -1,38 +1,121 @@
 "use client";
 /**
- * What has been on the screen. Each detail ends with a mark; before an approval, the page names the details whose mark has
- * not come into view.
+ * What has been on the screen. Each part of a request carries its id; before an approval, the page names the parts of
+ * which some height was never in view: a jump to the end of a text doesn't show its middle.
  */
-import { type ReactNode, useEffect, useState } from "react";
+import { type ReactNode, useCallback, useEffect, useRef, useState } from "react";
 
-const attribute = "data-end-of";
-
-export const EndOf = ({ id }: { readonly id: string }) => (
-  <span {...{ [attribute]: id }} aria-hidden="true" />
-);
-
-export const scrollToEndOf = (id: string) =>
-  document.querySelector(`[${attribute}="${CSS.escape(id)}"]`)?.scrollIntoView({ block: "center" });
+/** On the element around all parts of one request. */
+export const markRequest = (id: string) => ({ "data-request": id });
+/** On the element that holds all of one part. */
+export const markPart = (id: string) => ({ "data-part": id });
+/** On what lies over the bottom of the screen. */
+export const coversBottom = { "data-covers-bottom": "" };
 
 export interface Shown {
   id: string;
   name: ReactNode;
 }
 
-/** Those of `all` that have not been on the screen yet, in their order; all of them at first. */
-export function useUnseen<Item extends Shown>(all: readonly Item[]): Item[] {
+/** Heights from the top of a part, in pixels. */
+type Span = readonly [from: number, to: number];
+
+/** Pixels that rounding may take. */
+const slack = 1;
+
+/** `spans`: in order, none touching another; so are those returned. */
+export function addSpan(spans: readonly Span[], added: Span): Span[] {
+  let [from, to] = added;
+  const apart = spans.filter(([start, end]) => {
+    if (end < from - slack || start > to + slack) return true;
+    from = Math.min(from, start);
+    to = Math.max(to, end);
+    return false;
+  });
+  return [...apart, [from, to] as const].sort(([one], [other]) => one - other);
+}
+
+/** Where the first height begins that was never in view; null if all of it was. */
+export function findGap([first]: readonly Span[], height: number): number | null {
+  if (first === undefined || first[0] > slack) return 0;
+  return first[1] < height - slack ? first[1] : null;
+}
+
+const listParts = (requestId: string) =>
+  document.querySelectorAll<HTMLElement>(`[data-request="${CSS.escape(requestId)}"] [data-part]`);
+
+/** What can be seen of the window: less while a person zooms in, and without what a bar covers. */
+function measureWindow(): Span {
+  const { offsetTop: top, height } = window.visualViewport ?? { offsetTop: 0, height: window.innerHeight };
+  const bar = document.querySelector("[data-covers-bottom]");
+  const isCovered = bar !== null && getComputedStyle(bar).visibility === "visible" && bar.clientHeight > 0;
+  return [top, isCovered ? Math.min(top + height, bar.getBoundingClientRect().top) : top + height];
+}
+
+interface View {
+  readonly height: number;
+  readonly spans: readonly Span[];
+}
+
+/** Adds what is in view now. A part that is laid out anew is to be seen anew. */
+function lookAt(part: HTMLElement, before: View | undefined, [top, bottom]: Span): View {
+  const { top: start, height } = part.getBoundingClientRect();
+  const spans = before?.height === height ? before.spans : [];
+  const [from, to] = [Math.max(top - start, 0), Math.min(bottom - start, height)];
+  return { height, spans: from < to ? addSpan(spans, [from, to]) : spans };
+}
+
+function watchWindow(look: () => void): () => void {
+  const targets = [window.visualViewport, document, window].filter((target) => target !== null);
+  const events = ["scroll", "resize", "visibilitychange"];
+  for (const target of targets) for (const event of events) target.addEventListener(event, look);
+  const observer = new ResizeObserver(look);
+  observer.observe(document.body);
+  return () => {
+    for (const target of targets) for (const event of events) target.removeEventListener(event, look);
+    observer.disconnect();
+  };
+}
+
+interface Unseen<Item> {
+  /** In their order; all of them at first. */
+  readonly unseen: Item[];
+  /** Scrolls to the first line of the part that was never in view. */
+  readonly show: (id: string) => void;
+}
+
+/** Those of `all` of which something has not been on the screen yet. */
+export function useUnseen<Item extends Shown>(requestId: string, all: readonly Item[]): Unseen<Item> {
+  const views = useRef(new Map<string, View>());
   const [seen, setSeen] = useState<ReadonlySet<string>>(new Set());
   useEffect(() => {
-    const observer = new IntersectionObserver((entries) => {
-      const ids = entries
-        .filter(({ isIntersecting }) => isIntersecting)
-        .map(({ target }) => target.getAttribute(attribute) ?? "");
-      if (ids.length > 0) setSeen((before) => new Set([...before, ...ids]));
+    const whole = new Set<string>();
+    return watchWindow(() => {
+      if (document.visibilityState !== "visible") return;
+      const visible = measureWindow();
+      const before = whole.size;
+      for (const part of listParts(requestId)) {
+        const id = part.dataset["part"] ?? "";
+        if (whole.has(id)) continue;
+        const view = lookAt(part, views.current.get(id), visible);
+        views.current.set(id, view);
+        if (findGap(view.spans, view.height) === null) whole.add(id);
+      }
+      if (whole.size > before) setSeen(new Set(whole));
     });
-    for (const mark of document.querySelectorAll(`[${attribute}]`)) observer.observe(mark);
-    return () => observer.disconnect();
-  }, []);
-  return all.filter(({ id }) => !seen.has(id));
+  }, [requestId]);
+  const show = useCallback(
+    (id: string) => {
+      const part = [...listParts(requestId)].find(({ dataset }) => dataset["part"] === id);
+      const view = views.current.get(id);
+      if (part === undefined || view === undefined) return;
+      const gap = findGap(view.spans, view.height) ?? 0;
+      // A few lines that were seen show where it goes on.
+      window.scrollBy({ top: part.getBoundingClientRect().top + gap - 96 });
+    },
+    [requestId],
+  );
+  return { unseen: all.filter(({ id }) => !seen.has(id)), show };
 }
 
 /** Whether any of the element is on the screen; false before the browser has looked. */

@@ -9,13 +9,16 @@ interface CardProps {
   readonly children: ReactNode;
   readonly className?: string;
   readonly id?: string;
+  readonly "data-part"?: string;
 }
 
-export function Card({ title, headingLevel = 2, action, children, className = "", id }: CardProps) {
+export function Card(props: CardProps) {
+  const { title, headingLevel = 2, action, children, className = "", id } = props;
   const Heading = headingLevel === 2 ? "h2" : "h3";
   return (
     <section
       id={id}
+      data-part={props["data-part"]}
       className={`rounded-lg border border-line bg-surface shadow-[var(--shadow-card)] ${className}`}
     >
       {title ? (

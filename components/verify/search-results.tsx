@@ -21,7 +21,7 @@ export function SearchResults({ found }: { readonly found: SearchResponse }) {
           <li key={`${result.id} ${result.matched}`} className="py-3">
             <p className="font-medium">
               <TextLink href={new URL(result.public_url).pathname}>
-                <AgentText value={result.action ?? "(cannot be read)"} hideWarnings />
+                <AgentText value={result.action ?? "(cannot be read)"} isExcerpt />
               </TextLink>
             </p>
             <p className="mt-1 flex flex-wrap items-center gap-x-3 gap-y-1 text-[15px] text-muted">

@@ -52,7 +52,7 @@ function columnsOf(actions: (row: AuthorizationRow) => ReactNode): readonly Colu
       cell: (row) => (
         <span className="block md:min-w-40">
           <TextLink href={`/portal/authorizations/${row.request_id}`}>
-            {row.action === "" ? "Erased" : <AgentText value={row.action} hideWarnings />}
+            {row.action === "" ? "Erased" : <AgentText value={row.action} isExcerpt />}
           </TextLink>
           <span className="block font-normal text-muted">
             <AgentText value={row.agent_slug} isName hideWarnings />

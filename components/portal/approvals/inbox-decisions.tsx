@@ -9,6 +9,8 @@ import { GroupsNeeded } from "#components/approve/groups-needed";
 import { PasskeyPanel } from "#components/approve/passkey-panel";
 import { ActionBlock, ContextBlock } from "#components/approve/request-blocks";
 import { RequestConditions } from "#components/approve/request-conditions";
+import { listShown, Unseen } from "#components/approve/unseen";
+import { markRequest, useUnseen } from "#components/approve/use-seen";
 import { FocusNews } from "#components/portal/forms/focus-news";
 import { Callout } from "#components/ui/callout";
 import { useRefresh } from "#components/ui/router";
@@ -28,8 +30,16 @@ function Request({
 }: Decidable & { readonly onCounted: (view: ApprovalView) => void }) {
   const refresh = useRefresh();
   const { request } = view;
+  const { unseen, show } = useUnseen(view.request_id, listShown(view));
+  const [isStarted, setIsStarted] = useState(false);
+  const [isInformed, setIsInformed] = useState(false);
+  function start(): boolean {
+    setIsStarted(true);
+    return isInformed || unseen.length === 0;
+  }
   return (
     <article
+      {...markRequest(view.request_id)}
       aria-label={`Request of ${request.agent_slug}: ${toVisibleText(request.action)}`}
       className="flex flex-col gap-3 border-line border-b pb-6"
     >
@@ -40,11 +50,15 @@ function Request({
       <AgentBlock view={view} />
       <RequestConditions view={view} onElapsed={() => void refresh()} />
       <GroupsNeeded view={view} />
+      {isStarted && !isInformed && unseen.length > 0 ? (
+        <Unseen details={unseen} to="your passkey" onShow={show} onContinue={() => setIsInformed(true)} />
+      ) : null}
       <PasskeyPanel
         view={view}
         token={token}
         code=""
         turn={0}
+        mayStart={start}
         onChange={() => void refresh()}
         onCounted={() => onCounted(view)}
       />

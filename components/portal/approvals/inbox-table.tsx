@@ -35,7 +35,7 @@ const columns: readonly Column<InboxRow>[] = [
     cell: (row) => (
       <span className="block md:min-w-40">
         <TextLink href={new URL(row.approval_url).pathname}>
-          {row.action === "" ? "Erased" : <AgentText value={row.action} hideWarnings />}
+          {row.action === "" ? "Erased" : <AgentText value={row.action} isExcerpt />}
         </TextLink>
         <span className="block font-normal text-muted">
           <AgentText value={row.agent_slug} isName hideWarnings /> ·{" "}
@@ -60,7 +60,7 @@ const columns: readonly Column<InboxRow>[] = [
         {row.expires_soon ? <StatusPill tone="warn">Expires soon</StatusPill> : null}
         {row.denial_reason === null ? null : (
           <span className="block w-full text-muted">
-            <AgentText value={row.denial_reason} hideWarnings />
+            <AgentText value={row.denial_reason} isExcerpt />
           </span>
         )}
       </span>

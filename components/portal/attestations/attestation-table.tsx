@@ -24,7 +24,7 @@ function Action({ row }: RowProps) {
   const missing = row.status === "erased" ? "(content erased)" : "(cannot be read)";
   return (
     <TextLink href={`/portal/attestations/${row.id}`}>
-      {row.action === null ? missing : <AgentText value={row.action} hideWarnings />}
+      {row.action === null ? missing : <AgentText value={row.action} isExcerpt />}
     </TextLink>
   );
 }

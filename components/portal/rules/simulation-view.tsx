@@ -79,7 +79,7 @@ export function SimulationView({ simulation }: { readonly simulation: SimulateRe
             cell: (row) => (
               <>
                 <TextLink href={`/portal/authorizations/${row.request_id}`}>
-                  <AgentText value={row.action} hideWarnings />
+                  <AgentText value={row.action} isExcerpt />
                 </TextLink>
                 <span className="block font-normal text-muted">
                   {row.agent_slug}

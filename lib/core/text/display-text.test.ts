@@ -40,7 +40,7 @@ const sets: readonly { name: string; codePoints: number[]; atLeast: number }[] =
   { name: "Cs (lone surrogates)", codePoints: having(/\p{Cs}/u), atLeast: 2_048 },
   { name: "Zs but U+0020", codePoints: having(/\p{Zs}/u).filter((code) => code !== 0x20), atLeast: 16 },
   { name: "noncharacters", codePoints: having(/\p{Noncharacter_Code_Point}/u), atLeast: 66 },
-  { name: "blank letters", codePoints: [0x2800, 0xfffc, 0x16fe4, 0x1d159], atLeast: 4 },
+  { name: "blank letters", codePoints: [0x2800, 0xfffc, 0x13441, 0x13442, 0x16fe4, 0x1d159], atLeast: 6 },
 ];
 
 describe("characters that a page must not hide", () => {
@@ -116,6 +116,32 @@ describe("characters that a page must not hide", () => {
     expect(groupSegments(alternating)).toHaveLength(1);
     expect(toVisibleText(alternating)).toBe("⟨U+200B⟩⟨U+200C⟩".repeat(500));
     expect(groupSegments("a\r\n\n\tb").map(({ value }) => value)).toEqual(["a", "\r\n\n", "\t", "b"]);
+  });
+
+  it.each([
+    "\n ",
+    "\n\u2800",
+    "\n\u3164",
+    "\n \u200B",
+    "\n\u{E0061}",
+    "\n\u0301",
+    "\n \u2D7F",
+    "\n\u{13441} ",
+    "\r\n\t",
+  ])("takes lines without ink as one run: %j", (line) => {
+    const runs = groupSegments(`Pay 1 EUR${line.repeat(500)}\nand 900`);
+    expect(runs.map(({ kind }) => kind)).toEqual(["text", "hidden", "text"]);
+    expect(runs.map(({ value }) => value).join("")).toBe(`Pay 1 EUR${line.repeat(500)}\nand 900`);
+  });
+
+  it("leaves the spaces of a line with ink where they are", () => {
+    expect(groupSegments("if a:\n    b \n  c").map(({ value }) => value)).toEqual([
+      "if a:",
+      "\n",
+      "    b ",
+      "\n",
+      "  c",
+    ]);
   });
 
   it("stays unambiguous in plain text: counts join no digit, and a mark that an agent writes is not one", () => {

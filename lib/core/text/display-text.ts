@@ -17,8 +17,11 @@ const invisible =
   /[\p{Cc}\p{Cf}\p{Co}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\p{Noncharacter_Code_Point}]/u;
 /** Spaces that look like U+0020 and are not. */
 const unusualSpace = /\p{Zs}/u;
-/** Assigned, not default-ignorable, and yet blank: Braille blank, object replacement, Khitan filler, null notehead. */
-const blank = /[\u2800\uFFFC\u{16FE4}\u{1D159}]/u;
+/**
+ * Assigned, not default-ignorable, and yet blank: Braille blank, object replacement, the blanks of Egyptian quadrats,
+ * Khitan filler, null notehead.
+ */
+const blank = /[\u2800\uFFFC\u{13441}\u{13442}\u{16FE4}\u{1D159}]/u;
 const mark = /\p{M}/u;
 /** Living languages stack up to about five marks; more is drawn over the neighbouring lines. */
 const marksAllowed = 6;
@@ -42,7 +45,32 @@ const plainAscii = /^[!-~]+(?: +[!-~]+)*$/;
 const markOpening = "⟨U+";
 const shownOpening = "⟨U+27E8⟩U+";
 
-/** The string in order, as visible text and hidden characters. Spaces at either end count as hidden: they can't be seen. */
+const isInk = (segment: DisplaySegment) => segment.kind === "text" && segment.value.trim() !== "";
+
+/** The spaces of lines without ink as hidden characters: such a line is blank, however it is written. */
+function hideBlankLines(segments: readonly DisplaySegment[]): DisplaySegment[] {
+  const shown: DisplaySegment[] = [];
+  let line: DisplaySegment[] = [];
+  const endLine = () => {
+    const hasInk = line.some(isInk);
+    for (const segment of line) {
+      if (hasInk || segment.kind === "hidden") shown.push(segment);
+      else for (const value of segment.value) shown.push({ kind: "hidden", value, label: "U+0020" });
+    }
+    line = [];
+  };
+  for (const segment of segments) {
+    line.push(segment);
+    if (segment.value === "\n") endLine();
+  }
+  endLine();
+  return shown;
+}
+
+/**
+ * The string in order, as visible text and hidden characters. Spaces at either end, and on lines of nothing else, count
+ * as hidden: they can't be seen.
+ */
 export function segmentText(text: string): DisplaySegment[] {
   if (plainAscii.test(text)) return [{ kind: "text", value: text }];
   const segments: DisplaySegment[] = [];
@@ -55,7 +83,7 @@ export function segmentText(text: string): DisplaySegment[] {
     const isMark = mark.test(character);
     const isEdgeSpace = character === " " && (offset < firstInk || offset >= lastInk);
     offset += character.length;
-    // A mark with nothing of its own before it would attach itself to whatever precedes it on the page.
+    // A mark without a letter before it would attach itself to whatever precedes it on the page, or show nothing.
     const isLooseMark = isMark && marks >= marksAllowed;
     if (isHiddenCharacter(character) || isEdgeSpace || isLooseMark) {
       if (plain !== "") segments.push({ kind: "text", value: plain });
@@ -64,11 +92,12 @@ export function segmentText(text: string): DisplaySegment[] {
       segments.push({ kind: "hidden", value: character, label: codePointLabel(character) });
     } else {
       plain += character;
-      marks = isMark ? marks + 1 : 0;
+      if (isMark) marks += 1;
+      else marks = character === " " ? marksAllowed : 0;
     }
   }
   if (plain !== "") segments.push({ kind: "text", value: plain });
-  return segments;
+  return text.includes("\n") ? hideBlankLines(segments) : segments;
 }
 
 export type DisplayRun =
@@ -93,22 +122,28 @@ function countMarks(segments: readonly DisplaySegment[]): HiddenMark[] {
 }
 
 /**
- * The same with hidden characters in a row as one run, so that a thousand of them are one thing to draw and to read.
- * A run ends with its last line break: what follows is on the next line.
+ * The same with hidden characters in a row as one run, so that a thousand of them, or a thousand lines without ink, are
+ * one thing to draw and to read. A run ends with its last line break: what follows is on the next line.
  */
 export function groupSegments(text: string): DisplayRun[] {
   const runs: DisplayRun[] = [];
   let open: DisplaySegment[] = [];
+  const add = (segments: readonly DisplaySegment[]) => {
+    const value = segments.map((segment) => segment.value).join("");
+    if (value !== "") runs.push({ kind: "hidden", value, marks: countMarks(segments) });
+  };
   const close = () => {
-    const value = open.map((segment) => segment.value).join("");
-    if (value !== "") runs.push({ kind: "hidden", value, marks: countMarks(open) });
+    const end = open.findLastIndex(({ value }) => value === "\n") + 1;
+    add(open.slice(0, end));
+    add(open.slice(end));
     open = [];
   };
   for (const segment of segmentText(text)) {
-    const isNextLine = open.at(-1)?.value === "\n" && segment.value !== "\n";
-    if (segment.kind === "text" || isNextLine) close();
-    if (segment.kind === "text") runs.push(segment);
-    else open.push(segment);
+    if (segment.kind === "hidden") open.push(segment);
+    else {
+      close();
+      runs.push(segment);
+    }
   }
   close();
   return runs;
