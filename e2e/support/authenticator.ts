@@ -42,9 +42,15 @@ function cborBytes(bytes: Uint8Array): Buffer {
 }
 const cborText = (text: string) => Buffer.concat([Uint8Array.of(0x60 + text.length), Buffer.from(text)]);
 
-function coseKey(publicKey: KeyObject, algorithm: "ES256" | "EdDSA"): Buffer {
+type Algorithm = "ES256" | "EdDSA" | "RS256" | "ES384";
+
+function coseKey(publicKey: KeyObject, algorithm: Algorithm): Buffer {
   const jwk = publicKey.export({ format: "jwk" });
   const part = (text: string | undefined) => Buffer.from(text ?? "", "base64url");
+  const join = (...parts: (string | Buffer)[]) =>
+    Buffer.concat(parts.map((one) => (typeof one === "string" ? Buffer.from(one, "hex") : one)));
+  if (algorithm === "RS256") return join("a401030339010020", cborBytes(part(jwk.n)), "2143010001");
+  if (algorithm === "ES384") return join("a5010203382220022158", "30", part(jwk.x), "225830", part(jwk.y));
   return algorithm === "EdDSA"
     ? Buffer.concat([Buffer.from("a4010103272006215820", "hex"), part(jwk.x)])
     : Buffer.concat([
@@ -55,6 +61,12 @@ function coseKey(publicKey: KeyObject, algorithm: "ES256" | "EdDSA"): Buffer {
       ]);
 }
 
+function makeKeys(algorithm: Algorithm) {
+  if (algorithm === "EdDSA") return generateKeyPairSync("ed25519");
+  if (algorithm === "RS256") return generateKeyPairSync("rsa", { modulusLength: 2048 });
+  return generateKeyPairSync("ec", { namedCurve: algorithm === "ES384" ? "P-384" : "P-256" });
+}
+
 export function createPasskey({
   origin = "http://localhost:3000",
   algorithm = "ES256",
@@ -63,15 +75,12 @@ export function createPasskey({
   idBytes = 32,
 }: {
   origin?: string;
-  algorithm?: "ES256" | "EdDSA";
+  algorithm?: Algorithm;
   signCount?: number;
   countsUp?: boolean;
   idBytes?: number;
 } = {}): TestPasskey {
-  const { privateKey, publicKey } =
-    algorithm === "EdDSA"
-      ? generateKeyPairSync("ed25519")
-      : generateKeyPairSync("ec", { namedCurve: "P-256" });
+  const { privateKey, publicKey } = makeKeys(algorithm);
   const credentialId = randomBytes(idBytes);
   const cose = coseKey(publicKey, algorithm);
   let counter = signCount;

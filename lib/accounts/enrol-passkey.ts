@@ -24,8 +24,12 @@ import { lockOrganization } from "./organizations";
 import { type Approver, isLive, listPasskeys, mailPerson, maxPasskeys } from "./passkeys";
 import { updateRoster } from "./roster";
 
-/** As COSE numbers them: EdDSA, ES256. */
-const algorithms = [-8, -7];
+/** As COSE numbers them: EdDSA, ES256, and RS256 for Windows Hello. */
+const algorithms = [-8, -7, -257];
+/** What devices make besides: read only to say that it can't be used. */
+const unusable = [-35, -36, -37, -38, -39, -47, -258, -259];
+const unusableKey =
+  "its key is of a kind that can't be used here (ES256, EdDSA, or RS256 of 2,048 to 4,096 bits can); use another device, for example a phone";
 const challengeMinutes = 5;
 
 const tooMany = () =>
@@ -113,7 +117,7 @@ async function verify(context: AccountsContext, response: RegistrationResponseJS
     expectedOrigin: origin,
     expectedRPID: rpId,
     requireUserVerification: true,
-    supportedAlgorithmIDs: algorithms,
+    supportedAlgorithmIDs: [...algorithms, ...unusable],
   }).catch((cause: unknown) => {
     throw refused("the device's answer does not verify", cause);
   });
@@ -122,7 +126,7 @@ async function verify(context: AccountsContext, response: RegistrationResponseJS
   if (base64UrlDecode(credential.id).length > maxCredentialIdBytes)
     throw refused(`its id has more than ${maxCredentialIdBytes} bytes`);
   const key = parseCoseKey(credential.publicKey);
-  if (!key.ok) throw refused(key.problem);
+  if (!key.ok) throw refused(unusableKey);
   return {
     credential_id: credential.id,
     public_key: Uint8Array.from(credential.publicKey),

@@ -61,20 +61,36 @@ describe("passkeys of an approver", () => {
       pubKeyCredParams: [
         { alg: -8, type: "public-key" },
         { alg: -7, type: "public-key" },
+        { alg: -257, type: "public-key" },
       ],
     });
     expect(Buffer.from(options.challenge, "base64url")).toHaveLength(32);
   });
 
-  it.each(["ES256", "EdDSA"] as const)("enrols %s, and says so in the audit log", async (algorithm) => {
-    const passkey = createPasskey({ algorithm });
-    await finish(passkey.register(await challenge()));
-    expect(await list()).toMatchObject([
-      { name: "Phone", credentialId: passkey.credentialId, lastUsedAt: null },
-    ]);
-    const { rows } = await listAuditEvents(context, owner, { kind: undefined, cursor: undefined, limit: 9 });
-    expect(rows[0]).toMatchObject({ action: "passkey.enrolled", subject: ana.email, actor: "ana" });
+  it("says which kinds of keys can be used to a person whose device made another", async () => {
+    const passkey = createPasskey({ algorithm: "ES384" });
+    await expect(finish(passkey.register(await challenge()))).rejects.toThrow(
+      /ES256, EdDSA, or RS256 of 2,048 to 4,096 bits can\); use another device/,
+    );
+    expect(await list()).toEqual([]);
   });
+
+  it.each(["ES256", "EdDSA", "RS256"] as const)(
+    "enrols %s, and says so in the audit log",
+    async (algorithm) => {
+      const passkey = createPasskey({ algorithm });
+      await finish(passkey.register(await challenge()));
+      expect(await list()).toMatchObject([
+        { name: "Phone", credentialId: passkey.credentialId, lastUsedAt: null },
+      ]);
+      const { rows } = await listAuditEvents(context, owner, {
+        kind: undefined,
+        cursor: undefined,
+        limit: 9,
+      });
+      expect(rows[0]).toMatchObject({ action: "passkey.enrolled", subject: ana.email, actor: "ana" });
+    },
+  );
 
   it.each<[string, Said]>([
     ["another site", { origin: "https://evil.test" }],

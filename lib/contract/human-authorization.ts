@@ -168,10 +168,10 @@ const base64Url = (max: number) => text(max).regex(/^[A-Za-z0-9_-]+$/);
 const passkeySchema = z.strictObject({
   type: z.literal("passkey"),
   approver_id: uuid,
-  credential_public_key: base64Url(256),
+  credential_public_key: base64Url(704),
   authenticator_data: base64Url(4096),
   client_data_json: base64Url(8192),
-  signature: base64Url(256),
+  signature: base64Url(683),
   verified_at: time,
   nullifier_hash: fieldElement.exactOptional(),
   roster: z.strictObject({

@@ -27,7 +27,8 @@ const pemBody = `${[..."MCowBQYDK2VwAyEA"].join("\\s*")}\\s*(?:[A-Za-z0-9+/]\\s*
 const pemOrRawKey = new RegExp(
   `^\\s*-----BEGIN PUBLIC KEY-----\\s*${pemBody}-----END PUBLIC KEY-----\\s*$|${rawKey.source}`,
 );
-const notAKey = "neither a PEM Ed25519 public key nor base64 of its 32 bytes";
+const notAKey =
+  "neither a PEM Ed25519 public key nor base64 of its 32 bytes; make one with: openssl genpkey -algorithm ed25519 -out agent.pem && openssl pkey -in agent.pem -pubout";
 
 const profile = {
   name: textOf(1, 100).nullish(),

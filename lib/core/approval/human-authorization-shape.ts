@@ -200,10 +200,10 @@ const passkey = fields(
   {
     type: oneOf("passkey"),
     approver_id: uuid,
-    credential_public_key: base64Url(256),
+    credential_public_key: base64Url(704),
     authenticator_data: base64Url(4096),
     client_data_json: base64Url(8192),
-    signature: base64Url(256),
+    signature: base64Url(683),
     verified_at: time,
     roster: fields({ head: isRosterHead, entry: isRosterEntry, index: count, proof: isProof }),
     groups: listOf(isGroupOpening, 1, 5),

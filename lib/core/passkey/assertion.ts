@@ -5,12 +5,15 @@
  * Every field is a stranger's. The order of the checks is the specification's, so the reason is the first step that
  * fails there.
  */
+import { pow } from "@noble/curves/abstract/modular.js";
 import { p256 } from "@noble/curves/nist.js";
+import { bytesToNumberBE, numberToBytesBE } from "@noble/curves/utils.js";
 import {
   base64UrlDecode,
   base64UrlEncode,
   bytesEqual,
   concatBytes,
+  hexDecode,
   sha256,
   utf8Decode,
   utf8Encode,
@@ -100,10 +103,26 @@ function findSignatureFault(
 ): Fault | null {
   if (key.algorithm === "EdDSA")
     return verifyEd25519(signature, signed, key.publicKey) ? null : fault("passkey_signature_invalid");
+  if (key.algorithm === "RS256")
+    return verifyRs256(signature, signed, key.modulus) ? null : fault("passkey_signature_invalid");
   const compact = readEcdsaSignature(signature);
   if (compact === null) return fault("passkey_malformed", { part: "signature" });
   // Authenticators write S of either half.
   return p256.verify(compact, signed, key.point, { lowS: false }) ? null : fault("passkey_signature_invalid");
+}
+
+/** `DigestInfo` of SHA-256 up to the digest (RFC 8017, section 9.2, note 1). */
+const digestInfo = hexDecode("3031300d060960864801650304020105000420");
+
+/** RSASSA-PKCS1-v1_5 (RFC 8017, section 8.2.2): what must have been signed is written and compared whole, never parsed. */
+function verifyRs256(signature: Uint8Array, signed: Uint8Array, modulus: Uint8Array): boolean {
+  const { length } = modulus;
+  const [n, s] = [bytesToNumberBE(modulus), bytesToNumberBE(signature)];
+  if (signature.length !== length || s >= n) return false;
+  const digest = concatBytes(Uint8Array.of(0), digestInfo, sha256(signed));
+  const padding = new Uint8Array(length - digest.length - 2).fill(0xff);
+  const expected = concatBytes(Uint8Array.of(0, 1), padding, digest);
+  return bytesEqual(numberToBytesBE(pow(s, 65_537n, n), length), expected);
 }
 
 /** `r || s` of an `ECDSA-Sig-Value` (RFC 3279, section 2.2.3) in DER; null for any other spelling. */

@@ -4,6 +4,7 @@ import { isJsonObject } from "#lib/core/encoding/canonical-json";
 import { isUuid } from "#lib/core/encoding/uuid";
 import { isTime } from "#lib/core/time/iso-time";
 import { isTreeSize } from "#lib/core/tlog/merkle";
+import { maxCoseKeyBytes } from "./cose-key";
 
 export type RosterHead = {
   /** The organization's id, as in an approval's request. */
@@ -46,7 +47,6 @@ export type GroupOpening = {
 const maxGroups = 100;
 /** WebAuthn, section 4: credential ids have at most 1,023 bytes. */
 export const maxCredentialIdBytes = 1_023;
-const maxKeyBytes = 128;
 const maxProof = 20;
 const SALT_BYTES = 16;
 
@@ -98,7 +98,7 @@ export function isRosterEntry(value: unknown): value is RosterEntry {
   return (
     isId(approver_id) &&
     isWithin(credential_id, maxCredentialIdBytes) &&
-    isWithin(public_key, maxKeyBytes) &&
+    isWithin(public_key, maxCoseKeyBytes) &&
     isGroupList(groups) &&
     isTime(since) &&
     isSalt(salt)

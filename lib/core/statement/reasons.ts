@@ -154,7 +154,7 @@ export const reasons = {
   passkey_user_absent: "nobody touched the authenticator",
   passkey_user_unverified: "the device was not unlocked by its user",
   passkey_backup_contradictory: "a passkey that can't be backed up says that it is",
-  passkey_key_unsupported: "the passkey's key is neither ES256 nor EdDSA in its canonical form",
+  passkey_key_unsupported: "the passkey's key is neither ES256, EdDSA nor RS256 in its canonical form",
   passkey_key_malformed: "the passkey's key is malformed",
   passkey_signature_invalid: "the passkey's signature does not verify",
   roster_malformed: "the roster's {part} is malformed",

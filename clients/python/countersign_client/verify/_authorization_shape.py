@@ -135,7 +135,7 @@ _roster_entry = _fields(
     {
         "approver_id": _uuid,
         "credential_id": _bytes_within(1_023),
-        "public_key": _bytes_within(128),
+        "public_key": _bytes_within(528),
         "groups": _is_rising,
         "since": is_time,
         "salt": _is_salt,
@@ -242,10 +242,10 @@ _passkey = _fields(
     {
         "type": _one_of("passkey"),
         "approver_id": _uuid,
-        "credential_public_key": _base64_url(256),
+        "credential_public_key": _base64_url(704),
         "authenticator_data": _base64_url(4096),
         "client_data_json": _base64_url(8192),
-        "signature": _base64_url(256),
+        "signature": _base64_url(683),
         "verified_at": is_time,
         "roster": _fields(
             {

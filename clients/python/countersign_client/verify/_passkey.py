@@ -10,6 +10,8 @@ from dataclasses import dataclass
 
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ec import ECDSA, SECP256R1, EllipticCurvePublicKey
+from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey, RSAPublicNumbers
 from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature, encode_dss_signature
 from cryptography.hazmat.primitives.hashes import SHA256
 
@@ -22,6 +24,7 @@ _HEAD_BYTES = 37
 _PRESENT, _VERIFIED, _ELIGIBLE, _BACKED_UP, _CREDENTIAL, _EXTENSIONS = 0x01, 0x04, 0x08, 0x10, 0x40, 0x80
 _ES256 = bytes.fromhex("a5010203262001215820"), bytes.fromhex("225820")
 _EDDSA = bytes.fromhex("a4010103272006215820")
+_RS256 = bytes.fromhex("a40103033901002059"), bytes.fromhex("2143010001")
 _COORDINATE_BYTES = 32
 
 
@@ -105,7 +108,7 @@ def _find_authenticator_fault(data: bytes, expected: ExpectedAssertion) -> str |
     return "passkey_backup_contradictory" if data[32] & _BACKED_UP and not data[32] & _ELIGIBLE else None
 
 
-def _read_key(cose: bytes) -> EllipticCurvePublicKey | bytes | str:
+def _read_key(cose: bytes) -> EllipticCurvePublicKey | RSAPublicKey | bytes | str:
     """In the one form of CTAP2's canonical CBOR. Text: why it isn't one."""
     start, middle = _ES256
     if cose.startswith(start):
@@ -117,16 +120,38 @@ def _read_key(cose: bytes) -> EllipticCurvePublicKey | bytes | str:
             return EllipticCurvePublicKey.from_encoded_point(SECP256R1(), b"\x04" + x + y)
         except ValueError:
             return "passkey_key_malformed"
+    if cose.startswith(_RS256[0]):
+        return _read_rsa_key(cose) or "passkey_key_malformed"
     if not cose.startswith(_EDDSA):
         return "passkey_key_unsupported"
     key = cose[len(_EDDSA) :]
     return key if find_key_fault(key) is None else "passkey_key_malformed"
 
 
-def _check_signature(signature: bytes, signed: bytes, key: EllipticCurvePublicKey | bytes) -> Check:
+def _read_rsa_key(cose: bytes) -> RSAPublicKey | None:
+    """Of 2,048 to 4,096 bits, with the exponent 65,537."""
+    start, end = _RS256
+    modulus = cose[len(start) + 2 : -len(end)]
+    if start + len(modulus).to_bytes(2, "big") + modulus + end != cose or not 256 <= len(modulus) <= 512:
+        return None
+    if modulus[0] < 0x80 or modulus[-1] % 2 == 0:
+        return None
+    try:
+        return RSAPublicNumbers(65_537, int.from_bytes(modulus, "big")).public_key()
+    except ValueError:
+        return None
+
+
+def _check_signature(signature: bytes, signed: bytes, key: EllipticCurvePublicKey | RSAPublicKey | bytes) -> Check:
     sound = passed("a passkey's signature over this request and decision")
     if isinstance(key, bytes):
         return sound if verify_strict(signature, signed, key) else fail("passkey_signature_invalid")
+    if isinstance(key, RSAPublicKey):
+        try:
+            key.verify(signature, signed, PKCS1v15(), SHA256())
+        except InvalidSignature:
+            return fail("passkey_signature_invalid")
+        return sound
     try:
         r, s = decode_dss_signature(signature)
         is_canonical = min(r, s) > 0 and encode_dss_signature(r, s) == signature

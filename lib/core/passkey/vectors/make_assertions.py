@@ -9,10 +9,11 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import math
 from pathlib import Path
 
 from cryptography.hazmat.primitives import hashes
-from cryptography.hazmat.primitives.asymmetric import ec, ed25519
+from cryptography.hazmat.primitives.asymmetric import ec, ed25519, padding, rsa
 from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature, encode_dss_signature
 
 ORDER = 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551
@@ -22,6 +23,23 @@ REQUEST_HASH = hashlib.sha256(b"a request").hexdigest()
 
 ES256_KEY = ec.derive_private_key(int.from_bytes(hashlib.sha256(b"es256").digest(), "big") % ORDER, ec.SECP256R1())
 EDDSA_KEY = ed25519.Ed25519PrivateKey.from_private_bytes(hashlib.sha256(b"eddsa").digest())
+
+
+def prime(name: bytes) -> int:
+    """The first of 1,024 bits from where the name's digest begins."""
+    number = int.from_bytes(hashlib.shake_256(name).digest(128), "big") | 3 << 1022 | 1
+    while math.gcd(number - 1, 65537) != 1 or any(pow(base, number - 1, number) != 1 for base in (2, 3, 5, 7, 11)):
+        number += 2
+    return number
+
+
+def rsa_key(p: int, q: int) -> rsa.RSAPrivateKey:
+    d = pow(65537, -1, math.lcm(p - 1, q - 1))
+    crt = (d % (p - 1), d % (q - 1), pow(q, -1, p))
+    return rsa.RSAPrivateNumbers(p, q, d, *crt, rsa.RSAPublicNumbers(65537, p * q)).private_key()
+
+
+RS256_KEY = rsa_key(prime(b"p"), prime(b"q"))
 UP, UV, BE, BS, AT, ED = 0x01, 0x04, 0x08, 0x10, 0x40, 0x80
 
 
@@ -35,14 +53,21 @@ def cose_es256(x: int, y: int) -> bytes:
     )
 
 
+def cose_rs256(modulus: int, exponent: bytes = bytes.fromhex("43010001")) -> bytes:
+    data = modulus.to_bytes((modulus.bit_length() + 7) // 8, "big")
+    return bytes.fromhex("a40103033901002059") + len(data).to_bytes(2, "big") + data + b"\x21" + exponent
+
+
 NUMBERS = ES256_KEY.public_key().public_numbers()
+MODULUS = RS256_KEY.public_key().public_numbers().n
 COSE = {
     "ES256": cose_es256(NUMBERS.x, NUMBERS.y),
     "EdDSA": bytes.fromhex("a4010103272006215820") + EDDSA_KEY.public_key().public_bytes_raw(),
+    "RS256": cose_rs256(MODULUS),
 }
 # The same key with its members in another order, which CTAP2's canonical CBOR forbids.
 DISORDERLY = bytes.fromhex("a5032601022001215820") + COSE["ES256"][10:]
-RSA = bytes.fromhex("a4010303390100205901002143010001") + bytes(8)
+ES384 = bytes.fromhex("a5010203382220022158") + bytes([0x30, *bytes(48), 0x22, 0x58, 0x30, *bytes(48)])
 
 
 def challenge(decision: str) -> bytes:
@@ -62,7 +87,14 @@ def client_data(**changes: object) -> bytes:
 def sign(algorithm: str, message: bytes) -> bytes:
     if algorithm == "EdDSA":
         return EDDSA_KEY.sign(message)
+    if algorithm == "RS256":
+        return RS256_KEY.sign(message, padding.PKCS1v15(), hashes.SHA256())
     return ES256_KEY.sign(message, ec.ECDSA(hashes.SHA256()))
+
+
+def sign_rsa(way: padding.AsymmetricPadding, digest: hashes.HashAlgorithm = hashes.SHA256()) -> bytes:  # noqa: B008
+    message = authenticator_data(UP | UV) + hashlib.sha256(client_data()).digest()
+    return RS256_KEY.sign(message, way, digest)
 
 
 def with_half(der: bytes, *, low: bool) -> bytes:
@@ -119,8 +151,8 @@ def add(  # noqa: PLR0913
     )
 
 
-for algorithm in ("ES256", "EdDSA"):
-    other = COSE["EdDSA" if algorithm == "ES256" else "ES256"]
+for algorithm in ("ES256", "EdDSA", "RS256"):
+    other = COSE["ES256" if algorithm == "EdDSA" else "EdDSA"]
     add("good", algorithm, None)
     add("a denial", algorithm, None, client=client_data(challenge=b64(challenge("deny"))), decision="deny")
     add("backed up", algorithm, None, data=authenticator_data(UP | UV | BE | BS))
@@ -150,7 +182,7 @@ for algorithm in ("ES256", "EdDSA"):
     add("the key of another algorithm", algorithm, "passkey_malformed" if algorithm == "EdDSA" else "passkey_signature_invalid", key=other)
     add("a key cut short", algorithm, "passkey_key_malformed", key=COSE[algorithm][:-1])
     add("a key with a byte more", algorithm, "passkey_key_malformed", key=COSE[algorithm] + b"\0")
-    add("an RSA key", algorithm, "passkey_key_unsupported", key=RSA)
+    add("an ES384 key", algorithm, "passkey_key_unsupported", key=ES384)
     add("a signature of other bytes", algorithm, "passkey_signature_invalid", change=lambda _, name=algorithm: sign(name, b"other"))
     add("an empty signature", algorithm, "passkey_malformed" if algorithm == "ES256" else "passkey_signature_invalid", change=lambda _: b"")
 
@@ -166,6 +198,14 @@ add("members of the key in another order", "ES256", "passkey_key_unsupported", k
 add("a point that is not on the curve", "ES256", "passkey_key_malformed", key=cose_es256(NUMBERS.x, NUMBERS.y ^ 1))
 add("a bit of S flipped", "EdDSA", "passkey_signature_invalid", change=flipped)
 add("a key of small order", "EdDSA", "passkey_key_malformed", key=COSE["EdDSA"][:10] + bytes([1]) + bytes(31))
+add("a bit flipped", "RS256", "passkey_signature_invalid", change=flipped)
+add("a leading zero", "RS256", "passkey_signature_invalid", change=lambda signature: b"\0" + signature)
+add("PSS", "RS256", "passkey_signature_invalid", change=lambda _: sign_rsa(padding.PSS(padding.MGF1(hashes.SHA256()), 32)))
+add("SHA-1", "RS256", "passkey_signature_invalid", change=lambda _: sign_rsa(padding.PKCS1v15(), hashes.SHA1()))
+add("a modulus of 1,024 bits", "RS256", "passkey_key_malformed", key=cose_rs256(MODULUS >> 1024 | 1))
+add("a modulus of 2,047 bits", "RS256", "passkey_key_malformed", key=cose_rs256(MODULUS >> 1 | 1))
+add("an even modulus", "RS256", "passkey_key_malformed", key=cose_rs256(MODULUS - 1))
+add("the exponent 3", "RS256", "passkey_key_malformed", key=cose_rs256(MODULUS, bytes([0x41, 3])))
 
 file = {
     "made_by": "make_assertions.py: Python's cryptography 48.0.0",
