@@ -3,10 +3,22 @@ import { z } from "zod";
 import { scopeNames } from "./key-choices";
 import { anyObject, base64Text, textOf, timestamp } from "./primitives";
 
+/** The domain in the letters of DNS, as a browser's form sends it: `müller.example` is `xn--mller-kva.example`. */
+function spellAddress(address: string): string {
+  const at = address.lastIndexOf("@") + 1;
+  const domain = address.slice(at);
+  const isForeign = /[^\0-\x7f]/.test(domain) && !/[\s/?#:@\\%[\]]/.test(domain);
+  const url = isForeign ? `http://${domain}` : "";
+  return `${address.slice(0, at)}${URL.canParse(url) ? new URL(url).hostname : domain}`.toLowerCase();
+}
+
+/** As HTML takes addresses (WHATWG, valid email address). */
 const email = z
-  .email("must be an email address")
+  .string("must be an email address")
+  .overwrite(spellAddress)
+  .regex(z.regexes.html5Email, "must be an email address")
   .max(254, "must be at most 254 characters")
-  .transform((address) => address.toLowerCase());
+  .meta({ format: "email" });
 
 export const keyRequestBody = z
   .strictObject({ email, name: textOf(1, 100).nullish() })

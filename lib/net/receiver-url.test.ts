@@ -6,7 +6,8 @@ const inside = [
   ...["0.0.0.0", "10.0.0.1", "127.0.0.1", "127.9.9.9", "169.254.169.254", "172.16.0.1", "192.168.1.1"],
   ...["100.64.0.1", "100.127.255.255", "192.0.0.1", "192.0.2.1", "198.18.0.1", "198.19.255.255"],
   ...["198.51.100.1", "203.0.113.1", "224.0.0.1", "240.0.0.1", "255.255.255.255"],
-  ...["::", "::1", "::7f00:1", "::ffff:127.0.0.1", "::ffff:8.8.8.8", "64:ff9b::7f00:1", "64:ff9b::808:808"],
+  ...["::", "::1", "::7f00:1", "::ffff:127.0.0.1", "::ffff:8.8.8.8", "64:ff9b::7f00:1", "64:ff9b::a00:1"],
+  ...["64:ff9b::a9fe:a9fe", "64:ff9b::6440:1", "64:ff9b::", "64:ff9b:0:0:1::808:808", "64:ff9b:1::808:808"],
   ...["64:ff9b:1::1", "100::1", "2001::1", "2001:db8::1", "2002:7f00:1::", "3fff::1", "4000::1", "5f00::1"],
   ...["fc00::1", "fd12:3456::1", "fe80::1", "fec0::1", "ff02::1"],
 ];
@@ -29,10 +30,13 @@ describe("addresses that nobody outside may have us call", () => {
     expect(findUrlProblem(`https://${host}/`, false)).toBe("must lead to a public address");
   });
 
-  it.each(["8.8.8.8", "1.1.1.1", "2606:4700::1111", "2a00:1450::1"])("%s is public", (address) => {
-    expect(isReachable(address, false)).toBe(true);
-    expect(isReachable(address, true)).toBe(true);
-  });
+  it.each(["8.8.8.8", "1.1.1.1", "2606:4700::1111", "2a00:1450::1", "64:ff9b::808:808"])(
+    "%s is public",
+    (address) => {
+      expect(isReachable(address, false)).toBe(true);
+      expect(isReachable(address, true)).toBe(true);
+    },
+  );
 
   it("are no others while a stand-in runs, but this machine", () => {
     const open = inside.filter((address) => isReachable(address, true));

@@ -14,11 +14,17 @@ interface WorldIdSetting {
 export const mayReachLoopback = ({ worldId }: WorldIdSetting): boolean => worldId === "local";
 
 const globalUnicast: [ipaddr.IPv6, number] = [ipaddr.IPv6.parse("2000::"), 3];
+const nat64: [ipaddr.IPv6, number] = [ipaddr.IPv6.parse("64:ff9b::"), 96];
 
-/** Addresses that hold an IPv4 address (mapped, NAT64, 6to4, Teredo) lead wherever that leads: none passes. */
+/**
+ * Addresses that hold an IPv4 address (mapped, 6to4, Teredo) lead wherever that leads: none passes. Those of NAT64
+ * (RFC 6052, 64:ff9b::/96) are how a network with DNS64 names a host that has IPv4 alone, and are as good as that.
+ */
 export function isReachable(address: string, mayBeLoopback: boolean): boolean {
   if (!ipaddr.isValid(address)) return false;
   const parsed = ipaddr.parse(address);
+  if (parsed instanceof ipaddr.IPv6 && parsed.match(nat64))
+    return isReachable(parsed.toByteArray().slice(-4).join("."), false);
   const range = parsed.range();
   if (range === "loopback") return mayBeLoopback;
   if (range !== "unicast") return false;

@@ -47,6 +47,9 @@ function describeMeans({ required_approvers, required_level }: ApprovalRequest) 
   };
 }
 
+/** Names a request in a subject, so that mail programs don't join two into one thread; what is left out is the secret. */
+const nameRequest = (requestId: string) => `(#${requestId.slice(requestId.indexOf("_") + 1).slice(0, 6)})`;
+
 /** Null if there is nothing left to say: it is decided, or still waits, or was erased. */
 function chooseWords(kind: Claimed["kind"], row: AuthorizationRow, slug: string, approve: string) {
   if ((row.status === "pending") !== (kind !== "decided") || row.context === null) return null;
@@ -88,7 +91,7 @@ export async function composeNotice(context: Context, claimed: Claimed): Promise
   if (words === null) return null;
   const isTest = environmentOf(context, row) !== "production";
   const leave = noticeUrl(context, approver_id);
-  const mail = linkMail(email, `${isTest ? "[TEST] " : ""}${words.subject}`, {
+  const mail = linkMail(email, `${isTest ? "[TEST] " : ""}${words.subject} ${nameRequest(request_id)}`, {
     lead: words.lead,
     link: approvalUrl(context, request_id),
     foot: [

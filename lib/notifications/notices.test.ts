@@ -59,6 +59,8 @@ describe("notices", () => {
     return noticeUrl(context, people.find(({ email }) => email === ana)?.id ?? "");
   };
   const asApprover = async (email: string) => signInPerson(context, email);
+  /** Six characters tell requests apart, and can't be made into their ids. */
+  const mark = ({ request_id }: { request_id: string }) => `(#${request_id.slice(5, 11)})`;
   /** The mails after the one that asked for the confirmation, newest first. */
   const subjects = async (email: string) => {
     await sendAll(test);
@@ -77,7 +79,7 @@ describe("notices", () => {
     const [mail] = sent;
     expect(sent).toHaveLength(1);
     expect(mail?.to).toBe(ana);
-    expect(mail?.subject).toBe(`[TEST] ${slug()} requests an approval`);
+    expect(mail?.subject).toBe(`[TEST] ${slug()} requests an approval ${mark(made)}`);
     expect(mail?.text).toContain(`\n\n${made.approval_url}\n\n`);
     expect(mail?.text).toContain("> Pay⟨U+202E⟩⟨U+000A⟩<b>https[:]//evil[.]example</b>\n");
     expect(mail?.html).toContain("&lt;b&gt;https[:]//evil[.]example&lt;/b&gt;</blockquote>");
@@ -148,7 +150,7 @@ describe("notices", () => {
     await sendAll(test);
     const [mail = { subject: "", text: "", html: "" }] = sent;
     const shown = `evil${counter}[.]example[.]com`;
-    expect(mail.subject).toBe(`[TEST] ${shown} requests an approval`);
+    expect(mail.subject).toBe(`[TEST] ${shown} requests an approval ${mark(made)}`);
     expect(mail.text).toContain(`The agent ${shown} requests an approval.`);
     const own = [made.approval_url, await leaveUrl()];
     expect(mail.text.match(/\S*(?::\/\/|\w@|\w\.com)\S*/g)).toEqual(own);
@@ -352,9 +354,9 @@ describe("notices", () => {
     await expectNotices(test, made.request_id, "decided sent", "reminder sent", "waiting sent");
     expect(new Set(await subjects(ana))).toEqual(
       new Set([
-        `[TEST] ${slug()}: a request was denied`,
-        `[TEST] Expires soon: ${slug()} requests an approval`,
-        `[TEST] ${slug()} requests an approval`,
+        `[TEST] ${slug()}: a request was denied ${mark(made)}`,
+        `[TEST] Expires soon: ${slug()} requests an approval ${mark(made)}`,
+        `[TEST] ${slug()} requests an approval ${mark(made)}`,
       ]),
     );
   });
@@ -367,7 +369,7 @@ describe("notices", () => {
     const { made } = await request({ approvers: ["Ana"] });
     await expireRequest(test, made.request_id);
     await expectNotices(test, made.request_id, "decided sent");
-    expect(await subjects(ana)).toEqual([`[TEST] ${slug()}: a request expired`]);
+    expect(await subjects(ana)).toEqual([`[TEST] ${slug()}: a request expired ${mark(made)}`]);
     expect((await mailsTo(test, ana))[0]?.text).not.toContain("can decide");
   });
 
