@@ -41,7 +41,9 @@ export function formatReport(report: VerifierReport, keysNote: string): string {
     formatChecks(report.checks, report.warnings),
     authorization === null ? "" : `Human approval: ${authorization.grade_text}.`,
     formatWarnings(report),
-    unproven.length === 0 ? "" : `Shown in the file, but proven by nothing in it: ${unproven.join(", ")}.`,
+    unproven.length === 0
+      ? ""
+      : `Shown in the file, but proven by nothing in it: ${unproven.map(toVisibleText).join(", ")}.`,
     missing.length === 0 ? "" : `Could not be checked from this file: ${missing.join(", ")}.`,
     uncompared.length === 0 ? "" : `Not compared: ${uncompared.join(", ")}. ${hintFor(report)}`,
     report.disagrees ? `The file says valid: ${report.claimed}. This verifier says otherwise.` : "",

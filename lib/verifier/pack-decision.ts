@@ -66,7 +66,10 @@ async function findMisfit(
     return "the request is not the one that was decided";
   const asked = [request, isJsonObject(authorization) ? authorization["request"] : null].filter(isJsonObject);
   if (asked.some(({ request_id: id }) => id !== json["request_id"])) return "request_id is another request's";
-  if (!isJsonObject(authorization)) return null;
+  if (!isJsonObject(authorization))
+    return hasOne(json, ["decided_by"]) && !hasOne(json, ["rules"])
+      ? "it names who decided, which nothing in it shows"
+      : null;
   const { log: _log, ...signed } = authorization;
   if (canonicalHash(signed) !== decision.authorization_hash)
     return "the authorization is not that of this decision";

@@ -655,6 +655,46 @@ describe.skipIf(python.missing)("both verifiers (run by npm run test:python)", (
     expect((await agree(cases))["receipt"]).toBe(cases.length);
   });
 
+  it("agree on what an owner's answer says happened: compared, or named as proven by nothing", async () => {
+    const { key } = await test.createKey();
+    const asked = await ask(test, key, { agent_slug: "asked-too", context: { invoice: "1" } });
+    await asked.approve("ada");
+    const answer = (await test.call("GET", `/v1/authorize/${asked.made.request_id}`, { key })).body;
+    const keys = (await test.call("GET", "/v1/pubkey")).body;
+    const at = "2026-11-28T10:00:00.000Z";
+    const lies = [
+      ...[{ status: "denied" }, { status: "pending" }, { decided_at: at }, { decided_at: null }],
+      ...[
+        { approvals: { required: 1, given: 2 } },
+        { approvals: { required: 2, given: 1 } },
+        { approvals: 1 },
+      ],
+      ...[
+        { confirmation_code: "AAA-AAA" },
+        { required_approvers: [{ group: "g", name: "finance", count: 1 }] },
+      ],
+    ];
+    const news = [{ revoked_at: at }, { used_at: at }, { attestation_id: "a" }, { denial_reason: "no" }];
+    const cases = await Promise.all(
+      [...lies, ...news].map((lie) => judge(JSON.stringify(lie), { ...answer, ...lie }, keys)),
+    );
+    expect(cases.map(({ verdict }) => verdict)).toEqual([
+      ...lies.map(() => "invalid"),
+      ...news.map(() => "valid"),
+    ]);
+    for (const [i, one] of news.entries())
+      expect(cases[lies.length + i]?.unproven).toEqual(expect.arrayContaining(Object.keys(one)));
+    expect((await agree(cases))["receipt"]).toBe(cases.length);
+  });
+
+  it("agree on a keys file with a damaged BBS key", async () => {
+    const { answer, keys } = await makeDecidedReceipt({});
+    const zk = { keys: [{ key_id: "z", status: "active", public_key: "not base64url!" }] };
+    const damaged = await judge("damaged", answer, { ...(keys as object), zk });
+    expect(damaged.verdict).toBe("refused");
+    expect((await agree([damaged]))["receipt"]).toBe(1);
+  });
+
   it("agree on which of two leaves comes first: the decision or what it backs", async () => {
     const cases = await Promise.all(
       [false, true].map(async (isLate) => {

@@ -176,6 +176,17 @@ describe("replay", () => {
         json.rules.reason = "no policy";
       });
       expect((await check(denied)).rules?.[0], "nothing signed names it").toBe("pass");
+      for (const decided_by of [{ kind: "people" }, null]) {
+        const blamed = edit("decisions/000000000002.json", (json) => (json.decided_by = decided_by));
+        expect((await check(blamed)).rules).toEqual([
+          "FAIL",
+          expect.stringContaining("names another decider"),
+        ]);
+      }
+      const bare = edit("decisions/000000000002.json", (json) => {
+        delete json.rules;
+      });
+      expect((await check(bare)).code, "who denied, without the rules that did").toBe(1);
       const { code, rules } = await check(denied, "--cedar", cedar);
       expect([code, rules?.[1]]).toEqual([1, expect.stringMatching(/000002.json: evaluation/)]);
     });

@@ -196,10 +196,12 @@ async function verifyAuthorization(
   const checked = checkAuthorization(object, trust, shown);
   if (checked === null) throw new UnreadableError("a malformed human_authorization");
   const checks: VerifierCheck[] = [...checked.report.checks, ...checked.logChecks];
-  if (answer) checks.push({ name: "restated_fields", ...checkRestatedRequest(answer, object) });
+  const restated = answer && checkRestatedRequest(answer, object);
+  if (restated) checks.push({ name: "restated_fields", ...restated.outcome });
   // The service gives none out without it: such an approval is perhaps in no record.
   const missing = object["log"] === undefined ? ["decision_log"] : [];
-  return finish("human_authorization", checks, { authorization: checked.report, missing });
+  const { unproven = [] } = restated ?? {};
+  return finish("human_authorization", checks, { authorization: checked.report, missing, unproven });
 }
 
 async function verifyZkPresentation(

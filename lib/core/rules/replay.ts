@@ -84,13 +84,25 @@ function checkEvaluation(
 function checkObject({ decided_by, human_authorization, rules }: ReplayedDecision): ReplayCheck {
   if (human_authorization !== null && !isSame(human_authorization["decided_by"] ?? null, decided_by))
     return check("object", false, "", "the signed object names another decider than the record beside it");
+  const isByRule = human_authorization === null && rules.mode === "enforce" && rules.decision === "deny";
+  if (isByRule && !["rule", "freeze"].includes(String(decided_by?.["kind"])))
+    return check(
+      "object",
+      false,
+      "",
+      "the rules denied this, and the record beside them names another decider",
+    );
   if (decided_by?.["kind"] !== "rule")
     return { name: "object", status: "skip", detail: "the rules did not decide this request themselves" };
   const { ruleset_hash, policy_ids, context_hash } = rules;
   if (!isSame(decided_by, { kind: "rule", ruleset_hash, policy_ids, context_hash }))
     return check("object", false, "", "the decision names other rules than the record beside it");
   if (human_authorization === null)
-    return { name: "object", status: "skip", detail: "a denial has no signed object" };
+    return {
+      name: "object",
+      status: "skip",
+      detail: "a denial has no signed object: the service alone says who denied it",
+    };
   return check("object", true, "the signed object names these rules, policies and context", "");
 }
 

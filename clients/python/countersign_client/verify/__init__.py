@@ -201,7 +201,10 @@ def _verify_authorization(
     checked = check_authorization(given, trust, answer if is_shown else None)
     if checked is None:
         raise UnreadableError("a malformed human_authorization")
-    checks = checked.checks if answer is None else [*checked.checks, check_restated_request(answer, given)]
+    checks, unproven = checked.checks, list[str]()
+    if answer is not None:
+        restated, unproven = check_restated_request(answer, given)
+        checks = [*checks, restated]
     # The service gives none out without its log entry: such an approval is perhaps in no record.
     missing = [one.name for one in checks if one.is_missing or one.reason == "pairing_not_checked"]
     verdict = _verdict(checks, missing)
@@ -211,7 +214,7 @@ def _verify_authorization(
         verdict,
         checks,
         missing,
-        [],
+        [] if verdict == "invalid" else unproven,
         warnings=warnings,
         authorization_grade=None if verdict == "invalid" else checked.grade,
     )

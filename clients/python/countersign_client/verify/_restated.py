@@ -6,7 +6,9 @@ only it could show may be claimed.
 
 from __future__ import annotations
 
-from .._json import Json, JsonObject, equal, is_object
+from base64 import b32encode
+
+from .._json import Json, JsonObject, equal, is_list, is_object
 from ._attestation import Subject
 from ._bytes import sha256
 from ._dsse import encode_pem
@@ -86,14 +88,51 @@ _ASKED = (
 _DECIDED = ("decided_by", "environment", "usable_until")
 
 
-def check_restated_request(answer: JsonObject, given: JsonObject) -> Check:
-    """What the answer of GET /v1/authorize/{id} repeats from the request and the decision in the object."""
-    request = given["request"]
+_SHOWN = ("context", "context_salt", "agent_name", "organization_name", "requested_by")
+"""Checked together against the request's context_hash."""
+_OWN_WORDS = ("human_authorization", "guidance", "denial_reason_note")
+"""The object itself, and words of the service about the fields beside them."""
+
+
+def check_restated_request(answer: JsonObject, given: JsonObject) -> tuple[Check, list[str]]:
+    """What the answer of GET /v1/authorize/{id} repeats from the object in it; and the fields that nothing there proves."""
+    request, binding, approvals = given["request"], given["binding"], given["approvals"]
     asked = request if is_object(request) else {}
-    expected = {name: asked.get(name) for name in _ASKED} | {name: given.get(name) for name in _DECIDED}
+    request_hash = binding.get("request_hash") if is_object(binding) else None
+    required, count = asked.get("approvals_required"), len(approvals) if is_list(approvals) else None
+    expected: JsonObject = {name: asked.get(name) for name in _ASKED} | {name: given.get(name) for name in _DECIDED}
+    expected |= {
+        "status": "approved",
+        "decided_at": given.get("approved_at"),
+        "required_approvers": _list_groups(answer, asked),
+        "approvals": {"required": required, "given": count},
+        "confirmation_code": _confirmation_code(str(request_hash)),
+    }
     misfit = _find_misfit(answer, expected)
-    found = passed("the fields beside the object say what the object says") if misfit is None else fail("field_mismatch", field=misfit)
-    return found.named("restated_fields")
+    if misfit is not None:
+        return fail("field_mismatch", field=misfit).named("restated_fields"), []
+    is_shown = "context" in answer or "context_salt" in answer
+    known = (*expected, *_OWN_WORDS, *(_SHOWN if is_shown else ()))
+    unproven = [name for name, value in answer.items() if value is not None and name not in known]
+    return passed("the fields beside the object say what the object says").named("restated_fields"), unproven
+
+
+def _list_groups(answer: JsonObject, request: JsonObject) -> list[Json]:
+    """The group names are the answer's: they are among what context_hash covers."""
+    signed, shown = request.get("required_approvers"), answer.get("required_approvers")
+    named = shown if is_list(shown) else []
+    groups: list[Json] = []
+    for at, group in enumerate(signed if is_list(signed) else []):
+        if is_object(group):
+            other = named[at] if at < len(named) else None
+            groups.append({**group, "name": other.get("name") if is_object(other) else None})
+    return groups
+
+
+def _confirmation_code(request_hash: str) -> str:
+    """The first 30 bits of a digest in base32."""
+    code = b32encode(sha256(f"confirmation-code:{request_hash}".encode())).decode()[:6]
+    return f"{code[:3]}-{code[3:]}"
 
 
 def _find_misfit(given: JsonObject, expected: JsonObject) -> str | None:

@@ -12,6 +12,7 @@ from typing import Any
 
 from .._json import JsonObject, is_object, parse_canonical
 from ..errors import UnreadableError
+from ._bytes import base64_url_decode
 from ._dsse import key_id_of, parse_public_key
 from ._ed25519 import verify_strict
 from ._note import VerifierKey, origin_of, parse_verifier_key
@@ -93,12 +94,21 @@ def read_trust(answer: str | Mapping[str, Any] | None, pinned: TrustedKeys) -> T
 def _read_served(given: JsonObject) -> Trust:
     log = require_object(given, "log")
     logs = [log, *require_objects(given, "logs", [])]
-    require_objects(require_object(given, "zk") if is_object(given.get("zk")) else {}, "keys", [])
+    for key in require_objects(require_object(given, "zk") if is_object(given.get("zk")) else {}, "keys", []):
+        _refuse_damaged(require_text(key, "public_key"))
     keys = _refuse_twice(tuple(map(_read_key, require_objects(given, "keys", []))))
     witnesses = log.get("witnesses")
     members = require_objects(witnesses, "members", []) if is_object(witnesses) else []
     vkeys = [require_text(one, "vkey") for one in logs]
     return Trust(keys, _read_vkeys(vkeys), _read_vkeys([require_text(one, "vkey") for one in members]))
+
+
+def _refuse_damaged(zk_key: str) -> None:
+    """No BBS proof is checked here, and a file of keys is judged like by every verifier."""
+    try:
+        base64_url_decode(zk_key)
+    except ValueError:
+        raise UnreadableError("zk.keys.public_key: not base64url") from None
 
 
 def _refuse_twice(keys: tuple[TrustedKey, ...]) -> tuple[TrustedKey, ...]:
