@@ -33,8 +33,9 @@ export async function start(kind: DatabaseKind, settings: Record<string, string>
   return test;
 }
 
-export const run = (command: string, args: string[], settings: Record<string, string>) =>
-  runProgram(process.execPath, [...shortLife, `dist/cli/${command}.mjs`, ...args], {
+export const run = (command: string, args: string[], settings: Record<string, string>, cwd = ".") =>
+  runProgram(process.execPath, [...shortLife, path.resolve(`dist/cli/${command}.mjs`), ...args], {
+    cwd,
     env: { PATH: process.env["PATH"], ...settings },
   });
 

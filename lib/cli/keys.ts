@@ -31,7 +31,7 @@ import {
 } from "#lib/signing/key-source";
 import { createKeyWrapping } from "#lib/signing/key-wrapping";
 import { activeKeyId, readAllKeys, type Signers } from "#lib/signing/signing-keys";
-import { runCommand, say } from "./shared/command-line";
+import { resolveGiven, runCommand, say } from "./shared/command-line";
 import { type KeyCommand, parseKeyArguments } from "./shared/key-arguments";
 import { type CommandContext, withCommandContext } from "./shared/open-service";
 
@@ -55,9 +55,9 @@ async function findNextKey(
           `run this again with --new-key-file new-key, then set ${setting} to it and restart every process.`,
       );
     }
-    return parseKeyText(purpose, await readFile(file, "utf8"), file);
+    return parseKeyText(purpose, await readFile(resolveGiven(file), "utf8"), file);
   }
-  const text = file === undefined ? randomKeyText() : (await readFile(file, "utf8")).trim();
+  const text = file === undefined ? randomKeyText() : (await readFile(resolveGiven(file), "utf8")).trim();
   const next = parseKeyText(purpose, text, file ?? "the new key");
   await requireUnused(context.database, purpose, next);
   await keepNextKey(context.files, purpose, text, file === undefined && event === "retired");

@@ -8,7 +8,6 @@
  */
 import "#lib/platform/node-wasm";
 import { readFile } from "node:fs/promises";
-import path from "node:path";
 import { countUnknownApprovals, findUnknownApprovals } from "#lib/approvals/end-unknown";
 import { encodePublicKeyPem } from "#lib/core/keys/ed25519-key";
 import { mergeHeads } from "#lib/core/record/agent-heads";
@@ -37,7 +36,7 @@ import { reloadSigners } from "#lib/signing/first-keys";
 import { findKeySetting, keepNextKey, randomKeyText } from "#lib/signing/key-source";
 import { createLocalSigner } from "#lib/signing/local-signer";
 import type { Signer } from "#lib/signing/signer";
-import { runCommand, say } from "./shared/command-line";
+import { resolveGiven, runCommand, say } from "./shared/command-line";
 import { type CommandContext, withCommandContext } from "./shared/open-service";
 import { describeRevived, describeUnknown, readHeldAt } from "./shared/revived";
 
@@ -179,7 +178,7 @@ async function exportTo(
   const isAddress = place === undefined || /^[a-z\d]{2,}:/i.test(place);
   const store = isAddress
     ? await openStore(place ?? env.LOG_STORE, env)
-    : openFolderStore(path.resolve(place));
+    : openFolderStore(resolveGiven(place));
   if (store === null)
     throw new UsageError("a folder, s3://bucket/prefix or file:/path is missing, here or in LOG_STORE");
   const old = own === null ? null : createOldEntries(own);
@@ -215,8 +214,8 @@ const parseDays = (text: string | undefined) => {
 
 /** Asks the services by HTTP, so it needs no database. */
 async function list(folder: string, urls: readonly string[], keyFile: string): Promise<number> {
-  const signer = createLocalSigner(await readFile(keyFile, "utf8"), keyFile);
-  const numbers = await makeLogList(folder, urls, signer, () => new Date());
+  const signer = createLocalSigner(await readFile(resolveGiven(keyFile), "utf8"), keyFile);
+  const numbers = await makeLogList(resolveGiven(folder), urls, signer, () => new Date());
   for (const [number, base] of numbers) say(`${number}: ${base}`);
   say(
     `Set LOG_LIST=${folder} in each of them. The list is signed by the key\n${encodePublicKeyPem(signer.publicKey)}`,

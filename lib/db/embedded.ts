@@ -16,8 +16,6 @@ import { makePrivateFolder } from "./private-folder";
 import { waitingFor } from "./start";
 import { overdueMs } from "./time-limits";
 
-const file = path.resolve("dist/embedded-worker.mjs");
-
 const times: ThreadTimes = { startMs: 60_000, endMs: 5_000 };
 /** A migration of a large database may take its time. */
 const migrationMs = 600_000;
@@ -83,7 +81,7 @@ export async function openEmbedded(folder: string, migrationsFolder: string): Pr
     const files = path.join(folder, "pglite");
     await makePrivateFolder(files);
     const starting = keepThread({
-      file,
+      file: path.resolve("dist/embedded-worker.mjs"),
       folder: files,
       times,
       logger,

@@ -1,5 +1,19 @@
 /** What the command lines have in common: plain lines out, a message instead of a stack, the exit code. */
+import { realpathSync } from "node:fs";
+import path from "node:path";
 import { UsageError } from "#lib/core/text/command-words";
+import { readVariables } from "#lib/env";
+
+/** npm changes to the service's folder and keeps the caller's. */
+const callersFolder = readVariables()["INIT_CWD"] ?? process.cwd();
+
+/** A file that the caller named, as seen from where they are. */
+export const resolveGiven = (file: string): string => path.resolve(callersFolder, file);
+
+/** The service's own folder, above dist/cli: there are its programs and migrations, and a DATA_DIR that isn't absolute. */
+function enterHome(): void {
+  process.chdir(path.resolve(realpathSync(process.argv[1] ?? ""), "../../.."));
+}
 
 export function say(line: string): void {
   process.stdout.write(`${line}\n`);
@@ -12,6 +26,7 @@ export function runCommand(usage: string, run: (argv: readonly string[]) => Prom
     say(usage);
     return;
   }
+  enterHome();
   run(argv).then(
     (code) => {
       process.exitCode = code;
