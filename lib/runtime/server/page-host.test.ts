@@ -67,6 +67,29 @@ describe("the pages' host check", () => {
     expect((await ask("GET", "/_next/static/chunks/a.js")).status).toBe(200);
   });
 
+  it("refuses segments of dots, which browsers resolve before they ask", async () => {
+    const line = async (target: string) => {
+      const socket = connect((server.address() as AddressInfo).port, "127.0.0.1");
+      socket.write(`GET ${target} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n`);
+      const [data] = await once(socket, "data");
+      socket.destroy();
+      return /^HTTP\/1.1 (\d+)/.exec(String(data))?.[1];
+    };
+    seen = [];
+    for (const target of [
+      "/agent/..",
+      "/agent/.",
+      "/agent/%2e%2e",
+      "/agent/%2E./x",
+      "/agent/a%2f..",
+      "/../agent?x=1",
+    ])
+      expect([target, await line(target)]).toEqual([target, "400"]);
+    expect(seen).toEqual([]);
+    for (const target of ["/agent/a..b", "/agent/...", "/agent?x=/../"])
+      expect([target, await line(target)]).toEqual([target, "200"]);
+  });
+
   it("takes a form in the portal, of the demo and of approvers' links alone", async () => {
     for (const [method, target, allow] of [
       ["POST", "/", "GET, HEAD"],

@@ -52,13 +52,16 @@ function refuseMethod(method: string, path: string): Promise<HttpResponse> | nul
 const isForeignToBuild = (path: string, files: ReadonlySet<string> | undefined) =>
   files !== undefined && /^\/_next(?:\/|$)/.test(path) && !files.has(path);
 
+/** Browsers resolve them before they ask (RFC 3986, section 5.2.4); Next does it at one place and not at another. */
+const hasDotSegment = (url: string) => /\/\.{1,2}(?:\/|$)/.test(decodeURIComponent(url.split("?")[0] ?? ""));
+
 function refuseMalformed(
   incoming: IncomingMessage,
   files?: ReadonlySet<string>,
 ): Promise<HttpResponse> | null {
   const { method = "GET", url = "/" } = incoming;
   if (url === "*" && method === "OPTIONS") return answerServerOptions();
-  const isSound = url.startsWith("/") && isDecodable(url.split("?")[0] ?? "");
+  const isSound = url.startsWith("/") && isDecodable(url.split("?")[0] ?? "") && !hasDotSegment(url);
   if (!isSound && !forbiddenMethods.has(method))
     return refuse(new AppError("bad_request", "the path is malformed"));
   const path = isSound ? pathOf(incoming) : "/";
