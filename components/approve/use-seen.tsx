@@ -57,7 +57,7 @@ interface View {
   readonly spans: readonly Span[];
 }
 
-/** Adds what is in view now. A part that is laid out anew is to be seen anew. */
+/** Adds what is in view now. A part whose height changes is to be seen again. */
 function lookAt(part: HTMLElement, before: View | undefined, [top, bottom]: Span): View {
   const { top: start, height } = part.getBoundingClientRect();
   const spans = before?.height === height ? before.spans : [];

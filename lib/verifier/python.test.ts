@@ -683,7 +683,7 @@ describe.skipIf(python.missing)("both verifiers (run by npm run test:python)", (
       ...news.map(() => "valid"),
     ]);
     for (const [i, one] of news.entries())
-      expect(cases[lies.length + i]?.unproven).toEqual(expect.arrayContaining(Object.keys(one)));
+      expect(cases[lies.length + i]?.["unproven"]).toEqual(expect.arrayContaining(Object.keys(one)));
     expect((await agree(cases))["receipt"]).toBe(cases.length);
   });
 
@@ -691,7 +691,7 @@ describe.skipIf(python.missing)("both verifiers (run by npm run test:python)", (
     const { answer, keys } = await makeDecidedReceipt({});
     const zk = { keys: [{ key_id: "z", status: "active", public_key: "not base64url!" }] };
     const damaged = await judge("damaged", answer, { ...(keys as object), zk });
-    expect(damaged.verdict).toBe("refused");
+    expect(damaged["verdict"]).toBe("refused");
     expect((await agree([damaged]))["receipt"]).toBe(1);
   });
 

@@ -114,7 +114,7 @@ function findSignatureFault(
 /** `DigestInfo` of SHA-256 up to the digest (RFC 8017, section 9.2, note 1). */
 const digestInfo = hexDecode("3031300d060960864801650304020105000420");
 
-/** RSASSA-PKCS1-v1_5 (RFC 8017, section 8.2.2): what must have been signed is written and compared whole, never parsed. */
+/** RSASSA-PKCS1-v1_5 (RFC 8017, section 8.2.2): the expected padding is written and compared whole, never parsed. */
 function verifyRs256(signature: Uint8Array, signed: Uint8Array, modulus: Uint8Array): boolean {
   const { length } = modulus;
   const [n, s] = [bytesToNumberBE(modulus), bytesToNumberBE(signature)];
