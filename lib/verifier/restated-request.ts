@@ -58,4 +58,8 @@ export function checkRestatedRequest(answer: JsonObject, object: JsonObject): Re
   };
 }
 
-const countApprovals = ({ approvals }: JsonObject) => (Array.isArray(approvals) ? approvals.length : null);
+/** People, each of whom gives a passkey's answer if groups are required, with World ID or without. */
+function countApprovals({ approvals }: JsonObject): number {
+  const types = Array.isArray(approvals) ? approvals.map((one) => isJsonObject(one) && one["type"]) : [];
+  return types.filter((type) => type === "passkey").length || types.length;
+}

@@ -99,7 +99,7 @@ def check_restated_request(answer: JsonObject, given: JsonObject) -> tuple[Check
     request, binding, approvals = given["request"], given["binding"], given["approvals"]
     asked = request if is_object(request) else {}
     request_hash = binding.get("request_hash") if is_object(binding) else None
-    required, count = asked.get("approvals_required"), len(approvals) if is_list(approvals) else None
+    required, count = asked.get("approvals_required"), _count_people(approvals if is_list(approvals) else [])
     expected: JsonObject = {name: asked.get(name) for name in _ASKED} | {name: given.get(name) for name in _DECIDED}
     expected |= {
         "status": "approved",
@@ -127,6 +127,12 @@ def _list_groups(answer: JsonObject, request: JsonObject) -> list[Json]:
             other = named[at] if at < len(named) else None
             groups.append({**group, "name": other.get("name") if is_object(other) else None})
     return groups
+
+
+def _count_people(approvals: list[Json]) -> int:
+    """Each gives a passkey's answer if groups are required, with World ID or without."""
+    passkeys = sum(1 for one in approvals if is_object(one) and one.get("type") == "passkey")
+    return passkeys or len(approvals)
 
 
 def _confirmation_code(request_hash: str) -> str:
