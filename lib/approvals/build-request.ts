@@ -3,6 +3,7 @@ import { type FoundAgent, slugKey } from "#lib/agents/agents";
 import type { AuthorizeBody } from "#lib/contract/authorize";
 import type { ApprovalRequest } from "#lib/core/approval/approval";
 import type { GrantTerms } from "#lib/core/approval/decided-by";
+import { type SignedDetails, writeTypes } from "#lib/core/approval/detail-types";
 import type { RequestedBy } from "#lib/core/approval/requested-by";
 import { contextHash, type ShownNames } from "#lib/core/approval/shown-content";
 import { base64Encode, sha256 } from "#lib/core/encoding/bytes";
@@ -75,9 +76,18 @@ function buildTerms(grant: NonNullable<AuthorizeBody["grant"]>): GrantTerms {
   };
 }
 
+/** As the request has them. */
+export const signDetails = ({
+  context,
+  details,
+}: Pick<AuthorizeBody, "context" | "details">): SignedDetails => ({
+  complete: details?.complete ?? false,
+  types: writeTypes(context ?? {}, details?.types ?? {}),
+});
+
 export function buildRequest(context: Context, facts: RequestFacts): ApprovalRequest {
   const { organizationId, body, agent, hidden, createdAt, demands, requester } = facts;
-  const { tool, amount, inputs_hash, usable_for_seconds } = body;
+  const { tool, amount, inputs_hash, details, usable_for_seconds } = body;
   const minutes = body.expires_in_minutes ?? defaultMinutes;
   return {
     request_id: authorizationRequestId(context.random(16)),
@@ -90,6 +100,7 @@ export function buildRequest(context: Context, facts: RequestFacts): ApprovalReq
     ...(amount && { amount }),
     context_hash: contextHash(hidden.salt, body.context ?? {}, hidden.names, hidden.requestedBy),
     ...(typeof inputs_hash === "string" && { inputs_hash }),
+    ...(details && { details: signDetails(body) }),
     required_level: demands.required_level,
     approvals_required: demands.approvals_required,
     required_approvers: demands.required_approvers,

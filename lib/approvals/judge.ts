@@ -1,6 +1,7 @@
 /**
  * Who decides a request, in this order: a frozen agent is denied; rules deny; a standing approval covers it; rules allow;
- * else people are asked, with what the rules demand. Rules that only log change nothing.
+ * else people are asked, with what the rules demand. Rules that only log change nothing. Where an
+ * enforced rule forbids something about details and the gate doesn't show all of them, nothing but people approves.
  */
 import { sql } from "drizzle-orm";
 import { findGroupIds } from "#lib/accounts/approver-groups";
@@ -8,16 +9,18 @@ import { slugKey } from "#lib/agents/agents";
 import type { AuthorizeBody } from "#lib/contract/authorize";
 import type { Amount } from "#lib/core/approval/amount";
 import type { DecidedBy, Decider } from "#lib/core/approval/decided-by";
+import type { SignedDetails } from "#lib/core/approval/detail-types";
 import { base64Encode } from "#lib/core/encoding/bytes";
-import type { RuleOutcome, RulesFallback } from "#lib/core/rules/evaluate-rules";
+import type { RuleOutcome, RulesFallback, RulesVerdict } from "#lib/core/rules/evaluate-rules";
 import type { Obligations } from "#lib/core/rules/obligations";
 import { type RuleContext, ruleContextHash } from "#lib/core/rules/rule-context";
+import { usesTypes } from "#lib/core/rules/rules-schema";
 import type { RulesMode } from "#lib/core/rules/ruleset-statement";
 import type { WorldEnvironment } from "#lib/core/world-id/world-id-keys";
 import { type Executor, rowsOf } from "#lib/db/client";
 import { fieldError } from "#lib/errors";
 import { otherSpelling } from "#lib/rules/agent-names";
-import { describeForRules } from "#lib/rules/describe-request";
+import { describeForRules, saysComplete } from "#lib/rules/describe-request";
 import { type DayUsage, dayUsage } from "#lib/rules/usage";
 import { type Demands, isTooMuch, meetsDemands, meetsObligations } from "./apply-obligations";
 import type { Context } from "./context";
@@ -78,6 +81,8 @@ export interface JudgedRequest {
   action: string;
   tool?: string;
   amount?: Amount;
+  inputs_hash?: string;
+  details?: SignedDetails;
   context: Record<string, string>;
   requester: string | null;
   isGrant: boolean;
@@ -109,7 +114,7 @@ export interface Judged {
   rules: { context: RuleContext; record: RuleRecord } | null;
 }
 
-type Rules = NonNullable<Judged["rules"]> & { outcome: RuleOutcome };
+type Rules = NonNullable<Judged["rules"]> & { outcome: RulesVerdict };
 
 const asked: Omit<Judged, "rules"> = {
   verdict: "ask",
@@ -139,6 +144,7 @@ async function askRules(
       context: given,
       requester,
       environment: context.worldId.environment,
+      usesTypes: usesTypes(text),
     },
     usage,
   );
@@ -231,7 +237,8 @@ export async function judge(
   if (obligations !== null && isTooMuch(obligations.groups))
     return deny("Rules ask for more people than a request can.");
   const toPeople: Judged = { ...asked, obligations, groupIds, rules: kept };
-  if (request.isGrant) return toPeople;
+  const hidesSomething = enforced?.outcome.forbidsDetails === true && !saysComplete(request);
+  if (request.isGrant || hidesSomething) return toPeople;
   if (standing.has_grants && standing.agent_id !== null) {
     const active = await findActiveGrants(tx, standing.agent_id);
     const idOf = (name: string) => groupIds.get(name) ?? "";

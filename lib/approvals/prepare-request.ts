@@ -8,7 +8,7 @@ import { fieldError } from "#lib/errors";
 import type { IdempotencyHold } from "#lib/http/idempotency-leases";
 import type { KeyPrincipal } from "#lib/http/principal";
 import { applyObligations, type Demands, isTooMuch } from "./apply-obligations";
-import { fingerprintOf, type Hidden, ownDemands } from "./build-request";
+import { fingerprintOf, type Hidden, ownDemands, signDetails } from "./build-request";
 import type { Context } from "./context";
 import { type Judged, type JudgedRequest, judge, type Standing } from "./judge";
 import { readAsker } from "./requested-by";
@@ -102,6 +102,8 @@ const describeJudged = (
   action: body.action,
   ...(body.tool != null && { tool: body.tool }),
   ...(body.amount && { amount: body.amount }),
+  ...(body.inputs_hash != null && { inputs_hash: body.inputs_hash }),
+  ...(body.details && { details: signDetails(body) }),
   context: body.context ?? {},
   requester: body.requester ?? null,
   isGrant: body.grant != null,

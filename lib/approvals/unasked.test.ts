@@ -196,6 +196,54 @@ describe("what decides without people", () => {
       expect((await stateOf(allowed)).rules?.context).not.toHaveProperty("texts_as_read");
     });
 
+    it("ask people where a forbid about details can't see all of them", async () => {
+      const forbid = `@id("no") forbid (principal, action, resource)
+        when { context.details.hasTag("payee") && context.details.getTag("payee") == "Evil" };`;
+      await put(`@id("all") permit (principal, action == Action::"act", resource); ${forbid}`);
+      const inputs_hash = `sha256:${"ab".repeat(32)}`;
+      const statusOf = async (more: object) =>
+        (await request({ context: { payee: "x" }, ...more })).made.status;
+      const hidden = { inputs_hash, details: { complete: false } };
+      expect(await statusOf({})).toBe("approved");
+      expect(await statusOf({ inputs_hash, details: { complete: true } })).toBe("approved");
+      expect(await statusOf(hidden)).toBe("pending");
+      expect(await statusOf({ inputs_hash }), "of a client that says nothing").toBe("pending");
+      expect(await statusOf({ ...hidden, context: { payee: "Evil" } })).toBe("denied");
+      await put(`@id("all") permit (principal, action == Action::"act", resource);`);
+      expect(await statusOf(hidden)).toBe("approved");
+    });
+
+    it("see typed values, which are signed in version 2 alone", async () => {
+      await put(`@id("dry") permit (principal, action == Action::"act", resource)
+        when { context.details_complete && context.typed.bools.hasTag("dry_run") && context.typed.bools.getTag("dry_run") };`);
+      const context = { dry_run: "true", limit: "10" };
+      const types = { dry_run: "boolean", limit: "number" };
+      const typed = await request({ context, details: { complete: true, types } });
+      const { human_authorization: object, rules } = await stateOf(typed);
+      expect(object).toMatchObject({ version: 2, request: { details: { complete: true, types: "bn" } } });
+      expect(rules).toMatchObject({
+        decision: "allow",
+        context: { details: { complete: true, types: "bn" } },
+      });
+      const text = await request({ context, details: { complete: true, types: { dry_run: "string" } } });
+      expect(text.made.status).toBe("pending");
+      await put(allowSmall);
+      const first = await request({ context, amount: eur("1") });
+      const plain = await stateOf(first);
+      expect(plain.human_authorization).toMatchObject({ version: 1 });
+      expect(plain.human_authorization?.["request"]).not.toHaveProperty("details");
+      expect(plain.rules?.context).not.toHaveProperty("details");
+      const wrong = (details: object) =>
+        test.call("POST", "/v1/authorize", {
+          key,
+          body: { agent_slug: slug, action: "Pay", context, details },
+        });
+      for (const types of [{ dry_run: "number" }, { limit: "boolean" }, { other: "string" }])
+        expect((await wrong({ complete: true, types })).body.errors[0].pointer).toMatch(
+          /^\/details\/types\//,
+        );
+    });
+
     it("are not passed by whoever is the first to use a slug, in another spelling than they name", async () => {
       await put(`@id("not-it") forbid (principal == Agent::"${slug}", action, resource);
         @id("all") permit (principal, action == Action::"act", resource);`);

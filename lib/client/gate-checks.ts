@@ -10,7 +10,7 @@ import { type AgentKey, asSent, readAgentKey } from "./sign";
 import type { AttestRequest } from "./wire";
 import type { AuthorizeRequest } from "./wire-authorization";
 
-const askedNames: Record<Exclude<keyof AuthorizeRequest, "context" | "inputs_hash">, true> = {
+const askedNames: Record<Exclude<keyof AuthorizeRequest, "context" | "details" | "inputs_hash">, true> = {
   agent_slug: true,
   action: true,
   tool: true,

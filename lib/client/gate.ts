@@ -16,7 +16,7 @@ import type { Attestation } from "./wire";
 import type { AuthorizationRequest, AuthorizeRequest } from "./wire-authorization";
 
 /** What the human is asked, and for which call of which run. */
-export interface GatedAction extends Omit<AuthorizeRequest, "inputs_hash"> {
+export interface GatedAction extends Omit<AuthorizeRequest, "inputs_hash" | "details"> {
   /** The framework's id of the run or thread. */
   runId: string;
   /** The framework's id of this tool call in it. For the same ids and arguments a human is asked once. */
@@ -190,8 +190,10 @@ export async function askOnce(
   } = action;
   requireAttestable(asked, attestation, agentKey);
   const { hash, copy } = sealInputs(inputs);
-  const shown = approveUnseenInputs ? context : showInputs(copy, context ?? {});
-  const body = { ...asked, context: shown, inputs_hash: hash };
+  const shown = approveUnseenInputs
+    ? { context, details: { complete: false } }
+    : showInputs(copy, context ?? {});
+  const body = { ...asked, ...shown, inputs_hash: hash };
   const options = { idempotencyKey: keyOf(action, copy), signal };
   const { request, isReplayed } = await authorizeOnce(service, body, options);
   // A stored answer has the status that it had.

@@ -1,6 +1,8 @@
 /** A human sees every argument, or nothing is asked. */
 import { describe, expect, it } from "vitest";
-import { showInputs } from "./shown-inputs";
+import { showInputs as show } from "./shown-inputs";
+
+const showInputs = (inputs: unknown, beside: Record<string, string>) => show(inputs, beside).context;
 
 describe("what the human reads of the arguments", () => {
   it("is every argument, whole", () => {
@@ -46,5 +48,45 @@ describe("what the human reads of the arguments", () => {
     expect(() => showInputs({ content: "x".repeat(33 * 1_024) }, {})).toThrow("too long to be shown");
     const full = Object.fromEntries(Array.from({ length: 32 }, (_, at) => [`c${at}`, ""]));
     expect(() => showInputs({ a: 1 }, full)).toThrow("too long to be shown");
+  });
+});
+
+describe("what the gate says of it", () => {
+  it("is the type of each argument, and that nothing is left out", () => {
+    const inputs = { payee: "false", dry_run: false, limit: 10, price: 10.5, note: null };
+    expect(show(inputs, { project: "x" })).toEqual({
+      context: { project: "x", payee: "false", dry_run: "false", limit: "10", price: "10.5", note: "null" },
+      details: {
+        complete: true,
+        types: { project: "string", payee: "string", dry_run: "boolean", limit: "number", price: "number" },
+      },
+    });
+    expect(show({}, {}).details).toEqual({ complete: true, types: {} });
+  });
+
+  it.each([
+    ["a value that is split", { command: "x".repeat(1_025), dry_run: true }, {}],
+    [
+      "thirty-three arguments",
+      Object.fromEntries(Array.from({ length: 33 }, (_, at) => [`n${at}`, "x"])),
+      {},
+    ],
+    ["a long name", { ["n".repeat(60)]: "x" }, {}],
+    ["an empty name", { "": "x" }, {}],
+    ["an object", { payee: { name: "x" } }, {}],
+    ["a list", { payees: ["x"] }, {}],
+    ["a number that no decimal holds", { limit: 1e300 }, {}],
+    ["a number of five decimals", { limit: 0.00001 }, {}],
+    ["a name that is taken", { payee: "x" }, { payee: "y" }],
+    ["no names", ["x"], {}],
+  ])("is that something is not shown by itself: %s", (_, inputs, beside) => {
+    expect(show(inputs, beside as Record<string, string>).details.complete).toBe(false);
+  });
+
+  it("has no type for a part or a whole", () => {
+    expect(show({ command: "x".repeat(1_025), dry_run: true }, {}).details.types).toEqual({
+      dry_run: "boolean",
+    });
+    expect(show({ "": 1 }, {}).details.types).toEqual({});
   });
 });

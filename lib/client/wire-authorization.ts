@@ -68,6 +68,14 @@ export interface RuleDecision {
 }
 
 /** POST /v1/authorize */
+/** What a gate says of the context, for rules; with it the signed object has version 2. */
+export interface Details {
+  /** Whether the context shows everything that the action acts on, each value whole and under its own name. */
+  complete: boolean;
+  /** By name of the context: what type the value has, of which it shows the JSON. */
+  types?: Record<string, "string" | "number" | "boolean"> | null | undefined;
+}
+
 export interface AuthorizeRequest {
   agent_slug: string;
   action: string;
@@ -79,6 +87,7 @@ export interface AuthorizeRequest {
   grant?: GrantRequest | null | undefined;
   /** Shown to the human beside the action. */
   context?: Record<string, string> | null | undefined;
+  details?: Details | null | undefined;
   /** 1–1,440, default 30. */
   expires_in_minutes?: number | null | undefined;
   /** Binds the approval to these inputs: see `hashInputs`. */

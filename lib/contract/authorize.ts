@@ -6,6 +6,7 @@ import {
   findCurrencyMistake,
   writtenAmountPattern,
 } from "#lib/core/approval/amount";
+import { detailTypes, isOfType } from "#lib/core/approval/detail-types";
 import { textAsRead } from "#lib/core/text/text-as-read";
 import { action, agentSlug, approverName, asciiOf, cursorQuery, inputsHash, textOf } from "./primitives";
 
@@ -137,6 +138,27 @@ const grantBody = z
     if (of != null) refuseCurrency(context, of, { max_amount, max_budget });
   })
   .meta({ id: "GrantRequest" });
+const details = z
+  .strictObject({
+    complete: z.boolean("must be true or false").meta({
+      description:
+        "whether the context shows everything that the action acts on, each value whole and under its own name",
+    }),
+    types: z
+      .record(textOf(1, 64), z.enum(detailTypes, "must be string, number or boolean"))
+      .refine((types) => Object.keys(types).length <= 32, "must have at most 32 entries")
+      .nullish()
+      .meta({
+        maxProperties: 32,
+        description:
+          "by name of the context: what type the value has, of which it shows the JSON; rules see it typed",
+      }),
+  })
+  .meta({
+    id: "Details",
+    description: "what a gate says of the context, for rules; with it the signed object has version 2",
+  });
+
 export const levels = ["none", "device", "orb"] as const;
 
 export const authorizeBody = z
@@ -152,6 +174,7 @@ export const authorizeBody = z
         "asks for a standing approval: later requests within these limits are approved by it, without asking again. Not with amount, tool or inputs_hash",
     }),
     context: requestContext.nullish(),
+    details: details.nullish(),
     expires_in_minutes: z
       .number("must be a number")
       .int("must be a whole number")
@@ -222,6 +245,17 @@ export const authorizeBody = z
       grant == null || (of == null && one == null && inputs_hash == null),
     { message: "can't be together with amount, tool or inputs_hash", path: ["grant"] },
   )
+  .superRefine(({ context, details: said }, issues) => {
+    for (const [name, type] of Object.entries(said?.types ?? {})) {
+      const text = Object.hasOwn(context ?? {}, name) ? context?.[name] : undefined;
+      if (text !== undefined && isOfType(type, text)) continue;
+      const message =
+        text === undefined
+          ? "is not a name in the context"
+          : "the context doesn't have it as JSON writes it, in at most 14 digits before the point and 4 after it";
+      issues.addIssue({ code: "custom", path: ["details", "types", name], message });
+    }
+  })
   .meta({ id: "AuthorizeRequest" });
 
 export type AuthorizeBody = z.infer<typeof authorizeBody>;

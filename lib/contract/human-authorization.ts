@@ -1,14 +1,16 @@
 /** The `human_authorization` object (docs/wire.md, What an approval covers). Strict: an unknown field is refused. */
 import { z } from "zod";
 import { amountValuePattern, currencyPattern } from "#lib/core/approval/amount";
-import type {
-  Anchor,
-  Approval,
-  ApprovalBinding,
-  ApprovalRequest,
-  HumanAuthorization,
+import {
+  type Anchor,
+  type Approval,
+  type ApprovalBinding,
+  type ApprovalRequest,
+  type HumanAuthorization,
+  versionOf,
 } from "#lib/core/approval/approval";
 import type { DecidedBy, GrantTerms } from "#lib/core/approval/decided-by";
+import { signedTypesPattern } from "#lib/core/approval/detail-types";
 import type { JsonObject } from "#lib/core/encoding/canonical-json";
 import { isUuid } from "#lib/core/encoding/uuid";
 import { isGroupOpening, isProof, isRosterEntry, isRosterHead } from "#lib/core/passkey/roster-shape";
@@ -75,6 +77,9 @@ export const approvalRequestSchema = z.strictObject({
   amount: z.strictObject({ value: amountValue, currency }).exactOptional(),
   context_hash: sha256Hex,
   inputs_hash: text(128).exactOptional(),
+  details: z
+    .strictObject({ complete: z.boolean(), types: z.string().regex(signedTypesPattern) })
+    .exactOptional(),
   required_level: z.enum(["none", "device", "orb"]),
   approvals_required: whole(1, 10),
   required_approvers: z
@@ -185,19 +190,24 @@ const passkeySchema = z.strictObject({
 
 export const approvalSchema = z.union([worldIdSchema, passkeySchema]) satisfies z.ZodType<Approval>;
 
-export const humanAuthorizationSchema = z.strictObject({
-  type: z.literal("human_authorization"),
-  version: z.literal(1),
-  request: approvalRequestSchema,
-  binding: approvalBindingSchema,
-  decided_by: decidedBySchema,
-  approvals: z.array(approvalSchema).max(20),
-  environment,
-  approved_at: time,
-  usable_until: time.nullable(),
-  key_id: z.string().regex(/^[0-9a-f]{16}$/),
-  signature: z.string().length(88),
-  log: z
-    .custom<JsonObject>((value) => typeof value === "object" && value !== null && !Array.isArray(value))
-    .exactOptional(),
-}) satisfies z.ZodType<HumanAuthorization>;
+export const humanAuthorizationSchema = z
+  .strictObject({
+    type: z.literal("human_authorization"),
+    version: z.literal([1, 2]),
+    request: approvalRequestSchema,
+    binding: approvalBindingSchema,
+    decided_by: decidedBySchema,
+    approvals: z.array(approvalSchema).max(20),
+    environment,
+    approved_at: time,
+    usable_until: time.nullable(),
+    key_id: z.string().regex(/^[0-9a-f]{16}$/),
+    signature: z.string().length(88),
+    log: z
+      .custom<JsonObject>((value) => typeof value === "object" && value !== null && !Array.isArray(value))
+      .exactOptional(),
+  })
+  .refine(
+    ({ version, request }) => version === versionOf(request),
+    "has fields of another version",
+  ) satisfies z.ZodType<HumanAuthorization>;

@@ -6,7 +6,7 @@ import type { DayUsage } from "./usage";
 
 type Described = Pick<
   ApprovalRequest,
-  "agent_slug" | "agent_public_key" | "action" | "tool" | "amount" | "created_at"
+  "agent_slug" | "agent_public_key" | "action" | "tool" | "amount" | "inputs_hash" | "details" | "created_at"
 >;
 
 interface Surroundings {
@@ -16,7 +16,13 @@ interface Surroundings {
   context: Record<string, string>;
   requester: string | null;
   environment: string;
+  /** Whether the rules may ask about it; others are evaluated over what 1.0.0 had. */
+  usesTypes: boolean;
 }
+
+/** Whoever binds inputs and doesn't say that the details are all of them, as no client of 1.0.0 does, may show a part. */
+export const saysComplete = ({ details, inputs_hash }: Pick<ApprovalRequest, "details" | "inputs_hash">) =>
+  details?.complete ?? inputs_hash === undefined;
 
 /** A total may be larger than an amount, and than what Cedar's decimals hold: then its evaluation denies. */
 const writeUnits = (units: bigint) => {
@@ -29,10 +35,12 @@ const writeUnits = (units: bigint) => {
 
 export function describeForRules(
   request: Described,
-  { salt, agentName, isCodeKnown, context, requester, environment }: Surroundings,
+  { salt, agentName, isCodeKnown, context, requester, environment, usesTypes }: Surroundings,
   { uses, spentUnits }: DayUsage,
 ): RuleContext {
   const { agent_slug, agent_public_key, tool, amount, action, created_at } = request;
+  const untyped = { complete: saysComplete(request), types: "-".repeat(Object.keys(context).length) };
+  const details = request.details ?? (usesTypes ? untyped : undefined);
   return {
     salt,
     agent: {
@@ -51,6 +59,7 @@ export function describeForRules(
         }
       : null,
     context,
+    ...(details && { details }),
     requester,
     ...hoursOf(new Date(created_at)),
     uses_today: uses,

@@ -121,7 +121,7 @@ describe("rules in a process of their own", () => {
       const request = { ...context, agent_slug: "payer", agent_public_key: null, tool: "pay" };
       const described = describeForRules(
         { ...request, amount: { value, currency: "EUR" }, created_at: "2026-11-21T08:00:00.000Z" },
-        { ...context, agentName: null, isCodeKnown: true },
+        { ...context, agentName: null, isCodeKnown: true, usesTypes: false },
         { uses: 1, spentUnits: 999_999_999_999_999_999n },
       );
       const { decision } = await engine.evaluate(limit, described, "ask");

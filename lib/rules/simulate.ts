@@ -3,15 +3,15 @@ import { sql } from "drizzle-orm";
 import type { SimulateBody, SimulateResponse } from "#lib/contract/rules";
 import type { ApprovalRequest } from "#lib/core/approval/approval";
 import { utf8Decode } from "#lib/core/encoding/bytes";
-import type { RuleOutcome } from "#lib/core/rules/evaluate-rules";
+import type { RuleOutcome, RulesVerdict } from "#lib/core/rules/evaluate-rules";
 import type { RuleContext } from "#lib/core/rules/rule-context";
-import { rulesetHash } from "#lib/core/rules/rules-schema";
+import { rulesetHash, usesTypes } from "#lib/core/rules/rules-schema";
 import { rowsOf } from "#lib/db/client";
 import { createFairQueue } from "#lib/workers/fair-queue";
 import { shareOf } from "#lib/workers/fair-share";
 import { listWarnings, requireRules } from "./check";
 import type { RulesContext } from "./context";
-import { describeForRules } from "./describe-request";
+import { describeForRules, saysComplete } from "./describe-request";
 import { dayUsage } from "./usage";
 import { readNewest } from "./versions";
 
@@ -66,7 +66,12 @@ async function readLast(context: RulesContext, organizationId: string): Promise<
   );
 }
 
-function describeRow(context: RulesContext, row: Row, request: ApprovalRequest): RuleContext {
+function describeRow(
+  context: RulesContext,
+  text: string,
+  row: Row,
+  request: ApprovalRequest,
+): RuleContext {
   const { requester } = JSON.parse(row.requested_by ?? "{}") as { requester?: string | null };
   return describeForRules(
     request,
@@ -77,6 +82,7 @@ function describeRow(context: RulesContext, row: Row, request: ApprovalRequest):
       context: JSON.parse(row.context ?? "{}"),
       requester: requester ?? null,
       environment: context.worldId.environment,
+      usesTypes: usesTypes(text),
     },
     { uses: row.uses, spentUnits: BigInt(row.spent) },
   );
@@ -93,10 +99,11 @@ const asksNoMore = ({ obligations }: RuleOutcome) =>
  * A standing approval is people's to give, whatever rules would allow. What one covered it still covers, unless rules
  * deny it or ask for more than one person.
  */
-function wouldBe(outcome: RuleOutcome, { grant }: ApprovalRequest, { decided_kind }: Row): Judged {
-  const { decision } = outcome;
+function wouldBe(outcome: RulesVerdict, request: ApprovalRequest, { decided_kind }: Row): Judged {
+  const { decision, forbidsDetails } = outcome;
+  if (decision !== "deny" && forbidsDetails && !saysComplete(request)) return "asked";
   if (decision === "ask" && decided_kind === "grant" && asksNoMore(outcome)) return "allowed";
-  return decision === "allow" && grant ? "asked" : outcomes[decision];
+  return decision === "allow" && request.grant ? "asked" : outcomes[decision];
 }
 
 export async function simulateRules(
@@ -125,7 +132,7 @@ async function compare(
     const taken = known
       .slice(from, from + turn)
       .map((row) => ({ row, request: JSON.parse(utf8Decode(row.request)) as ApprovalRequest }));
-    const contexts = taken.map(({ row, request }) => describeRow(context, row, request));
+    const contexts = taken.map(({ row, request }) => describeRow(context, text, row, request));
     const evaluated = await context.rules.compare(rules, contexts, chosen);
     for (const [i, { row, request }] of taken.entries()) {
       const outcome = evaluated[i];

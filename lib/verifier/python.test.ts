@@ -9,6 +9,7 @@ import path from "node:path";
 import { ed25519 } from "@noble/curves/ed25519.js";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { buildAuthorization, type HumanAuthorization } from "#lib/core/approval/approval";
+import type { SignedDetails } from "#lib/core/approval/detail-types";
 import { base64Encode } from "#lib/core/encoding/bytes";
 import type { JsonObject } from "#lib/core/encoding/canonical-json";
 import { canonicalJson } from "#lib/core/encoding/canonical-json";
@@ -34,7 +35,14 @@ import {
   makePasskeyApproval,
   testRoster,
 } from "#support/enrolled-approvals";
-import { signForTest, testFacts, testKeyId, testPublicKey, testRequest } from "#support/human-authorization";
+import {
+  signForTest,
+  testFacts,
+  testKeyId,
+  testPublicKey,
+  testRequest,
+  testShown,
+} from "#support/human-authorization";
 import { listen } from "#support/listen";
 import { findPython, pythonFolder } from "#support/python";
 import { makeReceiptSamples } from "#support/receipt-samples";
@@ -227,7 +235,7 @@ async function judgeForgeries(test: TestApp): Promise<Case[]> {
   const own = { ...key, key_id: testKeyId, public_key: base64Encode(testPublicKey) };
   const keys = { ...known, keys: [own] };
   const cases: Case[] = [];
-  for (const whole of [makeEnrolledAuthorization(), makeBothAuthorization()]) {
+  for (const whole of [makeEnrolledAuthorization(), makeBothAuthorization(), makeVersion2()]) {
     cases.push(await judge("enrolled", whole, keys));
     const request = { ...whole.request, action: "😀".repeat(1_000) };
     cases.push(await judge("with a long action", { ...whole, request }, keys));
@@ -243,6 +251,14 @@ async function judgeForgeries(test: TestApp): Promise<Case[]> {
     const found = await judge(JSON.stringify(forked.approvals.map(({ type }) => type)), forked, keys);
     const roster = found["checks"] as { name: string; reason?: string }[];
     expect(roster.find(({ name }) => name === "roster")?.reason).toBe(fits ? undefined : "roster_broken");
+    cases.push(found);
+  }
+  for (const types of ["s", "-", "n", "b", "ss", ""]) {
+    const human_authorization = makeRuledAuthorization({ details: { complete: true, types } });
+    const found = await judge(`shown as ${types}`, { human_authorization, ...testShown }, keys);
+    const checks = found["checks"] as { name: string; status: string }[];
+    const isFit = types === "s" || types === "-";
+    expect(checks.find(({ name }) => name === "shown_content")?.status).toBe(isFit ? "pass" : "fail");
     cases.push(found);
   }
   for (const policies of [500, 501])
@@ -264,6 +280,12 @@ async function judgeForgeries(test: TestApp): Promise<Case[]> {
     cases.push(await judge(origin, makeRuledAuthorization({ origin }), keys));
   }
   return cases;
+}
+
+function makeVersion2(): HumanAuthorization {
+  const request = { ...enrolledRequest, details: { complete: false, types: "sn-b" } };
+  const approvals = [0, 1, 2].map((person) => makePasskeyApproval(request, testRoster, person));
+  return signForTest(buildAuthorization(request, { ...testFacts, approvals }));
 }
 
 /** The second of three approves by another roster than the others, and whether the organization can have had both. */
@@ -331,12 +353,15 @@ function makeRuledAuthorization({
   policies = 1,
   action = testRequest.action,
   origin = testRequest.origin,
+  details = undefined as SignedDetails | undefined,
 }): HumanAuthorization {
   const policy_ids = Array.from({ length: policies }, (_, i) => `policy-${i}`);
   const hash = "ab".repeat(32);
   const decided_by = { kind: "rule", ruleset_hash: hash, policy_ids, context_hash: hash } as const;
   const facts = { ...testFacts, approvals: [], decided_by };
-  return signForTest(buildAuthorization({ ...testRequest, action, origin }, facts));
+  return signForTest(
+    buildAuthorization({ ...testRequest, action, origin, ...(details && { details }) }, facts),
+  );
 }
 
 const unlisted = new Error("a receipt that nobody holds");

@@ -219,8 +219,10 @@ def _write_request(request: AuthorizeRequest, gating: Gating, inputs: object) ->
     sealed = seal_inputs(inputs)
     context: Mapping[str, str] = request.get("context") or {}
     body = request.copy()
-    if not gating.options.get("approve_unseen_inputs"):
-        body["context"] = show_inputs(sealed.copy, context)
+    if gating.options.get("approve_unseen_inputs"):
+        body["details"] = {"complete": False}
+    else:
+        body["context"], body["details"] = show_inputs(sealed.copy, context)
     body["inputs_hash"] = sealed.hash
     return body, key_of(request, gating, sealed.hash)
 

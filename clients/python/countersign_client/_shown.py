@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from typing import Any, NamedTuple, cast
 
 from ._json import Json, canonical_json
+from ._wire import Details
 
 # Of AuthorizeRequest (docs/wire.md, Authorization requests).
 _MAX_ENTRIES, _MAX_NAME, _MAX_VALUE = 32, 64, 1_024
@@ -12,31 +15,61 @@ _MAX_FIELD = _MAX_NAME - 20
 """Room for what is added to tell fields apart and to number their parts."""
 
 
-def show_inputs(inputs: Json, beside: Mapping[str, str]) -> dict[str, str]:
-    """``beside``: what else the human should see, which no input can take the place of."""
-    for fields in (_list_fields(inputs), [("arguments", canonical_json(inputs))]):
-        entries = list(beside.items())
-        for name, text in fields:
-            entries += _split(f"{name} (argument)" if name in beside else name, text)
-        shown = dict(entries)
-        if fields and len(entries) <= _MAX_ENTRIES and len(shown) == len(entries):
-            return shown
+_NUMBER = re.compile(r"0|-?([1-9][0-9]{0,13}(\.[0-9]{0,3}[1-9])?|0\.[0-9]{0,3}[1-9])")
+"""What rules hold as a number."""
+
+
+class Field(NamedTuple):
+    name: str
+    text: str
+    type: str | None
+    """None for a value that only its text shows."""
+
+
+class Shown(NamedTuple):
+    context: dict[str, str]
+    details: Details
+
+
+def show_inputs(inputs: Json, beside: Mapping[str, str]) -> Shown:
+    """``beside``: what else the human should see, which no input can take the place of.
+
+    The details are complete unless a value is split, renamed or folded into a text of several, or has no type that rules
+    know.
+    """
+    own = [Field(name, text, "string") for name, text in beside.items()]
+    for fields in (_list_fields(inputs), [Field("arguments", canonical_json(inputs), None)]):
+        named = [one._replace(name=f"{one.name} (argument)") if one.name in beside else one for one in fields]
+        shown = [part for one in named for part in _split(one)]
+        entries = [*own, *shown]
+        context = {one.name: one.text for one in entries}
+        if not fields or len(entries) > _MAX_ENTRIES or len(context) < len(entries):
+            continue
+        is_whole = shown == fields and all(one.type for one in fields)
+        types = {one.name: cast("Any", one.type) for one in entries if one.type not in (None, "null")}
+        return Shown(context, {"complete": is_whole or inputs == {}, "types": types})
     raise ValueError("the arguments are too long to be shown to a human, so they can't be approved")
 
 
-def _list_fields(inputs: Json) -> list[tuple[str, str]]:
+def _list_fields(inputs: Json) -> list[Field]:
     """Each member under its name; none if they have no names that fit."""
     fields = inputs if isinstance(inputs, dict) else {}
     if not all(0 < len(name) <= _MAX_FIELD for name in fields):
         return []
-    return [
-        (name, value if isinstance(value, str) else canonical_json(value)) for name, value in fields.items()
-    ]
+    return [_show(name, value) for name, value in fields.items()]
 
 
-def _split(name: str, text: str) -> list[tuple[str, str]]:
-    count = -(-len(text) // _MAX_VALUE)
+def _show(name: str, value: Json) -> Field:
+    text = value if isinstance(value, str) else canonical_json(value)
+    if value is None or isinstance(value, (str, bool)):
+        return Field(name, text, "null" if value is None else "string" if isinstance(value, str) else "boolean")
+    is_number = isinstance(value, (int, float)) and _NUMBER.fullmatch(text)
+    return Field(name, text, "number" if is_number else None)
+
+
+def _split(field: Field) -> list[Field]:
+    count = -(-len(field.text) // _MAX_VALUE)
     if count <= 1:
-        return [(name, text)]
-    parts = (text[at * _MAX_VALUE : (at + 1) * _MAX_VALUE] for at in range(count))
-    return [(f"{name} ({at:02}/{count})", part) for at, part in enumerate(parts, 1)]
+        return [field]
+    parts = (field.text[at * _MAX_VALUE : (at + 1) * _MAX_VALUE] for at in range(count))
+    return [Field(f"{field.name} ({at:02}/{count})", part, None) for at, part in enumerate(parts, 1)]

@@ -646,6 +646,18 @@ class GrantRequest(GrantRequestRequired, GrantRequestOptional):
     pass
 
 
+class DetailsRequired(TypedDict):
+    complete: bool
+
+
+class DetailsOptional(TypedDict, total=False):
+    types: dict[str, Literal["string", "number", "boolean"]] | None
+
+
+class Details(DetailsRequired, DetailsOptional):
+    pass
+
+
 class AuthorizeRequestRequiredApproversItem(TypedDict):
     group: str
     count: int
@@ -661,6 +673,7 @@ class AuthorizeRequestOptional(TypedDict, total=False):
     amount: Amount | None
     grant: GrantRequest | None
     context: dict[str, str] | None
+    details: Details | None
     expires_in_minutes: int | None
     inputs_hash: str | None
     required_level: Literal["none", "device", "orb"] | None

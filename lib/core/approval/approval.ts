@@ -15,6 +15,7 @@ import {
 } from "#lib/core/world-id/world-id-proof";
 import type { Amount } from "./amount";
 import { type DecidedBy, type GrantTerms, type RequiredApprovers, usableUntil } from "./decided-by";
+import type { SignedDetails } from "./detail-types";
 import type { PasskeyApproval } from "./passkey-approval";
 
 export interface ApprovalRequest {
@@ -31,6 +32,8 @@ export interface ApprovalRequest {
   amount?: Amount;
   context_hash: string;
   inputs_hash?: string;
+  /** Makes it version 2. */
+  details?: SignedDetails;
   /** Of World ID; `none` only if enrolled approvers are required. */
   required_level: RequiredLevel | "none";
   /** With required approvers: how many they are together. */
@@ -90,7 +93,8 @@ export const isPasskeyApproval = (approval: Approval): approval is PasskeyApprov
 
 export interface UnsignedAuthorization {
   type: "human_authorization";
-  version: 1;
+  /** 2 exactly if the request has a field of version 2 (docs/decisions/0048). */
+  version: 1 | 2;
   request: ApprovalRequest;
   binding: ApprovalBinding;
   decided_by: DecidedBy;
@@ -146,10 +150,13 @@ export type DecisionFacts = Pick<
   "decided_by" | "approvals" | "environment" | "approved_at" | "key_id"
 >;
 
+export const versionOf = ({ details }: Pick<ApprovalRequest, "details">): 1 | 2 =>
+  details === undefined ? 1 : 2;
+
 export function buildAuthorization(request: ApprovalRequest, facts: DecisionFacts): UnsignedAuthorization {
   return {
     type: "human_authorization",
-    version: 1,
+    version: versionOf(request),
     request,
     binding: bindRequest(request),
     ...facts,

@@ -9,6 +9,7 @@ import { fail, type Outcome, pass, skip } from "#lib/core/statement/outcome";
 import type { VerificationKey } from "#lib/core/world-id/groth16";
 import { authorizationSigningBytes, bindRequest, type HumanAuthorization } from "./approval";
 import { isEntryOfApproval } from "./approval-decision";
+import { readTypes } from "./detail-types";
 import { describeDomains } from "./requested-by";
 import { isShownContent, type ShownContent } from "./shown-content";
 
@@ -58,7 +59,9 @@ export function checkBinding(
 /** The object holds only a salted hash of what was on the page beside the action. */
 export function checkShown(authorization: HumanAuthorization, shown: ShownContent | undefined): Outcome {
   if (shown === undefined) return skip("shown_content_absent");
-  if (!isShownContent(authorization.request, shown)) return fail("shown_content_mismatch");
+  const { details } = authorization.request;
+  const isTyped = details === undefined || readTypes(details, shown.context) !== null;
+  if (!isTyped || !isShownContent(authorization.request, shown)) return fail("shown_content_mismatch");
   const domains = describeDomains(shown.requested_by);
   return pass(`the details, the names and who asks are those that the approval covers${domains}`);
 }

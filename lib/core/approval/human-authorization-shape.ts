@@ -10,7 +10,8 @@ import { isGroupOpening, isProof, isRosterEntry, isRosterHead } from "#lib/core/
 import { isTime } from "#lib/core/time/iso-time";
 import { parseFieldElement, parseWord, wordHex } from "#lib/core/world-id/world-id-proof";
 import { amountValuePattern, currencyPattern } from "./amount";
-import type { HumanAuthorization } from "./approval";
+import { type HumanAuthorization, versionOf } from "./approval";
+import { signedTypesPattern } from "./detail-types";
 
 type Rule = (value: unknown) => boolean;
 
@@ -112,6 +113,7 @@ const request = fields(
   },
   {
     inputs_hash: text(128),
+    details: fields({ complete: oneOf(true, false), types: matches(signedTypesPattern) }),
     tool: text(256),
     amount: fields({ value: amountValue, currency }),
     usable_for_seconds: integer(60, 2_592_000),
@@ -214,7 +216,7 @@ const passkey = fields(
 const authorization = fields(
   {
     type: oneOf("human_authorization"),
-    version: oneOf(1),
+    version: oneOf(1, 2),
     request,
     binding,
     decided_by: decidedBy,
@@ -230,5 +232,7 @@ const authorization = fields(
 
 /** Null for a value that is none. Says nothing about what it proves. */
 export function parseHumanAuthorization(value: unknown): HumanAuthorization | null {
-  return authorization(value) ? (value as HumanAuthorization) : null;
+  if (!authorization(value)) return null;
+  const read = value as HumanAuthorization;
+  return read.version === versionOf(read.request) ? read : null;
 }

@@ -80,6 +80,61 @@ describe("verifyHumanAuthorization", () => {
     );
   });
 
+  it("has version 2 exactly with a field of version 2, whose changes all fail", () => {
+    const { details: _none, ...first } = testRequest;
+    expect([
+      authorization.version,
+      buildAuthorization(first, { ...testFacts, approvals: [] }).version,
+    ]).toEqual([1, 1]);
+    const request = { ...testRequest, details: { complete: true, types: "s" } };
+    const approvals = [makeTestApproval(request, 21n), makeTestApproval(request, 22n)];
+    const second = signForTest(buildAuthorization(request, { ...testFacts, approvals }));
+    expect([second.version, verify(second).ok, parseHumanAuthorization(second)]).toEqual([2, true, second]);
+    expect(humanAuthorizationSchema.parse(second)).toEqual(second);
+    const change = (mutate: (copy: HumanAuthorization) => void) => {
+      const copy = structuredClone(second);
+      mutate(copy);
+      return signForTest(copy);
+    };
+    for (const details of [
+      { complete: false, types: "s" },
+      { complete: true, types: "n" },
+      { complete: true, types: "" },
+      { complete: true, types: "ss" },
+    ]) {
+      const changed = change((copy) => (copy.request.details = details));
+      expect(failed(changed)).toEqual(["request_hash", "world_action", "signal"]);
+      expect(verify({ ...second, request: { ...request, details } }).ok).toBe(false);
+    }
+    const malformed = [
+      change((copy) => (copy.version = 1)),
+      change((copy) => delete copy.request.details),
+      { ...authorization, version: 2 },
+      { ...authorization, version: 3 },
+      change((copy) => (copy.request.details = { complete: true, types: "x" })),
+      change((copy) => (copy.request.details = { complete: true, types: "s".repeat(33) })),
+      change((copy) => set(copy.request.details, "complete", 1)),
+      change((copy) => set(copy.request.details, "more", "")),
+    ];
+    for (const one of malformed) {
+      expect(parseHumanAuthorization(one)).toBeNull();
+      expect(humanAuthorizationSchema.safeParse(one).success).toBe(false);
+    }
+    const statusOf = (shown: ShownContent, types: string) => {
+      const typed = change((copy) => (copy.request.details = { complete: true, types }));
+      const { checks } = verify(typed, { ...testVerifyOptions, shown });
+      return checks.find(({ name }) => name === "shown_content")?.status;
+    };
+    expect(["s", "-", "n", "b", "ss", ""].map((types) => statusOf(testShown, types))).toEqual([
+      "pass",
+      "pass",
+      "fail",
+      "fail",
+      "fail",
+      "fail",
+    ]);
+  });
+
   it("fails when any single field is changed, added or dropped", () => {
     const { signature, ...signed } = authorization;
     const paths = leafPaths(signed);

@@ -113,6 +113,17 @@ const signatureHashes: Record<string, string | null> = {
   "2a8648ce3d040304": "SHA-512",
 };
 
+/** Algorithms that others use, and Web Cryptography can't check for everyone. */
+const unsupportedNames: Record<string, string> = {
+  "2a864886f70d01010a": "RSASSA-PSS",
+  "2b6570": "Ed25519",
+  "2b6571": "Ed448",
+};
+
+/** Null if `verifyWithKey` knows the algorithm. */
+export const unsupportedAlgorithm = (oid: string): string | null =>
+  Object.hasOwn(signatureHashes, oid) ? null : (unsupportedNames[oid] ?? `the algorithm ${oid}`);
+
 const curves: Record<string, [name: string, bytes: number]> = {
   "2a8648ce3d030107": ["P-256", 32],
   "2b81040022": ["P-384", 48],

@@ -37,7 +37,7 @@ export interface CedarCall {
     uid: Entity;
     attrs: Record<string, CedarValue>;
     parents: Entity[];
-    tags?: Record<string, string>;
+    tags?: Record<string, CedarValue>;
   }[];
 }
 

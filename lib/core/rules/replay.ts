@@ -4,7 +4,7 @@ import type { Cedar } from "./cedar";
 import { evaluateRules, prepareRules, type RulesFallback } from "./evaluate-rules";
 import { parseRules } from "./parse-rules";
 import { hoursOf, type RuleContext, ruleContextHash } from "./rule-context";
-import { rulesetHash } from "./rules-schema";
+import { isRulesetHash, rulesetHash } from "./rules-schema";
 
 export interface ReplayCheck {
   name: "ruleset" | "context" | "request" | "evaluation" | "object";
@@ -119,8 +119,8 @@ export function checkRecorded(decision: ReplayedDecision, { text }: ReplayedRule
   return [
     check(
       "ruleset",
-      hash === rules.ruleset_hash,
-      hash,
+      isRulesetHash(rules.ruleset_hash, text),
+      rules.ruleset_hash,
       `these rules have the hash ${hash}, the decision names ${rules.ruleset_hash}`,
     ),
     check(

@@ -2,6 +2,8 @@
  * What rules are evaluated over: one canonical document, salted, whose hash the decision names. Whoever has it and the
  * rules can evaluate again.
  */
+
+import { readTypes, type SignedDetails } from "#lib/core/approval/detail-types";
 import { hexEncode, sha256 } from "#lib/core/encoding/bytes";
 import { canonicalBytes, type JsonObject } from "#lib/core/encoding/canonical-json";
 import { textAsRead } from "#lib/core/text/text-as-read";
@@ -24,6 +26,8 @@ export interface RuleContext {
   action: string;
   amount: RuleAmount | null;
   context: Record<string, string>;
+  /** What the gate says of the context; absent, it is all there is, and untyped. */
+  details?: SignedDetails;
   requester: string | null;
   hour_utc: number;
   /** 1 is Monday. */
@@ -82,6 +86,40 @@ function cedarAmount({ value, currency, spent_today, total_today }: RuleAmount):
 }
 
 const details = { type: "Details", id: "" };
+const typed = {
+  strings: { type: "Details", id: "strings" },
+  longs: { type: "Longs", id: "" },
+  bools: { type: "Bools", id: "" },
+  decimals: { type: "Decimals", id: "" },
+};
+
+type Tags = Record<string, CedarValue>;
+
+function typedTags(context: RuleContext, toRead: (text: string) => string): Record<keyof typeof typed, Tags> {
+  const read = context.details && readTypes(context.details, context.context);
+  const tags = (entries: [string, string][] = [], toValue: (text: string) => CedarValue): Tags =>
+    Object.fromEntries(entries.map(([name, text]) => [toRead(name), toValue(text)]));
+  const numbers = read?.number;
+  return {
+    strings: tags(read?.string, toRead),
+    longs: tags(
+      numbers?.filter(([, text]) => !text.includes(".")),
+      Number,
+    ),
+    bools: tags(read?.boolean, (text) => text === "true"),
+    decimals: tags(numbers, decimal),
+  };
+}
+
+function typedEntities(context: RuleContext): CedarCall["entities"] {
+  const tags = typedTags(context, context.texts_as_read ? textAsRead : (text) => text);
+  return Object.entries(typed).map(([name, uid]) => ({
+    uid,
+    attrs: {},
+    parents: [],
+    tags: tags[name as keyof typeof typed],
+  }));
+}
 
 /** A request that names no tool asks for the tool of the empty name. */
 export function cedarCall(context: RuleContext, action: "act" | "act_approved"): CedarCall {
@@ -98,6 +136,8 @@ export function cedarCall(context: RuleContext, action: "act" | "act_approved"):
       action: texts.action,
       ...(amount && { amount: cedarAmount(amount) }),
       details: { __entity: details },
+      details_complete: context.details?.complete ?? true,
+      typed: Object.fromEntries(Object.entries(typed).map(([name, uid]) => [name, { __entity: uid }])),
       ...(requester !== null && { requester }),
       ...{ hour_utc, weekday_utc, uses_today, environment },
     },
@@ -108,6 +148,7 @@ export function cedarCall(context: RuleContext, action: "act" | "act_approved"):
         parents: [],
       },
       { uid: details, attrs: {}, parents: [], tags: texts.context },
+      ...typedEntities(context),
     ],
   };
 }

@@ -9,7 +9,7 @@ export const MAX_RULES_BYTES = 32_768;
  * record, so that one `has` guards all of it; Cedar can't add decimals, so the total is given. What the request carries
  * are tags: `context.details.hasTag("payee") && context.details.getTag("payee") == "Example Ltd"`.
  */
-export const rulesSchema = `entity Agent = {
+const firstSchema = `entity Agent = {
   name?: String,
   key_registered: Bool,
   code_hash_known: Bool,
@@ -37,7 +37,36 @@ action act, act_approved appliesTo {
 };
 `;
 
-/** Hex SHA-256 over the text and what it was validated against. */
-export function rulesetHash(text: string): string {
-  return hexEncode(sha256(canonicalBytes({ schema: rulesSchema, text })));
-}
+/**
+ * What 1.0.0 had, and what the gate says of the details: `details_complete`, and typed values. Every number is among the
+ * decimals, whole ones among the longs too.
+ */
+export const rulesSchema = firstSchema
+  .replace(
+    "entity Details tags String;",
+    "entity Details tags String;\nentity Longs tags Long;\nentity Bools tags Bool;\nentity Decimals tags decimal;",
+  )
+  .replace(
+    "details: Details,",
+    `details: Details,
+    details_complete: Bool,
+    typed: {
+      strings: Details,
+      longs: Longs,
+      bools: Bools,
+      decimals: Decimals,
+    },`,
+  );
+
+const hashWith = (schema: string, text: string) => hexEncode(sha256(canonicalBytes({ schema, text })));
+
+/** Whether a text may speak of what the schema of 1.0.0 doesn't have. */
+export const usesTypes = (text: string): boolean => /\b(?:details_complete|typed)\b/.test(text);
+
+/** Hex SHA-256 over the text and the schema that it needs, so that saved rules keep their hash. */
+export const rulesetHash = (text: string): string =>
+  hashWith(usesTypes(text) ? rulesSchema : firstSchema, text);
+
+/** Whether it is the hash of these rules: 1.0.0 took its schema for every text. */
+export const isRulesetHash = (hash: string, text: string): boolean =>
+  hash === rulesetHash(text) || hash === hashWith(firstSchema, text);

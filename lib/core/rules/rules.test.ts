@@ -4,7 +4,7 @@ import type { Cedar } from "./cedar";
 import { evaluateRules, evaluateStrictly, prepareRules, type RulesFallback } from "./evaluate-rules";
 import { type ParsedRules, parseRules, type RulesProblem } from "./parse-rules";
 import { hoursOf, type RuleContext, ruleContextHash } from "./rule-context";
-import { rulesetHash } from "./rules-schema";
+import { isRulesetHash, rulesetHash } from "./rules-schema";
 import { rulesTemplates } from "./templates";
 
 const cedar = cedarWasm as unknown as Cedar;
@@ -189,6 +189,39 @@ describe("what rules decide", () => {
       isAsRead: false,
       obligations: { approvals: 2, groups: [{ group: "finance", count: 2 }] },
     });
+  });
+
+  it("compares typed values, which look alike as text", () => {
+    const typed = (context: Record<string, string>, types: string, complete = true) => ({
+      context,
+      details: { complete, types },
+    });
+    const go = (when: string) => permit("a", "act", when);
+    const isReal = 'context.typed.bools.hasTag("dry_run") && context.typed.bools.getTag("dry_run") == false';
+    expect(decide(go(isReal), typed({ dry_run: "false" }, "b")).decision).toBe("allow");
+    expect(decide(go(isReal), typed({ dry_run: "false" }, "s")).decision).toBe("ask");
+    expect(decide(go(isReal), { context: { dry_run: "false" } }).decision).toBe("ask");
+    const isText =
+      'context.typed.strings.hasTag("dry_run") && context.typed.strings.getTag("dry_run") == "false"';
+    expect(decide(go(isText), typed({ dry_run: "false" }, "s")).decision).toBe("allow");
+    const isSmall =
+      'context.typed.decimals.hasTag("limit") && context.typed.decimals.getTag("limit").lessThan(decimal("100.5"))';
+    expect(decide(go(isSmall), typed({ limit: "100" }, "n")).decision).toBe("allow");
+    expect(decide(go(isSmall), typed({ limit: "-3.25" }, "n")).decision).toBe("allow");
+    expect(decide(go(isSmall), typed({ limit: "101" }, "n")).decision).toBe("ask");
+    const isWhole = 'context.typed.longs.hasTag("limit") && context.typed.longs.getTag("limit") == 100';
+    expect(decide(go(isWhole), typed({ limit: "100", a: "1.5" }, "nn")).decision).toBe("allow");
+    expect(decide(go("context.details_complete")).decision).toBe("allow");
+    expect(decide(go("context.details_complete"), typed({ limit: "1" }, "n", false)).decision).toBe("ask");
+  });
+
+  it("names rules that use no types by the schema of 1.0.0", () => {
+    const plain = permit("a", "act");
+    expect(rulesetHash(plain)).toBe("c778cdf2cf4dd3e83229f2b87561cbc3dbb72b661b7059124f28e74da9761e72");
+    expect(isRulesetHash(rulesetHash(plain), plain)).toBe(true);
+    const types = permit("a", "act", "context.details_complete");
+    expect(isRulesetHash(rulesetHash(types), types)).toBe(true);
+    expect(isRulesetHash(rulesetHash(types), plain)).toBe(false);
   });
 
   it("forbids a tool, an action and a requester that are read alike", () => {

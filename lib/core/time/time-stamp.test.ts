@@ -1,7 +1,7 @@
 /** Stamps of an authority that openssl plays, and every way in which one can be wrong. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { hexDecode, hexEncode, sha256, utf8Encode } from "#lib/core/encoding/bytes";
-import { isIssuedUnder, parseCertificates } from "#lib/core/encoding/certificate";
+import { isIssuedUnder, parseCertificates, unsupportedAlgorithm } from "#lib/core/encoding/certificate";
 import { type Authority, makeAuthority } from "#support/tsa";
 import { encodeTimeStampRequest, nonceOf, verifyTimeStamp } from "./time-stamp";
 
@@ -43,6 +43,23 @@ describe("a time stamp", () => {
     });
     expect(Math.abs((verdict.ok ? verdict.timeMs : 0) - Date.now())).toBeLessThan(60_000);
     expect(own.accepts(stamp, data)).toBe(true);
+  });
+
+  it("is not supported, and not wrong, if it is signed by RSASSA-PSS", async () => {
+    const authority = make({ key: "rsa" });
+    const hex = hexEncode(authority.reply(queryOver(data)));
+    const at = hex.lastIndexOf("2a864886f70d010101");
+    const pss = hexDecode(`${hex.slice(0, at)}2a864886f70d01010a${hex.slice(at + 18)}`);
+    expect(await verifyTimeStamp(pss, data, pinnedOf(authority))).toEqual({
+      ok: false,
+      problem: "RSASSA-PSS is not supported: RSA (PKCS #1 v1.5) and ECDSA are",
+      isUnknown: true,
+    });
+    expect(["2b6570", "2a8648ce3d040303", "2a03"].map(unsupportedAlgorithm)).toEqual([
+      "Ed25519",
+      null,
+      "the algorithm 2a03",
+    ]);
   });
 
   it.each([

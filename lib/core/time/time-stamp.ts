@@ -8,6 +8,7 @@ import {
   hashNameOf,
   isIssuedUnder,
   parseCertificate,
+  unsupportedAlgorithm,
   verifyWithKey,
 } from "#lib/core/encoding/certificate";
 import {
@@ -64,7 +65,7 @@ export interface TimeStamp {
 
 export type TimeStampVerdict =
   | ({ ok: true } & TimeStamp)
-  /** `isUnknown`: it may be a good one, of an authority that is not pinned here. */
+  /** `isUnknown`: it may be a good one, of an authority that is not pinned here or an algorithm that is not supported. */
   | { ok: false; problem: string; isUnknown?: true };
 
 const refuse = (problem: string) => ({ ok: false as const, problem });
@@ -86,6 +87,12 @@ export async function verifyTimeStamp(
     );
     if (certificate === undefined) return refuse("the certificate that signed is not in it");
     if (!certificate.isTimeStamper) return refuse("its certificate is not for time stamps alone");
+    const unsupported = unsupportedAlgorithm(signer.algorithm);
+    if (unsupported !== null)
+      return {
+        ...refuse(`${unsupported} is not supported: RSA (PKCS #1 v1.5) and ECDSA are`),
+        isUnknown: true,
+      };
     if (!(await isSignedBy(certificate, infoBytes, signer))) return refuse("its signature does not verify");
     if (!(await isIssuedUnder(certificate, certificates, pinned, info.timeMs)))
       return { ...refuse("its certificate does not lead to a pinned one"), isUnknown: true };

@@ -13,7 +13,7 @@ from Crypto.Hash import keccak
 
 from .._json import Json, JsonObject, canonical_bytes, canonical_hash, is_list, is_object
 from ._approvers import check_passkeys, check_quorum, check_roster
-from ._authorization_shape import is_authorization
+from ._authorization_shape import has_types, is_authorization
 from ._bytes import base64_decode, sha256, word_hex
 from ._dsse import Envelope, dsse_key_id, key_id_of, leaf_of, parse_leaf
 from ._ed25519 import verify_strict
@@ -147,7 +147,7 @@ def _check_shown(given: JsonObject, request: JsonObject, shown: JsonObject | Non
     names: JsonObject = {name: shown.get(name) for name in ("agent_name", "organization_name")}
     names["group_names"] = group_names
     covered: list[Json] = [shown.get("context_salt"), shown.get("context"), names, shown.get("requested_by")]
-    if canonical_hash(covered) != request["context_hash"]:
+    if not has_types(request, shown.get("context")) or canonical_hash(covered) != request["context_hash"]:
         return fail("shown_content_mismatch")
     return passed("the details, the names and who asks are those that the approval covers")
 

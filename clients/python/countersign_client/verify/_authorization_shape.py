@@ -178,6 +178,7 @@ _request = _fields(
     },
     {
         "inputs_hash": _text(128),
+        "details": _fields({"complete": _one_of(True, False), "types": _matches(r"[snb-]{0,32}")}),
         "tool": _text(256),
         "amount": _fields({"value": _amount_value, "currency": _currency}),
         "usable_for_seconds": _whole(60, 2_592_000),
@@ -283,10 +284,10 @@ _approval_kinds: tuple[Rule, ...] = (
     ),
     _passkey,
 )
-is_authorization = _fields(
+_is_shaped = _fields(
     {
         "type": _one_of("human_authorization"),
-        "version": _one_of(1),
+        "version": _one_of(1, 2),
         "request": _request,
         "binding": _binding,
         "decided_by": lambda value: any(kind(value) for kind in _decided_by_kinds),
@@ -299,3 +300,35 @@ is_authorization = _fields(
     },
     {"log": is_object},
 )
+
+
+def is_authorization(value: Json) -> bool:
+    """Version 2 exactly if the request has a field of version 2."""
+    if not _is_shaped(value):
+        return False
+    given = cast("JsonObject", value)
+    return given["version"] == (2 if "details" in cast("JsonObject", given["request"]) else 1)
+
+
+_NUMBER = re.compile(r"0|-?([1-9][0-9]{0,13}(\.[0-9]{0,3}[1-9])?|0\.[0-9]{0,3}[1-9])")
+
+
+def has_types(request: JsonObject, context: Json) -> bool:
+    """Whether the request's types can be those of these details, in the order of RFC 8785."""
+    if "details" not in request:
+        return True
+    types = cast("str", cast("JsonObject", request["details"])["types"])
+    if not is_object(context) or len(context) != len(types):
+        return False
+    texts = [context[name] for name in sorted(context, key=lambda name: name.encode("utf-16-be", "surrogatepass"))]
+    return all(_has_type(letter, text) for letter, text in zip(types, texts, strict=True))
+
+
+def _has_type(letter: str, text: Json) -> bool:
+    if letter == "-":
+        return True
+    if not isinstance(text, str):
+        return False
+    if letter == "n":
+        return _NUMBER.fullmatch(text) is not None
+    return letter == "s" or text in ("true", "false")
