@@ -255,7 +255,8 @@ async function judgeForgeries(test: TestApp): Promise<Case[]> {
   }
   for (const types of ["s", "-", "n", "b", "ss", ""]) {
     const human_authorization = makeRuledAuthorization({ details: { complete: true, types } });
-    const found = await judge(`shown as ${types}`, { human_authorization, ...testShown }, keys);
+    const answer = { request_id: testRequest.request_id, human_authorization, ...testShown };
+    const found = await judge(`shown as ${types}`, answer, keys);
     const checks = found["checks"] as { name: string; status: string }[];
     const isFit = types === "s" || types === "-";
     expect(checks.find(({ name }) => name === "shown_content")?.status).toBe(isFit ? "pass" : "fail");
