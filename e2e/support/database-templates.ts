@@ -33,19 +33,21 @@ function getFingerprint(): Promise<string> {
 /** The name of the migrated database on this server. It is made once, stays for the next run, and takes no connection. */
 export async function ensurePostgresTemplate(admin: Sql, adminUrl: string): Promise<string> {
   const name = `countersign_template_${await getFingerprint()}`;
-  const isThere = async () => (await admin`SELECT 1 FROM pg_database WHERE datname = ${name}`).length > 0;
-  if (await isThere()) return name;
-  await admin`SELECT pg_advisory_lock(hashtext(${name}))`;
+  if ((await admin`SELECT 1 FROM pg_database WHERE datname = ${name}`).length > 0) return name;
+  // A connection that waits for the migrations would be closed as idle, and its lock would end.
+  const holder = await admin.reserve();
   try {
-    if (await isThere()) return name;
+    await holder`SELECT pg_advisory_lock(hashtext(${name}))`;
+    if ((await holder`SELECT 1 FROM pg_database WHERE datname = ${name}`).length > 0) return name;
     const unfinished = `t_${randomBytes(8).toString("hex")}`;
-    await admin.unsafe(`CREATE DATABASE ${unfinished}`);
+    await holder.unsafe(`CREATE DATABASE ${unfinished}`);
     const url = Object.assign(new URL(adminUrl), { pathname: `/${unfinished}` });
     await (await openDatabase({ databaseUrl: url.href, dataDir: "" })).close();
-    await admin.unsafe(`ALTER DATABASE ${unfinished} ALLOW_CONNECTIONS false`);
-    await admin.unsafe(`ALTER DATABASE ${unfinished} RENAME TO ${name}`);
+    await holder.unsafe(`ALTER DATABASE ${unfinished} ALLOW_CONNECTIONS false`);
+    await holder.unsafe(`ALTER DATABASE ${unfinished} RENAME TO ${name}`);
   } finally {
-    await admin`SELECT pg_advisory_unlock(hashtext(${name}))`;
+    await holder`SELECT pg_advisory_unlock(hashtext(${name}))`;
+    holder.release();
   }
   return name;
 }
