@@ -4,11 +4,13 @@
  */
 import { z } from "zod";
 import { previouslyDenied } from "./authorization-state";
-import { authorizationStatuses, authorizeBody, claimBody } from "./authorize";
+import { amount, authorizationStatuses, authorizeBody, claimBody } from "./authorize";
 import { action, agentSlug, approverName, inputsHash, textOf, timestamp, verdict } from "./primitives";
-import { warnings } from "./warnings";
+import { warnings as listedWarnings } from "./warnings";
 
-const json = z.json();
+/** Schemas have no `$ref`: some clients don't resolve them, and recursive ones, as of `z.json()`, break others. */
+const json = z.unknown();
+const warnings = z.array(listedWarnings.element);
 const inputs = {
   inputs: json.optional().describe("What the action acts on, as JSON: its hash is recorded, not the content"),
   inputs_hash: inputsHash.nullish().describe("The hash itself, instead of inputs"),
@@ -30,7 +32,9 @@ export const attestInput = z.strictObject({
   is_public: z.boolean().nullish().describe("Default: the organization's setting"),
   authorization_request_id: requestId
     .nullish()
-    .describe("The approved request that this action was for: its proof is put into the attestation"),
+    .describe(
+      "The approved request that this action was for: its proof is put into the attestation, and its inputs_hash if you give neither inputs nor inputs_hash",
+    ),
   idempotency_key: idempotencyKey,
 });
 
@@ -56,7 +60,10 @@ export const authorizeInput = z.strictObject({
     .nullish()
     .describe("Shown to the human beside the action, for example the recipient"),
   tool: asked.tool.describe("The tool that would run, as in the agent's manifest"),
-  amount: asked.amount.describe("What it costs, shown first: a decimal string and an ISO 4217 code"),
+  amount: z
+    .strictObject(amount.shape)
+    .nullish()
+    .describe("What it costs, shown first: a decimal string and an ISO 4217 code"),
   ...inputs,
   expires_in_minutes: z.number().int().min(1).max(1440).nullish(),
   required_level: asked.required_level.describe("Of World ID; none only with required_approvers"),

@@ -126,6 +126,22 @@ describe("a request by a model", () => {
     await client.close();
   });
 
+  it("can attest by the approval alone, which has the hash of what it was given for", async () => {
+    const client = await connectLegacy();
+    const asked = (await use(client, "request_human_authorization", asking)).structuredContent;
+    await approveUnproven(test, asked.request_id);
+    const { agent_slug, action } = asking;
+    const given = { agent_slug, action, authorization_request_id: asked.request_id };
+    const { structuredContent: made } = await use(client, "attest_action", given);
+    expect(made).toMatchObject({ inputs_hash: asked.inputs_hash });
+    const { inputs: _inputs, ...unbound } = asking;
+    const { request_id } = (await use(client, "request_human_authorization", unbound)).structuredContent;
+    await approveUnproven(test, request_id);
+    const none = await use(client, "attest_action", { ...given, authorization_request_id: request_id });
+    expect(none.content[0].text).toBe("validation_error: give inputs or inputs_hash");
+    await client.close();
+  });
+
   it("may say null for whatever may be left out", async () => {
     const client = await connectLegacy();
     const { tools } = await client.listTools();
@@ -180,6 +196,7 @@ describe.each(clients)("%s", (_, connect) => {
         "object",
         "string",
       ]);
+    expect(JSON.stringify(tools).match(/"\$ref":"[^"]*"/g)).toBeNull();
   });
 
   it("asks, waits, attests with the approval, verifies and lists", async () => {
@@ -511,6 +528,35 @@ describe("the endpoint", () => {
     const many = await post({ body: Array.from({ length: 11 }, (_, id) => list(id)) });
     expect([many.status, many.body.code]).toEqual([400, "bad_request"]);
   });
+
+  it.each([
+    ["application/json", "application/json"],
+    ["Application/JSON; charset=utf-8", "application/json"],
+    ["*/*", "application/json"],
+    ["application/*;q=0.5", "application/json"],
+    ["", "application/json"],
+    ["application/json, text/event-stream;q=0", "application/json"],
+    ["Application/Json, TEXT/Event-Stream", "text/event-stream"],
+    ["application/json;q=0.9,text/*", "text/event-stream"],
+    ["*/*, text/event-stream", "text/event-stream"],
+  ])("answers a client that accepts %j with %s", async (accept, type) => {
+    const list = (id: number) => ({ jsonrpc: "2.0", id, method: "tools/list" });
+    const asked = { headers: { ...headers, accept } };
+    const one = await post({ ...asked, body: list(1) });
+    expect([one.status, one.headers.get("content-type")?.split(";")[0]]).toEqual([200, type]);
+    if (type !== "application/json") return;
+    expect([one.body.id, one.body.result.tools.length]).toEqual([1, 9]);
+    const { body } = await post({ ...asked, body: [list(1), list(2)] });
+    expect(body.map(({ id }: { id: number }) => id)).toEqual([1, 2]);
+  });
+
+  it.each(["text/html", "application/json;q=0, */*", "text/event-stream"])(
+    "refuses a client that accepts only %s",
+    async (accept) => {
+      const { status } = await post({ headers: { ...headers, accept } });
+      expect(status).toBe(406);
+    },
+  );
 
   it("holds tools to the key's scopes", async () => {
     const { key: reader } = await test.createKey("dev@example.com", ["read"]);

@@ -1,7 +1,7 @@
 /** Runs the operation of lib/contract/operations-mcp.ts: streamable HTTP. */
 import type { Context } from "#lib/approvals/context";
 import type { mcpOperations as specs } from "#lib/contract/operations-mcp";
-import { isJsonObject, type JsonValue } from "#lib/core/encoding/canonical-json";
+import { isJsonObject, type JsonObject, type JsonValue } from "#lib/core/encoding/canonical-json";
 import { AppError } from "#lib/errors";
 import type { Handlers } from "#lib/http/call";
 import type { HttpRequest } from "#lib/http/messages";
@@ -10,15 +10,45 @@ import { requireSameOrigin } from "#lib/http/same-origin";
 import { callAs, type AnswerAsked as HandleRequest } from "./call-operation";
 
 /** What the protocol reads of a request. */
-const headerNames = ["accept", "content-type", "mcp-method", "mcp-name", "mcp-protocol-version"];
+const headerNames = ["content-type", "mcp-method", "mcp-name", "mcp-protocol-version"];
 
-function toRequest(asked: HttpRequest): Request {
-  const headers = new Headers();
+function toRequest(asked: HttpRequest, accept: string): Request {
+  const headers = new Headers({ accept });
   for (const name of headerNames) {
     const value = asked.headers.get(name);
     if (value !== null) headers.set(name, value);
   }
   return new Request(asked.url, { method: "POST", headers });
+}
+
+const [json, stream] = ["application/json", "text/event-stream"] as const;
+
+/** Weights by media range (RFC 9110, section 12.5.1). */
+function parseAccept(accept: string): Map<string, number> {
+  const ranges = accept.split(",").map((range) => {
+    const [type = "", ...parameters] = range.split(";").map((part) => part.trim().toLowerCase());
+    const weight = parameters.find((parameter) => parameter.startsWith("q="));
+    return [type, weight === undefined ? 1 : Number(weight.slice(2))] as const;
+  });
+  return new Map(ranges);
+}
+
+/** A stream goes only to clients that name it: others, such as those that send a bare wildcard, may know JSON alone. */
+function chooseFormat(accept: string | null): "both" | "json" | "neither" {
+  const weights = parseAccept(accept?.trim() || "*/*");
+  const takesStream = (weights.get(stream) ?? weights.get("text/*") ?? 0) > 0;
+  const takesJson = (weights.get(json) ?? weights.get("application/*") ?? weights.get("*/*") ?? 0) > 0;
+  if (!takesJson) return "neither";
+  return takesStream ? "both" : "json";
+}
+
+/** The answers of a stream, without the notifications between them. */
+async function readStream(response: Response, isBatch: boolean): Promise<Response> {
+  if (!response.headers.get("content-type")?.startsWith(stream)) return response;
+  const events = (await response.text()).split("\n").filter((line) => line.startsWith("data: "));
+  const messages = events.map((line) => JSON.parse(line.slice("data: ".length)) as JsonObject);
+  const answers = messages.filter((message) => "result" in message || "error" in message);
+  return Response.json(isBatch ? answers : answers[0], { status: response.status });
 }
 
 const maxBytes = 64 * 1024;
@@ -69,6 +99,9 @@ export const createMcpHandlers = (answer: HandleRequest): Handlers<typeof specs,
     const { handle } = await import("./handler");
     const { secrets, logger } = context;
     const caller = { call: callAs(call, answer), keyId, scopes, stateKey: secrets.mcpState, logger };
-    return handle(toRequest(request), body, caller);
+    const format = chooseFormat(request.headers.get("accept"));
+    const asked = toRequest(request, format === "neither" ? "" : `${json}, ${stream}`);
+    const response = await handle(asked, body, caller);
+    return format === "json" ? readStream(response, Array.isArray(body)) : response;
   },
 });

@@ -44,13 +44,15 @@ export async function attestAction(
   input: z.infer<typeof attestInput>,
 ): Promise<z.infer<typeof attestOutput>> {
   const { inputs: _inputs, authorization_request_id: requestId, idempotency_key, ...fields } = input;
-  const inputs_hash = readInputsHash(input);
-  if (inputs_hash === undefined) throw new ToolFailure("validation_error: give inputs or inputs_hash");
-  const approval = requestId == null ? {} : await readApproval(call, requestId, inputs_hash);
+  const given = readInputsHash(input);
+  const approval = requestId == null ? undefined : await readApproval(call, requestId, given);
+  const inputs_hash = given ?? approval?.inputs_hash;
+  if (inputs_hash == null) throw new ToolFailure("validation_error: give inputs or inputs_hash");
+  const { human_authorization } = approval ?? {};
   const made = await call<AttestResponse>({
     method: "POST",
     path: "/v1/attest",
-    body: { ...fields, inputs_hash, ...approval },
+    body: { ...fields, inputs_hash, ...(human_authorization && { human_authorization }) },
     // An approval backs one attestation: the same call again gets it again, and another one hears that it is used.
     idempotencyKey:
       idempotency_key ??
@@ -70,16 +72,16 @@ export async function attestAction(
 }
 
 /** Of the service and never of the caller: a model would have to copy some kilobytes without a mistake. */
-async function readApproval(call: CallOperation, requestId: string, inputsHash: string) {
+async function readApproval(call: CallOperation, requestId: string, inputsHash: string | undefined) {
   const state = await readState(call, requestId);
   const { status, human_authorization, inputs_hash } = state;
   if (status !== "approved" || human_authorization === undefined)
     throw new ToolFailure(`not approved: the request is ${status}. ${describeState(state).guidance}`);
-  if (inputs_hash !== null && inputs_hash !== inputsHash)
+  if (inputs_hash !== null && inputsHash !== undefined && inputs_hash !== inputsHash)
     throw new ToolFailure(
       `authorization_mismatch: these inputs (${inputsHash}) are not the approved ones (${inputs_hash}). Attest with the inputs that were approved, or ask again.`,
     );
-  return { human_authorization };
+  return { human_authorization, inputs_hash };
 }
 
 export function readState(
