@@ -4,3 +4,7 @@ declare module "*.md" {
   export default text;
 }
 declare module "*.css";
+declare module "proxy-from-env" {
+  /** Empty: none. */
+  export function getProxyForUrl(url: string | URL): string;
+}

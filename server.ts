@@ -6,6 +6,7 @@ import "#lib/platform/node-wasm";
 import cluster from "node:cluster";
 import { type Env, readEnv } from "#lib/env";
 import { logger } from "#lib/logger";
+import { proxyGlobalFetch } from "#lib/platform/node-fetch";
 import { startSeveral } from "#lib/runtime/processes/supervisor";
 import type { Role } from "#lib/runtime/processes/worker-specs";
 
@@ -42,4 +43,5 @@ function fail(error: unknown): void {
   process.exit(1);
 }
 
+proxyGlobalFetch();
 start().catch(fail);

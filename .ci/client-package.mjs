@@ -1,5 +1,5 @@
 /**
- * What agents install: dist/client (the client, and the verifier as files of its own that it loads if they are needed),
+ * What agents install: dist/client (the client, for Node with what proxies need, and the verifier as files of its own that it loads if they are needed),
  * dist/countersign.mjs (the command line as one file that needs nothing but Node), and both with types as an npm package
  * without dependencies, dist/countersign.tgz. What it needs of @noble is bundled: an install then brings one package that
  * was tested as a whole, and a few kilobytes of it reach a browser.
@@ -8,6 +8,7 @@ import { copyFileSync, cpSync, mkdirSync, readdirSync, readFileSync, rmSync, wri
 import path from "node:path";
 import { build } from "esbuild";
 import { root, runStep } from "./step.mjs";
+import { oneFile } from "./verifier.mjs";
 
 const inRoot = (file) => path.join(root, file);
 const types = inRoot("dist/client/types");
@@ -37,6 +38,13 @@ const portable = {
 async function bundleClient() {
   await Promise.all([
     build({ ...portable, entryPoints: { client: inRoot("lib/client/index.ts") }, plugins: [verifierApart] }),
+    build({
+      ...oneFile(root),
+      outdir: portable.outdir,
+      target: portable.target,
+      entryPoints: { "client.node": inRoot("lib/client/index.ts") },
+      plugins: [verifierApart],
+    }),
     build({ ...portable, entryPoints: frameworks.map((name) => inRoot(`lib/client/${name}.ts`)) }),
     build({
       ...portable,

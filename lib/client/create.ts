@@ -1,4 +1,5 @@
 /** The client: `createCountersign({ baseUrl, apiKey })`. */
+import { fetchThroughProxy } from "#platform/fetch";
 import { attest, type WriteOptions } from "./attest";
 import { type AttestMany, attestMany } from "./attest-many";
 import { authorize, cancel, claim, type ReasonOptions, type RequestOptions, revoke } from "./authorize";
@@ -24,7 +25,7 @@ export interface CountersignOptions {
   baseUrl: string;
   /** Not needed to verify. Keep it out of browsers. */
   apiKey?: string | undefined;
-  /** Default: the global one. */
+  /** Default: the global one; on Node through the proxy that HTTPS_PROXY names, unless NO_PROXY has the service. */
   fetch?: Service["fetch"] | undefined;
   /** Time and chance, for tests. */
   runtime?: Partial<Runtime> | undefined;
@@ -85,7 +86,10 @@ export function openService({ baseUrl, apiKey, runtime, ...given }: CountersignO
     ...standardRuntime,
     ...runtime,
     // The global one is asked for at each request: a page may replace it. Browsers refuse to call theirs as a method.
-    fetch: (url, init) => (given.fetch ?? fetch)(url, init),
+    fetch: (url, init) => {
+      const { fetch: own } = given;
+      return own === undefined ? (fetchThroughProxy(url, init) ?? fetch(url, init)) : own(url, init);
+    },
     apiKey: apiKey === undefined ? undefined : readHeader("apiKey", apiKey),
     baseUrl: readBaseUrl(baseUrl),
   };

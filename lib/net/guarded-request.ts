@@ -1,15 +1,16 @@
 /**
- * One request to a host that a stranger named. It is connected to by the very address that was checked, so a name
- * cannot resolve to another one in between; redirects are not followed, and no more of the answer is read than was
+ * One request to a host that a stranger named. It is connected to by the very address that was checked, through the
+ * operator's proxy (HTTPS_PROXY) too, so a name cannot resolve to another one in between; redirects are not followed, and no more of the answer is read than was
  * asked for.
  */
 import { type LookupAddress, Resolver } from "node:dns";
 import { type IncomingHttpHeaders, type IncomingMessage, request as requestHttp } from "node:http";
-import { request as requestHttps } from "node:https";
-import type { LookupFunction } from "node:net";
+import { type RequestOptions, request as requestHttps } from "node:https";
+import { isIP, type LookupFunction } from "node:net";
 import { Readable } from "node:stream";
 import { readAtMost } from "#lib/core/encoding/read-stream";
 import { isLoopbackName } from "#lib/core/text/host";
+import { findProxyAgent } from "#lib/platform/node-fetch";
 import { findUrlProblem, isReachable } from "./receiver-url";
 
 /** Every address of a name. */
@@ -89,17 +90,27 @@ async function readText(response: IncomingMessage, maxBytes: number): Promise<st
   return bytes && new TextDecoder().decode(bytes);
 }
 
+/** A proxy would resolve a name by itself: it is asked for an address that was checked here. */
+async function chooseRoute(url: string, lookup: LookupFunction): Promise<RequestOptions> {
+  const agent = findProxyAgent(url);
+  if (agent === undefined) return { lookup, agent: false };
+  const { hostname } = new URL(url);
+  if (isIP(hostname.replace(/^\[(.*)\]$/, "$1")) !== 0) return { agent };
+  const address = await new Promise<string>((done, fail) =>
+    lookup(hostname, {}, (error, found) => (error === null ? done(String(found)) : fail(error))),
+  );
+  return { agent, hostname: address, servername: hostname };
+}
+
 async function send(asked: GuardedRequest): Promise<GuardedAnswer> {
   const { method, url, headers, body, mayBeLoopback, timeoutMs, resolve = resolveAll, maxBytes } = asked;
-  const start = new URL(url).protocol === "https:" ? requestHttps : requestHttp;
+  const { protocol, host } = new URL(url);
+  const start = protocol === "https:" ? requestHttps : requestHttp;
+  const signal = AbortSignal.timeout(timeoutMs);
+  const route = await chooseRoute(url, checkedLookup(resolve, mayBeLoopback));
+  const length = body === undefined ? {} : { "content-length": Buffer.byteLength(body) };
   const response = await new Promise<IncomingMessage>((done, fail) => {
-    const request = start(url, {
-      method,
-      headers: { ...headers, ...(body !== undefined && { "content-length": Buffer.byteLength(body) }) },
-      lookup: checkedLookup(resolve, mayBeLoopback),
-      agent: false,
-      signal: AbortSignal.timeout(timeoutMs),
-    });
+    const request = start(url, { method, headers: { ...headers, host, ...length }, ...route, signal });
     request.once("response", (answer) => {
       done(answer);
       if (maxBytes === 0) answer.destroy();

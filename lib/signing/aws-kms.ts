@@ -3,12 +3,17 @@
  * the requests; the region is that of the key's ARN. https://docs.aws.amazon.com/kms/latest/APIReference/API_Decrypt.html
  */
 import { DecryptCommand, EncryptCommand, KMSClient } from "@aws-sdk/client-kms";
+import { findProxyAgent } from "#lib/platform/node-fetch";
 import type { Kms } from "./key-wrapping";
 
 const patienceMs = 20_000;
 
 export function createAwsKms(): Kms {
-  const clientOf = (arn: string) => new KMSClient({ region: arn.split(":")[3] ?? "" });
+  const clientOf = (arn: string) => {
+    const region = arn.split(":")[3] ?? "";
+    const httpsAgent = findProxyAgent(`https://kms.${region}.amazonaws.com`);
+    return new KMSClient({ region, ...(httpsAgent && { requestHandler: { httpsAgent } }) });
+  };
   const limit = () => ({ abortSignal: AbortSignal.timeout(patienceMs) });
   return {
     encrypt: async (arn, plaintext, use) => {

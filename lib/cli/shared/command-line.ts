@@ -3,6 +3,7 @@ import { realpathSync } from "node:fs";
 import path from "node:path";
 import { UsageError } from "#lib/core/text/command-words";
 import { readVariables } from "#lib/env";
+import { proxyGlobalFetch } from "#lib/platform/node-fetch";
 
 /** npm changes to the service's folder and keeps the caller's. */
 const callersFolder = readVariables()["INIT_CWD"] ?? process.cwd();
@@ -27,6 +28,7 @@ export function runCommand(usage: string, run: (argv: readonly string[]) => Prom
     return;
   }
   enterHome();
+  proxyGlobalFetch();
   run(argv).then(
     (code) => {
       process.exitCode = code;

@@ -10,6 +10,7 @@ import {
   S3Client,
   type S3ServiceException,
 } from "@aws-sdk/client-s3";
+import { findProxyAgent } from "#lib/platform/node-fetch";
 import type { ObjectKind, ObjectStore } from "./object-store";
 
 export interface Patience {
@@ -44,13 +45,19 @@ const statusOf = (error: unknown) => (error as S3ServiceException).$metadata?.ht
 
 export function openS3Store(options: S3Options): ObjectStore {
   const { bucket, prefix, endpoint, patienceMs = 10_000, attempts = 3 } = options;
+  const agent = findProxyAgent(endpoint ?? "https://s3.amazonaws.com");
   const client = new S3Client({
     ...(endpoint !== undefined && { endpoint, forcePathStyle: true }),
     maxAttempts: attempts,
     // Other servers than Amazon's don't know the newer checksums.
     requestChecksumCalculation: "WHEN_REQUIRED",
     responseChecksumValidation: "WHEN_REQUIRED",
-    requestHandler: { connectionTimeout: connectMs, requestTimeout: patienceMs, throwOnRequestTimeout: true },
+    requestHandler: {
+      connectionTimeout: connectMs,
+      requestTimeout: patienceMs,
+      throwOnRequestTimeout: true,
+      ...(agent && { httpAgent: agent, httpsAgent: agent }),
+    },
   });
   const keyOf = (name: string) => (prefix === "" ? name : `${prefix}/${name}`);
 

@@ -10,6 +10,7 @@ import { resourceFromAttributes } from "@opentelemetry/resources";
 import { BatchSpanProcessor, TraceIdRatioBasedSampler, TracerProvider } from "@opentelemetry/sdk-trace";
 import type { Env } from "#lib/env";
 import { type Step, type StepKind, stepBegan, stepEnded } from "#lib/instrumentation";
+import { findProxyAgent } from "#lib/platform/node-fetch";
 
 const kinds: Partial<Record<StepKind, SpanKind>> = {
   request: SpanKind.SERVER,
@@ -45,13 +46,15 @@ type Settings = Pick<Env, "OTEL_EXPORTER_OTLP_ENDPOINT" | "OTEL_SERVICE_NAME" | 
 /** Returns the function that sends what is left, and ends it. */
 export function openTraces(env: Settings, processName: string): () => Promise<void> {
   const url = `${env.OTEL_EXPORTER_OTLP_ENDPOINT?.replace(/\/+$/, "")}/v1/traces`;
+  const agent = findProxyAgent(url);
+  const exporter = new OTLPTraceExporter({ url, ...(agent && { httpAgentOptions: () => agent }) });
   const provider = new TracerProvider({
     resource: resourceFromAttributes({
       "service.name": env.OTEL_SERVICE_NAME,
       "service.instance.id": `${processName}-${process.pid}`,
     }),
     sampler: new TraceIdRatioBasedSampler(env.OTEL_TRACES_SAMPLER_ARG),
-    spanProcessors: [new BatchSpanProcessor({ exporter: new OTLPTraceExporter({ url }) })],
+    spanProcessors: [new BatchSpanProcessor({ exporter })],
   });
   const tracer = provider.getTracer("countersign");
   const contexts = new AsyncLocalStorage<Context>();
