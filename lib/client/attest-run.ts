@@ -1,4 +1,5 @@
 /** What ran on an approval goes on record: as it ended, and whatever became of the approval meanwhile. */
+import type { JsonObject } from "#lib/core/encoding/canonical-json";
 import { attest } from "./attest";
 import type { ApprovedAuthorization } from "./decision";
 import { ApiError, NotAttestedError } from "./errors";
@@ -12,21 +13,56 @@ import type { Attestation, AttestRequest } from "./wire";
  */
 export type Outcome = "completed" | "failed" | "started" | "unknown";
 
+type Reported =
+  | { [name in "isError" | "status" | "tool_call_id" | "messages" | "update"]?: unknown }
+  | null
+  | undefined;
+
+const list = (value: unknown): Reported[] => (Array.isArray(value) ? value : []);
+
+/** LangGraph's ToolNode and Command hold messages. */
+const listReports = (result: Reported): Reported[] => [
+  result,
+  ...list(result?.messages),
+  ...list((result?.update as Reported)?.messages),
+];
+
+const isToolError = (report: Reported): boolean =>
+  report?.isError === true || (report?.status === "error" && typeof report.tool_call_id === "string");
+
+/** What tools report of errors that they handled: MCP's `isError`, LangChain's messages of status `error`. */
+export function readOutcome(result: unknown): Outcome {
+  try {
+    const reports = (Array.isArray(result) ? list(result) : [result as Reported]).flatMap(listReports);
+    return reports.some(isToolError) ? "failed" : "completed";
+  } catch {
+    // A getter of the result's own.
+    return "unknown";
+  }
+}
+
 /** Not aborted by the action's signal: it has run. */
 export async function attestRun(
   service: Service,
   action: GatedAction,
   authorization: ApprovedAuthorization,
   result: unknown,
+  outcome: Outcome = readOutcome(result),
 ): Promise<Attestation> {
   const { human_authorization } = authorization;
+  const ended = withMetadata(action, { outcome });
   try {
-    return await attestAs(service, action, authorization, { human_authorization });
+    return await attestAs(service, ended, authorization, { human_authorization });
   } catch (error) {
     const stopped = error instanceof ApiError ? stoppedWhileRunning[error.code] : undefined;
     if (stopped === undefined) throw new NotAttestedError(authorization.request_id, result, error);
-    return attestStopped(service, action, authorization, stopped, result);
+    return attestStopped(service, ended, authorization, stopped, result);
   }
+}
+
+function withMetadata(action: GatedAction, more: JsonObject): GatedAction {
+  const metadata = { ...action.attestation?.metadata, ...more };
+  return { ...action, attestation: { ...action.attestation, metadata } };
 }
 
 /** What failed may have done half of it: it is on record, as what the hook sees fail. */
@@ -36,9 +72,7 @@ export async function attestFailure(
   authorization: ApprovedAuthorization,
   failure: unknown,
 ): Promise<void> {
-  const metadata = { ...action.attestation?.metadata, outcome: "failed" };
-  const failed = { ...action, attestation: { ...action.attestation, metadata } };
-  await attestRun(service, failed, authorization, undefined).catch((notAttested: unknown) => {
+  await attestRun(service, action, authorization, undefined, "failed").catch((notAttested: unknown) => {
     const message = failure instanceof Error ? failure.message : String(failure);
     throw new AggregateError([failure, notAttested], `${message} (and its attestation could not be stored)`, {
       cause: failure,
@@ -62,9 +96,8 @@ export async function attestStopped(
   approval: string,
   result: unknown,
 ): Promise<Attestation> {
-  const metadata = { ...action.attestation?.metadata, approval };
   try {
-    return await attestAs(service, action, state, { metadata }, "-stopped");
+    return await attestAs(service, withMetadata(action, { approval }), state, {}, "-stopped");
   } catch (error) {
     throw new NotAttestedError(state.request_id, result, error);
   }
@@ -74,7 +107,7 @@ function attestAs(
   service: Service,
   { attestation = {}, agentKey }: GatedAction,
   { request_id, agent_slug, action, inputs_hash }: RunFacts,
-  more: Pick<AttestRequest, "human_authorization" | "metadata">,
+  more: Pick<AttestRequest, "human_authorization">,
   suffix = "",
 ): Promise<Attestation> {
   const body = { ...attestation, agent_slug, action, inputs_hash: inputs_hash ?? "", ...more };

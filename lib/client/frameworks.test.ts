@@ -106,7 +106,7 @@ const startOpenAi: Start = async (gate, pay) => {
     name: "pay",
     description: "",
     parameters,
-    ...openAi.gateToolAcrossRuns(gate, pay),
+    ...openAi.gateToolAcrossRuns(gate, pay, parameters),
   });
   const agent = new Agent({ name: "payer", model: modelOfOpenAi(order), tools: [gated] });
   const { interruptions, state } = await runAgent(agent, "Pay invoice 1042");
@@ -251,6 +251,23 @@ it("LangGraph's step keeps its approval while it asks a question of its own", as
   expect(await list(), "it hasn't ended").toEqual([]);
   expect(await paused.resume(paused.stored)).toBe('paid 10000, {"decision":"approved"}');
   expect(await list()).toHaveLength(1);
+});
+
+it("the OpenAI Agents SDK's tool asks nobody about arguments that don't fit", async () => {
+  setTracingDisabled(true);
+  const ask = vi.fn();
+  const gate = {
+    countersign: { ask, gate: vi.fn() },
+    runId: "r",
+    describe: () => ({ agent_slug: "a", action: "b" }),
+  };
+  const parameters = inputSchema;
+  const gated = openAi.gateToolAcrossRuns<Order, string>(gate, () => "paid", parameters);
+  const model = modelOfOpenAi({ invoice: 1042, cents: "a lot" } as never);
+  const tools = [toolOfOpenAi({ name: "pay", description: "", parameters, ...gated })];
+  const { interruptions, history } = await runAgent(new Agent({ name: "payer", model, tools }), "Pay");
+  expect([interruptions, ask.mock.calls]).toEqual([[], []]);
+  expect(JSON.stringify(history)).toContain("Invalid");
 });
 
 describe("in one run", () => {

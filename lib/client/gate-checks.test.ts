@@ -47,6 +47,8 @@ describe("nobody is asked about", () => {
       "no option agentkey",
     ],
     ["no call", { callId: undefined }, "callId is missing"],
+    ["an empty call", { callId: "" }, "callId is missing"],
+    ["an empty run", { runId: "" }, "runId is missing"],
     ["a call that is null", { callId: null }, "callId is missing"],
     ["no run", { runId: undefined }, "runId is missing"],
   ])("%s", async (_, more, message) => {

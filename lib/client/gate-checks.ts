@@ -96,5 +96,5 @@ function requireFit(name: string, value: unknown): void {
 /** Without them two calls could share one approval. */
 export function requireIds(ids: { runId: string; callId: string }): void {
   for (const [name, id] of Object.entries<string | null | undefined>(ids))
-    if (id === undefined || id === null) throw new TypeError(`${name} is missing`);
+    if (id === undefined || id === null || id === "") throw new TypeError(`${name} is missing`);
 }

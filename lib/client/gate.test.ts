@@ -5,6 +5,7 @@ import { startTestApp, type TestApp } from "#support/app";
 import { approveUnproven, endApproval, expireRequest, openRequest } from "#support/authorizations";
 import { type Break, breaking, clientOf, type Fetch, fetchFrom } from "#support/client";
 import { anyKind } from "#support/databases";
+import { readOutcome } from "./attest-run";
 import { createCountersign } from "./create";
 import {
   AgentFrozenError,
@@ -69,7 +70,7 @@ describe("gate", () => {
     expect(gated.attestation).toMatchObject({
       action: "Pay invoice 1042",
       inputs_hash: clientOf(test, key).hashInputs(inputs()),
-      metadata: { invoice: 1042 },
+      metadata: { invoice: 1042, outcome: "completed" },
       human_approval: { method: "proof_of_personhood", inputs_bound: true },
     });
     expect(await count(action)).toEqual({ asked: 1, attested: 1 });
@@ -245,7 +246,7 @@ describe("gate", () => {
       expect(result).toBe("paid");
       expect(attestation).toMatchObject({
         human_approval: { method: "none" },
-        metadata: { invoice: 1042, approval: expect.stringContaining(what) },
+        metadata: { invoice: 1042, outcome: "completed", approval: expect.stringContaining(what) },
       });
       expect(await count(action)).toEqual({ asked: 1, attested: 1 });
     },
@@ -379,6 +380,30 @@ describe("gate", () => {
     const late = newAction({ signal: asking.signal });
     await expect(client.gate(late, inputs(), vi.fn())).rejects.toThrow("enough");
     expect(await statusOf(late)).toEqual([]);
+  });
+
+  const message = { tool_call_id: "call-1", content: "", status: "success" };
+  it.each([
+    ["completed", "paid"],
+    ["completed", null],
+    ["completed", { status: "error" }],
+    ["completed", { content: [], isError: false }],
+    ["completed", { messages: [message] }],
+    ["failed", { content: [], isError: true }],
+    ["failed", { ...message, status: "error" }],
+    ["failed", [message, { ...message, status: "error" }]],
+    ["failed", { messages: [{ ...message, status: "error" }] }],
+    ["failed", { update: { messages: [{ ...message, status: "error" }] } }],
+  ])("takes as %s what a tool returns as %j", (outcome, result) => {
+    expect(readOutcome(result)).toBe(outcome);
+  });
+
+  it("attests an error that a tool handled as failed, and returns what it returned", async () => {
+    const action = newAction();
+    const result = { content: [], isError: true };
+    const gated = await clientOf(test, key).gate(action, inputs(), () => result);
+    expect(gated.result).toBe(result);
+    expect(gated.attestation.metadata).toEqual({ outcome: "failed" });
   });
 
   it("attests an action that failed as failed, and throws its error again", async () => {

@@ -18,20 +18,37 @@ export function gateTool<Input, Output>(gate: ToolGate<Input>, run: RunTool<Inpu
   return { execute: createExecute(gate, run, true), errorFunction };
 }
 
+/** Of a schema as Zod and others make it (Standard Schema, version 1). */
+interface Parameters {
+  "~standard": { validate: (input: unknown) => unknown };
+}
+
 /**
- * `tool({ …, ...gateToolAcrossRuns(gate, run) })`: the run ends with an interruption. Approve it after the decision and
- * run the state again: that it was approved is not believed.
+ * `tool({ …, parameters, ...gateToolAcrossRuns(gate, run, parameters) })`: the run ends with an interruption. Approve it
+ * after the decision and run the state again: that it was approved is not believed. `parameters`: the tool's schema, so that
+ * nobody is asked about arguments that the SDK refuses.
  */
-export function gateToolAcrossRuns<Input, Output>(gate: ToolGate<Input>, run: RunTool<Input, Output>) {
+export function gateToolAcrossRuns<Input, Output>(
+  gate: ToolGate<Input>,
+  run: RunTool<Input, Output>,
+  parameters?: Parameters,
+) {
   return {
     // Called again when the run continues.
     needsApproval: async (_context: unknown, input: Input, callId?: string): Promise<boolean> => {
+      // The SDK asks here first, and only then refuses what doesn't fit.
+      if (parameters !== undefined && !(await fits(parameters, input))) return false;
       await askForTool(gate, { callId: requireCallId(callId), input });
       return true;
     },
     execute: createExecute(gate, run, false),
     errorFunction,
   };
+}
+
+async function fits(parameters: Parameters, input: unknown): Promise<boolean> {
+  const { issues } = (await parameters["~standard"].validate(input)) as { issues?: unknown };
+  return issues === undefined;
 }
 
 /** The SDK's own asks the model to try again, which is the one thing that it must not do after a denial. */
@@ -48,6 +65,6 @@ function createExecute<Input, Output>(gate: ToolGate<Input>, run: RunTool<Input,
 
 /** Without it two calls could share one approval. */
 function requireCallId(callId: string | undefined): string {
-  if (callId === undefined) throw new TypeError("the SDK names no tool call");
+  if (!callId) throw new TypeError("the SDK names no tool call");
   return callId;
 }
