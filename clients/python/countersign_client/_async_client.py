@@ -14,7 +14,8 @@ import httpx2
 
 from . import _calls as calls
 from ._count import Counter
-from ._decorate import Describe, Name, bind_inputs, describe_call
+from ._decorate import Describe, Name, Target, describe_call
+from ._end import Outcome
 from ._flow import Answer, Call, Effect, Flow, Send, Sleep, run_flow_async
 from ._gate import Approval, Gated, GateMemory, ask, gate
 from ._gate_options import GateOptions, Gating
@@ -23,11 +24,11 @@ from ._open import (
     AttestOutcome,
     BodyReader,
     Connections,
+    http_options,
     open_service,
     refuse_generator,
     require_gateable,
     require_run,
-    trusts_environment,
 )
 from ._sign import AgentKey
 from ._transport import Request, send
@@ -53,8 +54,8 @@ class AsyncCountersign:
 
     def __init__(self, base_url: str, api_key: str | None = None, *, http: httpx2.AsyncClient | None = None) -> None:
         self._service = open_service(base_url, api_key)
-        is_trusting = trusts_environment(self._service)
-        self._http = Connections(http, lambda: httpx2.AsyncClient(trust_env=is_trusting))
+        options = http_options(self._service.base_url)
+        self._http = Connections(http, lambda: httpx2.AsyncClient(**options))
         self._memory = GateMemory(self._service.random_uuid())
 
     async def aclose(self) -> None:
@@ -199,19 +200,18 @@ class AsyncCountersign:
         options: GateOptions,
         function: Callable[..., Awaitable[Result]],
     ) -> Callable[..., Awaitable[Result]]:
-        refuse_generator(function)
-        bind = bind_inputs(function)
-        name = getattr(function, "__qualname__", "")
+        target = Target(function)
+        refuse_generator(target.function)
 
-        @functools.wraps(function)
+        @functools.wraps(target.function)
         async def gated(*args: Any, **kwargs: Any) -> Result:
-            inputs = bind(*args, **kwargs)
-            described, gating = describe_call(request, run_id, call_id, options, inputs, name)
+            call = target.bind(*args, **kwargs)
+            described, gating = describe_call(request, run_id, call_id, options, call.inputs, target.name)
 
             def run(copy: dict[str, Any], _approval: Approval) -> Awaitable[Result]:
-                return function(**copy)
+                return target.function(*call.before, **call.arguments(copy))
 
-            return cast("Result", (await self._gate(described, gating, inputs, run)).result)
+            return cast("Result", (await self._gate(described, gating, call.inputs, run)).result)
 
         return gated
 
@@ -235,7 +235,7 @@ class AsyncCountersign:
         require_gateable(request)
         return await self._run(begin(self._service, self._memory, request, gating, inputs))
 
-    async def end(self, begun: Begun, inputs: object, outcome: str | None) -> Attestation:
+    async def end(self, begun: Begun, inputs: object, outcome: Outcome) -> Attestation:
         return await self._run(end(self._service, begun, inputs, outcome))
 
     async def _run(self, flow: Flow[T]) -> T:

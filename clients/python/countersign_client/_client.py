@@ -13,7 +13,7 @@ import httpx2
 
 from . import _calls as calls
 from ._count import Counter
-from ._decorate import Describe, Name, bind_inputs, describe_call
+from ._decorate import Describe, Name, Target, describe_call
 from ._flow import Answer, Call, Effect, Flow, Send, Sleep, run_flow
 from ._gate import Approval, Gated, GateMemory, ask, gate
 from ._gate_options import GateOptions, Gating
@@ -21,12 +21,12 @@ from ._open import (
     AttestOutcome,
     BodyReader,
     Connections,
+    http_options,
     open_service,
     refuse_async,
     refuse_generator,
     require_gateable,
     require_run,
-    trusts_environment,
 )
 from ._sign import AgentKey
 from ._transport import Request, send
@@ -49,8 +49,8 @@ class Countersign:
 
     def __init__(self, base_url: str, api_key: str | None = None, *, http: httpx2.Client | None = None) -> None:
         self._service = open_service(base_url, api_key)
-        is_trusting = trusts_environment(self._service)
-        self._http = Connections(http, lambda: httpx2.Client(trust_env=is_trusting))
+        options = http_options(self._service.base_url)
+        self._http = Connections(http, lambda: httpx2.Client(**options))
         self._memory = GateMemory(self._service.random_uuid())
 
     def close(self) -> None:
@@ -189,20 +189,19 @@ class Countersign:
         options: GateOptions,
         function: Callable[..., Result],
     ) -> Callable[..., Result]:
-        refuse_async(function)
-        refuse_generator(function)
-        bind = bind_inputs(function)
-        name = getattr(function, "__qualname__", "")
+        target = Target(function)
+        refuse_async(target.function)
+        refuse_generator(target.function)
 
-        @functools.wraps(function)
+        @functools.wraps(target.function)
         def gated(*args: Any, **kwargs: Any) -> Result:
-            inputs = bind(*args, **kwargs)
-            described, gating = describe_call(request, run_id, call_id, options, inputs, name)
+            call = target.bind(*args, **kwargs)
+            described, gating = describe_call(request, run_id, call_id, options, call.inputs, target.name)
 
             def run(copy: dict[str, Any], _approval: Approval) -> Result:
-                return function(**copy)
+                return cast("Result", target.function(*call.before, **call.arguments(copy)))
 
-            return cast("Result", self._gate(described, gating, inputs, run).result)
+            return cast("Result", self._gate(described, gating, call.inputs, run).result)
 
         return gated
 

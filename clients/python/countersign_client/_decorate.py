@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import copy
+import functools
 import inspect
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, TypeAlias, cast
 
 from ._gate_options import GateOptions, Gating
+from ._inputs import is_json, to_json_form
 from ._open import require_gateable
 from ._wire import AuthorizeRequest
 
@@ -15,25 +19,80 @@ Describe: TypeAlias = "AuthorizeRequest | Callable[[dict[str, Any]], AuthorizeRe
 Name: TypeAlias = "str | Callable[[], str]"
 
 
-def bind_inputs(function: Callable[..., Any], leave_out: int = 0) -> Callable[..., dict[str, Any]]:
-    """Raises TypeError for parameters that have no name of their own. ``leave_out``: how many come first that are no inputs."""
-    signature = inspect.signature(function)
-    signature = signature.replace(parameters=list(signature.parameters.values())[leave_out:])
-    nameless = (
-        inspect.Parameter.POSITIONAL_ONLY,
-        inspect.Parameter.VAR_POSITIONAL,
-        inspect.Parameter.VAR_KEYWORD,
-    )
-    for name, parameter in signature.parameters.items():
-        if parameter.kind in nameless:
-            raise TypeError(f"{name} can't be shown to a human by its name")
+@dataclass(frozen=True)
+class Bound:
+    """A call of a function, as a human can approve it."""
 
-    def bind(*args: Any, **kwargs: Any) -> dict[str, Any]:
-        bound = signature.bind(*args, **kwargs)
+    inputs: dict[str, Any]
+    """In the form that JSON has."""
+    typed: dict[str, Any]
+    """Copies of the arguments that JSON has no type for, which the function gets."""
+    before: tuple[Any, ...]
+    """What comes first and is no input: ``self``, a framework's context."""
+
+    def arguments(self, approved: dict[str, Any]) -> dict[str, Any]:
+        return {**approved, **self.typed}
+
+
+class Target:
+    """A function, a method, a partial or an object with ``__call__``, whose calls are bound to names."""
+
+    def __init__(self, given: Callable[..., Any], leave_out: int = 0) -> None:
+        """Raises TypeError for parameters that have no name of their own. ``leave_out``: how many come first that are no inputs."""
+        if not callable(given):
+            raise TypeError(f"a {type(given).__name__} can't be called: gate the function itself, below the other decorator")
+        self.function, self._args, self._kwargs = _unwrap(given)
+        self.name = str(getattr(self.function, "__qualname__", type(self.function).__qualname__))
+        parameters = list(inspect.signature(self.function).parameters.values())
+        is_method = _is_method(self.function, parameters)
+        if is_method and leave_out:
+            raise TypeError("a method can't be a tool of this framework: gate a function")
+        if self._args and (is_method or leave_out):
+            raise TypeError("a partial that gives what is no input, as self or a context: gate the function")
+        self._leave_out = leave_out or int(is_method)
+        self._signature = inspect.Signature(parameters[self._leave_out :])
+        for name, parameter in self._signature.parameters.items():
+            if parameter.kind in _NAMELESS:
+                raise TypeError(f"{name} can't be shown to a human by its name")
+
+    def bind(self, *args: Any, **kwargs: Any) -> Bound:
+        before, args = args[: self._leave_out], args[self._leave_out :]
+        bound = self._signature.bind(*self._args, *args, **{**self._kwargs, **kwargs})
         bound.apply_defaults()
-        return dict(bound.arguments)
+        inputs: dict[str, Any] = {}
+        typed: dict[str, Any] = {}
+        for name, value in bound.arguments.items():
+            if is_json(value):
+                inputs[name] = value
+            else:
+                # A copy, so that nobody changes what is approved.
+                typed[name] = copy.deepcopy(value)
+                inputs[name] = to_json_form(typed[name], f".{name}")
+        return Bound(inputs, typed, before)
 
-    return bind
+
+_NAMELESS = (
+    inspect.Parameter.POSITIONAL_ONLY,
+    inspect.Parameter.VAR_POSITIONAL,
+    inspect.Parameter.VAR_KEYWORD,
+)
+
+
+def _unwrap(given: Callable[..., Any]) -> tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]:
+    """Of a partial: the function, and what it adds to each call, which the human sees too."""
+    if not isinstance(given, functools.partial):
+        return given, (), {}
+    partial = cast("functools.partial[Any]", given)
+    function, args, kwargs = _unwrap(partial.func)
+    return function, (*args, *partial.args), {**kwargs, **partial.keywords}
+
+
+def _is_method(function: Callable[..., Any], parameters: list[inspect.Parameter]) -> bool:
+    """Whether it was written in a class, and is bound to no object yet."""
+    if not inspect.isfunction(function) or not parameters:
+        return False
+    scope = function.__qualname__.rpartition(".")[0]
+    return scope != "" and not scope.endswith("<locals>") and parameters[0].name in ("self", "cls")
 
 
 def describe_call(

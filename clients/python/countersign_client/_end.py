@@ -1,8 +1,9 @@
-"""What becomes of a run on record: as it was approved, as failed or interrupted, or on an approval that was stopped meanwhile."""
+"""What becomes of a run on record: as it was approved and ended, or on an approval that was stopped meanwhile."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Literal, TypeAlias, cast
 
 from . import _calls as calls
 from ._flow import Flow
@@ -21,17 +22,48 @@ _STOPPED = {
 }
 
 
-def outcome_of(failure: BaseException | None) -> str | None:
-    """Of an action that raised. It may have done half of its work, so that is on record too."""
+Outcome: TypeAlias = Literal["completed", "failed", "started", "unknown"]
+"""``metadata.outcome`` of what ran, as gates and hooks write it."""
+
+
+def outcome_of(failure: BaseException | None, result: object = None) -> Outcome:
+    """What was interrupted may have done half of its work, or all of it."""
     if failure is None:
-        return None
-    return "failed" if isinstance(failure, Exception) else "interrupted"
+        return read_outcome(result)
+    return "failed" if isinstance(failure, Exception) else "unknown"
 
 
-def say_end(gating: Gating, authorization: AuthorizationState, outcome: str | None) -> AttestRequest:
+def read_outcome(result: object) -> Outcome:
+    """What tools report of errors that they handled: MCP's ``isError``, LangChain's messages of status ``error``."""
+    results = list(cast("Iterable[object]", result)) if isinstance(result, (list, tuple)) else [result]
+    try:
+        return "failed" if any(_is_tool_error(report) for one in results for report in _list_reports(one)) else "completed"
+    except Exception:  # noqa: BLE001
+        # A property of the result's own.
+        return "unknown"
+
+
+def _list_reports(result: object) -> list[object]:
+    """LangGraph's ToolNode and Command hold messages."""
+    held = (_member(result, "messages"), _member(_member(result, "update"), "messages"))
+    return [result, *(one for messages in held if isinstance(messages, list) for one in cast("list[object]", messages))]
+
+
+def _is_tool_error(report: object) -> bool:
+    if _member(report, "isError") is True or _member(report, "is_error") is True:
+        return True
+    return _member(report, "status") == "error" and isinstance(_member(report, "tool_call_id"), str)
+
+
+def _member(value: object, name: str) -> object:
+    if isinstance(value, Mapping):
+        return cast("Mapping[str, object]", value).get(name)
+    return getattr(value, name, None)
+
+
+def say_end(gating: Gating, authorization: AuthorizationState, outcome: Outcome) -> AttestRequest:
     said = cast("JsonObject", gating.options.get("attestation") or {})
-    if outcome is not None:
-        said = {**said, "metadata": {**cast("JsonObject", said.get("metadata") or {}), "outcome": outcome}}
+    said = {**said, "metadata": {**cast("JsonObject", said.get("metadata") or {}), "outcome": outcome}}
     body: JsonObject = {
         **said,
         "agent_slug": authorization["agent_slug"],
@@ -72,7 +104,7 @@ def attest_run(
     failure: BaseException | None = None,
 ) -> Flow[Attestation]:
     request_id = authorization["request_id"]
-    request = say_end(gating, authorization, outcome_of(failure))
+    request = say_end(gating, authorization, outcome_of(failure, result))
 
     def sending() -> Flow[Attestation]:
         return attest_end_of_run(service, gating, request, f"gate-{request_id}")

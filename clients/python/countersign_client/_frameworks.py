@@ -13,9 +13,10 @@ from collections.abc import Awaitable, Callable
 from typing import Any, Protocol, TypeAlias
 
 from ._async_client import AsyncCountersign
-from ._decorate import Describe, bind_inputs
+from ._decorate import Describe, Target
 from ._gate import Approval
 from ._gate_options import GateOptions
+from ._inputs import is_json, to_json_form
 from ._open import refuse_generator
 from ._wire import AuthorizationRequest
 from .errors import (
@@ -102,7 +103,8 @@ def read_defaults(function: Callable[..., Any] | None) -> dict[str, Any]:
     if function is None:
         return {}
     parameters = inspect.signature(function).parameters.values()
-    return {one.name: one.default for one in parameters if one.default is not inspect.Parameter.empty}
+    defaults = {one.name: one.default for one in parameters if one.default is not inspect.Parameter.empty}
+    return {name: value if is_json(value) else to_json_form(value, f".{name}") for name, value in defaults.items()}
 
 
 def require_call_id(call_id: object) -> str:
@@ -122,12 +124,13 @@ def gate_context_tool(
     """For functions whose first parameter is the framework's context. ``on_pending``: raises instead of waiting."""
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Awaitable[Any]]:
-        refuse_generator(function)
-        bind = bind_inputs(function, leave_out=1)
+        target = Target(function, leave_out=1)
+        refuse_generator(target.function)
 
         @functools.wraps(function)
         async def gated(context: ToolContext, *args: Any, **kwargs: Any) -> Any:
-            inputs = bind(*args, **kwargs)
+            call = target.bind(context, *args, **kwargs)
+            inputs = call.inputs
             ids = {
                 "run_id": run_id(context) if callable(run_id) else run_id,
                 "call_id": require_call_id(context.tool_call_id),
@@ -139,7 +142,7 @@ def gate_context_tool(
                     on_pending(asked)
 
             async def run(copy: dict[str, Any], _approval: Approval) -> Any:
-                result = function(context, **copy)
+                result = target.function(context, **call.arguments(copy))
                 return await result if inspect.isawaitable(result) else result
 
             more: GateOptions = options if on_pending is None else {**options, "wait": False}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from ._end import attest_end_of_run, say_end
+from ._end import Outcome, attest_end_of_run, say_end
 from ._flow import Flow
 from ._gate import GateMemory, key_of, wait_for_claim
 from ._gate_options import Gating
@@ -42,7 +42,7 @@ def begin(
     return Begun(gating, claimed, copy, seal_inputs(copy).hash)
 
 
-def end(service: Service, begun: Begun, inputs: object, outcome: str | None) -> Flow[Attestation]:
+def end(service: Service, begun: Begun, inputs: object, outcome: Outcome) -> Flow[Attestation]:
     """``inputs``: what the tool ran with, by the framework's word. Only what was approved is attested as approved."""
     body = say_end(begun.gating, begun.authorization, outcome)
     ran = seal_inputs(inputs).hash

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import math
+from dataclasses import fields, is_dataclass
+from datetime import date, time
+from decimal import Decimal
+from enum import Enum
 from typing import NamedTuple, cast
+from uuid import UUID
 
 from ._json import Json, canonical_hash, canonical_number
 
@@ -28,6 +33,51 @@ def seal_inputs(inputs: object) -> Sealed:
     """The hash, and a copy that has it: whatever becomes of the original, the copy is what was hashed."""
     copy = _to_json(inputs, "", 0)
     return Sealed(f"sha256:{canonical_hash(copy)}", copy)
+
+
+def is_json(value: object) -> bool:
+    try:
+        _to_json(value, "", 0)
+    except TypeError:
+        return False
+    return True
+
+
+def to_json_form(value: object, at: str = "", depth: int = 0) -> Json:
+    """What a human approves of a typed value: decimals, dates, times, UUIDs and enums as text, models as objects."""
+    if depth > _MAX_DEPTH:
+        raise TypeError(f"inputs{at}: nested too deeply")
+    if isinstance(value, Enum):
+        return to_json_form(value.value, at, depth + 1)
+    if isinstance(value, Decimal):
+        if not value.is_finite():
+            raise TypeError(f"inputs{at}: {value} is not a JSON value")
+        return format(value, "f")
+    if isinstance(value, (date, time)):
+        return value.isoformat()
+    if isinstance(value, UUID):
+        return str(value)
+    members = _read_fields(value)
+    if isinstance(members, (list, tuple)):
+        items = cast("list[object]", members)
+        return [to_json_form(item, f"{at}[{index}]", depth + 1) for index, item in enumerate(items)]
+    if type(members) is dict:
+        named = cast("dict[object, object]", members)
+        members = {name: to_json_form(member, f"{at}.{name}", depth + 1) for name, member in named.items()}
+    return _to_json(members, at, depth)
+
+
+def _read_fields(value: object) -> object:
+    """Of a dataclass or a Pydantic model, by their names: a dump of its own could leave some out, or show others."""
+    if isinstance(value, type):
+        return value
+    if is_dataclass(value):
+        return {one.name: getattr(value, one.name) for one in fields(value)}
+    names = getattr(type(value), "model_fields", None)
+    if not isinstance(names, dict):
+        return value
+    extra = cast("dict[str, object]", getattr(value, "model_extra", None) or {})
+    return {**{name: getattr(value, name) for name in cast("dict[str, object]", names)}, **extra}
 
 
 def _to_json(value: object, at: str, depth: int) -> Json:

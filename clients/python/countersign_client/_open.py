@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import inspect
 import os
+import ssl
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypedDict, TypeVar
+from urllib.parse import urlsplit
 
-from ._transport import MAX_ANSWER_BYTES, Service, read_base_url, read_header
+import httpx2
+
+from ._transport import MAX_ANSWER_BYTES, Service, is_loopback, read_base_url, read_header
 from ._wire import Attestation, AuthorizeRequest
 from .errors import CountersignError, ServiceConnectionError
 
@@ -33,9 +38,25 @@ def open_service(base_url: str, api_key: str | None) -> Service:
     return Service(read_base_url(base_url), None if api_key is None else read_header("api_key", api_key))
 
 
-def trusts_environment(service: Service) -> bool:
-    """A proxy that it names would get the key in the clear, if the service is on this machine."""
-    return service.base_url.lower().startswith("https:")
+class HttpOptions(TypedDict):
+    trust_env: bool
+    verify: ssl.SSLContext | bool
+
+
+def http_options(url: str) -> HttpOptions:
+    """The environment's proxies (HTTPS_PROXY, NO_PROXY), but for what is on this machine, and its authorities.
+
+    NODE_EXTRA_CA_CERTS is that of Node, beside which agents run; SSL_CERT_FILE and SSL_CERT_DIR count too.
+    """
+    trust_env = not is_loopback(urlsplit(url).hostname or "")
+    extra = os.environ.get("NODE_EXTRA_CA_CERTS")
+    if not extra:
+        return {"trust_env": trust_env, "verify": True}
+    context = httpx2.create_ssl_context()
+    # As Node, which goes on without a file that it can't read.
+    with contextlib.suppress(OSError):
+        context.load_verify_locations(extra)
+    return {"trust_env": trust_env, "verify": context}
 
 
 class Connections(Generic[Http]):

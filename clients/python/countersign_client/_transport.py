@@ -47,6 +47,10 @@ def read_header(name: str, text: str) -> str:
     return value
 
 
+def is_loopback(host: str) -> bool:
+    return _LOOPBACK.fullmatch(host) is not None
+
+
 def read_base_url(text: str) -> str:
     """A key must not cross a network in the clear."""
     text = text.strip()
@@ -54,7 +58,7 @@ def read_base_url(text: str) -> str:
     if "@" in address.netloc:
         raise ValueError("base_url: must name no user")
     host = address.hostname or ""
-    is_safe = address.scheme == "https" or (address.scheme == "http" and _LOOPBACK.fullmatch(host) is not None)
+    is_safe = address.scheme == "https" or (address.scheme == "http" and is_loopback(host))
     if host == "" or not is_safe:
         raise ValueError(f"base_url: must be https, or http on this machine: {text}")
     return text.rstrip("/")

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from ._async_client import AsyncCountersign
 from ._decorate import Describe
+from ._end import Outcome, read_outcome
 from ._frameworks import CallNumbers, RunId, require_call_id
 from ._gate_options import GateOptions, Gating
 from ._halves import Begun
@@ -76,7 +77,7 @@ class _Hooks:
         self._options: GateOptions = {**options, "timeout": self.timeout}
         self._numbers = CallNumbers()
         self._begun: dict[str, Begun] = {}
-        self._unattested: list[tuple[Begun, Any, str | None]] = []
+        self._unattested: list[tuple[Begun, Any, Outcome]] = []
 
     async def before(self, given: Any, _tool_use_id: str | None, _context: Any) -> dict[str, Any]:
         describe = self._tools.get(given["tool_name"])
@@ -159,8 +160,14 @@ def _why_allowed(authorization: AuthorizationState) -> str:
     return "A human approved exactly this call."
 
 
-def _read_outcome(given: Any) -> str | None:
+def _read_outcome(given: Any) -> Outcome:
     if given["hook_event_name"] == "PostToolUseFailure":
-        return "interrupted" if given.get("is_interrupt") is True else "failed"
-    answer = given.get("tool_response")
-    return "interrupted" if isinstance(answer, dict) and answer.get("interrupted") is True else None  # pyright: ignore
+        return "unknown" if given.get("is_interrupt") is True else "failed"
+    answer: Any = given.get("tool_response")
+    if isinstance(answer, dict):
+        # It goes on in the background.
+        if answer.get("backgroundTaskId"):  # pyright: ignore
+            return "started"
+        if answer.get("interrupted") is True:  # pyright: ignore
+            return "unknown"
+    return read_outcome(answer)

@@ -56,6 +56,23 @@ def _read_defaults(tool: Any) -> dict[str, Any]:
     return {name: value for name, value in defaults.items() if name in tool.args}
 
 
+def _find_invalid(tool: Any, given: dict[str, Any]) -> str | None:
+    """Why the tool would refuse these arguments: nobody is asked about what can't run."""
+    schema = getattr(tool, "tool_call_schema", None)
+    if not callable(validate := getattr(schema, "model_validate", None)):
+        return None
+    try:
+        validate(given)
+    except ValueError as error:
+        return str(error)
+    return None
+
+
+def _answer(call: Any, content: str) -> Any:
+    message = importlib.import_module("langchain_core.messages").ToolMessage
+    return message(content=content, tool_call_id=call["id"], name=call["name"], status="error")
+
+
 class _Gate:
     def __init__(
         self,
@@ -74,6 +91,8 @@ class _Gate:
         if describe is None:
             return await handler(request)
         ids = {"run_id": self._read_run_id(request), "call_id": require_call_id(call["id"])}
+        if (wrong := _find_invalid(request.tool, call["args"])) is not None:
+            return _answer(call, f"Not run: {wrong}")
         inputs = {**_read_defaults(request.tool), **call["args"]}
         asked = describe(inputs) if callable(describe) else describe
         if self._interrupt:
@@ -85,8 +104,7 @@ class _Gate:
         answer = await run_or_refuse(self._client.gate(asked, inputs, run, **ids, **self._options))
         if not isinstance(answer, str):
             return answer
-        message = importlib.import_module("langchain_core.messages").ToolMessage
-        return message(content=answer, tool_call_id=call["id"], name=call["name"], status="error")
+        return _answer(call, answer)
 
     async def _pause(self, asked: Any, inputs: Any, ids: dict[str, str]) -> None:
         interrupt = importlib.import_module("langgraph.types").interrupt

@@ -13,13 +13,14 @@ the service itself.
 from __future__ import annotations
 
 import functools
+import importlib
 import json
 import logging
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
 from ._async_client import AsyncCountersign
-from ._decorate import Describe, bind_inputs
+from ._decorate import Describe, Target
 from ._frameworks import gate_context_tool, require_call_id
 from ._gate_options import GateOptions
 from ._wire import AuthorizationRequest
@@ -45,11 +46,11 @@ class ToolGate:
         self, client: AsyncCountersign, describe: Describe, *, run_id: str, **options: Unpack[GateOptions]
     ) -> None:
         self._client, self._describe, self._run_id, self._options = client, describe, run_id, options
-        self._bind: Callable[..., dict[str, Any]] | None = None
+        self._read: Callable[[str], dict[str, Any]] | None = None
 
     def tool(self, function: Callable[..., Any]) -> Callable[..., Awaitable[Any]]:
         """The function's first parameter is the SDK's ``ToolContext``."""
-        self._bind = bind_inputs(function, leave_out=1)
+        target = Target(function, leave_out=1)
         gated = gate_context_tool(self._client, self._describe, self._run_id, None, self._options)(function)
 
         @functools.wraps(function)
@@ -61,15 +62,26 @@ class ToolGate:
                 _log.exception("a gated tool ran and isn't attested")
                 return str(error)
 
+        # As the SDK reads a call's arguments: validated, converted, with defaults.
+        schema = importlib.import_module("agents.function_schema").function_schema(run_once, strict_json_schema=False)
+
+        def read(arguments: str) -> dict[str, Any]:
+            given = schema.params_pydantic_model(**json.loads(arguments or "{}"))
+            args, kwargs = schema.to_call_args(given)
+            return target.bind(None, *args, **kwargs).inputs
+
+        self._read = read
         return run_once
 
     async def ask(self, interruption: Any) -> AuthorizationRequest:
-        """Asks a human about an interruption of the run, once, and returns the link and the status of now."""
-        if self._bind is None:
+        """Asks a human about an interruption of the run, once, and returns the link and the status of now.
+
+        Raises ``pydantic.ValidationError`` for arguments that the SDK will refuse: nobody is asked about them.
+        """
+        if self._read is None:
             raise TypeError("a gate without a tool")
         call = interruption.raw_item
-        # As the tool will be called: with its defaults.
-        inputs = self._bind(**json.loads(call.arguments))
+        inputs = self._read(call.arguments)
         request = self._describe(inputs) if callable(self._describe) else self._describe
         call_id = require_call_id(call.call_id)
         return await self._client.ask(request, inputs, run_id=self._run_id, call_id=call_id, **self._options)

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import inspect
 import json
 import os
 import pickle
 import re
+import ssl
+import subprocess
 import threading
 import traceback
 import typing
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -410,6 +414,68 @@ def test_sends_no_key_in_the_clear_to_a_proxy(monkeypatch: pytest.MonkeyPatch) -
                 ask()
         proxy.shutdown()
     assert seen == []
+
+
+def make_server(folder: Path) -> ssl.SSLContext:
+    """Of a host that a private authority vouches for."""
+    extensions = folder / "names"
+    extensions.write_text("subjectAltName=DNS:service.example")
+    key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"]
+    for arguments in (
+        ["req", "-x509", *key, "-keyout", "ca.key", "-out", "ca.pem", "-subj", "/CN=Private CA"],
+        ["req", *key, "-keyout", "server.key", "-out", "server.csr", "-subj", "/CN=server"],
+        ["x509", "-req", "-in", "server.csr", "-out", "server.pem", "-CA", "ca.pem", "-CAkey", "ca.key",
+         "-CAcreateserial", "-extfile", "names", "-days", "2"],
+    ):  # fmt: skip
+        subprocess.run(["openssl", *arguments], cwd=folder, check=True, capture_output=True)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(folder / "server.pem", folder / "server.key")
+    return context
+
+
+def test_honours_the_environments_proxy_and_authorities(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    context, asked = make_server(tmp_path), []
+
+    class Proxy(BaseHTTPRequestHandler):
+        def do_CONNECT(self) -> None:
+            asked.append(self.path)
+            self.send_response(200)
+            self.end_headers()
+            self.close_connection = True
+            with contextlib.suppress(OSError), context.wrap_socket(self.connection, server_side=True) as tunnel:
+                tunnel.recv(65_536)
+                tunnel.sendall(b'HTTP/1.1 200 OK\r\ncontent-length: 11\r\nconnection: close\r\n\r\n{"ok":true}')
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    async def go() -> Any:
+        async with AsyncCountersign("https://service.example", "key") as own:
+            return await own.call("GET", "/v1/keys/info")
+
+    def read(base: str = "https://service.example") -> Any:
+        with Countersign(base, "key") as own:
+            return own.call("GET", "/v1/keys/info")
+
+    monkeypatch.setattr("time.sleep", lambda _: None)
+    with ThreadingHTTPServer(("127.0.0.1", 0), Proxy) as proxy:
+        threading.Thread(target=proxy.serve_forever, daemon=True).start()
+        monkeypatch.setenv("HTTPS_PROXY", f"http://127.0.0.1:{proxy.server_port}")
+        monkeypatch.setenv("NODE_EXTRA_CA_CERTS", str(tmp_path / "ca.pem"))
+        assert read() == asyncio.run(go()) == {"ok": True}
+        assert asked == ["service.example:443"] * 2
+        with pytest.raises(ServiceConnectionError):
+            read("https://localhost:1")
+        monkeypatch.setenv("NO_PROXY", "service.example")
+        with pytest.raises(ServiceConnectionError):
+            read()
+        assert len(asked) == 2
+        monkeypatch.setenv("NO_PROXY", "")
+        monkeypatch.setenv("NODE_EXTRA_CA_CERTS", str(tmp_path / "missing.pem"))
+        with pytest.raises(ServiceConnectionError):
+            read()
+        assert len(asked) > 2
+        proxy.shutdown()
 
 
 def test_does_not_follow_a_redirect_with_the_key() -> None:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
+import datetime
 import decimal
+import enum
 import functools
 import json
 import os
@@ -130,7 +133,7 @@ def test_runs_what_was_approved_once_and_attests_it(gate: Gate, human: Human, co
     assert approval.request_id == gated.authorization["request_id"]
     assert approval.key.startswith("gate-")
     assert gated.attestation["inputs_hash"] == hash_inputs(INPUTS)
-    assert gated.attestation["metadata"] == {"invoice": 1042}
+    assert gated.attestation["metadata"] == {"invoice": 1042, "outcome": "completed"}
     assert gated.attestation["human_approval"]["method"] == "proof_of_personhood"
     assert gated.attestation["human_approval"]["inputs_bound"] is True
     assert count(agent) == Counted(1, 1)
@@ -423,7 +426,7 @@ def test_attests_an_action_that_is_interrupted_and_runs_it_nowhere_again(
 
     with pytest.raises(ending):
         call(client)
-    assert outcome_of(client, agent) == ({"outcome": "interrupted"}, True)
+    assert outcome_of(client, agent) == ({"outcome": "unknown"}, True)
     for own in (client, Countersign(BASE_URL, API_KEY)):
         with pytest.raises(ApprovalUsedError):
             call(own)
@@ -454,7 +457,7 @@ def test_attests_an_action_whose_task_is_cancelled_half_way(client: Countersign,
 
     asyncio.run(go())
     assert ends == ["cleaned up"]
-    assert outcome_of(client, agent) == ({"outcome": "interrupted"}, True)
+    assert outcome_of(client, agent) == ({"outcome": "unknown"}, True)
 
 
 def test_lets_a_program_end_that_cannot_attest_what_was_interrupted(
@@ -482,7 +485,7 @@ def test_lets_a_program_end_that_cannot_attest_what_was_interrupted(
         with pytest.raises(CountersignError, match="was interrupted, which is attested now"):
             call()
     assert ran == [INPUTS]
-    assert outcome_of(client, agent) == ({"outcome": "interrupted"}, True)
+    assert outcome_of(client, agent) == ({"outcome": "unknown"}, True)
 
 
 class Paused(Exception):
@@ -651,7 +654,7 @@ def test_cleans_up_in_a_cancelled_scope_of_anyio(human: Human, client: Countersi
                 await own.gate(asked_of(waiting, {}), inputs(), pay, run_id="r", call_id="c", on_request=stop)
 
     asyncio.run(go())
-    assert outcome_of(client, running) == ({"outcome": "interrupted"}, True)
+    assert outcome_of(client, running) == ({"outcome": "unknown"}, True)
     (asked,) = client.call("GET", f"/v1/authorizations?agent_slug={waiting}")["authorizations"]
     assert asked["status"] == "cancelled"
 
@@ -802,6 +805,121 @@ def test_gates_a_function_with_its_defaults(client: Countersign, human: Human, c
     assert count(agent) == Counted(2, 2)
     with pytest.raises(TypeError, match="more can't be shown"):
         client.gate({"agent_slug": agent, "action": "x"}, run_id="r")(lambda *more: more)
+
+
+class Color(enum.Enum):
+    RED = "red"
+
+
+@dataclasses.dataclass
+class Order:
+    cents: decimal.Decimal
+    colors: list[Color]
+
+
+class Bank:
+    def __init__(self) -> None:
+        self.paid: list[Any] = []
+
+    def pay(self, invoice: int, cents: int = 100) -> str:
+        self.paid.append((invoice, cents))
+        return f"paid {cents}"
+
+    def __call__(self, invoice: int) -> str:
+        return self.pay(invoice)
+
+
+def test_shows_typed_arguments_as_json_and_passes_them_with_their_types(
+    client: Countersign, human: Human, count: Count, new_agent: Any
+) -> None:
+    agent, paid = new_agent(), []
+
+    @client.gate(asked_of(agent, {}), run_id="r", on_request=human)
+    def pay(order: Order, due: datetime.date, limit: decimal.Decimal = decimal.Decimal("1E+2")) -> str:
+        paid.append((order, due, limit))
+        return "paid"
+
+    order = Order(decimal.Decimal("12.50"), [Color.RED])
+    assert pay(order, datetime.date(2026, 11, 28)) == "paid"
+    assert paid == [(order, datetime.date(2026, 11, 28), decimal.Decimal(100))]
+    assert human.asked[0]["context"] == {
+        "order": '{"cents":"12.50","colors":["red"]}',
+        "due": "2026-11-28",
+        "limit": "100",
+    }
+    with pytest.raises(TypeError, match="inputs.due: NaN is not a JSON value"):
+        pay(order, decimal.Decimal("NaN"))  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="inputs.due: set is not a JSON value"):
+        pay(order, {1})  # type: ignore[arg-type]
+    assert count(agent) == Counted(1, 1)
+
+
+def test_passes_what_was_approved_whatever_becomes_of_a_typed_argument(
+    client: Countersign, human: Human, new_agent: Any
+) -> None:
+    order, paid = Order(decimal.Decimal(1), []), []
+
+    def change(made: Any) -> None:
+        order.cents = decimal.Decimal(9)
+        human(made)
+
+    gated = client.gate(asked_of(new_agent(), {}), run_id="r", on_request=change)(lambda order: paid.append(order.cents))
+    gated(order)
+    assert paid == [decimal.Decimal(1)]
+
+
+def test_binds_methods_partials_and_callables_as_functions(
+    client: Countersign, human: Human, count: Count, new_agent: Any
+) -> None:
+    agent, bank = new_agent(), Bank()
+    gate: Any = client.gate(asked_of(agent, {}), run_id="r", on_request=human)
+
+    class Gated(Bank):
+        pay = gate(Bank.pay)
+
+    own = Gated()
+    for call in (
+        lambda: own.pay(1),
+        lambda: gate(bank.pay)(2, cents=200),
+        lambda: gate(functools.partial(Bank().pay, 3))(cents=300),
+        lambda: gate(functools.partial(functools.partial(bank.pay, 4), cents=400))(),
+        lambda: gate(bank)(5),
+    ):
+        assert call().startswith("paid ")
+    assert own.paid == [(1, 100)]
+    assert bank.paid == [(2, 200), (4, 400), (5, 100)]
+    assert [one["context"] for one in human.asked] == [
+        {"invoice": "1", "cents": "100"},
+        {"invoice": "2", "cents": "200"},
+        {"invoice": "3", "cents": "300"},
+        {"invoice": "4", "cents": "400"},
+        {"invoice": "5"},
+    ]
+    for wrong in (functools.partial(Bank.pay, bank), classmethod(Bank.pay)):
+        with pytest.raises(TypeError, match="gate the function"):
+            gate(wrong)
+    tool = gate_context_tool(AsyncCountersign(BASE_URL, API_KEY), asked_of(agent, {}), "r", None, {})
+    with pytest.raises(TypeError, match="a method can't be a tool"):
+        tool(Bank.pay)
+    assert count(agent) == Counted(5, 5)
+
+
+@pytest.mark.parametrize(
+    ("result", "outcome"),
+    [
+        ("paid", "completed"),
+        ({"status": "error"}, "completed"),
+        ({"isError": True}, "failed"),
+        ({"tool_call_id": "c", "status": "error"}, "failed"),
+        ([{"messages": [{"tool_call_id": "c", "status": "error"}]}], "failed"),
+    ],
+)
+def test_attests_what_a_tool_says_of_its_end(
+    client: Countersign, human: Human, new_agent: Any, result: Any, outcome: str
+) -> None:
+    run = Action(result=result)
+    gated = client.gate(asked_of(new_agent(), {}), inputs(), run, run_id="r", call_id="c", on_request=human)
+    assert gated.attestation["metadata"] == {"outcome": outcome}
 
 
 def test_refuses_an_async_function_that_the_client_cannot_await(

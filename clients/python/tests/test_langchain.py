@@ -78,6 +78,13 @@ def test_runs_what_was_approved_and_shows_its_defaults(human: Human, count: Any,
     assert count(name) == Counted(1, 1)
 
 
+def test_asks_nobody_about_arguments_that_the_tool_refuses(human: Human, count: Any, new_agent: Any) -> None:
+    name, paid = new_agent(), []
+    assert "Not run: " in run(name, paid, human, calls=[{"invoice": "many", "cents": 100}])
+    assert paid == []
+    assert count(name) == Counted(0, 0)
+
+
 def test_tells_the_model_what_was_denied(human: Human, count: Any, new_agent: Any) -> None:
     name, paid = new_agent(), []
     human.decision = "deny"

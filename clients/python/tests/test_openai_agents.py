@@ -82,6 +82,29 @@ def test_runs_what_was_approved_and_shows_its_defaults(human: Human, count: Any,
     assert count(name) == Counted(1, 1)
 
 
+def test_asks_with_what_the_sdk_will_pass(human: Human, count: Any, new_agent: Any) -> None:
+    name, paid = new_agent(), []
+
+    async def go() -> Any:
+        async with AsyncCountersign(BASE_URL, API_KEY) as client:
+            raw = [{"invoice": "1042", "cents": "100"}]
+            agent, gate = agent_of(client, name, paid, across=True, calls=raw)
+            result = await Runner.run(agent, "Pay")
+            (interruption,) = result.interruptions
+            human(await gate.ask(interruption))
+            state = result.to_state()
+            state.approve(interruption)
+            said = (await Runner.run(agent, state)).final_output
+            interruption.raw_item.arguments = '{"invoice": "many", "cents": 1}'
+            with pytest.raises(ValueError, match="invoice"):
+                await gate.ask(interruption)
+            return said
+
+    assert asyncio.run(go()) == "paid 100"
+    assert paid == [(1042, 100, "EUR")]
+    assert count(name) == Counted(1, 1)
+
+
 def test_tells_the_model_what_was_denied(human: Human, count: Any, new_agent: Any) -> None:
     name, paid = new_agent(), []
     human.decision = "deny"

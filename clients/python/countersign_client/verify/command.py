@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 import httpx2
 
 from .._json import JsonObject, is_list, is_object, parse_strict
+from .._open import http_options
 from ..errors import UnreadableError
 from . import Report, Trust, TrustedKeys, read_trust, verify, verify_record
 from ._reading import MAX_CHARACTERS
@@ -170,7 +171,8 @@ def _fetch(url: str, as_owner: bool = False) -> str:
     if as_owner and key is None:
         raise UsageError("--as-owner needs COUNTERSIGN_API_KEY")
     try:
-        response = httpx2.get(url, headers={} if key is None else {"authorization": f"Bearer {key}"}, timeout=30)
+        headers = {} if key is None else {"authorization": f"Bearer {key}"}
+        response = httpx2.get(url, headers=headers, timeout=30, **http_options(url))
     except httpx2.HTTPError as error:
         raise UnreachableError(f"{url}: could not be fetched: {error}") from error
     if response.status_code in (429, 503):
