@@ -8,7 +8,6 @@ import { pathToFileURL } from "node:url";
 // biome-ignore lint/style/noRestrictedImports: as above
 import { inflateRawSync } from "node:zlib";
 import { crc32 } from "#lib/core/encoding/crc32";
-import { fetchThroughProxy } from "#platform/fetch";
 import type { CommandIo } from "./command-io";
 
 async function readStdin(): Promise<Uint8Array> {
@@ -41,7 +40,7 @@ export function endIfUnread(): void {
 export const readProgramAt = (url: string) => async () => new Uint8Array(await readFile(new URL(url)));
 
 export const nodeIo: CommandIo = {
-  fetch: (url, init) => fetchThroughProxy(url, init) ?? fetch(url, init),
+  fetch,
   readFile: async (path) => new Uint8Array(await readFile(path)),
   isFile,
   writeFile: replaceFile,
