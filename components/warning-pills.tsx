@@ -9,6 +9,7 @@ const labels: Partial<Record<WarningCode, string>> = {
   tools_not_registered: "Unregistered tool",
   client_gap: "Number skipped or repeated",
   agent_frozen: "Agent was frozen",
+  approval_stopped: "Approval stopped since",
   signing_key_revoked: "Signing key revoked",
   zk_key_revoked: "Proof's key revoked",
 };

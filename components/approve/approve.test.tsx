@@ -296,6 +296,11 @@ describe("words", () => {
     expect(explainProblem(problem(503), false).next).toBe("start-again");
     expect(explainProblem(problem(409, "already_approved"), true).title).toBe("You've already approved this");
     expect(explainProblem(problem(422, "approval_refused"), true).text).toContain("why");
+    for (const code of ["rule_forbids", "rule_demands_more"])
+      expect(explainProblem(problem(409, code, "rules forbid this: never"), true)).toMatchObject({
+        next: "none",
+        text: expect.stringContaining("Rules forbid this: never. You can deny"),
+      });
   });
 
   it("doesn't say what became of a denial whose answer is lost", () => {

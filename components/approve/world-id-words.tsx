@@ -107,5 +107,12 @@ export function explainProblem({ status, code, detail }: Problem, hasProof: bool
       next: "none",
     };
   }
+  if (code === "rule_forbids" || code === "rule_demands_more") {
+    return {
+      title: "The organization's rules have changed",
+      text: `${stillPending} ${detail.charAt(0).toUpperCase()}${detail.slice(1)}. You can deny the request.`,
+      next: "none",
+    };
+  }
   return { title: "The proof was not accepted", text: `${stillPending} ${detail}`, next: "start-again" };
 }

@@ -1,6 +1,7 @@
 /** An attestation that a rule allowed, in a log of three leaves whose order a lying service chooses. */
 import { buildAuthorization } from "#lib/core/approval/approval";
 import { buildDecisionStatement } from "#lib/core/approval/approval-decision";
+import type { ApprovalStop } from "#lib/core/approval/approval-stop";
 import { describeBacking } from "#lib/core/approval/backing";
 import { base64Encode, hexEncode, sha256 } from "#lib/core/encoding/bytes";
 import { canonicalHash, type JsonObject } from "#lib/core/encoding/canonical-json";
@@ -66,12 +67,14 @@ export interface DecidedLie {
   previous?: string;
   /** Since when the agent was frozen, as the attestation says. */
   frozen?: string;
+  /** What the approval was stopped by after a run had claimed it, as the attestation says. */
+  stop?: ApprovalStop;
   /** The record has a second attestation that the same decision is behind. */
   isTwice?: boolean;
 }
 
 export async function makeDecidedReceipt(lie: DecidedLie = {}): Promise<DecidedReceipt> {
-  const { isLate = false, isApart = false, isTwice = false, listed, previous, frozen } = lie;
+  const { isLate = false, isApart = false, isTwice = false, listed, previous, frozen, stop } = lie;
   const decided = { ...placeAfter(emptyRecord(agent_id)), ...(previous !== undefined && { previous }) };
   const hash = "ab".repeat(32);
   const kind = "rule" as const;
@@ -100,6 +103,7 @@ export async function makeDecidedReceipt(lie: DecidedLie = {}): Promise<DecidedR
     request: { agent_slug, action, inputs_hash, human_authorization_hash: canonicalHash(authorization) },
     registered: { agent_public_key: null, code_hash: null, tool_manifest_hash: null },
     ...(frozen !== undefined && { agent_frozen_at: frozen }),
+    ...(stop && { approval_stopped: stop }),
     verdicts: { agent_authenticated: null, code_hash_verified: null, tools_authorized: null },
   };
   const attest = async (id: string, after: RecordHead) => {

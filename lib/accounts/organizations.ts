@@ -18,6 +18,15 @@ export async function lockOrganization(tx: Executor, organizationId: string): Pr
     .for("no key update");
 }
 
+/** Nothing that {@link lockOrganization} waits for changes until the commit. */
+export async function shareOrganization(tx: Executor, organizationId: string): Promise<void> {
+  await tx
+    .select({ id: organizations.id })
+    .from(organizations)
+    .where(eq(organizations.id, organizationId))
+    .for("share");
+}
+
 /** The person behind an address, made when there is none yet, and held: an account may end with its last organization. */
 async function holdOrCreateUser(context: AccountsContext, tx: Executor, email: string): Promise<string> {
   const id = uuidV7(context.clock().getTime(), context.random(16));

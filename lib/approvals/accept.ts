@@ -25,6 +25,7 @@ import { countApprover, type ProvenApprover } from "./enrolled";
 import { signApproval } from "./logged-decision";
 import { wakeupName } from "./read";
 import { type AuthorizationRow, isOpen, parseRequest } from "./rows";
+import { areRulesStill, judgeByRulesNow, RulesMoved } from "./rules-now";
 import {
   ApprovalsMoved,
   insertApproval,
@@ -88,6 +89,7 @@ async function storeOneOfMany(
     if (!(await lockOpen(tx, approval.requestId))) throw notPending();
     if (await isFrozen(tx, row.agent_id)) throw agentFrozen();
     if (!(await standsBeside(tx, approval))) throw new ApprovalsMoved();
+    if (!(await areRulesStill(tx, approval.requestId, approval.rulesVersion))) throw new RulesMoved();
     const { enrolled } = approval;
     const refusal = enrolled && (await countApprover(tx, enrolled));
     if (refusal !== null) throw refusal;
@@ -138,6 +140,8 @@ async function tryAccept(
   // Before the request: what a decision counted is never seen beside a request that looks open.
   const present = await readApprovals(db, requestId);
   const row = await findApprovable(context, requestId);
+  const rules = await judgeByRulesNow(context, requestId);
+  if (rules.stop !== null) throw new AppError(rules.stop.reason, rules.stop.words);
   const request = parseRequest(row);
   const time = await readDatabaseTime(db);
   // The process that logged the roster has a clock of its own.
@@ -155,6 +159,7 @@ async function tryAccept(
     records,
     enrolled: person.approver?.enrolled ?? null,
     besides: present.map(({ id }) => id),
+    rulesVersion: rules.version,
   };
   const actor = actorOf(person, ip);
   if (present.length + 1 < row.approvals_required) return storeOneOfMany(context, row, approval, actor);
@@ -186,7 +191,7 @@ export type ProvenApproval = WorldIdApproval extends infer One
 
 const maxAttempts = 10;
 
-/** Counts the approval; judged again if another one was counted in between. Counting the same proof twice does nothing. */
+/** Counts the approval; judged again if another one was counted, or rules were saved, in between. Counting the same proof twice does nothing. */
 export async function acceptApproval(
   context: Context,
   requestId: string,
@@ -197,7 +202,8 @@ export async function acceptApproval(
     try {
       return await tryAccept(context, requestId, person, ip);
     } catch (error) {
-      if (!(error instanceof ApprovalsMoved) || attempt === maxAttempts) throw error;
+      const isMoved = error instanceof ApprovalsMoved || error instanceof RulesMoved;
+      if (!isMoved || attempt === maxAttempts) throw error;
     }
   }
 }

@@ -1,6 +1,7 @@
 /** At most one run for an approval: the first that claims it. */
 import { and, eq, isNull } from "drizzle-orm";
 import { recordAudit } from "#lib/accounts/audit";
+import { shareOrganization } from "#lib/accounts/organizations";
 import { describeRegistered } from "#lib/agents/agents";
 import { isSameAgentKey } from "#lib/core/approval/approval-key";
 import type { Executor } from "#lib/db/client";
@@ -12,7 +13,8 @@ import type { Context } from "./context";
 import { findOwn } from "./decide";
 import { describeClaim } from "./read";
 import { type AuthorizationRow, authorizationNotFound, databaseNow, isUsable, parseRequest } from "./rows";
-import { unclaimable, whyUnusable } from "./unusable";
+import { areRulesStill, judgeByRulesNow, type RuleStop, RulesMoved } from "./rules-now";
+import { unclaimable, whyStopped, whyUnusable } from "./unusable";
 
 const { id, status, run: runColumn, claimed_at } = authorizationRequests;
 
@@ -34,13 +36,19 @@ async function claimOnce(tx: Executor, requestId: string, run: string) {
 }
 
 /** The claim that this very run has already, or why it gets none. */
-async function explain(tx: Executor, requestId: string, run: string, isSameKey: boolean) {
+async function explain(
+  tx: Executor,
+  requestId: string,
+  run: string,
+  { isSameKey, stop }: { isSameKey: boolean; stop: RuleStop | null },
+) {
   const [row] = await tx
-    .select({ status, claimed_at, run: runColumn, why: whyUnusable })
+    .select({ status, claimed_at, run: runColumn, why: whyUnusable, stopped: whyStopped })
     .from(authorizationRequests)
     .where(eq(id, requestId));
   if (row === undefined) throw authorizationNotFound();
-  const why = row.why ?? (isSameKey ? null : "other_key");
+  const why = row.why ?? (isSameKey ? row.stopped : "other_key");
+  if (why === null && stop !== null) throw new AppError(stop.reason, `${stop.words}; do not run the action`);
   if (why === null && row.run === run) return row;
   const unfit = unclaimable(why);
   if (unfit !== null) throw unfit;
@@ -54,6 +62,9 @@ async function explain(tx: Executor, requestId: string, run: string, isSameKey: 
   throw new AppError(`authorization_${seen}`, `this authorization request is ${seen}, so no run may begin`);
 }
 
+/** As often as rules may be saved during one claim. */
+const maxAttempts = 5;
+
 /** Repeats of the same run get the same answer until it is attested. */
 export async function claimAuthorization(
   context: Context,
@@ -62,11 +73,25 @@ export async function claimAuthorization(
   run: string,
 ) {
   const row = await findOwn(context, requestId, principal, "claims");
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await tryClaim(context, row, principal, run);
+    } catch (error) {
+      if (!(error instanceof RulesMoved) || attempt === maxAttempts) throw error;
+    }
+  }
+}
+
+async function tryClaim(context: Context, row: AuthorizationRow, principal: Principal, run: string) {
+  const { id: requestId } = row;
+  const { version, stop } = await judgeByRulesNow(context, requestId);
   return context.database.db.transaction(async (tx) => {
+    await shareOrganization(tx, row.organization_id);
     await holdCaller(tx, principal);
     const isSameKey = await holdAgent(tx, row);
-    const claimed = isSameKey ? await claimOnce(tx, requestId, run) : null;
-    if (claimed === null) return describeClaim(await explain(tx, requestId, run, isSameKey));
+    if (!(await areRulesStill(tx, requestId, version))) throw new RulesMoved();
+    const claimed = isSameKey && stop === null ? await claimOnce(tx, requestId, run) : null;
+    if (claimed === null) return describeClaim(await explain(tx, requestId, run, { isSameKey, stop }));
     await recordAudit(context, tx, {
       organizationId: row.organization_id,
       actor: actorOf(principal),

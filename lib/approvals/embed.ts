@@ -6,6 +6,7 @@
 import { and, desc, eq, gt, isNotNull, isNull } from "drizzle-orm";
 import type { AttestBody } from "#lib/contract/attest";
 import { isSameAgentKey } from "#lib/core/approval/approval-key";
+import type { ApprovalStop } from "#lib/core/approval/approval-stop";
 import { describeBacking } from "#lib/core/approval/backing";
 import { utf8Decode } from "#lib/core/encoding/bytes";
 import {
@@ -19,12 +20,23 @@ import { authorizationRequests } from "#lib/db/schema";
 import { AppError, fieldError } from "#lib/errors";
 import { type KeyPrincipal, mayReach } from "#lib/http/principal";
 import type { Context } from "./context";
-import { unusable, whyUnusable } from "./unusable";
+import { judgeByRulesNow, rulesSeen } from "./rules-now";
+import { overruled, unusable, whyStopped, whyUnusable } from "./unusable";
 
 export interface PreparedApproval {
   approval: HumanApproval;
-  /** The authorization that this attestation will use up, and the object's canonical bytes. */
-  authorization: { requestId: string; object: Uint8Array } | null;
+  authorization: UsedAuthorization | null;
+  /** Only for what a run had claimed before. */
+  stop: ApprovalStop | null;
+}
+
+/** What an attestation uses up. */
+export interface UsedAuthorization {
+  requestId: string;
+  /** Canonical bytes. */
+  object: Uint8Array;
+  /** By which it was judged. */
+  rulesVersion: number;
 }
 
 const field = "human_authorization";
@@ -43,7 +55,10 @@ async function findIssued(context: Context, principal: KeyPrincipal, requestId: 
       object: authorizationRequests.human_authorization,
       log: authorizationRequests.decision_log,
       attestationId: authorizationRequests.attestation_id,
+      claimedAt: authorizationRequests.claimed_at,
       why: whyUnusable,
+      stopped: whyStopped,
+      ...rulesSeen,
     })
     .from(authorizationRequests)
     .where(eq(authorizationRequests.id, requestId));
@@ -82,6 +97,20 @@ function checkFit(
   if (misfit) throw fieldError("authorization_mismatch", field, misfit[1]);
 }
 
+type Issued = NonNullable<Awaited<ReturnType<typeof findIssued>>>;
+
+/** Throws why it can't be used, unless a run had claimed it before the stop. */
+async function judgeUse(context: Context, requestId: string, issued: Issued) {
+  if (issued.why !== null) throw unusable(issued.why);
+  const { version, stop: ruled } = await judgeByRulesNow(context, requestId, issued);
+  if (issued.claimedAt === null) {
+    if (ruled !== null) throw overruled(ruled);
+    return { version, stop: null };
+  }
+  const reason = issued.stopped ?? ruled?.reason;
+  return { version, stop: reason ? { reason, claimed_at: issued.claimedAt.toISOString() } : null };
+}
+
 async function prepareProof(
   context: Context,
   principal: KeyPrincipal,
@@ -101,12 +130,14 @@ async function prepareProof(
   const request = object["request"] as JsonObject;
   checkFit(body, principal, registeredKey, issued.organizationId, request);
   if (!mayReach(principal, "attest", issued)) throw notApprovedForHook();
-  if (issued.why !== null) throw unusable(issued.why);
+  const requestId = text(request, "request_id");
+  const { version: rulesVersion, stop } = await judgeUse(context, requestId, issued);
   const approval = describeBacking(object);
   if (approval === null) throw new Error("an issued authorization is none");
   return {
     approval,
-    authorization: { requestId: text(request, "request_id"), object: canonicalBytes(object) },
+    authorization: { requestId, object: canonicalBytes(object), rulesVersion },
+    stop,
   };
 }
 
@@ -163,7 +194,8 @@ export async function prepareApproval(
     return {
       approval: { method: "hash", approver_hash: body.human_approver_hash ?? null },
       authorization: null,
+      stop: null,
     };
   }
-  return { approval: { method: "none" }, authorization: null };
+  return { approval: { method: "none" }, authorization: null, stop: null };
 }

@@ -1,6 +1,7 @@
 /**
  * Taking back and freezing against whatever uses an approval at that moment: 200 interleavings of each pair, twenty at a time.
- * The log's order says what came first: no attestation used an approval that was taken back, or of a frozen agent.
+ * The log's order says what came first: no attestation used an approval that was taken back, of a standing approval that
+ * was, of a frozen agent, or one that rules forbade.
  */
 import { randomInt } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -60,24 +61,47 @@ describe("stopping against using", () => {
     };
   }
 
-  /** Twenty agents with an approved request each, ten times; both acts of each at once. */
+  interface Racer {
+    asked: AskedRequest;
+    object: unknown;
+    /** The standing approval that it is a use of. */
+    given?: AskedRequest;
+  }
+
+  async function prepare(agent_slug: string, kind: "waiting" | "approved" | "covered"): Promise<Racer> {
+    if (kind === "covered") {
+      const expires_at = new Date(Date.now() + 3_600_000).toISOString();
+      const given = await ask(test, key, { agent_slug, grant: { tools: ["pay"], max_calls: 1, expires_at } });
+      await approveUnproven(test, given.made.request_id);
+      const asked = await ask(test, key, { agent_slug, tool: "pay" });
+      return { given, asked, object: (await asked.read()).body.human_authorization };
+    }
+    const asked = await ask(test, key, { agent_slug });
+    if (kind === "waiting") return { asked, object: null };
+    await approveUnproven(test, asked.made.request_id);
+    return { asked, object: (await asked.read()).body.human_authorization };
+  }
+
+  /** Twenty agents with a request each, ten times; both acts of each at once. */
   async function race(
-    isApproved: boolean,
-    judge: (asked: AskedRequest, object: unknown) => Promise<string>,
+    kind: "waiting" | "approved" | "covered",
+    judge: (asked: AskedRequest, object: unknown, given: AskedRequest) => Promise<string>,
+    beside: { before?: () => Promise<unknown>; meanwhile?: () => Promise<unknown> } = {},
   ): Promise<Map<string, number>> {
     const seen = new Map<string, number>();
     const balance = createBalance();
     for (let round = 0; round < rounds; round += 1) {
+      await beside.before?.();
       const prepared = await Promise.all(
-        Array.from({ length: atOnce }, async () => {
+        Array.from({ length: atOnce }, () => {
           made += 1;
-          const asked = await ask(test, key, { agent_slug: `racer-${made}` });
-          if (!isApproved) return { asked, object: null };
-          await approveUnproven(test, asked.made.request_id);
-          return { asked, object: (await asked.read()).body.human_authorization };
+          return prepare(`racer-${made}`, kind);
         }),
       );
-      const judged = await Promise.all(prepared.map(({ asked, object }) => judge(asked, object)));
+      const [judged] = await Promise.all([
+        Promise.all(prepared.map(({ asked, object, given = asked }) => judge(asked, object, given))),
+        beside.meanwhile?.(),
+      ]);
       for (const what of judged) seen.set(what, (seen.get(what) ?? 0) + 1);
       balance(judged);
     }
@@ -108,7 +132,7 @@ describe("stopping against using", () => {
   };
 
   it("revoke and attest", async () => {
-    const seen = await race(true, async (asked, object) => {
+    const seen = await race("approved", async (asked, object) => {
       const [revoked, used] = await Promise.all([
         stop(() => revoke(asked)),
         use(() => attest(asked, object)),
@@ -125,7 +149,7 @@ describe("stopping against using", () => {
   });
 
   it("revoke and claim", async () => {
-    const seen = await race(true, async (asked, object) => {
+    const seen = await race("approved", async (asked, object) => {
       const [revoked, claimed] = await Promise.all([stop(() => revoke(asked)), use(() => claim(asked))]);
       const { run } = (await asked.read(key)).body;
       expect(run).toBe(claimed.status === 200 ? "run" : null);
@@ -139,7 +163,7 @@ describe("stopping against using", () => {
   });
 
   it("freeze and attest", async () => {
-    const seen = await race(true, async (asked, object) => {
+    const seen = await race("approved", async (asked, object) => {
       const [frozen, used, plain] = await Promise.all([
         stop(() => freeze(asked.made.agent_slug)),
         use(() => attest(asked, object)),
@@ -156,7 +180,7 @@ describe("stopping against using", () => {
   });
 
   it("freeze and claim", async () => {
-    const seen = await race(true, async (asked, object) => {
+    const seen = await race("approved", async (asked, object) => {
       const [, claimed] = await Promise.all([
         stop(() => freeze(asked.made.agent_slug)),
         use(() => claim(asked)),
@@ -169,7 +193,7 @@ describe("stopping against using", () => {
   });
 
   it("freeze and an approval whose proof is under way", async () => {
-    const seen = await race(false, async (asked) => {
+    const seen = await race("waiting", async (asked) => {
       const id = asked.made.request_id;
       const [, given] = await Promise.all([
         stop(() => freeze(asked.made.agent_slug)),
@@ -189,7 +213,7 @@ describe("stopping against using", () => {
   });
 
   it("freeze, unfreeze, attest and claim", async () => {
-    const seen = await race(true, async (asked, object) => {
+    const seen = await race("approved", async (asked, object) => {
       const { agent_slug: slug } = asked.made;
       const answers = await Promise.all([
         stop(() => freeze(slug)),
@@ -216,5 +240,86 @@ describe("stopping against using", () => {
     expect([...seen.keys()].filter((one) => !["used", "agent_frozen"].includes(one))).toEqual([]);
     expect(await findForbidden()).toEqual([]);
     expect(await findUnwarned()).toEqual([]);
+  });
+
+  it("revoke a standing approval, and attest or claim its use", async () => {
+    let turn = 0;
+    const seen = await race("covered", async (asked, object, given) => {
+      turn += 1;
+      const isClaim = turn % 2 === 0;
+      const [revoked, used] = await Promise.all([
+        stop(() => revoke(given)),
+        use(() => (isClaim ? claim(asked) : attest(asked, object))),
+      ]);
+      expect(revoked.status).toBe(200);
+      const again = used.status === 201 ? "authorization_already_used" : "authorization_revoked";
+      expect(outcome(await claim(asked, "another"))).toBe(again);
+      return `${isClaim ? "claim" : "attest"} ${outcome(used)}`;
+    });
+    expectBoth(
+      seen,
+      ...["claim 200", "claim authorization_revoked", "attest 201", "attest authorization_revoked"],
+    );
+    const late = await query(`SELECT r.id FROM authorization_requests r
+      JOIN agent_changes c ON c.request_id = r.grant_id JOIN attestations a ON a.id = r.attestation_id
+      WHERE a.leaf_index > c.leaf_index`);
+    expect(late, "attested after the grant was taken back").toEqual([]);
+    const claimedLater = await query(`SELECT r.id FROM authorization_requests r
+      JOIN authorization_requests given ON given.id = r.grant_id
+      WHERE date_trunc('milliseconds', r.claimed_at) > given.revoked_at`);
+    expect(claimedLater).toEqual([]);
+  });
+
+  it("save a rule that forbids, and attest, claim or approve", async () => {
+    const put = async (text: string) => {
+      const { status } = await test.call("PUT", "/v1/rules", { key, body: { text, mode: "enforce" } });
+      expect(status).toBe(200);
+    };
+    let version = 0;
+    const allow = () => {
+      version += 1;
+      return put(`// ${version}\n@id("one") permit (principal, action == Action::"act_approved", resource);`);
+    };
+    const never = '@id("never") forbid (principal, action, resource);';
+    const acts = [
+      ["attest", (asked: AskedRequest, object: unknown) => attest(asked, object)],
+      ["claim", (asked: AskedRequest) => claim(asked)],
+    ] as const;
+    let turn = 0;
+    const used = await race(
+      "approved",
+      async (asked, object) => {
+        turn += 1;
+        const [name, act] = acts[turn % 2] ?? acts[0];
+        return `${name} ${outcome(await use(() => act(asked, object)))}`;
+      },
+      { before: allow, meanwhile: () => stop(() => put(never)) },
+    );
+    expectBoth(used, "attest 201", "attest authorization_forbidden", "claim 200", "claim rule_forbids");
+    await allow();
+    const decided = await race(
+      "waiting",
+      (asked) =>
+        use(() => approveUnproven(test, asked.made.request_id)).then(
+          () => "approved",
+          ({ errorName }: { errorName: string }) => errorName,
+        ),
+      { before: allow, meanwhile: () => stop(() => put(never)) },
+    );
+    expectBoth(decided, "approved", "rule_forbids");
+    const after = (
+      leaf: string,
+    ) => `EXISTS (SELECT FROM rule_sets s WHERE s.organization_id = r.organization_id
+      AND s.text LIKE '%forbid%' AND s.leaf_index < ${leaf} AND NOT EXISTS (SELECT FROM rule_sets n
+        WHERE n.organization_id = s.organization_id AND n.number = s.number + 1 AND n.leaf_index < ${leaf}))`;
+    const late =
+      await query(`SELECT r.id FROM authorization_requests r LEFT JOIN attestations a ON a.id = r.attestation_id
+      WHERE r.status = 'approved' AND (${after("a.leaf_index")} OR ${after("r.leaf_index")})`);
+    expect(late, "attested or approved after the rule").toEqual([]);
+    const claimedLater = await query(`SELECT r.id FROM authorization_requests r JOIN rule_sets s
+      ON s.organization_id = r.organization_id AND s.text LIKE '%forbid%' AND date_trunc('milliseconds', r.claimed_at) > s.created_at
+      AND NOT EXISTS (SELECT FROM rule_sets n WHERE n.organization_id = s.organization_id AND n.number = s.number + 1
+        AND n.created_at <= r.claimed_at)`);
+    expect(claimedLater).toEqual([]);
   });
 });

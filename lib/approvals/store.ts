@@ -19,6 +19,7 @@ import { countApprover, type Enrolled } from "./enrolled";
 import { openGrant } from "./grants";
 import { type DecisionLeaf, type SignedApproval, storeDecision } from "./logged-decision";
 import { isOpen } from "./rows";
+import { areRulesStill, RulesMoved } from "./rules-now";
 
 /** One person's: a World ID proof, an enrolled approver's passkey, or both. */
 export interface NewApproval {
@@ -31,6 +32,8 @@ export interface NewApproval {
   enrolled: Enrolled | null;
   /** The approvals that were there when this one was judged; any other set means judging again. */
   besides: readonly string[];
+  /** The newest version of the rules then; any other means judging again too. */
+  rulesVersion: number;
 }
 
 export interface DecisionItem extends DecisionLeaf {
@@ -127,6 +130,11 @@ async function admitOne(tx: Executor, item: DecisionItem): Promise<AppError | nu
   if (item.approved !== null && (await isFrozen(tx, item.agentId))) return agentFrozen();
   if (item.approved !== null && !(await standsBeside(tx, item.approved.approval)))
     return new ApprovalsMoved();
+  if (
+    item.approved !== null &&
+    !(await areRulesStill(tx, item.requestId, item.approved.approval.rulesVersion))
+  )
+    return new RulesMoved();
   const enrolled = enrolledOf(item);
   const refusal = enrolled && (await countApprover(tx, enrolled));
   if (refusal !== null) return refusal;

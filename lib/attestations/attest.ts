@@ -61,6 +61,7 @@ async function buildPredicate(
     ...(agent?.frozen_at && { agent_frozen_at: agent.frozen_at.toISOString() }),
     verdicts: drawVerdicts(request, agentSignature, registered, agent?.manifest ?? null, verifyAndRemember),
     human_approval: prepared.approval,
+    ...(prepared.stop && { approval_stopped: prepared.stop }),
     ...context.notBefore.fieldAt(now),
   };
 }

@@ -1,6 +1,7 @@
 /** An attestation on its way into the log: put together, but without a place yet, and so without a signature. */
 import { slugKey } from "#lib/agents/agents";
 import type { Context } from "#lib/approvals/context";
+import type { UsedAuthorization } from "#lib/approvals/embed";
 import { base64Decode, sha256 } from "#lib/core/encoding/bytes";
 import { type ZkKeyPair, zkKeyId } from "#lib/core/presentation/disclosure";
 import type { ZkCredential, ZkProof } from "#lib/core/presentation/presentation";
@@ -33,7 +34,7 @@ export interface AttestationFacts {
   zkKeyId?: string | undefined;
   /** The agent's, or the one that it makes by being the first to use the slug. */
   agentId: string;
-  authorization: { requestId: string; object: Uint8Array } | null;
+  authorization: UsedAuthorization | null;
   /** Whose it is, as it was looked up; null for an unclaimed slug. */
   agent: { id: string; version: string } | null;
   /** The agent's registered key has not verified anything before. */

@@ -1,6 +1,6 @@
 /**
  * What is stored of a batch's attestations, as parameters of the database's function `store_attestations`
- * (drizzle/0002_store_attestations.sql), which checks everything that they were made from.
+ * (drizzle/0005_stop_uses.sql), which checks everything that they were made from.
  */
 import { slugKey } from "#lib/agents/agents";
 import { base64Decode, base64UrlDecode } from "#lib/core/encoding/bytes";
@@ -107,6 +107,8 @@ function storedBy(placed: PlacedItem[]): FunctionCall[] {
     ({ item }) => item.authorization?.requestId,
     ({ item }) => item.zk && JSON.stringify(item.zk.zkProof),
     ({ item }) => item.zk && base64UrlDecode(item.zk.credential.signature),
+    ({ item }) => item.authorization?.rulesVersion,
+    ({ item }) => item.predicate.approval_stopped?.reason,
   );
   const { LIMIT_ATTEST_PER_DAY } = first.item.context.settings;
   const parameters = [first.logId, LIMIT_ATTEST_PER_DAY, describeNewAgents(placed), ...rows];

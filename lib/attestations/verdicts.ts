@@ -1,5 +1,5 @@
 /**
- * What the verdicts of the database's function `store_attestations` (drizzle/0002_store_attestations.sql) mean. The
+ * What the verdicts of the database's function `store_attestations` (drizzle/0005_stop_uses.sql) mean. The
  * rules are there; here is what the caller reads.
  */
 import { slugTaken } from "#lib/agents/agents";

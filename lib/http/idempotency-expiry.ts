@@ -11,7 +11,7 @@ import { idempotencyKeys } from "#lib/db/schema";
 export const isForgettable = sql`${idempotencyKeys.expires_at} < now() AND NOT EXISTS (
   SELECT FROM authorization_requests AS asked LEFT JOIN attestations AS used ON used.id = asked.attestation_id
   WHERE asked.id = ${idempotencyKeys.authorization_id}
-    AND (coalesce(why_unusable(asked), 'frozen') = 'frozen'
+    AND (coalesce(why_unusable(asked), 'frozen') IN ('frozen', 'code_changed')
       OR asked.revoked_at IS NOT NULL OR asked.claimed_at IS NOT NULL AND asked.attestation_id IS NULL
       OR used.created_at > now() - interval '24 hours'
       OR EXISTS (SELECT FROM grants WHERE grants.request_id = asked.id AND grants.expires_at > now())))`;

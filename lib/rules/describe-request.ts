@@ -1,8 +1,11 @@
 /** A request as rules see it. */
+import { sql } from "drizzle-orm";
 import { amountUnits, amountValue } from "#lib/core/approval/amount";
 import type { ApprovalRequest } from "#lib/core/approval/approval";
+import { utf8Decode } from "#lib/core/encoding/bytes";
 import { hoursOf, type RuleContext } from "#lib/core/rules/rule-context";
-import type { DayUsage } from "./usage";
+import { usesTypes } from "#lib/core/rules/rules-schema";
+import { type DayUsage, dayUsage } from "./usage";
 
 type Described = Pick<
   ApprovalRequest,
@@ -65,4 +68,44 @@ export function describeForRules(
     uses_today: uses,
     environment,
   };
+}
+
+/** What a stored request says that rules see; `uses` and `spent`: of its day, before it was made. */
+export interface StoredFacts {
+  request: Uint8Array;
+  context: string | null;
+  requested_by: string | null;
+  agent_name: string | null;
+  is_code_known: boolean;
+  uses: number;
+  spent: string;
+}
+
+/** Columns, beside the request as `r`, its agent as `a` and {@link usageThen} as `usage`. */
+export const storedFacts = sql`r.request, r.context, r.requested_by, r.agent_name,
+  a.code_hash IS NOT NULL AS is_code_known, usage.uses, usage.spent`;
+
+export const usageThen = dayUsage(
+  sql`r.agent_id`,
+  sql`r.currency`,
+  sql`r.created_at`,
+  sql`day.decided_at < r.created_at`,
+);
+
+/** A stored request as rules of this text would have seen it when it was made. */
+export function describeStored(row: StoredFacts, text: string, environment: string): RuleContext {
+  const { requester } = JSON.parse(row.requested_by ?? "{}") as { requester?: string | null };
+  return describeForRules(
+    JSON.parse(utf8Decode(new Uint8Array(row.request))) as ApprovalRequest,
+    {
+      salt: "",
+      agentName: row.agent_name,
+      isCodeKnown: row.is_code_known,
+      context: JSON.parse(row.context ?? "{}"),
+      requester: requester ?? null,
+      environment,
+      usesTypes: usesTypes(text),
+    },
+    { uses: row.uses, spentUnits: BigInt(row.spent) },
+  );
 }

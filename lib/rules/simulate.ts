@@ -4,15 +4,13 @@ import type { SimulateBody, SimulateResponse } from "#lib/contract/rules";
 import type { ApprovalRequest } from "#lib/core/approval/approval";
 import { utf8Decode } from "#lib/core/encoding/bytes";
 import type { RuleOutcome, RulesVerdict } from "#lib/core/rules/evaluate-rules";
-import type { RuleContext } from "#lib/core/rules/rule-context";
-import { rulesetHash, usesTypes } from "#lib/core/rules/rules-schema";
+import { rulesetHash } from "#lib/core/rules/rules-schema";
 import { rowsOf } from "#lib/db/client";
 import { createFairQueue } from "#lib/workers/fair-queue";
 import { shareOf } from "#lib/workers/fair-share";
 import { listWarnings, requireRules } from "./check";
 import type { RulesContext } from "./context";
-import { describeForRules, saysComplete } from "./describe-request";
-import { dayUsage } from "./usage";
+import { describeStored, type StoredFacts, saysComplete, storedFacts, usageThen } from "./describe-request";
 import { readNewest } from "./versions";
 
 const maxRequests = 1000;
@@ -28,17 +26,10 @@ const queue = createFairQueue({
   refusal: "too many comparisons of rules are under way; try again",
 });
 
-interface Row {
+interface Row extends StoredFacts {
   id: string;
-  request: Uint8Array;
-  context: string | null;
-  requested_by: string | null;
-  agent_name: string | null;
-  is_code_known: boolean;
   status: string;
   decided_kind: string | null;
-  uses: number;
-  spent: string;
 }
 
 type Judged = "allowed" | "asked" | "denied";
@@ -52,39 +43,14 @@ function judgedThen({ status, decided_kind }: Row): Judged {
 }
 
 async function readLast(context: RulesContext, organizationId: string): Promise<Row[]> {
-  const isEarlier = sql`day.decided_at < r.created_at`;
-  const usage = dayUsage(sql`r.agent_id`, sql`r.currency`, sql`r.created_at`, isEarlier);
   return rowsOf<Row>(
     context.database.db,
-    sql`SELECT r.id, r.request, r.context, r.requested_by, r.agent_name, a.code_hash IS NOT NULL AS is_code_known,
-        r.status, r.decided_by::jsonb ->> 'kind' AS decided_kind, usage.uses, usage.spent
+    sql`SELECT ${storedFacts}, r.id, r.status, r.decided_by::jsonb ->> 'kind' AS decided_kind
       FROM (SELECT * FROM authorization_requests WHERE organization_id = ${organizationId}
         ORDER BY created_at DESC, id DESC LIMIT ${maxRequests}) AS r
       JOIN agents AS a ON a.id = r.agent_id
-      CROSS JOIN LATERAL (${usage}) AS usage
+      CROSS JOIN LATERAL (${usageThen}) AS usage
       ORDER BY r.created_at DESC, r.id DESC`,
-  );
-}
-
-function describeRow(
-  context: RulesContext,
-  text: string,
-  row: Row,
-  request: ApprovalRequest,
-): RuleContext {
-  const { requester } = JSON.parse(row.requested_by ?? "{}") as { requester?: string | null };
-  return describeForRules(
-    request,
-    {
-      salt: "",
-      agentName: row.agent_name,
-      isCodeKnown: row.is_code_known,
-      context: JSON.parse(row.context ?? "{}"),
-      requester: requester ?? null,
-      environment: context.worldId.environment,
-      usesTypes: usesTypes(text),
-    },
-    { uses: row.uses, spentUnits: BigInt(row.spent) },
   );
 }
 
@@ -132,7 +98,7 @@ async function compare(
     const taken = known
       .slice(from, from + turn)
       .map((row) => ({ row, request: JSON.parse(utf8Decode(row.request)) as ApprovalRequest }));
-    const contexts = taken.map(({ row, request }) => describeRow(context, text, row, request));
+    const contexts = taken.map(({ row }) => describeStored(row, text, context.worldId.environment));
     const evaluated = await context.rules.compare(rules, contexts, chosen);
     for (const [i, { row, request }] of taken.entries()) {
       const outcome = evaluated[i];

@@ -9,6 +9,7 @@ import path from "node:path";
 import { ed25519 } from "@noble/curves/ed25519.js";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { buildAuthorization, type HumanAuthorization } from "#lib/core/approval/approval";
+import type { ApprovalStop } from "#lib/core/approval/approval-stop";
 import type { SignedDetails } from "#lib/core/approval/detail-types";
 import { base64Encode } from "#lib/core/encoding/bytes";
 import type { JsonObject } from "#lib/core/encoding/canonical-json";
@@ -327,6 +328,29 @@ async function judgeLies(test: TestApp): Promise<Case[]> {
     ...["soon", "2026-11-21T09:06:00Z", " 2026-11-21T09:06:00.000Z", "2026-02-30T09:06:00.000Z"].flatMap(
       (time) => [{ timestamp: time }, { agent_frozen_at: time }],
     ),
+    ...[
+      "grant_revoked",
+      "grant_ended",
+      "code_changed",
+      "rule_forbids",
+      "rule_demands_more",
+      "toString",
+      null,
+    ].map((reason) => ({
+      request: asked({ human_authorization_hash: "ab" }),
+      human_approval: backed,
+      approval_stopped: { reason, claimed_at: "2026-11-21T09:06:00.000Z" } as ApprovalStop,
+    })),
+    ...[
+      {
+        approval_stopped: { reason: "rule_forbids", claimed_at: "2026-11-21T09:06:00.000Z" } as ApprovalStop,
+      },
+      {
+        request: asked({ human_authorization_hash: "ab" }),
+        human_approval: backed,
+        approval_stopped: { reason: "rule_forbids", claimed_at: "soon" } as ApprovalStop,
+      },
+    ],
     { human_approval: hash },
     { request: asked({ human_approved: true }) },
     { request: asked({ human_approved: true, human_approver_hash: "ada" }), human_approval: hash },
@@ -747,6 +771,26 @@ describe.skipIf(python.missing)("both verifiers (run by npm run test:python)", (
       }),
     );
     expect(cases.map(({ verdict }) => verdict)).toEqual(["valid", "valid", ...lies.map(() => "invalid")]);
+    expect((await agree(cases))["receipt"]).toBe(cases.length);
+  });
+
+  it("agree on a use after its stop: a warning if it was claimed before, and no proof of it otherwise", async () => {
+    const stops: ApprovalStop[] = [
+      { reason: "rule_forbids", claimed_at: "2026-11-21T08:06:00.000Z" },
+      { reason: "rule_demands_more", claimed_at: "2026-11-21T08:06:00.000Z" },
+      { reason: "rule_forbids", claimed_at: "2026-11-21T23:06:00.000Z" },
+      { reason: "grant_revoked", claimed_at: "2026-11-21T08:06:00.000Z" },
+    ];
+    const cases = await Promise.all(
+      stops.map(async (stop) => {
+        const { answer, keys } = await makeDecidedReceipt({ stop });
+        return judge(JSON.stringify(stop), answer, keys);
+      }),
+    );
+    expect(cases.map(({ verdict }) => verdict)).toEqual(["valid", "valid", "invalid", "invalid"]);
+    expect(cases.map(({ warnings }) => JSON.stringify(warnings).includes("approval_stopped"))).toEqual([
+      ...[true, true, false, false],
+    ]);
     expect((await agree(cases))["receipt"]).toBe(cases.length);
   });
 

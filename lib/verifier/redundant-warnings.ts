@@ -18,6 +18,7 @@ const signedWarnings: readonly WarningCode[] = [
   "tools_not_registered",
   "client_gap",
   "agent_frozen",
+  "approval_stopped",
   "approval_asserted_only",
   "approval_test",
 ];

@@ -257,7 +257,7 @@ class Verification(TypedDict):
 
 
 class WarningsItem(TypedDict):
-    code: Literal["agent_signature_invalid", "code_hash_mismatch", "tools_not_registered", "client_gap", "agent_frozen", "approval_asserted_only", "approval_test", "signing_key_revoked", "zk_key_revoked", "content_erased"]
+    code: Literal["agent_signature_invalid", "code_hash_mismatch", "tools_not_registered", "client_gap", "agent_frozen", "approval_stopped", "approval_asserted_only", "approval_test", "signing_key_revoked", "zk_key_revoked", "content_erased"]
     message: str
 
 

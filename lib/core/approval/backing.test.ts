@@ -12,6 +12,7 @@ import { parseLogLeaf } from "#lib/core/tlog/log-leaf";
 import { makeBothAuthorization, makeEnrolledAuthorization } from "#support/enrolled-approvals";
 import { addTestLogEntry, makeTestAuthorization } from "#support/human-authorization";
 import type { HumanAuthorization } from "./approval";
+import type { ApprovalStop } from "./approval-stop";
 import { describeBacking } from "./backing";
 
 interface Spent {
@@ -25,6 +26,7 @@ interface Spent {
   /** Of the attestation, which is number 7. */
   previous?: string;
   frozen?: string;
+  stop?: ApprovalStop;
   asked?: JsonObject;
 }
 
@@ -51,6 +53,7 @@ function makeSubject(authorization: HumanAuthorization, spent: Spent): Subject {
     },
     record: { ...placeOf(7), ...(previous !== undefined && { previous }) },
     ...(frozen !== undefined && { agent_frozen_at: frozen }),
+    ...(spent.stop && { approval_stopped: spent.stop }),
     registered: { agent_public_key: spent.registeredKey ?? null },
     human_approval: { ...describeBacking(object), ...spent.approval },
   };
@@ -77,6 +80,18 @@ describe("the verifier's check human_authorization", () => {
     expect(await check({ timestamp: "2026-11-21T09:06:00.000Z" })).toMatchObject({ status: "pass" });
     expect(await check({ timestamp: "2026-11-21T09:06:00.001Z" })).toMatchObject({
       reason: "approval_ended",
+    });
+  });
+
+  it("fails if it was claimed after its end, or stopped by what it doesn't rest on", async () => {
+    const stopped = (reason: ApprovalStop["reason"], claimed_at: string) =>
+      check({ timestamp: "2026-11-21T09:06:00.000Z", stop: { reason, claimed_at } });
+    expect(await stopped("rule_forbids", "2026-11-21T09:06:00.000Z")).toMatchObject({ status: "pass" });
+    expect(await stopped("rule_forbids", "2026-11-21T09:06:00.001Z")).toMatchObject({
+      reason: "approval_ended",
+    });
+    expect(await stopped("grant_revoked", "2026-11-21T09:06:00.000Z")).toMatchObject({
+      detail: "the authorization does not fit the attestation: stop",
     });
   });
 

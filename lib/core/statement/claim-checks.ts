@@ -1,5 +1,6 @@
 /** The checks of what the payload claims: the agent's identity, the human's approval, the zero-knowledge proof. */
 import { isSameAgentKey } from "#lib/core/approval/approval-key";
+import { isStopOfGrant } from "#lib/core/approval/approval-stop";
 import { describeBacking } from "#lib/core/approval/backing";
 import { base64Decode, hexDecode, hexEncode } from "#lib/core/encoding/bytes";
 import {
@@ -117,7 +118,7 @@ function findMisfit(
   object: JsonObject,
   own: LogPlace,
 ) {
-  const { request, registered } = predicate;
+  const { request, registered, approval_stopped: stop } = predicate;
   const { request: asked, usable_until: until } = object;
   const backing = describeBacking(object);
   if (backing === null || !isJsonObject(asked)) return fail("authorization_malformed");
@@ -132,11 +133,13 @@ function findMisfit(
     ["inputs", asked["inputs_hash"] === undefined || asked["inputs_hash"] === request["inputs_hash"]],
     ["standing approval", (asked["grant"] ?? null) === null],
     ["freeze", predicate.agent_frozen_at === undefined],
+    ["stop", !stop || !isStopOfGrant(stop) || approval.method === "standing_approval"],
     ["record", isDecidedBefore(object, predicate.record, own)],
   ];
   const misfit = differs === undefined ? facts.find(([, fits]) => !fits)?.[0] : backingWords[differs];
   if (misfit !== undefined) return fail("authorization_mismatch", { field: misfit });
-  if (typeof until !== "string" || predicate.timestamp <= until) return undefined;
+  const isClaimedLate = typeof until === "string" && stop !== undefined && stop.claimed_at > until;
+  if (typeof until !== "string" || (predicate.timestamp <= until && !isClaimedLate)) return undefined;
   return fail("approval_ended", { until });
 }
 

@@ -3,6 +3,7 @@
  * `predicate.request` is what the agent asked and what its own signature covers.
  */
 
+import { type ApprovalStop, isApprovalStop } from "#lib/core/approval/approval-stop";
 import { utf8Decode } from "#lib/core/encoding/bytes";
 import {
   canonicalBytes,
@@ -108,6 +109,8 @@ export interface ActionPredicate {
   agent_frozen_at?: string;
   verdicts: Verdicts;
   human_approval: HumanApproval;
+  /** What the approval was stopped by after a run had claimed it; absent if it wasn't. */
+  approval_stopped?: ApprovalStop;
   /** Absent if no third party had vouched for the time lately. */
   not_before?: NotBefore;
 }
@@ -217,6 +220,8 @@ function isActionPredicate(value: JsonValue | undefined): boolean {
     ) &&
     isClientJudged(request, verdicts) &&
     isHumanApproval(value["human_approval"]) &&
+    (value["approval_stopped"] === undefined ||
+      (isBacked(value["human_approval"]) && isApprovalStop(value["approval_stopped"]))) &&
     (value["not_before"] === undefined || isNotBefore(value["not_before"]))
   );
 }

@@ -12,6 +12,7 @@ export const warningRows: Record<
   tools_not_registered: { check: "tools", answer: "no" },
   client_gap: { check: "record", answer: "yes, but after a gap" },
   agent_frozen: null,
+  approval_stopped: { check: "human_authorization", answer: "yes, stopped since" },
   approval_asserted_only: { check: "human_authorization", answer: "not proven" },
   approval_test: { check: "human_authorization", answer: "a TEST only" },
   signing_key_revoked: { check: "key_validity", answer: "yes, revoked since" },

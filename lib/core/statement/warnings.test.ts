@@ -1,5 +1,7 @@
 /** Each code appears exactly if its cause does, in a statement that has none of the others. */
+
 import { describe, expect, it } from "vitest";
+import type { ApprovalStop } from "#lib/core/approval/approval-stop";
 import { hexEncode, sha256 } from "#lib/core/encoding/bytes";
 import { buildToolManifest } from "./identity-checks";
 import type { ActionPredicate, BackedApproval } from "./statement";
@@ -54,6 +56,9 @@ const causes: Record<WarningCode, WarningFacts[]> = {
   tools_not_registered: [verdicts({ tools_authorized: false })],
   client_gap: [verdicts({ client_gap: true })],
   agent_frozen: [facts({ agent_frozen_at: "2026-11-24T12:00:00.000Z" })],
+  approval_stopped: [
+    facts({ approval_stopped: { reason: "grant_revoked", claimed_at: "2026-11-24T12:00:00.000Z" } }),
+  ],
   approval_asserted_only: [facts({ human_approval: { method: "hash", approver_hash: null } })],
   approval_test: ["local", "staging", "made up"].map((environment) =>
     facts({ human_approval: { ...proven, environment } }),
@@ -91,6 +96,17 @@ describe("warnings", () => {
       "approval_test",
       "signing_key_revoked",
     ]);
+  });
+
+  it("name the stop that an approval was used after", () => {
+    const stop = (reason: ApprovalStop["reason"]) =>
+      drawWarnings(facts({ approval_stopped: { reason, claimed_at: "2026-11-24T12:00:00.000Z" } }))[0]
+        ?.message;
+    expect(stop("grant_revoked")).toBe(
+      "After a run had claimed the approval, and before this was recorded, its standing approval was taken back.",
+    );
+    expect(stop("rule_forbids")).toContain("the organization's rules forbade it");
+    expect(warningOf("approval_stopped").message).not.toContain("rules");
   });
 
   it("name the tools that are not registered, each once, and only from the registered manifest", () => {

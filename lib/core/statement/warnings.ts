@@ -3,6 +3,7 @@
  * what the reader must not overlook in it. They follow only from what has been verified, the same in the service, the
  * visitor's browser and the command line. An absence (no signature, no approval) is no warning.
  */
+import { type ApprovalStop, approvalStops } from "#lib/core/approval/approval-stop";
 import type { JsonValue } from "#lib/core/encoding/canonical-json";
 import { listUnregisteredTools } from "./identity-checks";
 import { isBacked, type UnplacedPredicate } from "./statement";
@@ -13,6 +14,7 @@ export const warningCodes = [
   "tools_not_registered",
   "client_gap",
   "agent_frozen",
+  "approval_stopped",
   "approval_asserted_only",
   "approval_test",
   "signing_key_revoked",
@@ -35,6 +37,8 @@ export interface WarningFacts {
   client_gap?: JsonValue | undefined;
   /** Since when the agent was frozen. */
   agent_frozen_at?: JsonValue | undefined;
+  /** Why what backs it could no longer have been claimed. */
+  approval_stopped?: ApprovalStop["reason"] | undefined;
   human_approval_method?: JsonValue;
   human_approval_environment?: JsonValue;
   unregisteredTools?: readonly string[];
@@ -49,6 +53,7 @@ const rules: Record<WarningCode, (facts: WarningFacts) => boolean | undefined> =
   tools_not_registered: (facts) => facts.tools_authorized === false,
   client_gap: (facts) => facts.client_gap === true,
   agent_frozen: (facts) => typeof facts.agent_frozen_at === "string",
+  approval_stopped: (facts) => facts.approval_stopped !== undefined,
   approval_asserted_only: (facts) => facts.human_approval_method === "hash",
   approval_test: ({ human_approval_environment: environment }) =>
     typeof environment === "string" && environment !== "production",
@@ -68,6 +73,7 @@ const messages: Record<WarningCode, string> = {
   tools_not_registered: "A tool was used that is not in the registered manifest.",
   client_gap: "The agent's own number does not follow its last one: an earlier attestation may be missing.",
   agent_frozen: "The agent's organization had frozen it when this was recorded.",
+  approval_stopped: "The approval was stopped after a run had claimed it, and before this was recorded.",
   approval_asserted_only: "The human approval is asserted by the caller, not proven.",
   approval_test: "The approval is a TEST: no real person is proven to have given it.",
   signing_key_revoked:
@@ -82,17 +88,32 @@ export function warningOf(code: WarningCode): Warning {
 }
 
 export function drawWarnings(facts: WarningFacts): Warning[] {
-  const { unregisteredTools: tools = [] } = facts;
-  return findWarnings(facts).map((code) =>
-    code === "tools_not_registered" && tools.length > 0
-      ? { code, message: `Tools were used that are not in the registered manifest: ${tools.join(", ")}.` }
-      : warningOf(code),
-  );
+  const { unregisteredTools: tools = [], approval_stopped: stop } = facts;
+  return findWarnings(facts).map((code) => {
+    if (code === "tools_not_registered" && tools.length > 0)
+      return {
+        code,
+        message: `Tools were used that are not in the registered manifest: ${tools.join(", ")}.`,
+      };
+    return code === "approval_stopped" && stop !== undefined
+      ? {
+          code,
+          message: `After a run had claimed the approval, and before this was recorded, ${approvalStops[stop]}.`,
+        }
+      : warningOf(code);
+  });
 }
 
 /** What the signed statement alone shows, with the manifest if it is at hand. */
 export function factsOfStatement(
-  { verdicts, human_approval: approval, registered, request, agent_frozen_at }: UnplacedPredicate,
+  {
+    verdicts,
+    human_approval: approval,
+    registered,
+    request,
+    agent_frozen_at,
+    approval_stopped,
+  }: UnplacedPredicate,
   manifest: Uint8Array | null,
 ): WarningFacts {
   const { agent_authenticated, code_hash_verified, tools_authorized, client_gap } = verdicts;
@@ -102,6 +123,7 @@ export function factsOfStatement(
     tools_authorized,
     client_gap,
     agent_frozen_at,
+    approval_stopped: approval_stopped?.reason,
     human_approval_method: approval.method,
     human_approval_environment: isBacked(approval) ? approval.environment : null,
     unregisteredTools: listUnregisteredTools(request, registered.tool_manifest_hash, manifest),

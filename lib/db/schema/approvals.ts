@@ -139,6 +139,8 @@ export const approvalSubmissions = pgTable(
         "already_approved",
         "authorization_not_pending",
         "agent_frozen",
+        "rule_forbids",
+        "rule_demands_more",
       ],
     }),
     detail: text(),

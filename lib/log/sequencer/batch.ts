@@ -184,6 +184,10 @@ export async function storeSequenced(
   }
 }
 
+/** Rules come last: what is in their batch was judged by those before them. */
+const byRules = (a: QueuedItem, b: QueuedItem) =>
+  Number(a.kind.kind === "ruleset") - Number(b.kind.kind === "ruleset");
+
 /** Under the head's lock: what the active keys signed, and their kinds admit, is stored. */
 export async function sequenceLocked(
   tx: Executor,
@@ -194,7 +198,7 @@ export async function sequenceLocked(
   const before = await lockHead(tx, known, signing);
   const { admitted, refused } = await admitAll(tx, batch, before.active);
   if (admitted.length === 0) return { refused, sequenced: null };
-  const sequenced = await sequence(before, admitted, signing, placeReadersWithin(tx));
+  const sequenced = await sequence(before, admitted.toSorted(byRules), signing, placeReadersWithin(tx));
   await storeSequenced(sequenced, () => storeWithin(tx, sequenced.append, callsBesides(sequenced)));
   for (const [kind, placed] of sequenced.byKind) await kind.store?.(tx, placed);
   // Under the head's lock and before the commit: see docs/decisions/0046-one-lock-for-all-machines.md.

@@ -302,7 +302,7 @@ def _find_approval_misfit(subject: Subject, action: Action, given: JsonObject) -
     decided_by = given.get("decided_by")
     if not is_object(asked) or not is_object(binding) or not is_object(decided_by) or not is_list(approvals):
         return fail("authorization_malformed")
-    approval, request = action.approval, action.request
+    approval, request, stop = action.approval, action.request, action.predicate.get("approval_stopped")
     rows = [row for row in approvals if is_object(row)]
     given_hash = canonical_hash(given)
     proofs = [row for row in rows if row.get("type") == "world_id"]
@@ -321,6 +321,7 @@ def _find_approval_misfit(subject: Subject, action: Action, given: JsonObject) -
         "inputs": "inputs_hash" not in asked or asked["inputs_hash"] == request["inputs_hash"],
         "standing approval": asked.get("grant") is None,
         "freeze": "agent_frozen_at" not in action.predicate,
+        "stop": _fits_stop(stop, approval),
         "record": _is_decided_before(
             given.get("log"),
             cast("JsonObject", action.predicate["record"]),
@@ -334,8 +335,15 @@ def _find_approval_misfit(subject: Subject, action: Action, given: JsonObject) -
     if misfit is not None:
         return fail("authorization_mismatch", field=misfit)
     until = given.get("usable_until")
-    is_over = isinstance(until, str) and str(action.predicate["timestamp"]) > until
+    times = [str(action.predicate["timestamp"]), str(stop["claimed_at"]) if is_object(stop) else ""]
+    is_over = isinstance(until, str) and max(times) > until
     return fail("approval_ended", until=until) if is_over else None
+
+
+def _fits_stop(stop: object, approval: JsonObject) -> bool:
+    """Only a use of a standing approval stops with that."""
+    is_by_rule = is_object(stop) and str(stop["reason"]).startswith("rule_")
+    return not is_object(stop) or is_by_rule or approval["method"] == "standing_approval"
 
 
 def _method_of(kind: object, rows: list[JsonObject]) -> str:

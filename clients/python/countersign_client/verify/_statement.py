@@ -56,6 +56,16 @@ def statement_of(predicate_type: str, subject: str, digest: str, predicate: Json
     return {"_type": STATEMENT_TYPE, "subject": subjects, "predicateType": predicate_type, "predicate": predicate}
 
 
+APPROVAL_STOPS = {
+    "grant_revoked": "its standing approval was taken back",
+    "grant_ended": "its standing approval was over",
+    "code_changed": "its standing approval is for another code hash than the registered one",
+    "rule_forbids": "the organization's rules forbade it",
+    "rule_demands_more": "the organization's rules asked for more approval than it has",
+}
+"""What an approval was stopped by after a run had claimed it."""
+
+
 @dataclass(frozen=True)
 class Action:
     """The parts of an agent's statement, whose shape was checked."""
@@ -112,10 +122,19 @@ def _read_action(statement: JsonObject) -> Action:
     _require_verdicts(request, verdicts)
     _require(_is_approval(approval))
     _require("agent_frozen_at" not in predicate or is_time(predicate["agent_frozen_at"]))
+    _require("approval_stopped" not in predicate or _is_stop(predicate["approval_stopped"], approval))
     _require("not_before" not in predicate or _is_not_before(predicate["not_before"]))
     subject: list[Json] = [{"digest": subject_digest(str(request["inputs_hash"])), "name": "inputs"}]
     _require(statement.get("subject") == subject)
     return Action(statement, predicate, request, registered, verdicts, approval)
+
+
+def _is_stop(value: Json, approval: JsonObject) -> bool:
+    """Only what an authorization backs is stopped."""
+    if approval["method"] in ("none", "hash") or not is_object(value):
+        return False
+    reason = value.get("reason")
+    return isinstance(reason, str) and reason in APPROVAL_STOPS and is_time(value.get("claimed_at"))
 
 
 def _require_verdicts(request: JsonObject, verdicts: JsonObject) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from .._json import JsonObject, is_list, is_object
 from ..errors import UnreadableError
 from ._attestation import Subject, list_unregistered_tools, manifest_of, uses_tools
+from ._statement import APPROVAL_STOPS
 
 WARNINGS = {
     "agent_signature_invalid": "The agent's signature was not made with its registered key.",
@@ -14,6 +15,7 @@ WARNINGS = {
     "tools_not_registered": "A tool was used that is not in the registered manifest.",
     "client_gap": "The agent's own number does not follow its last one: an earlier attestation may be missing.",
     "agent_frozen": "The agent's organization had frozen it when this was recorded.",
+    "approval_stopped": "The approval was stopped after a run had claimed it, and before this was recorded.",
     "approval_asserted_only": "The human approval is asserted by the caller, not proven.",
     "approval_test": "The approval is a TEST: no real person is proven to have given it.",
     "signing_key_revoked": "The key that signed this record was revoked later. Its place in the log is before that, "
@@ -23,7 +25,7 @@ WARNINGS = {
 }
 """In one order."""
 
-_SIGNED = tuple(WARNINGS)[:7]
+_SIGNED = tuple(WARNINGS)[:8]
 """Those that follow from the signed bytes, so that a list beside them must name exactly these."""
 
 
@@ -57,6 +59,11 @@ def draw_warnings(subject: Subject) -> list[Warning]:
     if action is not None:
         facts |= _from_verdicts(action.verdicts)
         facts["agent_frozen"] = "agent_frozen_at" in action.predicate
+        stopped = action.predicate.get("approval_stopped")
+        if is_object(stopped):
+            facts["approval_stopped"] = True
+            why = APPROVAL_STOPS[str(stopped["reason"])]
+            messages["approval_stopped"] = f"After a run had claimed the approval, and before this was recorded, {why}."
         facts["approval_asserted_only"] = action.approval["method"] == "hash"
         facts["approval_test"] = action.approval.get("environment", "production") != "production"
         tools = list_unregistered_tools(action, manifest_of(receipt)) if uses_tools(action) else None
