@@ -52,7 +52,7 @@ export const mutations = [
   {
     threat: "A service passes an approval off",
     file: "lib/verifier/pack-uses.ts",
-    from: 'else fault ??= packFault("uses", "approval_reused", { number, earlier });',
+    from: 'fault ??= packFault("uses", "approval_reused", { number, earlier });',
     to: "",
     test: "lib/verifier/pack-uses.test.ts",
   },

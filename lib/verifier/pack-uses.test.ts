@@ -4,10 +4,12 @@ import { makeEvidencePack } from "#lib/attestations/pack";
 import { readProgramFile } from "#lib/attestations/program-files";
 import { buildAuthorization, type HumanAuthorization } from "#lib/core/approval/approval";
 import type { DecidedByGrant, GrantTerms } from "#lib/core/approval/decided-by";
+import { utf8Decode } from "#lib/core/encoding/bytes";
 import { canonicalHash, type JsonObject } from "#lib/core/encoding/canonical-json";
 import { CHANGE_FILE_TYPE, readPackEntry } from "#lib/core/pack/pack-entries";
 import { numberedFile } from "#lib/core/pack/pack-files";
 import { buildChangeStatement } from "#lib/core/record/agent-change";
+import { type ActionPredicate, buildActionStatement } from "#lib/core/statement/statement";
 import type { WorldEnvironment } from "#lib/core/world-id/world-id-keys";
 import { startTestApp, type TestApp } from "#support/app";
 import { ask } from "#support/authorizations";
@@ -82,8 +84,37 @@ function takeBack({ binding, request: { request_id } }: HumanAuthorization): Jso
   return { type: CHANGE_FILE_TYPE, request_id, payload: new TextDecoder().decode(payload) };
 }
 
+const attesting: ActionPredicate = {
+  attestation_id: "019a0000-0000-7000-8000-000000000009",
+  timestamp: "2026-11-21T08:30:00.000Z",
+  ...{ key_id: "k", organization: "o", is_public: true, salt: "s" },
+  record: { agent_id: "019a0000-0000-7000-8000-000000000003", sequence: 100, previous: "ab".repeat(32) },
+  request: { agent_slug: "bot", action: "a", inputs_hash: "b" },
+  registered: { agent_public_key: null, code_hash: null, tool_manifest_hash: null },
+  verdicts: { agent_authenticated: null, code_hash_verified: null, tools_authorized: null },
+  human_approval: {
+    ...{ method: "standing_approval", level: "none", request_hash: "ab", authorization_hash: "ab" },
+    ...{ nullifier_hashes: [], approver_ids: [], environment: "production", inputs_bound: false },
+  },
+};
+
 /** Of decisions in their order, of which those that are null have no content, and of those that attestations are backed by. */
-function judge(decisions: (HumanAuthorization | JsonObject | null)[], attested: HumanAuthorization[] = []) {
+function judge(
+  decisions: (HumanAuthorization | JsonObject | null)[],
+  attested: HumanAuthorization[] = [],
+  said: Pick<ActionPredicate, "timestamp" | "approval_stopped"> | null = null,
+) {
+  const { status, reason, detail } = check(decisions, attested, said);
+  expect(detail).not.toMatch(/\{|undefined/);
+  return reason ?? status;
+}
+
+/** `said`: by every attestation. */
+function check(
+  decisions: (HumanAuthorization | JsonObject | null)[],
+  attested: HumanAuthorization[],
+  said: Pick<ActionPredicate, "timestamp" | "approval_stopped"> | null,
+) {
   const list = createUseList();
   for (const [index, human_authorization] of decisions.entries()) {
     const file = numberedFile("decisions", index + 1);
@@ -97,13 +128,12 @@ function judge(decisions: (HumanAuthorization | JsonObject | null)[], attested: 
     list.add({ ...entry, state: human_authorization ? "private" : "erased" }, json as unknown as JsonObject);
   }
   for (const [index, human_authorization] of attested.entries()) {
-    const json = { human_authorization } as unknown as JsonObject;
+    const payload = said && utf8Decode(buildActionStatement({ ...attesting, ...said }));
+    const json = { record: { sequence: 100 + index }, human_authorization, payload } as unknown as JsonObject;
     const entry = readPackEntry(numberedFile("attestations", 100 + index), json);
     list.add({ ...entry, state: "private" }, json);
   }
-  const { status, reason, detail } = list.judge();
-  expect(detail).not.toMatch(/\{|undefined/);
-  return reason ?? status;
+  return list.judge();
 }
 
 describe("the uses of a standing approval", () => {
@@ -190,6 +220,30 @@ describe("the uses of a standing approval", () => {
     );
     expect(judge([people, takeBack(people)])).toBe("pass");
     expect(judge([people, takeBack(people)], [people])).toBe("approval_taken_back");
+  });
+
+  it("may be attested after their standing approval ended, with a warning, unless they were claimed after", () => {
+    const claimedAt = (claimed_at: string, timestamp = "2026-11-21T08:30:00.000Z") => ({
+      timestamp,
+      approval_stopped: { reason: "grant_revoked", claimed_at } as const,
+    });
+    const revoked = [grant, one, takeBack(grant)];
+    const warning = "number 100 was attested after number 3 took back its standing approval";
+    expect(check(revoked, [one], null).warnings, "of 1.0.0").toEqual([warning]);
+    expect(check(revoked, [one], claimedAt("2026-11-21T08:06:59.000Z"))).toMatchObject({
+      status: "pass",
+      warnings: [warning],
+    });
+    expect(judge(revoked, [one], claimedAt("2026-11-21T08:07:00.001Z"))).toBe("claimed_late");
+    expect(check([grant, one], [one], { timestamp: "2026-11-21T08:30:00.000Z" })).not.toHaveProperty(
+      "warnings",
+    );
+    const late = "2026-11-21T09:10:00.000Z";
+    expect(check([grant, one], [one], { timestamp: late }).warnings).toEqual([
+      `number 100 was attested after its standing approval ended at ${grant.usable_until}`,
+    ]);
+    expect(judge([grant, one], [one], claimedAt("2026-11-21T09:05:00.000Z", late))).toBe("pass");
+    expect(judge([grant, one], [one], claimedAt("2026-11-21T09:05:33.000Z", late))).toBe("claimed_late");
   });
 
   it("end with their approval, if that is earlier than their terms", () => {

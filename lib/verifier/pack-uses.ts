@@ -2,19 +2,22 @@
  * The uses of standing approvals in an evidence pack: each within the terms that people approved, and all of one numbered
  * as they can only be if none is missing or counted twice. A use that lapsed gives its number back, so the next one may
  * have it again; a use that an attestation of this pack is backed by never does. And of all approvals, those of people
- * too: each backs one attestation at most, and none that was taken back.
+ * too: each backs one attestation at most, and none that was taken back. A use may be attested after its standing approval
+ * ended, since its action may have run before, but it can't have been claimed after.
  */
 
 import { amountUnits } from "#lib/core/approval/amount";
 import type { HumanAuthorization } from "#lib/core/approval/approval";
+import { findEnd } from "#lib/core/approval/approval-end";
 import type { DecidedByGrant, GrantTerms } from "#lib/core/approval/decided-by";
 import { whyOutOfScope } from "#lib/core/approval/grant";
 import { parseHumanAuthorization } from "#lib/core/approval/human-authorization-shape";
 import { utf8Encode } from "#lib/core/encoding/bytes";
 import { canonicalHash, type JsonObject, type JsonValue } from "#lib/core/encoding/canonical-json";
 import { CHANGE_FILE_TYPE, type PackEntry } from "#lib/core/pack/pack-entries";
-import { type PackCheck, packFault, packGap, packPass } from "#lib/core/pack/pack-reasons";
+import { type PackCheck, packFault, packGap, packPass, withWarnings } from "#lib/core/pack/pack-reasons";
 import { parseChangeStatement } from "#lib/core/record/agent-change";
+import { parseActionStatement } from "#lib/core/statement/statement";
 import { countOf } from "#lib/core/text/count";
 
 interface Use {
@@ -86,11 +89,31 @@ function findBreak(
   return isNext ? null : "use_missing";
 }
 
-/** The request whose approval this change takes back; null for another entry. */
-function readRevoked({ type, payload }: JsonObject): string | null {
+/** The request whose approval this change takes back, and when; null for another entry. */
+function readRevoked({ type, payload }: JsonObject): { hash: string; at: string } | null {
   if (type !== CHANGE_FILE_TYPE || typeof payload !== "string") return null;
-  return parseChangeStatement(utf8Encode(payload))?.request_hash ?? null;
+  const change = parseChangeStatement(utf8Encode(payload));
+  return change?.request_hash ? { hash: change.request_hash, at: change.changed_at } : null;
 }
+
+const readPredicate = ({ payload }: JsonObject) =>
+  typeof payload === "string" ? parseActionStatement(utf8Encode(payload))?.predicate : undefined;
+
+interface Attested {
+  number: number;
+  /** Undefined without content. */
+  timestamp: string | undefined;
+  /** Since when a run had it, if the service says that it was stopped after. */
+  claimedAt: string | undefined;
+}
+
+interface Revocation {
+  number: number;
+  at: string;
+}
+
+/** A claim is noted a moment after its approval was looked at. */
+const slackMs = 2_000;
 
 /** Whether it may be a use that nobody can read. */
 const isUnread = ({ decision }: PackEntry) => decision === null || decision === "approved";
@@ -98,10 +121,11 @@ const isUnread = ({ decision }: PackEntry) => decision === null || decision === 
 export function createUseList(): UseList {
   const grants = new Map<string, Grant>();
   const uses = new Map<string, Use[]>();
-  /** Each approval backs one attestation at most: the hash of its request → the number of that. */
-  const attested = new Map<string, number>();
-  /** Request hash → number of the change that took its approval back. */
-  const revoked = new Map<string, number>();
+  /** Each approval backs one attestation at most: the hash of its request → that one. */
+  const attested = new Map<string, Attested>();
+  /** Request hash → the change that took its approval back. */
+  const revoked = new Map<string, Revocation>();
+  const warnings: string[] = [];
   /** Request hash ↔ hash of the approval: a request has one. */
   const names = new Map<string, string>();
   /** Request hash ↔ id of the request, as approvals have both. */
@@ -144,8 +168,10 @@ export function createUseList(): UseList {
     let last = grant?.number ?? 0;
     for (const use of [...all].sort((a, b) => a.number - b.number)) {
       const { number, by, object } = use;
-      const end = revoked.get(by.request_hash) ?? number;
+      const end = revoked.get(by.request_hash)?.number ?? number;
       if (end < number) return packFault("uses", "approval_taken_back", { number, revoked: end });
+      const late = judgeAttested(use, grant);
+      if (late !== null) return late;
       const isStanding = !single.has(by.authorization_hash);
       const what = isStanding ? grant && findBeyond(use, grant) : "approval";
       if (what) return packFault("uses", "use_out_of_terms", { number, what });
@@ -162,25 +188,55 @@ export function createUseList(): UseList {
     return null;
   }
 
+  /** Warns of a use that was attested after its standing approval ended; the fault of one that was claimed after. */
+  function judgeAttested({ object, by }: Use, grant: Grant | undefined): PackCheck | null {
+    const used = attested.get(object.binding.request_hash);
+    if (used === undefined) return null;
+    const { number, timestamp, claimedAt: claimed } = used;
+    const revocation = revoked.get(by.request_hash);
+    const over =
+      grant && findEnd({ usable_until: grant.object.usable_until, grant: grant.terms }, timestamp ?? "");
+    const isRevoked = revocation !== undefined && revocation.number < number;
+    if (isRevoked)
+      warnings.push(
+        `number ${number} was attested after number ${revocation.number} took back its standing approval`,
+      );
+    else if (over)
+      warnings.push(`number ${number} was attested after its standing approval ended at ${over}`);
+    if (claimed === undefined) return null;
+    const isLate =
+      (isRevoked && claimed > revocation.at) || (over && Date.parse(claimed) > Date.parse(over) + slackMs);
+    return isLate ? packFault("uses", "claimed_late", { number, claimed }) : null;
+  }
+
   /** A change names a request by its hash, and its file by its id. */
-  function addRevoked(file: string, number: number, hash: string, id: JsonValue | undefined): void {
-    revoked.set(hash, number);
+  function addRevoked(
+    file: string,
+    number: number,
+    { hash, at }: { hash: string; at: string },
+    id: JsonValue | undefined,
+  ): void {
+    revoked.set(hash, { number, at });
     const isOther =
       (ids.get(hash) ?? id) !== id || (typeof id === "string" && (ids.get(id) ?? hash) !== hash);
     if (isOther)
       fault ??= packFault("uses", "entry_invalid", { file, problem: "request_id is another request's" });
   }
 
-  function addAttestation(number: number, { binding }: HumanAuthorization): void {
-    const earlier = attested.get(binding.request_hash);
-    if (earlier === undefined) attested.set(binding.request_hash, number);
-    else fault ??= packFault("uses", "approval_reused", { number, earlier });
+  function addAttestation(number: number, { binding }: HumanAuthorization, json: JsonObject): void {
+    const earlier = attested.get(binding.request_hash)?.number;
+    if (earlier !== undefined) {
+      fault ??= packFault("uses", "approval_reused", { number, earlier });
+      return;
+    }
+    const { timestamp, approval_stopped: stop } = readPredicate(json) ?? {};
+    attested.set(binding.request_hash, { number, timestamp, claimedAt: stop?.claimed_at });
   }
 
   /** What was taken back was not used before, and is not used any more. */
   function findTakenBack(): PackCheck | null {
-    for (const [hash, number] of attested) {
-      const end = revoked.get(hash);
+    for (const [hash, { number }] of attested) {
+      const end = revoked.get(hash)?.number;
       if (end !== undefined) return packFault("uses", "approval_taken_back", { number, revoked: end });
     }
     return null;
@@ -201,7 +257,7 @@ export function createUseList(): UseList {
       ids.set(object.binding.request_hash, object.request.request_id);
       ids.set(object.request.request_id, object.binding.request_hash);
       if (entry.isDecision) addDecision(sequence, object);
-      else addAttestation(sequence, object);
+      else addAttestation(sequence, object, json);
     },
     judge: () => {
       fault ??= findTakenBack();
@@ -210,15 +266,20 @@ export function createUseList(): UseList {
       const count = [...uses.values()].flat().length;
       const unknown = count === 0 ? unread.length : withoutContent;
       if (unknown > 0)
-        return packGap("uses", "use_content_absent", { entries: countOf(unknown, "entry", "entries") });
+        return withWarnings(
+          packGap("uses", "use_content_absent", { entries: countOf(unknown, "entry", "entries") }),
+          warnings,
+        );
       if (count === 0) return packPass("uses", "no use of a standing approval");
       const outside = [...uses].filter(([hash]) => !grants.has(hash)).flatMap(([, all]) => all).length;
-      return outside > 0
-        ? packGap("uses", "use_terms_absent", { uses: countOf(outside, "use") })
-        : packPass(
-            "uses",
-            `${countOf(count, "use")} of standing approvals, each within its terms, none missing`,
-          );
+      const check =
+        outside > 0
+          ? packGap("uses", "use_terms_absent", { uses: countOf(outside, "use") })
+          : packPass(
+              "uses",
+              `${countOf(count, "use")} of standing approvals, each within its terms, none missing`,
+            );
+      return withWarnings(check, warnings);
     },
   };
 }

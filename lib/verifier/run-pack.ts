@@ -25,10 +25,16 @@ const sentenceOf = ({ verdict, checks }: PackReport) =>
     ? uncounted
     : sentences[verdict];
 
-function describe({ facts }: PackReport): string {
+const warningsOf = ({ checks }: PackReport) => checks.flatMap((check) => check.warnings ?? []);
+
+function describe(report: PackReport): string {
+  const { facts } = report;
   if (facts === null) return "";
   const { agent, period, counts } = facts;
-  const warnings = counts.warnings.map(({ code, count }) => `Warning: ${code}, ${countOf(count, "time")}`);
+  const warnings = [
+    ...counts.warnings.map(({ code, count }) => `Warning: ${code}, ${countOf(count, "time")}`),
+    ...warningsOf(report).map((warning) => `Warning: ${warning}`),
+  ];
   const lines = [
     `${agent.slug}, ${readableTime(period.from)} to ${readableTime(period.to)}`,
     `${countOf(counts.attestations.total, "attestation")}, ${countOf(counts.decisions.total, "decision")}: ${counts.decisions.approved} approved, ${counts.decisions.denied} denied, ${counts.decisions.revoked} taken back; frozen ${countOf(counts.decisions.frozen, "time")}`,
@@ -66,6 +72,6 @@ export async function runPack(args: Arguments, io: CommandIo): Promise<number> {
       keys: { pinned: pinned?.isPinned ?? false, note },
     });
   else io.print(`${formatChecks(checks)}\n\n${describe(report)}${note}\n\n${sentenceOf(report)}\n`);
-  const isWarned = facts !== null && facts.counts.warnings.length > 0;
+  const isWarned = facts !== null && facts.counts.warnings.length + warningsOf(report).length > 0;
   return verdict !== "invalid" && isWarned && args.flags.has("fail-on-warnings") ? 4 : exitCodes[verdict];
 }

@@ -30,6 +30,8 @@ export const packReasons = {
     "number {number} is use {use} of its standing approval: more uses or amounts before it are attested",
   approval_reused: "number {number} is backed by the approval that number {earlier} has used",
   approval_taken_back: "number {number} rests on an approval that number {revoked} took back",
+  claimed_late:
+    "number {number} says that its approval was claimed at {claimed}, after its standing approval ended",
   use_terms_absent:
     "{uses} of standing approvals from before the period: numbered without a gap here, but the terms are not in this pack",
   use_content_absent: "{entries} without content: whether standing approvals were used is not in this pack",
@@ -56,6 +58,8 @@ export interface PackCheck {
   status: "pass" | "fail" | "not_applicable" | "not_run";
   reason?: string;
   detail: string;
+  /** What is bad news though it passes. */
+  warnings?: readonly string[];
 }
 
 type ValuesOf<Code extends PackReason> = ValuesIn<(typeof packReasons)[Code]>;
@@ -86,3 +90,6 @@ export const packGap = <Code extends PackReason>(
 });
 
 export const packPass = (name: string, detail: string): PackCheck => ({ name, status: "pass", detail });
+
+export const withWarnings = (check: PackCheck, warnings: readonly string[]): PackCheck =>
+  warnings.length === 0 ? check : { ...check, warnings };
