@@ -1,11 +1,13 @@
 /** An organization's own authorization requests, with the link by which a human decides those that still wait. */
 
-import { and, eq, inArray } from "drizzle-orm";
+import { and, eq, inArray, isNotNull, or, sql } from "drizzle-orm";
 import { requireRole } from "#lib/accounts/members";
 import type { AuthorizationState } from "#lib/contract/authorization-state";
+import type { UnfinishedRequest } from "#lib/contract/portal-rules";
 import { amountValue } from "#lib/core/approval/amount";
 import { findEnd } from "#lib/core/approval/approval-end";
 import { agentChanges, apiKeys, authorizationRequests } from "#lib/db/schema";
+import { AppError } from "#lib/errors";
 import { isOwnerOf, type MemberPrincipal } from "#lib/http/principal";
 import { isTestKey } from "#lib/keys/test-keys";
 import type { Context } from "./context";
@@ -15,7 +17,18 @@ import { readGrantUsage } from "./grants";
 import { approvalUrl } from "./link";
 import { type AuthorizationQuery, listAuthorizations, readAuthorization } from "./read";
 import { revokeAuthorization } from "./revoke";
-import { authorizationNotFound, findAuthorization } from "./rows";
+import {
+  type AuthorizationRow,
+  authorizationNotFound,
+  findAuthorization,
+  isOpen,
+  isRevocable,
+  listRows,
+  parseDecidedBy,
+  parseRequest,
+} from "./rows";
+import { judgeByRulesNow } from "./rules-now";
+import { whyUnusable } from "./unusable";
 
 function withLink(context: Context, state: AuthorizationState, isTest: boolean) {
   return {
@@ -69,6 +82,54 @@ export async function readOwnAuthorization(context: Context, person: MemberPrinc
     used: usage && { uses: usage.uses, spent: amountValue(usage.spentUnits) },
     deciders: await readDeciders(context.database.db, row),
   };
+}
+
+const maxUnfinished = 50;
+
+/** Whatever could still be used, now or once its agent goes on; a standing approval while it lasts. */
+const isUnused = and(
+  isRevocable,
+  sql`coalesce(${whyUnusable}, 'standing') IN ('standing', 'frozen', 'code_changed')`,
+  sql`NOT EXISTS (SELECT FROM grants WHERE grants.request_id = authorization_requests.id AND grants.expires_at <= clock_timestamp())`,
+);
+
+async function describeUnfinished(context: Context, row: AuthorizationRow): Promise<UnfinishedRequest> {
+  const { agent_slug, action, tool, amount, grant } = parseRequest(row);
+  const stop = await judgeByRulesNow(context, row.id).then(
+    (rules) => rules.stop?.words ?? null,
+    (error: unknown) => {
+      if (error instanceof AppError) return error.detail;
+      throw error;
+    },
+  );
+  return {
+    request_id: row.id,
+    created_at: row.created_at.toISOString(),
+    agent_slug,
+    action,
+    tool: tool ?? null,
+    amount: amount ?? null,
+    isPending: row.status === "pending",
+    approvedBy: grant ? "standing" : (parseDecidedBy(row)?.kind ?? null),
+    isClaimed: row.claimed_at !== null,
+    stop,
+  };
+}
+
+/** What waits, and what is approved and unused, with what the rules of now make of it; newest first. */
+export async function listUnfinished(
+  context: Context,
+  person: MemberPrincipal,
+): Promise<{ rows: UnfinishedRequest[]; hasMore: boolean }> {
+  const { db } = context.database;
+  await requireRole(db, person, "member");
+  const { organization_id, context: content } = authorizationRequests;
+  const isWanted = and(eq(organization_id, person.organizationId), isNotNull(content), or(isOpen, isUnused));
+  const found = await listRows(db, isWanted, maxUnfinished + 1);
+  const rows = await Promise.all(
+    found.slice(0, maxUnfinished).map((row) => describeUnfinished(context, row)),
+  );
+  return { rows, hasMore: found.length > maxUnfinished };
 }
 
 async function readRevocationReason(context: Context, requestId: string): Promise<string | null> {

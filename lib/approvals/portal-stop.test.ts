@@ -6,7 +6,12 @@ import { startTestApp, type TestApp } from "#support/app";
 import { approveUnproven, ask } from "#support/authorizations";
 import { anyKind } from "#support/databases";
 import { signInPerson } from "#support/portal";
-import { readOwnAuthorization, revokeOwnAuthorization } from "./portal-authorizations";
+import {
+  cancelOwnAuthorization,
+  listUnfinished,
+  readOwnAuthorization,
+  revokeOwnAuthorization,
+} from "./portal-authorizations";
 
 describe("stopping from the portal", () => {
   let test: TestApp;
@@ -91,5 +96,47 @@ describe("stopping from the portal", () => {
       errorName: "authorization_not_found",
     });
     expect((await asked.read()).body.revoked_at).toBeNull();
+  });
+
+  it("lists what waits and what is approved and unused, with what rules of now make of it", async () => {
+    const { context } = test.app;
+    const made = await test.createKey("rules@example.com");
+    const owner = await signInPerson(context, "rules@example.com", made.organizationId);
+    const request = async (body: object) =>
+      (await ask(test, made.key, { agent_slug: "listed", ...body })).made.request_id;
+    const waiting = await request({ tool: "pay" });
+    const approved = await request({ tool: "pay" });
+    const other = await request({ tool: "read" });
+    const expires_at = new Date(Date.now() + 3_600_000).toISOString();
+    const standing = await request({ grant: { tools: ["pay"], max_calls: 1, expires_at } });
+    for (const id of [approved, other, standing]) await approveUnproven(test, id);
+    const list = async () =>
+      (await listUnfinished(context, owner)).rows.map(({ request_id, approvedBy, stop }) => [
+        request_id,
+        approvedBy,
+        stop,
+      ]);
+    expect(await list()).toEqual([
+      [standing, "standing", null],
+      [other, "people", null],
+      [approved, "people", null],
+      [waiting, null, null],
+    ]);
+    const text = '@id("never") forbid (principal, action, resource == Tool::"pay");';
+    await test.call("PUT", "/v1/rules", { key: made.key, body: { text, mode: "enforce" } });
+    const stopped = "the organization's rules forbid this now: never";
+    expect(await list()).toEqual([
+      [standing, "standing", null],
+      [other, "people", null],
+      [approved, "people", stopped],
+      [waiting, null, stopped],
+    ]);
+    await revokeOwnAuthorization(context, owner, approved, null);
+    await revokeOwnAuthorization(context, owner, standing, null);
+    await cancelOwnAuthorization(context, owner, waiting);
+    expect(await list()).toEqual([[other, "people", null]]);
+    await expect(
+      listUnfinished(context, { ...owner, organizationId: stranger.organizationId }),
+    ).rejects.toThrow();
   });
 });

@@ -10,7 +10,13 @@ import { utf8Decode } from "#lib/core/encoding/bytes";
 import type { RuleOutcome, RulesVerdict } from "#lib/core/rules/evaluate-rules";
 import { type Executor, rowsOf } from "#lib/db/client";
 import { AppError } from "#lib/errors";
-import { describeStored, type StoredFacts, saysComplete, storedFacts, usageThen } from "#lib/rules/describe-request";
+import {
+  describeStored,
+  type StoredFacts,
+  saysComplete,
+  storedFacts,
+  usageThen,
+} from "#lib/rules/describe-request";
 import type { RulesVersion } from "#lib/rules/versions";
 import { isTooMuch, meetsObligations } from "./apply-obligations";
 import type { Context } from "./context";

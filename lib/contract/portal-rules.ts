@@ -1,5 +1,6 @@
 /** The portal's form of rules: compared with what happened, or saved. */
 import { z } from "zod";
+import type { Decider } from "#lib/core/approval/decided-by";
 import type { RulesProblem } from "#lib/core/rules/parse-rules";
 import { putRulesBody, type SimulateResponse } from "./rules";
 
@@ -15,6 +16,22 @@ export const rulesForm = z.object({
 });
 
 export const proposalForm = z.object({ proposal_id: z.uuid("must be an id") });
+
+/** What rules that are saved can still stop. */
+export interface UnfinishedRequest {
+  request_id: string;
+  created_at: string;
+  agent_slug: string;
+  action: string;
+  tool: string | null;
+  amount: { value: string; currency: string } | null;
+  isPending: boolean;
+  /** Null while nobody has decided. */
+  approvedBy: "standing" | Decider["kind"] | null;
+  isClaimed: boolean;
+  /** Why the rules of now let nobody approve, claim or use it; null if they do. */
+  stop: string | null;
+}
 
 export type RulesFormResult =
   | { kind: "problems"; problems: RulesProblem[] }

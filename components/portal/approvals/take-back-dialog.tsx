@@ -1,5 +1,6 @@
 "use client";
 /** Taking back an approval that no attestation has used. */
+import { AgentText } from "#components/agent-text";
 import { ActionDialog } from "#components/portal/forms/action-dialog";
 import { ReasonField } from "#components/portal/forms/reason-field";
 import type { FormAction } from "#lib/contract/form-state";
@@ -9,12 +10,24 @@ interface TakeBackDialogProps {
   readonly requestId: string;
   /** A run has claimed it: its action may have begun. */
   readonly isClaimed: boolean;
+  /** In a list of them. */
+  readonly name?: string;
 }
 
-export function TakeBackDialog({ action, requestId, isClaimed }: TakeBackDialogProps) {
+export function TakeBackDialog({ action, requestId, isClaimed, name }: TakeBackDialogProps) {
   return (
     <ActionDialog
-      triggerLabel="Take back"
+      triggerLabel={
+        <>
+          Take back
+          {name === undefined ? null : (
+            <span className="sr-only">
+              {" "}
+              <AgentText value={name} hideWarnings />
+            </span>
+          )}
+        </>
+      }
       triggerVariant="danger"
       title="Take this approval back"
       description={

@@ -16,7 +16,7 @@ export type ApprovalStop = {
   claimed_at: string;
 };
 
-export const isStopReason = (value: unknown): value is ApprovalStop["reason"] =>
+const isStopReason = (value: unknown): value is ApprovalStop["reason"] =>
   typeof value === "string" && Object.hasOwn(approvalStops, value);
 
 /** Whether only a use of a standing approval is stopped so. */

@@ -4,6 +4,7 @@ import { revalidatePath } from "next/cache";
 import { type FormState, readForm } from "#lib/contract/form-state";
 import { proposalForm, type RulesFormResult, rulesForm } from "#lib/contract/portal-rules";
 import { runAction } from "#lib/pages/portal-request";
+import { runCancelAuthorization, runTakeBack } from "#lib/pages/stop-authorization-actions";
 import { findOwnProblems, saveOwnRules, simulateOwnRules } from "#lib/rules/own-rules";
 import { confirmProposal, dropProposal } from "#lib/rules/save";
 
@@ -53,4 +54,12 @@ export async function dropChange(_state: FormState<null>, form: FormData): Promi
     await dropProposal(context, person, input.proposal_id);
     return { message: "Change dropped. The rules stay as they are.", result: null };
   });
+}
+
+export async function cancelRequest(_state: FormState<null>, form: FormData): Promise<FormState<null>> {
+  return runCancelAuthorization(form);
+}
+
+export async function takeBack(_state: FormState<null>, form: FormData): Promise<FormState<null>> {
+  return runTakeBack(form);
 }

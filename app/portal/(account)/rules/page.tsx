@@ -4,6 +4,7 @@ import { ActionDialog } from "#components/portal/forms/action-dialog";
 import { PortalPage } from "#components/portal/organization/shown-organization";
 import { RulesDiff } from "#components/portal/rules/rules-diff";
 import { RulesEditor } from "#components/portal/rules/rules-editor";
+import { UnfinishedRequests } from "#components/portal/rules/unfinished-requests";
 import { describeChange, VersionChanges } from "#components/portal/rules/version-changes";
 import { VersionTable } from "#components/portal/rules/version-table";
 import { PageHeading } from "#components/portal/shell/page-heading";
@@ -12,12 +13,13 @@ import { Callout } from "#components/ui/callout";
 import { Card } from "#components/ui/card";
 import { CodeBlock } from "#components/ui/code-block";
 import { TextLink } from "#components/ui/text-link";
+import { listUnfinished } from "#lib/approvals/portal-authorizations";
 import { type RulesResponse, readRulesQuery } from "#lib/contract/rules";
 import { orNotFound, requirePortal } from "#lib/pages/portal-request";
 import { withNotFound } from "#lib/pages/with-not-found";
 import { listMembers } from "#lib/portal/organization-members";
 import { readOwnRules } from "#lib/rules/own-rules";
-import { changeRules, confirmChange, dropChange } from "./actions";
+import { cancelRequest, changeRules, confirmChange, dropChange, takeBack } from "./actions";
 
 export const metadata: Metadata = { title: "Rules" };
 
@@ -86,6 +88,7 @@ async function RulesPage({ searchParams }: PageProps) {
   const before =
     wanted === undefined || wanted === 1 ? null : await readOwnRules(context, person, wanted - 1);
   const { rules, versions } = newest;
+  const unfinished = await listUnfinished(context, person);
   const isOwner = membership.role === "owner";
   const members = isOwner ? await listMembers(context.database.db, person.organizationId) : [];
   const isOnlyOwner = members.filter(({ role }) => role === "owner").length === 1;
@@ -135,6 +138,13 @@ async function RulesPage({ searchParams }: PageProps) {
             code={rules?.text ?? "// no rules yet"}
           />
         )}
+      </Card>
+      <Card title="Waiting, or approved and unused" className="mt-5">
+        <p className="mb-4 max-w-prose text-muted text-sm">
+          New rules reach these too: nobody can approve or claim what they forbid or ask more people for. Take
+          back what must not run whatever the rules say.
+        </p>
+        <UnfinishedRequests {...unfinished} takeBack={takeBack} cancel={cancelRequest} />
       </Card>
       <Card title="Versions" className="mt-5">
         <VersionTable versions={versions} />

@@ -1,0 +1,99 @@
+/** What waits, and what is approved and unused: rules that are saved reach it, and it can be taken back. */
+import { AgentText } from "#components/agent-text";
+import { CancelAuthorizationDialog } from "#components/portal/approvals/cancel-authorization-dialog";
+import { TakeBackDialog } from "#components/portal/approvals/take-back-dialog";
+import { DataTable } from "#components/ui/data-table";
+import { TextLink } from "#components/ui/text-link";
+import { Timestamp } from "#components/ui/timestamp";
+import type { FormAction } from "#lib/contract/form-state";
+import type { UnfinishedRequest } from "#lib/contract/portal-rules";
+
+const approvedBy = {
+  standing: "standing approval",
+  people: "approved by people",
+  grant: "covered by a standing approval",
+  rule: "allowed by a rule",
+  freeze: "approved",
+} as const;
+
+interface UnfinishedRequestsProps {
+  readonly rows: readonly UnfinishedRequest[];
+  readonly hasMore: boolean;
+  readonly takeBack: FormAction<null>;
+  readonly cancel: FormAction<null>;
+}
+
+function describeState({ approvedBy: kind, isPending, isClaimed }: UnfinishedRequest): string {
+  if (isPending || kind === null) return "waits for a decision";
+  return isClaimed ? `${approvedBy[kind]}, and a run has claimed it` : approvedBy[kind];
+}
+
+function describeRules({ approvedBy: kind, isClaimed, stop }: UnfinishedRequest): string {
+  if (kind === "standing") return "Each use is checked";
+  if (stop === null) return "Goes on";
+  return isClaimed ? `Attested with a warning: ${stop}` : `Stopped: ${stop}`;
+}
+
+export function UnfinishedRequests({ rows, hasMore, takeBack, cancel }: UnfinishedRequestsProps) {
+  return (
+    <>
+      <DataTable
+        caption="Requests that wait, and approvals that nothing has used"
+        rows={rows}
+        rowKey={({ request_id }) => request_id}
+        empty={<p className="text-muted">Nothing waits, and every approval was used or is over.</p>}
+        columns={[
+          {
+            id: "request",
+            header: "Request",
+            isRowHeader: true,
+            cell: ({ request_id, action, agent_slug, tool, amount }) => (
+              <>
+                <TextLink href={`/portal/authorizations/${request_id}`}>
+                  <AgentText value={action} hideWarnings />
+                </TextLink>
+                <span className="block font-normal text-muted">
+                  {agent_slug}
+                  {tool === null ? null : (
+                    <>
+                      {" · "}
+                      <AgentText value={tool} isName hideWarnings />
+                    </>
+                  )}
+                  {amount === null ? "" : ` · ${amount.value} ${amount.currency}`}
+                </span>
+              </>
+            ),
+          },
+          { id: "state", header: "State", cell: describeState },
+          { id: "rules", header: "Under the rules of now", cell: describeRules },
+          {
+            id: "when",
+            header: "When",
+            cell: ({ created_at }) => <Timestamp iso={created_at} relative={false} />,
+          },
+          {
+            id: "stop",
+            header: "Stop it",
+            cell: ({ request_id, action, isPending, isClaimed }) =>
+              isPending ? (
+                <CancelAuthorizationDialog action={cancel} requestId={request_id} name={action} />
+              ) : (
+                <TakeBackDialog
+                  action={takeBack}
+                  requestId={request_id}
+                  isClaimed={isClaimed}
+                  name={action}
+                />
+              ),
+          },
+        ]}
+      />
+      {hasMore ? (
+        <p className="mt-3 text-muted text-sm">
+          These are the newest. <TextLink href="/portal/authorizations">All approvals</TextLink>
+        </p>
+      ) : null}
+    </>
+  );
+}
