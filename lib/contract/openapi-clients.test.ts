@@ -4,7 +4,7 @@
  */
 import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
-import { cp, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { build } from "esbuild";
@@ -17,7 +17,7 @@ import { buildOpenApi } from "./openapi";
 
 const isWanted = process.env["TEST_GENERATORS"] === "all";
 const cache = path.resolve("node_modules/.cache/countersign-generators");
-const outside = { PATH: process.env["PATH"], HOME: process.env["HOME"], GOFLAGS: "-modcacherw" };
+const outside = process.env;
 
 /** By what installs them. */
 const pins = {
@@ -197,6 +197,7 @@ describe.skipIf(!isWanted)(
       folder = await mkdtemp(path.join(tmpdir(), "countersign-generators-"));
       env = { ...outside, COUNTERSIGN_BASE_URL: server.base, COUNTERSIGN_API_KEY: key };
       await writeFile(inFolder("openapi.json"), JSON.stringify(buildOpenApi(server.base)));
+      if ("folder" in npm) await symlink(path.join(npm.folder, "node_modules"), inFolder("node_modules"));
     });
     afterAll(async () => {
       await server.close();
@@ -205,16 +206,23 @@ describe.skipIf(!isWanted)(
     });
 
     async function runTypeScript(name: string, program: string): Promise<string> {
-      await cp(path.join(toolsIn(npm), "node_modules"), inFolder("node_modules"), { recursive: true });
+      const compilerOptions = {
+        strict: true,
+        noEmit: true,
+        target: "es2022",
+        lib: ["es2022", "dom", "dom.iterable"],
+        module: "esnext",
+        moduleResolution: "bundler",
+        types: [],
+      };
+      const files = ["node.d.ts", `${name}.ts`];
       await writeFile(
         inFolder("node.d.ts"),
         "declare const process: { env: Record<string, string | undefined> };",
       );
       await writeFile(inFolder(`${name}.ts`), program);
-      const options = ["--strict", "--noEmit", "--target", "es2022", "--module", "esnext"];
-      const more = ["--moduleResolution", "bundler", "--lib", "es2022,dom,dom.iterable", "--types", ""];
-      const compiler = inFolder("node_modules/typescript/bin/tsc");
-      await run(process.execPath, [compiler, ...options, ...more, "node.d.ts", `${name}.ts`]);
+      await writeFile(inFolder("tsconfig.json"), JSON.stringify({ compilerOptions, files }));
+      await run(process.execPath, [inFolder("node_modules/typescript/bin/tsc"), "-p", "."]);
       const outfile = inFolder(`${name}.mjs`);
       await build({
         entryPoints: [inFolder(`${name}.ts`)],
