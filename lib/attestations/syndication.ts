@@ -3,10 +3,8 @@
  * HTML, or make links of what looks like one (a chat that follows the feed): agents' strings go in unlinked, and escaped
  * wherever the format says HTML.
  */
-import { Feed } from "feed";
 import type { FeedEntry, FeedResponse } from "#lib/contract/identity";
 import { approvalWords } from "#lib/core/approval/approval-words";
-import type { JsonObject } from "#lib/core/encoding/canonical-json";
 import { isApprovalMethod } from "#lib/core/statement/statement";
 import { countOf } from "#lib/core/text/count";
 import { escapeHtml } from "#lib/core/text/escape-html";
@@ -27,51 +25,72 @@ function titleOf({ action, warnings }: FeedEntry): string {
   return warnings.length === 0 ? text : `[${countOf(warnings.length, "warning")}] ${text}`;
 }
 
-/** How a format takes text: of the feed itself, and of an entry's title. */
-interface Texts {
-  plain: (text: string) => string;
-  title: (text: string) => string;
-}
-
-function buildFeed(baseUrl: string, agent: FeedResponse, { plain, title }: Texts): Feed {
-  const page = `${baseUrl}/agent/${agent.slug}`;
-  const name = toUnlinkedText(agent.name ?? agent.slug);
-  const newest = agent.attestations[0]?.timestamp;
-  const feed = new Feed({
-    id: page,
-    link: page,
-    title: plain(`${name}: attestations`),
-    description: plain(`Public attestations of the agent ${toUnlinkedText(agent.slug)}`),
-    updated: new Date(newest ?? agent.created_at),
-    generator: "Countersign",
-    feedLinks: { json: `${page}/feed.json`, atom: `${page}/feed.atom` },
-    author: { name: plain(name), link: page },
-  });
-  for (const entry of agent.attestations) {
+/** One format's inputs: every text as the formats take it, unlinked and not yet escaped. */
+function describeFeed(baseUrl: string, { slug, name, created_at, attestations }: FeedResponse) {
+  const page = `${baseUrl}/agent/${slug}`;
+  const author = toUnlinkedText(name ?? slug);
+  const entries = attestations.map((entry) => {
     const warnings = entry.warnings.map(({ message }) => `Warning: ${message}`);
     const text = `${[describeApproval(entry), ...warnings].join(" ")} Payload hash ${entry.payload_hash}. Open the link to verify it.`;
-    feed.addItem({
-      id: entry.public_url,
-      link: entry.public_url,
-      title: title(titleOf(entry)),
-      date: new Date(entry.timestamp ?? agent.created_at),
-      content: `<p>${escapeHtml(toUnlinkedText(entry.action ?? ""))}</p><p>${escapeHtml(toUnlinkedText(text))}</p>`,
-    });
-  }
-  return feed;
+    return {
+      url: entry.public_url,
+      title: titleOf(entry),
+      date: entry.timestamp ?? created_at,
+      html: `<p>${escapeHtml(toUnlinkedText(entry.action ?? ""))}</p><p>${escapeHtml(toUnlinkedText(text))}</p>`,
+    };
+  });
+  return {
+    page,
+    author,
+    title: `${author}: attestations`,
+    description: `Public attestations of the agent ${toUnlinkedText(slug)}`,
+    updated: attestations[0]?.timestamp ?? created_at,
+    entries,
+  };
 }
 
-/** The library writes version 1.0, which knows one author only. */
+/** JSON Feed 1.1 (jsonfeed.org/version/1.1). */
 export function writeJsonFeed(baseUrl: string, agent: FeedResponse): string {
-  const same = (text: string) => text;
-  const feed = buildFeed(baseUrl, agent, { plain: same, title: same });
-  const { author, ...rest } = JSON.parse(feed.json1()) as JsonObject;
-  const authors = author === undefined ? [] : [author];
-  return JSON.stringify({ ...rest, version: "https://jsonfeed.org/version/1.1", authors }, null, 2);
+  const { page, author, title, description, entries } = describeFeed(baseUrl, agent);
+  const feed = {
+    version: "https://jsonfeed.org/version/1.1",
+    title,
+    home_page_url: page,
+    feed_url: `${page}/feed.json`,
+    description,
+    authors: [{ name: author, url: page }],
+    items: entries.map(({ url, title, date, html }) => ({
+      id: url,
+      url,
+      title,
+      content_html: html,
+      date_published: date,
+      date_modified: date,
+    })),
+  };
+  return JSON.stringify(feed, null, 2);
 }
 
-/** An entry's title is HTML there. Plain text the library escapes itself, but takes `&amp;` for `&` before it does. */
+/** Atom (RFC 4287). An entry's title is of type "html", so its text is escaped for HTML and then for XML. */
 export function writeAtomFeed(baseUrl: string, agent: FeedResponse): string {
-  const plain = (text: string) => text.replaceAll("&", "&amp;");
-  return buildFeed(baseUrl, agent, { plain, title: escapeHtml }).atom1();
+  const { page, author, title, description, updated, entries } = describeFeed(baseUrl, agent);
+  const xml = escapeHtml;
+  const lines = [
+    '<?xml version="1.0" encoding="utf-8"?>',
+    '<feed xmlns="http://www.w3.org/2005/Atom">',
+    `<id>${xml(page)}</id>`,
+    `<title>${xml(title)}</title>`,
+    `<updated>${xml(updated)}</updated>`,
+    "<generator>Countersign</generator>",
+    `<author><name>${xml(author)}</name><uri>${xml(page)}</uri></author>`,
+    `<link rel="alternate" href="${xml(page)}"/>`,
+    `<link rel="self" href="${xml(page)}/feed.atom"/>`,
+    `<subtitle>${xml(description)}</subtitle>`,
+    ...entries.map(
+      ({ url, title, date, html }) =>
+        `<entry><title type="html">${xml(escapeHtml(title))}</title><id>${xml(url)}</id><link href="${xml(url)}"/><updated>${xml(date)}</updated><content type="html">${xml(html)}</content></entry>`,
+    ),
+    "</feed>",
+  ];
+  return lines.join("\n");
 }

@@ -2,12 +2,12 @@
  * GET /badge/<slug>.svg: the state of the agent's latest public attestation, or with ?attestation=<id> of that one, in
  * words. Verified again for each response and never cached: a badge must not outlive its truth.
  */
-import { makeBadge } from "badge-maker";
 import { verdictOf } from "#components/verify/facts";
 import type { VerdictKind } from "#components/verify/verdict";
 import { readAgentFeed } from "#lib/attestations/feed";
 import type { VerifyResponse } from "#lib/contract/verify";
 import { isUuid } from "#lib/core/encoding/uuid";
+import { escapeHtml } from "#lib/core/text/escape-html";
 import { AppError } from "#lib/errors";
 import { forOwnHosts } from "#lib/http/next-host-check";
 import { readPublicly } from "#lib/http/read-publicly";
@@ -86,11 +86,28 @@ async function makeAnswer(request: Request, slug: string): Promise<Badge> {
   }
 }
 
+/** The mean width of a character of the font at its size, in pixels; `textLength` makes the text fit what is drawn for it. */
+const characterWidth = 6.4;
+const padding = 6;
+
+/** Two fields of white text in one picture, 20 pixels high. */
+function drawBadge(label: string, message: string, color: string): string {
+  const [labelWidth, messageWidth] = [label, message].map((text) =>
+    Math.round(text.length * characterWidth),
+  ) as [number, number];
+  const left = labelWidth + 2 * padding;
+  const width = left + messageWidth + 2 * padding;
+  const text = (x: number, length: number, words: string) =>
+    `<text x="${x}" y="14" textLength="${length}">${escapeHtml(words)}</text>`;
+  const accessible = escapeHtml(`${label}: ${message}`);
+  return `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="20" role="img" aria-label="${accessible}"><title>${accessible}</title><clipPath id="r"><rect width="${width}" height="20" rx="3"/></clipPath><g clip-path="url(#r)"><path fill="#14181f" d="M0 0h${left}v20H0z"/><path fill="${color}" d="M${left} 0h${width - left}v20H${left}z"/></g><g fill="#fff" font-family="Verdana,Geneva,DejaVu Sans,sans-serif" font-size="11">${text(padding, labelWidth, label)}${text(left + padding, messageWidth, message)}</g></svg>`;
+}
+
 async function answerBadge(request: Request, { params }: { params: Promise<{ slug: string }> }) {
   const { slug: file } = await params;
   if (!file.endsWith(".svg")) return new Response(null, { status: 404 });
   const { status, message, color } = await makeAnswer(request, file.slice(0, -".svg".length));
-  const svg = makeBadge({ label: "Countersign", message, color, labelColor: "#14181f" });
+  const svg = drawBadge("Countersign", message, color);
   return new Response(svg, {
     status,
     headers: {
