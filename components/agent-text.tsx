@@ -3,7 +3,7 @@
  * space kept, nothing cut, hidden characters as ⟨U+202E⟩ (a run of them as one mark), and a warning if letters of
  * several scripts are mixed. Use it for action, context, metadata, agent name and description, denial reason.
  */
-import { TriangleAlert } from "lucide-react";
+import { ExclamationTriangleIcon } from "@heroicons/react/24/outline";
 import { type DisplayRun, groupSegments, type HiddenMark, runToText } from "#lib/core/text/display-text";
 import { findTextWarnings, type TextWarning } from "#lib/core/text/mixed-script";
 
@@ -110,7 +110,7 @@ function Warnings({ warnings }: { readonly warnings: readonly TextWarning[] }) {
     <span className="mt-1 flex flex-col gap-1 font-normal font-sans text-sm text-warn">
       {shown.map((warning) => (
         <span key={`${warning.kind} ${warning.word}`} className="flex items-start gap-1.5">
-          <TriangleAlert aria-hidden="true" className="mt-0.5 size-4 shrink-0" />
+          <ExclamationTriangleIcon aria-hidden="true" className="mt-0.5 size-4 shrink-0" />
           <span>
             Careful: this text {explain(warning)}
             {warning.word === "" ? null : (

@@ -1,6 +1,6 @@
 "use client";
 /** Copies a page's Markdown, fetched when it is asked for. Without JavaScript the link beside it leads to the same text. */
-import { Check, Copy } from "lucide-react";
+import { CheckIcon, ClipboardDocumentIcon } from "@heroicons/react/24/outline";
 import { useEffect, useState } from "react";
 import { Button } from "#components/ui/button";
 
@@ -25,7 +25,7 @@ export function CopyMarkdown({ href }: { readonly href: string }) {
       setOutcome("failed");
     }
   }
-  const Icon = outcome === "copied" ? Check : Copy;
+  const Icon = outcome === "copied" ? CheckIcon : ClipboardDocumentIcon;
   return (
     <>
       <Button variant="secondary" size="small" disabled={!isReady} onClick={() => void copy()}>

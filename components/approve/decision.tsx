@@ -1,6 +1,6 @@
 "use client";
 /** Deny and Approve, of equal weight; Enter is bound to neither, and nothing is sent before a second step. */
-import { CircleX, KeyRound, ScanFace } from "lucide-react";
+import { IdentificationIcon, KeyIcon, XCircleIcon } from "@heroicons/react/24/outline";
 import dynamic from "next/dynamic";
 import { useState } from "react";
 import { Button } from "#components/ui/button";
@@ -89,14 +89,14 @@ function Choices({ choice, isReady, isFrozen, isByPasskey, onChoose }: ChoicesPr
   return (
     <div className="grid grid-cols-2 gap-3">
       <Button variant="neutral" {...describe("deny")}>
-        <CircleX aria-hidden="true" className="size-5 shrink-0" />
+        <XCircleIcon aria-hidden="true" className="size-5 shrink-0" />
         Deny
       </Button>
       <Button variant="primary" {...describe("approve")}>
         {isByPasskey ? (
-          <KeyRound aria-hidden="true" className="size-5 shrink-0" />
+          <KeyIcon aria-hidden="true" className="size-5 shrink-0" />
         ) : (
-          <ScanFace aria-hidden="true" className="size-5 shrink-0" />
+          <IdentificationIcon aria-hidden="true" className="size-5 shrink-0" />
         )}
         Approve with {isByPasskey ? "passkey" : "World ID"}
       </Button>

@@ -1,6 +1,6 @@
 "use client";
 /** The panel of an enrolled approver: the passkey first, and World ID after it if the request asks for a level. */
-import { KeyRound } from "lucide-react";
+import { KeyIcon } from "@heroicons/react/24/outline";
 import dynamic from "next/dynamic";
 import { useEffect, useRef, useState } from "react";
 import { Button } from "#components/ui/button";
@@ -103,7 +103,7 @@ export function PasskeyPanel(props: PasskeyPanelProps) {
             {view.required_level === "none" ? "" : " World ID follows, in the same visit."}
           </p>
           <Button disabled={isBusy || !isReady} onClick={() => void sign()}>
-            <KeyRound aria-hidden="true" className="size-5 shrink-0" />
+            <KeyIcon aria-hidden="true" className="size-5 shrink-0" />
             {isBusy ? "Waiting for your device …" : "Use your passkey"}
           </Button>
           <noscript>

@@ -1,10 +1,10 @@
 "use client";
+import { DevicePhoneMobileIcon } from "@heroicons/react/24/outline";
 /**
  * One request to the wallet through IDKit's headless hook: QR code on a desktop, link on a phone. Its widget is not
  * used: it wants inline styles and a foreign host's fonts, and its retry uses one RP signature twice.
  */
 import { deviceLegacy, orbLegacy, proofOfHuman, useIDKitRequest } from "@worldcoin/idkit";
-import { Smartphone } from "lucide-react";
 import { QRCodeSVG } from "qrcode.react";
 import { useEffect } from "react";
 import { buttonClass } from "#components/ui/button-style";
@@ -74,7 +74,7 @@ function Connect({ uri, isStandIn }: ConnectProps) {
         rel="noopener noreferrer"
         className={buttonClass("primary", "large", "w-full md:hidden")}
       >
-        <Smartphone aria-hidden="true" className="size-5" />
+        <DevicePhoneMobileIcon aria-hidden="true" className="size-5" />
         {isStandIn ? "Open the test wallet" : "Open the World App"}
       </a>
       <a

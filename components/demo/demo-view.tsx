@@ -1,11 +1,11 @@
 /** A demo request's page: scan, decide, and see the receipt. JavaScript only saves the visitor from reloading. */
-import { Circle, CircleCheck } from "lucide-react";
 import { QRCodeSVG } from "qrcode.react";
 import type { ReactNode } from "react";
 import { Button } from "#components/ui/button";
 import { ButtonLink } from "#components/ui/button-link";
 import { Callout } from "#components/ui/callout";
 import { StatusPill } from "#components/ui/status-pill";
+import { StepIcon } from "#components/ui/step-icon";
 import type { AuthorizationStatus } from "#lib/contract/authorize";
 import { DemoWatch, SubmitAtOnce } from "./demo-watch";
 
@@ -36,13 +36,9 @@ function Stage({
   readonly isDone: boolean;
   readonly children?: ReactNode;
 }) {
-  const Icon = isDone ? CircleCheck : Circle;
   return (
     <li className="flex gap-3 border-line border-b py-5 last:border-0">
-      <Icon
-        aria-hidden="true"
-        className={`mt-0.5 size-5 shrink-0 ${isDone ? "text-pass" : "text-line-strong"}`}
-      />
+      <StepIcon isDone={isDone} />
       <div className="min-w-0 flex-1">
         <h2 className="font-medium">
           {title}

@@ -1,23 +1,23 @@
 /** Why: three situations in which somebody needs the record. */
-import { CreditCard, type LucideIcon, Rocket, Scale } from "lucide-react";
+import { CreditCardIcon, RocketLaunchIcon, ScaleIcon } from "@heroicons/react/24/outline";
 
-const uses: readonly { Icon: LucideIcon; title: string; problem: string; answer: string }[] = [
+const uses: readonly { Icon: typeof ScaleIcon; title: string; problem: string; answer: string }[] = [
   {
-    Icon: CreditCard,
+    Icon: CreditCardIcon,
     title: "A payment that needs a human",
     problem: "Your agent may prepare payments, but not send 12,000 EUR on its own.",
     answer:
       "Someone in finance sees the amount and the recipient on their phone, and approves or denies. The approval covers exactly this payment, once.",
   },
   {
-    Icon: Rocket,
+    Icon: RocketLaunchIcon,
     title: "A deployment",
     problem: "Your coding agent ships all day. Production is different.",
     answer:
       "The release waits for two people. The record names the commit, the agent's key and tools, and both approvals, before anything goes live.",
   },
   {
-    Icon: Scale,
+    Icon: ScaleIcon,
     title: "An auditor who asks",
     problem: "“Who approved this, and can you show that nothing is missing?”",
     answer:

@@ -1,15 +1,21 @@
 /** A box that must not be overlooked. `alert` announces itself when it appears after the page was loaded. */
-import { CircleCheck, CircleX, FlaskConical, Info, TriangleAlert } from "lucide-react";
+import {
+  BeakerIcon,
+  CheckCircleIcon,
+  ExclamationTriangleIcon,
+  InformationCircleIcon,
+  XCircleIcon,
+} from "@heroicons/react/24/outline";
 import type { ReactNode } from "react";
 
 export type CalloutTone = "info" | "pass" | "warn" | "fail" | "test";
 
 const tones = {
-  info: { Icon: Info, className: "border-accent bg-accent-soft", iconClass: "text-accent" },
-  pass: { Icon: CircleCheck, className: "border-pass bg-pass-soft", iconClass: "text-pass" },
-  warn: { Icon: TriangleAlert, className: "border-warn bg-warn-soft", iconClass: "text-warn" },
-  fail: { Icon: CircleX, className: "border-fail bg-fail-soft", iconClass: "text-fail" },
-  test: { Icon: FlaskConical, className: "border-test bg-test-soft", iconClass: "text-test" },
+  info: { Icon: InformationCircleIcon, className: "border-accent bg-accent-soft", iconClass: "text-accent" },
+  pass: { Icon: CheckCircleIcon, className: "border-pass bg-pass-soft", iconClass: "text-pass" },
+  warn: { Icon: ExclamationTriangleIcon, className: "border-warn bg-warn-soft", iconClass: "text-warn" },
+  fail: { Icon: XCircleIcon, className: "border-fail bg-fail-soft", iconClass: "text-fail" },
+  test: { Icon: BeakerIcon, className: "border-test bg-test-soft", iconClass: "text-test" },
 } as const;
 
 interface CalloutProps {

@@ -3,7 +3,7 @@
  * Copies a string. Invisible until JavaScript runs, its place kept so that nothing moves: the text beside it can
  * always be selected.
  */
-import { Check, Copy } from "lucide-react";
+import { CheckIcon, ClipboardDocumentIcon } from "@heroicons/react/24/outline";
 import { useEffect, useState } from "react";
 
 interface CopyButtonProps {
@@ -36,7 +36,7 @@ export function CopyButton({ text, label, withText = false }: CopyButtonProps) {
   }
 
   const words = { idle: "Copy", copied: "Copied", failed: "Not allowed" }[outcome];
-  const Icon = outcome === "copied" ? Check : Copy;
+  const Icon = outcome === "copied" ? CheckIcon : ClipboardDocumentIcon;
   return (
     <>
       <button

@@ -1,10 +1,51 @@
 "use client";
-/** A modal dialog: focus stays inside, Escape closes, focus returns to the button that opened it. */
-import { Dialog as Base } from "@base-ui/react/dialog";
-import { X } from "lucide-react";
-import type { ReactNode } from "react";
+/** A modal dialog, the browser's own: focus stays inside, Escape closes, focus returns to the button that opened it. */
+import { XMarkIcon } from "@heroicons/react/24/outline";
+import { type ReactNode, useEffect, useId, useRef } from "react";
+import { createPortal } from "react-dom";
 import { type ButtonSize, type ButtonVariant, buttonClass } from "./button-style";
 import { useIsReady } from "./use-is-ready";
+
+interface ModalProps {
+  readonly labelledBy: string;
+  readonly describedBy?: string | undefined;
+  readonly className: string;
+  readonly onClose: () => void;
+  readonly children: ReactNode;
+}
+
+/** Open as long as it is rendered. Lies in the body: an opener inside a form, a table or a paragraph may render it. */
+export function Modal({ labelledBy, describedBy, className, onClose, children }: ModalProps) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  useEffect(() => {
+    const shown = dialog.current;
+    const opener = document.activeElement;
+    shown?.showModal();
+    return () => {
+      shown?.close();
+      if (opener instanceof HTMLElement) opener.focus();
+    };
+  }, []);
+  return createPortal(
+    // biome-ignore lint/a11y/useKeyWithClickEvents: Escape closes it, which the browser tells by `cancel`
+    <dialog
+      ref={dialog}
+      aria-labelledby={labelledBy}
+      aria-describedby={describedBy}
+      className={`fixed m-auto rounded-lg border border-line bg-surface text-ink backdrop:bg-[rgb(0_0_0/0.5)] ${className}`}
+      onCancel={(event) => {
+        event.preventDefault();
+        onClose();
+      }}
+      onClick={(event) => {
+        if (event.target === dialog.current) onClose();
+      }}
+    >
+      {children}
+    </dialog>,
+    document.body,
+  );
+}
 
 interface DialogProps {
   readonly triggerLabel: ReactNode;
@@ -13,49 +54,56 @@ interface DialogProps {
   readonly title: string;
   readonly description?: ReactNode;
   readonly children: ReactNode;
-  /** Controlled use; leave both out otherwise. */
-  readonly open?: boolean;
-  readonly onOpenChange?: (open: boolean) => void;
+  readonly open: boolean;
+  readonly onOpenChange: (open: boolean) => void;
 }
 
 export function Dialog(props: DialogProps) {
-  const {
-    triggerLabel,
-    triggerVariant = "secondary",
-    triggerSize = "medium",
-    title,
-    description,
-    children,
-    open,
-    onOpenChange,
-  } = props;
+  const { triggerLabel, triggerVariant = "secondary", triggerSize = "medium", title, description } = props;
+  const { children, open, onOpenChange } = props;
   const isReady = useIsReady();
+  const id = useId();
   return (
-    <Base.Root
-      {...(open === undefined ? {} : { open })}
-      {...(onOpenChange === undefined ? {} : { onOpenChange })}
-    >
-      <Base.Trigger disabled={!isReady} className={buttonClass(triggerVariant, triggerSize)}>
+    <>
+      <button
+        type="button"
+        aria-haspopup="dialog"
+        disabled={!isReady}
+        onClick={() => onOpenChange(true)}
+        className={buttonClass(triggerVariant, triggerSize)}
+      >
         {triggerLabel}
-      </Base.Trigger>
-      <Base.Portal>
-        <Base.Backdrop className="fixed inset-0 z-40 bg-[rgb(0_0_0/0.5)]" />
-        <Base.Popup className="fixed top-1/2 left-1/2 z-50 max-h-[90dvh] w-[min(32rem,calc(100vw-2rem))] -translate-x-1/2 -translate-y-1/2 overflow-y-auto rounded-lg border border-line bg-surface p-5 text-ink">
-          <div className="flex items-start justify-between gap-4">
-            <Base.Title className="font-semibold text-lg">{title}</Base.Title>
-            <Base.Close
-              aria-label="Close"
-              className="-mt-1 -mr-1 inline-flex size-9 cursor-pointer items-center justify-center rounded-md text-muted hover:bg-sunken hover:text-ink"
-            >
-              <X aria-hidden="true" className="size-5" />
-            </Base.Close>
+      </button>
+      {open ? (
+        <Modal
+          labelledBy={`${id}-title`}
+          describedBy={description ? `${id}-description` : undefined}
+          className="max-h-[90dvh] w-[min(32rem,calc(100vw-2rem))] overflow-y-auto"
+          onClose={() => onOpenChange(false)}
+        >
+          <div className="p-5">
+            <div className="flex items-start justify-between gap-4">
+              <h2 id={`${id}-title`} className="font-semibold text-lg">
+                {title}
+              </h2>
+              <button
+                type="button"
+                aria-label="Close"
+                onClick={() => onOpenChange(false)}
+                className="-mt-1 -mr-1 inline-flex size-9 cursor-pointer items-center justify-center rounded-md text-muted hover:bg-sunken hover:text-ink"
+              >
+                <XMarkIcon aria-hidden="true" className="size-5" />
+              </button>
+            </div>
+            {description ? (
+              <div id={`${id}-description`} className="mt-1 text-muted">
+                {description}
+              </div>
+            ) : null}
+            <div className="mt-4">{children}</div>
           </div>
-          {description ? (
-            <Base.Description className="mt-1 text-muted">{description}</Base.Description>
-          ) : null}
-          <div className="mt-4">{children}</div>
-        </Base.Popup>
-      </Base.Portal>
-    </Base.Root>
+        </Modal>
+      ) : null}
+    </>
   );
 }

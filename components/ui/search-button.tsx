@@ -1,6 +1,6 @@
 "use client";
 /** Opens a search: a button, and Ctrl+K or ⌘K. */
-import { Search } from "lucide-react";
+import { MagnifyingGlassIcon } from "@heroicons/react/24/outline";
 import { type ReactNode, Suspense, useEffect, useState } from "react";
 import { buttonClass } from "./button-style";
 import { useIsReady } from "./use-is-ready";
@@ -39,7 +39,7 @@ export function SearchButton({ children }: SearchButtonProps) {
         onClick={() => show(true)}
         className={buttonClass("secondary", "small")}
       >
-        <Search aria-hidden="true" className="size-4" />
+        <MagnifyingGlassIcon aria-hidden="true" className="size-4" />
         Find…
         <span aria-hidden="true" className="font-normal text-muted max-sm:hidden">
           Ctrl K

@@ -1,9 +1,9 @@
 "use client";
 /** A search: a combobox with a list (WAI-ARIA Authoring Practices, "Combobox"), in a modal dialog. */
-import { Dialog } from "@base-ui/react/dialog";
 import { type KeyboardEvent, useEffect, useId, useRef, useState } from "react";
 import { AgentText } from "#components/agent-text";
 import { countOf } from "#lib/core/text/count";
+import { Modal } from "./dialog";
 import { Input } from "./field";
 import { useVisit } from "./router";
 
@@ -116,15 +116,20 @@ function SearchBox(props: SearchBoxProps & { readonly onDone: () => void }) {
 }
 
 export function SearchDialog({ isOpen, onOpenChange, ...box }: SearchDialogProps) {
+  const title = useId();
+  if (!isOpen) return null;
   return (
-    <Dialog.Root open={isOpen} onOpenChange={onOpenChange}>
-      <Dialog.Portal>
-        <Dialog.Backdrop className="fixed inset-0 z-40 bg-[rgb(0_0_0/0.5)]" />
-        <Dialog.Popup className="fixed top-[10dvh] left-1/2 z-50 w-[min(36rem,calc(100vw-2rem))] -translate-x-1/2 rounded-lg border border-line bg-surface p-4 text-ink">
-          <Dialog.Title className="sr-only">Search</Dialog.Title>
-          <SearchBox {...box} onDone={() => onOpenChange(false)} />
-        </Dialog.Popup>
-      </Dialog.Portal>
-    </Dialog.Root>
+    <Modal
+      labelledBy={title}
+      className="mt-[10dvh] w-[min(36rem,calc(100vw-2rem))]"
+      onClose={() => onOpenChange(false)}
+    >
+      <div className="p-4">
+        <h2 id={title} className="sr-only">
+          Search
+        </h2>
+        <SearchBox {...box} onDone={() => onOpenChange(false)} />
+      </div>
+    </Modal>
   );
 }

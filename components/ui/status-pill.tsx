@@ -1,17 +1,17 @@
 /** A state in an icon and words, never by colour alone. */
 import {
-  BadgeCheck,
-  Ban,
-  CircleCheck,
-  CircleHelp,
-  CircleMinus,
-  CircleX,
-  Clock,
-  FlaskConical,
-  Info,
-  Lock,
-  TriangleAlert,
-} from "lucide-react";
+  BeakerIcon,
+  CheckBadgeIcon,
+  CheckCircleIcon,
+  ClockIcon,
+  ExclamationTriangleIcon,
+  InformationCircleIcon,
+  LockClosedIcon,
+  MinusCircleIcon,
+  NoSymbolIcon,
+  QuestionMarkCircleIcon,
+  XCircleIcon,
+} from "@heroicons/react/24/outline";
 import type { ReactNode } from "react";
 
 export type Tone =
@@ -28,18 +28,18 @@ export type Tone =
   | "info";
 
 const tones = {
-  pass: { Icon: CircleCheck, className: "bg-pass-soft text-pass" },
+  pass: { Icon: CheckCircleIcon, className: "bg-pass-soft text-pass" },
   /** Green says that a record is authentic, and nothing else; what else is proven has this. */
-  proven: { Icon: BadgeCheck, className: "bg-accent-soft text-accent" },
-  fail: { Icon: CircleX, className: "bg-fail-soft text-fail" },
-  warn: { Icon: TriangleAlert, className: "bg-warn-soft text-warn" },
-  neutral: { Icon: CircleMinus, className: "bg-sunken text-muted" },
-  pending: { Icon: Clock, className: "bg-accent-soft text-accent" },
-  unknown: { Icon: CircleHelp, className: "bg-sunken text-muted" },
-  private: { Icon: Lock, className: "bg-sunken text-ink" },
-  test: { Icon: FlaskConical, className: "bg-test-soft text-test" },
-  cancelled: { Icon: Ban, className: "bg-sunken text-muted" },
-  info: { Icon: Info, className: "bg-accent-soft text-accent" },
+  proven: { Icon: CheckBadgeIcon, className: "bg-accent-soft text-accent" },
+  fail: { Icon: XCircleIcon, className: "bg-fail-soft text-fail" },
+  warn: { Icon: ExclamationTriangleIcon, className: "bg-warn-soft text-warn" },
+  neutral: { Icon: MinusCircleIcon, className: "bg-sunken text-muted" },
+  pending: { Icon: ClockIcon, className: "bg-accent-soft text-accent" },
+  unknown: { Icon: QuestionMarkCircleIcon, className: "bg-sunken text-muted" },
+  private: { Icon: LockClosedIcon, className: "bg-sunken text-ink" },
+  test: { Icon: BeakerIcon, className: "bg-test-soft text-test" },
+  cancelled: { Icon: NoSymbolIcon, className: "bg-sunken text-muted" },
+  info: { Icon: InformationCircleIcon, className: "bg-accent-soft text-accent" },
 } as const;
 
 interface StatusPillProps {

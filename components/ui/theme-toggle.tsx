@@ -1,12 +1,12 @@
 "use client";
 /** Steps through system, light and dark. Without JavaScript the system's setting applies. */
-import { Monitor, Moon, Sun } from "lucide-react";
+import { ComputerDesktopIcon, MoonIcon, SunIcon } from "@heroicons/react/24/outline";
 import { useState } from "react";
 import { type Theme, themeCookieName } from "./theme";
 import { useIsReady } from "./use-is-ready";
 
 const next = { system: "light", light: "dark", dark: "system" } as const;
-const icons = { system: Monitor, light: Sun, dark: Moon } as const;
+const icons = { system: ComputerDesktopIcon, light: SunIcon, dark: MoonIcon } as const;
 const yearSeconds = 31_536_000;
 
 function applyTheme(theme: Theme): void {

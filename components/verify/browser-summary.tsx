@@ -1,6 +1,11 @@
 "use client";
 /** What the visitor's browser found, in one sentence below the verdict. A disagreement is loud. */
-import { CircleCheck, CircleX, Clock, TriangleAlert } from "lucide-react";
+import {
+  CheckCircleIcon,
+  ClockIcon,
+  ExclamationTriangleIcon,
+  XCircleIcon,
+} from "@heroicons/react/24/outline";
 import { Callout } from "#components/ui/callout";
 import { findRowWarning } from "#lib/core/statement/warning-rows";
 import { countOf } from "#lib/core/text/count";
@@ -25,11 +30,11 @@ function agreement({ report }: Done): string {
 
 function Mark({ report }: Pick<Done, "report">) {
   const size = "mt-0.5 size-5 shrink-0";
-  if (report.verdict === "invalid") return <CircleX aria-hidden="true" className={`${size} text-fail`} />;
+  if (report.verdict === "invalid") return <XCircleIcon aria-hidden="true" className={`${size} text-fail`} />;
   return report.warnings.length + report.statedWarnings.length > 0 && report.verdict !== "erased" ? (
-    <TriangleAlert aria-hidden="true" className={`${size} text-warn`} />
+    <ExclamationTriangleIcon aria-hidden="true" className={`${size} text-warn`} />
   ) : (
-    <CircleCheck aria-hidden="true" className={`${size} text-pass`} />
+    <CheckCircleIcon aria-hidden="true" className={`${size} text-pass`} />
   );
 }
 
@@ -52,7 +57,7 @@ export function BrowserSummary() {
         ) : null}
         {check.phase === "waiting" ? (
           <p className="flex items-start gap-2 text-muted">
-            <Clock aria-hidden="true" className="mt-0.5 size-5 shrink-0" />
+            <ClockIcon aria-hidden="true" className="mt-0.5 size-5 shrink-0" />
             <span>
               This is the server's result. With JavaScript, your own browser repeats every check and shows
               here whether it agrees.

@@ -1,17 +1,25 @@
 /** The verdict in an icon and words, never by colour alone; the first thing that a visitor on a phone sees. */
-import { CircleCheck, CircleHelp, CircleX, Eraser, FlaskConical, Lock, TriangleAlert } from "lucide-react";
+import {
+  BeakerIcon,
+  CheckCircleIcon,
+  ExclamationTriangleIcon,
+  LockClosedIcon,
+  QuestionMarkCircleIcon,
+  TrashIcon,
+  XCircleIcon,
+} from "@heroicons/react/24/outline";
 import type { ReactNode } from "react";
 import { AgentText } from "#components/agent-text";
 import type { Verdict, VerdictKind } from "./verdict";
 
 const looks = {
-  authentic: { Icon: CircleCheck, frame: "border-pass", part: "bg-pass-soft", ink: "text-pass" },
-  warned: { Icon: TriangleAlert, frame: "border-warn", part: "bg-warn-soft", ink: "text-warn" },
-  test: { Icon: FlaskConical, frame: "border-test", part: "bg-test-soft", ink: "text-test" },
-  private: { Icon: Lock, frame: "border-line-strong", part: "bg-sunken", ink: "text-ink" },
-  invalid: { Icon: CircleX, frame: "border-fail", part: "bg-fail-soft", ink: "text-fail" },
-  erased: { Icon: Eraser, frame: "border-line-strong", part: "bg-sunken", ink: "text-ink" },
-  unknown: { Icon: CircleHelp, frame: "border-line-strong", part: "bg-sunken", ink: "text-ink" },
+  authentic: { Icon: CheckCircleIcon, frame: "border-pass", part: "bg-pass-soft", ink: "text-pass" },
+  warned: { Icon: ExclamationTriangleIcon, frame: "border-warn", part: "bg-warn-soft", ink: "text-warn" },
+  test: { Icon: BeakerIcon, frame: "border-test", part: "bg-test-soft", ink: "text-test" },
+  private: { Icon: LockClosedIcon, frame: "border-line-strong", part: "bg-sunken", ink: "text-ink" },
+  invalid: { Icon: XCircleIcon, frame: "border-fail", part: "bg-fail-soft", ink: "text-fail" },
+  erased: { Icon: TrashIcon, frame: "border-line-strong", part: "bg-sunken", ink: "text-ink" },
+  unknown: { Icon: QuestionMarkCircleIcon, frame: "border-line-strong", part: "bg-sunken", ink: "text-ink" },
 } as const satisfies Record<VerdictKind | "unknown", object>;
 
 /**

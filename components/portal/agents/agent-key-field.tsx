@@ -3,7 +3,7 @@
  * The public key of an agent: pasted, or generated here. The private half lives in this page's memory and on the
  * screen; no field of the form holds it, so it is in no request.
  */
-import { KeyRound } from "lucide-react";
+import { KeyIcon } from "@heroicons/react/24/outline";
 import { useMemo, useState } from "react";
 import { SecretReveal } from "#components/portal/keys/secret-reveal";
 import { Button } from "#components/ui/button";
@@ -65,7 +65,7 @@ export function AgentKeyField({ slug, defaultValue, error }: AgentKeyFieldProps)
             setText(made.publicPem);
           }}
         >
-          <KeyRound aria-hidden="true" className="size-4" />
+          <KeyIcon aria-hidden="true" className="size-4" />
           Generate a key pair in this browser
         </Button>
       </div>

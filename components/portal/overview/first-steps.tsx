@@ -2,7 +2,6 @@
  * How an organization begins: three steps that tick themselves off. The card goes when all three are done. Forms and
  * links work without JavaScript, which only adds that the page notices the approval by itself.
  */
-import { Circle, CircleCheck } from "lucide-react";
 import { QRCodeSVG } from "qrcode.react";
 import type { ReactNode } from "react";
 import { attestCommand } from "#components/commands";
@@ -13,6 +12,7 @@ import { LiveRefresh } from "#components/portal/shell/live-refresh";
 import { ButtonLink } from "#components/ui/button-link";
 import { Card } from "#components/ui/card";
 import { CodeBlock } from "#components/ui/code-block";
+import { StepIcon } from "#components/ui/step-icon";
 import { TextLink } from "#components/ui/text-link";
 import type { FormAction } from "#lib/contract/form-state";
 import { FirstKey } from "./first-key";
@@ -40,16 +40,12 @@ interface StepProps {
 }
 
 function Step({ title, isDone, isWaiting = false, children }: StepProps) {
-  const Icon = isDone ? CircleCheck : Circle;
   return (
     <li
       data-done={isDone}
       className="flex gap-3 border-line border-b py-4 first:pt-0 last:border-0 last:pb-0"
     >
-      <Icon
-        aria-hidden="true"
-        className={`mt-0.5 size-5 shrink-0 ${isDone ? "text-pass" : "text-line-strong"}`}
-      />
+      <StepIcon isDone={isDone} />
       <div className="min-w-0 flex-1">
         <FocusNews news={`${isDone} ${isWaiting}`}>
           <h3 className={`font-medium ${isDone ? "text-muted" : ""}`}>

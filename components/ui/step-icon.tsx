@@ -1,0 +1,11 @@
+import { CheckCircleIcon } from "@heroicons/react/24/outline";
+
+/** Where a step of a list stands; its words say the same. */
+export function StepIcon({ isDone }: { readonly isDone: boolean }) {
+  const place = "mt-0.5 size-5 shrink-0";
+  return isDone ? (
+    <CheckCircleIcon aria-hidden="true" className={`${place} text-pass`} />
+  ) : (
+    <span aria-hidden="true" className={`${place} rounded-full border-2 border-line-strong`} />
+  );
+}
