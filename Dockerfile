@@ -3,7 +3,7 @@
 FROM node:22-bookworm-slim AS build
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
-RUN npm ci --include=dev --include=optional --ignore-scripts
+RUN npm ci --omit=dev --include=optional --ignore-scripts
 COPY . .
 RUN npm run build
 
@@ -11,7 +11,9 @@ FROM node:22-bookworm-slim AS packages
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
 # Next's optional image library is never loaded (next.config.ts), and its licence is another one than ours.
+COPY .ci/production.mjs .ci/step.mjs .ci/
 RUN npm ci --omit=dev --include=optional --ignore-scripts \
+  && node .ci/production.mjs providers && node .ci/production.mjs prune \
   && rm -rf node_modules/sharp node_modules/@img
 # Patched (.ci/patches).
 COPY --from=build /app/node_modules/postgres node_modules/postgres

@@ -31,13 +31,7 @@ const config: NextConfig = {
     // A build of a clone has no earlier one to go on from, and to keep 275 MB for the next takes it a sixth of its time.
     turbopackFileSystemCacheForBuild: false,
   },
-  serverExternalPackages: [
-    "@aws-sdk/client-kms",
-    "google-auth-library",
-    "postgres",
-    "piscina",
-    "sodium-native",
-  ],
+  serverExternalPackages: ["postgres", "piscina", "sodium-native"],
   turbopack: {
     root: path.resolve(import.meta.dirname),
     rules: { "*.md": { type: "text" } },

@@ -8,6 +8,7 @@
 import { readFileSync, realpathSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
+import { listProduction } from "./production.mjs";
 import { root } from "./step.mjs";
 
 const allowed = new Set([
@@ -31,22 +32,10 @@ const lgplReason =
 /** Packages whose metadata (`says`) is not enough, or whose licence needs a reason. What says anything else is judged as all are. */
 const exceptions = [
   {
-    name: /^color-convert$/,
-    says: undefined,
-    license: "MIT",
-    reason: "its LICENSE file says so; its package.json says nothing",
-  },
-  {
     name: /^@next\/swc-/,
     says: undefined,
     license: "MIT",
     reason: "part of Next; the lockfile names no licence for other platforms",
-  },
-  {
-    name: /^geist$/,
-    says: "SIL OPEN FONT LICENSE",
-    license: "OFL-1.1",
-    reason: "its package.json spells it out",
   },
   ...[
     "LGPL-3.0-or-later",
@@ -78,8 +67,7 @@ function describe(place, { version, license }) {
 
 /** `packages`: those of a lockfile. Development packages are left out. */
 export function listLicenses(packages) {
-  const places = Object.entries(packages).filter(([place, { dev }]) => place !== "" && !dev);
-  const rows = places.map(([place, entry]) => describe(place, entry));
+  const rows = [...listProduction(packages)].map((place) => describe(place, packages[place]));
   const unique = new Map(rows.map((row) => [`${row.name}@${row.version}`, row]));
   return [...unique.values()].sort((a, b) => a.name.localeCompare(b.name, "en"));
 }

@@ -4,8 +4,7 @@
  *
  *   node .ci/prepare.mjs build|test [--force]
  *
- * `build` asks for the development packages only when it has to build, so that a production install
- * (`npm ci --omit=dev` after a build) starts as it is. Two prepares at once wait for each other.
+ * `build` leaves out what only tests need, a half of all packages. Two prepares at once wait for each other.
  */
 import { existsSync, readFileSync } from "node:fs";
 import { createBuildHash, isBuilt, stampBuild, unstampBuild } from "./build-stamp.mjs";
@@ -43,23 +42,23 @@ function isInstalled(withDevelopment) {
   });
 }
 
-function install() {
+function install(withDevelopment) {
   // Install scripts stay off: no dependency needs one here, and they are the usual way in for a poisoned package.
   runStep("install", "npm", [
     "ci",
-    "--include=dev",
+    `--${withDevelopment ? "include" : "omit"}=dev`,
     "--include=optional",
     "--ignore-scripts",
     "--loglevel=error",
   ]);
 }
 
-function patch() {
+function patch(withDevelopment) {
   try {
     applyPatches();
   } catch {
     // A package has an earlier form of its patch, which only an install takes back.
-    install();
+    install(withDevelopment);
     applyPatches();
   }
 }
@@ -76,8 +75,9 @@ function build(hash) {
 function prepare(mode, force) {
   const hash = createBuildHash();
   const mustBuild = force || !isBuilt(hash);
-  if (!isInstalled(mustBuild || mode === "test")) install();
-  if (canPatch()) patch();
+  const withDevelopment = mode === "test";
+  if (!isInstalled(withDevelopment)) install(withDevelopment);
+  if (canPatch()) patch(withDevelopment);
   if (mustBuild) build(hash);
 }
 

@@ -9,15 +9,25 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { listLicenses } from "./licenses.mjs";
+import { listProduction, listProductionNames } from "./production.mjs";
 import { root } from "./step.mjs";
 
 const read = (file) => JSON.parse(readFileSync(path.join(root, file), "utf8"));
 
 function writeProduction(folder) {
-  const { devDependencies: _, ...manifest } = read("package.json");
+  const { devDependencies, ...manifest } = read("package.json");
   const lock = read("package-lock.json");
-  for (const [place, { dev }] of Object.entries(lock.packages)) if (dev) delete lock.packages[place];
+  const production = listProduction(lock.packages);
+  for (const place of Object.keys(lock.packages)) {
+    if (place !== "" && !production.has(place)) delete lock.packages[place];
+    else delete lock.packages[place].dev;
+  }
+  const versions = { ...manifest.dependencies, ...devDependencies };
+  manifest.dependencies = Object.fromEntries(
+    listProductionNames(lock.packages[""]).map((name) => [name, versions[name]]),
+  );
   delete lock.packages[""].devDependencies;
+  lock.packages[""].dependencies = manifest.dependencies;
   writeFileSync(path.join(folder, "package.json"), JSON.stringify(manifest));
   writeFileSync(path.join(folder, "package-lock.json"), JSON.stringify(lock));
   return lock.packages;

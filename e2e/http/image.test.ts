@@ -8,6 +8,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { promisify } from "node:util";
 import { afterAll, expect, it, vi } from "vitest";
+import { listProduction } from "#ci/production";
 import { finalStage, imageEnvironment, restsOf, stages } from "#support/dockerfile";
 import { findPort } from "#support/ports";
 
@@ -16,15 +17,14 @@ vi.setConfig({ testTimeout: 300_000 });
 const app = mkdtempSync(path.join(tmpdir(), "countersign-image-"));
 afterAll(() => rmSync(app, { recursive: true, force: true, maxRetries: 3 }));
 
-/** What `npm ci --omit=dev` would install, but for what the stage deletes again. */
+/** What the stage installs, but for what it deletes again. */
 function linkPackages(): void {
   const { packages } = JSON.parse(readFileSync("package-lock.json", "utf8"));
   const [install = ""] = restsOf(stages[1] ?? [], "RUN");
   const deleted = install.match(/node_modules\/\S+/g) ?? [];
-  for (const [place, { dev }] of Object.entries<{ dev?: boolean }>(packages)) {
-    const isTop = place !== "" && place.lastIndexOf("node_modules/") === 0;
-    if (!isTop || dev || !existsSync(place) || deleted.some((one) => `${place}/`.startsWith(`${one}/`)))
-      continue;
+  for (const place of listProduction(packages)) {
+    const isTop = place.lastIndexOf("node_modules/") === 0;
+    if (!isTop || !existsSync(place) || deleted.some((one) => `${place}/`.startsWith(`${one}/`))) continue;
     mkdirSync(path.dirname(path.join(app, place)), { recursive: true });
     symlinkSync(path.resolve(place), path.join(app, place));
   }

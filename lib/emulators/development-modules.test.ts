@@ -1,7 +1,7 @@
 import { tmpdir } from "node:os";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 
-describe("a production install, without the development dependencies", () => {
+describe("an install without the stand-in's packages", () => {
   const home = process.cwd();
   beforeEach(() => {
     vi.resetModules();
@@ -11,8 +11,8 @@ describe("a production install, without the development dependencies", () => {
 
   it("says what is missing, only when the stand-in is used", async () => {
     const modules = await import("./development-modules");
-    expect(() => modules.loadPoseidon()).toThrow("needs the development dependencies");
-    expect(() => modules.locateProver()).toThrow("needs the development dependencies");
+    expect(() => modules.loadPoseidon()).toThrow("needs the packages snarkjs");
+    expect(() => modules.locateProver()).toThrow("needs the packages snarkjs");
   });
 });
 

@@ -24,7 +24,7 @@ function load<T>(get: () => T): T {
     return get();
   } catch (cause) {
     throw new Error(
-      "The local World ID stand-in needs the development dependencies (snarkjs, @pcd/semaphore-group-pcd, poseidon-lite): run npm ci without --omit=dev, or set WORLD_APP_ID, WORLD_RP_ID and WORLD_RP_SIGNING_KEY",
+      "The local World ID stand-in needs the packages snarkjs, @pcd/semaphore-group-pcd and poseidon-lite: run npm ci, or set WORLD_APP_ID, WORLD_RP_ID and WORLD_RP_SIGNING_KEY",
       { cause },
     );
   }

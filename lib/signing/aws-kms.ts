@@ -2,13 +2,17 @@
  * AWS KMS: Encrypt and Decrypt. The SDK finds the credentials (environment, web identity, container, instance) and signs
  * the requests; the region is that of the key's ARN. https://docs.aws.amazon.com/kms/latest/APIReference/API_Decrypt.html
  */
-import { DecryptCommand, EncryptCommand, KMSClient } from "@aws-sdk/client-kms";
+import { loadProvider } from "#lib/load-provider";
 import { findProxyAgent } from "#lib/platform/node-fetch";
 import type { Kms } from "./key-wrapping";
 
 const patienceMs = 20_000;
 
-export function createAwsKms(): Kms {
+export async function createAwsKms(): Promise<Kms> {
+  const { DecryptCommand, EncryptCommand, KMSClient } = await loadProvider(
+    "A key of aws-kms",
+    () => import(/* turbopackIgnore: true */ "@aws-sdk/client-kms"),
+  );
   const clientOf = (arn: string) => {
     const region = arn.split(":")[3] ?? "";
     const httpsAgent = findProxyAgent(`https://kms.${region}.amazonaws.com`);

@@ -3,7 +3,7 @@
  * account's file, workload identity, the metadata server) and signs or fetches the bearer token.
  * https://cloud.google.com/kms/docs/reference/rest/v1/projects.locations.keyRings.cryptoKeys/decrypt
  */
-import { GoogleAuth } from "google-auth-library";
+import { loadProvider } from "#lib/load-provider";
 import type { Kms } from "./key-wrapping";
 
 const patienceMs = 20_000;
@@ -18,7 +18,11 @@ function explain(error: unknown): never {
   throw new Error(`${said.status}: ${said.message}`, { cause: error });
 }
 
-export function createGoogleKms(url: string): Kms {
+export async function createGoogleKms(url: string): Promise<Kms> {
+  const { GoogleAuth } = await loadProvider(
+    "A key of google-kms",
+    () => import(/* turbopackIgnore: true */ "google-auth-library"),
+  );
   const auth = new GoogleAuth({ scopes });
   // A service account signs its own token: no second service is asked.
   auth.useJWTAccessWithScope = true;

@@ -7,7 +7,7 @@ import { setPriority } from "node:os";
 import { isMainThread } from "node:worker_threads";
 import { ImageResponse } from "next/og";
 import { type CSSProperties, createElement, type ReactNode } from "react";
-import { readImageFonts } from "./image-fonts";
+import { imageFontFamily, readImageFonts } from "./image-fonts";
 
 // Linux gives each thread a priority of its own: if processors are scarce, requests go before pictures.
 if (!isMainThread && process.platform === "linux") setPriority(10);
@@ -37,7 +37,7 @@ const layOut = ({ color, title, sentence, subject, time }: Card) =>
       background: "#fafaf8",
       borderTop: `24px solid ${color}`,
       color: "#14181f",
-      fontFamily: "Geist",
+      fontFamily: imageFontFamily,
     },
     box(
       { flexDirection: "column" },

@@ -3,13 +3,8 @@
  * instance), signs and tries again. Conditional writes:
  * https://docs.aws.amazon.com/AmazonS3/latest/userguide/conditional-writes.html
  */
-import {
-  GetObjectCommand,
-  ListObjectsV2Command,
-  PutObjectCommand,
-  S3Client,
-  type S3ServiceException,
-} from "@aws-sdk/client-s3";
+import type { S3ServiceException } from "@aws-sdk/client-s3";
+import { loadProvider } from "#lib/load-provider";
 import { findProxyAgent } from "#lib/platform/node-fetch";
 import type { ObjectKind, ObjectStore } from "./object-store";
 
@@ -43,7 +38,11 @@ const contentType: Record<ObjectKind, string> = {
 
 const statusOf = (error: unknown) => (error as S3ServiceException).$metadata?.httpStatusCode;
 
-export function openS3Store(options: S3Options): ObjectStore {
+export async function openS3Store(options: S3Options): Promise<ObjectStore> {
+  const { GetObjectCommand, ListObjectsV2Command, PutObjectCommand, S3Client } = await loadProvider(
+    "LOG_STORE=s3://…",
+    () => import(/* turbopackIgnore: true */ "@aws-sdk/client-s3"),
+  );
   const { bucket, prefix, endpoint, patienceMs = 10_000, attempts = 3 } = options;
   const agent = findProxyAgent(endpoint ?? "https://s3.amazonaws.com");
   const client = new S3Client({
