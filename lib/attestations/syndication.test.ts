@@ -51,7 +51,7 @@ describe("feeds with hostile strings", () => {
   it("Atom: a name in the feed's own title and author is escaped once", () => {
     const name = 'A & B <x> "q" &amp; &lt;';
     const xml = writeAtomFeed("http://localhost", { ...agent, name });
-    const escaped = 'A &amp; B &lt;x&gt; "q" &amp;amp; &amp;lt;';
+    const escaped = "A &amp; B &lt;x&gt; &quot;q&quot; &amp;amp; &amp;lt;";
     expect(xml).toContain(`<title>${escaped}: attestations</title>`);
     expect(xml).toContain(`<name>${escaped}</name>`);
   });
