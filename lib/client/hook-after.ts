@@ -55,7 +55,13 @@ export async function attestCall(
       throw new CountersignError(`${call.tool} ran, and could not be attested: ${why}`);
     return attestUnapproved(hook, asked.action, null, why);
   }
-  const { public_url } = await attestRun(hook.service, asked.action, authorization, null);
+  const { public_url } = await attestRun(
+    hook.service,
+    asked.action,
+    authorization,
+    null,
+    call.outcome ?? "unknown",
+  );
   if (note !== null) await removeNote(command.io, note);
   command.io.tell(`Attested: ${public_url}\n`);
   print(command, dialect.writeNote(`Attested: ${public_url}`));
@@ -96,7 +102,13 @@ export async function attestForgotten(command: Command, dialect: Dialect, sessio
     const aboutToRun = { agent_slug: action.agent_slug, action: action.action, inputs_hash };
     try {
       const authorization = await requireApproval(hook.service, request_id, () => aboutToRun, {});
-      const { public_url } = await attestRun(hook.service, action, authorization, null);
+      const { public_url } = await attestRun(
+        hook.service,
+        action,
+        authorization,
+        null,
+        call.outcome ?? "unknown",
+      );
       command.io.tell(`Attested, with an outcome that nobody told: ${public_url}\n`);
     } catch (error) {
       if (error instanceof ApprovalRevokedError) await attestRevoked(hook, action, note);
