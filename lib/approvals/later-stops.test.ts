@@ -273,7 +273,7 @@ describe("stops that come later", () => {
         expect(isSaved).toBe(true);
         await put(one);
         const waiting = await request();
-        await put(`// anew\n${one}`);
+        await put(`// again\n${one}`);
         isSaved = false;
         await expect(approveUnproven(test, waiting.made.request_id)).rejects.toMatchObject({
           errorName: "rule_forbids",
