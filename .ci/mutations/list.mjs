@@ -11,8 +11,8 @@ export const mutations = [
   {
     threat: "Oversized, deep, duplicate, surrogate",
     file: "lib/core/encoding/strict-json.ts",
-    from: "if (countNames(value) !== written) throw",
-    to: "if (countNames(value) > written) throw",
+    from: 'if (checkStrings(value, text.includes("\\\\")) !== names)',
+    to: 'if (checkStrings(value, text.includes("\\\\")) > names)',
     test: "lib/core/encoding/strict-json.test.ts",
   },
   {
@@ -20,6 +20,13 @@ export const mutations = [
     file: "lib/core/encoding/strict-json.ts",
     from: "if (depth > MAX_DEPTH) throw",
     to: "if (depth < 0) throw",
+    test: "lib/core/encoding/strict-json.test.ts",
+  },
+  {
+    threat: "A body within its size holds up the request thread",
+    file: "lib/core/encoding/strict-json.ts",
+    from: "if (tokens > maxTokens)",
+    to: "if (tokens < 0)",
     test: "lib/core/encoding/strict-json.test.ts",
   },
   {

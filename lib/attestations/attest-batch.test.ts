@@ -48,6 +48,23 @@ describe.each(databaseKinds)("a batch of attestations (%s)", (kind) => {
     expect(Object.keys(made[0]).sort()).toEqual(Object.keys(alone.body).sort());
   });
 
+  it("refuses a body of more than 20,000 names and values in words, whatever its size", async () => {
+    const numbers = (count: number) => [entry(1, { metadata: { numbers: Array(count).fill(0) } })];
+    const many = await send(numbers(20_000));
+    expect([many.status, many.body.code, many.body.detail]).toEqual([
+      ...[400, "bad_request"],
+      "the body is not acceptable JSON: more than 20,000 names and values",
+    ]);
+    const fewer = await send(numbers(19_900));
+    expect([fewer.status, statuses(fewer)]).toEqual([207, [422]]);
+  });
+
+  it("names the first twenty places of U+0000 alone", async () => {
+    const answer = await send([entry(1, { metadata: { texts: Array(5_000).fill("\0") } })]);
+    expect([answer.status, answer.body.errors.length]).toEqual([422, 20]);
+    expect(answer.body.errors[19].pointer).toBe("/attestations/0/metadata/texts/19");
+  });
+
   it("keeps its order if an agent was registered again, also beside an entry with an approval", async () => {
     const [first, second] = ["first-bot", "second-bot"].map((agent_slug) => ({ agent_slug }));
     const numbered = (sequence: number) => ({ ...first, client: { instance: "one", sequence } });

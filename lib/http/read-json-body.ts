@@ -9,11 +9,14 @@ import { parseStrictJson } from "#lib/core/encoding/strict-json";
 import { AppError, type FieldError } from "#lib/errors";
 import { inTime } from "#lib/in-time";
 import type { HttpRequest } from "./messages";
-import { toPointer } from "./validate";
+import { maxErrors, toPointer } from "./validate";
 
 const defaultMaxBytes = 64 * 1024;
 /** How much of a body that is too large is read away, so that its sender gets to read the answer. */
 const maxDiscardedBytes = 16 * 1024 * 1024;
+
+/** So that a body of short values costs the request thread no more than one of long ones. */
+const maxTokens = 20_000;
 
 /** How long a sender may take, so that half-sent bodies don't pile up. */
 const maxSeconds = 8;
@@ -48,7 +51,7 @@ export async function readBytes(
 
 function parse(text: string): JsonValue {
   try {
-    return parseStrictJson(text);
+    return parseStrictJson(text, { maxTokens });
   } catch (error) {
     const problem =
       error instanceof RangeError
@@ -66,25 +69,30 @@ function decode(bytes: Uint8Array): string {
   }
 }
 
-/** Pointers to every string and name with U+0000. */
-function findNul(value: JsonValue, path: readonly string[]): FieldError[] {
-  const here = { pointer: toPointer(path), message: "must not contain U+0000" };
-  if (typeof value === "string") return value.includes("\0") ? [here] : [];
-  if (typeof value !== "object" || value === null) return [];
-  return Object.entries(value).flatMap(([name, member]) => [
-    ...(name.includes("\0") ? [here] : []),
-    ...findNul(member, [...path, name]),
-  ]);
+/** Adds pointers to the first strings and names with U+0000. */
+function findNul(value: JsonValue, path: string[], found: FieldError[]): void {
+  const add = () => found.push({ pointer: toPointer(path), message: "must not contain U+0000" });
+  if (found.length >= maxErrors) return;
+  if (typeof value === "string" && value.includes("\0")) add();
+  if (typeof value !== "object" || value === null) return;
+  for (const [name, member] of Object.entries(value)) {
+    if (name.includes("\0")) add();
+    path.push(name);
+    findNul(member, path, found);
+    path.pop();
+  }
 }
 
 export function parseStrictBody(bytes: Uint8Array): JsonValue {
   const text = decode(bytes);
   const value = parse(text);
+  const errors: FieldError[] = [];
   // JSON has one way to write it.
-  const [first, ...others] = text.includes("\\u0000") ? findNul(value, []) : [];
+  if (text.includes("\\u0000")) findNul(value, [], errors);
+  const [first] = errors;
   if (first) {
     const field = first.pointer.slice(1).replaceAll("/", ".") || "body";
-    throw new AppError("validation_error", `${field}: ${first.message}`, { errors: [first, ...others] });
+    throw new AppError("validation_error", `${field}: ${first.message}`, { errors });
   }
   return value;
 }

@@ -5,7 +5,7 @@ import { AppError, type FieldError } from "#lib/errors";
 import { clip } from "#lib/logger";
 
 /** A hostile body can be wrong in ten thousand places; a reader needs no more than these. */
-const maxErrors = 20;
+export const maxErrors = 20;
 const maxNameLength = 100;
 
 /** A name as it was sent, unless it is an API key sent by mistake: no error shows one. */

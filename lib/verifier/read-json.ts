@@ -23,7 +23,7 @@ export function readObject(json: unknown): JsonObject {
 
 function readText(text: string): JsonValue {
   try {
-    return parseStrictJson(text, maxCharacters);
+    return parseStrictJson(text, { maxCharacters });
   } catch (error) {
     throw new UnreadableError(`not strict JSON: ${error instanceof Error ? error.message : "malformed"}`);
   }

@@ -11,20 +11,23 @@ interface Decimal {
   exponent: number;
 }
 
-const NUMBER = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/;
-
 /** In linear time, whatever the exponent: nothing is ever written out. `text`: a number in JSON's grammar. */
 function parseDecimal(text: string): Decimal {
-  const [, sign, whole = "", fraction = "", exponent = "0"] = NUMBER.exec(text) ?? [];
-  const all = whole + fraction;
+  const isNegative = text.startsWith("-");
+  const exponentAt = Math.max(text.indexOf("e"), text.indexOf("E"));
+  const exponent = exponentAt < 0 ? 0 : Number(text.slice(exponentAt + 1));
+  const mantissa = text.slice(isNegative ? 1 : 0, exponentAt < 0 ? text.length : exponentAt);
+  const pointAt = mantissa.indexOf(".");
+  const wholeLength = pointAt < 0 ? mantissa.length : pointAt;
+  const all = pointAt < 0 ? mantissa : mantissa.slice(0, pointAt) + mantissa.slice(pointAt + 1);
   let start = 0;
   let end = all.length;
   while (all[start] === "0") start += 1;
   if (start === end) return { isNegative: false, digits: "", exponent: 0 };
   while (all[end - 1] === "0") end -= 1;
   // Beyond 2^53 the exponent is rounded, and yet as far from every double's as before.
-  const point = whole.length - start + Number(exponent);
-  return { isNegative: sign === "-", digits: all.slice(start, end), exponent: point };
+  const point = wholeLength - start + exponent;
+  return { isNegative, digits: all.slice(start, end), exponent: point };
 }
 
 /** What the number becomes if that is another value: its RFC 8785 spelling, or "Infinity"; else null. */
@@ -37,4 +40,22 @@ export function findRounding(token: string): string | null {
   const isSame =
     sent.digits === kept.digits && sent.exponent === kept.exponent && sent.isNegative === kept.isNegative;
   return isSame ? null : printed;
+}
+
+/**
+ * Whether the number from `start` to before `end` is exact at a glance, which nearly all are: a double keeps any 15
+ * significant digits of a magnitude that is far from its bounds. False says nothing.
+ */
+export function isPlainlyExact(text: string, start: number, end: number): boolean {
+  let [first, last, mantissaEnd] = [-1, -1, end];
+  for (let at = start; at < end && mantissaEnd === end; at += 1) {
+    const code = text.charCodeAt(at);
+    if (code === 0x65 || code === 0x45) mantissaEnd = at;
+    else if (code >= 0x31 && code <= 0x39) {
+      if (first < 0) first = at;
+      last = at;
+    }
+  }
+  // An exponent of two characters is at most 99.
+  return last - first < 15 && mantissaEnd - start <= 100 && end - mantissaEnd <= 3;
 }

@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { measureMs, shortestMs } from "#support/shortest";
 import { canonicalJson } from "./canonical-json";
 import { parseStrictJson } from "./strict-json";
@@ -43,8 +43,20 @@ describe("parseStrictJson", () => {
   it("takes as many characters as the largest request has bytes, and as many as its caller says", () => {
     const text = `"${"a".repeat(1024 * 1024 - 2)}"`;
     expect(parseStrictJson(text)).toHaveLength(1024 * 1024 - 2);
-    expect(parseStrictJson(`${text} `, 1024 * 1024 + 1)).toHaveLength(1024 * 1024 - 2);
-    expect(() => parseStrictJson("[1, 2]", 5)).toThrow("longer than 5 characters");
+    expect(parseStrictJson(`${text} `, { maxCharacters: 1024 * 1024 + 1 })).toHaveLength(1024 * 1024 - 2);
+    expect(() => parseStrictJson("[1, 2]", { maxCharacters: 5 })).toThrow("longer than 5 characters");
+  });
+
+  it("counts names and values, and makes nothing of a text with too many", () => {
+    const parse = vi.spyOn(JSON, "parse");
+    const count = (text: string, maxTokens: number) => () => parseStrictJson(text, { maxTokens });
+    const text = '{"a\\"b":[-1.5e3, "c\\\\", true, null, {}, []], "d":{"e":0}}';
+    expect(count(text, 13)).not.toThrow();
+    expect(parse).toHaveBeenCalledOnce();
+    for (const many of [text, `[${"0,".repeat(12)}0]`, `[${"[],".repeat(12)}0]`, `[${'"",'.repeat(12)}0]`])
+      expect(count(many, 12)).toThrow(new RangeError("more than 12 names and values"));
+    expect(parse).toHaveBeenCalledOnce();
+    parse.mockRestore();
   });
 
   it("is not confused by strings that look like structure, or equal names in different objects", () => {

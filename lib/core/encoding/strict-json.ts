@@ -4,54 +4,100 @@
  * the nearest double of a number, silently.
  */
 import type { JsonValue } from "./canonical-json";
-import { findRounding } from "./exact-number";
+import { findRounding, isPlainlyExact } from "./exact-number";
 
 const MAX_DEPTH = 32;
 /** No request has more bytes (lib/http/read-json-body.ts). */
 const MAX_CHARACTERS = 1024 * 1024;
-const TOKEN = /"[^"\\]*(?:\\.[^"\\]*)*"|[{}[\]:]|-?\d[\d.eE+-]*/g;
+
+export interface JsonLimits {
+  maxCharacters?: number;
+  /** Names and values together, counted before anything is made of them. */
+  maxTokens?: number;
+}
 
 /** Throws RangeError with a message that is safe to show, or JSON.parse's SyntaxError, which quotes the text. */
-export function parseStrictJson(text: string, maxCharacters: number = MAX_CHARACTERS): JsonValue {
+export function parseStrictJson(text: string, limits: JsonLimits = {}): JsonValue {
+  const { maxCharacters = MAX_CHARACTERS, maxTokens = Number.POSITIVE_INFINITY } = limits;
   if (text.length > maxCharacters)
     throw new RangeError(`longer than ${maxCharacters.toLocaleString("en")} characters`);
   if (!text.isWellFormed()) throw new RangeError("not well-formed Unicode");
+  const { names, numbers } = scan(text, maxTokens);
   const value = JSON.parse(text) as JsonValue;
-  const written = checkTokens(text);
+  for (const number of numbers) checkNumber(number);
   // JSON.parse has kept one of two equal names, whose values are gone with the names in them.
-  if (countNames(value) !== written) throw new RangeError("a name occurs twice in one object");
+  if (checkStrings(value, text.includes("\\")) !== names)
+    throw new RangeError("a name occurs twice in one object");
   return value;
 }
 
-/** On text that JSON.parse has accepted, so the tokens are known to be in order. Returns how many names there are. */
-function checkTokens(text: string): number {
-  let depth = 0;
-  let names = 0;
-  let lastString = "";
-  for (const token of text.match(TOKEN) ?? []) {
-    if (token === "{" || token === "[") {
+const [quote, backslash, colon, minus] = [0x22, 0x5c, 0x3a, 0x2d];
+const isOpening = (code: number) => code === 0x5b || code === 0x7b;
+const isClosing = (code: number) => code === 0x5d || code === 0x7d;
+const isDigit = (code: number) => code >= 0x30 && code <= 0x39;
+const isLetter = (code: number) => (code | 0x20) >= 0x61 && (code | 0x20) <= 0x7a;
+
+/** Counts the names, and finds the numbers that may be rounded. The text need not be JSON: then the result is void. */
+function scan(text: string, maxTokens: number): { names: number; numbers: string[] } {
+  const numbers: string[] = [];
+  let [depth, names, tokens] = [0, 0, 0];
+  for (let at = 0; at < text.length; at += 1) {
+    const code = text.charCodeAt(at);
+    if (isOpening(code)) {
       depth += 1;
+      tokens += 1;
       if (depth > MAX_DEPTH) throw new RangeError("nested too deeply");
-    } else if (token === "}" || token === "]") depth -= 1;
-    else if (token === ":") {
-      // An object that is copied member by member would lose it, and two documents would get one hash.
-      if (lastString === "__proto__") throw new RangeError("a name is __proto__");
-      names += 1;
-    } else if (token.startsWith('"')) {
-      lastString = token.includes("\\") ? JSON.parse(token) : token.slice(1, -1);
-      if (!lastString.isWellFormed()) throw new RangeError("a string with a lone surrogate");
-    } else checkNumber(token);
+    } else if (isClosing(code)) depth -= 1;
+    else if (code === colon) names += 1;
+    else if (code === quote) {
+      tokens += 1;
+      at = findStringEnd(text, at);
+    } else if (isDigit(code) || code === minus || isLetter(code)) {
+      const start = at;
+      tokens += 1;
+      at = findWordEnd(text, at);
+      if (!isLetter(code) && !isPlainlyExact(text, start, at + 1)) numbers.push(text.slice(start, at + 1));
+    }
+    if (tokens > maxTokens)
+      throw new RangeError(`more than ${maxTokens.toLocaleString("en")} names and values`);
   }
-  return names;
+  return { names, numbers };
 }
 
-function countNames(value: JsonValue): number {
+function findStringEnd(text: string, start: number): number {
+  for (let end = text.indexOf('"', start + 1); end >= 0; end = text.indexOf('"', end + 1)) {
+    let before = end - 1;
+    while (text.charCodeAt(before) === backslash) before -= 1;
+    if ((end - before) % 2 === 1) return end;
+  }
+  return text.length;
+}
+
+/** The last character of a number, `true`, `false` or `null`. */
+function findWordEnd(text: string, start: number): number {
+  let at = start + 1;
+  for (; at < text.length; at += 1) {
+    const code = text.charCodeAt(at);
+    // Also `+`, `-` and `.`, of which JSON has none between values.
+    if (!isDigit(code) && !isLetter(code) && code !== 0x2b && code !== minus && code !== 0x2e) break;
+  }
+  return at - 1;
+}
+
+/** Returns how many names there are. A lone surrogate in well-formed text is written with a backslash. */
+function checkStrings(value: JsonValue, hasEscapes: boolean): number {
+  if (typeof value === "string" && hasEscapes && !value.isWellFormed())
+    throw new RangeError("a string with a lone surrogate");
   if (typeof value !== "object" || value === null) return 0;
-  const members = Object.values(value);
-  return members.reduce<number>(
-    (sum, member) => sum + countNames(member),
-    Array.isArray(value) ? 0 : members.length,
-  );
+  let count = 0;
+  if (Array.isArray(value)) for (const member of value) count += checkStrings(member, hasEscapes);
+  else
+    for (const [name, member] of Object.entries(value)) {
+      // An object that is copied member by member would lose it, and two documents would get one hash.
+      if (name === "__proto__") throw new RangeError("a name is __proto__");
+      count += 1 + checkStrings(name, hasEscapes) + checkStrings(member, hasEscapes);
+    }
+  return count;
 }
 
 const MAX_SHOWN_DIGITS = 40;
