@@ -50,6 +50,26 @@ function Unattested({ count }: { readonly count: number }) {
   );
 }
 
+function LookAlikes({ slugs }: { readonly slugs: readonly string[] }) {
+  return (
+    <div className="mt-5 max-w-[68ch]">
+      <Callout
+        tone="warn"
+        title={slugs.length === 1 ? "Another agent looks like this one" : "Other agents look like this one"}
+      >
+        Compare the slug letter by letter with the one you expect. Similar slugs:
+        <ul className="mt-1">
+          {slugs.map((slug) => (
+            <li key={slug} className="font-mono">
+              <TextLink href={`/agent/${slug}`}>{slug}</TextLink>
+            </li>
+          ))}
+        </ul>
+      </Callout>
+    </div>
+  );
+}
+
 export function AgentView({ agent, record, query }: AgentViewProps) {
   const path = `/agent/${agent.slug}`;
   const { approval, action, warnings } = query;
@@ -65,6 +85,7 @@ export function AgentView({ agent, record, query }: AgentViewProps) {
           <AgentText value={agent.description} />
         </p>
       )}
+      {agent.look_alikes.length === 0 ? null : <LookAlikes slugs={agent.look_alikes} />}
       {agent.identity.frozen_at === null ? null : (
         <div className="mt-5 max-w-[68ch]">
           <Callout tone="warn" title="Frozen by its organization">

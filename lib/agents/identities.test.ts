@@ -1,6 +1,8 @@
 /** Registered identities (docs/wire.md, Agents). */
 import { createPrivateKey, generateKeyPairSync, type KeyObject, sign } from "node:crypto";
 import { ed25519 } from "@noble/curves/ed25519.js";
+import { sql } from "drizzle-orm";
+import unhomoglyph from "unhomoglyph";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { base64Encode, sha256 } from "#lib/core/encoding/bytes";
 import { canonicalBytes, type JsonObject } from "#lib/core/encoding/canonical-json";
@@ -232,5 +234,65 @@ describe("identities", () => {
     const raw = base64Encode(ed25519.getPublicKey(new Uint8Array(seed)));
     await register({ slug: "pem", public_key: raw });
     expect((await attest("pem", {}, privateKey)).agent_authenticated).toBe(true);
+  });
+
+  it("name the agents whose slugs look alike, on each other's pages, the oldest first", async () => {
+    const lookAlikes = async (slug: string) => {
+      const { status, body } = await test.call("GET", `/v1/agent/${slug}`);
+      expect(status, JSON.stringify(body)).toBe(200);
+      return body.look_alikes;
+    };
+    const alike = ["Modern-Wallet", "Modem-WaIIet", "modern_vvallet", "M0dern.wa11et", "modern--wallet."];
+    for (const slug of alike.slice(0, 1)) await register({ slug });
+    expect(await lookAlikes("modern-wallet")).toEqual([]);
+    for (const slug of alike.slice(1)) await register({ slug }, stranger);
+    for (const slug of ["modern-wallets", "modernwallet", "modern-valet"]) await register({ slug }, stranger);
+    for (const slug of alike)
+      expect(await lookAlikes(slug), slug).toEqual(alike.filter((other) => other !== slug));
+    expect(await lookAlikes("modern-wallets")).toEqual([]);
+    for (let n = 1; n <= 10; n += 1) await register({ slug: `modern${"-".repeat(n)}w4llet` }, stranger);
+    const listed = await lookAlikes("modern----------w4llet");
+    expect([listed.length, listed[0]]).toEqual([9, "modern-w4llet"]);
+    await register({ slug: "modern_w4llet" }, stranger);
+    await register({ slug: "modern.w4llet" }, stranger);
+    expect(await lookAlikes("modern.w4llet")).toHaveLength(10);
+  });
+
+  it("take characters for one another that Unicode takes for one another in slugs", async () => {
+    const slugCharacters = [..."ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"];
+    const { rows } = await test.app.context.database.query(
+      "SELECT slug_skeleton(lower(c)) AS skeleton FROM unnest(string_to_array($1, ',')) WITH ORDINALITY AS t(c, n) ORDER BY n",
+      [slugCharacters.join(",")],
+    );
+    const skeletons = rows.map((row) => row["skeleton"]);
+    const unicode = slugCharacters.map((character) => unhomoglyph(character));
+    const pairs = slugCharacters.flatMap((one, at) =>
+      slugCharacters
+        .slice(0, at)
+        .flatMap((other, before) => (unicode[at] === unicode[before] ? [[other, one]] : [])),
+    );
+    expect(pairs).toEqual(
+      expect.arrayContaining([
+        ["I", "l"],
+        ["l", "1"],
+        ["O", "0"],
+      ]),
+    );
+    const apart = pairs.filter(
+      ([one = "", other = ""]) =>
+        skeletons[slugCharacters.indexOf(one)] !== skeletons[slugCharacters.indexOf(other)],
+    );
+    expect(apart).toEqual([]);
+    expect(skeletons[slugCharacters.indexOf("m")]).toBe(unhomoglyph("m"));
+  });
+
+  it("find look-alikes by an index", async () => {
+    const plan = await test.app.context.database.db.transaction(async (tx) => {
+      await tx.execute(sql`SET LOCAL enable_seqscan = off`);
+      return tx.execute(
+        sql`EXPLAIN SELECT o.slug FROM agents o WHERE slug_skeleton(o.slug_key) = slug_skeleton('bot') ORDER BY o.id LIMIT 10`,
+      );
+    });
+    expect(JSON.stringify(plan)).toContain("agents_slug_skeleton");
   });
 });

@@ -7,7 +7,7 @@ import { parseNewestKeys, selectNewestKeys } from "#lib/agents/agent-keys";
 import { agentNotFound, type FoundAgent, isSlug, slugKey } from "#lib/agents/agents";
 import { describeIdentity } from "#lib/agents/identities";
 import type { Context } from "#lib/approvals/context";
-import type { FeedResponse } from "#lib/contract/identity";
+import { type FeedResponse, maxLookAlikes } from "#lib/contract/identity";
 import { arrayLiteral } from "#lib/db/array-literal";
 import { AppError } from "#lib/errors";
 import { cutPage, type PageQuery } from "#lib/http/cursor";
@@ -28,7 +28,10 @@ type FeedQuery = PageQuery & Pick<AttestationFilter, "approval" | "action" | "wa
 const feedText = selectUnless(
   "$9",
   `SELECT g.*, g.xmin::text AS version, m.manifest, k.proven_at AS key_proven_at, coalesce(r.listed, 0) AS total,
-    (${selectNewestKeys("g.id")}) AS newest_keys, page.entries
+    (${selectNewestKeys("g.id")}) AS newest_keys, page.entries,
+    array_to_json(ARRAY(
+      SELECT o.slug FROM agents o WHERE slug_skeleton(o.slug_key) = slug_skeleton(g.slug_key) AND o.id <> g.id
+      ORDER BY o.id LIMIT ${maxLookAlikes}))::text AS look_alikes
   FROM agents g
   LEFT JOIN tool_manifests m ON m.hash = g.tool_manifest_hash
   LEFT JOIN agent_keys k ON k.agent_id = g.id AND k.retired_at IS NULL
@@ -51,6 +54,7 @@ interface Row extends FoundAgent {
   total: number;
   newest_keys: string | null;
   entries: string | null;
+  look_alikes: string;
 }
 
 async function readRow(
@@ -104,6 +108,7 @@ export async function writeAgentFeed(context: Context, slug: string, query: Feed
     total_attestations: row.total,
     created_at: row.created_at.toISOString(),
     public_key: identity.public_key,
+    look_alikes: JSON.parse(row.look_alikes),
     identity,
     attestations: shown.flatMap(({ written: entry }) => entry ?? []),
     next_cursor: nextCursor,

@@ -117,3 +117,21 @@ describe("the public search", () => {
     expect(JSON.stringify(plan)).toContain(index);
   });
 });
+
+it("answers 503 in words if a search of PostgreSQL waits for longer than a statement may", async () => {
+  const test = await startTestApp("postgres");
+  const { db } = test.app.context.database;
+  try {
+    await db.transaction(async (tx) => {
+      await tx.execute(sql`LOCK TABLE attestations IN ACCESS EXCLUSIVE MODE`);
+      const { status, body } = await test.call("GET", `/v1/search?q=${sha256("held up")}`);
+      expect([status, body.code, body.detail]).toEqual([
+        ...[503, "service_unavailable"],
+        "the database is unreachable; try again shortly",
+      ]);
+    });
+    expect((await test.call("GET", `/v1/search?q=${sha256("held up")}`)).status).toBe(200);
+  } finally {
+    await test.close();
+  }
+});

@@ -137,6 +137,8 @@ export const feedEntry = z.strictObject({
 
 export const feedQuery = cursorQuery.extend({ warnings: warningsFilter });
 
+export const maxLookAlikes = 10;
+
 export const feedResponse = z
   .strictObject({
     slug: z.string(),
@@ -145,6 +147,9 @@ export const feedResponse = z
     total_attestations: z.number().int(),
     created_at: timestamp,
     public_key: base64Text.nullable(),
+    look_alikes: z.array(z.string()).max(maxLookAlikes).meta({
+      description: "slugs of other agents that look like this one, the oldest first",
+    }),
     identity: identityResponse,
     attestations: z.array(feedEntry),
     next_cursor: z.string().nullable(),

@@ -1,6 +1,7 @@
 /** Guarantee: the search finds what is the organization's, by part of a name or a whole id, and nothing of anyone else. */
 import { afterAll, beforeAll, expect, it } from "vitest";
 import type { Context } from "#lib/approvals/context";
+import { searchQuery } from "#lib/contract/portal-search";
 import type { MemberPrincipal } from "#lib/http/principal";
 import { startTestApp, type TestApp } from "#support/app";
 import { anyKind } from "#support/databases";
@@ -48,6 +49,11 @@ it("finds keys and agents by part of their name, literally, and everything by it
     ["Authorization", `/portal/authorizations/${ids.authorization}`],
   ]);
   expect(await find(ids.request)).toEqual([["Request", `/portal/requests?id=${ids.request}`]]);
+});
+
+it("takes between 2 and 100 characters, and no U+0000", () => {
+  for (const text of ["", " a ", "a".repeat(101), "a\0b"]) expect(searchQuery.parse(text)).toBeUndefined();
+  expect(searchQuery.parse(` ${"a".repeat(100)} `)).toBe("a".repeat(100));
 });
 
 it("finds nothing for a stranger, who may not search as a member either", async () => {

@@ -314,6 +314,7 @@ class AgentFeed(TypedDict):
     total_attestations: int
     created_at: str
     public_key: str | None
+    look_alikes: list[str]
     identity: Identity
     attestations: list[AgentFeedAttestationsItem]
     next_cursor: str | None

@@ -1,4 +1,5 @@
 /** Agents, the keys that they have had, and their tools. */
+import { sql } from "drizzle-orm";
 import { boolean, index, integer, pgTable, primaryKey, text, uniqueIndex, uuid } from "drizzle-orm/pg-core";
 import { organizations } from "./accounts";
 import { at, bytea, createdAt, leafIndex } from "./columns";
@@ -26,7 +27,11 @@ export const agents = pgTable(
     created_at: createdAt(),
     updated_at: at("updated_at").notNull().defaultNow(),
   },
-  (t) => [index().on(t.organization_id)],
+  (t) => [
+    index().on(t.organization_id),
+    // The function is in drizzle/0006_find_look_alikes.sql.
+    index("agents_slug_skeleton").on(sql`slug_skeleton(${t.slug_key})`, t.id),
+  ],
 );
 
 /** Every key an agent has had. `proven_at`: when a signature under it first verified. */
