@@ -3,7 +3,7 @@ export const mutations = [
   {
     threat: "A human approves a call without seeing its arguments",
     file: "lib/client/shown-inputs.ts",
-    from: "entries.length <= maxEntries && ",
+    from: "entries.length > maxEntries || ",
     to: "",
     test: "lib/client/shown-inputs.test.ts",
   },

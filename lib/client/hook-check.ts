@@ -54,7 +54,7 @@ async function belongsToInstaller(machine: Machine, folder: string): Promise<boo
   return owner !== null && owner === (await machine.readOwner(machine.programPath ?? ""));
 }
 
-/** Nothing else of what the service says of the key: the agent can read the answer. */
+/** Nothing else of what the service answers about the key: the agent can read the answer. */
 async function readScopes(openService: () => Promise<Service>): Promise<JsonObject> {
   const signal = AbortSignal.timeout(serviceTimeoutMs);
   const info = await send<JsonObject>(await openService(), {

@@ -19,7 +19,7 @@ export interface ToolCall {
   isSubagent: boolean;
 }
 
-/** The agent's turn is over: a call of it that nothing was told of has ended too. */
+/** The agent's turn is over: a call of it without a report has ended too. */
 export interface TurnEnd {
   endedSession: string;
 }

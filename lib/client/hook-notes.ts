@@ -48,7 +48,7 @@ export async function findNote(
   return readNote(io, nameCall(single(line, "agent") ?? "", sessionId, callId));
 }
 
-/** Of calls that are allowed, and that nothing was told of since. */
+/** Notes of calls that are allowed and not reported since. */
 export async function listNotes({ io, line }: Command, sessionId: string): Promise<CallNote[]> {
   const files = await io.machine.listFiles(folderOf(io));
   const names = files.map(({ name }) => name).filter((name) => name.startsWith(nameSession(sessionId)));

@@ -51,7 +51,7 @@ describe("what the human reads of the arguments", () => {
   });
 });
 
-describe("what the gate says of it", () => {
+describe("what the gate states about it", () => {
   it("is the type of each argument, and that nothing is left out", () => {
     const inputs = { payee: "false", dry_run: false, limit: 10, price: 10.5, note: null };
     expect(show(inputs, { project: "x" })).toEqual({

@@ -68,7 +68,7 @@ export interface RuleDecision {
 }
 
 /** POST /v1/authorize */
-/** What a gate says of the context, for rules; with it the signed object has version 2. */
+/** Statement of a gate about the context, for rules; with it the signed object has version 2. */
 export interface Details {
   /** Whether the context shows everything that the action acts on, each value whole and under its own name. */
   complete: boolean;

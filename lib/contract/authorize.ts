@@ -156,7 +156,7 @@ const details = z
   })
   .meta({
     id: "Details",
-    description: "what a gate says of the context, for rules; with it the signed object has version 2",
+    description: "what a gate states about the context, for rules; with it the signed object has version 2",
   });
 
 export const levels = ["none", "device", "orb"] as const;

@@ -136,7 +136,7 @@ describe("a process that ends", () => {
   const folder = mkdtempSync(path.join(os.tmpdir(), "countersign-rules-"));
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-  /** Answers no task before it is told to. */
+  /** Answers no task before it gets the word. */
   const deaf = path.join(folder, "deaf.mjs");
   writeFileSync(deaf, "process.on('message', () => {}); process.on('disconnect', () => process.exit());");
 

@@ -1,5 +1,5 @@
 /**
- * What the gate says of the details that it shows (docs/wire.md, version 2 of the request): whether they are all of what
+ * Statement of a gate about the details that it shows (docs/wire.md, What an approval covers): whether they are all of what
  * the action acts on, and the type of each. A typed value is the text that people read, so the two can't differ.
  */
 import type { JsonValue } from "#lib/core/encoding/canonical-json";

@@ -26,7 +26,7 @@ export interface RuleContext {
   action: string;
   amount: RuleAmount | null;
   context: Record<string, string>;
-  /** What the gate says of the context; absent, it is all there is, and untyped. */
+  /** Statement of the gate about the context; absent, it is all there is, and untyped. */
   details?: SignedDetails;
   requester: string | null;
   hour_utc: number;

@@ -38,7 +38,7 @@ action act, act_approved appliesTo {
 `;
 
 /**
- * What 1.0.0 had, and what the gate says of the details: `details_complete`, and typed values. Every number is among the
+ * What 1.0.0 had, and what the gate states about the details: `details_complete`, and typed values. Every number is among the
  * decimals, whole ones among the longs too.
  */
 export const rulesSchema = firstSchema
