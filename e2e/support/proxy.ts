@@ -3,7 +3,7 @@ import { execFileSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type IncomingMessage, type RequestListener, type Server } from "node:http";
 import { createServer as createTlsServer } from "node:https";
-import { type AddressInfo, connect } from "node:net";
+import { type AddressInfo, connect, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
 
@@ -42,6 +42,9 @@ export async function startPrivateNetwork(
     answer(request, response);
   });
   const servers = [server, proxy];
+  // Tunnels are no connections of an HTTP server any more, but it waits for their ends.
+  const sockets = new Set<Socket>();
+  for (const one of servers) one.on("connection", (socket: Socket) => sockets.add(socket));
   await Promise.all(servers.map((one) => new Promise<void>((done) => one.listen(0, "127.0.0.1", done))));
   const portOf = (one: Server) => (one.address() as AddressInfo).port;
   const network: PrivateNetwork = {
@@ -50,7 +53,7 @@ export async function startPrivateNetwork(
     asked: [],
     refusal: null,
     close: async () => {
-      for (const one of servers) one.closeAllConnections();
+      for (const socket of sockets) socket.destroy();
       await Promise.all(servers.map((one) => new Promise((done) => one.close(done))));
       rmSync(folder, { recursive: true });
     },
