@@ -82,7 +82,9 @@ export function writePythonTypes(document) {
   for (const [name, schema] of Object.entries(document.components.schemas)) {
     if (name === "JsonValue") continue;
     const type = typeOf(schema, name, classes);
-    if (type !== name) classes.push(`${name}: TypeAlias = "${type}"`);
+    // A name may come before its class.
+    const written = schema.enum === undefined ? JSON.stringify(type) : type;
+    if (type !== name) classes.push(`${name}: TypeAlias = ${written}`);
   }
   return `${header}\nJsonValue: TypeAlias = Any\n\n\n${classes.join("\n\n\n")}\n`;
 }

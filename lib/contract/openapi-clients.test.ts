@@ -123,6 +123,23 @@ with made.ApiClient(settings) as client:
     print(made.AttestationsApi(client).attest(body).attestation_id)
 `;
 
+const javaProgram = `
+import org.openapitools.client.ApiClient;
+import org.openapitools.client.api.AttestationsApi;
+import org.openapitools.client.model.AttestRequest;
+
+public class Attest {
+  public static void main(String[] args) throws Exception {
+    ApiClient client = new ApiClient();
+    client.updateBaseUri(System.getenv("COUNTERSIGN_BASE_URL"));
+    String key = System.getenv("COUNTERSIGN_API_KEY");
+    client.setRequestInterceptor(request -> request.header("Authorization", "Bearer " + key));
+    AttestRequest body = new AttestRequest().agentSlug("generated").action("Paid").inputsHash("sha256:abc");
+    System.out.println(new AttestationsApi(client).attest(body, null).getAttestationId());
+  }
+}
+`;
+
 const goProgram = `
 package main
 
@@ -159,15 +176,19 @@ func main() {
 const npm = await findTools("npm");
 const pip = await findTools("pip");
 const go = await findTools("go");
-const hasJava =
-  isWanted && (await runProgram("java", ["-version"], { env: outside }).catch(() => null)) !== null;
+const runs = async (program: string) =>
+  isWanted && (await runProgram(program, ["-version"], { env: outside }).catch(() => null))?.code === 0;
+const hasJava = await runs("java");
+const hasMaven = hasJava && (await runs("mvn"));
 
 const missing = (tools: { folder: string } | { missing: string }) => "missing" in tools;
 const toolsIn = (tools: { folder: string } | { missing: string }) => ("folder" in tools ? tools.folder : "");
 
 for (const [name, tools] of Object.entries({ npm, pip, go }))
   if ("missing" in tools) console.warn(`Skipped: clients of generators from ${name}. ${tools.missing}`);
-if (isWanted && !hasJava) console.warn("Skipped: the client of openapi-generator. There is no Java.");
+if (isWanted && !hasJava) console.warn("Skipped: the clients of openapi-generator. There is no Java.");
+else if (isWanted && !hasMaven)
+  console.warn("Skipped: openapi-generator's client in Java. There is no Maven.");
 
 describe.skipIf(!isWanted)(
   "clients made of the OpenAPI document attest with three fields",
@@ -183,9 +204,9 @@ describe.skipIf(!isWanted)(
       expectExit(ran, 0);
       return ran.out;
     };
-    /** The last line of the program is the id of a public attestation of the service. */
+    /** The program prints the id of a public attestation of the service. */
     const expectAttested = async (out: string) => {
-      const id = out.trim().split("\n").at(-1);
+      const id = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/.exec(out)?.[0];
       const { status, body: receipt } = await test.call("GET", `/v1/verify/${id}`);
       expect([status, receipt.agent_slug, receipt.valid]).toEqual([200, "generated", true]);
     };
@@ -258,7 +279,7 @@ describe.skipIf(!isWanted)(
       await expectAttested(await run(path.join(bin, "python"), ["attest.py"]));
     });
 
-    it.skipIf(missing(pip) || !hasJava)("openapi-generator", async () => {
+    it.skipIf(missing(pip) || !hasJava)("openapi-generator, in Python", async () => {
       const bin = path.join(toolsIn(pip), "bin");
       const inPython = await mkdtemp(inFolder("generator-"));
       await run(path.join(bin, "openapi-generator-cli"), [
@@ -267,6 +288,17 @@ describe.skipIf(!isWanted)(
       await writeFile(path.join(inPython, "attest.py"), pythonGeneratorProgram);
       await run(path.join(bin, "python"), ["-m", "compileall", "-q", "openapi_client"], inPython);
       await expectAttested(await run(path.join(bin, "python"), ["attest.py"], inPython));
+    });
+
+    it.skipIf(missing(pip) || !hasMaven)("openapi-generator, in Java", async () => {
+      const inJava = await mkdtemp(inFolder("java-"));
+      await run(path.join(toolsIn(pip), "bin/openapi-generator-cli"), [
+        ...["generate", "-g", "java", "--library", "native", "-i", "openapi.json", "-o", inJava],
+      ]);
+      await writeFile(path.join(inJava, "src/main/java/Attest.java"), javaProgram);
+      await run("mvn", ["-q", "compile"], inJava);
+      const start = ["org.codehaus.mojo:exec-maven-plugin:3.5.0:java", "-Dexec.mainClass=Attest"];
+      await expectAttested(await run("mvn", ["-q", ...start], inJava));
     });
 
     it.skipIf(missing(go))("oapi-codegen", async () => {

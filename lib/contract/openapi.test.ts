@@ -76,6 +76,16 @@ describe("what generators of clients stumble over", () => {
     expect(Object.keys(schemas).filter((name) => own.includes(name.toLowerCase()))).toEqual([]);
   });
 
+  it("is a constant of type number, or a set of values that have no name", () => {
+    const all = [...listSchemas([schemas, ...operations])];
+    expect(all.filter((one) => one["type"] === "number" && "const" in one)).toEqual([]);
+    const sets = all.filter((one) => one["uniqueItems"] === true);
+    expect(sets.filter(({ items }) => Object.hasOwn(items as object, "enum"))).toEqual([]);
+    expect(sets).toContainEqual(
+      expect.objectContaining({ items: { $ref: "#/components/schemas/WebhookEvent" } }),
+    );
+  });
+
   it("is a server of some operations alone", () => {
     expect(operations.filter((one) => "servers" in one)).toEqual([]);
     expect(paths["/log/{log}/checkpoint"].get.parameters[0]).toMatchObject({ name: "log", required: true });

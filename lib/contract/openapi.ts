@@ -45,13 +45,19 @@ const limitHeaders: HeaderName[] = [
 type Components = Record<"input" | "output", Record<string, JsonValue>>;
 
 /** An example in place of a pattern: generated clients check answers by patterns, in another language's regular expressions. */
-function replacePattern(_: string, value: JsonValue): JsonValue {
-  if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
-  const { pattern, ...rest } = value;
-  if (typeof pattern !== "string") return value;
-  const example = findExample({ ...(value as { maxLength?: number }), pattern });
+function replacePattern({ pattern, ...rest }: JsonObject): JsonObject {
+  if (typeof pattern !== "string") return pattern === undefined ? rest : { pattern, ...rest };
+  const example = findExample({ ...(rest as { maxLength?: number }), pattern });
   return example === undefined ? rest : { examples: [example], ...rest };
 }
+
+/** As generators of clients read it: none knows a constant that is a `number`. */
+const simplify = (io: "input" | "output") => (_: string, value: JsonValue) => {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
+  const isWhole = value["type"] === "number" && Number.isInteger(value["const"]);
+  const part = isWhole ? { ...value, type: "integer" } : value;
+  return io === "output" ? replacePattern(part) : part;
+};
 
 /** The JSON Schema of a zod schema; whatever has an id goes into the components. */
 function convert(schema: z.ZodType, io: "input" | "output", components: Components): JsonObject {
@@ -61,7 +67,7 @@ function convert(schema: z.ZodType, io: "input" | "output", components: Componen
     $defs = {},
     $schema: _,
     ...root
-  } = JSON.parse(text, io === "output" ? replacePattern : undefined) as {
+  } = JSON.parse(text, simplify(io)) as {
     $defs?: Record<string, JsonValue>;
     $schema: string;
   } & JsonObject;

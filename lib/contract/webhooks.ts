@@ -12,8 +12,11 @@ const url = httpUri
   .max(2048, "must be at most 2,048 characters")
   .meta({ format: "uri", description: "https; http only to this machine, while the World ID stand-in runs" });
 
+const webhookEvent = z
+  .enum(webhookEvents, `must be one of ${webhookEvents.join(", ")}`)
+  .meta({ id: "WebhookEvent" });
 const events = z
-  .array(z.enum(webhookEvents, `must be one of ${webhookEvents.join(", ")}`))
+  .array(webhookEvent)
   .min(1, "must name at least one event")
   .max(webhookEvents.length, "must name each event once")
   .refine((names) => new Set(names).size === names.length, "must name each event once")
@@ -46,7 +49,7 @@ export const rotateWebhookBody = z
 const webhookFields = {
   id: z.uuid(),
   url: z.string().nullable().meta({ description: "null for the callbacks, whose requests name their own" }),
-  events: z.array(z.enum(webhookEvents)),
+  events: z.array(webhookEvent),
   enabled: z.boolean(),
   disabled_reason: z
     .enum(["owner", "gone", "failing"])

@@ -1139,7 +1139,7 @@ class PublicKeys(TypedDict):
 class WebhookWithSecret(TypedDict):
     id: str
     url: str | None
-    events: list[Literal["authorization.approved", "authorization.denied", "authorization.expired", "authorization.cancelled", "authorization.unattested", "authorization.revoked", "agent.frozen", "agent.unfrozen", "attestation.created", "roster.changed"]]
+    events: list[WebhookEvent]
     enabled: bool
     disabled_reason: Literal["owner", "gone", "failing"] | None
     failing_since: str | None
@@ -1149,10 +1149,13 @@ class WebhookWithSecret(TypedDict):
     secret: str
 
 
+WebhookEvent: TypeAlias = Literal["authorization.approved", "authorization.denied", "authorization.expired", "authorization.cancelled", "authorization.unattested", "authorization.revoked", "agent.frozen", "agent.unfrozen", "attestation.created", "roster.changed"]
+
+
 class Webhook(TypedDict):
     id: str
     url: str | None
-    events: list[Literal["authorization.approved", "authorization.denied", "authorization.expired", "authorization.cancelled", "authorization.unattested", "authorization.revoked", "agent.frozen", "agent.unfrozen", "attestation.created", "roster.changed"]]
+    events: list[WebhookEvent]
     enabled: bool
     disabled_reason: Literal["owner", "gone", "failing"] | None
     failing_since: str | None
@@ -1362,12 +1365,12 @@ class RulesSimulation(RulesSimulationRequired, RulesSimulationOptional):
 
 class WebhookCreation(TypedDict):
     url: str
-    events: list[Literal["authorization.approved", "authorization.denied", "authorization.expired", "authorization.cancelled", "authorization.unattested", "authorization.revoked", "agent.frozen", "agent.unfrozen", "attestation.created", "roster.changed"]]
+    events: list[WebhookEvent]
 
 
 class WebhookUpdate(TypedDict, total=False):
     url: str | None
-    events: list[Literal["authorization.approved", "authorization.denied", "authorization.expired", "authorization.cancelled", "authorization.unattested", "authorization.revoked", "agent.frozen", "agent.unfrozen", "attestation.created", "roster.changed"]] | None
+    events: list[WebhookEvent] | None
     enabled: bool | None
 
 
