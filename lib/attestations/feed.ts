@@ -67,7 +67,10 @@ async function readRow(
   if (action?.includes("\0")) throw new AppError("bad_request", "action: must not contain U+0000");
   const after = cursor === undefined ? null : readPlace(cursor);
   if (!isSlug(slug)) throw agentNotFound();
-  const [row] = await database.batched<Row>(feedText, feedTypes)(
+  // A filter may read through many entries: nobody else's page waits for it.
+  const isFiltered = [approval, action, warnings].some((filter) => filter !== undefined);
+  const read = isFiltered ? database.statement<Row>(feedText) : database.batched<Row>(feedText, feedTypes);
+  const [row] = await read(
     slugKey(slug),
     after?.log_id ?? null,
     after?.leaf_index ?? null,

@@ -89,3 +89,23 @@ it("asks two things one after the other at most, so a slow database costs it two
   expect(page.agent.attestations).toHaveLength(2);
   expect(rounds()).toBe(2);
 });
+
+it("reads a filtered page in a statement of its own, for which nobody else's page waits", async () => {
+  const { context } = test.app;
+  const shared: string[] = [];
+  const batched = ((...[text, types]) => {
+    shared.push(text);
+    return context.database.batched(text, types);
+  }) as Database["batched"];
+  const watched = { ...context, database: { ...context.database, batched } };
+  const countShared = async (filter: Parameters<typeof readAgentForPage>[2]) => {
+    shared.length = 0;
+    const { agent } = await readAgentForPage(watched, "round-bot", filter);
+    return [agent.attestations.length, shared.filter((text) => text.includes("ILIKE")).length];
+  };
+  expect(await countShared({})).toEqual([2, 1]);
+  expect(await countShared({ action: "oun" })).toEqual([2, 0]);
+  expect(await countShared({ action: "nothing" })).toEqual([0, 0]);
+  expect(await countShared({ warnings: false })).toEqual([2, 0]);
+  expect(await countShared({ approval: "none" })).toEqual([2, 0]);
+});
