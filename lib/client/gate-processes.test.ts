@@ -3,7 +3,7 @@ import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { build } from "esbuild";
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { afterAll, beforeAll, expect, it, vi } from "vitest";
 import { startTestApp, type TestApp } from "#support/app";
 import { approveUnproven, openNext } from "#support/authorizations";
 import { runProgram } from "#support/commands";
@@ -23,7 +23,8 @@ const run = async ({ cents }) => {
   if (ending === "dies") process.exit(9);
 };
 try {
-  await createCountersign({ baseUrl, apiKey }).gate(action, { cents: 10_000 }, run);
+  const onRequest = () => appendFileSync(file + "-asked", "asked\\n");
+  await createCountersign({ baseUrl, apiKey }).gate({ ...action, onRequest }, { cents: 10_000 }, run);
   console.log("ran");
 } catch (error) {
   console.log(error.name);
@@ -41,7 +42,9 @@ beforeAll(async () => {
   folder = await mkdtemp(path.join(tmpdir(), "countersign-gates-"));
   const stdin = { contents: program, resolveDir: process.cwd() };
   const outfile = inFolder("program.mjs");
-  await build({ stdin, outfile, bundle: true, format: "esm", platform: "node", external: ["./verify"] });
+  const js = 'import { createRequire } from "node:module"; const require = createRequire(import.meta.url);';
+  const output = { outfile, format: "esm", platform: "node", banner: { js } } as const;
+  await build({ stdin, bundle: true, external: ["./verify"], ...output });
 });
 afterAll(async () => {
   await service.close();
@@ -59,7 +62,11 @@ const list = async (what: "authorizations" | "attestations", agent: string) =>
 it("runs once in three processes at once", async () => {
   await writeFile(inFolder("thrice"), "");
   const outs = Promise.all([1, 2, 3].map(() => start("thrice", "ends")));
-  await approveUnproven(test, (await openNext(test, key, "thrice")).requestId);
+  const { requestId } = await openNext(test, key, "thrice");
+  // Whoever begins after the attestation asks a new question.
+  const readAsked = () => readFile(inFolder("thrice-asked"), "utf8").catch(() => "");
+  await vi.waitUntil(async () => (await readAsked()).length === 3 * "asked\n".length, { timeout: 60_000 });
+  await approveUnproven(test, requestId);
   const refused = ["ApprovalClaimedError", "ApprovalUsedError"];
   const ended = (await outs).sort();
   expect(ended.filter((out) => out === "ran")).toHaveLength(1);

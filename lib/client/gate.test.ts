@@ -179,13 +179,54 @@ describe("gate", () => {
     expect(run).not.toHaveBeenCalled();
   });
 
-  it("does not run a second time after it was attested, in any process", async () => {
-    const run = vi.fn();
+  it("takes an equal call after the attested one for a new question, in any process", async () => {
+    const run = vi.fn((_own: unknown, approval: { requestId: string; key: string }) => approval);
     const action = newAction();
-    const { attestation } = await clientOf(test, key).gate(action, inputs(), run);
-    const again = clientOf(test, key).gate(action, inputs(), run);
-    await expect(again).rejects.toEqual(new ApprovalUsedError(attestation.attestation_id));
+    const client = clientOf(test, key);
+    const { result: first } = await client.gate(action, inputs(), run);
+    const waiting = { ...action, onRequest: undefined, wait: false };
+    for (const own of [client, clientOf(test, key)])
+      await expect(own.gate(waiting, inputs(), run)).rejects.toThrow("No human has decided yet.");
     expect(run).toHaveBeenCalledTimes(1);
+    expect(await count(action), "asked once more, by both").toEqual({ asked: 2, attested: 1 });
+    const asked = await clientOf(test, key).ask(waiting, inputs());
+    const { result: second } = await clientOf(test, key).gate(action, inputs(), run);
+    expect(second.requestId).toBe(asked.request_id);
+    expect(second.key, "a provider takes it for another payment").not.toBe(first.key);
+    await client.gate(action, inputs(), run);
+    expect(await count(action)).toEqual({ asked: 3, attested: 3 });
+    expect(new Set(run.mock.calls.map(([, approval]) => approval.key)).size).toBe(3);
+  });
+
+  it("does not ask or run again what a repeated call has claimed and not attested", async () => {
+    const action = newAction();
+    await clientOf(test, key).gate(action, inputs(), vi.fn());
+    const dying = (async (url, init) =>
+      url.endsWith("/v1/attest")
+        ? new Response("{}", { status: 403 })
+        : fetchFrom(test)(url, init)) satisfies Fetch;
+    const repeated = clientOf(test, key, dying).gate(action, inputs(), vi.fn());
+    await expect(repeated).rejects.toThrow(NotAttestedError);
+    const run = vi.fn();
+    await expect(clientOf(test, key).gate(action, inputs(), run)).rejects.toThrow(ApprovalClaimedError);
+    expect(run).not.toHaveBeenCalled();
+    expect(await count(action)).toEqual({ asked: 2, attested: 1 });
+  });
+
+  it("does not ask again if the approval is used while the call waits for it", async () => {
+    const action = newAction();
+    const other = vi.fn();
+    const run = vi.fn();
+    const overtaken = {
+      ...action,
+      onRequest: async (made: AuthorizationRequest) => {
+        await approve(made);
+        await clientOf(test, key).gate(action, inputs(), other);
+      },
+    };
+    const gated = clientOf(test, key).gate(overtaken, inputs(), run);
+    await expect(gated).rejects.toThrow(ApprovalUsedError);
+    expect([other.mock.calls.length, run.mock.calls.length]).toEqual([1, 0]);
     expect(await count(action)).toEqual({ asked: 1, attested: 1 });
   });
 
@@ -309,12 +350,13 @@ describe("gate", () => {
     expect(await count(action)).toEqual({ asked: 1, attested: 1 });
   });
 
-  it("lets nobody else run an action that failed", async () => {
+  it("runs an action that failed again only after it was asked again", async () => {
     const run = vi.fn().mockRejectedValueOnce(new Error("the bank is closed"));
     const action = newAction();
     await expect(clientOf(test, key).gate(action, inputs(), run)).rejects.toThrow("the bank is closed");
-    const again = clientOf(test, key).gate(action, inputs(), run);
-    await expect(again).rejects.toThrow(ApprovalUsedError);
+    const waiting = { ...action, onRequest: undefined, wait: false };
+    const again = clientOf(test, key).gate(waiting, inputs(), run);
+    await expect(again).rejects.toThrow("No human has decided yet.");
     expect(run).toHaveBeenCalledTimes(1);
   });
 
@@ -418,7 +460,6 @@ describe("gate", () => {
     const { body } = await test.call("GET", `/v1/verify/${made.attestation_id}`, { key });
     expect(body.metadata).toEqual({ invoice: 1042, outcome: "failed" });
     expect(body.human_approval.method).toBe("proof_of_personhood");
-    await expect(client.gate(action, inputs(), run)).rejects.toThrow(ApprovalUsedError);
     const thrown = newAction();
     const throwing = () => {
       throw failure;
@@ -454,8 +495,8 @@ describe("gate", () => {
     const run = vi.fn(() => "paid");
     const action = newAction();
     expect((await clientOf(test, narrow).gate(action, inputs(), run)).result).toBe("paid");
-    await expect(clientOf(test, narrow).gate(action, inputs(), run)).rejects.toThrow(ApprovalUsedError);
-    expect(run).toHaveBeenCalledTimes(1);
+    expect((await clientOf(test, narrow).gate(action, inputs(), run)).result, "asked again").toBe("paid");
+    expect(await count(action)).toEqual({ asked: 2, attested: 2 });
   });
 
   it("stops waiting when it is aborted, and attests what has run", async () => {

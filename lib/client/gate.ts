@@ -6,6 +6,7 @@ import { canonicalHash } from "#lib/core/encoding/canonical-json";
 import { attestFailure, attestRun } from "./attest-run";
 import { authorizeOnce, cancel, claim } from "./authorize";
 import { type ApprovedAuthorization, readAuthorization, requireApproval, waitForDecision } from "./decision";
+import { CountersignError } from "./errors";
 import { type AttestationExtras, requireAttestable, requireIds } from "./gate-checks";
 import { sealInputs } from "./inputs";
 import { requireFunction, requireRun } from "./run-checks";
@@ -19,7 +20,10 @@ import type { AuthorizationRequest, AuthorizeRequest } from "./wire-authorizatio
 export interface GatedAction extends Omit<AuthorizeRequest, "inputs_hash" | "details"> {
   /** The framework's id of the run or thread. */
   runId: string;
-  /** The framework's id of this tool call in it. For the same ids and arguments a human is asked once. */
+  /**
+   * The framework's id of this tool call in it. For the same ids and arguments a human is asked once, until the call has
+   * run and is attested: after that an equal call is a new question.
+   */
   callId: string;
   /**
    * True: the human approves inputs that nobody has seen, and the service gets only their hash. Otherwise they are shown
@@ -39,8 +43,8 @@ export interface GatedAction extends Omit<AuthorizeRequest, "inputs_hash" | "det
 }
 
 /**
- * The action itself. `inputs` is a copy of exactly what was approved. `key` is the same whenever this call runs: pass it
- * on as an idempotency key, so that nothing is doubled by whatever repeats it below.
+ * The action itself. `inputs` is a copy of exactly what was approved. `key` is the same whenever this approval is used: pass
+ * it on as an idempotency key, so that nothing is doubled by whatever repeats it below.
  */
 export type Run<Inputs, Result> = (inputs: Inputs, approval: { requestId: string; key: string }) => Result;
 
@@ -93,8 +97,9 @@ async function runApproved<Inputs, Result>(
   run: Run<Inputs, Result>,
 ): Promise<unknown> {
   memory.clientId ??= service.randomUuid();
-  const { authorization, copy } = await waitForClaim(service, `${key}-${memory.clientId}`, action, inputs);
-  const approval = { requestId: authorization.request_id, key };
+  const claimed = await waitForClaim(service, memory.clientId, action, inputs);
+  const { authorization, copy } = claimed;
+  const approval = { requestId: authorization.request_id, key: claimed.key };
   const [ended] = await Promise.allSettled([(async () => requireRun(await run(copy, approval)))()]);
   if (ended.status === "rejected" && isPause(ended.reason)) throw ended.reason;
   // From here on a call with this key must not run the action, whatever becomes of the attestation.
@@ -114,8 +119,8 @@ async function runApproved<Inputs, Result>(
 const isPause = (thrown: unknown) =>
   thrown instanceof Error && ["GraphInterrupt", "NodeInterrupt"].includes(thrown.name);
 
-/** `run`: the same if this client calls again, so that only what it has begun itself can be begun again. */
-async function waitForClaim<Inputs>(service: Service, run: string, action: GatedAction, inputs: Inputs) {
+/** `clientId`: the same if this client calls again, so that only what it has begun itself can be begun again. */
+async function waitForClaim<Inputs>(service: Service, clientId: string, action: GatedAction, inputs: Inputs) {
   const { wait = true, signal } = action;
   signal?.throwIfAborted();
   const over = new AbortController();
@@ -127,12 +132,12 @@ async function waitForClaim<Inputs>(service: Service, run: string, action: Gated
   };
   try {
     const late = signal && endLater(service, signal, over.signal);
-    await askOnce(service, { ...action, onRequest, signal: late }, inputs);
+    const { key } = await askOnce(service, { ...action, onRequest, signal: late }, inputs);
     if (wait) await waitForDecision(service, requestId, { signal });
     const confirmed = await confirmApproval(service, requestId, action, inputs);
-    await claim(service, requestId, run, { signal });
+    await claim(service, requestId, `${key}-${clientId}`, { signal });
     signal?.throwIfAborted();
-    return confirmed;
+    return { ...confirmed, key };
   } catch (error) {
     if (!signal?.aborted) throw error;
     // So that people don't approve what can't run any more. If it was decided meanwhile, there is nothing to cancel.
@@ -170,12 +175,30 @@ async function untilAborted<Result>(work: Promise<Result>, signal: AbortSignal |
   return Promise.race([aborted, work]).finally(() => over.abort());
 }
 
-/** The request of this call, with its status of now. It is made if there is none yet (then it is not `isReplayed`). */
+export interface AskedOnce {
+  request: AuthorizationRequest;
+  /** False: it was made just now. */
+  isReplayed: boolean;
+  /** An equal call was attested before. */
+  isRepeat: boolean;
+  /** The key under which it was asked. */
+  key: string;
+}
+
+/** Equal calls of a run that can be asked for, one after the other. */
+const maxRepeats = 100;
+
+/**
+ * The request of this call, with its status of now. It is made if there is none yet. An equal call that was attested has
+ * run: this one is a new question, under a key made of the used request's. One that was claimed and not attested is still
+ * the same call. `asksAgain`: false, if the caller tells equal calls apart itself.
+ */
 export async function askOnce(
   service: Service,
   action: GatedAction,
   inputs: unknown,
-): Promise<{ request: AuthorizationRequest; isReplayed: boolean }> {
+  { asksAgain = true } = {},
+): Promise<AskedOnce> {
   const {
     runId: _run,
     callId: _call,
@@ -194,13 +217,30 @@ export async function askOnce(
     ? { context, details: { complete: false } }
     : showInputs(copy, context ?? {});
   const body = { ...asked, ...shown, inputs_hash: hash };
-  const options = { idempotencyKey: keyOf(action, copy), signal };
-  const { request, isReplayed } = await authorizeOnce(service, body, options);
-  // A stored answer has the status that it had.
-  if (isReplayed)
-    request.status = (await readAuthorization(service, request.request_id, "", { signal })).state.status;
-  await onRequest?.(request);
-  return { request, isReplayed };
+  const first = keyOf(action, copy);
+  let key = first;
+  for (let repeats = 0; repeats <= maxRepeats; repeats += 1) {
+    const asked = await authorizeOnce(service, body, { idempotencyKey: key, signal });
+    const { request } = asked;
+    if (!(await isAttested(service, asked, signal)) || !asksAgain) {
+      await onRequest?.(request);
+      return { ...asked, isRepeat: key !== first, key };
+    }
+    key = `gate-${canonicalHash([key, request.request_id])}`;
+  }
+  throw new CountersignError(`Not run: an equal call has run ${maxRepeats} times under these ids.`);
+}
+
+/** Brings the status up to date: a stored answer has the one that it had. */
+async function isAttested(
+  service: Service,
+  { request, isReplayed }: Pick<AskedOnce, "request" | "isReplayed">,
+  signal: AbortSignal | undefined,
+): Promise<boolean> {
+  if (!isReplayed) return false;
+  const { state } = await readAuthorization(service, request.request_id, "", { signal });
+  request.status = state.status;
+  return typeof state.used_at === "string";
 }
 
 /** Throws, or the action may run with `copy`, which is what was approved. */

@@ -32,15 +32,11 @@ export async function attestCall(
   if (!isRewritten && !needsHuman(patterns, call.tool, call.input)) return;
   const hook = await openHook(command, dialect, call);
   if (isRewritten) return attestUnapproved(hook, await describeCall(hook), note, "its arguments are others");
-  const asked = await askForCall(hook, await describeCall(hook));
+  const action = await describeCall(hook);
+  const { request_id } = note ?? (await askForCall(hook, action)).request;
   let authorization: ApprovedAuthorization;
   try {
-    ({ authorization } = await confirmApproval(
-      hook.service,
-      asked.request.request_id,
-      asked.action,
-      call.input,
-    ));
+    ({ authorization } = await confirmApproval(hook.service, request_id, action, call.input));
     // A rule or a standing approval may have approved only what is asked here, after the tool ran.
     if (authorization.claimed_at === null)
       throw new CountersignError("nobody claimed it before the tool ran.");
@@ -48,16 +44,16 @@ export async function attestCall(
     // The same hook is registered twice, or the agent repeats the event.
     if (error instanceof ApprovalUsedError) return;
     if (error instanceof ApprovalRevokedError)
-      return attestRevoked(hook, asked.action, { request_id: asked.request.request_id, inputs_hash });
-    await cancel(hook, asked);
+      return attestRevoked(hook, action, { request_id, inputs_hash });
+    await cancel(hook, request_id);
     const why = error instanceof Error ? error.message : String(error);
     if (error instanceof ApiError || error instanceof ConnectionError)
       throw new CountersignError(`${call.tool} ran, and could not be attested: ${why}`);
-    return attestUnapproved(hook, asked.action, null, why);
+    return attestUnapproved(hook, action, null, why);
   }
   const { public_url } = await attestRun(
     hook.service,
-    asked.action,
+    action,
     authorization,
     null,
     call.outcome ?? "unknown",

@@ -63,7 +63,7 @@ async function askHuman(hook: Hook, action: GatedAction, limits: Limits): Promis
     if (error instanceof NotApprovedError) return explainDenial(error);
     isDeferred = canDefer(hook) && limits.end.aborted && limits.isLate();
     if (isDeferred) return { permission: "defer", reason: "No human has decided yet.", message: shown };
-    await cancel(hook, asked);
+    await cancel(hook, asked.request.request_id);
     if (limits.end.aborted && limits.isLate()) return denyLate(hook);
     throw error;
   } finally {
@@ -83,21 +83,28 @@ function canDefer({ isDeferring, call, command: { io } }: Hook): boolean {
 
 async function waitForHuman(
   { service, call, command }: Hook,
-  { action, request }: Asked,
+  { action, request, isRepeat }: Asked,
   signal: AbortSignal,
 ): Promise<Answer> {
   await waitForDecision(service, request.request_id, { signal });
   const approved = await confirmApproval(service, request.request_id, { ...action, signal }, call.input);
   await claimForThisRun(service, request.request_id, signal);
-  if (call.callId !== undefined)
-    await writeNote(command.io, {
+  const { callId } = call;
+  const isNoted =
+    callId !== undefined &&
+    (await writeNote(command.io, {
       agent_slug: action.agent_slug,
       session_id: call.sessionId,
-      call_id: call.callId,
+      call_id: callId,
       tool: call.tool,
       request_id: request.request_id,
       inputs_hash: approved.authorization.inputs_hash ?? "",
-    });
+    }));
+  // Its end would pass for the first call's, and not be attested.
+  if (isRepeat && !isNoted)
+    throw new CountersignError(
+      "Not run: the agent repeats a call's number, and no note can tell the two apart.",
+    );
   signal.throwIfAborted();
   return { permission: "allow", reason: reasonOf(approved.authorization), input: approved.copy };
 }

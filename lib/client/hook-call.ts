@@ -10,10 +10,10 @@ import {
 } from "./command-attest";
 import { type Command, connect, readAgentKey, readText, requireKey } from "./command-io";
 import { CountersignError } from "./errors";
-import { askOnce, type GatedAction } from "./gate";
+import { type AskedOnce, askOnce, type GatedAction } from "./gate";
 import type { Dialect, ToolCall } from "./hook-dialects";
 import { type Service, send } from "./transport";
-import type { AuthorizationRequest, AuthorizationState } from "./wire-authorization";
+import type { AuthorizationState } from "./wire-authorization";
 
 export interface Hook {
   command: Command;
@@ -66,27 +66,26 @@ export async function describeCall({ command, call, isDeferring }: Hook): Promis
   };
 }
 
-export interface Asked {
+export interface Asked extends AskedOnce {
   action: GatedAction;
-  request: AuthorizationRequest;
 }
 
-const ask = async ({ service, call }: Hook, action: GatedAction) => ({
+const ask = async ({ service, call }: Hook, action: GatedAction, asksAgain = false): Promise<Asked> => ({
   action,
-  ...(await askOnce(service, action, call.input)),
+  ...(await askOnce(service, action, call.input, { asksAgain })),
 });
 
 /** Requests that this process itself may make in search of a call that has run: in the places of some that are forgotten. */
 const maxMade = 3;
 
 /**
- * If the agent doesn't number its calls, equal ones of a session are told apart by what became of their requests. A new
+ * A number that an attested call had is a new call's, before it runs. If the agent doesn't number its calls, equal ones of a session are told apart by what became of their requests. A new
  * call takes the first request that is neither used nor claimed. A call that has run takes the first request that is claimed
  * and not attested, or else the first one that could still be approved: then it ran without an approval.
  */
 export async function askForCall(hook: Hook, action: GatedAction): Promise<Asked> {
-  if (hook.call.callId !== undefined) return ask(hook, action);
   const hasRun = hook.call.outcome !== null;
+  if (hook.call.callId !== undefined) return ask(hook, action, !hasRun);
   let open: Asked | undefined;
   let made = 0;
   for (let number = 0; number < maxEqualCalls; number += 1) {
@@ -102,7 +101,7 @@ export async function askForCall(hook: Hook, action: GatedAction): Promise<Asked
     if (!hasRun || isClaimed || status === "denied") return asked;
     open ??= asked;
     if (asked.isReplayed) continue;
-    await cancel(hook, asked);
+    await cancel(hook, asked.request.request_id);
     made += 1;
     if (made === maxMade) return open;
   }
@@ -113,9 +112,9 @@ export async function askForCall(hook: Hook, action: GatedAction): Promise<Asked
 const cancelTimeoutMs = 5_000;
 
 /** So that people don't approve what can't run any more. If it doesn't work, the request expires. */
-export async function cancel({ service }: Hook, { request }: Asked): Promise<void> {
+export async function cancel({ service }: Hook, requestId: string): Promise<void> {
   const signal = AbortSignal.timeout(cancelTimeoutMs);
-  await send(service, { method: "DELETE", path: pathOf(request.request_id), signal }).catch(() => undefined);
+  await send(service, { method: "DELETE", path: pathOf(requestId), signal }).catch(() => undefined);
 }
 
 const pathOf = (requestId: string) => `/v1/authorize/${encodeURIComponent(requestId)}`;

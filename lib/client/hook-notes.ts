@@ -1,6 +1,6 @@
 /**
  * A note for each allowed call, between the hook's two processes: what was approved under the call's number. By it a call
- * that ran with other arguments is found out, and one whose end the agent doesn't tell. Arguments aren't in it, only their hash.
+ * that ran with other arguments is found out, one whose number the agent repeats, and one whose end it doesn't tell. Arguments aren't in it, only their hash.
  */
 import { canonicalHash, isJsonObject } from "#lib/core/encoding/canonical-json";
 import { parseStrictJson } from "#lib/core/encoding/strict-json";
@@ -28,15 +28,17 @@ const nameCall = (agent: string, sessionId: string, callId: string) =>
 const pathOf = (io: ClientIo, { agent_slug, session_id, call_id }: CallNote) =>
   `${folderOf(io)}/${nameCall(agent_slug, session_id, call_id)}`;
 
-/** Without a place for notes the call still runs, and is found again by its arguments alone. */
-export async function writeNote(io: ClientIo, note: CallNote): Promise<void> {
+/** Whether there is one. Without a place for notes the call is found again by its number and arguments alone. */
+export async function writeNote(io: ClientIo, note: CallNote): Promise<boolean> {
   try {
     await io.machine.writeFile(pathOf(io, note), JSON.stringify(note), forOneself);
     for (const { name, ageMs } of await io.machine.listFiles(folderOf(io)))
       if (ageMs > keptMs) await io.machine.remove(`${folderOf(io)}/${name}`);
+    return true;
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
     io.tell(`No note of this call in ${folderOf(io)}, so changed arguments may go unnoticed: ${why}\n`);
+    return false;
   }
 }
 

@@ -1,5 +1,5 @@
 /** The hook as coding agents run it: a process, an event on standard input, and an exit code. */
-import { readdir, readFile, stat } from "node:fs/promises";
+import { readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { nodeIo } from "#lib/verifier/node-io";
@@ -94,10 +94,42 @@ describe("a tool call", () => {
     expect(answerOf(after)).toEqual({ systemMessage: `Attested: ${made.public_url}` });
 
     expect(await run(argv, event("PostToolUse")), "the event again").toMatchObject({ code: 0, out: "" });
-    const again = await run(argv, before);
-    expect(again).toMatchObject({ code: 2, out: "", err: expect.stringContaining("used before") });
     const statuses = (await list("authorizations", agent)).map((one: { status: string }) => one.status);
     expect(statuses).toEqual(["approved"]);
+  });
+
+  it("is asked about again if its number repeats after it was attested, and each is attested once", async () => {
+    const { agent, argv, before, event } = newCall(folder);
+    const approved: string[] = [];
+    for (let times = 1; times <= 3; times += 1) {
+      const running = runHere(argv, before);
+      const { requestId } = await openNext(test, key, agent);
+      approved.push(requestId);
+      await approveUnproven(test, requestId);
+      expect(answerOf(await running)).toEqual({ hookSpecificOutput: allowed() });
+      for (const what of ["the end", "the end again"])
+        expect(await runHere(argv, event("PostToolUse")), what).toMatchObject({ code: 0 });
+      expect(await list("attestations", agent)).toHaveLength(times);
+    }
+    expect(new Set(approved).size).toBe(3);
+    expect(await list("authorizations", agent)).toHaveLength(3);
+  });
+
+  it("does not run under a repeated number if no note can tell the two apart", async () => {
+    const { agent, argv, before, event } = newCall(folder);
+    const approveNext = async () => approveUnproven(test, (await openNext(test, key, agent)).requestId);
+    const first = runHere(argv, before);
+    await approveNext();
+    await first;
+    await runHere(argv, event("PostToolUse"));
+    const notes = path.join(around.home, ".countersign", "calls");
+    await rm(notes, { recursive: true, force: true });
+    await writeFile(notes, "in the way");
+    const second = runHere(argv, before);
+    await approveNext();
+    expect(await second).toMatchObject({ code: 2, out: "", err: expect.stringContaining("no note") });
+    await rm(notes);
+    expect(await list("attestations", agent)).toHaveLength(1);
   });
 
   it.each([

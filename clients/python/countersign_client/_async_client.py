@@ -236,7 +236,7 @@ class AsyncCountersign:
         return await self._run(begin(self._service, self._memory, request, gating, inputs))
 
     async def end(self, begun: Begun, inputs: object, outcome: Outcome) -> Attestation:
-        return await self._run(end(self._service, begun, inputs, outcome))
+        return await self._run(end(self._service, self._memory, begun, inputs, outcome))
 
     async def _run(self, flow: Flow[T]) -> T:
         return await run_flow_async(flow, self._perform)

@@ -20,7 +20,7 @@ from ._gate_options import Gating
 from ._inputs import Sealed, seal_inputs
 from ._json import canonical_hash
 from ._shown import show_inputs
-from ._transport import Service
+from ._transport import TIMEOUT_SECONDS, Service
 from ._wire import (
     Attestation,
     AuthorizationRequest,
@@ -31,6 +31,8 @@ from .errors import CountersignError, NotAttestedError, WaitTimeoutError
 
 Result = TypeVar("Result")
 
+_MAX_REPEATS = 100
+"""Equal calls of a run that can be asked for, one after the other."""
 _GRACE_SECONDS = 5.0
 """How long each part of cancelling may take when the call itself was ended."""
 
@@ -39,7 +41,7 @@ _GRACE_SECONDS = 5.0
 class Approval:
     request_id: str
     key: str
-    """The same whenever this call runs: pass it on as an idempotency key, so that what failed half-way isn't doubled."""
+    """The same whenever this approval is used: pass it on as an idempotency key, so that what failed half-way isn't doubled."""
 
 
 @dataclass(frozen=True)
@@ -56,8 +58,8 @@ class GateMemory:
     client_id: str
     """Told apart from every other client that gates the same call."""
     unattested: dict[str, Callable[[], Flow[Any]]] = field(default_factory=dict[str, Callable[[], Flow[Any]]])
-    begun: set[str] = field(default_factory=set[str])
-    """What a framework was allowed to run (_halves.py)."""
+    begun: dict[str, str] = field(default_factory=dict[str, str])
+    """What a framework was allowed to run (_halves.py), and on which request."""
     _running: dict[tuple[int, str], Future[Any]] = field(default_factory=dict[tuple[int, str], "Future[Any]"])
     """By process too: of its parent's calls a forked one learns no end."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -114,11 +116,11 @@ def gate(
     if finish is not None:
         return cast("Gated[Any]", (yield from finish()))
     claimant = gating.options.get("claim_as") or memory.claimant
-    claimed, copy = yield from wait_for_claim(service, f"{key}-{claimant}", request, gating, inputs)
+    claimed, copy, asked_key = yield from wait_for_claim(service, claimant, request, gating, inputs)
     failure: BaseException | None = None
     result: object = None
     try:
-        result = yield from call(run, copy, Approval(claimed["request_id"], key))
+        result = yield from call(run, copy, Approval(claimed["request_id"], asked_key))
     except GeneratorExit:
         raise
     except BaseException as error:  # noqa: BLE001
@@ -168,20 +170,23 @@ def _attest_interrupted(
 
 
 def wait_for_claim(
-    service: Service, run: str, request: AuthorizeRequest, gating: Gating, inputs: object
-) -> Flow[tuple[AuthorizationState, Any]]:
-    """``run``: the same if this client calls again, so that only what it has begun itself can be begun again."""
+    service: Service, claimant: str, request: AuthorizeRequest, gating: Gating, inputs: object
+) -> Flow[tuple[AuthorizationState, Any, str]]:
+    """What is approved, the copy that may run, and the key under which it was asked.
+
+    ``claimant``: the same if this client calls again, so that only what it has begun itself can be begun again.
+    """
     request_id: str | None = None
     try:
-        asked = yield from _ask(service, request, gating, inputs)
+        asked, key = yield from _ask(service, request, gating, inputs)
         request_id = asked["request_id"]
         if (on_request := gating.options.get("on_request")) is not None:
             yield from call(on_request, asked)
         if gating.options.get("wait", True):
             yield from calls.wait_for_decision(service, request_id, gating.options.get("timeout"))
         confirmed, copy = yield from confirm_approval(service, request_id, request, inputs)
-        yield from calls.claim(service, request_id, run)
-        return confirmed, copy
+        yield from calls.claim(service, request_id, f"{key}-{claimant}")
+        return confirmed, copy, key
     except BaseException as error:
         # An ended wait, a cancelled task, a pressed Ctrl+C: nobody should approve what can't run any more.
         is_ended = isinstance(error, WaitTimeoutError) or not isinstance(error, Exception)
@@ -197,9 +202,8 @@ def _cancel_quietly(
     try:
         if request_id is None:
             # It may have arrived all the same; the same question again answers which it is.
-            body, key = _write_request(request, gating, inputs)
             ends_at = service.monotonic() + _GRACE_SECONDS
-            asked, _ = yield from calls.authorize_once(service, body, key, _GRACE_SECONDS, ends_at)
+            asked, _ = yield from _ask(service, request, gating, inputs, _GRACE_SECONDS, ends_at)
             request_id = asked["request_id"]
         yield from calls.cancel(service, request_id, _GRACE_SECONDS)
     except Exception:  # noqa: BLE001
@@ -208,7 +212,7 @@ def _cancel_quietly(
 
 def ask(service: Service, request: AuthorizeRequest, gating: Gating, inputs: object) -> Flow[AuthorizationRequest]:
     """The request of this call, with its status of now. It is made if there is none yet."""
-    asked = yield from _ask(service, request, gating, inputs)
+    asked, _ = yield from _ask(service, request, gating, inputs)
     if (on_request := gating.options.get("on_request")) is not None:
         yield from call(on_request, asked)
     return asked
@@ -227,14 +231,31 @@ def _write_request(request: AuthorizeRequest, gating: Gating, inputs: object) ->
     return body, key_of(request, gating, sealed.hash)
 
 
-def _ask(service: Service, request: AuthorizeRequest, gating: Gating, inputs: object) -> Flow[AuthorizationRequest]:
+def _ask(
+    service: Service,
+    request: AuthorizeRequest,
+    gating: Gating,
+    inputs: object,
+    timeout: float = TIMEOUT_SECONDS,
+    ends_at: float | None = None,
+) -> Flow[tuple[AuthorizationRequest, str]]:
+    """The request, and the key under which it was asked.
+
+    An equal call that was attested has run: this one is a new question, under a key made of the used request's. One that
+    was claimed and not attested is still the same call.
+    """
     body, key = _write_request(request, gating, inputs)
-    asked, is_replayed = yield from calls.authorize_once(service, body, key)
-    if is_replayed:
+    for _ in range(_MAX_REPEATS + 1):
+        asked, is_replayed = yield from calls.authorize_once(service, body, key, timeout, ends_at)
+        if not is_replayed:
+            return asked, key
         # A stored answer has the status that it had.
-        state, _ = yield from calls.read_authorization(service, asked["request_id"])
+        state, _ = yield from calls.read_authorization(service, asked["request_id"], None, timeout, ends_at)
         asked["status"] = state["status"]
-    return asked
+        if state.get("used_at") is None or not gating.asks_again:
+            return asked, key
+        key = f"gate-{canonical_hash([key, asked['request_id']])}"
+    raise CountersignError(f"Not run: an equal call has run {_MAX_REPEATS} times under these ids.")
 
 
 def confirm_approval(

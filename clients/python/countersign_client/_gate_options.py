@@ -83,13 +83,18 @@ class GateOptions(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class Gating:
-    """Which call of which run it is, and how it is gated. For the same ids and arguments a human is asked once."""
+    """Which call of which run it is, and how it is gated. For the same ids and arguments a human is asked once.
+
+    That is until the call has run and is attested: after that an equal call is a new question.
+    """
 
     run_id: str
     """The framework's id of the run or thread."""
     call_id: str
     """The framework's id of this tool call in it."""
     options: GateOptions
+    asks_again: bool = True
+    """False: the caller tells equal calls apart itself, and one that was attested raises ApprovalUsedError."""
 
     def __post_init__(self) -> None:
         """What couldn't be attested must not run."""

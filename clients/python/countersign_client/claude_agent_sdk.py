@@ -104,7 +104,7 @@ class _Hooks:
         while True:
             number = self._numbers.take(call)
             try:
-                gating = Gating(run_id, f"equal-{number}", self._options)
+                gating = Gating(run_id, f"equal-{number}", self._options, asks_again=False)
                 return await self._client.begin(request, gating, inputs)
             except (ApprovalUsedError, ApprovalClaimedError):
                 continue

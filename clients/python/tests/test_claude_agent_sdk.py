@@ -226,6 +226,22 @@ def test_attests_calls_that_end_at_once(human: Human, count: Any, new_agent: Any
     assert count(name) == Counted(3, 3)
 
 
+def test_asks_again_under_an_id_that_an_attested_call_had(human: Human, count: Any, new_agent: Any) -> None:
+    name = new_agent()
+
+    async def go() -> list[str]:
+        said: list[str] = []
+        async with AsyncCountersign(BASE_URL, API_KEY) as client:
+            hooks = gate_hooks(client, {"Bash": {"agent_slug": name, "action": "Pay"}}, on_request=human)
+            for event in ("PreToolUse", "PreToolUse", "PostToolUse", "PreToolUse", "PostToolUse"):
+                answer = await call_hook(hooks, event, 1)
+                said.append(answer.get("hookSpecificOutput", {}).get("permissionDecision", ""))
+        return said
+
+    assert asyncio.run(go()) == ["allow", "deny", "", "allow", ""]
+    assert count(name) == Counted(2, 2)
+
+
 def test_calls_no_rule_a_human(client: Any, human: Human, new_agent: Any) -> None:
     name = new_agent()
     text = f'@id("pay") permit (principal == Agent::"{name}", action, resource);'

@@ -13,15 +13,16 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import anyio.lowlevel
 import httpx2
 import pytest
-from conftest import API_KEY, BASE_URL, Counted, Human, Losing, control
+from conftest import API_KEY, BASE_URL, Counted, Human, Losing, control, lose
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
@@ -37,6 +38,7 @@ from countersign_client import (
     CountersignError,
     NotApprovedError,
     NotAttestedError,
+    NotDecidedError,
     ServiceConnectionError,
     WaitTimeoutError,
     hash_inputs,
@@ -247,14 +249,47 @@ def test_reads_the_decision_again_when_it_is_about_to_run(new_agent: Any) -> Non
     assert run.calls == []
 
 
-def test_does_not_run_a_second_time_after_it_was_attested(gate: Gate, human: Human, count: Count, new_agent: Any) -> None:
+def test_takes_an_equal_call_after_the_attested_one_for_a_new_question(
+    client: Countersign, human: Human, count: Count, new_agent: Any
+) -> None:
+    agent, keys = new_agent(), []
+
+    def run(_: Any, approval: Any) -> str:
+        keys.append(approval.key)
+        return cast("str", approval.request_id)
+
+    def call(own: Countersign, **options: Any) -> Any:
+        return own.gate(asked_of(agent, {}), inputs(), run, run_id="r", call_id="c", **options).result
+
+    with Countersign(BASE_URL, API_KEY) as other:
+        first = call(client, on_request=human)
+        for own in (client, other):
+            with pytest.raises(NotDecidedError):
+                call(own, wait=False)
+        assert (len(keys), count(agent)) == (1, Counted(2, 1))
+        asked = other.ask(asked_of(agent, {}), inputs(), run_id="r", call_id="c")
+        second = call(other, on_request=human)
+        assert first != second == asked["request_id"]
+        call(client, on_request=human)
+    assert (len(set(keys)), count(agent)) == (3, Counted(3, 3))
+
+
+def test_does_not_ask_or_run_again_what_a_repeated_call_has_claimed_and_not_attested(
+    client: Countersign, human: Human, count: Count, new_agent: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("countersign_client._client.time.sleep", lambda _: None)
     agent, run = new_agent(), Action()
-    first = gate(agent, inputs(), run, on_request=human)
-    with pytest.raises(ApprovalUsedError) as caught:
-        gate(agent, inputs(), run, on_request=human)
-    assert caught.value.attestation_id == first.attestation["attestation_id"]
-    assert len(run.calls) == 1
-    assert count(agent) == Counted(1, 1)
+
+    def call(own: Countersign) -> Any:
+        return own.gate(asked_of(agent, {}), inputs(), run, run_id="r", call_id="c", on_request=human)
+
+    call(client)
+    with Countersign(BASE_URL, API_KEY, http=lose("/v1/attest")) as dying, pytest.raises(NotAttestedError):
+        call(dying)
+    with Countersign(BASE_URL, API_KEY) as other, pytest.raises(ApprovalClaimedError):
+        call(other)
+    assert len(run.calls) == 2
+    assert count(agent) == Counted(2, 1)
 
 
 def test_does_not_run_what_was_taken_back_nor_for_a_frozen_agent(
@@ -338,11 +373,13 @@ def test_takes_equal_tasks_at_once_for_one(human: Human, count: Count, new_agent
 def test_runs_once_in_clients_that_know_nothing_of_each_other(human: Human, count: Count, new_agent: Any) -> None:
     agent = new_agent()
     ran: list[Any] = []
-    go_on = threading.Event()
+    # Whoever asks after the attestation asks a new question.
+    all_refused = threading.Semaphore(0)
 
     def run(given: Any, _: Any) -> str:
         ran.append(given)
-        go_on.wait(60)
+        for _ in range(2):
+            all_refused.acquire(timeout=60)
         return "paid"
 
     def call(_: int) -> Any:
@@ -350,7 +387,7 @@ def test_runs_once_in_clients_that_know_nothing_of_each_other(human: Human, coun
             try:
                 return own.gate(asked_of(agent, {}), inputs(), run, run_id="r", call_id="c", on_request=human).result
             except (ApprovalClaimedError, ApprovalUsedError) as error:
-                go_on.set()
+                all_refused.release()
                 return error
 
     with ThreadPoolExecutor(3) as threads:
@@ -360,26 +397,26 @@ def test_runs_once_in_clients_that_know_nothing_of_each_other(human: Human, coun
     assert count(agent) == Counted(1, 1)
 
 
-def test_attests_an_action_that_failed_and_runs_it_nowhere_again(
+def test_attests_an_action_that_failed_and_runs_it_again_only_if_asked_again(
     client: Countersign, human: Human, count: Count, new_agent: Any
 ) -> None:
     agent, run = new_agent(), Action(errors=[RuntimeError("the bank is closed")])
 
-    def call(own: Countersign) -> Any:
-        return own.gate(asked_of(agent, {}), inputs(), run, run_id="r", call_id="c", on_request=human)
+    def call(own: Countersign, **options: Any) -> Any:
+        return own.gate(asked_of(agent, {}), inputs(), run, run_id="r", call_id="c", **options)
 
     with pytest.raises(RuntimeError, match="the bank is closed"):
-        call(client)
+        call(client, on_request=human)
     assert count(agent) == Counted(1, 1)
     newest = client.call("GET", f"/v1/agent/{agent}")["attestations"][0]
     found = client.call("GET", f"/v1/verify/{newest['attestation_id']}")
     assert (found["metadata"], found["human_approved"]) == ({"outcome": "failed"}, True)
-    with pytest.raises(ApprovalUsedError):
-        call(client)
-    with Countersign(BASE_URL, API_KEY) as other, pytest.raises(ApprovalUsedError):
-        call(other)
+    with pytest.raises(NotDecidedError):
+        call(client, wait=False)
+    with Countersign(BASE_URL, API_KEY) as other, pytest.raises(NotDecidedError):
+        call(other, wait=False)
     assert len(run.calls) == 1
-    assert count(agent) == Counted(1, 1)
+    assert count(agent) == Counted(2, 1)
 
 
 def test_keeps_the_failure_of_an_action_that_could_not_be_attested(
@@ -412,7 +449,7 @@ def outcome_of(client: Countersign, agent: str) -> Any:
 
 
 @pytest.mark.parametrize("ending", [KeyboardInterrupt, SystemExit])
-def test_attests_an_action_that_is_interrupted_and_runs_it_nowhere_again(
+def test_attests_an_action_that_is_interrupted_and_runs_it_again_only_if_asked_again(
     ending: type[BaseException], client: Countersign, human: Human, count: Count, new_agent: Any
 ) -> None:
     agent, ran = new_agent(), []
@@ -421,17 +458,17 @@ def test_attests_an_action_that_is_interrupted_and_runs_it_nowhere_again(
         ran.append(given)
         raise ending
 
-    def call(own: Countersign) -> Any:
-        return own.gate(asked_of(agent, {}), inputs(), run, run_id="r", call_id="c", on_request=human)
+    def call(own: Countersign, **options: Any) -> Any:
+        return own.gate(asked_of(agent, {}), inputs(), run, run_id="r", call_id="c", **options)
 
     with pytest.raises(ending):
-        call(client)
+        call(client, on_request=human)
     assert outcome_of(client, agent) == ({"outcome": "unknown"}, True)
     for own in (client, Countersign(BASE_URL, API_KEY)):
-        with pytest.raises(ApprovalUsedError):
-            call(own)
+        with pytest.raises(NotDecidedError):
+            call(own, wait=False)
     assert ran == [INPUTS]
-    assert count(agent) == Counted(1, 1)
+    assert count(agent) == Counted(2, 1)
 
 
 def test_attests_an_action_whose_task_is_cancelled_half_way(client: Countersign, human: Human, new_agent: Any) -> None:
@@ -741,10 +778,8 @@ def test_runs_once_with_a_key_that_has_no_more_scopes_than_it_needs(scopes: list
         with Countersign(BASE_URL, narrow) as own:
             return own.gate(asked_of(agent, {}), inputs(), run, run_id="r", call_id="c", on_request=human).result
 
-    assert call() == "paid"
-    with pytest.raises(ApprovalUsedError):
-        call()
-    assert len(run.calls) == 1
+    assert [call(), call()] == ["paid", "paid"]
+    assert len(human.asked) == 2
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
@@ -798,11 +833,11 @@ def test_gates_a_function_with_its_defaults(client: Countersign, human: Human, c
     assert pay("Example Ltd", cents=100) == "paid Example Ltd"
     assert human.asked[0]["context"] == {"to": "Example Ltd", "cents": "100", "currency": "EUR"}
     assert human.asked[0]["action"] == "Pay 100 cents"
-    with pytest.raises(ApprovalUsedError):
-        pay(to="Example Ltd", cents=100, currency="EUR")
+    assert pay(to="Example Ltd", cents=100, currency="EUR") == "paid Example Ltd"
+    assert human.asked[1]["request_id"] != human.asked[0]["request_id"], "an equal call is asked about again"
     assert pay("Another Ltd", cents=100) == "paid Another Ltd"
-    assert paid == [("Example Ltd", 100, "EUR"), ("Another Ltd", 100, "EUR")]
-    assert count(agent) == Counted(2, 2)
+    assert paid == [("Example Ltd", 100, "EUR"), ("Example Ltd", 100, "EUR"), ("Another Ltd", 100, "EUR")]
+    assert count(agent) == Counted(3, 3)
     with pytest.raises(TypeError, match="more can't be shown"):
         client.gate({"agent_slug": agent, "action": "x"}, run_id="r")(lambda *more: more)
 
@@ -1022,10 +1057,14 @@ def run(given, approval):
     if ending == "dies":
         os._exit(9)
 
+def note(made):
+    with open(file + "-asked", "a") as asked:
+        asked.write("asked\\n")
+
 try:
     asked = {"agent_slug": agent, "action": "Pay invoice 1042"}
     Countersign(base_url, os.environ["COUNTERSIGN_API_KEY"]).gate(
-        asked, {"cents": 10_000}, run, run_id="thread-1", call_id="call-1")
+        asked, {"cents": 10_000}, run, run_id="thread-1", call_id="call-1", on_request=note)
     print("ran")
 except Exception as error:
     print(type(error).__name__)
@@ -1037,9 +1076,17 @@ def start(agent: str, file: Path, ending: str) -> subprocess.Popen[str]:
     return subprocess.Popen(args, stdout=subprocess.PIPE, text=True)
 
 
+def wait_for_askers(file: Path, count: int) -> None:
+    """Whoever begins after the attestation asks a new question."""
+    asked = Path(f"{file}-asked")
+    while not asked.exists() or len(asked.read_text().splitlines()) < count:
+        time.sleep(0.1)
+
+
 def test_runs_once_in_three_processes_at_once(tmp_path: Path, count: Count, new_agent: Any) -> None:
     agent, file = new_agent(), tmp_path / "paid"
     running = [start(agent, file, "ends") for _ in range(3)]
+    wait_for_askers(file, 3)
     control("approve-next", agent_slug=agent)
     ended = sorted(process.communicate(timeout=600)[0].strip() for process in running)
     assert ended.count("ran") == 1
@@ -1070,10 +1117,15 @@ def run(given, approval):
         paid.write(f"{given['cents']}\\n")
     time.sleep(2)
 
+def note(made):
+    with open(file + "-asked", "a") as asked:
+        asked.write("asked\\n")
+
 for _ in range(2):
     if os.fork() == 0:
         try:
-            client.gate({"agent_slug": agent, "action": "Pay"}, {"cents": 10_000}, run, run_id="r", call_id="c")
+            request = {"agent_slug": agent, "action": "Pay"}
+            client.gate(request, {"cents": 10_000}, run, run_id="r", call_id="c", on_request=note)
             print("ran", flush=True)
         except CountersignError as error:
             print(type(error).__name__, flush=True)
@@ -1088,6 +1140,7 @@ def test_runs_once_in_processes_forked_from_one_that_made_the_client(tmp_path: P
     agent, file = new_agent(), tmp_path / "paid"
     args = [sys.executable, "-c", FORKING, BASE_URL, agent, str(file)]
     running = subprocess.Popen(args, stdout=subprocess.PIPE, text=True)
+    wait_for_askers(file, 2)
     control("approve-next", agent_slug=agent)
     ended = running.communicate(timeout=600)[0].split()
     assert file.read_text() == "10000\n"
