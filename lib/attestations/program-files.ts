@@ -37,6 +37,7 @@ export async function packagePath(name: PackageName): Promise<string> {
  * for the first time, so that the version after this one has it.
  */
 export async function readPackage(db: Executor, digest: string, name: string): Promise<Uint8Array | null> {
+  if (!/^[0-9a-f]{16}$/.test(digest) || !/^[\w.-]+$/.test(name)) return null;
   const isHere = and(eq(servedPackages.digest, digest), eq(servedPackages.name, name));
   const current = ([NPM_PACKAGE, PYTHON_WHEEL] as const).find((known) => known === name);
   const file = current === undefined ? null : await readProgramFile(current);

@@ -73,7 +73,9 @@ describe("what CI runs", () => {
       "npm test --silent -- --only mutations",
       "5 passed, 0 failed",
       "skipped: npm run test:python, without Python or its registry",
-      "10 passed, 0 failed",
+      "npm run --silent test:generators",
+      "5 passed, 0 failed",
+      "15 passed, 0 failed",
       "",
     ]);
   });
@@ -81,6 +83,7 @@ describe("what CI runs", () => {
   it("runs all, names again what failed in any, and adds up what they counted", async () => {
     const tests = `case "$*" in
       *mutations) echo "failed: mutations"; echo "0 passed, 1 failed"; exit 2;;
+      *generators) echo "1 passed, 0 failed";;
       run*) echo "failed: that file › is so"; echo "2 passed, 1 failed"; exit 3;;
       *) echo "failed: lint"; echo "5 passed, 1 failed, 4 skipped"; exit 1;;
     esac`;
@@ -90,7 +93,7 @@ describe("what CI runs", () => {
       "failed: lint",
       "failed: mutations",
       "failed: that file › is so",
-      "7 passed, 3 failed, 4 skipped",
+      "8 passed, 3 failed, 4 skipped",
       "",
     ]);
     expect(out).toContain("npm test --silent\nfailed: lint\n");
