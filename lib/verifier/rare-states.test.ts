@@ -124,7 +124,7 @@ describe("what the service makes in rare states", { timeout: 600_000 }, () => {
     return alone;
   }
 
-  /** A standing approval that is used up, and one that is taken back between the approval of a use and the use. */
+  /** A standing approval that is used up, and one that is taken back between the claim of a use and its attestation. */
   async function actByGrants(): Promise<void> {
     const expires_at = new Date(Date.now() + 3_600_000).toISOString();
     const limits = { max_calls: 2, max_amount: "50", max_budget: "60", currency: "EUR", expires_at };
@@ -138,6 +138,7 @@ describe("what the service makes in rare states", { timeout: 600_000 }, () => {
     await takeBack(granted);
     const other = await approved("ada", { action: "Pay more bills", grant });
     const last = await euros("7");
+    await post(`/v1/authorize/${last.made.request_id}/claim`, { run: "run-1" });
     await takeBack(other);
     await use(last);
   }

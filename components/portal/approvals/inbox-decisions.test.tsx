@@ -63,7 +63,7 @@ describe("a request in the inbox", () => {
       view: { ...plain, request_id: action, request: { ...plain.request, action } },
     }));
     const html = render(<InboxDecisions requests={requests} />);
-    const names = [...html.matchAll(/<article aria-label="([^"]*)"/g)].map(([, name]) => name);
+    const names = [...html.matchAll(/<article[^>]* aria-label="([^"]*)"/g)].map(([, name]) => name);
     const { agent_slug } = plain.request;
     expect(names).toEqual([`Request of ${agent_slug}: Pay 1`, `Request of ${agent_slug}: Pay ⟨U+202E⟩2`]);
   });
