@@ -330,6 +330,7 @@ test("on a phone the decision is in reach, and what was not on the screen is nam
   await expect(unseen.getByText("memo")).toBeVisible();
   await expectAccessibleInBothThemes(page);
   await scrollThrough(page);
+  await page.evaluate(() => window.scrollTo({ top: 0, behavior: "instant" }));
   await bar.getByRole("button", { name: "Deny" }).click();
   await expect(page.getByRole("heading", { name: "Deny this request" })).toBeVisible();
   await page.getByRole("button", { name: "Approve with World ID" }).click();
@@ -375,7 +376,12 @@ test("lines without ink take no room where agents' words are shown", async ({ br
   const asked = await ask(request, key, { action, context: { memo: `a${"\n\u2800".repeat(400)}\nb` } });
   const attested = await request.post("/v1/attest", {
     headers: { authorization: `Bearer ${key}` },
-    data: { agent_slug: asked.agent_slug, action, metadata: { memo: `a${"\n\u3164 ".repeat(200)}\nb` } },
+    data: {
+      agent_slug: asked.agent_slug,
+      action,
+      inputs_hash: "a",
+      metadata: { memo: `a${"\n\u3164 ".repeat(200)}\nb` },
+    },
   });
   expect(attested.status(), await attested.text()).toBe(201);
   const { public_url } = (await attested.json()) as { public_url: string };

@@ -1,6 +1,6 @@
 /** An approval that is opened from the portal: its page needs headers that the portal's pages don't have. */
 import { expect, type Page } from "@playwright/test";
-import { approveAs, openWallet } from "./approval-helpers";
+import { approveAs, chooseApprove, openWallet } from "./approval-helpers";
 import { callApi, newAddress, signInWithKey } from "./portal-helpers";
 import { test } from "./test";
 
@@ -59,7 +59,7 @@ test("names only what is known if World ID's code can't run", async ({ page, req
     await route.fulfill({ response, headers: { ...response.headers(), "content-security-policy": policy } });
   });
   await page.goto(url);
-  await page.getByRole("button", { name: "Approve with World ID" }).click();
+  await chooseApprove(page);
   const alert = page.getByRole("alert").filter({ hasText: "no wallet was asked" });
   await expect(alert).toBeVisible();
   await expect(alert).not.toContainText("World App");

@@ -60,7 +60,7 @@ test("makes, rotates and revokes a key by keyboard and mouse", async ({ page, re
           const text = document.querySelector("[data-testid=secret] code")?.textContent;
           if (!text) return;
           observer.disconnect();
-          for (const button of document.querySelectorAll<HTMLElement>("[role=dialog] button"))
+          for (const button of document.querySelectorAll<HTMLElement>("dialog button"))
             if (button.textContent === "Close") button.click();
           resolve(text.trim());
         });

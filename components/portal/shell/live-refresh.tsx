@@ -12,7 +12,7 @@ export function LiveRefresh() {
   const refresh = useRefresh();
   useEffect(() => {
     const timer = setInterval(() => {
-      const isOpen = document.querySelector("[role=dialog], [role=alertdialog]") !== null;
+      const isOpen = document.querySelector("dialog[open]") !== null;
       if (document.visibilityState === "visible" && !isOpen) void refresh();
     }, intervalMs);
     return () => clearInterval(timer);
