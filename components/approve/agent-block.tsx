@@ -6,8 +6,8 @@ import { StatusPill } from "#components/ui/status-pill";
 import type { ApprovalView } from "#lib/contract/approval-view";
 import { organizationTitle } from "#lib/core/text/organization-name";
 import { AgentPast } from "./agent-past";
+import { markPart } from "./mark-parts";
 import { OrganizationBlock } from "./organization-block";
-import { markPart } from "./use-seen";
 
 export const agentId = "agent";
 

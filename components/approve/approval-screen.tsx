@@ -15,12 +15,12 @@ import { Decision } from "./decision";
 import { FrozenNotice } from "./frozen-notice";
 import { GrantBlock } from "./grant-block";
 import { headingOf } from "./heading";
+import { markRequest } from "./mark-parts";
 import { endOf, Outcome } from "./outcome";
 import { ActionBlock, ContextBlock } from "./request-blocks";
 import { RequestConditions } from "./request-conditions";
 import { TakeBack } from "./take-back";
 import { useApprovalWatch } from "./use-approval-watch";
-import { markRequest } from "./use-seen";
 
 interface ApprovalScreenProps {
   readonly view: ApprovalView;

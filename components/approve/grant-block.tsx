@@ -7,7 +7,7 @@ import { LocalTime } from "#components/ui/local-time";
 import { Money } from "#components/ui/money";
 import { Timestamp } from "#components/ui/timestamp";
 import type { GrantTerms } from "#lib/core/approval/decided-by";
-import { markPart } from "./use-seen";
+import { markPart } from "./mark-parts";
 
 export const grantId = "grant";
 

@@ -6,7 +6,7 @@ import { DefinitionList } from "#components/ui/definition-list";
 import { Money } from "#components/ui/money";
 import type { ApprovalRequest } from "#lib/core/approval/approval";
 import { largeLength, listDetails } from "./details";
-import { markPart } from "./use-seen";
+import { markPart } from "./mark-parts";
 
 export const actionId = "action";
 export const inputsId = "inputs";

@@ -8,8 +8,8 @@ import type { ApprovalView } from "#lib/contract/approval-view";
 import { describeUnasked } from "#lib/core/approval/decided-words";
 import { countOf } from "#lib/core/text/count";
 import { RequiredGroups } from "./groups-needed";
+import { markPart } from "./mark-parts";
 import { TimeLeft } from "./time-left";
-import { markPart } from "./use-seen";
 
 export const conditionsId = "conditions";
 

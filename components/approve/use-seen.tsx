@@ -5,10 +5,6 @@
  */
 import { type ReactNode, useCallback, useEffect, useRef, useState } from "react";
 
-/** On the element around all parts of one request. */
-export const markRequest = (id: string) => ({ "data-request": id });
-/** On the element that holds all of one part. */
-export const markPart = (id: string) => ({ "data-part": id });
 /** On what lies over the bottom of the screen. */
 export const coversBottom = { "data-covers-bottom": "" };
 
