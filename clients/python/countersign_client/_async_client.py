@@ -209,7 +209,8 @@ class AsyncCountersign:
             described, gating = describe_call(request, run_id, call_id, options, call.inputs, target.name)
 
             def run(copy: dict[str, Any], _approval: Approval) -> Awaitable[Result]:
-                return target.function(*call.before, **call.arguments(copy))
+                result: Awaitable[Result] = target.function(*call.before, **call.arguments(copy))
+                return result
 
             return cast("Result", (await self._gate(described, gating, call.inputs, run)).result)
 

@@ -82,7 +82,8 @@ def _unwrap(given: Callable[..., Any]) -> tuple[Callable[..., Any], tuple[Any, .
     """Of a partial: the function, and what it adds to each call, which the human sees too."""
     if not isinstance(given, functools.partial):
         return given, (), {}
-    partial = cast("functools.partial[Any]", given)
+    # Through object: mypy calls the cast redundant, and pyright does not know the type without it.
+    partial = cast("functools.partial[Any]", cast("object", given))
     function, args, kwargs = _unwrap(partial.func)
     return function, (*args, *partial.args), {**kwargs, **partial.keywords}
 

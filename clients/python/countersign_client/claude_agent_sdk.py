@@ -170,4 +170,4 @@ def _read_outcome(given: Any) -> Outcome:
             return "started"
         if answer.get("interrupted") is True:  # pyright: ignore
             return "unknown"
-    return read_outcome(answer)
+    return read_outcome(given.get("tool_response"))
