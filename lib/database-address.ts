@@ -95,7 +95,7 @@ const choices: Readonly<Record<string, readonly string[]>> = {
 
 class Unusable extends Error {}
 
-/** What the driver is given beside the address. */
+/** Options for the driver beside the address. */
 interface AddressOptions {
   host?: string;
   port?: number;

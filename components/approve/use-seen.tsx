@@ -40,7 +40,7 @@ export function findGap([first]: readonly Span[], height: number): number | null
 const listParts = (requestId: string) =>
   document.querySelectorAll<HTMLElement>(`[data-request="${CSS.escape(requestId)}"] [data-part]`);
 
-/** What can be seen of the window: less while a person zooms in, and without what a bar covers. */
+/** The part of the window in sight: less while a person zooms in, and without what a bar covers. */
 function measureWindow(): Span {
   const { offsetTop: top, height } = window.visualViewport ?? { offsetTop: 0, height: window.innerHeight };
   const bar = document.querySelector("[data-covers-bottom]");

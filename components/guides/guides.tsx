@@ -84,7 +84,7 @@ const texts: Record<GuideSlug, string> = {
   changelog,
 };
 
-/** What guides print of the programs that are served here. */
+/** Digest and addresses of the programs that are served here, for guides. */
 interface ServedPrograms {
   /** Hex; null before the build has made it. */
   readonly verifierSha256: string | null;

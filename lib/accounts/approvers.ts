@@ -104,7 +104,7 @@ const skeletonsOf = (name: string) => {
   return [skeletonOf(read.toLowerCase()), skeletonOf(read)];
 };
 
-/** Whether people could take one name for the other. */
+/** True if people could take one name for the other. */
 function isLookAlike(one: string, other: string): boolean {
   const skeletons = skeletonsOf(other);
   return skeletonsOf(one).some((skeleton) => skeletons.includes(skeleton));

@@ -26,7 +26,7 @@ import { updateRoster } from "./roster";
 
 /** As COSE numbers them: EdDSA, ES256, and RS256 for Windows Hello. */
 const algorithms = [-8, -7, -257];
-/** What devices make besides: read only to say that it can't be used. */
+/** Other algorithms of devices, read only to say that they can't be used. */
 const unusable = [-35, -36, -37, -38, -39, -47, -258, -259];
 const unusableKey =
   "its key is of a kind that can't be used here (ES256, EdDSA, or RS256 of 2,048 to 4,096 bits can); use another device, for example a phone";

@@ -43,7 +43,7 @@ export interface ChangeFacts {
   callbackUrl: string | null;
 }
 
-/** What a change is made and stored with. */
+/** Dependencies that make and store a change. */
 export type ChangeContext = Pick<AccountsContext, "clock" | "random"> & {
   keys: Pick<AccountsContext["keys"], "signer">;
 };

@@ -30,7 +30,7 @@ export interface PreparedApproval {
   stop: ApprovalStop | null;
 }
 
-/** What an attestation uses up. */
+/** The approval that an attestation uses up. */
 export interface UsedAuthorization {
   requestId: string;
   /** Canonical bytes. */

@@ -18,7 +18,7 @@ const isGrant = sql<boolean>`EXISTS (SELECT FROM ${grants} WHERE ${grants.reques
 const isOverGrant = sql`EXISTS (SELECT FROM ${grants}
   WHERE ${grants.request_id} = ${authorizationRequests.id} AND ${grants.expires_at} <= ${databaseNow})`;
 
-/** What is over doesn't come back; what a run has claimed can be attested later. */
+/** Lapsed approvals don't come back; a claimed one can be attested later. */
 const isUnknown = and(
   isRevocable,
   sql`(${authorizationRequests.claimed_at} IS NOT NULL OR ${authorizationRequests.usable_until} IS NULL
@@ -34,7 +34,7 @@ export interface UnknownApprovals {
   waiting: number;
 }
 
-/** What {@link findUnknownApprovals} would end. */
+/** Approvals that {@link findUnknownApprovals} would end. */
 export async function countUnknownApprovals(executor: Executor): Promise<UnknownApprovals> {
   const count = (condition: SQL | undefined) =>
     sql<number>`count(*) FILTER (WHERE ${condition})`.mapWith(Number);
@@ -53,7 +53,7 @@ const operator: Actor = { kind: "system", id: "new-epoch", ip: null };
 const reason =
   "The service's database was restored from an older copy, so nobody knows whether this approval was used or taken back since.";
 
-/** Of one transaction, which holds the new log's head. */
+/** The transaction that holds the new log's head. */
 const batchSize = 200;
 
 interface Ending {

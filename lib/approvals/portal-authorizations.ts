@@ -116,7 +116,7 @@ async function describeUnfinished(context: Context, row: AuthorizationRow): Prom
   };
 }
 
-/** What waits, and what is approved and unused, with what the rules of now make of it; newest first. */
+/** Requests that wait, or are approved and unused, each judged by the rules of now; newest first. */
 export async function listUnfinished(
   context: Context,
   person: MemberPrincipal,

@@ -91,7 +91,7 @@ async function decideUnasked(context: Context, input: AuthorizeInput): Promise<A
   });
 }
 
-/** What decides may change between a look and its transaction: then the request is looked at again. */
+/** Rules and standing approvals may change between a look and its transaction: then the request is looked at again. */
 const maxAttempts = 5;
 
 export async function requestAuthorization(

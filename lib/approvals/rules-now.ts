@@ -149,7 +149,7 @@ export async function judgeByRulesNow(
   return { version, stop: await findStop(db, row, outcome) };
 }
 
-/** Whether no rules were saved since; certain under the log head's or the organization's lock. */
+/** True if no rules were saved since; certain under the log head's or the organization's lock. */
 export async function areRulesStill(tx: Executor, requestId: string, version: number): Promise<boolean> {
   return (await look(tx, requestId)).rulesVersion === version;
 }

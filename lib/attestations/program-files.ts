@@ -15,7 +15,7 @@ export interface ProgramFile {
   sha256Hex: string;
 }
 
-/** What guides print of them. */
+/** Digest and addresses, for guides. */
 export async function describePrograms() {
   return {
     verifierSha256: (await readProgramFile("verify.mjs"))?.sha256Hex ?? null,

@@ -228,7 +228,7 @@ describe("what was stopped since a backup", () => {
     expect(covered.made.status, "nobody's standing approval covers it").toBe("pending");
     expect((await of(test, waiting.made.request_id).read()).body.status).toBe("cancelled");
     expect(await says(openRequest(test, waiting.made).deny())).toEqual([409, "authorization_not_pending"]);
-    // What only the operator can know: it works, as was printed.
+    // Only the operator can know of this key: it works, as was printed.
     expect((await test.call("GET", "/v1/attestations", { key: deleted.key })).status).toBe(200);
     expect((await test.call("GET", "/v1/identity/treasurer")).body.frozen_at ?? null).toBeNull();
     expect((await test.call("GET", `/v1/verify/${kept.body.attestation_id}`)).status).toBe(200);

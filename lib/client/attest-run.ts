@@ -30,7 +30,7 @@ const listReports = (result: Reported): Reported[] => [
 const isToolError = (report: Reported): boolean =>
   report?.isError === true || (report?.status === "error" && typeof report.tool_call_id === "string");
 
-/** What tools report of errors that they handled: MCP's `isError`, LangChain's messages of status `error`. */
+/** Results by which tools report errors that they handled: MCP's `isError`, LangChain's messages of status `error`. */
 export function readOutcome(result: unknown): Outcome {
   try {
     const reports = (Array.isArray(result) ? list(result) : [result as Reported]).flatMap(listReports);

@@ -63,7 +63,7 @@ export async function attestCall(
   print(command, dialect.writeNote(`Attested: ${public_url}`));
 }
 
-/** What ran is on record, without an approval and saying so. Throws in any case: somebody must look at it. */
+/** Attests an input that ran unapproved, and says so. Throws in any case: somebody must look at it. */
 async function attestUnapproved(
   { service, call, command }: Hook,
   action: GatedAction,

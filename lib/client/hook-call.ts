@@ -132,7 +132,7 @@ export const openHook = async (command: Command, dialect: Dialect, call: ToolCal
 export async function openService(command: Command, call: ToolCall): Promise<Service> {
   const { io, line } = command;
   const keyFile = single(line, "key-file");
-  // What has run must be attested, wherever the agent has gone meanwhile.
+  // A call that has run must be attested, wherever the agent has gone meanwhile.
   if (call.outcome === null)
     for (const path of [io.machine.programPath, keyFile]) await requireOutside(command, call, path);
   const apiKey = keyFile === undefined ? io.apiKey : (await readText(io, keyFile)).trim() || undefined;

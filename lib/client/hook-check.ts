@@ -141,7 +141,7 @@ async function reportBlocked(command: Command, folder: string, tool: string): Pr
     command.io.tell(`Warning: real calls of ${tool} ask nobody, because no --match names it.\n`);
 }
 
-/** What the settings say that no blocked call can show. */
+/** Reads from the settings whatever no blocked call can show. */
 async function checkSettings(command: Command, dialect: DialectName): Promise<void> {
   const { io } = command;
   const others: string[] = [];

@@ -33,7 +33,7 @@ export interface Answer {
   reason: string;
   /** Only the user reads it. */
   message?: string | undefined;
-  /** What was approved: agents that take it run this, whatever other hooks have made of the call before. */
+  /** The approved input: agents that take it run this, whatever other hooks have made of the call before. */
   input?: JsonValue | undefined;
 }
 

@@ -24,7 +24,7 @@ export function readPattern(rule: string, dialect: DialectName): ToolPattern {
   return { tool: readTool(tool, dialect), text: matchText };
 }
 
-/** What matches one shell of the agent matches all of them. */
+/** A pattern for one shell of the agent matches all of them. */
 function readTool(tool: string, dialect: DialectName): Matches {
   const globs = translateTool(dialect, tool).map(readGlob);
   const matchesName: Matches = (name) => globs.some((glob) => glob(name));

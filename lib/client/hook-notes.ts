@@ -18,7 +18,7 @@ export interface CallNote {
 }
 
 const forOneself = { file: 0o600, folder: 0o700 };
-/** Of sessions that ended in the middle of a call. */
+/** Notes of sessions that ended in the middle of a call. */
 const keptMs = 7 * 24 * 60 * 60 * 1_000;
 
 const folderOf = ({ machine }: ClientIo) => `${machine.home}/.countersign/calls`;
@@ -28,7 +28,7 @@ const nameCall = (agent: string, sessionId: string, callId: string) =>
 const pathOf = (io: ClientIo, { agent_slug, session_id, call_id }: CallNote) =>
   `${folderOf(io)}/${nameCall(agent_slug, session_id, call_id)}`;
 
-/** Whether there is one. Without a place for notes the call is found again by its number and arguments alone. */
+/** True if there is a note. Without a place for notes the call is found again by its number and arguments alone. */
 export async function writeNote(io: ClientIo, note: CallNote): Promise<boolean> {
   try {
     await io.machine.writeFile(pathOf(io, note), JSON.stringify(note), forOneself);

@@ -14,7 +14,7 @@ export interface Machine {
   platform: string;
   /** This process's folder, and those that the agent names in the environment. */
   workingFolders: readonly string[];
-  /** Of the environment. */
+  /** A variable of the environment. */
   readVariable(name: string): string | undefined;
   absolute(path: string): string;
   /** Also true for the folder itself. Links are followed. */

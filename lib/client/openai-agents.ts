@@ -18,7 +18,7 @@ export function gateTool<Input, Output>(gate: ToolGate<Input>, run: RunTool<Inpu
   return { execute: createExecute(gate, run, true), errorFunction };
 }
 
-/** Of a schema as Zod and others make it (Standard Schema, version 1). */
+/** The part of a Standard Schema (version 1, as Zod makes it) that is read here. */
 interface Parameters {
   "~standard": { validate: (input: unknown) => unknown };
 }

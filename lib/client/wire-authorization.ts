@@ -70,7 +70,7 @@ export interface RuleDecision {
 /** POST /v1/authorize */
 /** Statement of a gate about the context, for rules; with it the signed object has version 2. */
 export interface Details {
-  /** Whether the context shows everything that the action acts on, each value whole and under its own name. */
+  /** True if the context shows everything that the action acts on, each value whole and under its own name. */
   complete: boolean;
   /** By name of the context: what type the value has, of which it shows the JSON. */
   types?: Record<string, "string" | "number" | "boolean"> | null | undefined;

@@ -17,7 +17,7 @@ export const rulesForm = z.object({
 
 export const proposalForm = z.object({ proposal_id: z.uuid("must be an id") });
 
-/** What rules that are saved can still stop. */
+/** A request that saved rules can still stop. */
 export interface UnfinishedRequest {
   request_id: string;
   created_at: string;

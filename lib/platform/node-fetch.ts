@@ -37,7 +37,7 @@ class Tunnel extends HttpsProxyAgent<string> {
   }
 }
 
-/** What lies on this machine never goes through a proxy: it would get the key in the clear, and has another loopback. */
+/** Requests to this machine never go through a proxy, which would get the key in the clear, and has another loopback. */
 const isLoopback = ({ hostname }: URL) =>
   /^(localhost|.+\.localhost|127(\.\d{1,3}){3}|\[::1\])$/.test(hostname);
 

@@ -69,7 +69,7 @@ export async function findProblems(
   ];
 }
 
-/** What a text may be saved with, and its author should know. */
+/** Warnings with which a text may be saved. */
 export const listWarnings = (policies: readonly ParsedPolicy[]): RulesWarning[] =>
   policies.flatMap(({ id, position, warnings }) =>
     warnings.map((message) => ({ ...position, message: `${id}: ${message}` })),

@@ -19,7 +19,7 @@ interface Surroundings {
   context: Record<string, string>;
   requester: string | null;
   environment: string;
-  /** Whether the rules may ask about it; others are evaluated over what 1.0.0 had. */
+  /** True if the rules may ask about it; others are evaluated over what 1.0.0 had. */
   usesTypes: boolean;
 }
 
@@ -70,7 +70,7 @@ export function describeForRules(
   };
 }
 
-/** What a stored request says that rules see; `uses` and `spent`: of its day, before it was made. */
+/** The facts of a stored request that rules see; `uses` and `spent`: of its day, before it was made. */
 export interface StoredFacts {
   request: Uint8Array;
   context: string | null;

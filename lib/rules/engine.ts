@@ -25,7 +25,7 @@ import type { RulesResult, RulesTask } from "./evaluator";
 export interface Rules {
   organizationId: string;
   text: string;
-  /** Of the text (rules-schema.ts). */
+  /** The text's hash (rules-schema.ts). */
   hash: string;
 }
 
@@ -55,7 +55,7 @@ export class RulesOverdueError extends AppError {
   }
 }
 
-/** Of what happens between two requests mostly the same context is evaluated: before a transaction and in it. */
+/** A request is mostly evaluated twice over the same context: before its transaction and in it. */
 const maxOutcomes = 256;
 
 const digestOf = (context: RuleContext) =>

@@ -21,7 +21,7 @@ export type RulesTask =
 
 export type RulesResult =
   | { parsed: RulesAnswer }
-  /** Of the first contexts, at least one: the others are for another task. */
+  /** Outcomes of the first contexts, at least one: the others are for another task. */
   | { outcomes: RulesVerdict[] }
   | { needsText: true }
   | { failure: string };

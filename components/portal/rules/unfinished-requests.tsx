@@ -1,4 +1,4 @@
-/** What waits, and what is approved and unused: rules that are saved reach it, and it can be taken back. */
+/** Requests that wait, or are approved and unused: saved rules reach them, and each can be taken back. */
 import { AgentText } from "#components/agent-text";
 import { CancelAuthorizationDialog } from "#components/portal/approvals/cancel-authorization-dialog";
 import { TakeBackDialog } from "#components/portal/approvals/take-back-dialog";

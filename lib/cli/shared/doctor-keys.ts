@@ -138,7 +138,7 @@ async function lacksEntries({ db }: Database): Promise<boolean> {
   return dropped !== undefined;
 }
 
-/** Of a database that lacks what was signed last. */
+/** Findings about a database that lacks the newest signed entries. */
 async function examineRestored({ db }: Database, { warning }: Area): Promise<void> {
   const unknown = describeUnknown(await countUnknownApprovals(db));
   const [, ...revived] = await describeRevived(db, null);
@@ -150,7 +150,7 @@ async function examineRestored({ db }: Database, { warning }: Area): Promise<voi
 
 const remindDays = 30;
 
-/** What a log that goes on after a loss brought back is for the operator to look at. */
+/** Reminds the operator to look at whatever a log that went on after a loss brought back. */
 async function examineCut({ db }: Database, clock: () => Date, { warning }: Area): Promise<void> {
   const [open] = await db.select().from(logs).where(isNull(logs.closed_at));
   if (!open?.epoch_payload) return;

@@ -1,4 +1,4 @@
-/** What a database that lacks the newest entries brings back, in words: the operator must look at it, because only they know. */
+/** Lists in words whatever a database that lacks the newest entries brings back: only the operator can judge it. */
 import { desc, eq, sql } from "drizzle-orm";
 import type { UnknownApprovals } from "#lib/approvals/end-unknown";
 import { countOf } from "#lib/core/text/count";

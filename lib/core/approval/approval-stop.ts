@@ -19,7 +19,7 @@ export type ApprovalStop = {
 const isStopReason = (value: unknown): value is ApprovalStop["reason"] =>
   typeof value === "string" && Object.hasOwn(approvalStops, value);
 
-/** Whether only a use of a standing approval is stopped so. */
+/** True if only a use of a standing approval is stopped so. */
 export const isStopOfGrant = ({ reason }: ApprovalStop) => !reason.startsWith("rule_");
 
 export const isApprovalStop = (value: unknown): value is ApprovalStop =>

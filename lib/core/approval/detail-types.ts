@@ -15,7 +15,7 @@ export type DetailType = (typeof detailTypes)[number];
 
 export const signedTypesPattern = /^[snb-]{0,32}$/;
 
-/** What RFC 8785 writes and Cedar's decimals hold. */
+/** Numbers as RFC 8785 writes them, within Cedar's decimals. */
 const numberPattern = /^(?:0|-?(?:[1-9]\d{0,13}(?:\.\d{0,3}[1-9])?|0\.\d{0,3}[1-9]))$/;
 
 const forms: Record<DetailType, RegExp> = { string: /^/, number: numberPattern, boolean: /^(?:true|false)$/ };

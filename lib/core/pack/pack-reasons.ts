@@ -58,7 +58,7 @@ export interface PackCheck {
   status: "pass" | "fail" | "not_applicable" | "not_run";
   reason?: string;
   detail: string;
-  /** What is bad news though it passes. */
+  /** Bad news though the check passes. */
   warnings?: readonly string[];
 }
 

@@ -23,7 +23,7 @@ const edDsa = { start: hexDecode("a4010103272006215820") };
 const rs256 = { start: hexDecode("a40103033901002059"), end: hexDecode("2143010001") };
 /** 2,048 to 4,096 bits. */
 const modulusBytes = { min: 256, max: 512 };
-/** Of the longest key: RS256 with 4,096 bits. */
+/** Bytes of the longest key: RS256 with 4,096 bits. */
 export const maxCoseKeyBytes = rs256.start.length + 2 + modulusBytes.max + rs256.end.length;
 
 const encodeEs256Key = (x: Uint8Array, y: Uint8Array): Uint8Array =>

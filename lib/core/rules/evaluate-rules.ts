@@ -73,9 +73,9 @@ export function evaluateRules(
 }
 
 export interface RulesVerdict extends RuleOutcome {
-  /** Whether this came out only for the texts as people read them (`texts_as_read`). */
+  /** True if this came out only for the texts as people read them (`texts_as_read`). */
   isAsRead: boolean;
-  /** Whether one of the rules is a `forbid` about what the request carries. */
+  /** True if one of the rules is a `forbid` about what the request carries. */
   forbidsDetails: boolean;
 }
 

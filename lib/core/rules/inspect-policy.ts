@@ -10,9 +10,9 @@ import type { CedarPolicy } from "./cedar";
 export interface PolicyFindings {
   /** Why the policy can't be saved. */
   refusals: string[];
-  /** What its author should know. */
+  /** Warnings for its author. */
   warnings: string[];
-  /** Whether it is a `forbid` about what the request carries. */
+  /** True if it is a `forbid` about what the request carries. */
   forbidsDetails: boolean;
 }
 
@@ -91,7 +91,7 @@ function hasEscapedStar(nodes: readonly JsonObject[]): boolean {
   );
 }
 
-/** What a condition asks for the presence of, as its author wrote it. */
+/** Finds the names whose presence a condition asks for, as its author wrote them. */
 function findPresences(nodes: readonly { node: JsonObject; isNegated: boolean }[]): string[] {
   return nodes.flatMap(({ node, isNegated }) => {
     if (isNegated) return [];

@@ -63,7 +63,7 @@ export function strictestObligations(all: readonly Annotations[]): Obligations {
   };
 }
 
-/** What both demand; a level that isn't named is the usual one, which is more than none. */
+/** Joins the demands of both; a level that isn't named is the usual one, which is more than none. */
 export function mergeObligations(one: Obligations | null, other: Obligations | null): Obligations | null {
   if (one === null || other === null) return one ?? other;
   const counts = new Map(one.groups.map(({ group, count }) => [group, count]));

@@ -55,7 +55,7 @@ const textsAsRead = ({ action, tool, requester, context }: RuleContext) => ({
   context: detailsAsRead(context),
 });
 
-/** Whether a person reads exactly what was sent. */
+/** True if a person reads exactly what was sent. */
 export function isSentAsRead(context: RuleContext): boolean {
   const { action, tool, requester, context: details } = context;
   const texts = [action, tool ?? "", requester ?? "", ...Object.entries(details).flat()];

@@ -60,13 +60,13 @@ export const rulesSchema = firstSchema
 
 const hashWith = (schema: string, text: string) => hexEncode(sha256(canonicalBytes({ schema, text })));
 
-/** Whether a text may speak of what the schema of 1.0.0 doesn't have. */
+/** True if a text may speak of what the schema of 1.0.0 doesn't have. */
 export const usesTypes = (text: string): boolean => /\b(?:details_complete|typed)\b/.test(text);
 
 /** Hex SHA-256 over the text and the schema that it needs, so that saved rules keep their hash. */
 export const rulesetHash = (text: string): string =>
   hashWith(usesTypes(text) ? rulesSchema : firstSchema, text);
 
-/** Whether it is the hash of these rules: 1.0.0 took its schema for every text. */
+/** True if it is the hash of these rules: 1.0.0 took its schema for every text. */
 export const isRulesetHash = (hash: string, text: string): boolean =>
   hash === rulesetHash(text) || hash === hashWith(firstSchema, text);

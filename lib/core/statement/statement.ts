@@ -109,7 +109,7 @@ export interface ActionPredicate {
   agent_frozen_at?: string;
   verdicts: Verdicts;
   human_approval: HumanApproval;
-  /** What the approval was stopped by after a run had claimed it; absent if it wasn't. */
+  /** The stop that reached the approval after a run had claimed it; absent if it wasn't. */
   approval_stopped?: ApprovalStop;
   /** Absent if no third party had vouched for the time lately. */
   not_before?: NotBefore;
