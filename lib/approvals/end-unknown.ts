@@ -53,7 +53,7 @@ const operator: Actor = { kind: "system", id: "new-epoch", ip: null };
 const reason =
   "The service's database was restored from an older copy, so nobody knows whether this approval was used or taken back since.";
 
-/** The transaction that holds the new log's head. */
+/** Approvals that end in one transaction, which holds the new log's head. */
 const batchSize = 200;
 
 interface Ending {

@@ -44,7 +44,7 @@ const unknown: Record<string, string> = {
   file: NPM_PACKAGE,
 };
 
-/** A digest of a version before this one. */
+/** A package that a version before this one served. */
 const oldPackage = Buffer.from("a package");
 const oldDigest = createHash("sha256").update(oldPackage).digest("hex").slice(0, 16);
 
