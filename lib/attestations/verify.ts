@@ -8,7 +8,7 @@ import type { VerifyResponse } from "#lib/contract/verify";
 import { hexEncode } from "#lib/core/encoding/bytes";
 import { isJsonObject, type JsonObject, type JsonValue } from "#lib/core/encoding/canonical-json";
 import { parseZkProof } from "#lib/core/presentation/presentation-shape";
-import type { RecordNeighbour, ShownRecord } from "#lib/core/record/agent-record-check";
+import type { RecordNeighbour, ShownRecord } from "#lib/core/record/agent-record";
 import { reasons } from "#lib/core/statement/reasons";
 import type { Receipt, TimeEvidence } from "#lib/core/statement/receipt";
 import { type AttestationReport, verifyAttestation } from "#lib/core/statement/verify";

@@ -6,8 +6,8 @@
 
 import { utf8Encode } from "#lib/core/encoding/bytes";
 import { isJsonObject, type JsonObject } from "#lib/core/encoding/canonical-json";
+import type { RecordNeighbours } from "#lib/core/record/agent-record";
 import { isRecordPlace } from "#lib/core/record/agent-record";
-import type { RecordNeighbours } from "#lib/core/record/agent-record-check";
 import type { Receipt } from "#lib/core/statement/receipt";
 import {
   decodeBase64,

@@ -6,28 +6,15 @@
 import { hexDecode, hexEncode } from "#lib/core/encoding/bytes";
 import { fail, pass, skip } from "#lib/core/statement/outcome";
 import { HASH_BYTES } from "#lib/core/tlog/merkle";
-import { emptyRecord, extendRecord, isSamePlace, type RecordHead, type RecordPlace } from "./agent-record";
+import {
+  emptyRecord,
+  extendRecord,
+  isSamePlace,
+  type RecordNeighbour,
+  type RecordNeighbours,
+  type RecordPlace,
+} from "./agent-record";
 import { type RecordOutcome, type Subject, withoutPayload } from "./record-checks";
-
-/** An entry beside it in the record: all that its link needs. */
-export interface RecordNeighbour {
-  /** The link before it. */
-  previous: Uint8Array;
-  payloadHash: Uint8Array;
-}
-
-export interface RecordNeighbours {
-  /** Null for number 1. */
-  before: RecordNeighbour | null;
-  /** Null for the last. */
-  after: RecordNeighbour | null;
-  head: RecordHead;
-}
-
-export interface ShownRecord {
-  place: RecordPlace;
-  neighbours: RecordNeighbours | "absent";
-}
 
 /** Hex; null if they are not hashes, as in a changed row. */
 function linkAfter(sequence: number, { previous, payloadHash }: RecordNeighbour): string | null {

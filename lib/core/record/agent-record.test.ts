@@ -2,8 +2,15 @@
 import { createHash } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { hexDecode, hexEncode, sha256, utf8Encode } from "#lib/core/encoding/bytes";
-import { emptyRecord, extendRecord, isRecordPlace, nextPlace, type RecordHead } from "./agent-record";
-import { checkAgentRecord, type RecordNeighbours } from "./agent-record-check";
+import {
+  emptyRecord,
+  extendRecord,
+  isRecordPlace,
+  nextPlace,
+  type RecordHead,
+  type RecordNeighbours,
+} from "./agent-record";
+import { checkAgentRecord } from "./agent-record-check";
 import type { Subject } from "./record-checks";
 import { walkRecord } from "./record-walk";
 

@@ -25,6 +25,26 @@ export interface RecordHead {
   link: Uint8Array;
 }
 
+/** An entry beside it in the record: all that its link needs. */
+export interface RecordNeighbour {
+  /** The link before it. */
+  previous: Uint8Array;
+  payloadHash: Uint8Array;
+}
+
+export interface RecordNeighbours {
+  /** Null for number 1. */
+  before: RecordNeighbour | null;
+  /** Null for the last. */
+  after: RecordNeighbour | null;
+  head: RecordHead;
+}
+
+export interface ShownRecord {
+  place: RecordPlace;
+  neighbours: RecordNeighbours | "absent";
+}
+
 export function encodeUint64(value: number): Uint8Array {
   const bytes = new Uint8Array(8);
   new DataView(bytes.buffer).setBigUint64(0, BigInt(value));

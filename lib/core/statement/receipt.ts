@@ -3,7 +3,7 @@
 import type { JsonObject } from "#lib/core/encoding/canonical-json";
 import type { Certificate } from "#lib/core/encoding/certificate";
 import type { VerifyEd25519 } from "#lib/core/keys/ed25519";
-import type { ShownRecord } from "#lib/core/record/agent-record-check";
+import type { ShownRecord } from "#lib/core/record/agent-record";
 import type { BeaconBound } from "#lib/core/time/not-before-shape";
 import type { verifyTimeStamp } from "#lib/core/time/time-stamp";
 import type { VerifierKey } from "#lib/core/tlog/signed-note";
