@@ -1,52 +1,34 @@
 /**
- * Unit and service tests. `TEST_DATABASE_URL` (set by .ci/test.mjs) names the PostgreSQL that service tests use beside
- * the embedded one.
+ * Unit and service tests, in three tiers that a file's suffix names: `x.test.ts` is pure (no database, no app, no socket,
+ * no program), `x.service.test.ts` opens databases, apps and servers in its own process, `x.process.test.ts` starts
+ * programs. `.mocks` before `.test` gives a file a worker of its own. `TEST_DATABASE_URL` (set by .ci/test.mjs) names the
+ * PostgreSQL that tests use beside the embedded database.
  */
-import { readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { defineConfig } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 
-const folders = ["lib", "components", "app", "e2e/http"];
+const inFolders = (name: string) =>
+  ["lib", "components", "app", "e2e/http", "bench"].map((folder) => `${folder}/**/${name}.{ts,tsx,mjs}`);
 
-const tests = folders.flatMap((folder) =>
-  readdirSync(path.resolve(import.meta.dirname, folder), { recursive: true, encoding: "utf8" })
-    .filter((name) => /\.test\.tsx?$/.test(name))
-    .map((name) => `${folder}/${name.replaceAll(path.sep, "/")}`),
-);
+/** The longest start first, and the last to start are short, or one processor waits for them. */
+const longest = ["publisher", "crash", "interleavings", "faults", "database-gone"];
 
-/**
- * A test that puts something in the place of a module or of timers has a worker of its own: what a database's driver sends
- * while timers stand still never goes out.
- */
-const replacing = tests.filter((file) =>
-  /\bvi\.(mock|doMock|useFakeTimers)\(/.test(readFileSync(path.resolve(import.meta.dirname, file), "utf8")),
-);
-
-/** What takes longest starts first, and what starts last is short, or one processor waits for it. */
-const longest = [
-  "lib/log/publish/publisher",
-  "lib/log/sequencer/crash",
-  "lib/log/sequencer/interleavings",
-  "e2e/http/faults",
-  "lib/runtime/database-gone",
-];
-const shortest = ["app/", "components/", "lib/core/"];
+const tiers = ["process", "service", "pure"];
 
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const nameOf = ({ moduleId }: TestSpecification) => path.relative(import.meta.dirname, moduleId);
+    const nameOf = ({ moduleId }: TestSpecification) => path.basename(moduleId);
     const rank = (file: TestSpecification) => {
-      const at = longest.findIndex((start) => nameOf(file).startsWith(start));
-      if (at >= 0) return at;
-      return longest.length + Number(shortest.some((start) => nameOf(file).startsWith(start)));
+      const at = longest.findIndex((start) => nameOf(file).startsWith(`${start}.`));
+      return at >= 0 ? at : longest.length;
     };
-    // By their own names: the tests of one room all wait, those of another all work.
-    const compareNames = (a: TestSpecification, b: TestSpecification) =>
-      path.basename(a.moduleId).localeCompare(path.basename(b.moduleId));
     // The workers that share modules end if another project's file comes between.
-    const isShared = ({ project }: TestSpecification) => Number(!project.config.isolate);
-    return files.toSorted((a, b) => isShared(a) - isShared(b) || rank(a) - rank(b) || compareNames(a, b));
+    const groupOf = ({ project }: TestSpecification) =>
+      tiers.length * Number(!project.config.isolate) + tiers.indexOf(project.name.split(",")[0] ?? "");
+    // By their own names: the tests of one room all wait, those of another all work.
+    const compareNames = (a: TestSpecification, b: TestSpecification) => nameOf(a).localeCompare(nameOf(b));
+    return files.toSorted((a, b) => groupOf(a) - groupOf(b) || rank(a) - rank(b) || compareNames(a, b));
   }
 }
 
@@ -57,7 +39,6 @@ export default defineConfig({
     hookTimeout: 300_000,
     // What is awaited comes late on a busy machine; a second, which is the default, would be a test of time.
     expect: { poll: { timeout: 60_000 } },
-    globalSetup: "e2e/support/bundle-testing-server.ts",
     pool: "forks",
     // Three more than CI has processors: a test often waits, for the database or for a process that starts.
     maxWorkers: 5,
@@ -72,19 +53,36 @@ export default defineConfig({
       "--max-semi-space-size=64",
       "--interrupt-budget=675840",
     ],
-    // The others share what they import: to load the service takes longer than most of their files run. So each puts
-    // back what it changes (spies, globals, the working folder), or the next file in the worker finds it.
-    projects: [
-      {
-        extends: true,
-        test: {
-          name: "sharing modules",
-          include: [...folders.map((folder) => `${folder}/**/*.test.{ts,tsx}`), "bench/*.test.mjs"],
-          exclude: replacing,
-          isolate: false,
+    projects: tiers.flatMap((tier) => {
+      const suffix = tier === "pure" ? "" : `.${tier}`;
+      const others = tier === "pure" ? inFolders("*.{service,process}{.mocks,}.test") : [];
+      const shared = { globalSetup: tier === "pure" ? [] : ["e2e/support/bundle-testing-server.ts"] };
+      return [
+        // These share what they import: to load the service takes longer than most of their files run. So each puts back
+        // what it changes (spies, globals, the working folder), or the next file in the worker finds it.
+        {
+          extends: true as const,
+          test: {
+            ...shared,
+            name: tier,
+            include: inFolders(`*${suffix}.test`),
+            exclude: [...others, ...inFolders("*.mocks.test")],
+            isolate: false,
+          },
         },
-      },
-      { extends: true, test: { name: "replacing modules or timers", include: replacing, isolate: true } },
-    ],
+        // These put something in the place of a module or of timers, and what a database's driver sends while timers stand
+        // still never goes out.
+        {
+          extends: true as const,
+          test: {
+            ...shared,
+            name: `${tier}, with mocks`,
+            include: inFolders(`*${suffix}.mocks.test`),
+            exclude: others,
+            isolate: true,
+          },
+        },
+      ];
+    }),
   },
 });

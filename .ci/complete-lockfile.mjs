@@ -3,7 +3,7 @@
  * offer, and then `npm ci` refuses the lockfile (EUSAGE, "Missing … from lock file"), here and everywhere else. The
  * entries are made from the names (`…-linux-arm64-musl`). They have no `integrity`, because a package that the registry
  * at hand does not offer cannot be hashed; npm then holds the tarball against the digest in the registry's metadata
- * (e2e/http/lockfile-integrity.test.ts shows it), and writes `integrity` on the first install that has it.
+ * (e2e/http/lockfile-integrity.process.test.ts shows it), and writes `integrity` on the first install that has it.
  *
  *   node .ci/complete-lockfile.mjs          adds what is missing
  *   node .ci/complete-lockfile.mjs --check  changes nothing; exit code 1 if something is missing, or an entry that every

@@ -12,7 +12,7 @@ const manifest = JSON.parse(read("package.json"));
 const [only] = restsOf(finalStage, "VOLUME");
 const { PORT: port, DATA_DIR: folder, ...others } = imageEnvironment;
 
-/** e2e/http/image.test.ts runs what it makes. */
+/** e2e/http/image.process.test.ts runs what it makes. */
 describe("Dockerfile", () => {
   it("has a Node that this service runs on, of an exact line, the same in every stage", () => {
     const images = new Set(

@@ -1,12 +1,14 @@
 /**
  * Before the first test: bundles the server that crash tests start and kill, which is no part of the product's build, and
- * the program that evaluates rules, as its sources are now; opens the prover that all workers share.
+ * the program that evaluates rules, as its sources are now; opens the prover that all workers share. Once for all of
+ * vitest's projects, each of which asks for it.
  */
 import { build } from "esbuild";
 import { testingServerFile } from "./processes";
-import { shareProver } from "./shared-prover";
+import { proverAddress, shareProver } from "./shared-prover";
 
 export default async function prepareTests(): Promise<() => void> {
+  if (process.env[proverAddress] !== undefined) return () => {};
   await build({
     entryPoints: ["e2e/support/testing-server.ts"],
     outfile: testingServerFile,

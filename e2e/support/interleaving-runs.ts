@@ -1,4 +1,4 @@
-/** How often lib/log/sequencer/interleavings.test.ts runs, and from which seed: INTERLEAVING_RUNS and INTERLEAVING_SEED. */
+/** How often lib/log/sequencer/interleavings.process.test.ts runs, and from which seed: INTERLEAVING_RUNS and INTERLEAVING_SEED. */
 import { randomInt } from "node:crypto";
 
 const number = (name: string) => (process.env[name] === undefined ? undefined : Number(process.env[name]));

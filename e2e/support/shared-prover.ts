@@ -8,7 +8,7 @@ import { createProver, type Prover } from "#lib/emulators/prover";
 import { type LocalLevel, testHumans } from "#lib/emulators/test-humans";
 
 /** Where it listens. Who is started without a shared prover makes one of its own. */
-const addressVariable = "TEST_PROVER_URL";
+export const proverAddress = "TEST_PROVER_URL";
 
 interface Wanted {
   human: string;
@@ -39,7 +39,7 @@ export async function shareProver(): Promise<() => void> {
     }
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  process.env[addressVariable] = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  process.env[proverAddress] = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   return () => {
     server.closeAllConnections();
     server.close();
@@ -50,7 +50,7 @@ export async function shareProver(): Promise<() => void> {
 const { fetch } = globalThis;
 
 export function openProver(): Prover {
-  const address = process.env[addressVariable];
+  const address = process.env[proverAddress];
   if (address === undefined) return createProver();
   return async ({ human, level, externalNullifier, signalHash }) => {
     const wanted: Wanted = {

@@ -1,4 +1,4 @@
-/** When a standby is believed, with answers that are made up; lib/runtime/replicas.test.ts has real ones. */
+/** When a standby is believed, with answers that are made up; lib/runtime/replicas.process.test.ts has real ones. */
 import { afterEach, beforeEach, expect, it } from "vitest";
 import type { HttpContext } from "#lib/http/context";
 import { readPublicly } from "#lib/http/read-publicly";

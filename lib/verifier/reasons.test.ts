@@ -256,7 +256,7 @@ async function privateRecord(receipts: string[] = []) {
 }
 
 /**
- * They need a service: in visibility.test.ts, check-record.test.ts, check-counted.test.ts and monitor.test.ts; or another
+ * They need a service: in visibility.service.test.ts, check-record.service.test.ts, check-counted.service.test.ts and monitor.service.test.ts; or another
  * implementation's vectors: in lib/core/passkey; or an attestation: in backing.test.ts.
  */
 const elsewhere = [

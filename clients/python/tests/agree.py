@@ -1,4 +1,4 @@
-"""Whether this verifier says of each case what the TypeScript one has said (lib/verifier/python.test.ts writes the cases).
+"""Whether this verifier says of each case what the TypeScript one has said (lib/verifier/python.process.mocks.test.ts writes the cases).
 
 A check that this one doesn't do must be named as such, and never makes a receipt better: then "valid" becomes
 "incomplete", and a failure there is the only one that may be missing here. Prints each disagreement.

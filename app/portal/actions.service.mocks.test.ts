@@ -54,7 +54,7 @@ const elsewhere = new Set([
   "(account)/actions.ts signOut",
   "(account)/actions.ts switchOrganization",
   "(account)/inbox/actions.ts saveNotices",
-  // They name the approver, and passkey-access.test.ts has whose it may be.
+  // They name the approver, and passkey-access.service.test.ts has whose it may be.
   ...["begin", "finish", "rename", "remove"].map((name) => `(account)/inbox/passkey-actions.ts ${name}`),
   "invitations/[token]/actions.ts requestLink",
   "invitations/[token]/actions.ts accept",
