@@ -25,7 +25,7 @@ function fill(bytes: Uint8Array, parts: readonly Uint8Array[]): Uint8Array {
 export const concatBytes = (...parts: Uint8Array[]): Uint8Array =>
   fill(new Uint8Array(lengthOf(parts)), parts);
 
-/** What is hashed in parts is put together here, unless it is long: no memory is taken for it. */
+/** Short inputs in parts are joined here before hashing, which saves an allocation. */
 const scratch = new Uint8Array(4096);
 
 function joinInScratch(parts: readonly Uint8Array[]): Uint8Array {
@@ -41,7 +41,7 @@ const digestText: (bytes: Uint8Array) => string =
     ? (bytes) => crypto.hash("sha256", bytes, "binary")
     : (bytes) => crypto.createHash("sha256").update(bytes).digest("binary");
 
-/** Of the parts one behind the other. */
+/** Hashes the concatenated parts. */
 export function sha256(...parts: Uint8Array[]): Uint8Array {
   const text = digestText(joinInScratch(parts));
   const digest = new Uint8Array(32);

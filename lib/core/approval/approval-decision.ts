@@ -1,6 +1,6 @@
 /**
- * What the log says about a decision: hashes only, so that it gives nothing away, and for an approval all of it follows
- * from the `human_authorization`, so that a holder of the object can make the logged statement again.
+ * Statement that logs a decision. It holds hashes only, so it discloses nothing, and an approval's follows entirely
+ * from the `human_authorization`: whoever holds that object can rebuild the logged statement.
  */
 
 import { base64Decode, bytesEqual, hexEncode, sha256 } from "#lib/core/encoding/bytes";
@@ -68,8 +68,8 @@ function decisionOf(authorization: HumanAuthorization): Decision | null {
 }
 
 /**
- * Whether `log.entry` beside the object is the leaf of this very approval, signed with the service's key. Whether the
- * leaf is in the log is another check, which needs the log's key.
+ * Checks that `log.entry` beside the object is the leaf of this very approval, signed with the service's key. Inclusion
+ * of the leaf in the log is a separate check, which needs the log's key.
  */
 export function isEntryOfApproval(
   authorization: HumanAuthorization,

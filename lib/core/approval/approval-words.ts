@@ -23,7 +23,7 @@ export function describeLevel(level: string): string {
   return level === "none" ? "No World ID" : `World ID, level ${levels[level] ?? level}`;
 }
 
-/** What World ID proves of an approval: whose key it was made with, not that anybody looked at a page. */
+/** A World ID proof shows whose key was used, not that anybody looked at a page. */
 const describeHumans = (count: number) =>
   count === 1 ? "A key of an enrolled human" : `Keys of ${count} different enrolled humans`;
 

@@ -1,5 +1,5 @@
 /**
- * What an approval covers (docs/wire.md): from the request to the inputs of a World ID proof, and the self-contained
+ * Content of an approval (docs/wire.md), from the request to the inputs of a World ID proof, and the self-contained
  * signed object. request → request_hash → world_action and signal → public inputs, so that the proof covers exactly
  * what the human saw.
  */
@@ -34,12 +34,12 @@ export interface ApprovalRequest {
   inputs_hash?: string;
   /** Makes it version 2. */
   details?: SignedDetails;
-  /** Of World ID; `none` only if enrolled approvers are required. */
+  /** World ID level; `none` only if enrolled approvers are required. */
   required_level: RequiredLevel | "none";
   /** With required approvers: how many they are together. */
   approvals_required: number;
   required_approvers: RequiredApprovers[];
-  /** Whether who asks may be one of the required approvers. */
+  /** True if the requester may be one of the required approvers. */
   requester_may_approve: boolean;
   /** Who asks, if it is one of the organization's approvers: their id. */
   requester_id?: string;
@@ -144,7 +144,6 @@ export function formatConfirmationCode(digest: Uint8Array): string {
   return `${code.slice(0, 3)}-${code.slice(3)}`;
 }
 
-/** What was decided, when and where. */
 export type DecisionFacts = Pick<
   UnsignedAuthorization,
   "decided_by" | "approvals" | "environment" | "approved_at" | "key_id"
@@ -164,7 +163,7 @@ export function buildAuthorization(request: ApprovalRequest, facts: DecisionFact
   };
 }
 
-/** What the service signs: the canonical object without `signature` and `log`. */
+/** Canonical bytes of the object without `signature` and `log`. */
 export function authorizationSigningBytes(authorization: UnsignedAuthorization): Uint8Array {
   const { signature: _signature, log: _log, ...signed } = authorization as HumanAuthorization;
   return canonicalBytes(signed as unknown as JsonObject);

@@ -66,7 +66,7 @@ export function checkShown(authorization: HumanAuthorization, shown: ShownConten
   return pass(`the details, the names and who asks are those that the approval covers${domains}`);
 }
 
-/** Whether the log's tree holds the entry is checked where the log's key is known (lib/verifier). */
+/** Inclusion in the log is checked where the log's key is known (lib/verifier). */
 export function checkLoggedDecision(
   authorization: HumanAuthorization,
   options: AuthorizationVerifyOptions,

@@ -19,11 +19,11 @@ interface Spent {
   registeredKey?: string | null;
   timestamp?: string;
   approval?: Partial<BackedApproval>;
-  /** Of the decision; null: it is in no log. */
+  /** Place of the decision in the record; null: it is in no log. */
   decided?: RecordPlace | null;
   /** Where the decision is in the log; the attestation is at 7. */
   logged?: JsonObject;
-  /** Of the attestation, which is number 7. */
+  /** `previous` of the attestation, which is number 7. */
   previous?: string;
   frozen?: string;
   stop?: ApprovalStop;

@@ -1,4 +1,4 @@
-/** What an attestation says about the authorization that backs it: all of it follows from the object. */
+/** Builds what an attestation records about the authorization that backs it, all of it derived from the object. */
 import {
   canonicalHash,
   isJsonObject,

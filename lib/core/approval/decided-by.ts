@@ -14,19 +14,19 @@ export type GrantTerms = {
   /** Exact, or a prefix that ends in `*`. */
   actions?: string[];
   max_calls: number;
-  /** Of each use. Amounts are in the one `currency`. */
+  /** Limit for each use. Amounts are in the one `currency`. */
   max_amount?: string;
-  /** Of all uses together. */
+  /** Limit for all uses together. */
   max_budget?: string;
   currency?: string;
   expires_at: string;
-  /** What a covered request's context must hold. */
+  /** Fields that a covered request's context must have, with these values. */
   context?: Record<string, string>;
 };
 
 export interface DecidedByGrant {
   kind: "grant";
-  /** Of the request by which people gave the standing approval. */
+  /** Hash of the request by which people gave the standing approval. */
   request_hash: string;
   /** Hex SHA-256 of its canonical signed object without `log`. */
   authorization_hash: string;
@@ -48,7 +48,7 @@ export interface DecidedByRule {
 
 export type DecidedBy = { kind: "people" } | DecidedByGrant | DecidedByRule;
 
-/** What an approval can't be decided by, but a denial can: the organization has frozen the agent. */
+/** A freeze of the agent by its organization can decide a denial, never an approval. */
 export type Decider = DecidedBy | { kind: "freeze" };
 
 /** How long what no person was asked about can be used, at most. */

@@ -1,4 +1,4 @@
-/** What a `human_authorization` of enrolled approvers proves, and each way in which it could prove less. */
+/** Proof that a `human_authorization` of enrolled approvers carries, and each way in which it could prove less. */
 import { describe, expect, it, vi } from "vitest";
 import { base64UrlDecode, base64UrlEncode, utf8Decode, utf8Encode } from "#lib/core/encoding/bytes";
 import type { Reason } from "#lib/core/statement/reasons";

@@ -1,7 +1,7 @@
 /**
- * What a standing approval covers, and what is left of it. Names are compared exactly; amounts are counted in whole units
- * of 10⁻⁴. A request with an amount needs limits for it, and where limits are set every covered request needs an amount:
- * otherwise leaving it out would be the way around them.
+ * Coverage and remaining balance of a standing approval. Names are compared exactly; amounts are counted in whole units
+ * of 10⁻⁴. A request with an amount needs limits for it, and where limits are set every covered request needs an
+ * amount: otherwise leaving it out would be the way around them.
  */
 import { type Amount, amountUnits, amountValue } from "./amount";
 import type { DecidedByGrant, GrantTerms } from "./decided-by";
@@ -60,7 +60,7 @@ export interface GrantUsage {
 
 export type NextUse = Pick<DecidedByGrant, "use" | "of" | "spent" | "budget" | "currency">;
 
-/** What this use would be, or the limit that it would pass. */
+/** Returns the next use, or the limit that it would exceed. */
 export function nextUse(
   terms: GrantTerms,
   { uses, spentUnits }: GrantUsage,

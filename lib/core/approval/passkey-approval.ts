@@ -11,7 +11,7 @@ export interface PasskeyApproval {
   client_data_json: string;
   signature: string;
   verified_at: string;
-  /** Of the World ID proof that the person gave in the same visit, if the request asks for a level. */
+  /** Nullifier of the World ID proof from the same visit, if the request asks for a level. */
   nullifier_hash?: string;
   /** `proof`: base64, from the entry's sibling upwards. */
   roster: { head: RosterHead; entry: RosterEntry; index: number; proof: string[] };

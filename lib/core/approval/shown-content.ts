@@ -1,4 +1,4 @@
-/** What the approval page shows beside the request and the object hides: bound to it by a salted hash. */
+/** Content that the approval page shows and the object hides, bound to the request by a salted hash. */
 import { hexEncode, sha256 } from "#lib/core/encoding/bytes";
 import { canonicalBytes, type JsonObject, type JsonValue } from "#lib/core/encoding/canonical-json";
 import type { ApprovalRequest } from "./approval";
@@ -8,7 +8,7 @@ import type { RequestedBy } from "./requested-by";
 export interface ShownNames {
   agent_name: string | null;
   organization_name: string | null;
-  /** Of the required groups, in the request's order. */
+  /** Names of the required groups, in the request's order. */
   group_names: string[];
 }
 
@@ -36,7 +36,6 @@ function hashShown({ context, context_salt, requested_by, ...names }: ShownConte
   return hexEncode(sha256(canonicalBytes(covered)));
 }
 
-/** Whether this content, and no other, is what the approval covers. */
 export function isShownContent(request: Pick<ApprovalRequest, "context_hash">, shown: ShownContent): boolean {
   return hashShown(shown) === request.context_hash;
 }

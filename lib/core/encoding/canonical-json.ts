@@ -42,7 +42,7 @@ export function canonicalJson(value: JsonValue): string {
   return text;
 }
 
-/** Whether the text, which `value` was parsed from, is its canonical spelling. */
+/** True if the text that `value` was parsed from is already canonical. */
 export const isCanonicalText = (text: string, value: JsonValue): boolean => canonicalJson(value) === text;
 
 /** The UTF-8 bytes that are hashed and signed. */

@@ -4,7 +4,7 @@ import { type DerValue, derItems, derOid, derTags, derTime, readDer, readDerValu
 
 export interface Certificate {
   raw: Uint8Array;
-  /** What the issuer signed. */
+  /** Bytes that the issuer signed. */
   signed: Uint8Array;
   signatureAlgorithm: string;
   signature: Uint8Array;
@@ -174,7 +174,7 @@ export async function verifyWithKey(
 
 const longestChain = 5;
 
-/** Whether the certificate leads to a pinned one, or is one; each of them valid at that time. */
+/** Accepts a certificate that chains to a pinned one, or is pinned itself; each must be valid at that time. */
 export async function isIssuedUnder(
   certificate: Certificate,
   others: readonly Certificate[],

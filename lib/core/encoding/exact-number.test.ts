@@ -55,7 +55,7 @@ const jsonNumber = fc
     ),
   })
   .map(({ sign, whole, fraction, exponent }) => sign + whole + fraction + exponent);
-/** What a double prints as, in other spellings and a digit away. */
+/** Decimals as doubles print them, respelled or one digit off. */
 const nearDouble = fc
   .tuple(fc.double({ noNaN: true, noDefaultInfinity: true }), fc.constantFrom("", "0", "000", "1", "5", "01"))
   .map(([value, more]) => {

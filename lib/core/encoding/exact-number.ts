@@ -1,7 +1,7 @@
 /**
- * Whether a JSON number means after parsing what it meant before. A double keeps the nearest of its values, and RFC
- * 8785 prints the shortest decimal that leads back to it: 1234567890123456.78 comes out as 1234567890123456.8. What
- * is signed must be what was sent, so a number is exact if and only if the printed decimal has its very value.
+ * Detects JSON numbers that change their value in parsing. A double keeps the nearest of its values, and RFC 8785
+ * prints the shortest decimal that leads back to it: 1234567890123456.78 comes out as 1234567890123456.8. What is
+ * signed must be what was sent, so a number is exact if and only if the printed decimal has its very value.
  */
 
 /** ±0.digits × 10^exponent, with neither a leading nor a trailing zero digit; no digits for zero. */
@@ -30,7 +30,7 @@ function parseDecimal(text: string): Decimal {
   return { isNegative, digits: all.slice(start, end), exponent: point };
 }
 
-/** What the number becomes if that is another value: its RFC 8785 spelling, or "Infinity"; else null. */
+/** Returns the RFC 8785 spelling of the value that the number is rounded to, or "Infinity"; null if it is exact. */
 export function findRounding(token: string): string | null {
   const value = Number(token);
   if (!Number.isFinite(value)) return "Infinity";
@@ -43,8 +43,8 @@ export function findRounding(token: string): string | null {
 }
 
 /**
- * Whether the number from `start` to before `end` is exact at a glance, which nearly all are: a double keeps any 15
- * significant digits of a magnitude that is far from its bounds. False says nothing.
+ * Fast path: a double keeps any 15 significant digits of a magnitude far from its bounds, so nearly all numbers are
+ * exact at a glance. False says nothing.
  */
 export function isPlainlyExact(text: string, start: number, end: number): boolean {
   let [first, last, mantissaEnd] = [-1, -1, end];

@@ -23,7 +23,7 @@ export interface ZipFile {
 /** With the offset of its header. */
 export type PlacedFile = ZipFile & { offset: number };
 
-/** What reading needs of the machine. */
+/** Platform functions that reading needs. */
 export interface ZipTools {
   /** Throws if the bytes are not deflated ones and nothing else, or inflate to more than `maxBytes`. */
   inflate(bytes: Uint8Array, maxBytes: number): Uint8Array;
@@ -70,7 +70,6 @@ const facts = ({ name, crc, size, deflatedSize }: ZipFile) =>
     [0, 2],
   ] as const;
 
-/** What comes before the deflated bytes. */
 export function encodeZipHeader(file: ZipFile): Uint8Array {
   if (!namePattern.test(file.name)) throw new RangeError(`not a name for an archive: ${file.name}`);
   return concatBytes(littleEndian([[0x04034b50, 4], ...facts(file)]), utf8Encode(file.name));
@@ -107,7 +106,7 @@ export function encodeZipEnd(files: readonly PlacedFile[]): Uint8Array {
   return concatBytes(directory, end);
 }
 
-/** Of a file with its header. */
+/** Length of a file with its header. */
 const lengthOf = ({ name, deflatedSize }: ZipFile) => headerBytes + name.length + deflatedSize;
 
 /** One header of ours at this place, or what is wrong with it. */
@@ -137,10 +136,10 @@ export interface ZipArchive {
   read(name: string): Uint8Array;
 }
 
-/** Of bytes that were inflated. */
+/** Bounds on inflated bytes. */
 export interface ZipLimits {
   maxFileBytes: number;
-  /** Of all files together. */
+  /** Bound on all files together. */
   maxBytes: number;
 }
 

@@ -1,4 +1,4 @@
-/** What an agent needs of its private key to sign, apart from noble's own SHA-512: the platform's is in every runtime. */
+/** Signs from an agent's seed without noble's own SHA-512: the platform's is in every runtime. */
 import { signAsync } from "@noble/ed25519";
 import { base64Decode, bytesEqual, hexDecode } from "#lib/core/encoding/bytes";
 

@@ -23,7 +23,7 @@ export type SignEd25519 = (message: Uint8Array) => Uint8Array | Promise<Uint8Arr
 
 export type KeyVerdict = { ok: true } | { ok: false; problem: string };
 
-/** Whether a public key is fit to be registered. Keys that fail this let signatures be ambiguous. */
+/** Rejects public keys that make signatures ambiguous. */
 export function vetPublicKey(publicKey: Uint8Array): KeyVerdict {
   if (publicKey.length !== PUBLIC_KEY_BYTES) return refuse("an Ed25519 public key has 32 bytes");
   let point: Point;
@@ -41,7 +41,7 @@ export function vetPublicKey(publicKey: Uint8Array): KeyVerdict {
 const maxFitKeys = 10_000;
 const fitKeys = new Set<string>();
 
-/** What vetPublicKey says. It takes half a millisecond, and most signatures are by few keys: the fit ones are remembered. */
+/** Cached vetPublicKey, which takes half a millisecond; most signatures are by few keys. */
 export function isFitKey(publicKey: Uint8Array): boolean {
   const name = hexEncode(publicKey);
   if (fitKeys.has(name)) return true;

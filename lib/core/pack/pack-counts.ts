@@ -1,4 +1,4 @@
-/** What the entries of an evidence pack add up to. The verifier counts again from the entries. */
+/** Totals over the entries of an evidence pack. The verifier recounts them from the entries. */
 
 import { type BackedMethod, isBacked } from "#lib/core/statement/statement";
 import { warningCodes } from "#lib/core/statement/warnings";
@@ -7,7 +7,7 @@ import type { EntryState, PackEntry } from "./pack-entries";
 export interface PackCounts {
   entries: number;
   attestations: Record<EntryState | "total", number>;
-  /** Of attestations whose content is there. */
+  /** Attestations whose content is in the pack. */
   approvals: {
     none: number;
     asserted: number;

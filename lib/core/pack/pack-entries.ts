@@ -12,7 +12,7 @@ import {
 } from "#lib/core/statement/statement";
 import { factsOfStatement, findWarnings, type WarningCode } from "#lib/core/statement/warnings";
 
-/** What the `type` of a decision's file says; an attestation's file is the answer of the API. */
+/** `type` field of a decision's file; an attestation's file is the API's answer. */
 export const DECISION_FILE_TYPE = "authorization_decision";
 /** The same of a change of what the agent may do. */
 export const CHANGE_FILE_TYPE = "agent_change";
@@ -29,7 +29,7 @@ export interface PackEntry {
   state: EntryState;
   /** By its signed bytes; null if they are not there. */
   time: string | null;
-  /** What was done, or asked for; null if the bytes that say so are not there. */
+  /** Action done or asked for; null if the bytes that say so are missing. */
   action: string | null;
   /** One of the two is null. */
   approval: HumanApproval | null;

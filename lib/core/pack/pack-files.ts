@@ -23,7 +23,7 @@ export type PackFolder = "record" | "attestations" | "decisions" | "rules" | "st
 export const numberedFile = (folder: PackFolder, number: number): string =>
   `${folder}/${String(number).padStart(12, "0")}.json`;
 
-/** Of the files together, inflated: a pack that is too large to check isn't made. */
+/** Limit on all files together, inflated: a pack too large to check isn't made. */
 export const maxPackBytes = 1024 ** 3;
 
 const fixed = new Set<string>(Object.values(packFiles));
@@ -37,7 +37,6 @@ export const filesIn = (folder: PackFolder, names: readonly string[]): string[] 
 
 export const numberOf = (name: string): number => Number(numbered.exec(name)?.[1]);
 
-/** Of every JSON file. */
 export const encodePackJson = (value: unknown): Uint8Array =>
   utf8Encode(`${JSON.stringify(value, null, 2)}\n`);
 

@@ -26,7 +26,7 @@ export interface PackedFile {
   length: number;
 }
 
-/** What is not in a pack, and why. `count` only where something can be counted. */
+/** A part that the pack lacks, and why. `count` only where it can be counted. */
 export interface LeftOut {
   what: string;
   why: string;
@@ -41,7 +41,7 @@ export interface PackFacts {
     first: number;
     last: number;
     head: number;
-    /** What the newest signed count of all records covers; null if there is none. */
+    /** Coverage of the newest signed count of all records; null if there is none. */
     counted: { entries: number; log_origin: string; covers_size: number; at: string } | null;
   };
   counts: PackCounts;
@@ -60,7 +60,7 @@ export interface PackContent {
   hasRows: boolean;
 }
 
-/** Whether the period ends with an entry after it, or with a signed count of a time after it. */
+/** True if an entry after the period, or a signed count of a later time, shows where the period ends. */
 export function isEndShown({
   record: { last, head, counted },
   period,
@@ -78,7 +78,6 @@ export function readCounted({ snapshot }: JsonObject): PackFacts["record"]["coun
   return { entries, log_origin: heads.log_origin, covers_size: heads.covers_size, at: heads.at };
 }
 
-/** What no pack has. */
 const neverIn: readonly LeftOut[] = [
   { what: "requests that expired or wait", why: "nothing is signed until a person decides" },
   { what: "reasons given for denials", why: "they are not signed" },

@@ -1,4 +1,4 @@
-/** What an evidence pack shows and what it cannot: for the report, and for its reader. */
+/** Explains for the report and its reader what an evidence pack shows and what it cannot. */
 
 import { readableTime } from "#lib/core/time/time-words";
 import { isEndShown, type PackFacts } from "./pack-manifest";
@@ -9,7 +9,7 @@ export interface PackPart {
   /** Files of the pack. */
   files: string;
   check: string;
-  /** Of SOC 2's Trust Services Criteria (2017), and articles of Regulation (EU) 2024/1689. */
+  /** Criteria of SOC 2's Trust Services Criteria (2017), and articles of Regulation (EU) 2024/1689. */
   criteria: string;
   articles: string;
 }
@@ -59,7 +59,7 @@ export const packParts: readonly PackPart[] = [
   },
 ];
 
-/** What the cited criteria and articles are about, in our words. */
+/** Subjects of the cited criteria and articles, in our words. */
 export const packSources: readonly (readonly [name: string, about: string])[] = [
   ["CC6.1", "logical access: who and what may act, and how that is controlled"],
   ["CC7.2", "monitoring of systems for anomalies, and their analysis"],

@@ -29,7 +29,6 @@ const expectedOf = (decision: PasskeyDecision): ExpectedAssertion => ({
 const check = (assertion: PasskeyAssertion, decision: PasskeyDecision = "approve") =>
   checkAssertion(assertion, expectedOf(decision), verifyEd25519Strict);
 
-/** Whether the library accepts it. */
 async function isAcceptedByLibrary(assertion: PasskeyAssertion, decision: PasskeyDecision): Promise<boolean> {
   const { challenge } = expectedOf(decision);
   const id = base64UrlEncode(new Uint8Array(16));

@@ -22,7 +22,7 @@ const flags = {
   extensions: 0x80,
 } as const;
 
-/** What extensions say is signed and not read: none is asked for. */
+/** Extension data is signed but not read: no extension is requested. */
 export function parseAuthenticatorData(bytes: Uint8Array): AuthenticatorData | Fault {
   const bits = bytes[32] ?? 0;
   const has = (flag: number) => (bits & flag) !== 0;

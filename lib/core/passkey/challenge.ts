@@ -1,6 +1,6 @@
 /**
- * What a passkey signs to decide a request, and for whom. Nothing in the challenge is random: it is a request's hash,
- * which has a salt, so an assertion is about one request and one decision and can't be used for another.
+ * Challenge that a passkey signs to decide a request. It contains nothing random: it is derived from the request's
+ * hash, which is salted, so an assertion is about one request and one decision and can't be replayed for another.
  *
  *     challenge = SHA-256("countersign approval v1\n" || request_hash(32) || "approve", "deny" or "revoke")
  */

@@ -1,7 +1,7 @@
 /**
- * What the log says about a change of a roster. It is among the service's own statements, which everyone can list, so it
- * names the organization by a hash: who knows the organization's id finds every change, and nobody else learns whose it
- * is. All of it follows from the head and the key, so who holds an approval can make it again.
+ * Statement that logs a roster change. Everyone can list the service's own statements, so this one names the
+ * organization by a hash: whoever knows the organization's id finds every change, and nobody else learns whose it is.
+ * All of it follows from the head and the key, so whoever holds an approval can rebuild it.
  *
  *     organization = hex SHA-256("countersign roster v1\\n" || organization id)
  */

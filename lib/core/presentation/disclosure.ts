@@ -48,7 +48,9 @@ export const MESSAGE_COUNT = MESSAGE_NAMES.length;
 /** The payload's salt. A reader who learned it could test guesses of the whole payload against its hash. */
 export const BLINDING_INDEX = MESSAGE_NAMES.indexOf("blinding");
 
-/** What the public proof discloses, always all of it: flags shown only when true would give away a false. */
+/**
+ * Messages that the public proof discloses, always all of them: a flag shown only when true would give away a false.
+ */
 export const PUBLIC_MESSAGE_NAMES = [
   "schema",
   "attestation_id",

@@ -116,8 +116,8 @@ export async function verifyPresentation(
 }
 
 /**
- * Whether a presentation is about these bytes, which are not vouched for: only a disclosed `payload_hash` binds it to
- * them, as all its other values could be those of another payload too.
+ * Binds a presentation to a payload that nothing else vouches for. Only a disclosed `payload_hash` does that: every
+ * other value could also be another payload's.
  */
 export function checkPayloadBinding(
   { ok, disclosed }: PresentationReport,
@@ -132,8 +132,8 @@ export function checkPayloadBinding(
 }
 
 /**
- * What the report of a public proof says about its attestation, in one line. To a reader without the payload
- * (`isPayloadShown`) the proof of a revoked key says nothing any more, whatever the service knows.
+ * Summarizes a public proof's report on its attestation in one line. Without the payload (`isPayloadShown`) the proof
+ * of a revoked key proves nothing any more, whatever the service knows.
  */
 export function summarizePublicProof(report: PresentationReport, isPayloadShown: boolean): ZkReport {
   const { isKeyRevoked } = report;

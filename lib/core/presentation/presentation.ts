@@ -34,7 +34,7 @@ export type ZkCredential = {
   messages: string[];
 };
 
-/** What a verifier gets; every byte string is base64url. `disclosed` maps the index to the message's text. */
+/** Proof as given to a verifier; every byte string is base64url. `disclosed` maps a message's index to its text. */
 export type ZkProof = {
   type: string;
   ciphersuite: string;

@@ -1,6 +1,6 @@
 /**
- * What an organization changed about what an agent may do, as a signed statement in the agent's record: frozen, unfrozen, or
- * an approval taken back. Hashes only: the organization's reason is its own, and a guess of it can't be tested without the salt.
+ * Signed statement in the agent's record that its organization froze or unfroze it, or revoked an approval. Hashes
+ * only: the reason stays with the organization, and without the salt nobody can test a guess of it.
  */
 import { bytesEqual, hexEncode, sha256, utf8Encode } from "#lib/core/encoding/bytes";
 import { canonicalHash, isJsonObject } from "#lib/core/encoding/canonical-json";
@@ -26,7 +26,6 @@ export interface AgentChange {
 /** `salt`: base64 of 16 random bytes, which the organization keeps with its reason. */
 export const reasonHash = (salt: string, reason: string): string => canonicalHash([salt, reason]);
 
-/** Of the agent whose record it is. */
 const agentDigest = (agentId: string) => hexEncode(sha256(utf8Encode(agentId)));
 
 export function buildChangeStatement({ request_hash, ...predicate }: AgentChange): Uint8Array {

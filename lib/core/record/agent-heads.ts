@@ -63,7 +63,6 @@ export function findRow(rows: Uint8Array, tag: Uint8Array): { index: number; isT
   return { index: low, isThere: bytesEqual(rowAt(rows, low).subarray(0, HASH_BYTES), tag) };
 }
 
-/** What the rows say together. */
 export interface HeadsSummary {
   agents: number;
   /** The sum of all sequences. */

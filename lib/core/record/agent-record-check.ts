@@ -22,7 +22,6 @@ function linkAfter(sequence: number, { previous, payloadHash }: RecordNeighbour)
   return hexEncode(extendRecord({ sequence: sequence - 1, link: previous }, payloadHash).link);
 }
 
-/** Whether the entry before leads to this place. */
 function followsBefore(
   { agent_id, sequence, previous }: RecordPlace,
   before: RecordNeighbour | null,
@@ -31,7 +30,7 @@ function followsBefore(
   return before !== null && previous === linkAfter(sequence - 1, before);
 }
 
-/** Whether the head is this entry's, or comes after it by way of the next entry. */
+/** True if the head is this entry, or follows from it through the next entry. */
 function leadsToHead(sequence: number, link: string, { after, head }: RecordNeighbours): boolean {
   if (after === null) return head.sequence === sequence && hexEncode(head.link) === link;
   if (hexEncode(after.previous) !== link || head.sequence <= sequence) return false;

@@ -1,6 +1,6 @@
 /**
- * What the log says about a snapshot of all agents' heads. Every leaf below `covers_size` is counted: in an agent's row,
- * or as a statement of the service.
+ * Statement that logs a snapshot of all agents' heads. Every leaf below `covers_size` is counted, in an agent's row or
+ * as a statement of the service.
  *
  *     entries + statements = earlier_size + covers_size
  */
@@ -69,7 +69,6 @@ function readDigest({ subject }: JsonObject): string | null {
   return name === SUBJECT && typeof hex === "string" ? hex : null;
 }
 
-/** Whether these are the rows that the statement is about. */
 export function isOfStatement(tree: HeadsSummary, heads: AgentHeads & { digestHex: string }): boolean {
   return (
     tree.agents === heads.agents &&

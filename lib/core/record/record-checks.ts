@@ -25,7 +25,7 @@ export interface Subject {
   statement: ActionStatement | null;
   key: TrustedKey | undefined;
   verify: VerifyEd25519;
-  /** Of the receipt's checkpoint, under the log's key. */
+  /** Verdict on the receipt's checkpoint under the log's key. */
   checkpoint: CheckpointVerdict;
 }
 
@@ -95,7 +95,7 @@ export function checkLogInclusion(subject: Subject): RecordOutcome {
   return verifyInclusion(claim) ? pass(`leaf ${log.index} of ${size}`) : fail("inclusion_proof_invalid");
 }
 
-/** Whether the entry is exactly the leaf of this payload and signature: then there is nothing more to compare. */
+/** If the entry is exactly the leaf of this payload and signature, there is nothing more to compare. */
 function isOwnEntry({ receipt }: Subject, payload: Uint8Array, key: TrustedKey): boolean {
   return (
     receipt.envelopeSignature.length === SIGNATURE_BYTES &&

@@ -15,7 +15,7 @@ export interface ListedEntry {
   logIndex: number;
 }
 
-/** What somebody can prove of an entry, by its signed payload. */
+/** Facts about an entry that its signed payload proves. */
 export interface SignedEntry {
   place: RecordPlace;
   payloadHash: Uint8Array;
@@ -26,7 +26,7 @@ export interface RecordWalk {
   head(): RecordHead;
   /** Adds the next entry; a fault leaves the walk where it was. `signed`: what is known of it besides. */
   add(entry: ListedEntry, signed?: SignedEntry): Fault | null;
-  /** Whether the entries end at this head. */
+  /** Checks that the entries end at this head. */
   end(claimed: RecordHead): Fault | null;
 }
 

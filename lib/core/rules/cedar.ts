@@ -1,5 +1,5 @@
 /**
- * What we use of `@cedar-policy/cedar-wasm`, handed in by the caller: the service loads it at its first use, and the
+ * Subset of `@cedar-policy/cedar-wasm` in use, passed in by the caller: the service loads it on first use, and the
  * offline verifier takes the user's own copy.
  */
 

@@ -1,6 +1,6 @@
 /**
- * What rules say about one request. `forbid` wins; what may go without asking is allowed; what may go if people approve is
- * asked, with what the rules demand; an error denies.
+ * Evaluates rules on one request. `forbid` wins; a request that may go unasked is allowed; one that may go with
+ * approval is asked, with the obligations that the rules set; an error denies.
  */
 import type { Cedar, CedarAnswer } from "./cedar";
 import { mergeObligations, type Obligations, strictestObligations } from "./obligations";
@@ -19,7 +19,7 @@ export interface RuleOutcome {
   policy_ids: string[];
   /** If people are asked. */
   obligations: Obligations | null;
-  /** What failed; only with `evaluation_error`. */
+  /** Error message; only with `evaluation_error`. */
   error: string | null;
 }
 

@@ -1,4 +1,6 @@
-/** What a rule demands of the people who are asked, from its annotations: `@approvals("2") @group("finance") @level("orb")`. */
+/**
+ * Obligations that a rule puts on approvers, from its annotations: `@approvals("2") @group("finance") @level("orb")`.
+ */
 
 const levels = ["none", "device", "orb"] as const;
 export type ObligedLevel = (typeof levels)[number];
@@ -6,7 +8,7 @@ export type ObligedLevel = (typeof levels)[number];
 export interface Obligations {
   /** How many people at least. */
   approvals: number;
-  /** Of World ID; null: the usual one. `none`: an enrolled approver's passkey is enough, as each policy says. */
+  /** World ID level; null: the usual one. `none`: an enrolled approver's passkey is enough, as each policy says. */
   level: ObligedLevel | null;
   /** How many of each group, by its name; sorted by it. */
   groups: { group: string; count: number }[];

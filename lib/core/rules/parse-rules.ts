@@ -12,7 +12,7 @@ import { positionAt, positionAtOctet, type TextPosition } from "./text-position"
 
 export interface RulesProblem extends TextPosition {
   message: string;
-  /** What Cedar suggests. */
+  /** Cedar's suggestion. */
   help: string | null;
 }
 
@@ -135,7 +135,7 @@ function validate(cedar: Cedar, text: string): RulesAnswer | null {
   const found = cedar.validate({ schema: rulesSchema, policies, validationSettings: { mode: "strict" } });
   if (found.type === "failure") return describeErrors(text, found.errors);
   const { validationErrors, validationWarnings, otherWarnings } = found;
-  // What is an error often makes a policy impossible too: one mistake is said once.
+  // An error often makes a policy impossible too: report each mistake once.
   const wrong = new Set(validationErrors.map(({ policyId }) => policyId));
   const warnings = validationWarnings.filter(({ policyId }) => !wrong.has(policyId));
   const errors = [...[...validationErrors, ...warnings].map(({ error }) => error), ...otherWarnings];

@@ -1,6 +1,6 @@
 /**
- * What rules are evaluated over: one canonical document, salted, whose hash the decision names. Whoever has it and the
- * rules can evaluate again.
+ * Input of rules: one canonical, salted document whose hash the decision names. Whoever has it and the rules can
+ * evaluate again.
  */
 
 import { readTypes, type SignedDetails } from "#lib/core/approval/detail-types";
@@ -12,7 +12,7 @@ import type { CedarCall, CedarValue } from "./cedar";
 export interface RuleAmount {
   value: string;
   currency: string;
-  /** What this agent's approved requests of this UTC day and currency come to, before this one. */
+  /** Total of this agent's approved requests of the UTC day in this currency, before this one. */
   spent_today: string;
   /** With this one. */
   total_today: string;

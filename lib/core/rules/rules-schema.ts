@@ -1,4 +1,4 @@
-/** What rules may speak of, and the hash that names a version of an organization's rules. */
+/** Schema of the rules, and the hash that names a version of an organization's rules. */
 import { hexEncode, sha256 } from "#lib/core/encoding/bytes";
 import { canonicalBytes } from "#lib/core/encoding/canonical-json";
 
@@ -38,8 +38,8 @@ action act, act_approved appliesTo {
 `;
 
 /**
- * What 1.0.0 had, and what the gate states about the details: `details_complete`, and typed values. Every number is among the
- * decimals, whole ones among the longs too.
+ * Schema of 1.0.0 plus the gate's statements about details: `details_complete`, and typed values. Every number is among
+ * the decimals, whole ones among the longs too.
  */
 export const rulesSchema = firstSchema
   .replace(

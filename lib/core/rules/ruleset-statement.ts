@@ -1,6 +1,6 @@
 /**
- * What the log says about a version of an organization's rules. It is among the service's own statements, which everyone
- * can list, so it names the organization by a hash: who knows its id finds every version.
+ * Statement that logs a version of an organization's rules. Everyone can list the service's own statements, so this one
+ * names the organization by a hash: whoever knows its id finds every version.
  *
  *     organization = hex SHA-256("countersign rules v1\n" || organization id)
  */

@@ -68,7 +68,7 @@ export function checkToolsUsed(subject: Subject): RecordOutcome {
   });
 }
 
-/** What differs, in words, as a refusal's text has it. */
+/** Words for a field that differs, as used in a rejection's text. */
 const backingWords: Record<keyof BackedApproval, string> = {
   method: "who decided",
   authorization_hash: "hash",
@@ -111,7 +111,7 @@ function isDecidedBefore(
   return origin !== own.origin || (typeof index === "number" && index < own.index);
 }
 
-/** What the payload says about the authorization, against the embedded object; undefined if they fit. */
+/** Compares the payload's account of the authorization with the embedded object; undefined if they fit. */
 function findMisfit(
   { predicate }: ActionStatement,
   approval: BackedApproval,
@@ -143,7 +143,7 @@ function findMisfit(
   return fail("approval_ended", { until });
 }
 
-/** Whether the payload records the approval that the request states: the agent may have signed it. */
+/** Checks that the payload records the approval that the request states: the agent may have signed it. */
 function isAsAsked({ request, human_approval: approval }: ActionPredicate): boolean {
   const { human_approved: isSaid, human_approver_hash: approver = null } = request;
   if (isBacked(approval) !== (request["human_authorization_hash"] !== undefined)) return false;

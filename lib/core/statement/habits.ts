@@ -1,5 +1,5 @@
 /**
- * What is unusual about a report beside the agent's other public ones: a missing approval, a missing signature. An
+ * Finds what sets a report apart from the agent's other public ones: a missing approval, a missing signature. An
  * absence is no warning by itself, but a reader must not overlook it.
  */
 import type { ApprovalMethod } from "./statement";
@@ -15,7 +15,9 @@ export interface NeighbourReport {
 }
 
 export interface Habits {
-  /** Of the earlier reports whose action begins with the same word, how many have a proven approval; null if most don't. */
+  /**
+   * How many of the earlier reports whose action begins with the same word have a proven approval; null if most don't.
+   */
   approvals: { word: string; approved: number; of: number } | null;
   /** The last signed report before this one, and whether a later one is signed; null if no earlier one is. */
   signatures: { until: string; isResumed: boolean } | null;

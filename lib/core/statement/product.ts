@@ -2,7 +2,7 @@
 
 export const PRODUCT_URI = "https://countersign.dev";
 
-/** Of package.json, which code that runs in a browser cannot read. */
+/** Version in package.json, which code that runs in a browser can't read. */
 export const PRODUCT_VERSION = "1.0.0";
 
 /** The client and the command line as an npm package. */

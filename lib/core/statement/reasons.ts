@@ -4,7 +4,7 @@
  */
 
 export const reasons = {
-  // What there is to check
+  // The payload
   payload_private: "the payload is private",
   payload_erased: "the payload was erased",
   payload_lost: "the payload is gone, and no erasure is recorded",
@@ -220,7 +220,7 @@ export const reasons = {
   anchor_proof_invalid: "the proof does not lead to the checkpoint of size {size}",
   time_stamp_invalid: "a time stamp does not count: {problem}",
 
-  // What a file repeats
+  // Repeated fields
   field_mismatch: "{field} differs from the payload",
   field_unbacked: "{field} is shown without a payload that holds it",
   field_contradicted: "{field} differs from {source}",

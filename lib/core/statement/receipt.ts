@@ -1,4 +1,4 @@
-/** What the verifier is given: a receipt, which is not vouched for, and the keys and costly checks that it trusts. */
+/** Input of the verifier: a receipt, which is not vouched for, and the trusted keys and costly checks. */
 
 import type { JsonObject } from "#lib/core/encoding/canonical-json";
 import type { Certificate } from "#lib/core/encoding/certificate";
@@ -39,7 +39,7 @@ export interface Receipt {
   time: TimeEvidence | "absent";
 }
 
-/** What others have said about when it was made. */
+/** Evidence by others of when it was made. */
 export interface TimeEvidence {
   /** The cosigned note that the payload names in `not_before`. */
   checkpoint: string | null;

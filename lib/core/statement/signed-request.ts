@@ -1,4 +1,4 @@
-/** What an agent signs of its request (docs/wire.md, Attest). */
+/** Bytes that an agent signs (docs/wire.md, Attest). */
 import { canonicalHash, type JsonObject } from "#lib/core/encoding/canonical-json";
 
 /**

@@ -1,6 +1,6 @@
 /**
- * What is signed (docs/wire.md, Signed payload): an in-toto Statement v1 in RFC 8785 form.
- * `predicate.request` is what the agent asked and what its own signature covers.
+ * Signed payload (docs/wire.md, Signed payload): an in-toto Statement v1 in RFC 8785 form. `predicate.request` is what
+ * the agent asked and what its own signature covers.
  */
 
 import { type ApprovalStop, isApprovalStop } from "#lib/core/approval/approval-stop";
@@ -39,7 +39,7 @@ export interface Verdicts {
   client_gap?: boolean;
 }
 
-/** What the agent's claims are compared with, as it was registered at that moment; null if nothing was. */
+/** Registration of the agent at that moment, which its claims are compared with; null where nothing was registered. */
 export interface RegisteredIdentity {
   /** base64 of the raw 32 bytes */
   agent_public_key: string | null;
@@ -86,7 +86,7 @@ export function isBacked(approval: HumanApproval): approval is BackedApproval {
   return approval.method !== "none" && approval.method !== "hash";
 }
 
-/** What `human_approved` says: that a human approved this very request, asserted or proven. */
+/** `human_approved` means that a human approved this very request, asserted or proven. */
 export function isHumanApproved({ method }: HumanApproval): boolean {
   return method !== "none" && method !== "standing_approval" && method !== "rule";
 }
@@ -115,7 +115,7 @@ export interface ActionPredicate {
   not_before?: NotBefore;
 }
 
-/** What the agent asked for and what was found out about it; the batch adds the place in the agent's record. */
+/** Predicate before the batch adds its position in the agent's record. */
 export type UnplacedPredicate = Omit<ActionPredicate, "record">;
 
 export interface ActionStatement {

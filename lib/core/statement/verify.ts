@@ -48,11 +48,11 @@ export interface AttestationReport {
   checks: AttestationCheck[];
   /** Checks that the receipt keeps from running: its payload is private or erased, or a part is not in the file. */
   missing: AttestationCheckName[];
-  /** What the payload says; null if it is hidden, erased or not a statement. */
+  /** Parsed payload; null if it is hidden, erased or not a statement. */
   statement: ActionStatement | null;
-  /** What is authentic and yet bad news; empty if a check failed, as nothing the record says counts then. */
+  /** Bad news in an authentic record; empty if a check failed, as nothing the record says counts then. */
   warnings: Warning[];
-  /** What was proven about when it was made; null without a trusted source, or if a check failed. */
+  /** Proven bounds on when it was made; null without a trusted source, or if a check failed. */
   madeAfter: TimeBound | null;
   madeBefore: TimeBound | null;
 }
@@ -123,7 +123,7 @@ export async function verifyAttestation(
   return { valid, checks, missing, statement: subject.statement, warnings, madeAfter, madeBefore };
 }
 
-/** Whether the zero-knowledge proof that was checked is of a revoked key. */
+/** Notes if the checked zero-knowledge proof uses a revoked key. */
 function watchZkKey(costly: CostlyChecks) {
   let isKeyRevoked = false;
   const checks: CostlyChecks = {
@@ -156,7 +156,7 @@ function mayStatementWarn({
   );
 }
 
-/** Whether there is anything to warn of, at a guess that is never too low: rules and words are loaded for it. */
+/** Cheap test that never misses a warning, so that rules and words are loaded only when needed. */
 function mayWarn({ receipt, trust, statement }: Subject): boolean {
   return (
     receipt.payload === "erased" ||

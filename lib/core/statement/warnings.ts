@@ -1,7 +1,7 @@
 /**
- * What is authentic but bad news. A record's authenticity says that the service recorded exactly this; its warnings say
- * what the reader must not overlook in it. They follow only from what has been verified, the same in the service, the
- * visitor's browser and the command line. An absence (no signature, no approval) is no warning.
+ * Bad news in authentic records. Authenticity means that the service recorded exactly this; warnings name what the
+ * reader must not overlook in it. They follow only from what has been verified, the same in the service, the visitor's
+ * browser and the command line. An absence (no signature, no approval) is no warning.
  */
 import { type ApprovalStop, approvalStops } from "#lib/core/approval/approval-stop";
 import type { JsonValue } from "#lib/core/encoding/canonical-json";
@@ -104,7 +104,7 @@ export function drawWarnings(facts: WarningFacts): Warning[] {
   });
 }
 
-/** What the signed statement alone shows, with the manifest if it is at hand. */
+/** Facts from the signed statement alone, or with the manifest if it is at hand. */
 export function factsOfStatement(
   {
     verdicts,

@@ -1,7 +1,7 @@
 /**
- * What a person must see of a string that an agent supplied: characters that a font would hide, merge or reorder
- * become segments of their own, and names that mix scripts are reported.
- * The signed hash covers the raw characters; nothing here changes them.
+ * Makes visible what an agent may hide in a string: characters that a font would hide, merge or reorder become segments
+ * of their own, and names that mix scripts are reported. The signed hash covers the raw characters; nothing here
+ * changes them.
  */
 
 export type DisplaySegment =

@@ -1,4 +1,4 @@
-/** What a text that somebody typed into the search names: an id, a hash, a request, a place in the log, or nothing. */
+/** Classifies search input: an id, a hash, a request, a place in the log, or nothing. */
 import { authorizationRequestIdPattern } from "#lib/core/encoding/ids";
 
 export type Searched =

@@ -1,7 +1,7 @@
 /** Where a log is published (LOG_STORE): `s3://bucket/prefix`, or a folder as `file:/path`. */
 
 export interface StoreAddress {
-  /** Of an S3; null for a folder. */
+  /** S3 bucket; null for a folder. */
   bucket: string | null;
   /** The prefix in the bucket, without slashes around it; the folder's path. */
   path: string;

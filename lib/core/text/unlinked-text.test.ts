@@ -3,7 +3,7 @@ import { parse } from "tldts";
 import { describe, expect, it } from "vitest";
 import { toUnlinkedText } from "./unlinked-text";
 
-/** What any of the programs that we know of makes a link of: more than each of them does. */
+/** Finds everything that any known program turns into a link, a superset of what each of them does. */
 function findLinks(text: string): string[] {
   const schemes =
     text.match(/[a-z][a-z0-9+-]*:\/\/\S|(?<![a-z0-9])[a-z]+:\S|[^\s[\]]@[^\s\]]|\\\\\S/giu) ?? [];

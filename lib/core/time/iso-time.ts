@@ -1,4 +1,4 @@
-/** Whether it is a time as the service writes it: RFC 3339 in UTC with milliseconds. */
+/** Accepts a time only in the service's format: RFC 3339 in UTC with milliseconds. */
 export function isTime(value: unknown): value is string {
   if (typeof value !== "string" || !/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/.test(value)) return false;
   const date = new Date(value);

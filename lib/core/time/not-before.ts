@@ -45,6 +45,6 @@ export function readCosigners(
   }
 }
 
-/** What holds as soon as one of these witnesses is honest: later signatures were not known at the earliest time. */
+/** Sound as soon as one of these witnesses is honest: later signatures were not known at the earliest time. */
 export const earliest = (witnessed: readonly Witnessed[]): number =>
   Math.min(...witnessed.map(({ timeMs }) => timeMs));

@@ -35,7 +35,7 @@ export async function checkNotBefore(subject: Subject, costly: CostlyChecks): Pr
   const { receipt, statement, trust } = subject;
   const note = receipt.time === "absent" ? null : receipt.time.checkpoint;
   if (subject.payload === null) {
-    // Whether it is the one that the payload names cannot be seen; whether it is a cosigned note can.
+    // Without the payload we can't tell if the note is the one that it names, only if it is a cosigned note.
     const isNote = note === null || readCosigners(note, trust.witnesses ?? [], subject.verify) !== undefined;
     return without(isNote ? withoutPayload(subject) : fail("cosigned_checkpoint_mismatch"));
   }

@@ -120,7 +120,7 @@ describe("a time stamp", () => {
       const changed = Uint8Array.from(stamp);
       changed[at] = (changed[at] ?? 0) ^ 0x01;
       const verdict = await verifyTimeStamp(changed, data, pinned);
-      // What is not signed may change (the status, what the certificates are listed with), the stamp itself may not.
+      // Unsigned parts may change (the status, the listed certificates), the stamp itself may not.
       if (verdict.ok) expect([at, verdict]).toEqual([at, honest]);
     }
   });

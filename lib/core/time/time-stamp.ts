@@ -57,7 +57,7 @@ export function nonceOf(random: Uint8Array): Uint8Array {
 
 export interface TimeStamp {
   timeMs: number;
-  /** Of the certificate that signed. */
+  /** Subject of the signing certificate. */
   name: string;
   /** Hex; null if there is none. */
   nonce: string | null;
@@ -70,7 +70,7 @@ export type TimeStampVerdict =
 
 const refuse = (problem: string) => ({ ok: false as const, problem });
 
-/** Whether a pinned authority stamped exactly these bytes. Never rejects for the response. */
+/** Accepts a stamp of exactly these bytes by a pinned authority. Never rejects for the response. */
 export async function verifyTimeStamp(
   response: Uint8Array,
   message: Uint8Array,

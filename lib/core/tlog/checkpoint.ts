@@ -65,7 +65,7 @@ export async function signCheckpoint(
   return encodeNote({ text, signatures: [await signNoteText(text, logKey, sign)] });
 }
 
-/** Whether the note is a checkpoint of the log that this key names, signed by it. Never throws for the note. */
+/** Verifies the note as a checkpoint of the log that this key names. Never throws for the note. */
 export function verifyCheckpoint(
   note: string,
   logKey: VerifierKey,

@@ -71,7 +71,7 @@ export function parseLogLeaf(data: Uint8Array): LogLeaf {
   return leaf;
 }
 
-/** Whether the leaf is that of this envelope under this key; every field counts. */
+/** Every field counts. */
 export function leafMatchesEnvelope(data: Uint8Array, envelope: Envelope, publicKey: Uint8Array): boolean {
   return bytesEqual(data, encodeLogLeaf(makeLogLeaf(envelope, publicKey)));
 }

@@ -11,7 +11,7 @@ export const MAX_LOG_NUMBER = 255;
 
 export interface ListedLog {
   number: number;
-  /** Of the service, without a slash at its end. */
+  /** Base URL of the service, without a trailing slash. */
   base: string;
   origin: string;
   /** The entry as it is in the list. */

@@ -84,8 +84,8 @@ export type ConsistencyClaim = {
 };
 
 /**
- * Whether the old tree is a prefix of the new one. From size 0 the proof is empty and the old root must be
- * the empty tree's; between equal sizes it is empty and the roots must be equal.
+ * Verifies that the old tree is a prefix of the new one. From size 0 the proof is empty and the old root must be the
+ * empty tree's; between equal sizes it is empty and the roots must be equal.
  */
 export function verifyConsistency({ oldSize, oldRoot, newSize, newRoot, proof }: ConsistencyClaim): boolean {
   if (!isTreeSize(oldSize) || !isTreeSize(newSize) || oldSize > newSize) return false;

@@ -113,7 +113,7 @@ export async function signNoteText(
 }
 
 /**
- * Whether a type 1 key signed the note. Lines of other keys are ignored; if several lines claim this key,
+ * Verifies a type 1 key's signature on the note. Lines of other keys are ignored; if several lines claim this key,
  * every one must verify.
  */
 export function verifyNoteSignature(

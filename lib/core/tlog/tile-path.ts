@@ -53,8 +53,8 @@ export function tileWidth(level: number, index: number, size: number): number {
 }
 
 /**
- * Whether a tree of this size has the tile or bundle at this width: the full one, or the partial one that
- * this size or any earlier one had. What is answered is a prefix, so an earlier width stays immutable.
+ * True if a tree of this size has the tile or bundle at this width: the full one, or a partial one that this or any
+ * earlier size had. A response is a prefix of the current tile, so an earlier width stays immutable.
  */
 export function treeHasTile({ level, index, width }: TilePath, size: number): boolean {
   return width <= tileWidth(level === "entries" ? 0 : level, index, size);

@@ -1,4 +1,4 @@
-/** What webhooks announce; apart from their signatures, which pages need not load. */
+/** Events that webhooks announce, apart from their signatures, which pages need not load. */
 export const webhookEvents = [
   "authorization.approved",
   "authorization.denied",

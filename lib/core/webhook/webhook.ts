@@ -11,7 +11,7 @@ import { signEd25519 } from "#lib/core/keys/ed25519-sign";
 
 export interface WebhookMessage {
   id: string;
-  /** Of this attempt, in Unix seconds. */
+  /** Time of this attempt, in Unix seconds. */
   timestamp: number;
   body: string;
 }
@@ -35,7 +35,7 @@ export function signWithSeed(message: WebhookMessage, seed: Uint8Array): string 
   return `v1a,${base64Encode(signEd25519(signedBytes(message), seed))}`;
 }
 
-/** Whether a `v1` signature in the list is the secret's, and the time is now. `secret`: `whsec_…` */
+/** Requires a `v1` signature of the secret's in the list, and a timestamp close to now. `secret`: `whsec_…` */
 export function verifyWithSecret(
   message: WebhookMessage,
   signatures: string,

@@ -128,8 +128,8 @@ export function sqrtFp2(square: { c0: bigint; c1: bigint }, hint: boolean): [big
 }
 
 /**
- * Whether the points' coordinates are in the field and on their curves: what can be known for the price of some
- * multiplications. The pairing, a thousand times as costly, checks all of it again.
+ * Checks that the points' coordinates are in the field and on their curves, for the price of a few multiplications. The
+ * pairing, a thousand times as costly, checks all of it again.
  */
 export function areOnCurves({ a, b, c }: Groth16Proof): boolean {
   return isOnG1(a) && isOnG2(b) && isOnG1(c);

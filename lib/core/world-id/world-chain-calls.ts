@@ -1,6 +1,6 @@
 /**
- * What World's contracts on World Chain are asked and what their answers must say, at one block: pure, so that the
- * service (which records an `anchor`) and the offline verifier (which reads it again) ask the same.
+ * Calls to World's contracts on World Chain and checks of their answers, at one block: pure, so that the service (which
+ * records an `anchor`) and the offline verifier (which reads it again) ask the same.
  *
  * v3 (Orb): `WorldIDRouter.routeFor(1)` → the bridged identity manager, `rootHistory(root)` → the time it came.
  * v4: `WorldIDVerifier` names its registries; `isValidRoot(root)`, the issuer's key, the OPRF key of the RP.

@@ -40,7 +40,7 @@ export interface WorldProofV4 extends ProofCommon {
 
 export type WorldProof = WorldProofV3 | WorldProofV4;
 
-/** What only the chain knows; [x, y] on Baby Jubjub, as 0x and 64 hex digits. */
+/** Keys that only the chain knows; [x, y] on Baby Jubjub, as 0x and 64 hex digits. */
 export interface V4Keys {
   issuer_public_key: readonly [string, string];
   oprf_public_key: readonly [string, string];
