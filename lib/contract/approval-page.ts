@@ -1,10 +1,10 @@
-/** What the approval page shares with the server and needs no schema for. */
+/** Shares values of the approval page with the server, without a schema. */
 import type { ApprovalRequest } from "#lib/core/approval/approval";
 
 /** The end of a 503's detail if the service has the proof: the page needn't send it again. */
 export const proofStored = "the proof is stored and will be checked again";
 
-/** What a person needs to have, in the same words on the page and in the test wallet. */
+/** Requirements on the person, in the same words on the page and in the test wallet. */
 export const levelWords = {
   orb: "World ID, verified with an Orb",
   device: "World ID, verified on this device or with an Orb",

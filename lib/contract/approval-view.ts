@@ -1,4 +1,4 @@
-/** What the approval page and the test wallet show and send. Not part of the public contract. */
+/** Data that the approval page and the test wallet show and send. Not part of the public contract. */
 
 import { z } from "zod";
 import type { ApprovalBinding, ApprovalCheckName, ApprovalRequest } from "#lib/core/approval/approval";
@@ -24,18 +24,18 @@ export interface ApprovalView {
     name: string | null;
     /** base64; the key that the request names. */
     public_key: string | null;
-    /** Of that key, now. `proven`: a signature under it has verified. */
+    /** Status of that key now. `proven`: a signature under it has verified. */
     key_status: "none" | "unproven" | "proven" | "retired";
   };
   /** Its name is null if it was erased with the rest. */
   organization: { id: string; name: string | null };
-  /** Of the required groups, in the request's order. */
+  /** Names of the required groups, in the request's order. */
   group_names: string[];
   /** The hashed document itself; null after an erasure. */
   requested_by: RequestedBy | null;
   required_level: ApprovalRequest["required_level"];
   approvals: { required: number; given: number };
-  /** Of each required group, in the request's order: how many of its places are filled. */
+  /** Filled places of each required group, in the request's order. */
   groups: { name: string | null; count: number; given: number }[];
   /** Fixed by the first approval; the next humans must use it too. */
   protocol_version: ProtocolVersion | null;
@@ -62,7 +62,7 @@ export interface ApprovalView {
   denial_reason: string | null;
   /** Since when what was approved is taken back. */
   revoked_at: string | null;
-  /** Whether its organization has the agent stopped: its requests can't be approved, nor its approvals used. */
+  /** True while its organization has the agent stopped: its requests can't be approved, nor its approvals used. */
   is_frozen: boolean;
   /** The owner erased what was asked: action and context are empty, and the hashes no longer follow from them. */
   is_erased: boolean;
@@ -84,7 +84,7 @@ export interface WorldIdStart {
   action: string;
   signal: string;
   preset: WalletPreset;
-  /** What is asked for if the wallet cannot answer the first; null if nothing else is enough. */
+  /** Preset to request if the wallet can't answer the first; null if nothing else is enough. */
   fallback: "device_legacy" | null;
   /** Fixed by the first approval, else null. */
   protocol_version: ProtocolVersion | null;
@@ -100,7 +100,7 @@ export interface WorldIdStart {
   override_connect_base_url?: string;
 }
 
-/** What the person typed; spaces, hyphens and case don't matter. */
+/** Code as the person typed it; spaces, hyphens and case don't matter. */
 const typedCode = z.string("must be a string").max(64, "must be at most 64 characters").nullish();
 
 /** POST /approve/{token}/world-id */
@@ -109,7 +109,7 @@ export const startBody = z.strictObject({ code: typedCode });
 const base64Url = (max: number) =>
   z.string("must be a string").regex(new RegExp(`^[A-Za-z0-9_-]{1,${max}}$`), "must be base64url");
 
-/** What `navigator.credentials.get` answered to the challenge of a request and a decision. */
+/** Response of `navigator.credentials.get` to the challenge of a request and a decision. */
 const passkeyAssertion = z.strictObject({
   credential_id: base64Url(1364),
   authenticator_data: base64Url(4096),
@@ -125,7 +125,7 @@ export const passkeyBody = z.strictObject({
   result: idkitResultSchema.nullish(),
 });
 
-/** What is stored of a received proof: World ID's result, and the passkey's answer of the same visit. */
+/** Received proof as stored: World ID's result, and the passkey's response of the same visit. */
 export const submissionBody = z.strictObject({
   result: idkitResultSchema,
   passkey: passkeyAssertion.nullable(),

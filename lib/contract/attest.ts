@@ -111,7 +111,7 @@ const humanApproval = z.union([
   }),
 ]);
 
-/** What a private attestation keeps to itself is null for everyone but its owner. */
+/** Private content is null for everyone but its owner. */
 export const attestationFields = {
   attestation_id: z.uuid(),
   agent_slug: z.string(),

@@ -1,4 +1,4 @@
-/** What POST and GET /v1/authorize answer (docs/wire.md, Authorization requests). */
+/** Responses of POST and GET /v1/authorize (docs/wire.md, Authorization requests). */
 import { z } from "zod";
 import type { RequestedBy } from "#lib/core/approval/requested-by";
 import { rulesModes } from "#lib/core/rules/ruleset-statement";
@@ -37,7 +37,7 @@ const requestedBy = z
   .meta({ id: "RequestedBy" }) satisfies z.ZodType<RequestedBy>;
 
 const [byPeople, byGrant, byRule] = decidedBySchema.options;
-/** Of a denial too: of a freeze, or because no rule permits it. */
+/** Includes denials: by a freeze, or because no rule permits the request. */
 export const decidedBy = z
   .discriminatedUnion("kind", [
     byPeople,
@@ -114,7 +114,7 @@ const common = {
   }),
 };
 
-/** Of one group, as its owner reads it. */
+/** Required group as the request's owner reads it. */
 const requiredGroup = z.strictObject({
   group: z.uuid(),
   name: z.string().nullable().meta({ description: "as the approval page shows it; null after erasure" }),

@@ -1,4 +1,4 @@
-/** What POST and GET /v1/authorize take (docs/wire.md, Authorization requests). */
+/** Input of POST and GET /v1/authorize (docs/wire.md, Authorization requests). */
 import { z } from "zod";
 import {
   canonicalAmount,

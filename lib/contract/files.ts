@@ -1,4 +1,4 @@
-/** What is answered as a file and not as plain JSON: media types, and the schema of those that are JSON inside. */
+/** Responses sent as files: media types, and schemas of those that are JSON inside. */
 import { z } from "zod";
 import { BUNDLE_MEDIA_TYPE } from "#lib/core/statement/bundle";
 import { AGENT_ACTION_PREDICATE, STATEMENT_MEDIA_TYPE, STATEMENT_TYPE } from "#lib/core/statement/statement";

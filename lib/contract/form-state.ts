@@ -3,7 +3,7 @@
 /** The field that every form of the portal carries: the organization whose page it is on. */
 export const shownOrganizationField = "shown_organization";
 
-/** What was typed, given back with a refusal so that nothing has to be typed again. */
+/** Submitted values, returned with a rejection so that nothing has to be typed again. */
 export type FormValues = Record<string, string | string[]>;
 
 export interface FormState<Result> {
@@ -42,7 +42,7 @@ export function readForm(form: FormData): FormValues {
   return values;
 }
 
-/** What one form hands to `useActionState`. */
+/** Server action of one form, for `useActionState`. */
 export type FormAction<Result = null> = (
   state: FormState<Result>,
   form: FormData,

@@ -1,4 +1,4 @@
-/** What the maker of a key chooses from. Forms in the browser have this, and not what is checked on the server. */
+/** Choices offered when a key is made. Forms in the browser load these without the server's checks. */
 
 export const scopeNames = [
   "attest",
@@ -16,8 +16,8 @@ export type Scope = (typeof scopeNames)[number];
 export const ownerScopes: readonly Scope[] = ["erase", "rules"];
 
 /**
- * What a new key has unless its maker chooses: an agent must not be able to destroy the evidence against itself, to
- * unfreeze itself or to change the rules for itself, and `hook` allows nothing more.
+ * Default scopes of a new key: an agent must not be able to destroy the evidence against itself, to unfreeze itself or
+ * to change the rules for itself, and `hook` allows nothing more.
  */
 export const usualScopes = scopeNames.filter(
   (scope) => scope !== "hook" && scope !== "freeze" && !ownerScopes.includes(scope),

@@ -78,7 +78,7 @@ function convert(schema: z.ZodType, io: "input" | "output", components: Componen
 const headerRefs = (names: HeaderName[]): JsonObject =>
   Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
 
-/** What the parts of a path look like; a path that is otherwise leads nowhere (404). */
+/** Formats of path parameters; a path that doesn't match is a 404. */
 const pathParameters: Record<string, JsonObject> = {
   id: { schema: { type: "string", format: "uuid" } },
   slug: { schema: { type: "string", minLength: 1, maxLength: 64, pattern: "^[A-Za-z0-9][A-Za-z0-9._-]*$" } },
@@ -155,7 +155,7 @@ function describeErrors(spec: OperationSpec): JsonObject {
   return Object.fromEntries(answers) as JsonObject;
 }
 
-/** Of the pages' own operations, which are not described. */
+/** Fallback for the pages' own operations, which are not described. */
 const anything = { mediaType: "*/*", schema: z.unknown() };
 
 function describeSuccess(spec: OperationSpec, components: Components): JsonObject {

@@ -1,4 +1,4 @@
-/** What an operation is: method, path, who may call, which limit, what goes in and what comes out. */
+/** Operation of the API: method, path, who may call, which limit, input and output. */
 import type { z } from "zod";
 import type { Scope } from "./key-choices";
 
@@ -52,7 +52,7 @@ export interface OperationSpec {
   /** By success status; null for what is not JSON: a `file`, or a page's business. */
   responses: Record<number, z.ZodType | null>;
   file?: FileSpec;
-  /** What `Accept` may ask for in place of JSON. */
+  /** Media type that `Accept` may request in place of JSON. */
   alternative?: FileSpec;
   /** Error statuses besides those that every operation may answer (lib/contract/openapi.ts). */
   errors: number[];

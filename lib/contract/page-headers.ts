@@ -17,7 +17,7 @@ export const isWalletPage = (path: string): boolean => isAmong(walletPages, path
 export const hasOwnHeaders = (path: string): boolean => isAmong(secretPages, path);
 
 /**
- * Whether a link may be followed within the document: to another address of this site, and not to the documentation,
+ * True if a link may be followed within the document: to another address of this site, but not to the documentation,
  * which the server has ready as a whole.
  */
 export const isExchanged = (href: string): boolean => {

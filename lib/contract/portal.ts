@@ -17,7 +17,7 @@ const role = z.enum(["owner", "member"], "must be owner or member");
 export const stepForm = z.object({});
 
 export const signInForm = z.object({ email, next: z.string().max(200).optional() });
-/** What a mailed link holds; anything else was never mailed. */
+/** Parameters of a mailed link; anything else was never mailed. */
 export const signInLink = z.object({ token: z.string().min(1).max(200), email });
 
 /** Attestations per UTC day; absent: no limit of its own. */

@@ -34,7 +34,7 @@ export const agentSlug = z
   .meta({ examples: ["invoice-bot"] });
 
 export const action = textOf(1, 1000);
-/** Of an approver or a group of an organization. */
+/** Name of an approver or a group. */
 export const approverName = textOf(1, 64);
 export const inputsHash = asciiOf(128);
 export const hexHash = z
@@ -46,7 +46,7 @@ export const base64Text = z.string().meta({ description: "standard base64" });
 export const signatureText = z
   .string("must be a string")
   .regex(/^[A-Za-z0-9+/]{85}[AQgw]==$/, "must be the base64 of a 64-byte Ed25519 signature");
-/** Whether a time is one that both RFC 3339 and PostgreSQL can write: in the years 1 to 9999 of UTC. */
+/** Accepts times that both RFC 3339 and PostgreSQL can write: in the years 1 to 9999 of UTC. */
 export function isCalendarTime(time: Date): boolean {
   const year = time.getUTCFullYear();
   return year >= 1 && year <= 9999;
@@ -66,7 +66,7 @@ const sentObjectSchema = {
 } as const;
 
 /**
- * What {@link sentObjectSchema} refers to: a component of the OpenAPI document. Generators of clients can't read a schema
+ * Component of the OpenAPI document that {@link sentObjectSchema} refers to. Generators of clients can't read a schema
  * that refers to itself.
  */
 export const jsonValueSchema = {

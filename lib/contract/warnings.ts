@@ -1,4 +1,4 @@
-/** What is authentic but bad news, as every answer names it. */
+/** Bad news in an authentic record, as every response names it. */
 import { z } from "zod";
 import { warningCodes } from "#lib/core/statement/warnings";
 

@@ -1,5 +1,5 @@
 /**
- * What World answers instead of an approval, in a sentence for the person who wanted to give one. Closed: a test holds
+ * Responses of World other than an approval, in a sentence for the person who wanted to give one. Closed: a test holds
  * the first table against IDKit's own list of codes, so that a new one is not met for the first time on a page.
  */
 
@@ -22,7 +22,7 @@ const alreadyGiven = {
 };
 const notAccepted = "Only the operator of this service can mend that. Tell the organization that asked you.";
 
-/** What IDKit's hook reports: the wallet's answers, World's network and the page's own. */
+/** Codes of IDKit's hook: the wallet's answers, World's network and the page's own. */
 export const idkitWords: Readonly<Record<string, CodeWords>> = {
   user_rejected: {
     title: "Refused in the wallet",

@@ -1,7 +1,7 @@
 /**
- * What IDKit hands the page and the page hands us (`IDKitResult`), v3 and v4. Every field is attacker-controlled:
- * IDKit verifies nothing. `action`, `nonce`, `signal_hash` and `environment` are read only to be compared with
- * what is stored. Numbers leave here in their one canonical spelling.
+ * IDKit's result (`IDKitResult`), v3 and v4, as the page passes it on. Every field is attacker-controlled: IDKit
+ * verifies nothing. `action`, `nonce`, `signal_hash` and `environment` are read only to be compared with what is
+ * stored. Numbers leave here in their one canonical spelling.
  */
 import { z } from "zod";
 import {

@@ -13,7 +13,7 @@ import type { ZkCredential, ZkProof } from "#lib/core/presentation/presentation"
 
 const base64Url = z.string().meta({ description: "base64url without padding" });
 
-/** What a verifier gets: the public proof of GET /v1/verify/:id, or a presentation for one audience. */
+/** Proof as given to a verifier: the public proof of GET /v1/verify/:id, or a presentation for one audience. */
 export const zkProof = z
   .strictObject({
     type: z.string().meta({ examples: [ZK_PROOF_TYPE] }),

@@ -1,6 +1,6 @@
 /**
- * What the verify page runs in the visitor's browser: the same checks as the command line. The pairing checks
- * are chunks of their own, fetched only when one of them runs.
+ * Entry point of the verify page in the visitor's browser: the same checks as the command line. The pairing checks are
+ * chunks of their own, fetched only when one of them runs.
  */
 
 import type { VerifierReport } from "./report";

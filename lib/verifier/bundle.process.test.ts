@@ -1,6 +1,7 @@
 /**
- * What gets into the program that outsiders run and into the browser: the verifier's own folders and their libraries,
- * nothing of the service. A leak would make the file larger than anyone reads, and say things that only we know.
+ * Limits what is bundled into the program that outsiders run and into the browser: the verifier's own folders and their
+ * libraries, nothing of the service. A leak would make the file larger than anyone reads, and say things that only we
+ * know.
  */
 import { build, type Metafile } from "esbuild";
 import { describe, expect, it } from "vitest";

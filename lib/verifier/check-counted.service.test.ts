@@ -24,7 +24,7 @@ interface Lies {
   page?: (record: RecordResponse & { snapshot: RecordSnapshot }) => object;
   rows?: (rows: Uint8Array) => Uint8Array;
   statements?: (statements: LoggedStatement[]) => LoggedStatement[];
-  /** What the page of statements from this number on says besides. */
+  /** Fields to add to the page of statements that begins at this number. */
   pages?: (from: number) => object;
   sumUpTo?: number;
   trust?: (trust: VerifierTrust) => VerifierTrust;
@@ -153,7 +153,7 @@ describe("the count of a record in a snapshot, as an outsider checks it", () => 
     expect(await found({ page: silent })).toEqual(broken("snapshot", "snapshot_count_mismatch", "sum"));
   });
 
-  /** What is known of the end, by a service that answers so. */
+  /** Outcome of `counted` for a service that lies in this way. */
   const end = async (lies: Lies) => {
     const { verdict, checks } = await check(lies);
     const { status, reason, detail } = checks.find(({ name }) => name === "counted") ?? {};

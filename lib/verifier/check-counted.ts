@@ -1,4 +1,4 @@
-/** Whether a record that was followed is the one that the newest snapshot counts, and whether the snapshot adds up. */
+/** Checks that a followed record is the one that the newest snapshot counts, and that the snapshot adds up. */
 
 import { bytesEqual } from "#lib/core/encoding/bytes";
 import { decodeHeadRow, snapshotIntervalSeconds } from "#lib/core/record/agent-heads";
@@ -24,7 +24,7 @@ type Checked = Outcome<"fail" | "not_applicable" | "not_run">;
 export interface Counted {
   snapshot: Checked;
   sum: Checked;
-  /** Whether the snapshot counts all that is shown, and is of now. */
+  /** Passes if the snapshot is fresh and counts every entry shown. */
   counted: Checked;
   heads: SignedHeads | null;
 }
@@ -79,7 +79,7 @@ const freshHours = (2 * snapshotIntervalSeconds) / 3_600;
 /** How far this machine's clock may be behind. */
 const aheadSeconds = 300;
 
-/** Whether the count is of now: what came after it is in no count. */
+/** A snapshot doesn't count later entries, so it must be fresh. */
 export function checkFresh({ at }: SignedHeads, nowSeconds: number): Checked {
   const age = nowSeconds - Date.parse(at) / 1_000;
   return age > -aheadSeconds && age <= freshHours * 3_600
@@ -87,7 +87,7 @@ export function checkFresh({ at }: SignedHeads, nowSeconds: number): Checked {
     : skip("count_not_fresh", { time: readableTime(at), hours: freshHours });
 }
 
-/** Whether the newest signed count ends with the head, and is of now. */
+/** Checks that the newest signed count ends with the head, and is fresh. */
 function checkHead(head: number, counted: number, heads: SignedHeads, nowSeconds: number | null): Checked {
   if (counted < head)
     return skip("record_tail_not_counted", { counted, number: head, time: readableTime(heads.at) });

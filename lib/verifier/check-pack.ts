@@ -119,7 +119,7 @@ async function followRecord(
     { held: read.held, nowSeconds: null },
   );
   const checks = report.checks
-    // What the count must reach is the period's end.
+    // The count must reach the end of the period.
     .filter(({ name }) => name !== "receipts" && name !== "counted")
     .map(({ name, ...outcome }): PackCheck => ({ name: `record ${name}`, ...outcome }));
   const foreign = findForeign(read, listed);

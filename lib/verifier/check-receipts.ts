@@ -1,4 +1,4 @@
-/** Whether the receipts that a reader holds are in the record that was followed. */
+/** Checks that the receipts that a reader holds are in the followed record. */
 import { bytesEqual } from "#lib/core/encoding/bytes";
 import type { SignedEntry } from "#lib/core/record/record-walk";
 import { fail, type Outcome, pass } from "#lib/core/statement/outcome";

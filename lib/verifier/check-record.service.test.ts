@@ -13,7 +13,7 @@ import { parseTrust, type VerifierTrust } from "./trust";
 
 const slug = "watched-bot";
 const nowSeconds = Math.floor(Date.now() / 1_000);
-/** Of a service that has made no snapshot yet. */
+/** Service that has made no snapshot yet. */
 const unasked = {
   readRows: () => Promise.reject(new Error("not asked for")),
   readStatements: async () => ({ statements: [], next: null }),

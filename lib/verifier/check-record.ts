@@ -30,7 +30,7 @@ export interface RecordRequest {
   slug?: string;
   /** Texts of receipts that must be in the record. */
   receipts?: readonly string[];
-  /** What somebody can prove of entries besides. */
+  /** Further entries that somebody can prove. */
   held?: ReadonlyMap<number, SignedEntry>;
   onProgress?: (checked: number, total: number) => void;
   /** All rows of the snapshot are fetched too, 72 bytes for each agent of the service, if it has no more than this. */
@@ -54,13 +54,13 @@ export interface RecordReport {
 }
 
 export interface ReadReceipt {
-  /** What it says about the record; null if its content is not there. */
+  /** Its place in the record; null if its content is missing. */
   signed: SignedEntry | null;
   /** The same of the decision that it is backed by. */
   decided: SignedEntry | null;
   /** Whose it is; empty if its content is not there. */
   slug: string;
-  /** Whether nothing in it fails: the answer to POST /v1/attest has no tool list, and is signed all the same. */
+  /** True if nothing fails: the answer to POST /v1/attest lacks the tool list, and is signed all the same. */
   ok: boolean;
 }
 
@@ -73,7 +73,7 @@ async function readReceipt(text: string, trust: VerifierTrust): Promise<ReadRece
   return { signed, decided, slug: String(request?.["agent_slug"] ?? ""), ok: report.verdict !== "invalid" };
 }
 
-/** Of a receipt that was verified, so that the log entry is that of this decision. */
+/** Reads a verified receipt's decision, whose log entry is known to be of this decision. */
 export function readDecided(object: JsonObject): SignedEntry | null {
   const { record: place, entry } = isJsonObject(object["log"]) ? object["log"] : {};
   if (!isRecordPlace(place)) return null;
@@ -82,7 +82,7 @@ export function readDecided(object: JsonObject): SignedEntry | null {
 
 const isSameSlug = (a: string, b: string) => a.toLowerCase() === b.toLowerCase();
 
-/** What checks a snapshot is loaded with the record, and not with the page. */
+/** Snapshot checks load with the record, not with the page. */
 const loadCounting = () => import("./check-counted");
 
 interface Followed {

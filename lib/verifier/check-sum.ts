@@ -38,7 +38,7 @@ export interface SumSource {
   readStatements(from: number): Promise<unknown>;
 }
 
-/** What an agent's record counts already. */
+/** Kind of statements that an agent's record already counts. */
 const ofRecord = "of_record";
 
 const kinds: Record<string, string> = {
@@ -52,7 +52,7 @@ const kinds: Record<string, string> = {
   [AGENT_CHANGE_PREDICATE]: ofRecord,
 };
 
-/** What kind it is of, its signed bytes say: a snapshot under another name would be overlooked. */
+/** Takes the kind from the signed bytes: a snapshot under another name would be overlooked. */
 function readListed(json: JsonObject): ListedStatement {
   const signed = readSignedStatement(json);
   const kind = kinds[String(parseCanonical(signed.payload)?.["predicateType"])] ?? "unknown";

@@ -102,7 +102,7 @@ type Flag = (typeof flags)[number];
 
 export interface Arguments extends Omit<CommandLine<Valued, Flag>, "words"> {
   command: "verify" | "log-check" | "record" | "monitor" | "proof" | "pack" | "replay" | "help";
-  /** What to verify, or the service's base address. */
+  /** File to verify, or the service's base address. */
   target: string;
   /** Whose record. */
   slug: string;

@@ -1,4 +1,4 @@
-/** What the command line does to the world, as functions, so that tests run it without a process. */
+/** Side effects of the command line as functions, so that tests run it without a process. */
 import { isJsonObject } from "#lib/core/encoding/canonical-json";
 import { readAtMost, readTextAtMost } from "#lib/core/encoding/read-stream";
 import type { ZipTools } from "#lib/core/encoding/zip";

@@ -22,7 +22,7 @@ interface Findings {
   claimed?: boolean | null;
 }
 
-/** What a report says about a file of which a check failed. */
+/** Overrides in the report of a file that failed a check. */
 export const nothingProven = {
   unproven: [],
   statement: null,

@@ -47,7 +47,7 @@ export async function checkWholeLog(
   ];
 }
 
-/** Whether the log with this checkpoint extends the one that was remembered, by proofs made of its tiles. */
+/** Proves from the log's tiles that the log with this checkpoint extends the remembered one. */
 export async function checkConsistency(
   source: LogSource,
   trust: VerifierTrust,
@@ -118,7 +118,7 @@ async function readTileFile(source: LogSource, path: TilePath): Promise<Uint8Arr
   return source.readFile(encodeTilePath({ ...path, width: TILE_WIDTH }));
 }
 
-/** Whether a check of the log may replace the remembered checkpoint. */
+/** True if a check of the log may replace the remembered checkpoint. */
 export function holds(checks: readonly VerifierCheck[]): boolean {
   return checks.length > 0 && checks.every(({ status }) => status === "pass" || status === "not_applicable");
 }

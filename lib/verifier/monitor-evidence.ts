@@ -1,4 +1,4 @@
-/** What the monitor finds, in a form that others can check (misbehaviour.ts). */
+/** Evidence found by the monitor, in a form that others can check (misbehaviour.ts). */
 
 import { base64Encode, bytesEqual, utf8Decode } from "#lib/core/encoding/bytes";
 import type { JsonObject } from "#lib/core/encoding/canonical-json";

@@ -1,4 +1,4 @@
-/** What the monitor keeps between two runs. */
+/** State of the monitor between two runs. */
 import { base64Encode } from "#lib/core/encoding/bytes";
 import type { JsonObject } from "#lib/core/encoding/canonical-json";
 import { PRODUCT_URI } from "#lib/core/statement/product";

@@ -41,7 +41,7 @@ describe("verify.mjs monitor, record and proof", () => {
   let test: TestApp;
   let key: string;
   const files = new Map<string, string>();
-  /** Of the outsider's clock. */
+  /** Lead of the outsider's clock. */
   let laterSeconds = 0;
 
   const attest = async (agent_slug: string, more: object = {}) => {
@@ -52,7 +52,7 @@ describe("verify.mjs monitor, record and proof", () => {
   const snapshot = (change: (merged: Merged) => Merged = (merged) => merged) =>
     makeSnapshot({ ...test.app.context, merge: async (...heads) => change(mergeHeads(...heads)) });
 
-  /** What a lying copy of the service answers instead. */
+  /** Simulates a lying copy of the service. */
   const fetchFrom = (lie: Lie) => async (url: string | URL | Request) => {
     test.use();
     const request = new Request(String(url));

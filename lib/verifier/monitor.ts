@@ -36,7 +36,7 @@ export interface WitnessView {
 
 export interface MonitorSource extends SumSource {
   readRows(path: string): Promise<Uint8Array>;
-  /** What witnesses show at their monitoring paths (c2sp.org/tlog-witness). */
+  /** Checkpoints that witnesses show at their monitoring paths (c2sp.org/tlog-witness). */
   readWitnesses(): Promise<WitnessView[]>;
   /** The log with this origin, or the one that is open now; undefined if the service names no such log. */
   readLog(origin?: string): Promise<MonitoredLog | undefined>;
@@ -44,9 +44,9 @@ export interface MonitorSource extends SumSource {
 
 export interface Monitored {
   checks: VerifierCheck[];
-  /** What to keep instead; null if something did not hold. */
+  /** State to keep for the next run; null if a check failed. */
   remembered: Remembered | null;
-  /** What of a failure others can check too. */
+  /** Evidence of a failure that others can check too. */
   proof: JsonObject | null;
 }
 
@@ -92,7 +92,7 @@ async function keepFork(run: Run, older: string, log: OpenedLog): Promise<void> 
   if (file !== null) keepProof(run, file);
 }
 
-/** What it has cosigned must be a beginning of what is shown here. */
+/** Requires the checkpoint that the witness cosigned to be a prefix of the log shown here. */
 async function checkWitness(run: Run, log: OpenedLog, { name, note }: WitnessView): Promise<void> {
   const found =
     note === undefined
@@ -179,7 +179,7 @@ async function checkSnapshots(
   return { statement, rows };
 }
 
-/** What is to be remembered of rosters, this one's included. */
+/** Returns the roster state to remember, including this one. */
 function watchRoster(
   { before, checks, trust }: Run,
   all: readonly ListedStatement[],

@@ -80,7 +80,7 @@ async function judge(value: unknown, trust: unknown): Promise<string> {
   }
 }
 
-/** What the service says about itself, and lines for people to run: nothing is concluded from them. */
+/** Claims of the service about itself, and lines for people to run: nothing is concluded from them. */
 const sayings = [
   "valid",
   "erased_at",
@@ -90,7 +90,7 @@ const sayings = [
   "independent_verification.curl_pubkey",
   "independent_verification.verify_signature",
 ];
-/** What only the record's further entries could show. */
+/** Fields that only further entries of the record could prove. */
 const beyondNext = [
   "record_neighbours.after.payload_hash",
   "record_neighbours.head.sequence",

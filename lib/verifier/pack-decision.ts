@@ -21,14 +21,14 @@ import { isLogged, readLoggedStatement } from "./signed-statement";
 import type { VerifierTrust } from "./trust";
 import { verifyEvidence } from "./verify-evidence";
 
-/** What an entry's file proves, or what is wrong with it. */
+/** Proof that an entry's file gives, or its problem. */
 export type CheckedEntry =
   | { ok: true; payloadHash: Uint8Array; signed: SignedEntry | null }
   | { ok: false; problem: string };
 
 const wrong = (problem: string): CheckedEntry => ({ ok: false, problem });
 
-/** What a decision's file shows beside the payload. */
+/** Fields that a decision's file has beside the payload. */
 const contentFields = ["request", "human_authorization", "decided_by", "rules"];
 const hasOne = (json: JsonObject, names: readonly string[]) =>
   names.some((name) => (json[name] ?? null) !== null);
@@ -45,7 +45,7 @@ function checkErased(json: JsonObject, payloadHash: Uint8Array, trust: VerifierT
     : wrong("the log entry is of another decision");
 }
 
-/** What a file calls itself must be what was signed. */
+/** Compares a file's description of itself with the signed payload. */
 async function findMisfit(
   json: JsonObject,
   payload: Uint8Array,

@@ -60,7 +60,7 @@ async function checkReceipt(json: JsonObject, trust: VerifierTrust): Promise<Che
       ok: false,
       problem: failed === undefined ? "does not hold" : `${failed.name}: ${failed.detail}`,
     };
-  // What the payload names is in the answer that a pack has: it was taken out.
+  // A pack includes everything that the payload names, so it was taken out.
   if (report.verdict === "incomplete" && report.statement !== null)
     return { ok: false, problem: `${report.missing.join(", ")}: not in the file` };
   const { payloadHash } = parseReceipt(json);
@@ -163,7 +163,7 @@ function findPadding(entries: readonly PackEntry[], { from, to }: PackPeriod): P
   return entries.find(({ time }) => time !== null && !(Date.parse(time) >= first && Date.parse(time) < last));
 }
 
-/** What lies outside, in the order of the record and of time. */
+/** Finds entries outside the period, or out of the order of the record and of time. */
 function findMisplaced({ before, after }: ReadPack, { from, to }: PackPeriod): PackCheck | null {
   const isReversed = before !== null && after !== null && before.sequence >= after.sequence;
   if (Date.parse(from) >= Date.parse(to) || isReversed) return packFault("period", "period_reversed");

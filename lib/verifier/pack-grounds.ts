@@ -17,7 +17,7 @@ import { findMaker } from "./signed-statement";
 import type { VerifierTrust } from "./trust";
 
 interface Ground {
-  /** Of the entry that rests on it. */
+  /** Number of the entry that rests on it. */
   number: number;
   what: "a roster" | "rules";
   /** Whose, and its hash. */

@@ -1,4 +1,7 @@
-/** What rules said in an evidence pack: by which version, over what, and if the reader has Cedar, evaluated again. */
+/**
+ * Verifies rules in an evidence pack: which version was evaluated over which context, and, if the reader has Cedar,
+ * evaluates again.
+ */
 import { parseHumanAuthorization } from "#lib/core/approval/human-authorization-shape";
 import type { JsonObject } from "#lib/core/encoding/canonical-json";
 import type { PackEntry } from "#lib/core/pack/pack-entries";

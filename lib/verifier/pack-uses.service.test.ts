@@ -98,7 +98,7 @@ const attesting: ActionPredicate = {
   },
 };
 
-/** Of decisions in their order, of which those that are null have no content, and of those that attestations are backed by. */
+/** Judges decisions in their order (null: without content), and attestations backed by `attested`. */
 function judge(
   decisions: (HumanAuthorization | JsonObject | null)[],
   attested: HumanAuthorization[] = [],

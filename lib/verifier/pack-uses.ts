@@ -51,10 +51,10 @@ const hashOf = ({ log: _log, ...object }: HumanAuthorization) =>
 
 const unitsOf = (value: string | null | undefined) => (value == null ? 0n : amountUnits(value));
 
-/** What of the terms the use goes beyond. The context is hidden: only the service has compared it. */
+/** Names the term that the use exceeds. The context is hidden: only the service has compared it. */
 function findBeyond({ object, by }: Use, { object: grant, terms }: Grant): string | null {
   const { request } = object;
-  // What a TEST covers is one.
+  // A TEST approval covers only TEST uses.
   if (grant.environment !== "production" && object.environment !== grant.environment) return "environment";
   const isOwn =
     request.organization === grant.request.organization &&
@@ -115,7 +115,7 @@ interface Revocation {
 /** A claim is noted a moment after its approval was looked at. */
 const slackMs = 2_000;
 
-/** Whether it may be a use that nobody can read. */
+/** True if it may be a use that nobody can read. */
 const isUnread = ({ decision }: PackEntry) => decision === null || decision === "approved";
 
 export function createUseList(): UseList {
@@ -233,7 +233,7 @@ export function createUseList(): UseList {
     attested.set(binding.request_hash, { number, timestamp, claimedAt: stop?.claimed_at });
   }
 
-  /** What was taken back was not used before, and is not used any more. */
+  /** Finds a revoked approval that an attestation uses, before or after the revocation. */
   function findTakenBack(): PackCheck | null {
     for (const [hash, { number }] of attested) {
       const end = revoked.get(hash)?.number;

@@ -1,4 +1,4 @@
-/** What attestations of a pack say about the entries before them: what the service makes holds, and each lie is named. */
+/** Verdicts of a pack's attestations about earlier entries: a pack by the service passes, and each lie is named. */
 import { sql } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { makeEvidencePack } from "#lib/attestations/pack";

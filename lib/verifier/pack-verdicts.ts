@@ -1,7 +1,8 @@
 /**
- * What the attestations of an evidence pack say about the entries before them: whether the agent's own number follows its
- * instance's last one, and since when the agent was frozen. Both are signed, and both follow from the record. And no request
- * was approved while the agent was frozen, and no signature of the agent's counted twice.
+ * Checks what the attestations of an evidence pack say about the entries before them: that the agent's own number
+ * follows its instance's last one, and since when the agent was frozen. Both are signed, and both follow from the
+ * record. Also checks that no request was approved while the agent was frozen, and that no signature of the agent's
+ * counted twice.
  */
 import { utf8Encode } from "#lib/core/encoding/bytes";
 import type { JsonObject } from "#lib/core/encoding/canonical-json";
@@ -23,7 +24,7 @@ interface Said {
   isUnread: boolean;
 }
 
-/** What is known where an entry stands: nothing of what lies before the pack. */
+/** State at an entry, unknown before the pack begins. */
 interface Known {
   number: number;
   /** Undefined: unknown. */
@@ -32,7 +33,7 @@ interface Known {
   last: Map<string, number>;
   /** Signature that verified → its number. */
   signed: Map<string, number>;
-  /** Of an instance that is not among them: 0, or unknown. */
+  /** Last number of an instance not in `last`: 0, or undefined if unknown. */
   lastOfOthers: number | undefined;
 }
 

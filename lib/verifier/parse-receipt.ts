@@ -138,7 +138,7 @@ function requireBound(bounds: JsonObject, name: string): void {
   requireTexts(bound, "by");
 }
 
-/** What others said about its time; the bounds that the answer draws from it are not believed. */
+/** Time evidence by others; the bounds that the response derives from it are not believed. */
 function readTimeEvidence(object: JsonObject): Receipt["time"] {
   if (object["time_bounds"] === undefined) return "absent";
   const bounds = requireObject(object, "time_bounds");

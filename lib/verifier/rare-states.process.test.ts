@@ -1,7 +1,7 @@
 /**
- * What the service makes in rare states holds for everybody: alone, in the record and in a pack, by both verifiers. Keys are
- * rotated and revoked and a new log begins between an approval and its use; rosters, rules and groups change; standing
- * approvals are used up and taken back; content is erased; the agent is frozen and goes on.
+ * Everything that the service makes in rare states verifies for everybody: alone, in the record and in a pack, by both
+ * verifiers. Keys are rotated and revoked and a new log begins between an approval and its use; rosters, rules and
+ * groups change; standing approvals are used up and taken back; content is erased; the agent is frozen and goes on.
  */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -45,7 +45,7 @@ describe("what the service makes in rare states", { timeout: 600_000 }, () => {
   let test: TestApp;
   let key: string;
   let owner: MemberPrincipal;
-  /** Of all attestations, and the owner's answers about the approvals behind them that weren't erased. */
+  /** Every attestation, and the owner's answers about the approvals behind them that weren't erased. */
   const ids: string[] = [];
   const approvals: Json[] = [];
   let folder: string;

@@ -190,7 +190,7 @@ const logSize = 300;
 const tree = grownTo(logSize);
 
 interface LogChange {
-  /** Of the checkpoint that is served. */
+  /** Root of the served checkpoint. */
   root?: Uint8Array;
   remembered?: { origin?: string; size: number; root?: Uint8Array } | string;
   isWhole?: boolean;

@@ -14,7 +14,7 @@ import type { VerifierTrust } from "./trust";
 
 const names = ["payload", "signature", "envelope_signature", "key_id", "log"] as const;
 
-/** What of an answer others need: the payload as its owner has it, signed and in the log. */
+/** Extracts the part of an answer that others need: the payload as its owner has it, signed and in the log. */
 const toEvidence = (answer: JsonObject): JsonObject =>
   Object.fromEntries(names.map((name) => [name, answer[name] ?? null]));
 

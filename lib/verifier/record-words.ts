@@ -8,7 +8,7 @@ import type { VerifierCheck } from "./report";
 export const isMiscounted = (checks: readonly VerifierCheck[]): boolean =>
   ["snapshot", "sum"].includes(checks.find(({ status }) => status === "fail")?.name ?? "");
 
-/** What is not counted of what was followed: the details of the checks that say so. */
+/** Details of the checks that say which followed entries are not counted. */
 export const describeUncounted = (checks: readonly VerifierCheck[]): string =>
   checks
     .filter(({ name, status }) => /(?:^| )counted$/.test(name) && status === "not_applicable")
@@ -17,7 +17,7 @@ export const describeUncounted = (checks: readonly VerifierCheck[]): string =>
     )
     .join("; ");
 
-/** What was found, in a sentence for people. */
+/** Summarizes the result in a sentence for people. */
 export function describeRecord({
   verdict,
   head,

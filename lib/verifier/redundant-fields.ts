@@ -30,11 +30,11 @@ export interface Restatement {
   outcome: Outcome<"fail">;
   /** Fields that the answer shows and nothing in it proves. */
   unproven?: string[];
-  /** What the public proof shows of a payload that is not there. */
+  /** Values that the public proof discloses of a payload that is not there. */
   disclosed?: { name: string; value: JsonValue }[];
 }
 
-/** What a private attestation keeps to itself, and what is gone after erasure. */
+/** Fields that a private attestation hides and an erased one has lost. */
 const contentFields = [
   "action",
   "inputs_hash",

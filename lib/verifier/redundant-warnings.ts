@@ -51,7 +51,7 @@ function readStatedWarnings({ warnings }: JsonObject): WarningCode[] | null {
   return warningCodes.filter((code) => codes.includes(code));
 }
 
-/** What the answer warns of by its list or its fields, less what is proven; the two must not contradict. */
+/** Warnings of the answer's list or fields, less those that are proven; the two must not contradict. */
 function restateWithoutPayload(
   object: JsonObject,
   own: readonly WarningCode[],

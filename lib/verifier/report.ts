@@ -1,4 +1,4 @@
-/** What a verification says, for the command line and the verify page alike. */
+/** Report of a verification, for the command line and the verify page alike. */
 
 import type { AuthorizationReport } from "#lib/core/approval/verify-human-authorization";
 import type { JsonValue } from "#lib/core/encoding/canonical-json";
@@ -31,13 +31,13 @@ export interface VerifierReport {
   /** The signed statement; only of a valid or incomplete attestation, so that nothing unproven is shown as proven. */
   statement: ActionStatement | null;
   /**
-   * What is authentic and yet bad news, drawn from what this verifier has verified. Never from the file's own list:
-   * if the two differ over the same bytes, a check (`restated_fields`) fails.
+   * Bad news in an authentic record, drawn from what this verifier has verified. Never from the file's own list: if the
+   * two differ over the same bytes, a check (`restated_fields`) fails.
    */
   warnings: Warning[];
-  /** What the file warns of besides, if it does not carry the bytes that would show it. */
+  /** Warnings of the file whose evidence it doesn't carry. */
   statedWarnings: WarningCode[];
-  /** What a valid presentation, or the good public proof of a hidden payload, discloses; else empty. */
+  /** Values that a valid presentation, or the good public proof of a hidden payload, discloses; else empty. */
   disclosed: { name: string; value: JsonValue }[];
   /** When it was made, as others vouch for it, as far as this verifier trusts them; null for what is no record. */
   madeAfter: TimeBound | null;
@@ -48,19 +48,19 @@ export interface VerifierReport {
   authorization: AuthorizationReport | null;
   /** An approval made with the stand-in or on World's staging network. */
   isTest: boolean;
-  /** What the file says about itself; never believed. Null if it says nothing. */
+  /** Claim of the file about itself; never believed. Null if it says nothing. */
   claimed: boolean | null;
   /** The file says valid and the verifier says invalid, or the other way round. */
   disagrees: boolean;
 }
 
-/** Of a valid file, checks that only the reader's own words can make. */
+/** Checks of a valid file that only the reader's own input can make. */
 const comparable: Partial<Record<EvidenceKind, readonly string[]>> = {
   presentation: ["audience", "nonce"],
   tlog_proof: ["payload_hash"],
 };
 
-/** What was not compared: a copy made for somebody else, or the proof of another leaf, is valid too. */
+/** Checks that were not run: a copy made for somebody else, or the proof of another leaf, is valid too. */
 export function listUncompared({ kind, verdict, checks }: VerifierReport): string[] {
   if (verdict !== "valid") return [];
   const open = checks.filter(

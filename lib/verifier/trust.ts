@@ -102,7 +102,10 @@ export function applyPins(answer: unknown, pins: Pins): VerifierTrust {
   };
 }
 
-/** Of two ranges in one log, one may be from before the key was revoked. The service has each key once for each log. */
+/**
+ * Rejects a key with two ranges in one log: one range may be from before the key was revoked. The service lists each
+ * key once per log.
+ */
 function refuseTwice(keys: TrustedKey[]): TrustedKey[] {
   for (const [i, { keyId, logOrigin }] of keys.entries()) {
     const isSame = (other: TrustedKey) =>
@@ -112,7 +115,7 @@ function refuseTwice(keys: TrustedKey[]): TrustedKey[] {
   return keys;
 }
 
-/** Of a service without witnesses there are none. */
+/** Empty for a service without witnesses. */
 function readWitnesses(log: JsonObject): VerifierKey[] {
   const { witnesses } = log;
   if (witnesses === undefined || witnesses === null) return [];

@@ -19,7 +19,7 @@ import type { VerifierCheck, VerifierReport } from "./report";
 import { checkRestatedRequest } from "./restated-request";
 import { chooseLogKey, type VerifierTrust } from "./trust";
 
-/** What the verifier knows besides: all optional, nothing of it from the file. */
+/** Expectations of the verifier: all optional, nothing of it from the file. */
 export interface Expectation {
   /** The id that was asked for: a service could answer with another attestation that is valid. */
   attestationId?: string;
@@ -27,7 +27,7 @@ export interface Expectation {
   audience?: string;
   nonce?: string;
   nowSeconds?: number;
-  /** What the file must be about: of a log proof the payload behind the leaf. */
+  /** Subject of the file: for a log proof, the payload behind the leaf. */
   payload?: Uint8Array;
 }
 
@@ -147,7 +147,7 @@ async function compareWarnings(
   return restateWarnings(evidence.object, report, disclosed);
 }
 
-/** Of POST's answer, which has the credential beside the payload that it must follow from. */
+/** Checks the credential in POST's answer, which must follow from the payload beside it. */
 async function isCredentialOwn({
   object,
   receipt: { payload },
