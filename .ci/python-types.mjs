@@ -15,7 +15,7 @@ export const pythonFiles = {
   reasons: path.join(root, "clients/python/countersign_client/verify/_reasons.py"),
 };
 
-const header = `"""What the service takes and answers. Made from its OpenAPI document by .ci/python-types.mjs: don't edit."""
+const header = `"""Requests and responses of the service. Made from its OpenAPI document by .ci/python-types.mjs: don't edit."""
 
 from __future__ import annotations
 

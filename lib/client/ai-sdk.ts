@@ -7,7 +7,7 @@ import { requireFunction } from "./run-checks";
 
 export type { Description, RunTool, ToolGate } from "./framework";
 
-/** Of what the SDK passes to a tool. */
+/** Part of the SDK's options for a tool call. */
 interface CallOptions {
   toolCallId: string;
   abortSignal?: AbortSignal | undefined;

@@ -1,4 +1,4 @@
-/** What ran on an approval goes on record: as it ended, and whatever became of the approval meanwhile. */
+/** Attests a run on an approval: as it ended, and whatever happened to the approval meanwhile. */
 import type { JsonObject } from "#lib/core/encoding/canonical-json";
 import { attest } from "./attest";
 import type { ApprovedAuthorization } from "./decision";
@@ -65,7 +65,7 @@ function withMetadata(action: GatedAction, more: JsonObject): GatedAction {
   return { ...action, attestation: { ...action.attestation, metadata } };
 }
 
-/** What failed may have done half of it: it is on record, as what the hook sees fail. */
+/** A failed action may have done half of its work, so it is attested too, as a failure that the hook sees is. */
 export async function attestFailure(
   service: Service,
   action: GatedAction,
@@ -88,7 +88,7 @@ const stoppedWhileRunning: Partial<Record<ApiError["code"], string>> = {
   agent_frozen: "unusable, because the agent was frozen while the action ran",
 };
 
-/** What ran on an approval that was stopped meanwhile is on record too, without the approval. */
+/** Attests a run whose approval was stopped meanwhile, without the approval. */
 export async function attestStopped(
   service: Service,
   action: GatedAction,

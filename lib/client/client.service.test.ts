@@ -99,7 +99,7 @@ describe("the client", () => {
   });
 
   it("counts what it attests, so that what never arrived shows in the next", async () => {
-    // Of the third nothing arrives, however often it is tried; the fourth's first answer is lost.
+    // The third attestation is lost on every attempt; of the fourth only the first response.
     let attempts = 0;
     const fetch: Fetch = async (url, init) => {
       const isLost = String(init.body).includes('"action":"Lost"');

@@ -100,7 +100,7 @@ async function readIdentity(command: Command, slug: string): Promise<object> {
   };
 }
 
-/** Of a private key only what is public, and the proof that it is at hand. */
+/** Sends only the public half of a private key, with a proof of possession. */
 async function readPublicKey(command: Command, slug: string): Promise<object> {
   const { io, line } = command;
   const file = single(line, "public-key");

@@ -136,7 +136,7 @@ export async function runAuthorize(command: Command): Promise<void> {
   ]);
 }
 
-/** What a program reads if it may not go on: the decision, that its approval is gone, or that none was heard of. */
+/** Output for a program that may not go on: the decision, that its approval is gone, or that none arrived. */
 function describeEnd({ request_id }: AuthorizationRequest, error: unknown): object {
   if (error instanceof NotApprovedError) return error.decision;
   const message = error instanceof Error ? error.message : String(error);

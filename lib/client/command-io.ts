@@ -1,4 +1,4 @@
-/** What the commands share: the machine, the service, and how they read and print. */
+/** Shared by the commands: the machine, the service, input and output. */
 import { utf8Decode } from "#lib/core/encoding/bytes";
 import { isJsonObject, type JsonObject, type JsonValue } from "#lib/core/encoding/canonical-json";
 import { parseStrictJson } from "#lib/core/encoding/strict-json";
@@ -10,7 +10,7 @@ import { hashInputs } from "./inputs";
 import type { Machine } from "./machine";
 import type { Service } from "./transport";
 
-/** What came in, as HTTP carries it. */
+/** Delivery as HTTP carries it. */
 export interface Received {
   headers: Record<string, string | undefined>;
   body: string;
@@ -142,7 +142,7 @@ export async function readJsonObject(io: ClientIo, file: string): Promise<JsonOb
   return value;
 }
 
-/** Of `--inputs FILE`, or as `--inputs-hash` gives it. */
+/** Hashes `--inputs FILE`, or takes `--inputs-hash`. */
 export async function readInputsHash({ io, line }: Command): Promise<string | undefined> {
   const [file, hash] = [single(line, "inputs"), single(line, "inputs-hash")];
   if (file !== undefined && hash !== undefined) throw new UsageError("give --inputs or --inputs-hash");

@@ -11,7 +11,7 @@ let credential: ZkCredential;
 beforeAll(async () => {
   keyPair = await testKeyPair();
   const signed = await signMessages(keyPair, disclosureMessages(testPayload(keyPair.publicKey)));
-  // What the owner has kept is text.
+  // The owner keeps the credential as text.
   credential = JSON.parse(JSON.stringify(signed));
 });
 

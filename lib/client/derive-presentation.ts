@@ -16,7 +16,7 @@ export interface DeriveOptions {
   disclose: readonly MessageName[];
   /** The verifier that the presentation is for. */
   audience: string;
-  /** What the verifier chose. */
+  /** Nonce that the verifier chose. */
   nonce: string;
   /** Default one hour. */
   expiresInSeconds?: number;

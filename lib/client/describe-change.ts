@@ -1,4 +1,4 @@
-/** What changes between two texts, line by line. */
+/** Shows the changes between two texts, line by line. */
 import { toVisibleText } from "#lib/core/text/display-text";
 
 /** Lines that go begin with "-", lines that come with "+", and what stays between them is three dots. */

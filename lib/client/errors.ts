@@ -1,6 +1,6 @@
 /**
- * What goes wrong, as classes. `retryable`: whether a program may make the same call again by itself; what the client
- * could safely repeat it has repeated before it throws.
+ * Errors as classes. `retryable`: whether a program may make the same call again by itself; what the client could
+ * safely repeat it has repeated before it throws.
  */
 import { isJsonObject, type JsonValue } from "#lib/core/encoding/canonical-json";
 import type { AuthorizationState } from "./wire-authorization";
@@ -118,7 +118,7 @@ export class ConnectionError extends CountersignError {
   override readonly retryable = true;
 }
 
-/** What was given to `verify` is of no kind that can be verified, or no key is trusted: neither valid nor invalid. */
+/** The input of `verify` is of no kind that can be verified, or no key is trusted: neither valid nor invalid. */
 export class UnreadableError extends CountersignError {
   override readonly name = "UnreadableError";
 }
@@ -138,7 +138,7 @@ export class NotApprovedError extends CountersignError {
   }
 }
 
-/** What is about to run isn't what was approved. Nothing ran. */
+/** The action about to run isn't the approved one. Nothing ran. */
 export class ApprovalMismatchError extends CountersignError {
   override readonly name = "ApprovalMismatchError";
   readonly field: "agent_slug" | "action" | "inputs_hash";
@@ -197,10 +197,10 @@ export class ApprovalClaimedError extends CountersignError {
  */
 export class NotAttestedError extends CountersignError {
   override readonly name = "NotAttestedError";
-  /** Of `gate` with the same arguments, in this process. */
+  /** Retry means `gate` with the same arguments, in this process. */
   override readonly retryable = true;
   readonly requestId: string;
-  /** What the action returned. */
+  /** Result of the action. */
   readonly result: unknown;
 
   constructor(requestId: string, result: unknown, cause: unknown) {

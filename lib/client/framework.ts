@@ -1,14 +1,14 @@
-/** What the files for frameworks share: a tool that runs only through the gate. Nothing of a framework is imported. */
+/** Shared by the files for frameworks: a tool that runs only through the gate. Nothing of a framework is imported. */
 import type { Countersign } from "./create";
 import type { GatedAction } from "./gate";
 import type { AuthorizationRequest } from "./wire-authorization";
 
-/** What the human is asked about a call. */
+/** Question to the human about a call. */
 export type Description = Omit<GatedAction, "runId" | "callId" | "wait" | "signal">;
 
 export interface ToolGate<Input> {
   countersign: Pick<Countersign, "ask" | "gate">;
-  /** Of the conversation or thread, as your program keeps it: the same when a run is resumed. */
+  /** Id of the conversation or thread, as your program keeps it: the same when a run is resumed. */
   runId: string;
   describe: (input: Input) => Description;
 }

@@ -1,4 +1,4 @@
-/** What is refused before a human is asked, and who is still asked after a gate was aborted. */
+/** Rejections before a human is asked, and who is still asked after a gate was aborted. */
 import { describe, expect, it, vi } from "vitest";
 import { attestBody } from "#lib/contract/attest";
 import { gateToolAcrossRuns as aiTool } from "./ai-sdk";

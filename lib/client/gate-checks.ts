@@ -1,4 +1,4 @@
-/** What is refused before a human is asked, because it couldn't be attested. */
+/** Rejects an action that couldn't be attested before a human is asked. */
 import {
   canonicalBytes,
   canonicalJson,
@@ -47,7 +47,10 @@ function isClient(value: unknown): boolean {
 
 const isCount = (value: unknown) => Number.isSafeInteger(value) && Number(value) >= 1;
 
-/** What the attestation can say besides, as the service takes it (docs/wire.md, Attest), without what the gate adds. */
+/**
+ * Further fields of the attestation, as the service takes them (docs/wire.md, Attest), without those that the gate
+ * adds.
+ */
 const limits = {
   metadata: [isMetadata, `an object of at most ${maxMetadataBytes} bytes and ${maxMetadataDepth} levels`],
   is_public: [isFlag, "true or false"],

@@ -50,7 +50,7 @@ const newAction = (more: Partial<GatedAction> = {}): GatedAction => {
   };
 };
 
-/** What became of an action: humans asked, and attestations stored. */
+/** Counts the humans asked for an action, and the attestations stored. */
 async function count({ agent_slug }: GatedAction): Promise<{ asked: number; attested: number }> {
   const list = (path: string) => test.call("GET", `${path}?agent_slug=${agent_slug}`, { key });
   const { authorizations } = (await list("/v1/authorizations")).body;

@@ -16,7 +16,7 @@ import type { Service } from "./transport";
 import type { Attestation } from "./wire";
 import type { AuthorizationRequest, AuthorizeRequest } from "./wire-authorization";
 
-/** What the human is asked, and for which call of which run. */
+/** Question to the human, for a given call of a given run. */
 export interface GatedAction extends Omit<AuthorizeRequest, "inputs_hash" | "details"> {
   /** The framework's id of the run or thread. */
   runId: string;
@@ -30,7 +30,7 @@ export interface GatedAction extends Omit<AuthorizeRequest, "inputs_hash" | "det
    * beside `context`, all of them, and what is too long to be shown can't be approved.
    */
   approveUnseenInputs?: boolean | undefined;
-  /** What the attestation says besides. */
+  /** Further fields of the attestation. */
   attestation?: AttestationExtras | undefined;
   /** Signs the attestation, if the agent has registered a key. */
   agentKey?: AgentKey | undefined;

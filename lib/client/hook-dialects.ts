@@ -1,4 +1,4 @@
-/** What agents write to a hook and read from it. Each says "denied" in words of its own; exit code 2 blocks in all of them. */
+/** Input and output of hooks. Each agent says "denied" in words of its own; exit code 2 blocks in all of them. */
 import { isJsonObject, type JsonObject, type JsonValue } from "#lib/core/encoding/canonical-json";
 import { parseStrictJson } from "#lib/core/encoding/strict-json";
 import { UsageError } from "#lib/core/text/command-words";
@@ -40,12 +40,12 @@ export interface Answer {
 export interface Dialect {
   name: DialectName;
   canDefer: boolean;
-  /** What the tool has put out, or why it failed. */
+  /** Members with the tool's output, or the reason why it failed. */
   resultNames: readonly string[];
   readEvent(event: ParsedEvent): ToolCall | TurnEnd;
   /** For standard output. */
   writeAnswer(answer: Answer): object | null;
-  /** What the user reads after an action. Null: the agent has no place for it. */
+  /** Message to the user after an action. Null: the agent has no place for it. */
   writeNote(message: string): object | null;
   /** For standard output if the hook fails before a call, beside exit code 2. Null: the agent reads standard error. */
   writeFailure(reason: string): object | null;

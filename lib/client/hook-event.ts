@@ -8,7 +8,7 @@ import { parseStrictJson } from "#lib/core/encoding/strict-json";
 export interface ParsedEvent {
   /** Strictly parsed; without its results. */
   event: JsonObject;
-  /** What `JSON.parse` makes of the members that were named as results. */
+  /** Results, as `JSON.parse` reads them. */
   results: JsonObject;
 }
 
@@ -21,7 +21,7 @@ export function parseEvent(text: string, resultNames: readonly string[]): Parsed
   return { event, results: Object.fromEntries(results) };
 }
 
-/** Of an object that `JSON.parse` has accepted, so that only its depth must be followed. */
+/** Omits members of an object that `JSON.parse` has accepted, so that only its depth must be followed. */
 function omitMembers(text: string, names: readonly string[]): string {
   const kept: string[] = [];
   let [depth, begin] = [0, 0];

@@ -236,7 +236,7 @@ describe("the installed hook", () => {
   };
 
   it("asks and attests with the key of its file, whatever is in the folder", async () => {
-    // What ran instead of the hook when its path was relative.
+    // A hook with a relative path would run this instead.
     await writeFile(inHome("project", "countersign.mjs"), "process.exit(0)");
     const { before, after } = newProjectCall();
     const running = runInstalled(command, before);

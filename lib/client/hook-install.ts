@@ -23,11 +23,11 @@ const forAll = { file: 0o644, folder: 0o755 };
 
 interface Plan {
   settingsFile: string;
-  /** Of the settings; empty if there are none. */
+  /** Settings at present; empty if there are none. */
   before: string;
   after: string;
   program: string;
-  /** What the agent's user may run as another, as sudoers(5) writes it. */
+  /** Commands that the agent's user may run as another, as sudoers(5) writes them. */
   sudoers: string;
 }
 
@@ -110,7 +110,7 @@ async function listArguments(command: Command): Promise<string[]> {
 const toAbsolute = ({ io }: Command, name: ValuedOption, value: string) =>
   files.includes(name) ? io.machine.absolute(value) : value;
 
-/** What is in a project, an agent can change or read. */
+/** An agent can change or read everything in a project. */
 async function requireOutside({ io: { machine } }: Command, path: string): Promise<void> {
   const project = await machine.findProject(path);
   if (project !== null) throw new UsageError(`${path} is in the repository ${project}: choose another place`);
@@ -158,7 +158,7 @@ function describeReach({ io, line }: Command): void {
   if (line.flags.has("defer")) io.print(`\n${deferringElsewhere}\n`);
 }
 
-/** What the installation can't mend. */
+/** Warns of problems that the installation can't fix. */
 async function warn({ io, line }: Command, { sudoers }: Plan): Promise<void> {
   const keyFile = single(line, "key-file") ?? "";
   const mode = await io.machine.readMode(keyFile);

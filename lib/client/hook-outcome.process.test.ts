@@ -1,4 +1,4 @@
-/** What became of a call that was approved: every one is attested, and says whether it failed. */
+/** Outcome of approved calls: every one is attested, and says whether it failed. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { approveUnproven, openNext } from "#support/authorizations";
 import { type HookTest, newCall, startHookTest } from "#support/hook-process";

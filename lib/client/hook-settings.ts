@@ -13,14 +13,14 @@ interface AgentSettings {
   name: string;
   /** In the user's home. */
   ofUser: string;
-  /** Of the whole machine: for all of its users, who can't change it. */
+  /** Settings of the whole machine: for all of its users, who can't change them. */
   ofMachine: { linux: string; darwin: string };
   /** In a project and its user's own, which can add hooks for the same events. */
   ofProject: readonly string[];
   events: readonly string[];
   /** Its hook must not hold the agent up: exit code 2 would make it go on instead of stopping. */
   endEvent?: string;
-  /** What a settings file has that is made for the hook. */
+  /** Initial settings of a file that is made for the hook. */
   fresh: JsonObject;
   /** One of the entries of an event. */
   write(command: string, timeoutSeconds: number): JsonObject;

@@ -1,4 +1,4 @@
-/** What `countersign/client` exports. */
+/** Exports of `countersign/client`. */
 export type { AttestOptions, WriteOptions } from "./attest";
 export type { AttestMany, AttestManyOptions } from "./attest-many";
 export type { ReasonOptions, RequestOptions } from "./authorize";

@@ -1,4 +1,4 @@
-/** What an action acts on, as one hash: SHA-256 of its canonical JSON (RFC 8785), nested values and all. */
+/** Hashes an action's inputs: SHA-256 of their canonical JSON (RFC 8785), nested values and all. */
 import {
   canonicalHash,
   canonicalJson,
@@ -48,7 +48,7 @@ function toJsonObject(value: object, at: string, depth: number): JsonObject {
 function isPlainObject(value: unknown): value is object {
   if (!isJsonObject(value)) return false;
   const prototype: unknown = Object.getPrototypeOf(value);
-  // Of another realm (a sandbox, a frame) too.
+  // True also for an object of another realm (a sandbox, a frame).
   return prototype === null || Object.getPrototypeOf(prototype) === null;
 }
 

@@ -27,7 +27,7 @@ export interface GraphAction extends Description {
   callId: string;
 }
 
-/** Of what LangGraph passes to a node. */
+/** Part of LangGraph's config for a node. */
 interface Config {
   configurable?: Record<string, unknown> | undefined;
 }

@@ -1,13 +1,15 @@
-/** What the hook needs of the machine besides files: where programs are, who ends this one, and who may read what it writes. */
+/**
+ * Machine as the hook needs it, besides files: where programs are, who ends this one, and who may read what it writes.
+ */
 
 export interface Modes {
   file: number;
-  /** Of folders that had to be made. */
+  /** Mode of new folders. */
   folder: number;
 }
 
 export interface Machine {
-  /** Of this program; undefined if it is no file of its own. */
+  /** Path of this program; undefined if it is no file of its own. */
   programPath: string | undefined;
   nodePath: string;
   home: string;

@@ -22,7 +22,7 @@ const exists = (file: string) =>
     () => false,
   );
 
-/** Of what isn't there yet: where it would be. */
+/** Resolves a missing file to where it would be. */
 async function realPath(file: string): Promise<string> {
   const absolute = path.resolve(file);
   return realpath(absolute).catch(async () => {

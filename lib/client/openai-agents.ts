@@ -7,7 +7,7 @@ import { requireFunction } from "./run-checks";
 
 export type { Description, RunTool, ToolGate } from "./framework";
 
-/** Of what the SDK passes to a tool. */
+/** Part of the SDK's details of a tool call. */
 interface CallDetails {
   toolCall?: { callId: string } | undefined;
   signal?: AbortSignal | undefined;

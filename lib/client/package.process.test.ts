@@ -17,7 +17,7 @@ import { runProgram } from "#support/commands";
 import { anyKind } from "#support/databases";
 import { type Listening, listenFor } from "#support/listen";
 
-/** What an agent's author writes. Every mistake in it that types should find is expected to be one. */
+/** Program of an agent's author. Every mistake in it that types should find is expected to be one. */
 const program = `
 import {
   ApiError,
@@ -74,7 +74,7 @@ async function readGuide(base: string): Promise<string[]> {
   return [...fences].map(([, code = ""]) => code);
 }
 
-/** What they use of Node. */
+/** Part of Node's types that the programs use. */
 const nodeTypes = `
 declare const process: { env: Record<string, string | undefined> };
 declare module "node:fs/promises" {

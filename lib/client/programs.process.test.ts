@@ -17,7 +17,7 @@ import { spawnProgram } from "#support/spawn-program";
 
 const slugs = ["ai-sdk", "langgraph", "openai-agents", "plain-http", "approval-cards", "github-deployments"];
 const order = `{ invoice: 1042, cents: 10_000 }`;
-/** What the reader writes: a model that calls `pay` once. */
+/** Code that the reader adds: a model that calls `pay` once. */
 const models = new Map([
   ["ai-sdk", ["mock-models", "modelOfAiSdk6", `import("ai").LanguageModel`]],
   ["openai-agents", ["mock-openai-model", "modelOfOpenAi", `import("@openai/agents").Model`]],

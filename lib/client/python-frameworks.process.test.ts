@@ -18,7 +18,7 @@ import {
 
 const order = `{"invoice": 1042, "cents": 10_000}`;
 
-/** What the reader writes, of what the package's tests have. */
+/** Code that the reader adds, taken from the package's tests. */
 const models = {
   "pydantic-ai": `from test_pydantic_ai import model_of\nmodel = model_of(${order})`,
   "openai-agents": `from test_openai_agents import Scripted\nmodel = Scripted([${order}])`,

@@ -1,4 +1,4 @@
-/** What becomes of Python's tests where there is no Python, or no registry: they are skipped, and the reason is printed. */
+/** Python's tests without Python or a registry: they are skipped, and the reason is printed. */
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";

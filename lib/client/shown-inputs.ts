@@ -1,10 +1,10 @@
-/** What an action acts on, as the human reads it: all of it, or nothing is asked. */
+/** Shows an action's inputs to the human: all of them, or nothing is asked. */
 
 import { type DetailType, typeOfValue } from "#lib/core/approval/detail-types";
 import { canonicalJson, isJsonObject, type JsonValue } from "#lib/core/encoding/canonical-json";
 import type { Details } from "./wire-authorization";
 
-/** Of AuthorizeRequest (docs/wire.md, Authorization requests). */
+/** Limits of AuthorizeRequest (docs/wire.md, Authorization requests). */
 const [maxEntries, maxNameLength, maxValueLength] = [32, 64, 1_024];
 
 /** Room for what `nameApart` and `split` add. */

@@ -1,4 +1,4 @@
-/** What is signed and sent is what was given at the call, whatever becomes of it afterwards. */
+/** Signs and sends the arguments as given at the call, even if they change afterwards. */
 import { describe, expect, it } from "vitest";
 import { utf8Decode } from "#lib/core/encoding/bytes";
 import { canonicalJson } from "#lib/core/encoding/canonical-json";

@@ -1,4 +1,4 @@
-/** What is repeated, after which pause, and what is thrown if the service does not answer as it should. */
+/** Retries, their pauses, and the errors thrown if the service doesn't answer as it should. */
 import { describe, expect, it } from "vitest";
 import { describeError, errorNames } from "#lib/errors";
 import { quietRuntime } from "#support/client";

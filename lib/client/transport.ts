@@ -7,7 +7,7 @@ import { readTextAtMost } from "#lib/core/encoding/read-stream";
 import { isLoopbackUrl } from "#lib/core/text/host";
 import { ApiError, ConnectionError } from "./errors";
 
-/** What the client needs of its surroundings. Tests put their own in place. */
+/** Environment of the client. Tests put their own in place. */
 export interface Runtime {
   /** Rejects with the signal's reason as soon as it is aborted. */
   sleep: (ms: number, signal: AbortSignal | undefined) => Promise<void>;

@@ -1,4 +1,4 @@
-/** What `countersign --help` prints. */
+/** Output of `countersign --help`. */
 export const usage = `usage: countersign attest <agent> <action> (--inputs FILE | --inputs-hash HASH) [options]
        countersign attest --ndjson [<file>] [--all-or-nothing] [options]
        countersign authorize <agent> <action> [--wait] [options]

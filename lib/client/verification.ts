@@ -1,4 +1,6 @@
-/** What `verify` takes and finds, as plain types: the verifier's own would bring the types of its cryptography along. */
+/**
+ * Options and result of `verify` as plain types: the verifier's own would bring the types of its cryptography along.
+ */
 import type { JsonObject, JsonValue } from "#lib/core/encoding/canonical-json";
 import type { HumanApproval, Verdict } from "./wire";
 
@@ -43,11 +45,11 @@ export interface Verification {
   missing: string[];
   /** Fields that the file shows and nothing in it proves. */
   unproven: string[];
-  /** What was signed; null if a check failed. */
+  /** Signed statement; null if a check failed. */
   statement: SignedStatement | null;
-  /** What is authentic and yet bad news. */
+  /** Bad news in an authentic record. */
   warnings: { code: string; message: string }[];
-  /** What the file warns of besides, without the bytes that would show it. */
+  /** Warnings of the file that lack the bytes to show them. */
   statedWarnings: string[];
   disclosed: { name: string; value: JsonValue }[];
   /** When it was made, as others vouch for it. */
@@ -56,12 +58,12 @@ export interface Verification {
   authorization: { ok: boolean; grade: string; grade_text: string; checks: VerificationCheck[] } | null;
   /** An approval that is no World ID proof. */
   isTest: boolean;
-  /** What the file says about itself; never believed. */
+  /** Claim of the file about itself; never believed. */
   claimed: boolean | null;
   disagrees: boolean;
 }
 
-/** Of the in-toto statement what is an agent's action; the rest of it is there too. */
+/** In-toto statement about an agent's action; it has further fields. */
 export interface SignedStatement {
   predicate: {
     attestation_id: string;

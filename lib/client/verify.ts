@@ -6,7 +6,7 @@ import { applyPins, parseTrust, type VerifierTrust } from "#lib/verifier/trust";
 import { verifyEvidence } from "#lib/verifier/verify-evidence";
 import type { TrustedKeys, Verification, VerifyOptions } from "./verification";
 
-/** Of the service, as text: what JSON.parse would pass over in silence is refused here. */
+/** Reads text from the service: `JSON.parse` would silently accept things that are rejected here. */
 type ReadText = (path: string) => Promise<string>;
 
 const uuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;

@@ -1,4 +1,4 @@
-/** What the service takes and answers about approvals, as plain types like those of `./wire`. */
+/** Requests and responses about approvals, as plain types like those of `./wire`. */
 import type { JsonObject } from "#lib/core/encoding/canonical-json";
 
 export type RequiredLevel = "device" | "orb";
@@ -31,14 +31,14 @@ export interface GrantRequest {
   /** Exact, or a prefix that ends in `*`. */
   actions?: string[] | null | undefined;
   max_calls: number;
-  /** Of each use. */
+  /** Limit for each use. */
   max_amount?: string | null | undefined;
-  /** Of all uses together. */
+  /** Limit for all uses together. */
   max_budget?: string | null | undefined;
   currency?: string | null | undefined;
   /** At most 90 days away. */
   expires_at: string;
-  /** What the context of each covered request must hold. */
+  /** Fields that the context of each covered request must have, with these values. */
   context?: Record<string, string> | null | undefined;
 }
 
@@ -53,7 +53,7 @@ export interface GrantTerms {
   context?: Record<string, string>;
 }
 
-/** What the organization's rules said, in effect or not. */
+/** Decision of the organization's rules, in effect or not. */
 export interface RuleDecision {
   version: number;
   mode: "off" | "log_only" | "enforce";
@@ -63,7 +63,7 @@ export interface RuleDecision {
   policy_ids: string[];
   error: string | null;
   context_hash: string;
-  /** What they were evaluated over; null after an erasure. */
+  /** Context that they were evaluated over; null after an erasure. */
   context: JsonObject | null;
 }
 
@@ -92,7 +92,7 @@ export interface AuthorizeRequest {
   expires_in_minutes?: number | null | undefined;
   /** Binds the approval to these inputs: see `hashInputs`. */
   inputs_hash?: string | null | undefined;
-  /** Of World ID; `none` only with `required_approvers`, whose passkeys then decide alone. */
+  /** World ID level; `none` only with `required_approvers`, whose passkeys then decide alone. */
   required_level?: RequiredLevel | "none" | null | undefined;
   /** Only enrolled members of these groups decide, each person for one group and once. */
   required_approvers?: { group: string; count: number }[] | null | undefined;

@@ -9,7 +9,7 @@ import type { IdentityResponse } from "#lib/contract/identity";
 import type { AgentIdentity, Attestation, AttestBatchAnswer, AttestRequest } from "./wire";
 import type { AuthorizationRequest, AuthorizationState, AuthorizeRequest } from "./wire-authorization";
 
-/** Whether a field may be undefined is one question in the package, and whether it may be missing is none. */
+/** Drops `?`: the package doesn't distinguish a missing field from an undefined one. */
 type Plain<T> = T extends readonly (infer Item)[]
   ? Plain<Item>[]
   : T extends object

@@ -1,15 +1,15 @@
 /**
- * What the service takes and answers, as plain types: users of this package need no schema library to compile. A test
- * holds them against the schemas of lib/contract.
+ * Requests and responses of the service, as plain types: users of this package need no schema library to compile. A
+ * test holds them against the schemas of lib/contract.
  */
 import type { JsonObject } from "#lib/core/encoding/canonical-json";
 
 /** POST /v1/attest */
 export interface AttestRequest {
   agent_slug: string;
-  /** What the agent did, in words. */
+  /** Action of the agent, in words. */
   action: string;
-  /** What it acted on: see `hashInputs`. */
+  /** Hash of its inputs: see `hashInputs`. */
   inputs_hash: string;
   metadata?: JsonObject | null | undefined;
   /** Default: the organization's setting. */
@@ -41,7 +41,7 @@ export type HumanApproval =
         | "enrolled_approver"
         | "standing_approval"
         | "rule";
-      /** Of World ID; `none` without it. */
+      /** World ID level; `none` without it. */
       level: string;
       request_hash: string;
       authorization_hash: string;

@@ -15,7 +15,7 @@ from ._open import require_gateable
 from ._wire import AuthorizeRequest
 
 Describe: TypeAlias = "AuthorizeRequest | Callable[[dict[str, Any]], AuthorizeRequest]"
-"""What the human is asked, or a function that says it of the inputs."""
+"""Request to the human, or a function that builds it from the inputs."""
 Name: TypeAlias = "str | Callable[[], str]"
 
 
@@ -28,7 +28,7 @@ class Bound:
     typed: dict[str, Any]
     """Copies of the arguments that JSON has no type for, which the function gets."""
     before: tuple[Any, ...]
-    """What comes first and is no input: ``self``, a framework's context."""
+    """Leading arguments that are no inputs: ``self``, a framework's context."""
 
     def arguments(self, approved: dict[str, Any]) -> dict[str, Any]:
         return {**approved, **self.typed}
@@ -79,7 +79,7 @@ _NAMELESS = (
 
 
 def _unwrap(given: Callable[..., Any]) -> tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]:
-    """Of a partial: the function, and what it adds to each call, which the human sees too."""
+    """Splits a partial into the function and the arguments that it adds to each call, which the human sees too."""
     if not isinstance(given, functools.partial):
         return given, (), {}
     # Through object: mypy calls the cast redundant, and pyright does not know the type without it.
@@ -89,7 +89,7 @@ def _unwrap(given: Callable[..., Any]) -> tuple[Callable[..., Any], tuple[Any, .
 
 
 def _is_method(function: Callable[..., Any], parameters: list[inspect.Parameter]) -> bool:
-    """Whether it was written in a class, and is bound to no object yet."""
+    """True if it was defined in a class and is not bound to an object yet."""
     if not inspect.isfunction(function) or not parameters:
         return False
     scope = function.__qualname__.rpartition(".")[0]

@@ -1,4 +1,4 @@
-"""What becomes of a run on record: as it was approved and ended, or on an approval that was stopped meanwhile."""
+"""Attests a run as it was approved and ended, or on an approval that was stopped meanwhile."""
 
 from __future__ import annotations
 
@@ -27,14 +27,15 @@ Outcome: TypeAlias = Literal["completed", "failed", "started", "unknown"]
 
 
 def outcome_of(failure: BaseException | None, result: object = None) -> Outcome:
-    """What was interrupted may have done half of its work, or all of it."""
+    """An interrupted action may have done half of its work, or all of it."""
     if failure is None:
         return read_outcome(result)
     return "failed" if isinstance(failure, Exception) else "unknown"
 
 
 def read_outcome(result: object) -> Outcome:
-    """What tools report of errors that they handled: MCP's ``isError``, LangChain's messages of status ``error``."""
+    """Reads results by which tools report errors that they handled: MCP's ``isError``, LangChain's messages of status
+    ``error``."""
     results = list(cast("Iterable[object]", result)) if isinstance(result, (list, tuple)) else [result]
     try:
         return "failed" if any(_is_tool_error(report) for one in results for report in _list_reports(one)) else "completed"
@@ -88,7 +89,7 @@ def attest_end_of_run(
     except ApiError as error:
         if error.code not in _STOPPED:
             raise
-        # What ran on an approval that was stopped meanwhile is on record too, without the approval.
+        # Attest a run whose approval was stopped meanwhile too, without the approval.
         said = cast("JsonObject", {**request})
         said["human_authorization"] = None
         said["metadata"] = {**cast("JsonObject", said.get("metadata") or {}), "approval": _STOPPED[error.code]}

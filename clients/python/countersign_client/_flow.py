@@ -1,4 +1,4 @@
-"""What the client does, apart from how: generators that yield effects, which one driver performs at once and another awaits.
+"""Logic of the client without I/O: generators that yield effects, which one driver performs at once and another awaits.
 
 So the gate, its retries and its waits exist once, for ``Countersign`` and for ``AsyncCountersign``.
 """

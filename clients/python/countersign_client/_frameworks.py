@@ -1,4 +1,4 @@
-"""What the files for frameworks share: a tool that runs only through the gate. Nothing of a framework is imported here.
+"""Shared by the files for frameworks: a tool that runs only through the gate. Nothing of a framework is imported here.
 
 Every framework keeps "approved" in a place that the agent's side can write. So none of it is believed: when the tool is
 about to run, the gate asks the service.
@@ -32,14 +32,15 @@ from .errors import (
 
 
 class ToolContext(Protocol):
-    """Of what a framework passes to a tool."""
+    """Part of the context that a framework passes to a tool."""
 
     @property
     def tool_call_id(self) -> str | None: ...
 
 
 RunId: TypeAlias = "str | Callable[[Any], str]"
-"""Of the conversation or thread, as your program keeps it: the same when a run is resumed. Or a function of the context."""
+"""Id of the conversation or thread, as your program keeps it: the same when a run is resumed. Or a function of the
+context."""
 OnPending: TypeAlias = "Callable[[AuthorizationRequest], Any]"
 
 

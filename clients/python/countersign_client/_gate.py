@@ -59,7 +59,7 @@ class GateMemory:
     """Told apart from every other client that gates the same call."""
     unattested: dict[str, Callable[[], Flow[Any]]] = field(default_factory=dict[str, Callable[[], Flow[Any]]])
     begun: dict[str, str] = field(default_factory=dict[str, str])
-    """What a framework was allowed to run (_halves.py), and on which request."""
+    """Request by key of each call that a framework was allowed to run (_halves.py)."""
     _running: dict[tuple[int, str], Future[Any]] = field(default_factory=dict[tuple[int, str], "Future[Any]"])
     """By process too: of its parent's calls a forked one learns no end."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -172,7 +172,7 @@ def _attest_interrupted(
 def wait_for_claim(
     service: Service, claimant: str, request: AuthorizeRequest, gating: Gating, inputs: object
 ) -> Flow[tuple[AuthorizationState, Any, str]]:
-    """What is approved, the copy that may run, and the key under which it was asked.
+    """Returns the claimed approval, the copy that may run, and the key under which it was asked.
 
     ``claimant``: the same if this client calls again, so that only what it has begun itself can be begun again.
     """
@@ -219,7 +219,7 @@ def ask(service: Service, request: AuthorizeRequest, gating: Gating, inputs: obj
 
 
 def _write_request(request: AuthorizeRequest, gating: Gating, inputs: object) -> tuple[AuthorizeRequest, str]:
-    """What the service is asked, and under which key."""
+    """Builds the request to the service, and its idempotency key."""
     sealed = seal_inputs(inputs)
     context: Mapping[str, str] = request.get("context") or {}
     body = request.copy()

@@ -57,14 +57,15 @@ _LIMITS: dict[str, tuple[Callable[[Json], bool], str]] = {
     "tools_used": (_are_tools, "at most 64 names of 1-128 characters"),
     "client": (_is_client, "an instance of 1-64 characters and a sequence from 1"),
 }
-"""What the attestation can say besides, as the service takes it (docs/wire.md, Attest), without what the gate adds."""
+"""Further fields of the attestation, as the service takes them (docs/wire.md, Attest), without those that the gate
+adds."""
 
 
 class GateOptions(TypedDict, total=False):
     approve_unseen_inputs: bool
     """True: the human approves inputs that nobody has seen, and the service gets only their hash."""
     attestation: AttestRequestOptional | None
-    """What the attestation says besides."""
+    """Further fields of the attestation."""
     agent_key: AgentKey | None
     """Signs the attestation, if the agent has registered a key."""
     on_request: Callable[[AuthorizationRequest], Any] | None
@@ -74,8 +75,8 @@ class GateOptions(TypedDict, total=False):
     timeout: float | None
     """Seconds to wait for the decision. Then the request is cancelled, and WaitTimeoutError is raised."""
     pauses: tuple[type[Exception], ...]
-    """What the action raises if it pauses and its framework calls it again later: it hasn't ended, so nothing is attested.
-    LangGraph's ``interrupt`` is one without being named."""
+    """Exceptions by which the action pauses, to be called again by its framework: it hasn't ended, so nothing is
+    attested. LangGraph's ``interrupt`` is one without being named."""
     claim_as: str | None
     """The name that claims the approval (default: a random one of this client). If you give one, the action that paused can
     be called again by another process. No two processes may use one at the same time."""
@@ -97,7 +98,7 @@ class Gating:
     """False: the caller tells equal calls apart itself, and one that was attested raises ApprovalUsedError."""
 
     def __post_init__(self) -> None:
-        """What couldn't be attested must not run."""
+        """Rejects an action that couldn't be attested before it runs."""
         if unknown := self.options.keys() - GateOptions.__annotations__.keys():
             raise TypeError(f"the gate has no option {', '.join(sorted(unknown))}")
         _require_attestable(self.options.get("attestation") or {})

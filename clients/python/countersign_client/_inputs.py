@@ -1,4 +1,4 @@
-"""What an action acts on, as one hash: SHA-256 of its canonical JSON (RFC 8785), nested values and all."""
+"""Hashes an action's inputs: SHA-256 of their canonical JSON (RFC 8785), nested values and all."""
 
 from __future__ import annotations
 
@@ -44,7 +44,8 @@ def is_json(value: object) -> bool:
 
 
 def to_json_form(value: object, at: str = "", depth: int = 0) -> Json:
-    """What a human approves of a typed value: decimals, dates, times, UUIDs and enums as text, models as objects."""
+    """Converts a typed value to the JSON that a human approves: decimals, dates, times, UUIDs and enums as text, models
+    as objects."""
     if depth > _MAX_DEPTH:
         raise TypeError(f"inputs{at}: nested too deeply")
     if isinstance(value, Enum):
@@ -68,7 +69,7 @@ def to_json_form(value: object, at: str = "", depth: int = 0) -> Json:
 
 
 def _read_fields(value: object) -> object:
-    """Of a dataclass or a Pydantic model, by their names: a dump of its own could leave some out, or show others."""
+    """Reads a dataclass or a Pydantic model field by field: its own dump could leave some out, or show others."""
     if isinstance(value, type):
         return value
     if is_dataclass(value):

@@ -93,7 +93,7 @@ def depth_of(value: Json) -> int:
 
 
 def equal(a: Json, b: Json) -> bool:
-    """Whether they are one JSON value: unlike ``==``, True is not 1."""
+    """Compares as JSON: unlike ``==``, True is not 1."""
     return canonical_json(a) == canonical_json(b)
 
 

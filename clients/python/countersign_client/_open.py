@@ -1,4 +1,4 @@
-"""What both clients are made of besides the flows."""
+"""Shared by both clients, besides the flows."""
 
 from __future__ import annotations
 
@@ -89,7 +89,8 @@ def require_gateable(request: AuthorizeRequest) -> None:
 
 
 def refuse_async(function: Callable[..., Any]) -> None:
-    """What ``Countersign`` calls must have run when it returns: a coroutine has only begun to exist."""
+    """Rejects coroutine functions: ``Countersign`` must have run the action when it returns, and a coroutine has only
+    begun to exist."""
     if _is_any(function, inspect.iscoroutinefunction):
         raise TypeError(_ASYNC)
 
@@ -104,7 +105,7 @@ def _is_any(function: Callable[..., Any], *kinds: Callable[[object], bool]) -> b
 
 
 def require_run(result: object) -> object:
-    """Of a function that didn't show what it returns."""
+    """Rejects a lazy result of a function that didn't look lazy."""
     if inspect.isgenerator(result) or inspect.isasyncgen(result):
         raise TypeError(_LAZY)
     if inspect.isawaitable(result):

@@ -1,4 +1,4 @@
-"""What an action acts on, as the human reads it: all of it, or nothing is asked."""
+"""Shows an action's inputs to the human: all of them, or nothing is asked."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any, NamedTuple, cast
 from ._json import Json, canonical_json
 from ._wire import Details
 
-# Of AuthorizeRequest (docs/wire.md, Authorization requests).
+# Limits of AuthorizeRequest (docs/wire.md, Authorization requests).
 _MAX_ENTRIES, _MAX_NAME, _MAX_VALUE = 32, 64, 1_024
 _MAX_FIELD = _MAX_NAME - 20
 """Room for what is added to tell fields apart and to number their parts."""
 
 
 _NUMBER = re.compile(r"0|-?([1-9][0-9]{0,13}(\.[0-9]{0,3}[1-9])?|0\.[0-9]{0,3}[1-9])")
-"""What rules hold as a number."""
+"""Numbers as rules hold them."""
 
 
 class Field(NamedTuple):

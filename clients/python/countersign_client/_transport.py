@@ -75,7 +75,7 @@ class Request:
     tries: int = USUAL_TRIES
     timeout: float = TIMEOUT_SECONDS
     ends_at: float | None = None
-    """Of the service's clock: from then on it is not tried again."""
+    """Deadline by the service's clock: no retry after it."""
 
 
 @dataclass(frozen=True)

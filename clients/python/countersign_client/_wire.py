@@ -1,4 +1,4 @@
-"""What the service takes and answers. Made from its OpenAPI document by .ci/python-types.mjs: don't edit."""
+"""Requests and responses of the service. Made from its OpenAPI document by .ci/python-types.mjs: don't edit."""
 
 from __future__ import annotations
 

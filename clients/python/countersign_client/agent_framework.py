@@ -90,7 +90,7 @@ class _Gate:
             if words is not None and not isinstance(error, ApprovalMismatchError):
                 context.result = words
                 return
-            # Of any other exception the framework makes a tool's answer, and goes on.
+            # The framework turns any other exception into a tool's answer, and goes on.
             raise self._framework.MiddlewareFailure(str(error)) from error
 
     async def ask(self, request: Any, tool: Any) -> AuthorizationRequest:

@@ -64,7 +64,7 @@ def refuse_ungated(*gated: Any) -> Callable[[], None]:
     """Blocks calls of tools that have a gated one's name and aren't it, wherever in the process. Returns how to undo it."""
     hooks = importlib.import_module("crewai.hooks.dispatch")
     name_of = importlib.import_module("crewai.utilities.string_utils").sanitize_tool_name
-    # Of its own class each: a crew may copy its agents and their tools.
+    # Classes of their own: a crew may copy its agents and their tools.
     known: dict[str, Any] = {name_of(tool.name): type(tool) for tool in gated}
 
     def refuse(context: Any) -> None:

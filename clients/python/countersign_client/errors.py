@@ -1,4 +1,4 @@
-"""What goes wrong, as classes.
+"""Errors as classes.
 
 ``retryable``: whether a program may make the same call again by itself. What the client could safely repeat it has
 repeated before it raises.
@@ -73,7 +73,7 @@ class WaitTimeoutError(CountersignError):
 
 
 class UnreadableError(CountersignError):
-    """What was given to ``verify`` can't be verified, or no key is trusted: neither valid nor invalid."""
+    """The input of ``verify`` can't be verified, or no key is trusted: neither valid nor invalid."""
 
 
 class NotDecidedError(CountersignError):
@@ -94,7 +94,7 @@ class NotApprovedError(CountersignError):
 
 
 class ApprovalMismatchError(CountersignError):
-    """What is about to run isn't what was approved. Nothing ran."""
+    """The action about to run isn't the approved one. Nothing ran."""
 
     def __init__(self, field: str) -> None:
         what = "the arguments are" if field == "inputs_hash" else f"{field} is"
@@ -150,6 +150,6 @@ class NotAttestedError(CountersignError):
         super().__init__("The action ran, but its attestation could not be stored. Don't run the action again.")
         self.request_id = request_id
         self.result = result
-        """What the action returned."""
+        """Result of the action."""
         self.failure = failure
-        """What it raised instead."""
+        """Exception of the action, in place of a result."""

@@ -35,7 +35,7 @@ _log = logging.getLogger("countersign_client")
 
 
 class ToolGate:
-    """Of one tool, which waits for the human in one run.
+    """Gate of one tool, which waits for the human in one run.
 
     For runs that end while a human decides: ``wait=False`` here and ``needs_approval=True`` at ``function_tool``. Ask for
     each interruption of the result, and run the approved state after the decision. That it was approved there is not
@@ -58,7 +58,7 @@ class ToolGate:
             try:
                 return await gated(*args, **kwargs)
             except NotAttestedError as error:
-                # Of what a tool raises the SDK tells the model to try again.
+                # The SDK tells the model to try again after any exception of a tool.
                 _log.exception("a gated tool ran and isn't attested")
                 return str(error)
 

@@ -1,4 +1,5 @@
-"""Whether this verifier says of each case what the TypeScript one has said (lib/verifier/python.process.mocks.test.ts writes the cases).
+"""Compares this verifier's verdict on each case with the TypeScript one's (lib/verifier/python.process.mocks.test.ts
+writes the cases).
 
 A check that this one doesn't do must be named as such, and never makes a receipt better: then "valid" becomes
 "incomplete", and a failure there is the only one that may be missing here. Prints each disagreement.
@@ -40,7 +41,7 @@ def compare_report(case: dict[str, Any]) -> str | None:
 def compare_checks(report: Report, verdict: str, expected: dict[str, dict[str, Any]]) -> str | None:
     not_done = {check.name for check in report.checks if check.reason in NOT_DONE}
     if "zk_proof" in not_done:
-        # What the proof discloses is held against the fields, and its credential against the payload.
+        # The service compares the proof's disclosures with the fields, and its credential with the payload.
         not_done.add("restated_fields")
     for check in report.checks:
         theirs = expected.pop(check.name, None)

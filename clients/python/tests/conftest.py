@@ -91,7 +91,7 @@ class Counted:
 
 @pytest.fixture
 def count(client: Countersign) -> Callable[[str], Counted]:
-    """What became of an agent's actions: humans asked, and attestations stored."""
+    """Counts the humans asked for an agent's actions, and the attestations stored."""
 
     def count(agent: str) -> Counted:
         asked = client.call("GET", f"/v1/authorizations?agent_slug={agent}")["authorizations"]

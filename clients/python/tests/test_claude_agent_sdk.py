@@ -85,7 +85,7 @@ def run(
     name: str, folder: Path, human: Any, commands: list[str], base: str = BASE_URL, http: Any = None,
     resume: str | None = None, beside: Any = None, **more: Any,
 ) -> tuple[str, ResultMessage]:
-    """What the agent says at last."""
+    """Returns the agent's final message."""
 
     def describe(given: dict[str, Any]) -> Any:
         return {"agent_slug": name, "action": "Use the tool Bash"}

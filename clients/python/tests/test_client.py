@@ -226,7 +226,7 @@ def test_signs_what_the_service_verifies(new_agent: Any) -> None:
 
 
 def seen_by_reporters(error: BaseException | None) -> str:
-    """Of every frame the variables, as programs that report errors store them."""
+    """Collects the variables of every frame, as error reporters store them."""
     if error is None:
         return ""
     frames = [frame.f_locals for frame, _ in traceback.walk_tb(error.__traceback__)]
@@ -249,7 +249,7 @@ def test_shows_its_key_to_nobody() -> None:
 
 
 class SaysPort(BaseHTTPRequestHandler):
-    """Of the caller: the same as long as one connection is used."""
+    """Answers with the caller's port: the same as long as one connection is used."""
 
     protocol_version = "HTTP/1.1"
 
@@ -417,7 +417,7 @@ def test_sends_no_key_in_the_clear_to_a_proxy(monkeypatch: pytest.MonkeyPatch) -
 
 
 def make_server(folder: Path) -> ssl.SSLContext:
-    """Of a host that a private authority vouches for."""
+    """Makes the certificate of a host that a private authority vouches for."""
     extensions = folder / "names"
     extensions.write_text("subjectAltName=DNS:service.example")
     key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"]

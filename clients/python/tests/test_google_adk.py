@@ -61,7 +61,7 @@ def agent_of(
 
 
 async def send(agent: LlmAgent, sessions: Any, *parts: types.Part) -> tuple[str, list[Any]]:
-    """What the agent says at last, and what it waits for."""
+    """Returns the agent's final message, and the calls that it waits for."""
     runner = Runner(agent=agent, app_name="app", session_service=sessions, auto_create_session=True)
     said, waiting = "", []
     message = types.Content(role="user", parts=list(parts))

@@ -120,7 +120,7 @@ def test_runs_nothing_while_the_service_is_away(human: Human, new_agent: Any, mo
 
     monkeypatch.setattr("countersign_client._async_client.asyncio.sleep", no_sleep)
     paid: list[Any] = []
-    # What the SDK says of any tool that raises.
+    # Standard reply of the SDK for a tool that raises.
     said = run(new_agent(), paid, human, base="http://127.0.0.1:1")
     assert said == "An error occurred while running the tool. Please try again."
     assert paid == []

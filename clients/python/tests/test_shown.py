@@ -1,4 +1,4 @@
-"""What the gate says of the arguments that it shows."""
+"""Texts of the gate about the arguments that it shows."""
 
 from __future__ import annotations
 

@@ -40,16 +40,16 @@ class Report:
     unproven: list[str]
     """Fields that the file shows and nothing in it proves."""
     statement: dict[str, Any] | None = None
-    """What was signed; None if a check failed."""
+    """Signed statement; None if a check failed."""
     warnings: list[Warning] = field(default_factory=list[Warning])
-    """What is authentic and yet bad news."""
+    """Bad news in an authentic record."""
     stated_warnings: list[str] = field(default_factory=list[str])
-    """What the file warns of besides, without the bytes that would show it."""
+    """Warnings of the file that lack the bytes to show them."""
     made_after: Bound | None = None
     made_before: Bound | None = None
     authorization_grade: str | None = None
     claimed: bool | None = None
-    """What the file says about itself; never believed."""
+    """Claim of the file about itself; never believed."""
     pinned: bool = False
     """False: the keys came from the service itself, so this shows only that it agrees with itself."""
 

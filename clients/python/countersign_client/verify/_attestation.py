@@ -198,7 +198,7 @@ def _check_code(subject: Subject) -> Check:
 
 
 def list_unregistered_tools(action: Action, manifest: bytes | None) -> list[Json] | None:
-    """Of what was used; None if the manifest is not the registered one."""
+    """Lists used tools that aren't in the manifest; None if the manifest is not the registered one."""
     if manifest is None or sha256(manifest).hex() != action.registered["tool_manifest_hash"]:
         return None
     tools = (parse_canonical(manifest) or {}).get("tools")
@@ -256,7 +256,7 @@ def _check_human_authorization(subject: Subject) -> Check:
 
 
 def _is_as_asked(action: Action) -> bool:
-    """Whether the payload records the approval that the request states: the agent may have signed it."""
+    """Checks that the payload records the approval that the request states: the agent may have signed it."""
     request, method = action.request, action.approval["method"]
     said = request.get("human_approved")
     if (method not in ("none", "hash")) != ("human_authorization_hash" in request):
@@ -297,7 +297,7 @@ def _is_decided_before(log: Json, place: JsonObject, origin: str, own_index: int
 
 
 def _find_approval_misfit(subject: Subject, action: Action, given: JsonObject) -> Check | None:
-    """What the payload says about the authorization, against the embedded object."""
+    """Compares the payload's account of the authorization with the embedded object."""
     asked, binding, approvals = given.get("request"), given.get("binding"), given.get("approvals")
     decided_by = given.get("decided_by")
     if not is_object(asked) or not is_object(binding) or not is_object(decided_by) or not is_list(approvals):
@@ -410,7 +410,7 @@ def _follows_before(agent_id: str, sequence: int, previous: str, before: Neighbo
 
 
 def _leads_to_head(sequence: int, link: str, neighbours: Neighbours) -> bool:
-    """Whether the head is this entry's, or comes after it by way of the next entry."""
+    """True if the head is this entry, or follows from it through the next entry."""
     after, head = neighbours.after, neighbours.head_sequence
     if after is None:
         return head == sequence and neighbours.head_link.hex() == link

@@ -153,7 +153,7 @@ def _check_shown(given: JsonObject, request: JsonObject, shown: JsonObject | Non
 
 
 def _check_decided_by(request: JsonObject, decided_by: JsonObject, approvals: list[JsonObject]) -> Check:
-    """What a standing approval or a rule allows is in documents of their own."""
+    """Terms of a standing approval and texts of rules are in other documents, and not checked here."""
     kind = decided_by["kind"]
     if kind == "people":
         return passed("people decided")
@@ -167,7 +167,7 @@ def _check_decided_by(request: JsonObject, decided_by: JsonObject, approvals: li
 
 
 def _units(value: Json) -> int:
-    """Of a canonical amount, in whole units of 10⁻⁴."""
+    """Converts a canonical amount to whole units of 10⁻⁴."""
     whole, _, fraction = str(value or "0").partition(".")
     return int(whole) * 10_000 + int(fraction.ljust(4, "0"))
 
@@ -298,7 +298,7 @@ def _check_logged_decision(given: JsonObject, trust: Trust) -> Check:
 
 
 def _is_entry_of(given: JsonObject, log: JsonObject, public_key: bytes) -> bool:
-    """Whether ``log.entry`` is the leaf of this very approval, whose statement follows from the object."""
+    """Checks that ``log.entry`` is the leaf of this very approval, whose statement follows from the object."""
     binding = cast("JsonObject", given["binding"])
     predicate: JsonObject = {
         "decision": "approved",

@@ -260,7 +260,7 @@ _passkey = _fields(
     },
     {"nullifier_hash": _element},
 )
-# Of one approval, by its kind.
+# One approval, by its kind.
 _approval_kinds: tuple[Rule, ...] = (
     _fields(
         {
@@ -314,7 +314,7 @@ _NUMBER = re.compile(r"0|-?([1-9][0-9]{0,13}(\.[0-9]{0,3}[1-9])?|0\.[0-9]{0,3}[1
 
 
 def has_types(request: JsonObject, context: Json) -> bool:
-    """Whether the request's types can be those of these details, in the order of RFC 8785."""
+    """True if the request's types can be those of these details, in the order of RFC 8785."""
     if "details" not in request:
         return True
     types = cast("str", cast("JsonObject", request["details"])["types"])

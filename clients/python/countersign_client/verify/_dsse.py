@@ -1,4 +1,4 @@
-"""What the service signs for the log: DSSE envelopes and the leaves that are made of them."""
+"""Signed data of the log: DSSE envelopes and the leaves that are made of them."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ class VerifierKey:
 
 
 def _is_key_name(name: str) -> bool:
-    # What Unicode calls White_Space is what str.isspace says and what it doesn't: U+001C to U+001F, controls anyway.
+    # White_Space of Unicode is str.isspace without U+001C to U+001F, which are controls anyway.
     return name != "" and not any(one == "+" or one.isspace() or one < " " for one in name)
 
 
@@ -120,7 +120,7 @@ class SignedCheckpoint:
 
 
 def verify_checkpoint(note: str, key: VerifierKey) -> SignedCheckpoint | Check:
-    """Whether the note is a checkpoint of the log that this key names, signed by it; else what is wrong."""
+    """Verifies the note as a checkpoint of the log that this key names; else returns the problem."""
     try:
         parsed = parse_note(note)
         checkpoint = parse_checkpoint(parsed.text)

@@ -1,4 +1,4 @@
-"""What a check finds. Whatever is not a plain pass has a reason for programs; ``detail`` is for people."""
+"""Result of a check. Anything but a plain pass has a reason for programs; ``detail`` is for people."""
 
 from __future__ import annotations
 

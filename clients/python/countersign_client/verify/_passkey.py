@@ -129,7 +129,7 @@ def _read_key(cose: bytes) -> EllipticCurvePublicKey | RSAPublicKey | bytes | st
 
 
 def _read_rsa_key(cose: bytes) -> RSAPublicKey | None:
-    """Of 2,048 to 4,096 bits, with the exponent 65,537."""
+    """Reads a key of 2,048 to 4,096 bits with the exponent 65,537."""
     start, end = _RS256
     modulus = cose[len(start) + 2 : -len(end)]
     if start + len(modulus).to_bytes(2, "big") + modulus + end != cose or not 256 <= len(modulus) <= 512:

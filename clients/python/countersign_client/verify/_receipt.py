@@ -205,7 +205,7 @@ def _read_neighbour(shown: JsonObject, name: str) -> Neighbour | None:
 
 
 def _read_time(given: JsonObject) -> TimeEvidence | None:
-    """What others said about its time; the bounds that the answer draws from it are not believed."""
+    """Reads time evidence by others; the bounds that the response derives from it are not believed."""
     if "time_bounds" not in given:
         return None
     bounds = require_object(given, "time_bounds")

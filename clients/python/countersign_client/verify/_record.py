@@ -25,7 +25,7 @@ from ._trust import Trust
 
 @dataclass(frozen=True)
 class Held:
-    """What somebody can prove of an entry, by its signed payload."""
+    """Facts about an entry that its signed payload proves."""
 
     is_sound: bool
     slug: str
@@ -144,7 +144,7 @@ def read_held(given: str, is_sound: bool, statement: JsonObject | None) -> Held:
 
 
 def _read_decided(given: object) -> Held | None:
-    """Of a receipt that was verified, so that the log entry is that of this decision."""
+    """Reads a verified receipt's decision, whose log entry is known to be of this decision."""
     log = given.get("log") if is_object(given) else None
     place = log.get("record") if is_object(log) else None
     if not is_object(log) or not is_object(place) or not is_place(place):

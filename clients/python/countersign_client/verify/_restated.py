@@ -28,7 +28,7 @@ _CONTENT = (
     "human_authorization",
     "tool_manifest",
 )
-"""What a private attestation keeps to itself, and what is gone after erasure."""
+"""Fields that a private attestation hides and an erased one has lost."""
 _CLAIMS = (
     "timestamp",
     "agent_authenticated",
@@ -95,7 +95,7 @@ _OWN_WORDS = ("human_authorization", "guidance", "denial_reason_note")
 
 
 def check_restated_request(answer: JsonObject, given: JsonObject) -> tuple[Check, list[str]]:
-    """What the answer of GET /v1/authorize/{id} repeats from the object in it; and the fields that nothing there proves."""
+    """Compares fields of GET /v1/authorize/{id} with the object in it; returns those that nothing there proves."""
     request, binding, approvals = given["request"], given["binding"], given["approvals"]
     asked = request if is_object(request) else {}
     request_hash = binding.get("request_hash") if is_object(binding) else None

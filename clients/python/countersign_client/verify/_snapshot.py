@@ -177,7 +177,7 @@ def not_counted(snapshot: Check) -> dict[str, Check]:
 
 
 def _check_head(head: int, counted: int, at: str, now: float | None) -> Check:
-    """Whether the newest signed count ends with the head, and is of now."""
+    """Checks that the newest signed count ends with the head, and is fresh."""
     if counted < head:
         return skip("record_tail_not_counted", counted=counted, number=head, time=_show(at))
     age = 0.0 if now is None else now - parse_time(at) / 1000

@@ -1,4 +1,4 @@
-"""What is signed (docs/wire.md, Signed payload), and the record of an agent that every statement has a place in."""
+"""Signed payload (docs/wire.md, Signed payload), and the agent's record that every statement has a place in."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ APPROVAL_STOPS = {
     "rule_forbids": "the organization's rules forbade it",
     "rule_demands_more": "the organization's rules asked for more approval than it has",
 }
-"""What an approval was stopped by after a run had claimed it."""
+"""Reasons for which an approval was stopped after a run had claimed it."""
 
 
 @dataclass(frozen=True)

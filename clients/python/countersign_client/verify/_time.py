@@ -44,7 +44,7 @@ def show_time(time_ms: float) -> str:
 
 
 def _bound(seen: Sequence[Witnessed]) -> Bound:
-    """What holds as soon as one of these witnesses is honest: the earliest."""
+    """Takes the earliest time: sound as soon as one of these witnesses is honest."""
     earliest = min(one.time_ms for one in seen)
     return Bound(to_iso(earliest), earliest, list(dict.fromkeys(one.name for one in seen)))
 
@@ -59,7 +59,7 @@ def check_not_before(
 ) -> tuple[Check, Bound | None]:
     note = None if time is None else time.checkpoint
     if is_hidden:
-        # Whether it is the one that the payload names cannot be seen; whether it is a cosigned note can.
+        # Without the payload we can't tell if the note is the one that it names, only if it is a cosigned note.
         is_note = note is None or read_cosigners(note, witnesses) is not None
         return without_payload if is_note else fail("cosigned_checkpoint_mismatch"), None
     if action is None:

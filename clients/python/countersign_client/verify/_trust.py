@@ -112,7 +112,8 @@ def _refuse_damaged(zk_key: str) -> None:
 
 
 def _refuse_twice(keys: tuple[TrustedKey, ...]) -> tuple[TrustedKey, ...]:
-    """Of two ranges in one log, one may be from before the key was revoked. The service has each key once for each log."""
+    """Rejects a key with two ranges in one log: one range may be from before the key was revoked. The service lists
+    each key once per log."""
     for at, key in enumerate(keys):
         for other in keys[:at]:
             if other.key_id == key.key_id and (other.log_origin is None or key.log_origin in (None, other.log_origin)):

@@ -1,4 +1,4 @@
-"""What is authentic and yet bad news, drawn from what was verified, and held against what the file warns of."""
+"""Bad news in an authentic record, drawn from verified data and compared with the file's own warnings."""
 
 from __future__ import annotations
 
