@@ -176,7 +176,7 @@ async function tryAccept(
   }));
 }
 
-/** What one person gave in one visit. Who is required gives a passkey's answer; who proves a level, a World ID proof. */
+/** Evidence from one visit of one person: a required approver's passkey assertion, a World ID proof, or both. */
 export interface ProvenPerson {
   proof: ProvenApproval | null;
   approver: ProvenApprover | null;

@@ -1,13 +1,15 @@
-/** What a request demands of people, with what the rules demand of them: never less than either. */
+/**
+ * Merges a request's own requirements on approvers with the rules' obligations: the result is never less than either.
+ */
 import type { ApprovalRequest } from "#lib/core/approval/approval";
 import type { RequiredApprovers } from "#lib/core/approval/decided-by";
 import type { Obligations } from "#lib/core/rules/obligations";
 
 export interface Demands
   extends Pick<ApprovalRequest, "required_level" | "approvals_required" | "required_approvers"> {
-  /** Of the required groups, in their order. */
+  /** Names of the required groups, in their order. */
   groupNames: string[];
-  /** Whether the caller named the level; if not, the rules may ask for less than the usual one. */
+  /** True if the caller named the level; if not, the rules may ask for less than the usual one. */
   isLevelChosen: boolean;
 }
 
@@ -57,7 +59,7 @@ export function applyObligations(
   };
 }
 
-/** Whether what people were asked for when they gave a standing approval is no less than this. */
+/** True if a standing approval was given under requirements no weaker than these obligations. */
 export function meetsObligations(
   given: Pick<Demands, "required_level" | "approvals_required" | "required_approvers">,
   { approvals, level, groups }: Obligations,

@@ -15,7 +15,7 @@ import type { NamedGroup, Requester } from "./required-groups";
 
 const defaultMinutes = 30;
 
-/** What makes two requests equal, whoever makes them when, and whoever they say asks. */
+/** Identifies equal requests, whoever makes them when, and whoever they say asks. */
 export function fingerprintOf(organizationId: string, body: AuthorizeBody): Uint8Array {
   const { agent_slug, action, context, inputs_hash, tool, amount, grant } = body;
   return sha256(
@@ -32,7 +32,7 @@ export function fingerprintOf(organizationId: string, body: AuthorizeBody): Uint
   );
 }
 
-/** What the approval page will show and the public object hides: salted, and as it is at this moment. */
+/** Content that the approval page shows and the public object hides: salted, and as it is at this moment. */
 export interface Hidden {
   salt: string;
   names: ShownNames;

@@ -18,7 +18,10 @@ import { unclaimable, whyStopped, whyUnusable } from "./unusable";
 
 const { id, status, run: runColumn, claimed_at } = authorizationRequests;
 
-/** Whether the agent has the key that the request names. A freeze or a change of keys comes before the claim, or after it. */
+/**
+ * Checks that the agent has the key that the request names. The lock orders a freeze or a change of keys before or
+ * after the claim.
+ */
 async function holdAgent(tx: Executor, row: AuthorizationRow): Promise<boolean> {
   const [agent] = await tx.select().from(agents).where(eq(agents.id, row.agent_id)).for("share");
   const { agent_public_key } = describeRegistered(agent ?? null);

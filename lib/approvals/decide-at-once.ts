@@ -13,7 +13,7 @@ import type { Signer } from "#lib/signing/signer";
 import type { Context } from "./context";
 import { type DecisionLeaf, sealDecision, storeDecision } from "./logged-decision";
 
-/** What the transaction has made of a request. */
+/** Request as made by the transaction. */
 export interface MadeAtOnce<Answer> {
   requestId: string;
   /** Hex. */
@@ -43,7 +43,7 @@ async function admit(tx: Executor, items: AtOnceItem[]): Promise<(AppError | nul
   const verdicts: (AppError | null)[] = [];
   for (const item of items) {
     try {
-      // What it wrote before it was refused must not be committed with the others.
+      // Roll back the writes of a refused request, so that they aren't committed with the others.
       item.made = await tx.transaction((within) => item.make(within, item.signer));
       item.agentId = item.made.agentId;
       verdicts.push(null);

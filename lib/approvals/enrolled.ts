@@ -1,7 +1,7 @@
 /**
- * Whether a passkey's answer is that of an enrolled approver who may decide this request. What it signed is judged from
- * its bytes; who its owner is, from the database: once when it arrives, and again in the transaction that counts it, so
- * that somebody who was removed in between counts for nothing.
+ * Checks that a passkey assertion is by an enrolled approver who may decide this request. The signature is judged from
+ * its bytes; its owner's identity, from the database: once when it arrives, and again in the transaction that counts
+ * it, so that somebody who was removed in between counts for nothing.
  */
 import { eq } from "drizzle-orm";
 import { notePasskeyUse, type RosterProof, readRosterProof } from "#lib/accounts/roster-proof";
@@ -28,7 +28,7 @@ const passkeyRefused = refuse("passkey_refused");
 export const needsPasskey = () =>
   refused("this request is decided by enrolled approvers, and no passkey's answer came with it");
 
-/** What has to be so when the decision is stored. */
+/** Facts that must still hold when the decision is stored. */
 export interface Enrolled {
   approverId: string;
   credentialId: string;
@@ -36,7 +36,7 @@ export interface Enrolled {
   /** The required groups that it was counted for. */
   groups: string[];
   passkeyId: string;
-  /** What its authenticator said when it signed. */
+  /** Authenticator's state at signing. */
   use: { signCount: number; backedUp: boolean };
 }
 

@@ -27,7 +27,7 @@ import { readApprovals } from "./store";
 import { readApprovalView } from "./view";
 
 export interface InboxQuery extends PageQuery {
-  /** Whether a decision is waited for. */
+  /** True to list requests that wait for a decision. */
   isWaiting: boolean;
 }
 
@@ -69,7 +69,7 @@ function isOnPage(user: UserPrincipal, query: InboxQuery): SQL {
     ))`;
 }
 
-/** Whether passkeys alone decide a waiting request: no World ID proof, and no code from the agent. */
+/** True if passkeys alone decide a waiting request: no World ID proof, and no code from the agent. */
 function isByPasskey(
   { status, require_code, agentFrozenAt }: AuthorizationRow,
   { required_level }: ApprovalRequest,
@@ -143,7 +143,7 @@ async function findOwnAsked({ database: { db } }: Context, user: UserPrincipal, 
 type InboxRow = Awaited<ReturnType<typeof listInbox>>["rows"][number];
 type OwnGroups = Awaited<ReturnType<typeof readOwnGroups>>;
 
-/** Whether the person's approval would count: they didn't ask or approve, and a place of their groups is free. */
+/** True if the person's approval would count: they didn't ask or approve, and a place of their groups is free. */
 async function mayCount(
   { database: { db } }: Context,
   { request_id, by_passkey: request }: InboxRow,

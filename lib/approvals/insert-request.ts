@@ -129,7 +129,7 @@ function withoutSecrets(response: AuthorizeResponse): string {
   return JSON.stringify(response.require_code ? kept : { ...kept, confirmation_code });
 }
 
-/** Of the organization's Idempotency-Keys, a key with the scope `hook` gets what is its own. */
+/** Adds link and code to a stored response. A key with the scope `hook` can repeat only its own requests. */
 export async function restoreSecrets(
   context: Context,
   text: string,

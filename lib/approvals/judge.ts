@@ -26,7 +26,7 @@ import { type Demands, isTooMuch, meetsDemands, meetsObligations } from "./apply
 import type { Context } from "./context";
 import { chooseGrant, findActiveGrants } from "./grants";
 
-/** What can decide about an agent's requests besides people. */
+/** Facts that can decide an agent's requests without people. */
 export interface Standing {
   /** The database's time, when this was read. */
   at: Date;
@@ -42,13 +42,13 @@ export interface Standing {
   hash: string | null;
   mode: RulesMode | null;
   fallback: RulesFallback | null;
-  /** Of the request's currency; of nothing where no rules are asked. */
+  /** Usage in the request's currency; empty if no rules are asked. */
   usage: DayUsage;
 }
 
 type StandingRow = Omit<Standing, "at" | "usage"> & { ms: string; uses: number; spent: string };
 
-/** What is judged by it is stored only if this was read under the organization's lock. */
+/** A decision based on it is stored only if this was read under the organization's lock. */
 export async function readStanding(
   executor: Executor,
   organizationId: string,
@@ -86,12 +86,12 @@ export interface JudgedRequest {
   context: Record<string, string>;
   requester: string | null;
   isGrant: boolean;
-  /** Of people, as the caller asks for it. */
+  /** Requirements on approvers, as the caller states them. */
   own: Demands;
   createdAt: Date;
 }
 
-/** What is kept beside a request of what the rules said. */
+/** Outcome of the rules, as stored beside a request. */
 export interface RuleRecord extends Pick<RuleOutcome, "decision" | "reason" | "policy_ids" | "error"> {
   version: number;
   mode: RulesMode;
@@ -104,7 +104,7 @@ export interface Judged {
   /** Null if people are asked. */
   decidedBy: Decider | null;
   denialReason: string | null;
-  /** Of the people who are asked. */
+  /** Obligations on the people who are asked. */
   obligations: Obligations | null;
   /** By name, of the groups that the obligations name. */
   groupIds: Map<string, string>;

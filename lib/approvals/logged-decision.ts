@@ -41,7 +41,7 @@ interface Made {
   /** Hex. */
   requestHash: string;
   decidedAt: Date;
-  /** Of an approval: the signed object's canonical bytes. */
+  /** Canonical bytes of the signed object, for an approval. */
   object: Uint8Array | null;
 }
 

@@ -1,4 +1,4 @@
-/** What a request is made from, read once in its transaction, and what decides it. */
+/** Loads the input of a request once in its transaction, and decides it. */
 import { type FoundAgent, findAgent } from "#lib/agents/agents";
 import type { AuthorizeBody } from "#lib/contract/authorize";
 import { MAX_GRANT_DAYS } from "#lib/core/approval/grant";
@@ -44,7 +44,7 @@ function requireTerms(body: AuthorizeBody, now: Date): void {
     );
 }
 
-/** What would decide a request now, as far as can be seen without a lock. */
+/** Predicts without a lock how a request would be decided now. */
 export async function foresee(
   context: Context,
   organizationId: string,

@@ -1,7 +1,7 @@
 /**
- * Whether a World ID result proves that a human approved this very request: what is named → our own pairing over what
- * is stored → the root on chain → World's portal. A 200 from World alone is never an approval, and
- * nothing here changes any state.
+ * Checks that a World ID result proves that a human approved this very request: the named request → our own pairing
+ * over the stored proof → the root on chain → World's portal. A 200 from World alone is never an approval, and nothing
+ * here changes any state.
  */
 
 import type { IdkitResult } from "#lib/contract/world-id";

@@ -65,7 +65,7 @@ export const describeClaim = (row: Pick<AuthorizationRow, "claimed_at" | "run">)
   run: row.run,
 });
 
-/** What only the owner sees: the context is not in the object that a public attestation shows to everyone. */
+/** Fields for the owner only: the context is not in the object that a public attestation shows to everyone. */
 function describeOwned(context: Context, row: AuthorizationRow): Partial<AuthorizationState> {
   return {
     attestation_id: row.attestation_id,

@@ -14,7 +14,7 @@ import { type Demands, MAX_APPROVALS } from "./apply-obligations";
 
 export type NamedGroup = RequiredApprovers & { name: string };
 
-/** Whether who made the key that asks may count, and which approver that is, if any. */
+/** The approver who made the requesting key, if any, and whether they may count. */
 export interface Requester {
   mayApprove: boolean;
   id: string | null;

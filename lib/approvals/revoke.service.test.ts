@@ -1,4 +1,4 @@
-/** What was approved and taken back: by whom, from which states, and that nothing uses it. */
+/** Revoked approvals: by whom, from which states, and that nothing uses them. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { authorizationState } from "#lib/contract/authorization-state";
 import { startTestApp, type TestApp } from "#support/app";

@@ -46,7 +46,7 @@ async function setRevoked(
   return row?.attestation_id === null ? new Unchanged() : alreadyUsed();
 }
 
-/** Whether it is taken back already; throws where there is nothing to take back. */
+/** True if it was revoked before; throws if there is nothing to revoke. */
 function isTakenBack(row: AuthorizationRow): boolean {
   if (row.status !== "approved")
     throw new AppError(

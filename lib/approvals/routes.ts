@@ -62,7 +62,7 @@ async function readDenial(request: HttpRequest) {
   return { reason: reason?.trim() || null, code, passkey };
 }
 
-/** What the page shows by itself when it is read again: that it was too late, or how many tries are left. */
+/** Errors that the page shows by itself when it is read again: too late, or how many tries are left. */
 const shownByPage = ["authorization_not_pending", "already_used", "confirmation_code_wrong"];
 
 type PageAct = (

@@ -84,7 +84,7 @@ export interface FoundAuthorization extends AuthorizationRow {
 /** SQL: a denial by a rule or a freeze says nothing of what a human thinks of the request. */
 export const byPeople = (column: string) => `${column}::jsonb ->> 'kind' = 'people'`;
 
-/** What selectRows selects, of one request, and the equal one before it: agents ask for it again and again. */
+/** Query of selectRows for one request, and the equal one before it: agents poll for it. */
 const rowText = `SELECT ${Object.keys(getTableColumns(authorizationRequests))
   .map((name) => `r.${name}`)
   .join(", ")},
@@ -190,7 +190,7 @@ export function parseRequestedBy(row: { requested_by: string | null }): Requeste
   return row.requested_by === null ? null : (JSON.parse(row.requested_by) as RequestedBy);
 }
 
-/** Of the required groups, in the request's order; empty after erasure. */
+/** Names of the required groups, in the request's order; empty after erasure. */
 export function parseGroupNames(row: { group_names: string | null }): string[] {
   return row.group_names === null ? [] : (JSON.parse(row.group_names) as string[]);
 }

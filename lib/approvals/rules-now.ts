@@ -1,7 +1,7 @@
 /**
- * What an organization's rules of now make of a request that earlier ones have judged, or none. The facts are those of the
- * request when it was made, so only a change of the rules can change the answer. Whoever uses the answer compares `version`
- * with the newest in the transaction of the use: rules that are saved before it always win.
+ * Evaluates an organization's current rules on a request that earlier rules, or none, have judged. The facts are those
+ * of the request when it was made, so only a change of the rules can change the answer. Whoever uses the answer
+ * compares `version` with the newest in the transaction of the use: rules that are saved before it always win.
  */
 import { sql } from "drizzle-orm";
 import { findGroupIds } from "#lib/accounts/approver-groups";

@@ -1,6 +1,6 @@
 /**
- * What one address or one key can do to other people's approvals: nothing. The pool and World are the test's own, so
- * that every order is theirs and no clock decides.
+ * Tries to disturb other people's approvals from one address or one key, and fails. The pool and World are the test's
+ * own, so that every order is theirs and no clock decides.
  */
 import { bn254 } from "@noble/curves/bn254.js";
 import { sql } from "drizzle-orm";

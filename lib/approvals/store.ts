@@ -1,6 +1,6 @@
 /**
- * What a decision does in the sequencer's transaction: the one atomic statement that changes the state, under the
- * request's row lock, then its leaf's place. The second of two finds the request not open.
+ * Stores a decision in the sequencer's transaction: one atomic statement changes the state, under the request's row
+ * lock, then its leaf's place is stored. The second of two finds the request not open.
  */
 
 import { and, asc, eq, inArray, isNotNull } from "drizzle-orm";
@@ -43,7 +43,7 @@ export interface DecisionItem extends DecisionLeaf {
   decision: Decision["decision"];
   decidedAt: Date;
   denialReason: string | null;
-  /** Of who denies by passkey. */
+  /** Approver who denies by passkey. */
   deniedBy: Enrolled | null;
   /** Null if nobody decided. */
   decidedBy: DecidedBy | null;
@@ -70,7 +70,6 @@ export async function readApprovals(executor: Executor, requestId: string) {
   return rows.map((row) => ({ id: row.id, records: JSON.parse(row.records) as Approval[] }));
 }
 
-/** Whether this approver's passkey is among the approvals. */
 export async function hasApproved(
   executor: Executor,
   requestId: string,

@@ -1,4 +1,4 @@
-/** What the approval link shows, to whom, and that neither opening it nor anything else gives it away. */
+/** View of the approval link: for whom, and that neither opening it nor anything else discloses the link. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { bindRequest, confirmationCode } from "#lib/core/approval/approval";
 import { contextHash } from "#lib/core/approval/shown-content";

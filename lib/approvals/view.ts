@@ -1,4 +1,4 @@
-/** What the approval page shows of a request: everything that a holder of the link may see. */
+/** View of a request on the approval page: everything that a holder of the link may see. */
 
 import { and, desc, eq } from "drizzle-orm";
 import { maxWrongCodes } from "#lib/contract/approval-page";

@@ -1,4 +1,4 @@
-/** What POST /v1/attest takes and refuses, and whose a slug becomes (docs/wire.md, Attestations). */
+/** Input that POST /v1/attest accepts and rejects, and who gets a slug (docs/wire.md, Attestations). */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { JsonObject } from "#lib/core/encoding/canonical-json";
 import { startTestApp, type TestApp } from "#support/app";

@@ -123,7 +123,7 @@ export async function attest(
   return answerOf(placed);
 }
 
-/** What is to be recorded, or why it is refused already. */
+/** Attestation to record, or the error that rejected it already. */
 type Wanted = PromiseSettledResult<AttestInput>;
 export type Attested = PromiseSettledResult<AttestResponse>;
 

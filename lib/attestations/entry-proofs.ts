@@ -1,4 +1,4 @@
-/** What the log proves of a stored attestation: its leaf and, with anchors, its time; and how answers show both. */
+/** Proofs by the log for a stored attestation: its leaf and, with anchors, its time; and how answers show both. */
 import type { LogReceipt } from "#lib/contract/attest";
 import type { AnchorAnswer } from "#lib/contract/time";
 import { base64Encode } from "#lib/core/encoding/bytes";
@@ -38,7 +38,7 @@ export async function proveEntry(
   return { origin, index, treeSize: size, entry, inclusionProof, checkpoint };
 }
 
-/** What others have said about when it was made; nothing of it that the log's rows do not give. */
+/** Collects time evidence by others, only from the log's rows. */
 export async function proveTime(database: Database, stored: StoredAttestation): Promise<TimeEvidence> {
   const named = stored.statement?.predicate.not_before;
   const { log_id: logId, leaf_index: index, cosigned_note: note = null } = stored;

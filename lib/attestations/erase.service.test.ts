@@ -230,8 +230,8 @@ describe("erasure", () => {
 });
 
 /**
- * Of the texts, those that a table holds, each with its columns: as text, as its bytes, in JSON, or as what its base64 stands
- * for. In one statement for each table, as there are hundreds of columns.
+ * Finds those of the texts that a table holds, each with its columns: as text, as its bytes, in JSON, or
+ * base64-encoded. In one statement for each table, as there are hundreds of columns.
  */
 async function findTexts({ app }: TestApp, texts: string[]): Promise<Map<string, string[]>> {
   const { query } = app.context.database;

@@ -159,7 +159,7 @@ async function eraseAuthorization(tx: Executor, requestId: string): Promise<void
   await eraseAnswers(tx, sql`position(${`"request_id":"${requestId}"`} in ${idempotencyKeys.response}) > 0`);
 }
 
-/** What was asked and the salt are gone; who asked, when and for how long remains readable. */
+/** Removes the request's content and salt; the requester, the time and the deadline remain readable. */
 function withoutContent(request: Uint8Array): Uint8Array {
   const asked = JSON.parse(utf8Decode(request)) as JsonObject;
   const { inputs_hash: _inputsHash, tool: _tool, amount: _amount, ...rest } = asked;

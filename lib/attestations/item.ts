@@ -23,7 +23,7 @@ import {
 import { sealStatement } from "#lib/log/sequencer/sign-statement";
 import { shareOf } from "#lib/workers/fair-share";
 
-/** What it is besides the process that it is in; structured clone can carry it. */
+/** Facts that don't depend on the process; structured clone can carry them. */
 export interface AttestationFacts {
   caller: KeyPrincipal;
   hold: IdempotencyHold | null;
@@ -57,7 +57,7 @@ export function predicateJudgedAt({ predicate }: HasPredicate, place: Place | nu
   return { ...predicate, verdicts: { ...predicate.verdicts, client_gap: clientGap } };
 }
 
-/** What is signed: with the place in its agent's record too. */
+/** Predicate to sign, with the position in its agent's record. */
 function predicateAt(item: HasPredicate, place: Place | null): ActionPredicate {
   return { ...predicateJudgedAt(item, place), record: requirePlace(place).record };
 }

@@ -41,7 +41,7 @@ export interface AttestationFilter {
 
 type AttestationRow = typeof attestations.$inferSelect;
 
-/** What an entry of a list is made from. */
+/** Columns of a list's entry. */
 export type ListedRow = Pick<
   AttestationRow,
   | "id"
@@ -68,7 +68,7 @@ export interface ListedAttestation<Row extends ListedRow = AttestationRow> {
 /** As the indexes have it: PostgreSQL would put nulls first, and sort all rows for one page. */
 const newestFirst = sql`${attestations.id} DESC NULLS LAST`;
 
-/** What comes after the row that the cursor names. Ids are UUIDv7, so their order is that of time. */
+/** Selects rows after the one that the cursor names. Ids are UUIDv7, so their order is that of time. */
 const isAfter = (cursor: string) =>
   lt(
     attestations.id,

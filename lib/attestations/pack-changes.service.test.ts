@@ -1,4 +1,4 @@
-/** What an organization stopped, in a pack: counted, in its place, with the reason that was signed and no other. */
+/** Stops by an organization, in a pack: counted, in place, with the signed reason and no other. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { encodePackJson } from "#lib/core/pack/pack-files";
 import type { MemberPrincipal } from "#lib/http/principal";

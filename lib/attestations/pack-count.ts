@@ -18,7 +18,7 @@ async function readHead(context: Context, slug: string): Promise<{ head: number;
   return { head: record.head.sequence, counted: readCounted(record as unknown as JsonObject) };
 }
 
-/** Whether there is one now. Without, the pack is made too, and says so. */
+/** Makes a new count; the pack is made without one too, and says so. */
 async function makeCount(context: Context, { organizationId }: PackOwner): Promise<boolean> {
   const share = shareOf("other", { organization: organizationId });
   try {

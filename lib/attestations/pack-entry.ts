@@ -31,7 +31,7 @@ const describeChange = (row: EntryRow, withContent: boolean): JsonObject => ({
   reason_salt: withContent ? row.reason_salt : null,
 });
 
-/** What it takes to evaluate the rules again; nothing without rules. */
+/** Data for evaluating the rules again; empty without rules. */
 function describeRules(row: EntryRow): JsonObject {
   const rules = parseRuleDecision(row);
   if (rules === null) return {};

@@ -44,7 +44,7 @@ const pageSize = 1_000;
 export interface PackRequest {
   agentSlug: string;
   period: PackPeriod;
-  /** Whether the content of private attestations, and of requests, goes into it. */
+  /** True to include the content of private attestations, and of requests. */
   withPrivate: boolean;
 }
 
@@ -239,7 +239,7 @@ export async function makeEvidencePack(
   return { name, parts: tellingFailure(parts, () => audit("cut_off")) };
 }
 
-/** What has begun to be sent can only break off: its size is known at its end. */
+/** Once streaming has started, an error can only abort the response. */
 async function* tellingFailure(parts: AsyncGenerator<Uint8Array>, tell: () => Promise<void>) {
   try {
     yield* parts;

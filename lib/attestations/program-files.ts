@@ -1,4 +1,4 @@
-/** What people and agents download to run, as it was bundled (.ci/bundle.mjs) and as it is served. */
+/** Downloads for people and agents, as bundled (.ci/bundle.mjs) and as served. */
 import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import path from "node:path";

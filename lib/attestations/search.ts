@@ -15,7 +15,7 @@ interface Row extends ListedRow {
   matched: Matched;
 }
 
-/** Of what everyone may see; `where` is answered by an index. */
+/** Selects from public attestations; an index answers `where`. */
 const select = (matched: Matched, where: string) => `(SELECT ${listedColumns}, g.slug, '${matched}' AS matched
   FROM attestations a JOIN agents g ON g.id = a.agent_id
   WHERE a.is_public AND a.payload IS NOT NULL AND ${where}
@@ -49,7 +49,7 @@ export async function searchPublicly(context: Context, text: string): Promise<Se
     context.database.statement<Row>(texts[searched.kind])(...parametersOf(searched)),
     context.keys.published(),
   ]);
-  // What the statement says decides: a column or a row may have been changed.
+  // Match the signed statement: a column or a row may have been changed.
   const found = rows
     .map((row) => ({ row, listed: toListed(row, row.slug, keys) }))
     .filter(({ row, listed: { statement } }) => {

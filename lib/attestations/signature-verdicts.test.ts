@@ -11,7 +11,7 @@ import { verifyAndRemember } from "./signature-verdicts";
 
 const { BASE, ZERO, Fn } = ed25519.Point;
 const seed = new Uint8Array(32).fill(7);
-/** Of order eight: a point of the curve times the order of the base point. */
+/** Point of order eight: a point of the curve times the order of the base point. */
 const torsion = ed25519.Point.fromBytes(
   hexDecode("26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05"),
 );

@@ -1,6 +1,6 @@
 /**
- * What an attestation is made from may change before it is stored. The statement that stores it notices, stores
- * nothing, and each request of the batch gets the answer that is right now.
+ * Input of an attestation may change before it is stored. The statement that stores it notices, stores nothing, and
+ * each request of the batch gets the answer that is right now.
  */
 import { generateKeyPairSync, sign } from "node:crypto";
 import { mkdtemp, rm } from "node:fs/promises";

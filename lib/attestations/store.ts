@@ -1,6 +1,6 @@
 /**
- * What is stored of a batch's attestations, as parameters of the database's function `store_attestations`
- * (drizzle/0005_stop_uses.sql), which checks everything that they were made from.
+ * Parameters of the database's function `store_attestations` (drizzle/0005_stop_uses.sql) for a batch's attestations;
+ * it checks everything that they were made from.
  */
 import { slugKey } from "#lib/agents/agents";
 import { base64Decode, base64UrlDecode } from "#lib/core/encoding/bytes";

@@ -13,7 +13,7 @@ import { selectCovering } from "#lib/log/witness/cosigned-checkpoints";
 
 export const attestationNotFound = () => new AppError("attestation_not_found", "no attestation has this id");
 
-/** What the columns hold; bytes of a changed row may be anything. */
+/** Columns of a stored receipt; bytes of a changed row may be anything. */
 interface Row {
   id: string;
   organization_id: string;
@@ -45,7 +45,7 @@ interface Row {
   record_agent: string | null;
   sequence: number | null;
   previous: Uint8Array | null;
-  /** Of the entries beside it in the record, null where there is none. */
+  /** Entries beside it in the record, null where there is none. */
   before_previous: Uint8Array | null;
   before_hash: Uint8Array | null;
   after_previous: Uint8Array | null;
@@ -185,7 +185,7 @@ export function maySee(stored: StoredAttestation, viewer: Principal | null): boo
 const manifestHashOf = (stored: StoredAttestation) =>
   stored.statement?.predicate.registered.tool_manifest_hash ?? null;
 
-/** Whether its verification reads no other row than its own. A proof is checked under keys that are not published ones. */
+/** True if its verification reads no other row. A proof is checked under keys that are not published ones. */
 export function isWhole(stored: StoredAttestation): boolean {
   const hash = manifestHashOf(stored);
   return stored.zk_proof === null && (hash === null || hash === stored.manifest_hash);

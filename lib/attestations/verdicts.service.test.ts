@@ -15,7 +15,7 @@ import type { AttestationItem } from "./item";
 
 interface Case {
   sent: TestCall & { body: JsonObject };
-  /** What happens after the item was made and before it is stored. */
+  /** Change after the item was made and before it is stored. */
   change?: (item: AttestationItem) => unknown;
   expected: { status: number; body?: object };
 }

@@ -1,6 +1,6 @@
 /**
- * What the verdicts of the database's function `store_attestations` (drizzle/0005_stop_uses.sql) mean. The
- * rules are there; here is what the caller reads.
+ * Translates verdicts of the database's function `store_attestations` (drizzle/0005_stop_uses.sql), where the rules
+ * are, into errors for the caller.
  */
 import { slugTaken } from "#lib/agents/agents";
 import { unusable } from "#lib/approvals/unusable";

@@ -42,7 +42,7 @@ export function parseObject(bytes: Uint8Array | null): JsonObject | null {
   return isJsonObject(value) ? value : {};
 }
 
-/** Of a changed row or tile nothing is shown. */
+/** A changed row or tile proves nothing. */
 async function proveTimeAsStored(context: Context, stored: StoredAttestation): Promise<TimeEvidence> {
   try {
     return await proveTime(context.database, stored);
@@ -66,7 +66,7 @@ async function proveAsStored(context: Context, stored: StoredAttestation): Promi
   }
 }
 
-/** What the rows say; a changed row may say anything. */
+/** Reads the row as it is; a changed row may say anything. */
 function readRecord(stored: StoredAttestation): ShownRecord | "absent" {
   const { record_agent, sequence, previous, head_sequence, head_link } = stored;
   if (record_agent === null || sequence === null || previous === null) return "absent";

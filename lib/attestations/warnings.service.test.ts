@@ -1,4 +1,4 @@
-/** What is authentic and yet bad news, over the API: each cause by its code, and nothing else. */
+/** Warnings over the API: each cause by its code, and nothing else. */
 import { generateKeyPairSync } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { verdictOf } from "#components/verify/facts";

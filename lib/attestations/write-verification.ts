@@ -1,7 +1,7 @@
 /**
- * What is said about an attestation, in the API and on its page. Every request has the stored bytes read and digested
- * again, with the log's tiles, the entries beside it in its record and the checkpoint. If they led to a valid answer
- * before, its text is the answer; all else is verified.
+ * Answers verification requests, in the API and on the attestation's page. Every request has the stored bytes read and
+ * digested again, with the log's tiles, the entries beside it in its record and the checkpoint. If they led to a valid
+ * answer before, its text is the answer; all else is verified.
  */
 import type { Context } from "#lib/approvals/context";
 import type { VerifyResponse } from "#lib/contract/verify";

@@ -1,7 +1,7 @@
 /**
- * What a private attestation with a proof keeps to itself appears in no public answer and in no log line: neither
- * the hidden values, nor the salt, nor the BBS signature, nor the presentations' audience. The same values are looked
- * for in the owner's answer first, so that a search that finds nothing means something.
+ * Private content of an attestation with a proof appears in no public answer and in no log line: neither the hidden
+ * values, nor the salt, nor the BBS signature, nor the presentations' audience. The same values are looked for in the
+ * owner's answer first, so that a search that finds nothing means something.
  */
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { base64UrlDecode } from "#lib/core/encoding/bytes";

@@ -1,4 +1,4 @@
-/** What the log adds to the context. */
+/** Context of the log. */
 import type { Certificate } from "#lib/core/encoding/certificate";
 import type { HttpContext } from "#lib/http/context";
 import type { SigningKeys } from "#lib/signing/signing-keys";
@@ -15,15 +15,15 @@ export interface LogContext extends HttpContext {
   keys: SigningKeys;
   log: LogSequencer;
   guard: ForkGuard;
-  /** Of all machines; null without a store. */
+  /** Lock shared by all machines; null without a store. */
   lock: HeadLock | null;
   notBefore: NotBeforeSource;
   staticTiles: StaticTiles;
   /** Where the log is published; null without one. */
   store: ObjectStore | null;
-  /** What the store has and the database has no longer; null without one. */
+  /** Entries that are in the store and no longer in the database; null without one. */
   oldEntries: OldEntries | null;
-  /** Of logs side by side; null if this is the only one. */
+  /** List of logs side by side; null if this is the only one. */
   logList: LogList | null;
   /** Whose time stamps count. */
   timeAuthorities: readonly Certificate[];

@@ -8,7 +8,7 @@ import type { VerificationKeyJson } from "#lib/core/world-id/groth16";
 import type { WorldEnvironment } from "#lib/core/world-id/world-id-keys";
 import type { WorldProof } from "#lib/core/world-id/world-id-proof";
 
-/** What IDKit wants as `rp_context`: fresh for every open and every retry. */
+/** `rp_context` for IDKit: fresh for every open and every retry. */
 export interface RpContext {
   rp_id: string;
   nonce: string;
@@ -60,7 +60,7 @@ export interface WorldIdProvider {
   v4KeyJson: VerificationKeyJson | undefined;
 }
 
-/** What IDKit must have been configured with; anything else is a result of another app, network or action. */
+/** Rejects results of another app, network or action. */
 export function isResultOfRequest(
   result: IdkitResult,
   provider: Pick<WorldIdProvider, "idkitConfig">,

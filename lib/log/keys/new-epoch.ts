@@ -55,7 +55,7 @@ const toSignedHead = ({ id, size, root }: Head): SignedHead => ({
   rootHex: hexEncode(root),
 });
 
-/** What guard and lock know, unless the database has gone on since. */
+/** Newest head that database, guard or lock know. */
 function findLastSigned(held: SignedHead, ...known: (SignedHead | null)[]): SignedHead {
   return known.reduce<SignedHead>((last, one) => (one === null || isHigher(last, one) ? last : one), held);
 }

@@ -75,7 +75,7 @@ async function describeWitnesses({ settings, database }: LogContext, logVkey: st
   return { threshold, policy: encodeWitnessPolicy(settings.WITNESSES, logVkey), members };
 }
 
-/** What grows with every entry, and whether a log is closed. */
+/** Columns that change with every entry, or when a log is closed. */
 const statesText = "SELECT id, size, closed_at FROM logs ORDER BY id";
 
 type LogState = Pick<LogRow, "id" | "size" | "closed_at">;
@@ -167,7 +167,7 @@ function requireOpen<Log extends { closed_at: unknown }>(logs: readonly Log[]): 
   return open;
 }
 
-/** What the answer is made from, read each time but for the description of the keys. */
+/** Loads the answer's parts, each time but for the description of the keys. */
 async function findParts(context: LogContext) {
   const keys = await context.keys.published();
   const states = await context.database.batched<LogState>(statesText, [])();

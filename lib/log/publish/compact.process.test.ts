@@ -68,7 +68,7 @@ describe("a compacted log", () => {
     );
     return rows[0] as { held: number; leaves: number };
   };
-  /** What outsiders get of an attestation and of the log around it. */
+  /** Responses to outsiders about an attestation and the log around it. */
   async function readAll() {
     const id = ids[3] as string;
     const paths = [
@@ -122,7 +122,7 @@ describe("a compacted log", () => {
       await expect(compact()).rejects.toThrow("is missing");
       s3.objects.set(name, held);
     }
-    // What came before the wrong one was whole.
+    // Bundles before the wrong one were compacted.
     const { held, leaves } = await countHeld();
     expect(leaves - held).toBe(256);
   });

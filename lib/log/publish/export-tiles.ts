@@ -29,7 +29,7 @@ export interface ExportSource {
 
 export interface ExportedLog {
   origin: string;
-  /** What the store held before, and what it holds now. */
+  /** Size in the store before, and after. */
   from: number;
   size: number;
   files: number;
@@ -37,7 +37,7 @@ export interface ExportedLog {
   repaired: number;
 }
 
-/** What to do with the files that are there: end with an error if one is wrong, write the wrong ones again, or don't look. */
+/** Existing files: end with an error if one is wrong, rewrite the wrong ones, or don't look. */
 export type ExistingFiles = "check" | "repair" | "trust";
 
 type Log = Awaited<ReturnType<typeof readLogs>>[number];
@@ -57,7 +57,7 @@ async function readExported(executor: Executor, log: Log, store: ObjectStore, si
       `${store.name} does not hold the log ${log.origin} (${verdict.problem}). Choose another place.`,
     );
   const { size: exported } = verdict.checkpoint;
-  // What the database lost before a new log was begun is still whole in the store.
+  // Entries that the database lost before a new log was begun are still whole in the store.
   if (exported > size && log.closed_at !== null) return exported;
   if (exported > size)
     throw new Error(
@@ -97,7 +97,7 @@ async function forEachAtOnce<T>(items: Iterable<T>, work: (item: T) => Promise<v
   await Promise.all(Array.from({ length: writtenAtOnce }, next));
 }
 
-/** What is there already, of a run that broke off, must be the same: a tile never changes. */
+/** Existing tiles, of a run that broke off, must be the same: a tile never changes. */
 async function addTile(store: ObjectStore, name: string, bytes: Uint8Array, mayReplace: boolean) {
   if (await store.create(name, bytes, "immutable")) return;
   const found = await store.read(name);

@@ -36,7 +36,7 @@ interface Exported {
   executor: Executor;
   logId: number;
   store: ObjectStore;
-  /** Of the store's checkpoint, and of the one to publish. */
+  /** Size of the store's checkpoint, and of the one to publish. */
   from: number;
   size: number;
 }

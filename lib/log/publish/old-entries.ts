@@ -19,7 +19,7 @@ export interface OldEntries {
   readBundle(logId: number, index: number, readTile: TileReader): Promise<readonly Uint8Array[]>;
 }
 
-/** Of bundles of some 140 kB. */
+/** Bundles have some 140 kB. */
 const maxBytes = 16_000_000;
 
 /** Where the log lies in a store that has others beside it. */

@@ -1,4 +1,4 @@
-/** What the log shows to everyone: its newest checkpoint, and tiles and entry bundles as prefixes of stored rows. */
+/** Public files of the log: its newest checkpoint, and tiles and entry bundles as prefixes of stored rows. */
 import { and, eq } from "drizzle-orm";
 import { encodeEntryBundle } from "#lib/core/tlog/entry-bundle";
 import { HASH_BYTES } from "#lib/core/tlog/merkle";
@@ -29,7 +29,7 @@ export async function readCheckpoint(
   return (await readShownCheckpoint(executor, head, policy)).note;
 }
 
-/** Of any log that there was: an attestation keeps naming what it was made after. */
+/** Serves notes of former logs too: attestations keep naming the note that they were made after. */
 export async function readCosignedNote(executor: Executor, hash: string): Promise<string> {
   const note = /^[0-9a-f]{64}$/.test(hash) ? await findCosignedNote(executor, hash) : null;
   if (note === null) throw notInLog();

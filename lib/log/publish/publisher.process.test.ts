@@ -97,7 +97,7 @@ describe("the published log", () => {
         };
         const { log } = await attest(`${fatal} ${fault}`);
         await vi.waitFor(() => expect(before).not.toBeNull(), { timeout: 60_000 });
-        // What was stored and not answered is found at the next try, which may have come already.
+        // Writes that were stored but not answered are found at the next try, which may have come already.
         if (fault === "cut") expect(published()).toBe(before);
         s3.fault = () => null;
         await untilPublished(log.tree_size);
@@ -105,7 +105,7 @@ describe("the published log", () => {
     }
   });
 
-  /** What is published; the lock, which attestations wait for, is left alone. */
+  /** Faults hit published files only; attestations wait for the lock. */
   const publishing = (fault: Fault) => (_method: string, name: string) =>
     name.startsWith("tile/") || name === "checkpoint" ? fault : null;
 

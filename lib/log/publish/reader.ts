@@ -25,7 +25,7 @@ export async function readHead(executor: Executor, logId: number) {
   return head;
 }
 
-/** Whether the database has signed each of these heads: then they are of one history. */
+/** Requires that the database has signed each of these heads: then they are of one history. */
 export async function holdsCheckpoints(
   executor: Executor,
   heads: readonly { logId: number; size: number; rootHex: string }[],
@@ -48,7 +48,7 @@ export function tileReader(executor: Executor, logId: number): TileReader {
   };
 }
 
-/** Of a leaf that the database has dropped. Throws RangeError if the store has another one, or there is no store. */
+/** Reads a leaf that the database has dropped. Throws RangeError if the store has another one, or there is no store. */
 export async function readOldEntry(
   executor: Executor,
   old: OldEntries | null,

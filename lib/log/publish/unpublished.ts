@@ -12,7 +12,7 @@ export interface Unpublished {
   seconds: number;
 }
 
-/** What isn't this log's checkpoint counts as none. */
+/** Zero for a store whose checkpoint isn't this log's. */
 async function readOfLog(
   { query }: Pick<Database, "query">,
   store: ObjectStore,
@@ -29,7 +29,7 @@ async function readOfLog(
   return { entries: Math.max(log.size - published, 0), seconds: Number(rows[0]?.["seconds"] ?? 0) };
 }
 
-/** Of all logs: one that can't be published holds up no other, and would be missed. */
+/** Sums all logs: one that can't be published holds up no other, and would be missed. */
 export async function readUnpublished(
   database: Pick<Database, "db" | "query">,
   store: ObjectStore,

@@ -81,7 +81,7 @@ const agentHeadsKind: LogItemKind<HeadsItem> = {
 
 const headsAtOnce = 10_000;
 
-/** What lib/core/record/agent-heads.ts takes, of all agents or of those with an entry since. */
+/** Reads the input of lib/core/record/agent-heads.ts, for all agents or for those with a new entry. */
 async function readHeads(tx: Executor, since: LastSnapshot | null): Promise<Uint8Array> {
   const pages: Uint8Array[] = [];
   const changed =

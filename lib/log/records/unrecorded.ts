@@ -1,5 +1,5 @@
 /**
- * Whether every leaf is in an agent's record or a statement of the service's own. The database refuses other leaves
+ * Counts leaves that are neither in an agent's record nor a statement of the service's own. The database refuses them
  * (`log_leaves_place`), so there are some only if that constraint was taken away. They keep the sum from ever being
  * right again, and no snapshot can be signed.
  */

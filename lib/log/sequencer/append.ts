@@ -96,7 +96,7 @@ export interface Appended {
   note: string;
   /** In the order of the leaves. */
   receipts: LogReceipt[];
-  /** Of `append_leaves`, but for the records: a tile only ever grows, behind what it held. */
+  /** Parameters of `append_leaves`, without the records: a tile only grows, behind its earlier content. */
   parameters: (active: ActiveKeys) => unknown[];
 }
 

@@ -1,4 +1,4 @@
-/** What it means that a batch could not be stored: for the sequencer, and for the callers that wait. */
+/** Explains a failed batch to the sequencer, and to the callers that wait. */
 import { isUnreachable, type Refusal, refusalOf } from "#lib/db/failures";
 import { AppError } from "#lib/errors";
 import { ForkGuardError } from "./fork-guard";

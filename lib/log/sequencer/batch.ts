@@ -158,7 +158,7 @@ export async function sequence(
   return { outcomes, head: { ...before, edge }, grown, note, append, byKind };
 }
 
-/** What is stored by functions of the database; the other kinds' rows follow in the same transaction. */
+/** Calls of the database's own functions; the other kinds' rows follow in the same transaction. */
 export function callsBesides({ byKind, grown }: Sequenced): FunctionCall[] {
   const calls = [...byKind].flatMap(([kind, placed]) => kind.storedBy?.(placed) ?? []);
   return [...calls, ...describeClients(grown.clients)];

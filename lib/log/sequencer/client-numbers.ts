@@ -74,7 +74,7 @@ export interface CountedClient {
 }
 
 export interface CountingClients {
-  /** Whether the number does not follow the instance's last one. */
+  /** True if the number does not follow the instance's last one. */
   isGap(item: NumberedItem): boolean;
   count(item: NumberedItem): void;
   counted(): CountedClient[];

@@ -63,7 +63,7 @@ export function checkHead(kept: SignedHead | null, head: SignedHead): void {
   );
 }
 
-/** What a look at the guard needs. */
+/** Subset of the guard for comparing heads. */
 export type KnownHeads = Pick<ForkGuard, "current" | "check">;
 
 /** Throws if the tree of a larger size does not begin with what was signed here. */

@@ -20,7 +20,7 @@ const headSchema = z.object({
 });
 
 const contentSchema = z.object({
-  /** Of the first log: a store belongs to one service. */
+  /** Origin of the first log: a store belongs to one service. */
   origin: z.string(),
   /** One higher with each change, so that no content returns. */
   turn: z.int().min(1),
@@ -34,7 +34,7 @@ const contentSchema = z.object({
 
 type Content = z.infer<typeof contentSchema>;
 
-/** What was read or written last, with its tag. */
+/** Content that was read or written last, with its tag. */
 interface Known {
   content: Content;
   tag: string;
@@ -49,7 +49,7 @@ export interface HeadLock {
   intend(held: SignedHead, next: SignedHead): Promise<void>;
   /** After the commit, before anything leaves. `holds`: whether the database has both of them, as heads of one history. */
   confirm(head: SignedHead, holds: (heads: SignedHead[]) => Promise<boolean>): Promise<void>;
-  /** What has left last; null without a lock. */
+  /** Last head that has left; null without a lock. */
   readOut(): Promise<SignedHead | null>;
   /** An operator goes on in a new log, whatever the database holds. `out`: as it was read; it stays until `next` is out. */
   supersede(out: SignedHead | null, held: SignedHead, next: SignedHead): Promise<void>;
@@ -98,7 +98,7 @@ const retryMs = 1_000;
 
 interface Options {
   store: ObjectStore;
-  /** Of log 1. */
+  /** Origin of log 1. */
   origin: string;
   random: (bytes: number) => Uint8Array;
   logger: Logger;
@@ -170,7 +170,7 @@ export function createHeadLock({ store, origin, random, logger }: Options): Head
     throw new HeadLockAway(`the head's lock in ${store.name} is changed all the time`);
   }
 
-  /** What is remembered may be old: then it is read, and judged again. */
+  /** A cached lock may be stale: if it rejects the head, reload it and judge again. */
   async function requireAccepted(current: Known | null, head: SignedHead): Promise<Known | null> {
     if (current === null || accepts(current.content, head)) return current;
     const fresh = await load();

@@ -1,4 +1,4 @@
-/** What goes into the log, from its maker to the batch that seals and stores it. */
+/** Entry for the log, from its maker to the batch that seals and stores it. */
 import type { LogReceipt } from "#lib/contract/attest";
 import { isSamePlace, type RecordPlace } from "#lib/core/record/agent-record";
 import type { ClientNumber } from "#lib/core/statement/client-number";
@@ -7,15 +7,15 @@ import { AppError } from "#lib/errors";
 import type { FunctionCall, LeafKind } from "./append";
 import type { SealedStatement } from "./sign-statement";
 
-/** What an item gets only in its batch, where the order is known. */
+/** Position, assigned by the batch, where the order is known. */
 export interface Place {
   /** In its agent's record. */
   record: RecordPlace;
-  /** Whether its own number does not follow the last one of its instance; null without one. */
+  /** True if its own number does not follow the last one of its instance; null without one. */
   clientGap: boolean | null;
 }
 
-/** Of an item that belongs to an agent: its batch gives it one. */
+/** Position of an agent's item, assigned by the batch. */
 export function requirePlace(place: Place | null): Place {
   if (place === null) throw new Error("an item of an agent has no place in its record");
   return place;
@@ -35,7 +35,7 @@ export interface LogItem {
   isListed?: boolean;
   /** Something has changed: what the item was made from must be read again. */
   forget?: () => void;
-  /** What needs the place and takes long; `seal` comes after it. */
+  /** Slow work that needs the position; `seal` comes after it. */
   preparation?: Preparation;
   /** The key that signs it; refused unless it is the active one under the head's lock. */
   keyId: string;
@@ -50,12 +50,12 @@ export interface LogItem {
 }
 
 export interface Preparation {
-  /** What it was made for last. */
+  /** Position that it was last made for. */
   readonly place: Place | null;
   make(place: Place): Promise<void>;
 }
 
-/** What takes long is still to be made, or was made for a place in another agent's record. */
+/** True if the preparation is still to be made, or was made for a position in another agent's record. */
 export const isUnprepared = ({ preparation, agentId }: LogItem) =>
   preparation !== undefined && preparation.place?.record.agent_id !== agentId;
 
@@ -77,12 +77,12 @@ export interface Verdict {
 /** Refused with this error; or to be tried again in its place, or after the rest of its batch is stored. */
 export type Judgement = AppError | "again" | "after";
 
-/** What one kind of item does in the batch's transaction. */
+/** Behaviour of one kind of item in the batch's transaction. */
 export interface LogItemKind<Item extends LogItem> {
   kind: LeafKind;
-  /** Whether `admit` locks agents, which comes before it locks anything else of theirs. */
+  /** True if `admit` locks agents, which comes before it locks anything else of theirs. */
   locksAgents?: boolean;
-  /** Whether `admit` locks organizations, which comes before agents. */
+  /** True if `admit` locks organizations, which comes before agents. */
   locksOrganizations?: boolean;
   /** The last checks, under the head's lock; an error for each item that must not be stored. */
   admit?(tx: Executor, items: Item[]): Promise<(AppError | null)[]>;
@@ -93,7 +93,7 @@ export interface LogItemKind<Item extends LogItem> {
    * verdict for each that is in the way. A batch of such items needs no look-ups.
    */
   storedBy?(placed: Placed<Item>[]): FunctionCall[];
-  /** What such a verdict means. */
+  /** Interprets such a verdict. */
   judgementOf?(item: Item, verdict: Verdict): Judgement;
   /** Items that claim the same slug get one agent, the first's. */
   shareAgents?(items: Item[]): void;
@@ -106,7 +106,7 @@ export interface QueuedItem {
   reject: (error: unknown) => void;
 }
 
-/** What became of an item in a batch. */
+/** Result of an item in a batch. */
 export interface Outcome {
   queued: QueuedItem;
   result: Placed<LogItem> | Error;

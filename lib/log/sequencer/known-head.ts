@@ -28,7 +28,7 @@ export const toSigned = ({ log, edge }: KnownHead): SignedHead => ({
   rootHex: hexEncode(edge.root),
 });
 
-/** What the last commit left if the head is still that; else the edge is loaded, and compared with the guard. */
+/** Edge of the last commit if the head is still that; else the edge is loaded, and compared with the guard. */
 async function findEdge(
   tx: Executor,
   head: Head,

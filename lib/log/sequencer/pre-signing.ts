@@ -12,7 +12,7 @@ interface PreSigning {
   take(items: readonly QueuedItem[]): QueuedItem[];
   /** Once what came before is committed: starts with those that `take` has kept. */
   begin(): void;
-  /** Whether items of this agent wait. */
+  /** True if items of this agent wait. */
   holds(agentId: string | undefined): boolean;
   /** How many items wait. */
   count(): number;

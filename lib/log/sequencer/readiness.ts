@@ -1,6 +1,6 @@
 /**
- * Whether an attestation could be stored now: a database that answers may still refuse every write (rights taken away, a
- * standby, a full disk), and a key may have been rotated away or the log put back. Leaves nothing behind.
+ * Probes if an attestation could be stored now: a database that answers may still refuse every write (rights taken
+ * away, a standby, a full disk), and a key may have been rotated away or the log put back. Leaves nothing behind.
  */
 import { sql } from "drizzle-orm";
 import type { Database } from "#lib/db/client";
@@ -12,7 +12,7 @@ import type { SigningKeys } from "#lib/signing/signing-keys";
 import { checkHead, type ForkGuard, ForkGuardError } from "./fork-guard";
 import type { HeadLock } from "./head-lock";
 
-/** What an attestation writes. Rights are judged before the first row, and there is none. */
+/** Writes of an attestation. Rights are judged before the first row, and there is none. */
 export const attestationWrites = [
   "UPDATE logs SET size = size WHERE false",
   "UPDATE log_tiles SET hashes = hashes WHERE false",

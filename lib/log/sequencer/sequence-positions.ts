@@ -25,7 +25,7 @@ import {
   readRecordHeads,
 } from "./record-heads";
 
-/** What was read at a head, and holds for as long as that is the head. */
+/** Positions read at a head, valid as long as it is the head. */
 export interface KnownPlaces {
   records: RecordHeads;
   clients: ClientNumbers;
@@ -51,7 +51,7 @@ export const placeReadersWithin = (tx: Executor): PlaceReaders => ({
   clients: (ids) => readClientNumbers(tx, ids),
 });
 
-/** What a batch has changed. */
+/** Changes by a batch. */
 export interface GrownPlaces {
   records: GrownRecord[];
   clients: CountedClient[];

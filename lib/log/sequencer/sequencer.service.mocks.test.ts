@@ -21,7 +21,7 @@ interface TestItem extends LogItem {
 }
 
 const testKind: LogItemKind<TestItem> = {
-  // Of the service itself: those of agents need a place in a record.
+  // Statements of the service itself: those of agents need a place in a record.
   kind: "key_event",
   admit: async (_tx, items) =>
     items.map(({ isEmpty }) => (isEmpty ? new AppError("validation_error", "is empty") : null)),

@@ -67,7 +67,7 @@ export function createLogSequencer(dependencies: Dependencies): LogSequencer {
     enqueue,
   );
 
-  /** What arrives in the same turn of the event loop shares a batch; no timer is involved. */
+  /** Items that arrive in the same turn of the event loop share a batch; no timer is involved. */
   function enqueue(first: QueuedItem[], last: QueuedItem[] = []): void {
     queue.unshift(...first);
     queue.push(...last);

@@ -105,7 +105,7 @@ describe.skipIf(!databaseKinds.includes("postgres"))("machines with one store", 
     expect((await run("keys", ["rotate", "attestation"], { ...machine, ...s3.credentials })).out).toMatch(
       /refuses to sign/,
     );
-    // What nobody but the lock knows: without it this machine would go on.
+    // Only the lock knows: without it this machine would go on.
     const blind = await start("postgres", { ...machine, LOG_STORE: "" });
     const findings = await examineLog(parseEnv(machine), blind.app.context.database);
     expect(findings.map((one) => JSON.stringify(one)).join()).toMatch(/lock says that log 1 at size/);
@@ -123,7 +123,7 @@ describe.skipIf(!databaseKinds.includes("postgres"))("machines with one store", 
       root,
     });
     expect(readLock()).toMatchObject({ out: { logId: 2, size: 2 }, next: null });
-    // What was lost here is still published, and the new log is published beside it.
+    // Entries lost here are still published, and the new log is published beside them.
     expect(await publish(after)).toEqual([
       { origin: "localhost:3000/log", from: Number(size), size: Number(size), files: 0, repaired: 0 },
       expect.objectContaining({ origin: "localhost:3000/log/2", size: 2 }),

@@ -8,7 +8,7 @@ export type ObjectKey = string;
 
 export interface StoredObject {
   bytes: Uint8Array;
-  /** Of these bytes in this object: it is another one after each change. */
+  /** Tag of these bytes in this object: each change makes another one. */
   tag: string;
 }
 

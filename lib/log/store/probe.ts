@@ -1,6 +1,6 @@
 /**
- * Whether a store keeps conditions. Some servers accept the headers and ignore them; others look first and write later, so
- * that several writers win if they come at once. Then the lock would hold no machine.
+ * Probes if a store honours conditions. Some servers accept the headers and ignore them; others look first and write
+ * later, so that several writers win if they come at once. Then the lock would hold no machine.
  */
 import { randomBytes } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";

@@ -1,4 +1,4 @@
-/** What every store keeps: the folder, the S3 of the tests, and versitygw where it is built. */
+/** Guarantees of every store: the folder, the S3 of the tests, and versitygw where it is built. */
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import os from "node:os";
 import path from "node:path";

@@ -1,4 +1,4 @@
-/** What attestations were made after: from witnesses, else from drand, and never at the price of an answer. */
+/** Lower bound on an attestation's time: from witnesses, else from drand, and never at the price of an answer. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { hashNote } from "#lib/core/time/not-before";
 import type { NotBefore } from "#lib/core/time/not-before-shape";

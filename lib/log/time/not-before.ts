@@ -1,6 +1,6 @@
 /**
- * What statements made now can name as the past (lib/core/time/not-before.ts), kept fresh in the background: requests read
- * it from memory. What was not refreshed for too long is not named at all.
+ * Lower bounds on time that new statements can name (lib/core/time/not-before.ts), refreshed in the background:
+ * requests read them from memory. A bound that was not refreshed for too long is not named at all.
  */
 
 import type { BeaconBound, NotBefore } from "#lib/core/time/not-before-shape";

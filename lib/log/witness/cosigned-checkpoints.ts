@@ -61,7 +61,7 @@ async function findCosigned(executor: Executor, logId: number, { witnesses, quor
   return row ? { ...newest, note: row.note } : null;
 }
 
-/** What GET /log/checkpoint answers. */
+/** Response of GET /log/checkpoint. */
 export async function readShownCheckpoint(
   executor: Executor,
   head: Head,

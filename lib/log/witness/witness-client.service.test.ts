@@ -1,4 +1,4 @@
-/** What a witness answers is bounded: the service does not read on as long as the witness likes. */
+/** Witness responses are bounded: the service does not read on as long as the witness likes. */
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";

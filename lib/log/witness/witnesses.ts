@@ -33,7 +33,7 @@ interface Options {
   clock: () => Date;
   /** A checkpoint was cosigned. */
   onCosigned: () => void;
-  /** Of one witness, counted over all processes of the database. */
+  /** Interval between requests to one witness, across all processes of the database. */
   intervalSeconds: number;
   gatherMs?: number;
   retryMs?: number;
