@@ -150,7 +150,7 @@ export class ApprovalMismatchError extends CountersignError {
   }
 }
 
-/** The approval has backed an attestation since this call asked for it, so its action has run. Nothing ran again. */
+/** The approval backs an attestation, so its action has run. Nothing ran again. */
 export class ApprovalUsedError extends CountersignError {
   override readonly name = "ApprovalUsedError";
   /** Null if it was erased since, or isn't known. */

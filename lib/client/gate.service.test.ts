@@ -198,6 +198,26 @@ describe("gate", () => {
     expect(new Set(run.mock.calls.map(([, approval]) => approval.key)).size).toBe(3);
   });
 
+  it("neither asks again nor runs what has run, where its ids never repeat", async () => {
+    const run = vi.fn();
+    const onRequest = vi.fn(approve);
+    const action = newAction({ asksAgain: false, onRequest });
+    const client = clientOf(test, key);
+    const { attestation } = await client.gate(action, inputs(), run);
+    const used = new ApprovalUsedError(attestation.attestation_id);
+    for (const own of [client, clientOf(test, key)]) {
+      await expect(own.gate(action, inputs(), run)).rejects.toEqual(used);
+      await expect(own.ask(action, inputs())).rejects.toEqual(used);
+    }
+    expect([run, onRequest].map(({ mock }) => mock.calls.length)).toEqual([1, 1]);
+    expect(await count(action)).toEqual({ asked: 1, attested: 1 });
+    const failing = newAction({ asksAgain: false });
+    const throwing = vi.fn().mockRejectedValue(new Error("the bank is closed"));
+    await expect(client.gate(failing, inputs(), throwing)).rejects.toThrow("the bank is closed");
+    await expect(client.gate(failing, inputs(), throwing)).rejects.toThrow(ApprovalUsedError);
+    expect(throwing).toHaveBeenCalledTimes(1);
+  });
+
   it("does not ask or run again what a repeated call has claimed and not attested", async () => {
     const action = newAction();
     await clientOf(test, key).gate(action, inputs(), vi.fn());

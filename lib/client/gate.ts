@@ -6,7 +6,7 @@ import { canonicalHash } from "#lib/core/encoding/canonical-json";
 import { attestFailure, attestRun } from "./attest-run";
 import { authorizeOnce, cancel, claim } from "./authorize";
 import { type ApprovedAuthorization, readAuthorization, requireApproval, waitForDecision } from "./decision";
-import { CountersignError } from "./errors";
+import { ApprovalUsedError, CountersignError } from "./errors";
 import { type AttestationExtras, requireAttestable, requireIds } from "./gate-checks";
 import { sealInputs } from "./inputs";
 import { requireFunction, requireRun } from "./run-checks";
@@ -14,7 +14,7 @@ import { showInputs } from "./shown-inputs";
 import type { AgentKey } from "./sign";
 import type { Service } from "./transport";
 import type { Attestation } from "./wire";
-import type { AuthorizationRequest, AuthorizeRequest } from "./wire-authorization";
+import type { AuthorizationRequest, AuthorizationState, AuthorizeRequest } from "./wire-authorization";
 
 /** Question to the human, for a given call of a given run. */
 export interface GatedAction extends Omit<AuthorizeRequest, "inputs_hash" | "details"> {
@@ -25,6 +25,11 @@ export interface GatedAction extends Omit<AuthorizeRequest, "inputs_hash" | "det
    * run and is attested: after that an equal call is a new question.
    */
   callId: string;
+  /**
+   * False: what has run under these ids doesn't run again, such as a delivery that a queue repeats: it throws
+   * ApprovalUsedError. The service knows it for 24 hours after the attestation.
+   */
+  asksAgain?: boolean | undefined;
   /**
    * True: the human approves inputs that nobody has seen, and the service gets only their hash. Otherwise they are shown
    * beside `context`, all of them, and what is too long to be shown can't be approved.
@@ -191,17 +196,18 @@ const maxRepeats = 100;
 /**
  * The request of this call, with its status of now. It is made if there is none yet. An equal call that was attested has
  * run: this one is a new question, under a key made of the used request's. One that was claimed and not attested is still
- * the same call. `asksAgain`: false, if the caller tells equal calls apart itself.
+ * the same call. `isFirstWanted`: the first such request, also if it was used.
  */
 export async function askOnce(
   service: Service,
   action: GatedAction,
   inputs: unknown,
-  { asksAgain = true } = {},
+  { isFirstWanted = false } = {},
 ): Promise<AskedOnce> {
   const {
     runId: _run,
     callId: _call,
+    asksAgain = true,
     approveUnseenInputs = false,
     attestation,
     agentKey,
@@ -222,25 +228,27 @@ export async function askOnce(
   for (let repeats = 0; repeats <= maxRepeats; repeats += 1) {
     const asked = await authorizeOnce(service, body, { idempotencyKey: key, signal });
     const { request } = asked;
-    if (!(await isAttested(service, asked, signal)) || !asksAgain) {
+    const state = await readReplayed(service, asked, signal);
+    if (typeof state?.used_at !== "string" || isFirstWanted) {
       await onRequest?.(request);
       return { ...asked, isRepeat: key !== first, key };
     }
+    if (!asksAgain) throw new ApprovalUsedError(state.attestation_id ?? null);
     key = `gate-${canonicalHash([key, request.request_id])}`;
   }
   throw new CountersignError(`Not run: an equal call has run ${maxRepeats} times under these ids.`);
 }
 
 /** Brings the status up to date: a stored answer has the one that it had. */
-async function isAttested(
+async function readReplayed(
   service: Service,
   { request, isReplayed }: Pick<AskedOnce, "request" | "isReplayed">,
   signal: AbortSignal | undefined,
-): Promise<boolean> {
-  if (!isReplayed) return false;
+): Promise<AuthorizationState | null> {
+  if (!isReplayed) return null;
   const { state } = await readAuthorization(service, request.request_id, "", { signal });
   request.status = state.status;
-  return typeof state.used_at === "string";
+  return state;
 }
 
 /** Throws, or the action may run with `copy`, which is what was approved. */

@@ -70,22 +70,23 @@ export interface Asked extends AskedOnce {
   action: GatedAction;
 }
 
-const ask = async ({ service, call }: Hook, action: GatedAction, asksAgain = false): Promise<Asked> => ({
+const ask = async ({ service, call }: Hook, action: GatedAction, isFirstWanted = true): Promise<Asked> => ({
   action,
-  ...(await askOnce(service, action, call.input, { asksAgain })),
+  ...(await askOnce(service, action, call.input, { isFirstWanted })),
 });
 
 /** Requests that this process itself may make in search of a call that has run: in the places of some that are forgotten. */
 const maxMade = 3;
 
 /**
- * A number that an attested call had is a new call's, before it runs. If the agent doesn't number its calls, equal ones of a session are told apart by what became of their requests. A new
- * call takes the first request that is neither used nor claimed. A call that has run takes the first request that is claimed
- * and not attested, or else the first one that could still be approved: then it ran without an approval.
+ * A number that an attested call had is a new call's, before it runs. If the agent doesn't number its calls, equal ones of a
+ * session are told apart by what became of their requests. A new call takes the first request that is neither used nor
+ * claimed. A call that has run takes the first request that is claimed and not attested, or else the first one that could
+ * still be approved: then it ran without an approval.
  */
 export async function askForCall(hook: Hook, action: GatedAction): Promise<Asked> {
   const hasRun = hook.call.outcome !== null;
-  if (hook.call.callId !== undefined) return ask(hook, action, !hasRun);
+  if (hook.call.callId !== undefined) return ask(hook, action, hasRun);
   let open: Asked | undefined;
   let made = 0;
   for (let number = 0; number < maxEqualCalls; number += 1) {

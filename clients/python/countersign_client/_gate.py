@@ -27,7 +27,7 @@ from ._wire import (
     AuthorizationState,
     AuthorizeRequest,
 )
-from .errors import CountersignError, NotAttestedError, WaitTimeoutError
+from .errors import ApprovalUsedError, CountersignError, NotAttestedError, WaitTimeoutError
 
 Result = TypeVar("Result")
 
@@ -252,8 +252,10 @@ def _ask(
         # A stored answer has the status that it had.
         state, _ = yield from calls.read_authorization(service, asked["request_id"], None, timeout, ends_at)
         asked["status"] = state["status"]
-        if state.get("used_at") is None or not gating.asks_again:
+        if state.get("used_at") is None:
             return asked, key
+        if not gating.options.get("asks_again", True):
+            raise ApprovalUsedError(state.get("attestation_id"))
         key = f"gate-{canonical_hash([key, asked['request_id']])}"
     raise CountersignError(f"Not run: an equal call has run {_MAX_REPEATS} times under these ids.")
 

@@ -62,6 +62,9 @@ adds."""
 
 
 class GateOptions(TypedDict, total=False):
+    asks_again: bool
+    """False: what has run under these ids doesn't run again, such as a delivery that a queue repeats: it raises
+    ApprovalUsedError. The service knows it for 24 hours after the attestation."""
     approve_unseen_inputs: bool
     """True: the human approves inputs that nobody has seen, and the service gets only their hash."""
     attestation: AttestRequestOptional | None
@@ -94,8 +97,6 @@ class Gating:
     call_id: str
     """The framework's id of this tool call in it."""
     options: GateOptions
-    asks_again: bool = True
-    """False: the caller tells equal calls apart itself, and one that was attested raises ApprovalUsedError."""
 
     def __post_init__(self) -> None:
         """Rejects an action that couldn't be attested before it runs."""

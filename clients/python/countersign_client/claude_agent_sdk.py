@@ -101,10 +101,11 @@ class _Hooks:
             return await self._client.begin(request, Gating(run_id, call_id, self._options), inputs)
         # In a resumed session the model calls again, under another id: it means the first equal call that hasn't run.
         call = canonical_hash([run_id, given["tool_name"], hash_inputs(inputs)])
+        options: GateOptions = {**self._options, "asks_again": False}
         while True:
             number = self._numbers.take(call)
             try:
-                gating = Gating(run_id, f"equal-{number}", self._options, asks_again=False)
+                gating = Gating(run_id, f"equal-{number}", options)
                 return await self._client.begin(request, gating, inputs)
             except (ApprovalUsedError, ApprovalClaimedError):
                 continue

@@ -103,7 +103,7 @@ class ApprovalMismatchError(CountersignError):
 
 
 class ApprovalUsedError(CountersignError):
-    """The approval has backed an attestation since this call asked for it, so its action has run. Nothing ran again."""
+    """The approval backs an attestation, so its action has run. Nothing ran again."""
 
     def __init__(self, attestation_id: str | None) -> None:
         super().__init__("Not run: this approval was used before. Ask again if the action should run once more.")

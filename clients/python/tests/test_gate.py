@@ -274,6 +274,17 @@ def test_takes_an_equal_call_after_the_attested_one_for_a_new_question(
     assert (len(set(keys)), count(agent)) == (3, Counted(3, 3))
 
 
+def test_neither_asks_again_nor_runs_what_has_run_where_its_ids_never_repeat(
+    gate: Gate, human: Human, count: Count, new_agent: Any
+) -> None:
+    agent, run = new_agent(), Action()
+    gated = gate(agent, inputs(), run, on_request=human, asks_again=False)
+    with pytest.raises(ApprovalUsedError, match="used before") as caught:
+        gate(agent, inputs(), run, on_request=human, asks_again=False)
+    assert caught.value.attestation_id == gated.attestation["attestation_id"]
+    assert (len(run.calls), len(human.asked), count(agent)) == (1, 1, Counted(1, 1))
+
+
 def test_does_not_ask_or_run_again_what_a_repeated_call_has_claimed_and_not_attested(
     client: Countersign, human: Human, count: Count, new_agent: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
