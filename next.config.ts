@@ -4,8 +4,8 @@
  */
 import path from "node:path";
 import type { NextConfig } from "next";
-import { secretPages } from "./lib/contract/page-headers";
-import { dataOnly, everywhere, secretLink } from "./lib/http/security-headers";
+import { dataOnly, everywhere, secretLink } from "./lib/api/http/security-headers";
+import { secretPages } from "./lib/api/schemas/page-headers";
 
 const toList = (headers: Readonly<Record<string, string>>) =>
   Object.entries(headers).map(([key, value]) => ({ key, value }));
@@ -21,7 +21,7 @@ const config: NextConfig = {
   cacheMaxMemorySize: 0,
   experimental: {
     serverActions: { bodySizeLimit: "64kb" },
-    // Of what proxy.ts sees, which Next keeps a copy of. The production server refuses more (lib/runtime/server/page-body.ts).
+    // Of what proxy.ts sees, which Next keeps a copy of. The production server refuses more (lib/server/next/page-body.ts).
     proxyClientMaxBodySize: "64kb",
     // Most of a start would go into pages that nobody has asked for.
     preloadEntriesOnStart: false,
@@ -38,7 +38,7 @@ const config: NextConfig = {
   },
   async headers() {
     return [
-      // The operations bring theirs along (lib/http/common-headers.ts), in Next too.
+      // The operations bring theirs along (lib/api/http/common-headers.ts), in Next too.
       { source: "/((?!v1(?:/|$)|log/|\\.well-known/).*)", headers: toList(everywhere) },
       { source: "/badge/:path*", headers: toList(dataOnly) },
       { source: "/llms.txt", headers: toList(dataOnly) },

@@ -1,5 +1,5 @@
 /**
- * The production server, one command and one port. With PROCESSES it is several processes (lib/runtime/processes/worker-specs.ts);
+ * The production server, one command and one port. With PROCESSES it is several processes (lib/server/processes/worker-specs.ts);
  * else everything is done in this one.
  */
 import "#lib/platform/node-wasm";
@@ -7,20 +7,20 @@ import cluster from "node:cluster";
 import { type Env, readEnv } from "#lib/env";
 import { logger } from "#lib/logger";
 import { proxyGlobalFetch } from "#lib/platform/node-fetch";
-import { startSeveral } from "#lib/runtime/processes/supervisor";
-import type { Role } from "#lib/runtime/processes/worker-specs";
+import { startSeveral } from "#lib/server/processes/supervisor";
+import type { Role } from "#lib/server/processes/worker-specs";
 
 /** What a process has no use for, it does not load: the first of several is small, and only one holds Next. */
-const openPages = async () => (await import("#lib/pages/open-pages")).openPages();
+const openPages = async () => (await import("#lib/server/pages/open-pages")).openPages();
 
 async function start(): Promise<void> {
   if (cluster.isWorker) {
-    const { runChild } = await import("#lib/runtime/processes/worker");
+    const { runChild } = await import("#lib/server/processes/worker");
     return runChild(process.argv[2] as Role, openPages);
   }
   const env = readEnv();
   if (env.processCount > 1) await startSeveral(env);
-  else await (await import("#lib/runtime/processes/single-process")).startAlone(env, openPages);
+  else await (await import("#lib/server/processes/single-process")).startAlone(env, openPages);
   announce(env);
 }
 

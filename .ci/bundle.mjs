@@ -20,10 +20,10 @@ const entryPoints = {
   server: inRoot("server.ts"),
   "stand-in": inRoot("lib/emulators/world-id.ts"),
   prover: inRoot("lib/emulators/prover-process.ts"),
-  "embedded-worker": inRoot("lib/db/embedded-worker.ts"),
-  "rules-process": inRoot("lib/rules/rules-process.ts"),
-  "zk-worker": inRoot("lib/workers/zk-worker.ts"),
-  "picture-worker": inRoot("lib/workers/picture-worker.ts"),
+  "embedded-worker": inRoot("lib/db/embedded/worker.ts"),
+  "rules-process": inRoot("lib/services/policies/rules-process.ts"),
+  "zk-worker": inRoot("lib/jobs/zk-worker.ts"),
+  "picture-worker": inRoot("lib/jobs/picture-worker.ts"),
   ...Object.fromEntries(
     commands.map((file) => [`cli/${path.basename(file, ".ts")}`, inRoot(`lib/cli/${file}`)]),
   ),
@@ -87,8 +87,8 @@ await build({
 await build({
   ...oneFile(root),
   entryPoints: {
-    verify: inRoot("lib/verifier/command.ts"),
-    countersign: inRoot("lib/client/command.ts"),
+    verify: inRoot("lib/verifier/cli/command.ts"),
+    countersign: inRoot("lib/client/cli/command.ts"),
   },
 });
 await packClient();

@@ -17,11 +17,11 @@ const types = inRoot("dist/client/types");
 const verifierApart = {
   name: "verifier-apart",
   setup({ onResolve }) {
-    onResolve({ filter: /^\.\/verify$/ }, () => ({ path: "./verify.mjs", external: true }));
+    onResolve({ filter: /^#lib\/client\/api\/verify$/ }, () => ({ path: "./verify.mjs", external: true }));
   },
 };
 
-/** Of lib/client, each a file of its own that imports nothing at run time. */
+/** Adapters of lib/client/frameworks, each a file of its own that imports nothing at run time. */
 const frameworks = ["ai-sdk", "langgraph", "openai-agents"];
 
 const portable = {
@@ -45,10 +45,10 @@ async function bundleClient() {
       entryPoints: { "client.node": inRoot("lib/client/index.ts") },
       plugins: [verifierApart],
     }),
-    build({ ...portable, entryPoints: frameworks.map((name) => inRoot(`lib/client/${name}.ts`)) }),
+    build({ ...portable, entryPoints: frameworks.map((name) => inRoot(`lib/client/frameworks/${name}.ts`)) }),
     build({
       ...portable,
-      entryPoints: { verify: inRoot("lib/client/verify.ts") },
+      entryPoints: { verify: inRoot("lib/client/api/verify.ts") },
       splitting: true,
       chunkNames: "verify-[hash]",
     }),
@@ -81,7 +81,11 @@ function relinkDeclarations(entries) {
 
 function writeDeclarations() {
   runStep("types", process.execPath, ["node_modules/typescript/bin/tsc", "-p", ".ci/client-types.json"]);
-  relinkDeclarations(["index", ...frameworks].map((name) => path.join(types, `client/${name}.d.ts`)));
+  relinkDeclarations(
+    ["index", ...frameworks.map((name) => `frameworks/${name}`)].map((name) =>
+      path.join(types, `client/${name}.d.ts`),
+    ),
+  );
 }
 
 /** What the package says about itself is what package.json says, without what only the service needs. */

@@ -1,4 +1,4 @@
-/** Writes each script and style sheet of Next's build once more, in brotli, for lib/http/static-assets.ts. */
+/** Writes each script and style sheet of Next's build once more, in brotli, for lib/api/http/static-assets.ts. */
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { brotliCompressSync, constants } from "node:zlib";

@@ -93,7 +93,7 @@ export function writePythonReasons(reasons) {
   const rows = Object.entries(reasons).map(
     ([code, words]) => `    ${JSON.stringify(code)}: ${JSON.stringify(words)},\n`,
   );
-  return `"""Why a check did not pass, in words. Made from lib/core/statement/reasons.ts by .ci/python-types.mjs: don't edit."""
+  return `"""Why a check did not pass, in words. Made from lib/protocol/statement/reasons.ts by .ci/python-types.mjs: don't edit."""
 
 from __future__ import annotations
 
@@ -106,8 +106,8 @@ ${rows.join("")}}
 async function readSources() {
   const outfile = path.join(mkdtempSync(path.join(root, "dist", "python-types-")), "sources.mjs");
   const contents = `
-    export { buildOpenApi } from "#lib/contract/openapi";
-    export { reasons } from "#lib/core/statement/reasons";
+    export { buildOpenApi } from "#lib/api/openapi";
+    export { reasons } from "#lib/protocol/statement/reasons";
   `;
   const stdin = { contents, resolveDir: root, loader: "ts" };
   const shape = { bundle: true, format: "esm", platform: "node", packages: "external" };

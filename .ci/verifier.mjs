@@ -31,7 +31,7 @@ export const oneFile = (folder) => ({
 
 /** `{sha256Hex, inputs}`: of the file as it would be built in `folder`, and the files that go into it. */
 export async function hashVerifier(folder = root) {
-  const entryPoints = { verify: path.join(folder, "lib/verifier/command.ts") };
+  const entryPoints = { verify: path.join(folder, "lib/verifier/cli/command.ts") };
   const { outputFiles, metafile } = await build({
     ...oneFile(folder),
     entryPoints,

@@ -1,6 +1,6 @@
 "use client";
 /**
- * A page that failed while it was exchanged in place; one that is loaded fails as lib/pages/page-failure.ts says. The
+ * A page that failed while it was exchanged in place; one that is loaded fails as lib/server/pages/page-failure.ts says. The
  * cause is in the server's log under the digest, never on the page. Every page loads this, so it brings no component
  * along.
  */

@@ -1,5 +1,5 @@
 /** What a chat or a timeline shows of a link to any page that has no picture of its own. */
-import { drawLinkCard } from "#lib/pages/link-card";
+import { drawLinkCard } from "#lib/server/pages/link-card";
 
 /** Drawn when it is asked for: the worker that draws belongs to a running service. */
 export const dynamic = "force-dynamic";

@@ -1,13 +1,13 @@
 import { headers } from "next/headers";
 import { goldenExample } from "#components/landing/example-receipt";
 import { Home } from "#components/landing/home";
-import type { ExampleAttestation } from "#lib/attestations/example";
-import { isBacked } from "#lib/core/statement/statement";
-import { publicBaseUrl } from "#lib/http/public-base-url";
-import { findLandingExample } from "#lib/pages/landing-example";
-import type { App } from "#lib/runtime/app";
-import { takeHandedOver } from "#lib/runtime/server/record-page-cache";
-import { getApp } from "#lib/runtime/singleton";
+import { publicBaseUrl } from "#lib/api/http/public-base-url";
+import { isBacked } from "#lib/protocol/statement/statement";
+import type { App } from "#lib/server/app";
+import { takeHandedOver } from "#lib/server/next/record-page-cache";
+import { findLandingExample } from "#lib/server/pages/landing-example";
+import { getApp } from "#lib/server/singleton";
+import type { ExampleAttestation } from "#lib/services/attestations/example";
 
 async function findExample(app: App) {
   const handedOver = takeHandedOver<ExampleAttestation | null>(app, await headers());

@@ -4,8 +4,8 @@
  * several scripts are mixed. Use it for action, context, metadata, agent name and description, denial reason.
  */
 import { ExclamationTriangleIcon } from "@heroicons/react/24/outline";
-import { type DisplayRun, groupSegments, type HiddenMark, runToText } from "#lib/core/text/display-text";
-import { findTextWarnings, type TextWarning } from "#lib/core/text/mixed-script";
+import { type DisplayRun, groupSegments, type HiddenMark, runToText } from "#lib/protocol/text/display-text";
+import { findTextWarnings, type TextWarning } from "#lib/protocol/text/mixed-script";
 
 type HiddenRun = DisplayRun & { kind: "hidden" };
 

@@ -1,7 +1,7 @@
 import { renderToStaticMarkup } from "react-dom/server";
 import { describe, expect, it } from "vitest";
-import { findRowWarning, warningRows } from "#lib/core/statement/warning-rows";
-import { type WarningCode, warningCodes, warningOf } from "#lib/core/statement/warnings";
+import { type WarningCode, warningCodes, warningOf } from "#lib/protocol/statement/warnings";
+import { findRowWarning, warningRows } from "#lib/verifier/checks/warning-rows";
 import { type BrowserStatus, ChecklistRow, isDisagreement, type ServerStatus } from "./checklist-row";
 
 const render = (server: ServerStatus, browser: BrowserStatus, warned: WarningCode[] = []) => {

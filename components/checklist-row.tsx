@@ -3,7 +3,7 @@
  * repeat it. Put rows into a <ul>. A disagreement between the two is loud.
  */
 import type { ReactNode } from "react";
-import type { WarningCode } from "#lib/core/statement/warnings";
+import type { WarningCode } from "#lib/protocol/statement/warnings";
 import { Callout } from "./ui/callout";
 import { StatusPill, type Tone } from "./ui/status-pill";
 import { warningTone } from "./warning-tones";

@@ -1,5 +1,5 @@
 /** Warnings in lists: what is authentic but bad news. Approval grades and erasures have marks of their own. */
-import type { WarningCode } from "#lib/core/statement/warnings";
+import type { WarningCode } from "#lib/protocol/statement/warnings";
 import { StatusPill } from "./ui/status-pill";
 import { warningTone } from "./warning-tones";
 

@@ -1,5 +1,5 @@
 /** One severity for each warning, on every page. Red is for records that failed verification. */
-import type { WarningCode } from "#lib/core/statement/warnings";
+import type { WarningCode } from "#lib/protocol/statement/warnings";
 import type { Tone } from "./ui/status-pill";
 
 export const warningTone = (code: WarningCode): Tone & ("warn" | "test" | "neutral") =>

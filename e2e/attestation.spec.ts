@@ -2,7 +2,7 @@
 
 import { createHash } from "node:crypto";
 import { expect, type Page } from "@playwright/test";
-import { attestationChecks } from "#lib/core/statement/verify";
+import { attestationChecks } from "#lib/verifier/checks/verify-statement";
 import { expectAccessibleInBothThemes } from "./accessibility-helpers";
 import { getApiKey } from "./approval-helpers";
 import { makeKey, newAddress, signIn } from "./portal-helpers";

@@ -1,7 +1,7 @@
 /** The main job in one run: a key by email, an attestation, and a stranger who checks it. */
 
 import { expect } from "@playwright/test";
-import { attestationChecks } from "#lib/core/statement/verify";
+import { attestationChecks } from "#lib/verifier/checks/verify-statement";
 import { test } from "./test";
 
 test("attest an action, verify it", async ({ page, request, baseURL }) => {

@@ -1,6 +1,6 @@
 /** What the specs of the public pages share: attestations of every kind, made over the API as an agent would. */
 import { type APIRequestContext, expect } from "@playwright/test";
-import type { WorldIdStart } from "#lib/contract/approval-view";
+import type { WorldIdStart } from "#lib/api/schemas/approval-view";
 import { makeResult } from "./support/authorizations";
 
 /** Each worker has an account of its own, also one that tries a test again, and none can use another's slugs. */

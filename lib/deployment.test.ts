@@ -2,9 +2,9 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
+import { graceMs } from "#lib/api/http/listen";
 import { finalStage, imageEnvironment, restsOf, stages } from "#support/dockerfile";
 import { settingDefaults } from "./env";
-import { graceMs } from "./http/listen";
 
 const read = (file: string) => readFileSync(file, "utf8");
 const manifest = JSON.parse(read("package.json"));

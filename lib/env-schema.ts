@@ -2,9 +2,9 @@
 import { isIP } from "node:net";
 import ipaddr from "ipaddr.js";
 import { z } from "zod";
-import { plainAddress } from "#lib/core/text/host";
-import { parseStoreAddress } from "#lib/core/text/store-address";
-import { parseWitnessPolicy } from "#lib/core/tlog/witness-policy";
+import { plainAddress } from "#lib/protocol/text/host";
+import { parseStoreAddress } from "#lib/protocol/text/store-address";
+import { parseWitnessPolicy } from "#lib/protocol/tlog/witness-policy";
 import { findAddressProblem } from "./database-address";
 import { limitSettings, wholeNumber } from "./env-limits";
 

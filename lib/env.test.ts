@@ -2,9 +2,9 @@ import { readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { encodeSettings, readExample, settingsFile } from "#ci/settings";
-import { encodeVerifierKey, makeVerifierKey } from "./core/tlog/signed-note";
+import { publicBaseUrl } from "#lib/api/http/public-base-url";
+import { encodeVerifierKey, makeVerifierKey } from "#lib/protocol/tlog/signed-note";
 import { logLevel, parseEnv, settingDefaults } from "./env";
-import { publicBaseUrl } from "./http/public-base-url";
 
 const production = {
   PUBLIC_BASE_URL: "https://countersign.example",

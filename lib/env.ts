@@ -5,7 +5,7 @@
  */
 import { availableParallelism } from "node:os";
 import ipaddr from "ipaddr.js";
-import { isIpAddress, isLoopbackUrl, plainAddress } from "#lib/core/text/host";
+import { isIpAddress, isLoopbackUrl, plainAddress } from "#lib/protocol/text/host";
 import { type Ceilings, fillCeilings } from "./env-limits";
 import { type Settings, settingsSchema } from "./env-schema";
 

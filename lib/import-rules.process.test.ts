@@ -26,54 +26,69 @@ interface Room {
 
 const rooms: Room[] = [
   { path: "lib/platform" },
-  { path: "lib/core" },
-  { path: "lib/contract" },
+  { path: "lib/protocol" },
   { path: "lib/verifier" },
-  { path: "lib/client", only: ["lib/core", "lib/verifier"] },
+  { path: "lib/client" },
   { path: "lib" }, // env, errors, logger, instrumentation
+  { path: "lib/api/schemas", only: ["lib/protocol", "lib/verifier"] },
   { path: "lib/db", only: ["lib"] },
-  { path: "lib/workers", only: ["lib", "lib/core", "lib/contract"] },
-  { path: "lib/net", only: ["lib", "lib/core"] },
-  { path: "lib/jobs", only: ["lib", "lib/db", "lib/workers"] },
-  { path: "lib/http" },
-  { path: "lib/signing" },
+  { path: "lib/jobs", only: ["lib", "lib/protocol", "lib/verifier", "lib/api/schemas", "lib/db"] },
+  { path: "lib/api/operations", only: ["lib/protocol", "lib/api/schemas"] },
+  { path: "lib/api", only: ["lib/protocol", "lib/api/schemas", "lib/api/operations"] }, // the OpenAPI document
+  { path: "lib/api/http" },
+  { path: "lib/log/signing" },
   { path: "lib/log" },
-  { path: "lib/mail" },
-  { path: "lib/accounts" },
-  { path: "lib/keys" },
-  { path: "lib/agents" },
-  { path: "lib/rules" },
-  { path: "lib/approvals" },
-  { path: "lib/attestations" },
-  { path: "lib/webhooks" },
-  { path: "lib/notifications" },
-  { path: "lib/mcp", only: ["lib", "lib/core", "lib/contract", "lib/http", "lib/approvals"] },
-  { path: "lib/portal" },
+  { path: "lib/services/accounts" },
+  { path: "lib/services/keys" },
+  { path: "lib/services/agents" },
+  { path: "lib/services/policies" },
+  { path: "lib/services/approvals" },
+  { path: "lib/services/attestations" },
+  { path: "lib/services/packs" },
+  { path: "lib/services/webhooks" },
+  { path: "lib/services/notifications" },
+  {
+    path: "lib/services/mcp",
+    only: [
+      "lib",
+      "lib/protocol",
+      "lib/api/schemas",
+      "lib/api/operations",
+      "lib/api/http",
+      "lib/services/approvals",
+    ],
+  },
+  { path: "lib/services/portal" },
   { path: "lib/emulators" },
-  { path: "lib/runtime" },
+  { path: "lib/server" },
   { path: "lib/cli" },
-  { path: "lib/pages" },
-  { path: "components", only: ["lib/core", "lib/contract", "lib/verifier", "lib/client"] },
+  { path: "lib/server/pages" },
+  {
+    path: "components",
+    only: ["lib/protocol", "lib/verifier", "lib/client", "lib/api/schemas", "lib/api/operations", "lib/api"],
+  },
   {
     path: "app", // no database, no signing keys
     only: [
       "lib",
-      "lib/core",
-      "lib/contract",
-      "lib/http",
+      "lib/protocol",
+      "lib/api/schemas",
+      "lib/api/operations",
+      "lib/api",
+      "lib/api/http",
       "lib/log",
-      "lib/mail",
-      "lib/accounts",
-      "lib/keys",
-      "lib/agents",
-      "lib/rules",
-      "lib/approvals",
-      "lib/attestations",
-      "lib/webhooks",
-      "lib/notifications",
-      "lib/portal",
-      "lib/runtime",
-      "lib/pages",
+      "lib/services/accounts",
+      "lib/services/keys",
+      "lib/services/agents",
+      "lib/services/policies",
+      "lib/services/approvals",
+      "lib/services/attestations",
+      "lib/services/packs",
+      "lib/services/webhooks",
+      "lib/services/notifications",
+      "lib/services/portal",
+      "lib/server",
+      "lib/server/pages",
       "components",
     ],
   },
@@ -160,25 +175,23 @@ describe("the order of rooms", () => {
   });
 
   it("names every room of lib, and none that is gone", () => {
-    const ofLib = new Set(
-      files.filter((file) => /^lib\/.+\//.test(file)).map((file) => file.split("/", 2).join("/")),
-    );
-    const named = rooms.map((room) => room.path).filter((name) => name.startsWith("lib/"));
-    expect([...ofLib].sort()).toEqual(named.toSorted());
+    const homeless = files.filter((file) => /^lib\/.+\//.test(file) && roomOf(file)?.path === "lib");
+    expect(homeless).toEqual([]);
+    expect(rooms.filter((room) => !files.some((file) => roomOf(file) === room))).toEqual([]);
   });
 
   it("lets only what starts a process load what builds the app: each page would bring it along", () => {
     const loads = (file: string) =>
       parseSync(file, readFileSync(path.join(root, file), "utf8")).module.staticImports.some(
         ({ moduleRequest, entries }) =>
-          targetOf(file, moduleRequest.value) === "lib/runtime/app" &&
+          targetOf(file, moduleRequest.value) === "lib/server/app" &&
           (entries.length === 0 || entries.some(({ isType }) => !isType)),
       );
     const there = [...files, "proxy.ts"].filter((file) => existsSync(path.join(root, file)));
     expect(there.filter((file) => !isTest(file) && loads(file))).toEqual([
-      "lib/runtime/processes/single-process.ts",
-      "lib/runtime/processes/worker.ts",
-      "lib/runtime/server/next-host.ts",
+      "lib/server/next/next-host.ts",
+      "lib/server/processes/single-process.ts",
+      "lib/server/processes/worker.ts",
     ]);
   });
 
@@ -209,9 +222,9 @@ describe("the order of rooms", () => {
 
 /** For each override of biome.json about packages: one that the folder may not import, and one that it may. */
 const packages: Record<string, { forbidden: string[]; allowed: string }> = {
-  "lib/core": { forbidden: ["node:fs", "zod", "postgres"], allowed: "canonicalize" },
+  "lib/protocol": { forbidden: ["node:fs", "zod", "postgres"], allowed: "canonicalize" },
   "lib/platform": { forbidden: ["zod"], allowed: "node:crypto" },
-  "lib/contract": { forbidden: ["node:fs", "next/headers"], allowed: "zod" },
+  "lib/api/schemas": { forbidden: ["node:fs", "next/headers"], allowed: "zod" },
   "lib/verifier": { forbidden: ["node:fs", "zod"], allowed: "./sibling" },
   "lib/client": { forbidden: ["node:fs", "zod"], allowed: "./sibling" },
   components: { forbidden: ["postgres", "drizzle-orm", "next-auth"], allowed: "react" },
@@ -246,7 +259,7 @@ describe("biome.json", () => {
     ...[
       "lib/env.ts",
       "e2e/support/databases.ts",
-      "lib/http/env.test.ts",
+      "lib/api/http/env.test.ts",
       "bench/env.ts",
       ".ci/env.mjs",
       "next.config.ts",
@@ -254,14 +267,17 @@ describe("biome.json", () => {
     { file: "lib/log/camelCase.ts", source: plain, rule: nameRule, refused: true },
     { file: "app/[keyId]/page.ts", source: plain, rule: nameRule, refused: false },
     { file: "lib/log/asserts.ts", source: assertion, rule: assertionRule, refused: true },
-    ...["lib/verifier/asserts.ts", "lib/core/tlog/asserts.test.ts", "e2e/asserts.ts", "bench/asserts.ts"].map(
-      (file) => ({
-        file,
-        source: assertion,
-        rule: assertionRule,
-        refused: false,
-      }),
-    ),
+    ...[
+      "lib/verifier/asserts.ts",
+      "lib/protocol/tlog/asserts.test.ts",
+      "e2e/asserts.ts",
+      "bench/asserts.ts",
+    ].map((file) => ({
+      file,
+      source: assertion,
+      rule: assertionRule,
+      refused: false,
+    })),
   ];
 
   /** The rules that Biome says each file breaks. */

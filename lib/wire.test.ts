@@ -3,19 +3,19 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { splitWire } from "#components/guides/wire-pages";
-import { authorizationStatuses } from "#lib/contract/authorize";
+import { buildOpenApi, describedPath } from "#lib/api/openapi";
+import { operations } from "#lib/api/operations/index";
+import type { OperationSpec } from "#lib/api/operations/operation";
+import { authorizationStatuses } from "#lib/api/schemas/authorize";
 import {
   approvalRequestSchema,
   approvalSchema,
   humanAuthorizationSchema,
-} from "#lib/contract/human-authorization";
-import { scopeNames } from "#lib/contract/key-choices";
-import { buildOpenApi, describedPath } from "#lib/contract/openapi";
-import type { OperationSpec } from "#lib/contract/operation";
-import { operations } from "#lib/contract/operations";
-import { MESSAGE_NAMES, PUBLIC_MESSAGE_NAMES } from "#lib/core/presentation/disclosure";
-import { attestationChecks } from "#lib/core/statement/verify";
-import { warningCodes } from "#lib/core/statement/warnings";
+} from "#lib/api/schemas/human-authorization";
+import { scopeNames } from "#lib/api/schemas/key-choices";
+import { MESSAGE_NAMES, PUBLIC_MESSAGE_NAMES } from "#lib/protocol/presentation/disclosure";
+import { warningCodes } from "#lib/protocol/statement/warnings";
+import { attestationChecks } from "#lib/verifier/checks/verify-statement";
 import { settingDefaults } from "./env";
 import { describeError, errorNames } from "./errors";
 

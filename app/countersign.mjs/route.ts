@@ -1,3 +1,3 @@
-import { operation } from "#lib/runtime/server/next-routes";
+import { operation } from "#lib/server/next/next-routes";
 
 export const GET = operation("commandProgram");

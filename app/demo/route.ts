@@ -1,9 +1,9 @@
 /** POST /demo: makes a demo request. A refusal leads back to the landing page, which explains it. */
 
+import { forOwnHosts } from "#lib/api/http/next-host-check";
 import { AppError, type ErrorName } from "#lib/errors";
-import { forOwnHosts } from "#lib/http/next-host-check";
-import { answerPlainForm } from "#lib/pages/plain-form";
-import { requestDemo } from "#lib/portal/demo";
+import { answerPlainForm } from "#lib/server/pages/plain-form";
+import { requestDemo } from "#lib/services/portal/demo";
 
 const explained: Partial<Record<ErrorName, string>> = {
   rate_limit_exceeded: "limit",

@@ -2,10 +2,10 @@ import { readDocument } from "#components/api-reference/document";
 import { findGuide } from "#components/guides/guides";
 import { guideEntries } from "#components/guides/guides-index";
 import { writeLlmsFullText } from "#components/llms-text";
-import { describePrograms } from "#lib/attestations/program-files";
-import { forOwnHosts } from "#lib/http/next-host-check";
-import { answerText } from "#lib/http/plain-text";
-import { publicBaseUrl } from "#lib/http/public-base-url";
+import { forOwnHosts } from "#lib/api/http/next-host-check";
+import { answerText } from "#lib/api/http/plain-text";
+import { publicBaseUrl } from "#lib/api/http/public-base-url";
+import { describePrograms } from "#lib/services/attestations/program-files";
 
 export const dynamic = "force-dynamic";
 

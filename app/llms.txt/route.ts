@@ -1,8 +1,8 @@
 import { readDocument } from "#components/api-reference/document";
 import { writeLlmsText } from "#components/llms-text";
-import { forOwnHosts } from "#lib/http/next-host-check";
-import { answerText } from "#lib/http/plain-text";
-import { publicBaseUrl } from "#lib/http/public-base-url";
+import { forOwnHosts } from "#lib/api/http/next-host-check";
+import { answerText } from "#lib/api/http/plain-text";
+import { publicBaseUrl } from "#lib/api/http/public-base-url";
 
 export const dynamic = "force-dynamic";
 

@@ -4,14 +4,14 @@
  */
 
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
-import { readApproverLink } from "#lib/accounts/approver-links";
-import { addApprover, listApprovers, removeApprover } from "#lib/accounts/approvers";
-import { listNoticeSettings, saveNoticeSettings } from "#lib/accounts/notice-settings";
-import { countWaiting, listInbox } from "#lib/approvals/inbox";
-import { organizationTitle } from "#lib/core/text/organization-name";
-import type { MemberPrincipal, UserPrincipal } from "#lib/http/principal";
-import { deleteOrganization } from "#lib/portal/organization";
-import { removeMember } from "#lib/portal/organization-members";
+import type { MemberPrincipal, UserPrincipal } from "#lib/api/http/principal";
+import { organizationTitle } from "#lib/protocol/text/organization-name";
+import { readApproverLink } from "#lib/services/accounts/approver-links";
+import { addApprover, listApprovers, removeApprover } from "#lib/services/accounts/approvers";
+import { listNoticeSettings, saveNoticeSettings } from "#lib/services/accounts/notice-settings";
+import { countWaiting, listInbox } from "#lib/services/approvals/decision/inbox";
+import { deleteOrganization } from "#lib/services/portal/organization";
+import { removeMember } from "#lib/services/portal/organization-members";
 import { startTestApp, type TestApp } from "#support/app";
 import { sendAll } from "#support/approvers";
 import { ask } from "#support/authorizations";

@@ -5,13 +5,13 @@
 import { readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
-import { acceptInvitation, inviteMember } from "#lib/accounts/invitations";
-import { listNoticeSettings } from "#lib/accounts/notice-settings";
-import { type FormState, shownOrganizationField, switchedOrganization } from "#lib/contract/form-state";
-import { organizationTitle } from "#lib/core/text/organization-name";
+import type { MemberPrincipal } from "#lib/api/http/principal";
+import { type FormState, shownOrganizationField, switchedOrganization } from "#lib/api/schemas/form-state";
 import { AppError } from "#lib/errors";
-import type { MemberPrincipal } from "#lib/http/principal";
-import { listMailbox } from "#lib/mail/mailbox";
+import { organizationTitle } from "#lib/protocol/text/organization-name";
+import { acceptInvitation, inviteMember } from "#lib/services/accounts/invitations";
+import { listNoticeSettings } from "#lib/services/accounts/notice-settings";
+import { listMailbox } from "#lib/services/notifications/mailbox";
 import { startTestApp, type TestApp } from "#support/app";
 import { anyKind } from "#support/databases";
 import { signInPerson } from "#support/portal";
@@ -40,7 +40,7 @@ vi.mock("next/navigation", () => ({
   },
 }));
 vi.mock("next/cache", () => ({ revalidatePath: () => {} }));
-vi.mock("#lib/pages/session", () => ({
+vi.mock("#lib/server/pages/session", () => ({
   readSession: async () => browser.session,
   endSession: async () => {},
   requestSignInLink: () => browser.mail(),

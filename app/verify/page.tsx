@@ -3,16 +3,16 @@ import type { Metadata } from "next";
 import { headers } from "next/headers";
 import { redirect } from "next/navigation";
 import { VerifyStart } from "#components/verify/verify-start";
-import type { Context } from "#lib/approvals/context";
-import { searchPublicly } from "#lib/attestations/search";
-import { readAttestation } from "#lib/attestations/stored-receipt";
-import type { SearchResponse } from "#lib/contract/search";
-import { parseSearched } from "#lib/core/text/searched";
+import { publicBaseUrl } from "#lib/api/http/public-base-url";
+import { readPublicly } from "#lib/api/http/read-publicly";
+import type { SearchResponse } from "#lib/api/schemas/search";
 import { AppError } from "#lib/errors";
-import { publicBaseUrl } from "#lib/http/public-base-url";
-import { readPublicly } from "#lib/http/read-publicly";
-import { countPage } from "#lib/runtime/server/page-limits";
-import { getApp } from "#lib/runtime/singleton";
+import { parseSearched } from "#lib/protocol/text/searched";
+import { countPage } from "#lib/server/next/page-limits";
+import { getApp } from "#lib/server/singleton";
+import type { Context } from "#lib/services/approvals/context";
+import { searchPublicly } from "#lib/services/attestations/search";
+import { readAttestation } from "#lib/services/attestations/stored-receipt";
 
 export function generateMetadata(): Metadata {
   return {

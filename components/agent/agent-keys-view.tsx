@@ -2,7 +2,7 @@
 import { AgentText } from "#components/agent-text";
 import { CursorPagination } from "#components/ui/cursor-pagination";
 import { TextLink } from "#components/ui/text-link";
-import type { KeyHistoryResponse } from "#lib/contract/identity";
+import type { KeyHistoryResponse } from "#lib/api/schemas/identity";
 import { KeyHistory } from "./agent-profile";
 
 interface AgentKeysViewProps {

@@ -4,7 +4,7 @@ import { HashText } from "#components/ui/code-block";
 import { type Definition, DefinitionList } from "#components/ui/definition-list";
 import { StatusPill } from "#components/ui/status-pill";
 import { Timestamp } from "#components/ui/timestamp";
-import type { FeedResponse, IdentityResponse, KeyHistoryEntry } from "#lib/contract/identity";
+import type { FeedResponse, IdentityResponse, KeyHistoryEntry } from "#lib/api/schemas/identity";
 
 function KeyStatus({ status }: { readonly status: IdentityResponse["key_status"] }) {
   switch (status) {

@@ -2,7 +2,7 @@ import { AppRouterContext } from "next/dist/shared/lib/app-router-context.shared
 import type { ComponentProps } from "react";
 import { renderToStaticMarkup } from "react-dom/server";
 import { expect, it } from "vitest";
-import type { FeedResponse } from "#lib/contract/identity";
+import type { FeedResponse } from "#lib/api/schemas/identity";
 import { AgentView } from "./agent-view";
 
 const render = (lookAlikes: string[]) => {

@@ -5,7 +5,7 @@ import { CursorPagination } from "#components/ui/cursor-pagination";
 import { TextLink } from "#components/ui/text-link";
 import { Timestamp } from "#components/ui/timestamp";
 import { Section } from "#components/verify/section";
-import type { FeedResponse } from "#lib/contract/identity";
+import type { FeedResponse } from "#lib/api/schemas/identity";
 import { AgentFacts, KeyHistory, ToolManifest } from "./agent-profile";
 import { FeedFilterForm } from "./feed-filter";
 import { FeedTable } from "./feed-table";

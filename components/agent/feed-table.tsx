@@ -7,8 +7,8 @@ import { StatusPill } from "#components/ui/status-pill";
 import { TextLink } from "#components/ui/text-link";
 import { Timestamp } from "#components/ui/timestamp";
 import { WarningPills } from "#components/warning-pills";
-import type { FeedEntry } from "#lib/contract/identity";
-import { isApprovalMethod } from "#lib/core/statement/statement";
+import type { FeedEntry } from "#lib/api/schemas/identity";
+import { isApprovalMethod } from "#lib/protocol/statement/statement";
 
 function Approval({ entry }: { readonly entry: FeedEntry }) {
   const { human_approval_method: method, human_approval_environment: environment } = entry;

@@ -1,6 +1,6 @@
 /** The worker of run-record-check.tsx: it fetches the record and the keys, and runs the offline verifier's own code. */
-import { checkRecord } from "#lib/verifier/check-record";
-import { parseTrust } from "#lib/verifier/trust";
+import { checkRecord } from "#lib/verifier/checks/check-record";
+import { parseTrust } from "#lib/verifier/checks/trust";
 import type { RecordJob, RecordMessage } from "./run-record-check";
 
 /** Of the whole run: a service may never want to end. */

@@ -1,9 +1,9 @@
 /** Follows an agent's record off the main thread, so that the page stays usable however long the record is. */
-import type { RecordReport } from "#lib/verifier/check-record";
+import type { RecordReport } from "#lib/verifier/checks/check-record";
 
 export interface RecordJob {
   readonly slug: string;
-  /** See RecordRequest of lib/verifier/check-record.ts. */
+  /** See RecordRequest of lib/verifier/checks/check-record.ts. */
   readonly sumUpTo: number;
 }
 

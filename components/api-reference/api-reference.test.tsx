@@ -1,8 +1,8 @@
 /** Every operation has a page, with examples that fit its schemas and samples that parse. */
 import { transform } from "esbuild";
 import { describe, expect, it } from "vitest";
-import type { OperationSpec } from "#lib/contract/operation";
-import { operations } from "#lib/contract/operations";
+import { operations } from "#lib/api/operations/index";
+import type { OperationSpec } from "#lib/api/operations/operation";
 import { readDocument } from "./document";
 import { groupEntries, listEntries, listWords } from "./entries";
 import { exampleOf, examplePath } from "./example-value";

@@ -1,5 +1,5 @@
 /** The parts of the OpenAPI document that the reference reads, and their words. */
-import { buildOpenApi } from "#lib/contract/openapi";
+import { buildOpenApi } from "#lib/api/openapi";
 
 export interface Schema {
   readonly $ref?: string;

@@ -1,5 +1,5 @@
 /** An example that a schema describes: the schema's own if it has one, else the plainest value that fits. */
-import { findExample, pathExamples } from "#lib/contract/examples";
+import { findExample, pathExamples } from "#lib/api/operations/examples";
 import { type OpenApiDocument, refName, type Schema } from "./document";
 
 export type ExampleValue = unknown;

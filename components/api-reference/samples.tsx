@@ -1,6 +1,6 @@
 /** How an operation is called: in a shell, in TypeScript and in Python. */
 
-import { exampleSlug } from "#lib/contract/examples";
+import { exampleSlug } from "#lib/api/operations/examples";
 import type { OperationEntry } from "./entries";
 import { examplePath } from "./example-value";
 

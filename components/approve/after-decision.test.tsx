@@ -2,7 +2,7 @@
 import { AppRouterContext } from "next/dist/shared/lib/app-router-context.shared-runtime";
 import { renderToStaticMarkup } from "react-dom/server";
 import { describe, expect, it } from "vitest";
-import type { ApprovalView } from "#lib/contract/approval-view";
+import type { ApprovalView } from "#lib/api/schemas/approval-view";
 import { makeView } from "#support/approval-view";
 import { ApprovalScreen } from "./approval-screen";
 

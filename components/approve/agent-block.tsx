@@ -3,8 +3,8 @@
 import { AgentText } from "#components/agent-text";
 import { Card } from "#components/ui/card";
 import { StatusPill } from "#components/ui/status-pill";
-import type { ApprovalView } from "#lib/contract/approval-view";
-import { organizationTitle } from "#lib/core/text/organization-name";
+import type { ApprovalView } from "#lib/api/schemas/approval-view";
+import { organizationTitle } from "#lib/protocol/text/organization-name";
 import { AgentPast } from "./agent-past";
 import { markPart } from "./mark-parts";
 import { OrganizationBlock } from "./organization-block";

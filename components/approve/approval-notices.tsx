@@ -1,7 +1,7 @@
 /** What must be read before anything else: TEST, and an equal request that was denied. */
 import { Callout } from "#components/ui/callout";
 import { Timestamp } from "#components/ui/timestamp";
-import type { ApprovalView } from "#lib/contract/approval-view";
+import type { ApprovalView } from "#lib/api/schemas/approval-view";
 
 export function ApprovalNotices({ view }: { readonly view: ApprovalView }) {
   return (

@@ -7,7 +7,7 @@
 import { useEffect, useRef, useState } from "react";
 import { AgentText } from "#components/agent-text";
 import { Callout } from "#components/ui/callout";
-import type { ApprovalView } from "#lib/contract/approval-view";
+import type { ApprovalView } from "#lib/api/schemas/approval-view";
 import { AgentBlock } from "./agent-block";
 import { ApprovalNotices } from "./approval-notices";
 import { CoverageDetails } from "./coverage-details";

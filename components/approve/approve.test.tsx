@@ -2,11 +2,11 @@
 import { AppRouterContext } from "next/dist/shared/lib/app-router-context.shared-runtime";
 import { renderToStaticMarkup } from "react-dom/server";
 import { describe, expect, it } from "vitest";
-import { proofStored } from "#lib/contract/approval-page";
-import type { ApprovalView, WalletPreset } from "#lib/contract/approval-view";
-import { bindRequest, confirmationCode } from "#lib/core/approval/approval";
-import type { DecidedBy } from "#lib/core/approval/decided-by";
-import { contextHash } from "#lib/core/approval/shown-content";
+import { proofStored } from "#lib/api/schemas/approval-page";
+import type { ApprovalView, WalletPreset } from "#lib/api/schemas/approval-view";
+import { bindRequest, confirmationCode } from "#lib/protocol/approval/approval";
+import type { DecidedBy } from "#lib/protocol/approval/decided-by";
+import { contextHash } from "#lib/protocol/approval/shown-content";
 import { alterations } from "#support/alterations";
 import { makeView } from "#support/approval-view";
 import { testRequestedBy, testShown } from "#support/human-authorization";

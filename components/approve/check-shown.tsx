@@ -2,10 +2,10 @@
  * What the browser computes again before it asks World ID for anything: that the hash to be approved is the hash of
  * what this page shows. Nothing that the server says about the hashes is trusted.
  */
-import type { ApprovalView } from "#lib/contract/approval-view";
-import { bindRequest, confirmationCode } from "#lib/core/approval/approval";
-import { isShownContent } from "#lib/core/approval/shown-content";
-import type { JsonObject } from "#lib/core/encoding/canonical-json";
+import type { ApprovalView } from "#lib/api/schemas/approval-view";
+import { bindRequest, confirmationCode } from "#lib/protocol/approval/approval";
+import { isShownContent } from "#lib/protocol/approval/shown-content";
+import type { JsonObject } from "#lib/protocol/encoding/canonical-json";
 
 const groupsOf = (groups: readonly { name: string | null; count: number }[]) =>
   JSON.stringify(groups.map(({ name, count }) => [name, count]));

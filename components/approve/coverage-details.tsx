@@ -5,8 +5,8 @@ import { AgentText } from "#components/agent-text";
 import { CopyButton } from "#components/ui/copy-button";
 import { DefinitionList } from "#components/ui/definition-list";
 import { StatusPill } from "#components/ui/status-pill";
-import type { ApprovalView } from "#lib/contract/approval-view";
-import { canonicalJson, type JsonObject } from "#lib/core/encoding/canonical-json";
+import type { ApprovalView } from "#lib/api/schemas/approval-view";
+import { canonicalJson, type JsonObject } from "#lib/protocol/encoding/canonical-json";
 import { DifferenceAlert } from "./difference-alert";
 
 /** Undefined until the browser has computed it; null if it could not. */

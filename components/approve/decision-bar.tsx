@@ -3,7 +3,7 @@
 import { AgentText } from "#components/agent-text";
 import { Button } from "#components/ui/button";
 import { Money } from "#components/ui/money";
-import type { ApprovalView } from "#lib/contract/approval-view";
+import type { ApprovalView } from "#lib/api/schemas/approval-view";
 import { listDetails, rankOf } from "./details";
 import { TimeLeft } from "./time-left";
 import { coversBottom } from "./use-seen";

@@ -6,7 +6,7 @@ import { useState } from "react";
 import { Button } from "#components/ui/button";
 import { Callout } from "#components/ui/callout";
 import { useIsReady } from "#components/ui/use-is-ready";
-import type { ApprovalView } from "#lib/contract/approval-view";
+import type { ApprovalView } from "#lib/api/schemas/approval-view";
 import { CodeField, WrongCodes } from "./code-field";
 import { DecisionBar } from "./decision-bar";
 import { DenyForm, DenyFormPlain } from "./deny-form";

@@ -6,7 +6,7 @@ import { Card } from "#components/ui/card";
 import { LocalTime } from "#components/ui/local-time";
 import { Money } from "#components/ui/money";
 import { Timestamp } from "#components/ui/timestamp";
-import type { GrantTerms } from "#lib/core/approval/decided-by";
+import type { GrantTerms } from "#lib/protocol/approval/decided-by";
 import { markPart } from "./mark-parts";
 
 export const grantId = "grant";

@@ -1,7 +1,7 @@
 /** Who still has to approve, by group. */
 import { AgentText } from "#components/agent-text";
 import { Callout } from "#components/ui/callout";
-import type { ApprovalView } from "#lib/contract/approval-view";
+import type { ApprovalView } from "#lib/api/schemas/approval-view";
 
 const numbers = ["No", "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight", "Nine", "Ten"];
 

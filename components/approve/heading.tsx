@@ -1,5 +1,5 @@
 /** The heading of an approval page: its state in a sentence, also between two approvals. */
-import type { ApprovalView } from "#lib/contract/approval-view";
+import type { ApprovalView } from "#lib/api/schemas/approval-view";
 import { describeMissing } from "./groups-needed";
 
 const headings = {

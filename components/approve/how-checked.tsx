@@ -1,5 +1,5 @@
 /** Who checked each proof, and whether anyone can check it again without World. */
-import type { ApprovalView } from "#lib/contract/approval-view";
+import type { ApprovalView } from "#lib/api/schemas/approval-view";
 
 type Proof = ApprovalView["proofs"][number];
 

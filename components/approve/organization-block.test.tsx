@@ -1,7 +1,7 @@
 /** What a page says about who asks: the organization's words as its own, and what was checked with its dates. */
 import { renderToStaticMarkup } from "react-dom/server";
 import { describe, expect, it } from "vitest";
-import type { RequestedBy } from "#lib/core/approval/requested-by";
+import type { RequestedBy } from "#lib/protocol/approval/requested-by";
 import { testRequestedBy } from "#support/human-authorization";
 import { AgentPast, countWords } from "./agent-past";
 import { OrganizationBlock } from "./organization-block";

@@ -7,8 +7,8 @@ import { DomainName } from "#components/domain-name";
 import { OrganizationMark } from "#components/organization-logo";
 import { StatusPill } from "#components/ui/status-pill";
 import { Timestamp } from "#components/ui/timestamp";
-import { isFreshlyChecked, type RequestedBy, type VerifiedDomain } from "#lib/core/approval/requested-by";
-import { organizationTitle } from "#lib/core/text/organization-name";
+import { isFreshlyChecked, type RequestedBy, type VerifiedDomain } from "#lib/protocol/approval/requested-by";
+import { organizationTitle } from "#lib/protocol/text/organization-name";
 
 interface DomainProps {
   readonly proven: VerifiedDomain;

@@ -4,9 +4,9 @@ import { Callout, type CalloutTone } from "#components/ui/callout";
 import { TestMark } from "#components/ui/status-pill";
 import { TextLink } from "#components/ui/text-link";
 import { Timestamp } from "#components/ui/timestamp";
-import type { ApprovalView } from "#lib/contract/approval-view";
-import { findEnd } from "#lib/core/approval/approval-end";
-import { describeUnasked } from "#lib/core/approval/decided-words";
+import type { ApprovalView } from "#lib/api/schemas/approval-view";
+import { findEnd } from "#lib/protocol/approval/approval-end";
+import { describeUnasked } from "#lib/protocol/approval/decided-words";
 import { HowChecked } from "./how-checked";
 
 interface OutcomeProps {

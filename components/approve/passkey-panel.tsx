@@ -8,7 +8,7 @@ import { Callout } from "#components/ui/callout";
 import { TestMark } from "#components/ui/status-pill";
 import { useIsReady } from "#components/ui/use-is-ready";
 import { useKeptFocus } from "#components/ui/use-kept-focus";
-import type { ApprovalView, SentAssertion } from "#lib/contract/approval-view";
+import type { ApprovalView, SentAssertion } from "#lib/api/schemas/approval-view";
 import { DifferenceAlert } from "./difference-alert";
 import { describeMissing } from "./groups-needed";
 import { postJson } from "./post-json";

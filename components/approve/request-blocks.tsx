@@ -4,7 +4,7 @@ import { AgentText } from "#components/agent-text";
 import { Card } from "#components/ui/card";
 import { DefinitionList } from "#components/ui/definition-list";
 import { Money } from "#components/ui/money";
-import type { ApprovalRequest } from "#lib/core/approval/approval";
+import type { ApprovalRequest } from "#lib/protocol/approval/approval";
 import { largeLength, listDetails } from "./details";
 import { markPart } from "./mark-parts";
 

@@ -1,8 +1,8 @@
 /** Asks the person's device to sign this request and decision, after the page was checked against its hash. */
-import type { ApprovalView, SentAssertion } from "#lib/contract/approval-view";
-import { requestHash } from "#lib/core/approval/approval";
-import { base64UrlEncode } from "#lib/core/encoding/bytes";
-import { approvalChallenge, type PasskeyDecision, relyingPartyOf } from "#lib/core/passkey/challenge";
+import type { ApprovalView, SentAssertion } from "#lib/api/schemas/approval-view";
+import { requestHash } from "#lib/protocol/approval/approval";
+import { base64UrlEncode } from "#lib/protocol/encoding/bytes";
+import { approvalChallenge, type PasskeyDecision, relyingPartyOf } from "#lib/protocol/passkey/challenge";
 import { findDifferences } from "./check-shown";
 
 export type Signed =

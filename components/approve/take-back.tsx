@@ -5,7 +5,7 @@ import { Button } from "#components/ui/button";
 import { Callout } from "#components/ui/callout";
 import { describeControl, Field, Textarea } from "#components/ui/field";
 import { useKeptFocus } from "#components/ui/use-kept-focus";
-import type { ApprovalView } from "#lib/contract/approval-view";
+import type { ApprovalView } from "#lib/api/schemas/approval-view";
 import { CodeField } from "./code-field";
 import { readReason } from "./deny-form";
 import { type Problem, postJson } from "./post-json";

@@ -2,7 +2,7 @@
 import { AgentText } from "#components/agent-text";
 import { Button } from "#components/ui/button";
 import { Callout } from "#components/ui/callout";
-import type { ApprovalView } from "#lib/contract/approval-view";
+import type { ApprovalView } from "#lib/api/schemas/approval-view";
 import { agentId } from "./agent-block";
 import { listDetails } from "./details";
 import { grantId } from "./grant-block";

@@ -5,7 +5,7 @@
  */
 import { useEffect, useRef, useState } from "react";
 import { useRefresh } from "#components/ui/router";
-import type { ApprovalView } from "#lib/contract/approval-view";
+import type { ApprovalView } from "#lib/api/schemas/approval-view";
 
 const pendingPollMs = 4_000;
 /** After an approval the agent may yet record its receipt. */

@@ -4,8 +4,8 @@
  * proof. Every open and every retry starts at the top; a received proof is kept until the service has it.
  */
 import { useCallback, useEffect, useRef, useState } from "react";
-import type { ApprovalView, SentAssertion, WalletPreset, WorldIdStart } from "#lib/contract/approval-view";
-import { bindRequest } from "#lib/core/approval/approval";
+import type { ApprovalView, SentAssertion, WalletPreset, WorldIdStart } from "#lib/api/schemas/approval-view";
+import { bindRequest } from "#lib/protocol/approval/approval";
 import { findDifferences } from "./check-shown";
 import { postJson } from "./post-json";
 import { type AskedPresets, explainProblem, explainWalletError, type Words } from "./world-id-words";

@@ -8,7 +8,7 @@ import { deviceLegacy, orbLegacy, proofOfHuman, useIDKitRequest } from "@worldco
 import { QRCodeSVG } from "qrcode.react";
 import { useEffect } from "react";
 import { buttonClass } from "#components/ui/button-style";
-import type { WalletPreset, WorldIdStart } from "#lib/contract/approval-view";
+import type { WalletPreset, WorldIdStart } from "#lib/api/schemas/approval-view";
 import type { AskedPresets } from "./world-id-words";
 
 const presets = { proof_of_human: proofOfHuman, orb_legacy: orbLegacy, device_legacy: deviceLegacy };

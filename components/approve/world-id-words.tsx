@@ -1,8 +1,8 @@
 /** What went wrong on the way to an approval, in words: what happened, what it means, what can be done. */
-import { proofStored } from "#lib/contract/approval-page";
-import type { WalletPreset, WorldIdStart } from "#lib/contract/approval-view";
-import { findIdkitWords } from "#lib/contract/world-id-codes";
-import { sentence } from "#lib/core/text/sentence";
+import { proofStored } from "#lib/api/schemas/approval-page";
+import type { WalletPreset, WorldIdStart } from "#lib/api/schemas/approval-view";
+import { findIdkitWords } from "#lib/api/schemas/world-id-codes";
+import { sentence } from "#lib/protocol/text/sentence";
 import type { Problem } from "./post-json";
 
 export interface Words {

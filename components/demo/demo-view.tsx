@@ -6,7 +6,7 @@ import { ButtonLink } from "#components/ui/button-link";
 import { Callout } from "#components/ui/callout";
 import { StatusPill } from "#components/ui/status-pill";
 import { StepIcon } from "#components/ui/step-icon";
-import type { AuthorizationStatus } from "#lib/contract/authorize";
+import type { AuthorizationStatus } from "#lib/api/schemas/authorize";
 import { DemoWatch, SubmitAtOnce } from "./demo-watch";
 
 interface DemoViewProps {

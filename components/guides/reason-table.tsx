@@ -1,5 +1,5 @@
 /** The reasons of checks as a Markdown table, from the list that the checks use. */
-import { reasonCodes, reasons } from "#lib/core/statement/reasons";
+import { reasonCodes, reasons } from "#lib/protocol/statement/reasons";
 
 /** What a sentence says about the case at hand. */
 const values = /\{\w+\}/g;

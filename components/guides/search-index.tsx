@@ -2,7 +2,7 @@
 import { readDocument } from "#components/api-reference/document";
 import { listEntries, listWords } from "#components/api-reference/entries";
 import { headingId } from "#components/heading-id";
-import { reasonCodes, reasons } from "#lib/core/statement/reasons";
+import { reasonCodes, reasons } from "#lib/protocol/statement/reasons";
 import { type GuideSlug, guideEntries } from "./guides-index";
 import type { IndexEntry } from "./search-words";
 

@@ -1,6 +1,6 @@
 /** What a page lets a person do with their passkeys: server actions, each for the person that its page is about. */
 import type { PublicKeyCredentialCreationOptionsJSON } from "@simplewebauthn/browser";
-import type { PasskeyAnswer } from "#lib/contract/passkeys";
+import type { PasskeyAnswer } from "#lib/api/schemas/passkeys";
 
 export interface PasskeyActions {
   readonly begin: () => Promise<PasskeyAnswer<PublicKeyCredentialCreationOptionsJSON>>;

@@ -2,20 +2,20 @@
  * What the check of a presentation runs in the visitor's browser. The BBS code is large, so this module is imported
  * only when a check begins. The keys are those of GET /v1/pubkey.
  */
-import { base64UrlDecode } from "#lib/core/encoding/bytes";
-import { isJsonObject, type JsonObject } from "#lib/core/encoding/canonical-json";
-import { verifyEd25519Strict } from "#lib/core/keys/ed25519";
-import { findEndorsementFault } from "#lib/core/keys/key-endorsement";
-import type { PresentationReport } from "#lib/core/presentation/presentation-verify";
-import { checkPresentation as verify } from "#lib/verifier/check-presentation";
+import { base64UrlDecode } from "#lib/protocol/encoding/bytes";
+import { isJsonObject, type JsonObject } from "#lib/protocol/encoding/canonical-json";
+import { verifyEd25519Strict } from "#lib/protocol/keys/ed25519";
+import { findEndorsementFault } from "#lib/protocol/keys/key-endorsement";
+import { checkPresentation as verify } from "#lib/verifier/checks/check-presentation";
+import type { PresentationReport } from "#lib/verifier/checks/presentation-verify";
 import {
   readObject,
   requireIndex,
   requireObject,
   requireText,
   UnreadableError,
-} from "#lib/verifier/read-json";
-import { parseTrust, type VerifierTrust } from "#lib/verifier/trust";
+} from "#lib/verifier/checks/read-json";
+import { parseTrust, type VerifierTrust } from "#lib/verifier/checks/trust";
 
 export interface PresentationQuestion {
   text: string;

@@ -1,6 +1,6 @@
 /** What a proof discloses, in words: readers can't know what `null` stands for. */
 import { AgentText } from "#components/agent-text";
-import { canonicalJson, type JsonValue } from "#lib/core/encoding/canonical-json";
+import { canonicalJson, type JsonValue } from "#lib/protocol/encoding/canonical-json";
 
 export function DisclosedValue({ value }: { readonly value: JsonValue }) {
   if (value === null) return <span className="text-muted">none</span>;

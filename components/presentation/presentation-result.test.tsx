@@ -1,8 +1,8 @@
 import { renderToStaticMarkup } from "react-dom/server";
 import { describe, expect, it } from "vitest";
-import type { JsonValue } from "#lib/core/encoding/canonical-json";
-import { MESSAGE_NAMES, type MessageName } from "#lib/core/presentation/disclosure";
-import type { PresentationReport } from "#lib/core/presentation/presentation-verify";
+import type { JsonValue } from "#lib/protocol/encoding/canonical-json";
+import { MESSAGE_NAMES, type MessageName } from "#lib/protocol/presentation/disclosure";
+import type { PresentationReport } from "#lib/verifier/checks/presentation-verify";
 import { PresentationResult } from "./presentation-result";
 
 function show(

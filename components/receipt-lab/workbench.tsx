@@ -8,7 +8,7 @@ import { Button } from "#components/ui/button";
 import { Callout } from "#components/ui/callout";
 import { Field, Textarea } from "#components/ui/field";
 import { verifyInWorker } from "#components/verify/run-worker";
-import type { VerifierReport } from "#lib/verifier/report";
+import type { VerifierReport } from "#lib/verifier/report/report";
 import { breakages, joinReceipt, type ReceiptParts, splitReceipt } from "./break-receipt";
 
 const ReportView = lazy(async () => ({

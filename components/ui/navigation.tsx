@@ -8,7 +8,7 @@
 import Link from "next/link";
 import { usePathname } from "next/navigation";
 import type { ReactNode } from "react";
-import { hasOwnHeaders } from "#lib/contract/page-headers";
+import { hasOwnHeaders } from "#lib/api/schemas/page-headers";
 
 export interface LinkProps {
   readonly href: string;

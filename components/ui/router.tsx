@@ -3,7 +3,7 @@
 // biome-ignore lint/style/noRestrictedImports: the one place
 import { usePathname, useRouter } from "next/navigation";
 import { useCallback } from "react";
-import { hasOwnHeaders, isExchanged } from "#lib/contract/page-headers";
+import { hasOwnHeaders, isExchanged } from "#lib/api/schemas/page-headers";
 
 /** Goes to a page as a link to it would. */
 export function useVisit(): (href: string) => void {

@@ -2,11 +2,11 @@
 import { AgentText } from "#components/agent-text";
 import { HashText } from "#components/ui/code-block";
 import type { Definition } from "#components/ui/definition-list";
-import { describeLevel } from "#lib/core/approval/approval-words";
-import { isJsonObject, type JsonObject } from "#lib/core/encoding/canonical-json";
-import type { BackedApproval } from "#lib/core/statement/statement";
-import { countOf } from "#lib/core/text/count";
-import { readableTime } from "#lib/core/time/time-words";
+import { describeLevel } from "#lib/protocol/approval/approval-words";
+import { isJsonObject, type JsonObject } from "#lib/protocol/encoding/canonical-json";
+import type { BackedApproval } from "#lib/protocol/statement/statement";
+import { countOf } from "#lib/protocol/text/count";
+import { readableTime } from "#lib/protocol/time/time-words";
 
 /** The names in `verified_by`, as people would say them. */
 const witnesses: Record<string, string> = {

@@ -2,11 +2,11 @@
 import { AgentText } from "#components/agent-text";
 import { type Definition, DefinitionList } from "#components/ui/definition-list";
 import { Money } from "#components/ui/money";
-import type { HumanAuthorization } from "#lib/core/approval/approval";
-import type { GrantTerms } from "#lib/core/approval/decided-by";
-import { describeUnasked } from "#lib/core/approval/decided-words";
-import { countOf } from "#lib/core/text/count";
-import { readableTime } from "#lib/core/time/time-words";
+import type { HumanAuthorization } from "#lib/protocol/approval/approval";
+import type { GrantTerms } from "#lib/protocol/approval/decided-by";
+import { describeUnasked } from "#lib/protocol/approval/decided-words";
+import { countOf } from "#lib/protocol/text/count";
+import { readableTime } from "#lib/protocol/time/time-words";
 
 /** `text`: the object, or an answer of GET /v1/authorize/{id} that holds it. */
 function readAuthorization(text: string): HumanAuthorization {

@@ -4,7 +4,7 @@
  * verifier's code, and hands the outcome to whatever on the page shows it.
  */
 import { createContext, type ReactNode, useContext, useEffect, useState } from "react";
-import type { VerifierReport } from "#lib/verifier/report";
+import type { VerifierReport } from "#lib/verifier/report/report";
 import { compareWithServer, type ServedClaims } from "./compare";
 import { verifyInWorker } from "./run-worker";
 

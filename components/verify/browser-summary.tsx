@@ -7,8 +7,8 @@ import {
   XCircleIcon,
 } from "@heroicons/react/24/outline";
 import { Callout } from "#components/ui/callout";
-import { findRowWarning } from "#lib/core/statement/warning-rows";
-import { countOf } from "#lib/core/text/count";
+import { countOf } from "#lib/protocol/text/count";
+import { findRowWarning } from "#lib/verifier/checks/warning-rows";
 import { type BrowserCheck, useBrowserCheck } from "./browser-check";
 import { checkTitles } from "./check-titles";
 

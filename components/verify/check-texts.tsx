@@ -2,7 +2,7 @@
  * The checks in words: what is asked, and how anyone can ask it again. One source for every page that lists them.
  * Too long for a browser's scripts: a server component hands on what a page shows. Titles are in check-titles.tsx.
  */
-import type { AttestationCheckName } from "#lib/core/statement/verify";
+import type { AttestationCheckName } from "#lib/verifier/checks/verify-statement";
 
 export interface CheckText {
   readonly question: string;

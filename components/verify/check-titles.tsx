@@ -1,5 +1,5 @@
 /** The names of the checks, for people. */
-import type { AttestationCheckName } from "#lib/core/statement/verify";
+import type { AttestationCheckName } from "#lib/verifier/checks/verify-statement";
 
 export const checkTitles: Record<AttestationCheckName, string> = {
   payload_hash: "Payload hash",

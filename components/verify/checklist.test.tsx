@@ -1,7 +1,7 @@
 /** What the browser finds about the fields that a receipt's page shows. */
 import { renderToStaticMarkup } from "react-dom/server";
 import { expect, it } from "vitest";
-import type { VerifierReport } from "#lib/verifier/report";
+import type { VerifierReport } from "#lib/verifier/report/report";
 import { DecodedRow } from "./checklist";
 
 function show(statement: object | null, unproven: string[]): string {

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import type { VerifyResponse } from "#lib/contract/verify";
-import { pass, skip } from "#lib/core/statement/outcome";
-import { warningOf } from "#lib/core/statement/warnings";
-import type { VerifierCheck, VerifierReport } from "#lib/verifier/report";
+import type { VerifyResponse } from "#lib/api/schemas/verify";
+import { pass, skip } from "#lib/protocol/statement/outcome";
+import { warningOf } from "#lib/protocol/statement/warnings";
+import type { VerifierCheck, VerifierReport } from "#lib/verifier/report/report";
 import { browserStatus, claimsOf, compareWithServer } from "./compare";
 import type { Verification } from "./facts";
 

@@ -4,12 +4,12 @@
  */
 
 import { type BrowserStatus, isDisagreement } from "#components/checklist-row";
-import type { VerifyResponse } from "#lib/contract/verify";
-import type { Reason } from "#lib/core/statement/reasons";
-import { isApprovalMethod } from "#lib/core/statement/statement";
-import type { AttestationCheckName } from "#lib/core/statement/verify";
-import type { Warning } from "#lib/core/statement/warnings";
-import type { VerifierReport } from "#lib/verifier/report";
+import type { VerifyResponse } from "#lib/api/schemas/verify";
+import type { Reason } from "#lib/protocol/statement/reasons";
+import { isApprovalMethod } from "#lib/protocol/statement/statement";
+import type { Warning } from "#lib/protocol/statement/warnings";
+import type { AttestationCheckName } from "#lib/verifier/checks/verify-statement";
+import type { VerifierReport } from "#lib/verifier/report/report";
 import { checkTitles } from "./check-titles";
 import { type Verification, verdictOf } from "./facts";
 import { findingsOf } from "./findings";

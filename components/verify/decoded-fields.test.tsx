@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import type { VerifyResponse } from "#lib/contract/verify";
+import type { VerifyResponse } from "#lib/api/schemas/verify";
 import { describePlace } from "./decoded-fields";
 
 it("calls the log's newest entry the last of as many as there are", () => {

@@ -1,6 +1,6 @@
 import { renderToStaticMarkup } from "react-dom/server";
 import { expect, it } from "vitest";
-import { DISCLOSURE_SCHEMA } from "#lib/core/presentation/disclosure";
+import { DISCLOSURE_SCHEMA } from "#lib/protocol/presentation/disclosure";
 import { DisclosedValues } from "./disclosed-values";
 
 it("says in words what a proof discloses, also what the record doesn't have", () => {

@@ -3,9 +3,9 @@ import { DisclosedValue } from "#components/presentation/disclosed-value";
 import { DefinitionList } from "#components/ui/definition-list";
 import { FieldName } from "#components/ui/field-name";
 import { TextLink } from "#components/ui/text-link";
-import type { VerifyResponse } from "#lib/contract/verify";
-import type { JsonValue } from "#lib/core/encoding/canonical-json";
-import type { AttestationCheck } from "#lib/core/statement/verify";
+import type { VerifyResponse } from "#lib/api/schemas/verify";
+import type { JsonValue } from "#lib/protocol/encoding/canonical-json";
+import type { AttestationCheck } from "#lib/verifier/checks/verify-statement";
 
 /** `["human_approved",true]` → name and value; null for what is not such a pair. */
 function parseDisclosed(text: string): { name: string; value: JsonValue } | null {

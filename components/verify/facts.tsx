@@ -1,8 +1,8 @@
 /** From the API's answer to the facts of a verdict: the one place where the two are joined. */
-import type { VerifyResponse } from "#lib/contract/verify";
-import type { ApprovalMethod } from "#lib/core/statement/statement";
-import { warningRows } from "#lib/core/statement/warning-rows";
-import type { WarningCode } from "#lib/core/statement/warnings";
+import type { VerifyResponse } from "#lib/api/schemas/verify";
+import type { ApprovalMethod } from "#lib/protocol/statement/statement";
+import type { WarningCode } from "#lib/protocol/statement/warnings";
+import { warningRows } from "#lib/verifier/checks/warning-rows";
 import { checkTitles } from "./check-titles";
 import { decideVerdict, type Verdict, type VerdictFacts } from "./verdict";
 

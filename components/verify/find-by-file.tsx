@@ -3,8 +3,8 @@
 import { useState } from "react";
 import { AgentText } from "#components/agent-text";
 import { Callout } from "#components/ui/callout";
-import type { SearchResponse } from "#lib/contract/search";
-import { hashFile } from "#lib/core/encoding/hash-file";
+import type { SearchResponse } from "#lib/api/schemas/search";
+import { hashFile } from "#lib/protocol/encoding/hash-file";
 import { FileDrop } from "./file-drop";
 import { SearchResults } from "./search-results";
 

@@ -4,15 +4,15 @@
  * them, and are compared.
  */
 import type { Tone } from "#components/ui/status-pill";
-import type { VerifyResponse } from "#lib/contract/verify";
-import { countApprovers } from "#lib/core/approval/approval-words";
-import { isJsonObject, type JsonValue } from "#lib/core/encoding/canonical-json";
+import type { VerifyResponse } from "#lib/api/schemas/verify";
+import { countApprovers } from "#lib/protocol/approval/approval-words";
+import { isJsonObject, type JsonValue } from "#lib/protocol/encoding/canonical-json";
 import {
   type ApprovalMethod,
   type BackedApproval,
   type BackedMethod,
   isBacked,
-} from "#lib/core/statement/statement";
+} from "#lib/protocol/statement/statement";
 import type { Verification } from "./facts";
 
 export interface Finding {

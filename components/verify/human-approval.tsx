@@ -5,14 +5,14 @@ import { Callout } from "#components/ui/callout";
 import { CodeBlock } from "#components/ui/code-block";
 import { DefinitionList } from "#components/ui/definition-list";
 import { TestMark } from "#components/ui/status-pill";
-import type { VerifyResponse } from "#lib/contract/verify";
-import { approvalWords } from "#lib/core/approval/approval-words";
+import type { VerifyResponse } from "#lib/api/schemas/verify";
+import { approvalWords } from "#lib/protocol/approval/approval-words";
 import {
   type ApprovalMethod,
   type BackedApproval,
   type BackedMethod,
   isBacked,
-} from "#lib/core/statement/statement";
+} from "#lib/protocol/statement/statement";
 import { approvalItems } from "./approval-items";
 import type { Verification } from "./facts";
 

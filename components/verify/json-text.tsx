@@ -1,6 +1,6 @@
 /** A JSON value that an agent supplied: strings as they are, everything else as JSON, all of it visible text. */
 import { AgentText } from "#components/agent-text";
-import type { JsonObject, JsonValue } from "#lib/core/encoding/canonical-json";
+import type { JsonObject, JsonValue } from "#lib/protocol/encoding/canonical-json";
 
 function JsonText({ value }: { readonly value: JsonValue }) {
   return <AgentText value={typeof value === "string" ? value : JSON.stringify(value)} />;

@@ -8,7 +8,7 @@ import { Button } from "#components/ui/button";
 import { Callout } from "#components/ui/callout";
 import { describeControl, Field, FileInput, Textarea } from "#components/ui/field";
 import { useIsReady } from "#components/ui/use-is-ready";
-import type { VerifierReport } from "#lib/verifier/report";
+import type { VerifierReport } from "#lib/verifier/report/report";
 import { verifyInWorker } from "./run-worker";
 
 /** Needed after a verification only. */
@@ -62,7 +62,7 @@ async function readFile(file: File | undefined): Promise<string | null> {
 /** A file that holds no keys is said to be the fault, beside its field, and not the evidence. */
 async function readKeys(file: File | undefined): Promise<string | null> {
   const text = await readFile(file);
-  if (text !== null) (await import("#lib/verifier/trust")).parseTrust(text);
+  if (text !== null) (await import("#lib/verifier/checks/trust")).parseTrust(text);
   return text;
 }
 

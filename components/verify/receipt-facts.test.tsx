@@ -1,7 +1,7 @@
 import { renderToStaticMarkup } from "react-dom/server";
 import { describe, expect, it } from "vitest";
-import type { VerifyResponse } from "#lib/contract/verify";
-import type { HumanApproval } from "#lib/core/statement/statement";
+import type { VerifyResponse } from "#lib/api/schemas/verify";
+import type { HumanApproval } from "#lib/protocol/statement/statement";
 import type { Verification } from "./facts";
 import { findingsOf } from "./findings";
 import { ReceiptFacts } from "./receipt-facts";

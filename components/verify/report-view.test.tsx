@@ -1,7 +1,7 @@
 /** A human_authorization by itself, as /verify reports it. */
 import { renderToStaticMarkup } from "react-dom/server";
 import { expect, it } from "vitest";
-import type { VerifierReport } from "#lib/verifier/report";
+import type { VerifierReport } from "#lib/verifier/report/report";
 import { ReportView } from "./report-view";
 
 const authorization = {

@@ -7,18 +7,18 @@ import { DefinitionList } from "#components/ui/definition-list";
 import { StatusPill, TestMark, type Tone } from "#components/ui/status-pill";
 import { TextLink } from "#components/ui/text-link";
 import { warningTone } from "#components/warning-tones";
-import type { ActionStatement } from "#lib/core/statement/statement";
-import { isBacked } from "#lib/core/statement/statement";
-import { findRowWarning } from "#lib/core/statement/warning-rows";
-import { toVisibleText } from "#lib/core/text/display-text";
-import { readableTime } from "#lib/core/time/time-words";
+import type { ActionStatement } from "#lib/protocol/statement/statement";
+import { isBacked } from "#lib/protocol/statement/statement";
+import { toVisibleText } from "#lib/protocol/text/display-text";
+import { readableTime } from "#lib/protocol/time/time-words";
+import { findRowWarning } from "#lib/verifier/checks/warning-rows";
 import {
   listUncompared,
   type VerifierCheck,
   type VerifierReport,
   wordsFor,
   wordsForTime,
-} from "#lib/verifier/report";
+} from "#lib/verifier/report/report";
 import { AuthorizationSummary } from "./authorization-summary";
 import { checkTitles } from "./check-titles";
 

@@ -1,6 +1,7 @@
 /** Runs a verification off the main thread, so that the page stays usable while pairings are computed. */
-import type { VerifierReport } from "#lib/verifier/report";
-import type { Expectation } from "#lib/verifier/verify-evidence";
+
+import type { Expectation } from "#lib/verifier/checks/verify-evidence";
+import type { VerifierReport } from "#lib/verifier/report/report";
 
 export interface VerificationJob {
   /** Text of the evidence. */

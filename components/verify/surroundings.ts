@@ -1,5 +1,5 @@
 /** What only the service says about a public record: no part of what is signed, and not repeated by the browser. */
-import type { Habits } from "#lib/core/statement/habits";
+import type { Habits } from "#lib/verifier/checks/habits";
 
 export interface Surroundings {
   readonly organization: {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import type { BackedApproval, HumanApproval } from "#lib/core/statement/statement";
-import { type WarningCode, warningCodes, warningOf } from "#lib/core/statement/warnings";
+import type { BackedApproval, HumanApproval } from "#lib/protocol/statement/statement";
+import { type WarningCode, warningCodes, warningOf } from "#lib/protocol/statement/warnings";
 import { decideVerdict, type VerdictFacts } from "./verdict";
 
 const proven: BackedApproval = {

@@ -2,10 +2,10 @@
  * One sentence for the public: the result of a verification, in words that an expert accepts and a stranger
  * understands. Pure: the page, the Open Graph image, the badge and the landing page all say the same.
  */
-import { describeBacked } from "#lib/core/approval/approval-words";
-import { type ApprovalMethod, type HumanApproval, isBacked } from "#lib/core/statement/statement";
-import type { Warning } from "#lib/core/statement/warnings";
-import { countOf } from "#lib/core/text/count";
+import { describeBacked } from "#lib/protocol/approval/approval-words";
+import { type ApprovalMethod, type HumanApproval, isBacked } from "#lib/protocol/statement/statement";
+import type { Warning } from "#lib/protocol/statement/warnings";
+import { countOf } from "#lib/protocol/text/count";
 
 export type VerdictKind = "authentic" | "warned" | "test" | "private" | "invalid" | "erased";
 

@@ -1,6 +1,6 @@
 /** Everything that was acknowledged, compared with what is stored and with what the public log proves. */
 import postgres from "postgres";
-import { verifyCheckpoint } from "#lib/core/tlog/checkpoint";
+import { verifyCheckpoint } from "#lib/protocol/tlog/checkpoint";
 import { checkEverything, visitServer } from "#support/load";
 import type { Receiver } from "#support/webhook-receiver";
 import type { Ledger } from "./ledger";

@@ -1,5 +1,5 @@
 /** For mutation tests: every way in which a JSON value can differ from what was hashed. */
-import type { JsonValue } from "#lib/core/encoding/canonical-json";
+import type { JsonValue } from "#lib/protocol/encoding/canonical-json";
 
 function otherLeaf(value: JsonValue): JsonValue {
   if (typeof value === "string") return `${value}x`;

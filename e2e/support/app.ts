@@ -5,15 +5,15 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { findOrCreateOrganization } from "#lib/accounts/organizations";
-import { type Scope, scopeNames } from "#lib/contract/key-choices";
+import { rememberPeer } from "#lib/api/http/client-ip";
+import { type Scope, scopeNames } from "#lib/api/schemas/key-choices";
 import { parseEnv } from "#lib/env";
-import { rememberPeer } from "#lib/http/client-ip";
-import { createApiKey } from "#lib/keys/api-keys";
-import { type App, buildApp, zkWorkerFile } from "#lib/runtime/app";
-import { dispatch } from "#lib/runtime/operations";
-import { keepApp } from "#lib/runtime/singleton";
-import { openThreads } from "#lib/workers/zk-worker-pool";
+import { openThreads } from "#lib/jobs/zk-worker-pool";
+import { type App, buildApp, zkWorkerFile } from "#lib/server/app";
+import { dispatch } from "#lib/server/operations";
+import { keepApp } from "#lib/server/singleton";
+import { findOrCreateOrganization } from "#lib/services/accounts/organizations";
+import { createApiKey } from "#lib/services/keys/api-keys";
 import { copyEmbeddedTemplate, createTestDatabase, type DatabaseKind } from "./databases";
 
 export interface TestCall {

@@ -1,7 +1,7 @@
 /** What the approval page gets for a request that waits, on a loopback address; its hashes fit. */
-import type { ApprovalView } from "#lib/contract/approval-view";
-import { bindRequest, confirmationCode } from "#lib/core/approval/approval";
-import { contextHash } from "#lib/core/approval/shown-content";
+import type { ApprovalView } from "#lib/api/schemas/approval-view";
+import { bindRequest, confirmationCode } from "#lib/protocol/approval/approval";
+import { contextHash } from "#lib/protocol/approval/shown-content";
 import { testRequestedBy } from "./human-authorization";
 
 export function makeView(): ApprovalView {

@@ -1,6 +1,6 @@
 /** For tests only: the mails to approvers, sent when they are due. */
 import { expect } from "vitest";
-import { createNotices } from "#lib/notifications/send";
+import { createNotices } from "#lib/services/notifications/send";
 import type { TestApp } from "./app";
 
 const slowly = { timeout: 30_000 };

@@ -1,5 +1,5 @@
 /** For tests: a report that POST /v1/attest takes, with what a test changes in it. */
-import type { JsonObject } from "#lib/core/encoding/canonical-json";
+import type { JsonObject } from "#lib/protocol/encoding/canonical-json";
 
 export const attestBody = (more: JsonObject = {}): JsonObject => ({
   agent_slug: "field-bot",

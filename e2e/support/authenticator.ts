@@ -4,7 +4,7 @@
  */
 import { createHash, generateKeyPairSync, type KeyObject, randomBytes, sign } from "node:crypto";
 import type { RegistrationResponseJSON } from "@simplewebauthn/server";
-import type { PasskeyAssertion } from "#lib/core/passkey/assertion";
+import type { PasskeyAssertion } from "#lib/protocol/passkey/assertion";
 
 export interface Said {
   type?: string;

@@ -1,11 +1,12 @@
 /** For tests only: asks, opens and answers authorization requests as agents, the page and a wallet would. */
-import { acceptApproval, type ProvenApproval } from "#lib/approvals/accept";
-import { approvalUrl } from "#lib/approvals/link";
-import type { WorldIdStart } from "#lib/contract/approval-view";
-import type { AuthorizationState, AuthorizeResponse } from "#lib/contract/authorization-state";
-import { externalNullifier, hashSignal, wordHex } from "#lib/core/world-id/world-id-proof";
+
+import type { WorldIdStart } from "#lib/api/schemas/approval-view";
+import type { AuthorizationState, AuthorizeResponse } from "#lib/api/schemas/authorization-state";
 import { type LocalLevel, testHumans } from "#lib/emulators/test-humans";
 import { LOCAL_APP_ID } from "#lib/emulators/world-id";
+import { externalNullifier, hashSignal, wordHex } from "#lib/protocol/world-id/world-id-proof";
+import { acceptApproval, type ProvenApproval } from "#lib/services/approvals/decision/accept";
+import { approvalUrl } from "#lib/services/approvals/link";
 import type { TestAnswer, TestApp } from "./app";
 import { openProver } from "./shared-prover";
 

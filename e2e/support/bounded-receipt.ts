@@ -1,18 +1,19 @@
 /** A receipt whose time others vouch for, made in memory, so that every clock in it is the test's. */
-import { base64Encode, hexEncode, sha256, utf8Encode } from "#lib/core/encoding/bytes";
-import { computeKeyId } from "#lib/core/keys/ed25519-key";
-import { signEnvelope } from "#lib/core/statement/dsse";
-import { type ActionPredicate, buildActionStatement } from "#lib/core/statement/statement";
-import { boundOf } from "#lib/core/time/not-before";
-import type { NotBefore } from "#lib/core/time/not-before-shape";
-import { encodeTimeStampRequest } from "#lib/core/time/time-stamp";
-import { addNoteSignatures, signCheckpoint } from "#lib/core/tlog/checkpoint";
-import { cosignCheckpoint } from "#lib/core/tlog/cosignature";
-import { encodeLogLeaf, makeLogLeaf } from "#lib/core/tlog/log-leaf";
-import { leafHash } from "#lib/core/tlog/merkle";
-import { makeVerifierKey, parseNote } from "#lib/core/tlog/signed-note";
-import { createLocalSigner } from "#lib/signing/local-signer";
-import type { VerifierTrust } from "#lib/verifier/trust";
+
+import { createLocalSigner } from "#lib/log/signing/local-signer";
+import { base64Encode, hexEncode, sha256, utf8Encode } from "#lib/protocol/encoding/bytes";
+import { computeKeyId } from "#lib/protocol/keys/ed25519-key";
+import { signEnvelope } from "#lib/protocol/statement/dsse";
+import { type ActionPredicate, buildActionStatement } from "#lib/protocol/statement/statement";
+import { boundOf } from "#lib/protocol/time/not-before";
+import type { NotBefore } from "#lib/protocol/time/not-before-shape";
+import { encodeTimeStampRequest } from "#lib/protocol/time/time-stamp";
+import { addNoteSignatures, signCheckpoint } from "#lib/protocol/tlog/checkpoint";
+import { cosignCheckpoint } from "#lib/protocol/tlog/cosignature";
+import { encodeLogLeaf, makeLogLeaf } from "#lib/protocol/tlog/log-leaf";
+import { leafHash } from "#lib/protocol/tlog/merkle";
+import { makeVerifierKey, parseNote } from "#lib/protocol/tlog/signed-note";
+import type { VerifierTrust } from "#lib/verifier/checks/trust";
 import type { Authority } from "./tsa";
 
 const signerOf = (n: number) => createLocalSigner(Buffer.alloc(32, n).toString("base64"), "test");

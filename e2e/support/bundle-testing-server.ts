@@ -25,7 +25,7 @@ export default async function prepareTests(): Promise<() => void> {
     logLevel: "warning",
   });
   await build({
-    entryPoints: ["lib/rules/rules-process.ts"],
+    entryPoints: ["lib/services/policies/rules-process.ts"],
     outfile: "dist/rules-process.mjs",
     bundle: true,
     format: "esm",

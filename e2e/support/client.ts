@@ -1,8 +1,8 @@
 /** For tests: the client of lib/client in front of a test app, without a port, and connections that break. */
 
+import { rememberPeer } from "#lib/api/http/client-ip";
 import { type Countersign, type CountersignOptions, createCountersign } from "#lib/client/create";
-import { rememberPeer } from "#lib/http/client-ip";
-import { dispatch } from "#lib/runtime/operations";
+import { dispatch } from "#lib/server/operations";
 import type { TestApp } from "./app";
 
 export type Fetch = NonNullable<CountersignOptions["fetch"]>;

@@ -1,19 +1,20 @@
 /** An attestation that a rule allowed, in a log of three leaves whose order a lying service chooses. */
-import { buildAuthorization } from "#lib/core/approval/approval";
-import { buildDecisionStatement } from "#lib/core/approval/approval-decision";
-import type { ApprovalStop } from "#lib/core/approval/approval-stop";
-import { describeBacking } from "#lib/core/approval/backing";
-import { base64Encode, hexEncode, sha256 } from "#lib/core/encoding/bytes";
-import { canonicalHash, type JsonObject } from "#lib/core/encoding/canonical-json";
-import { emptyRecord, extendRecord, type RecordHead } from "#lib/core/record/agent-record";
-import { signEnvelope } from "#lib/core/statement/dsse";
-import { buildActionStatement } from "#lib/core/statement/statement";
-import { signCheckpoint } from "#lib/core/tlog/checkpoint";
-import { encodeLogLeaf, makeLogLeaf } from "#lib/core/tlog/log-leaf";
-import { leafHash, rootOfLeafHashes } from "#lib/core/tlog/merkle";
-import { encodeVerifierKey, makeVerifierKey } from "#lib/core/tlog/signed-note";
-import { inclusionRanges } from "#lib/core/tlog/subtree-ranges";
-import { createLocalSigner } from "#lib/signing/local-signer";
+
+import { createLocalSigner } from "#lib/log/signing/local-signer";
+import { buildAuthorization } from "#lib/protocol/approval/approval";
+import { buildDecisionStatement } from "#lib/protocol/approval/approval-decision";
+import type { ApprovalStop } from "#lib/protocol/approval/approval-stop";
+import { describeBacking } from "#lib/protocol/approval/backing";
+import { base64Encode, hexEncode, sha256 } from "#lib/protocol/encoding/bytes";
+import { canonicalHash, type JsonObject } from "#lib/protocol/encoding/canonical-json";
+import { emptyRecord, extendRecord, type RecordHead } from "#lib/protocol/record/agent-record";
+import { signEnvelope } from "#lib/protocol/statement/dsse";
+import { buildActionStatement } from "#lib/protocol/statement/statement";
+import { signCheckpoint } from "#lib/protocol/tlog/checkpoint";
+import { encodeLogLeaf, makeLogLeaf } from "#lib/protocol/tlog/log-leaf";
+import { leafHash, rootOfLeafHashes } from "#lib/protocol/tlog/merkle";
+import { encodeVerifierKey, makeVerifierKey } from "#lib/protocol/tlog/signed-note";
+import { inclusionRanges } from "#lib/protocol/tlog/subtree-ranges";
 import { signForTest, testFacts, testKeyId, testRequest } from "./human-authorization";
 
 /** The key of {@link signForTest}. */

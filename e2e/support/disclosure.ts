@@ -1,6 +1,6 @@
 /** For tests: one attestation payload whose hidden values are easy to look for, and a BBS key. */
-import { type ZkKeyPair, zkKeyPairFromSeed, zkPredicate } from "#lib/core/presentation/disclosure";
-import { type ActionPredicate, buildActionStatement } from "#lib/core/statement/statement";
+import { type ZkKeyPair, zkKeyPairFromSeed, zkPredicate } from "#lib/protocol/presentation/disclosure";
+import { type ActionPredicate, buildActionStatement } from "#lib/protocol/statement/statement";
 
 export const ATTESTATION_ID = "0198a1b2-0000-7000-8000-000000000001";
 

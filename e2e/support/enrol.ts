@@ -1,11 +1,12 @@
 /** For tests only: approvers who have accepted, with their passkeys, and what they were mailed. */
-import { saveGroup } from "#lib/accounts/approver-groups";
-import { acceptApproverLink } from "#lib/accounts/approver-links";
-import { addApprover, listApprovers } from "#lib/accounts/approvers";
-import { beginEnrolment, finishEnrolment } from "#lib/accounts/enrol-passkey";
-import type { Approver } from "#lib/accounts/passkeys";
-import type { MemberPrincipal } from "#lib/http/principal";
-import { listMailbox } from "#lib/mail/mailbox";
+
+import type { MemberPrincipal } from "#lib/api/http/principal";
+import { saveGroup } from "#lib/services/accounts/approver-groups";
+import { acceptApproverLink } from "#lib/services/accounts/approver-links";
+import { addApprover, listApprovers } from "#lib/services/accounts/approvers";
+import { beginEnrolment, finishEnrolment } from "#lib/services/accounts/enrol-passkey";
+import type { Approver } from "#lib/services/accounts/passkeys";
+import { listMailbox } from "#lib/services/notifications/mailbox";
 import type { TestApp } from "./app";
 import { createPasskey } from "./authenticator";
 import { signInPerson } from "./portal";

@@ -6,8 +6,8 @@ import {
   buildAuthorization,
   type HumanAuthorization,
   requestHash,
-} from "#lib/core/approval/approval";
-import type { PasskeyApproval } from "#lib/core/approval/passkey-approval";
+} from "#lib/protocol/approval/approval";
+import type { PasskeyApproval } from "#lib/protocol/approval/passkey-approval";
 import {
   base64Encode,
   base64UrlEncode,
@@ -15,10 +15,10 @@ import {
   hexDecode,
   sha256,
   utf8Encode,
-} from "#lib/core/encoding/bytes";
-import { approvalChallenge, type PasskeyDecision, relyingPartyOf } from "#lib/core/passkey/challenge";
-import { buildRosterHead, hashGroup, orderEntries, proveMembership } from "#lib/core/passkey/roster";
-import type { RosterEntry } from "#lib/core/passkey/roster-shape";
+} from "#lib/protocol/encoding/bytes";
+import { approvalChallenge, type PasskeyDecision, relyingPartyOf } from "#lib/protocol/passkey/challenge";
+import { buildRosterHead, hashGroup, orderEntries, proveMembership } from "#lib/protocol/passkey/roster";
+import type { RosterEntry } from "#lib/protocol/passkey/roster-shape";
 import { makeTestApproval, signForTest, testFacts, testRequest } from "./human-authorization";
 
 /** An authenticator of software: ES256, one credential. */

@@ -13,7 +13,7 @@ import {
   sqrtFp2,
   type VerificationKey,
   type VerificationKeyJson,
-} from "#lib/core/world-id/groth16";
+} from "#lib/protocol/world-id/groth16";
 
 const { Fp, Fp2, Fr } = bn254.fields;
 

@@ -9,19 +9,19 @@ import {
   type HumanAuthorization,
   type UnsignedAuthorization,
   type WorldIdApproval,
-} from "#lib/core/approval/approval";
-import { buildDecisionStatement } from "#lib/core/approval/approval-decision";
-import type { AuthorizationVerifyOptions } from "#lib/core/approval/authorization-checks";
-import type { RequestedBy } from "#lib/core/approval/requested-by";
-import { contextHash } from "#lib/core/approval/shown-content";
-import { base64Encode, hexEncode, sha256 } from "#lib/core/encoding/bytes";
-import { canonicalBytes, type JsonObject } from "#lib/core/encoding/canonical-json";
-import { computeDsseKeyId } from "#lib/core/keys/ed25519-key";
-import { preAuthEncoding } from "#lib/core/statement/dsse";
-import { STATEMENT_MEDIA_TYPE } from "#lib/core/statement/statement";
-import { encodeLogLeaf, makeLogLeaf } from "#lib/core/tlog/log-leaf";
-import { publicInputsV4 } from "#lib/core/world-id/check-world-proof";
-import { type WorldProofV4, wordHex } from "#lib/core/world-id/world-id-proof";
+} from "#lib/protocol/approval/approval";
+import { buildDecisionStatement } from "#lib/protocol/approval/approval-decision";
+import type { RequestedBy } from "#lib/protocol/approval/requested-by";
+import { contextHash } from "#lib/protocol/approval/shown-content";
+import { base64Encode, hexEncode, sha256 } from "#lib/protocol/encoding/bytes";
+import { canonicalBytes, type JsonObject } from "#lib/protocol/encoding/canonical-json";
+import { computeDsseKeyId } from "#lib/protocol/keys/ed25519-key";
+import { preAuthEncoding } from "#lib/protocol/statement/dsse";
+import { STATEMENT_MEDIA_TYPE } from "#lib/protocol/statement/statement";
+import { encodeLogLeaf, makeLogLeaf } from "#lib/protocol/tlog/log-leaf";
+import { type WorldProofV4, wordHex } from "#lib/protocol/world-id/world-id-proof";
+import type { AuthorizationVerifyOptions } from "#lib/verifier/checks/authorization-checks";
+import { publicInputsV4 } from "#lib/verifier/checks/check-world-proof";
 import { compressProof, makeTrapdoorKey } from "./groth16";
 
 const secretKey = new Uint8Array(32).fill(7);

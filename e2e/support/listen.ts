@@ -1,7 +1,7 @@
 /** For tests: a test app on a port of its own, for programs in other processes. */
 import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
-import { serveDirectly } from "#lib/runtime/server/node-http";
+import { serveDirectly } from "#lib/server/next/node-http";
 import type { TestApp } from "./app";
 
 export interface Listening {

@@ -1,12 +1,13 @@
 /** Load on the service from outside, and the outsider's checks of its answers afterwards. */
-import { verifyAndRemember } from "#lib/attestations/signature-verdicts";
-import type { RecordResponse } from "#lib/contract/record";
-import { base64Decode, bytesEqual, hexDecode } from "#lib/core/encoding/bytes";
-import type { RecordPlace } from "#lib/core/record/agent-record";
-import { type RecordWalk, walkRecord } from "#lib/core/record/record-walk";
-import { verifyCheckpoint } from "#lib/core/tlog/checkpoint";
-import { leafHash, verifyInclusion } from "#lib/core/tlog/merkle";
-import { parseVerifierKey, type VerifierKey } from "#lib/core/tlog/signed-note";
+
+import type { RecordResponse } from "#lib/api/schemas/record";
+import { base64Decode, bytesEqual, hexDecode } from "#lib/protocol/encoding/bytes";
+import type { RecordPlace } from "#lib/protocol/record/agent-record";
+import { verifyCheckpoint } from "#lib/protocol/tlog/checkpoint";
+import { leafHash, verifyInclusion } from "#lib/protocol/tlog/merkle";
+import { parseVerifierKey, type VerifierKey } from "#lib/protocol/tlog/signed-note";
+import { verifyAndRemember } from "#lib/services/attestations/signature-verdicts";
+import { type RecordWalk, walkRecord } from "#lib/verifier/checks/record-walk";
 import { type LogVisitor, type RememberedCheckpoint, visitLog } from "./log";
 
 /** What a client keeps of a 201. */

@@ -1,12 +1,12 @@
 /** An outsider's view of the public log, for tests: everything through its public paths alone. */
-import { base64Encode, bytesEqual } from "#lib/core/encoding/bytes";
-import { checkLog, type LogCheck } from "#lib/core/tlog/check-log";
-import { verifyCheckpoint } from "#lib/core/tlog/checkpoint";
-import { decodeEntryBundle } from "#lib/core/tlog/entry-bundle";
-import { verifyConsistency } from "#lib/core/tlog/merkle";
-import type { VerifierKey } from "#lib/core/tlog/signed-note";
-import { encodeTilePath, tileWidth } from "#lib/core/tlog/tile-path";
-import { proveConsistency, rootAtSize, type TileReader } from "#lib/core/tlog/tile-proofs";
+import { base64Encode, bytesEqual } from "#lib/protocol/encoding/bytes";
+import { verifyCheckpoint } from "#lib/protocol/tlog/checkpoint";
+import { decodeEntryBundle } from "#lib/protocol/tlog/entry-bundle";
+import { verifyConsistency } from "#lib/protocol/tlog/merkle";
+import type { VerifierKey } from "#lib/protocol/tlog/signed-note";
+import { encodeTilePath, tileWidth } from "#lib/protocol/tlog/tile-path";
+import { proveConsistency, rootAtSize, type TileReader } from "#lib/protocol/tlog/tile-proofs";
+import { checkLog, type LogCheck } from "#lib/verifier/checks/check-log";
 
 export type FetchLog = (path: string) => Promise<{ status: number; bytes: Uint8Array }>;
 

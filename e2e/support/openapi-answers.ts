@@ -2,9 +2,9 @@
 import { Ajv2020 } from "ajv/dist/2020.js";
 import addFormats from "ajv-formats";
 import { expect } from "vitest";
-import { describedPath } from "#lib/contract/openapi";
-import type { OperationSpec } from "#lib/contract/operation";
-import { type OperationId, operations } from "#lib/contract/operations";
+import { describedPath } from "#lib/api/openapi";
+import { type OperationId, operations } from "#lib/api/operations/index";
+import type { OperationSpec } from "#lib/api/operations/operation";
 import type { TestAnswer } from "./app";
 
 /** Status, headers and body. */

@@ -2,8 +2,8 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { parseVerifierKey } from "#lib/core/tlog/signed-note";
-import { dispatch } from "#lib/runtime/operations";
+import { parseVerifierKey } from "#lib/protocol/tlog/signed-note";
+import { dispatch } from "#lib/server/operations";
 import { startTestApp, type TestApp } from "./app";
 import { type CommandRun, runProgram } from "./commands";
 import { createTestDatabase, type DatabaseKind } from "./databases";

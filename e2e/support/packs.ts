@@ -1,13 +1,14 @@
 /** Evidence packs taken apart and put together again, as somebody would who wants one to say something else. */
-import { createZipWriter } from "#lib/attestations/zip-writer";
-import { utf8Decode, utf8Encode } from "#lib/core/encoding/bytes";
-import type { JsonObject } from "#lib/core/encoding/canonical-json";
-import { readZip } from "#lib/core/encoding/zip";
-import { readPackEntry } from "#lib/core/pack/pack-entries";
-import { encodePackJson, filesIn, numberedFile, packFiles } from "#lib/core/pack/pack-files";
-import { describePack, encodeManifest } from "#lib/core/pack/pack-manifest";
-import { renderPackReport } from "#lib/core/pack/pack-report";
-import { nodeIo } from "#lib/verifier/node-io";
+
+import { utf8Decode, utf8Encode } from "#lib/protocol/encoding/bytes";
+import type { JsonObject } from "#lib/protocol/encoding/canonical-json";
+import { readZip } from "#lib/protocol/encoding/zip";
+import { readPackEntry } from "#lib/protocol/pack/pack-entries";
+import { encodePackJson, filesIn, numberedFile, packFiles } from "#lib/protocol/pack/pack-files";
+import { describePack, encodeManifest } from "#lib/protocol/pack/pack-manifest";
+import { renderPackReport } from "#lib/protocol/pack/pack-report";
+import { createZipWriter } from "#lib/services/packs/zip-writer";
+import { nodeIo } from "#lib/verifier/cli/node-io";
 
 export type PackedFiles = Map<string, Uint8Array>;
 // biome-ignore lint/suspicious/noExplicitAny: answers as they come, to be broken in every way

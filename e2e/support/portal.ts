@@ -1,9 +1,10 @@
 /** People for the portal's tests: signed in without mail. */
-import type { AccountsContext } from "#lib/accounts/context";
-import { ensureMemberships } from "#lib/accounts/members";
-import { uuidV7 } from "#lib/core/encoding/ids";
+
+import type { MemberPrincipal, UserPrincipal } from "#lib/api/http/principal";
 import { users } from "#lib/db/schema";
-import type { MemberPrincipal, UserPrincipal } from "#lib/http/principal";
+import { uuidV7 } from "#lib/protocol/encoding/ids";
+import type { AccountsContext } from "#lib/services/accounts/context";
+import { ensureMemberships } from "#lib/services/accounts/members";
 
 /** A person of the address; `organizationId`: where they act, by default in the organization that is their own. */
 export async function signInPerson(

@@ -3,12 +3,12 @@
  * human_authorization carries a real Groth16 proof of the local stand-in.
  */
 
-import { readApprovalView } from "#lib/approvals/view";
-import { base64Encode } from "#lib/core/encoding/bytes";
-import { canonicalBytes, type JsonObject } from "#lib/core/encoding/canonical-json";
-import { approvalChallenge } from "#lib/core/passkey/challenge";
-import { signedRequest } from "#lib/core/statement/signed-request";
-import { createLocalSigner } from "#lib/signing/local-signer";
+import { createLocalSigner } from "#lib/log/signing/local-signer";
+import { base64Encode } from "#lib/protocol/encoding/bytes";
+import { canonicalBytes, type JsonObject } from "#lib/protocol/encoding/canonical-json";
+import { approvalChallenge } from "#lib/protocol/passkey/challenge";
+import { signedRequest } from "#lib/protocol/statement/signed-request";
+import { readApprovalView } from "#lib/services/approvals/decision/view";
 import type { TestApp } from "./app";
 import { ask, fromPage } from "./authorizations";
 import { enrolGroup } from "./enrol";

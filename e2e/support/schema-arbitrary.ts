@@ -1,6 +1,6 @@
 /** For tests: values made from a JSON Schema of the OpenAPI document. Valid, but for what a schema can't say. */
 import fc from "fast-check";
-import type { JsonObject, JsonValue } from "#lib/core/encoding/canonical-json";
+import type { JsonObject, JsonValue } from "#lib/protocol/encoding/canonical-json";
 
 interface Schema {
   $ref?: string;

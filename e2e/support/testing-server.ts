@@ -6,9 +6,9 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { parseEnv } from "#lib/env";
-import { buildApp } from "#lib/runtime/app";
-import { serveDirectly } from "#lib/runtime/server/node-http";
-import { keepApp } from "#lib/runtime/singleton";
+import { buildApp } from "#lib/server/app";
+import { serveDirectly } from "#lib/server/next/node-http";
+import { keepApp } from "#lib/server/singleton";
 
 keepApp(Promise.resolve(await buildApp(parseEnv(JSON.parse(process.argv[2] ?? "{}")))));
 const server = createServer((incoming, outgoing) => void serveDirectly(incoming, outgoing));

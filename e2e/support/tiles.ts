@@ -1,7 +1,7 @@
 /** What tests of the log's tree share: a store as a database keeps it, and entries to put in. */
-import { bytesEqual, utf8Encode } from "#lib/core/encoding/bytes";
-import { leafHash } from "#lib/core/tlog/merkle";
-import { appendLeafHashes, emptyRightEdge, type RightEdge, type Tile } from "#lib/core/tlog/tiles";
+import { bytesEqual, utf8Encode } from "#lib/protocol/encoding/bytes";
+import { leafHash } from "#lib/protocol/tlog/merkle";
+import { appendLeafHashes, emptyRightEdge, type RightEdge, type Tile } from "#lib/protocol/tlog/tiles";
 
 export const ENTRIES = Array.from({ length: 66_000 }, (_, i) => utf8Encode(`entry ${i}`));
 export const HASHES = ENTRIES.map(leafHash);

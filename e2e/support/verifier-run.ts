@@ -1,7 +1,7 @@
 /** For tests only: verify.mjs in this process, with its files in memory. */
-import { utf8Encode } from "#lib/core/encoding/bytes";
-import { nodeIo } from "#lib/verifier/node-io";
-import { runCommand } from "#lib/verifier/run-command";
+import { utf8Encode } from "#lib/protocol/encoding/bytes";
+import { nodeIo } from "#lib/verifier/cli/node-io";
+import { runCommand } from "#lib/verifier/cli/run-command";
 
 export async function runVerifier(
   argv: string[],

@@ -2,18 +2,18 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
-import { bytesEqual } from "#lib/core/encoding/bytes";
-import { parseAddCheckpoint } from "#lib/core/tlog/add-checkpoint";
-import { verifyCheckpoint } from "#lib/core/tlog/checkpoint";
-import { cosignCheckpoint } from "#lib/core/tlog/cosignature";
-import { verifyConsistency } from "#lib/core/tlog/merkle";
+import type { Signer } from "#lib/log/signing/signer";
+import { bytesEqual } from "#lib/protocol/encoding/bytes";
+import { parseAddCheckpoint } from "#lib/protocol/tlog/add-checkpoint";
+import { verifyCheckpoint } from "#lib/protocol/tlog/checkpoint";
+import { cosignCheckpoint } from "#lib/protocol/tlog/cosignature";
+import { verifyConsistency } from "#lib/protocol/tlog/merkle";
 import {
   encodeSignatureLine,
   encodeVerifierKey,
   makeVerifierKey,
   type VerifierKey,
-} from "#lib/core/tlog/signed-note";
-import type { Signer } from "#lib/signing/signer";
+} from "#lib/protocol/tlog/signed-note";
 
 export interface TestWitness {
   vkey: string;

@@ -1,5 +1,5 @@
 /** A JSON-RPC node that answers as World's contracts do: selectors and addresses as published. For tests. */
-import { type WorldProofV3, type WorldProofV4, wordHex } from "#lib/core/world-id/world-id-proof";
+import { type WorldProofV3, type WorldProofV4, wordHex } from "#lib/protocol/world-id/world-id-proof";
 
 const router = "0x17b354dd2595411ff79041f930e491a4df39a278";
 const verifier = "0x00000000009e00f9fe82cfeebb4556686da094d7";

@@ -1,9 +1,9 @@
 /** For tests only: a portal with configurable answers, and a node of World Chain that answers as the contracts do. */
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import type { WorldIdStart } from "#lib/contract/approval-view";
-import { publicInputsV4 } from "#lib/core/world-id/check-world-proof";
-import { hashSignal, type WorldProofV4, wordHex } from "#lib/core/world-id/world-id-proof";
+import type { WorldIdStart } from "#lib/api/schemas/approval-view";
+import { hashSignal, type WorldProofV4, wordHex } from "#lib/protocol/world-id/world-id-proof";
+import { publicInputsV4 } from "#lib/verifier/checks/check-world-proof";
 import { compressProof, makeTrapdoorKey } from "./groth16";
 
 const trapdoor = makeTrapdoorKey(15);

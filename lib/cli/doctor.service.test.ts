@@ -9,18 +9,18 @@ import path from "node:path";
 import postgres from "postgres";
 import { SMTPServer } from "smtp-server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { encodeVerifierKey, makeVerifierKey } from "#lib/core/tlog/signed-note";
-import { openAsItIs } from "#lib/db/postgres-client";
+import { examineDatabase } from "#lib/cli/shared/doctor-database";
+import { examineReplica } from "#lib/cli/shared/doctor-replica";
+import { examine } from "#lib/cli/shared/examine";
+import { encodeFindings, type Finding } from "#lib/cli/shared/findings";
+import { openAsItIs } from "#lib/db/postgres/client";
 import { parseEnv } from "#lib/env";
 import { openForkGuard } from "#lib/log/sequencer/fork-guard";
-import { createLocalSigner } from "#lib/signing/local-signer";
+import { createLocalSigner } from "#lib/log/signing/local-signer";
+import { encodeVerifierKey, makeVerifierKey } from "#lib/protocol/tlog/signed-note";
 import { startTestApp, type TestApp } from "#support/app";
 import { createTestDatabase, databaseKinds } from "#support/databases";
 import { findPort } from "#support/ports";
-import { examineDatabase } from "./shared/doctor-database";
-import { examineReplica } from "./shared/doctor-replica";
-import { examine } from "./shared/examine";
-import { encodeFindings, type Finding } from "./shared/findings";
 
 const witnessKey = makeVerifierKey(
   "witness.example",

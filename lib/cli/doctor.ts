@@ -5,11 +5,11 @@
  * Says what is right and what to mend, and changes nothing. Exit code 1 if there is a fault.
  */
 import "#lib/platform/node-wasm";
-import { readCommandLine, unexpectedWords } from "#lib/core/text/command-words";
+import { runCommand, say } from "#lib/cli/shared/command-line";
+import { examine } from "#lib/cli/shared/examine";
+import { encodeFindings } from "#lib/cli/shared/findings";
 import { readVariables } from "#lib/env";
-import { runCommand, say } from "./shared/command-line";
-import { examine } from "./shared/examine";
-import { encodeFindings } from "./shared/findings";
+import { readCommandLine, unexpectedWords } from "#lib/protocol/text/command-words";
 
 runCommand("usage: npm run doctor [-- --json]", async (argv) => {
   const { words, flags } = readCommandLine(argv, { flags: ["json"], isStrict: true });

@@ -5,11 +5,11 @@
 import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
-import { base64Decode, base64Encode, sha256, utf8Encode } from "#lib/core/encoding/bytes";
-import { verifyEd25519Strict } from "#lib/core/keys/ed25519";
-import { zkKeyId, zkKeyPairFromSeed } from "#lib/core/presentation/disclosure";
-import { parseTrust } from "#lib/verifier/trust";
-import { verifyEvidence } from "#lib/verifier/verify-evidence";
+import { base64Decode, base64Encode, sha256, utf8Encode } from "#lib/protocol/encoding/bytes";
+import { verifyEd25519Strict } from "#lib/protocol/keys/ed25519";
+import { zkKeyId, zkKeyPairFromSeed } from "#lib/protocol/presentation/disclosure";
+import { parseTrust } from "#lib/verifier/checks/trust";
+import { verifyEvidence } from "#lib/verifier/checks/verify-evidence";
 import { expectExit } from "#support/commands";
 import { anyKind, databaseKinds } from "#support/databases";
 import {

@@ -10,6 +10,9 @@
 import "#lib/platform/node-wasm";
 import { readFile } from "node:fs/promises";
 import path from "node:path";
+import { resolveGiven, runCommand, say } from "#lib/cli/shared/command-line";
+import { type KeyCommand, parseKeyArguments } from "#lib/cli/shared/key-arguments";
+import { type CommandContext, withCommandContext } from "#lib/cli/shared/open-service";
 import { readEnv } from "#lib/env";
 import {
   findStart,
@@ -20,20 +23,17 @@ import {
   requireUnused,
   revokeRetiredKey,
 } from "#lib/log/keys/rotate-keys";
-import { requireOwnHistory } from "#lib/log/publish/history";
-import { wrapSecretFiles } from "#lib/signing/key-files";
+import { requireOwnHistory } from "#lib/log/reading/history";
+import { wrapSecretFiles } from "#lib/log/signing/key-files";
 import {
   findKeySetting,
   keepNextKey,
   parseKeyText,
   randomKeyText,
   wrapKeySettings,
-} from "#lib/signing/key-source";
-import { createKeyWrapping } from "#lib/signing/key-wrapping";
-import { activeKeyId, readAllKeys, type Signers } from "#lib/signing/signing-keys";
-import { resolveGiven, runCommand, say } from "./shared/command-line";
-import { type KeyCommand, parseKeyArguments } from "./shared/key-arguments";
-import { type CommandContext, withCommandContext } from "./shared/open-service";
+} from "#lib/log/signing/key-source";
+import { createKeyWrapping } from "#lib/log/signing/key-wrapping";
+import { activeKeyId, readAllKeys, type Signers } from "#lib/log/signing/signing-keys";
 
 const usage = `usage: npm run keys -- list
        npm run keys -- rotate attestation|zk [--new-key-file FILE] [--lost]

@@ -6,8 +6,9 @@ import { cpSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import path from "node:path";
 import postgres from "postgres";
 import { afterEach, describe, expect, it } from "vitest";
-import { parseVerifierKey } from "#lib/core/tlog/signed-note";
-import { createGauges } from "#lib/runtime/telemetry/gauges";
+import { examineLog } from "#lib/cli/shared/doctor-keys";
+import { parseVerifierKey } from "#lib/protocol/tlog/signed-note";
+import { createGauges } from "#lib/server/telemetry/gauges";
 import type { TestApp } from "#support/app";
 import { approveUnproven, ask, openRequest } from "#support/authorizations";
 import { expectExit, runProgram } from "#support/commands";
@@ -15,7 +16,6 @@ import { anyKind, databaseKinds } from "#support/databases";
 import { attest, checkWholeLog, closeHomes, isValid, makeHome, run, start } from "#support/operator-commands";
 import { findPrograms } from "#support/postgres-pair";
 import { readStaticLog } from "#support/tlog-reader";
-import { examineLog } from "./shared/doctor-keys";
 
 afterEach(closeHomes);
 

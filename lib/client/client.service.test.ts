@@ -1,14 +1,14 @@
 /** The client against the service. */
 import { createPrivateKey, generateKeyPairSync, sign } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { UnreadableError } from "#lib/client/api/errors";
+import type { AgentKey } from "#lib/client/api/sign";
+import type { Attestation } from "#lib/client/api/wire";
 import { startTestApp, type TestApp } from "#support/app";
 import { openRequest } from "#support/authorizations";
 import { clientOf, type Fetch, fetchFrom } from "#support/client";
 import { anyKind } from "#support/databases";
 import type { Countersign } from "./create";
-import { UnreadableError } from "./errors";
-import type { AgentKey } from "./sign";
-import type { Attestation } from "./wire";
 
 const request = { agent_slug: "field-bot", action: "Paid", inputs_hash: "sha256:abc" };
 

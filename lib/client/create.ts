@@ -1,24 +1,39 @@
 /** The client: `createCountersign({ baseUrl, apiKey })`. */
-import { fetchThroughProxy } from "#platform/fetch";
-import { attest, type WriteOptions } from "./attest";
-import { type AttestMany, attestMany } from "./attest-many";
-import { authorize, cancel, claim, type ReasonOptions, type RequestOptions, revoke } from "./authorize";
-import { type Attest, countAttestations } from "./client-sequence";
-import { type ApprovedAuthorization, type WaitOptions, waitForDecision } from "./decision";
-import { UnreadableError } from "./errors";
-import { freeze, unfreeze } from "./freeze";
-import { askOnce, type Gated, type GatedAction, type GateMemory, gate, type Run } from "./gate";
-import { hashInputs } from "./inputs";
-import { signAgentRequest } from "./sign";
-import { type Runtime, readBaseUrl, readHeader, type Service, sendForText } from "./transport";
-import type { Verification, VerifyOptions } from "./verification";
-import type { AgentIdentity } from "./wire";
+
+import { attest, type WriteOptions } from "#lib/client/api/attest";
+import { type AttestMany, attestMany } from "#lib/client/api/attest-many";
+import {
+  authorize,
+  cancel,
+  claim,
+  type ReasonOptions,
+  type RequestOptions,
+  revoke,
+} from "#lib/client/api/authorize";
+import { type Attest, countAttestations } from "#lib/client/api/client-sequence";
+import { type ApprovedAuthorization, type WaitOptions, waitForDecision } from "#lib/client/api/decision";
+import { UnreadableError } from "#lib/client/api/errors";
+import { freeze, unfreeze } from "#lib/client/api/freeze";
+import { hashInputs } from "#lib/client/api/inputs";
+import { signAgentRequest } from "#lib/client/api/sign";
+import { type Runtime, readBaseUrl, readHeader, type Service, sendForText } from "#lib/client/api/transport";
+import type { Verification, VerifyOptions } from "#lib/client/api/verification";
+import type { AgentIdentity } from "#lib/client/api/wire";
 import type {
   AuthorizationRequest,
   AuthorizationState,
   AuthorizeRequest,
   ClaimedAuthorization,
-} from "./wire-authorization";
+} from "#lib/client/api/wire-authorization";
+import {
+  askOnce,
+  type Gated,
+  type GatedAction,
+  type GateMemory,
+  gate,
+  type Run,
+} from "#lib/client/gate/gate";
+import { fetchThroughProxy } from "#platform/fetch";
 
 export interface CountersignOptions {
   /** The service's address: https, or http on this machine. */
@@ -123,7 +138,7 @@ async function verifyHere(
   receipt: string | object,
   options: VerifyOptions,
 ): Promise<Verification> {
-  const { verify } = await import("./verify");
+  const { verify } = await import("#lib/client/api/verify");
   const { signal } = options;
   const readText = async (path: string) => (await sendForText(service, { method: "GET", path, signal })).text;
   return verify(receipt, options, service.now(), readText).catch((error: unknown) => {

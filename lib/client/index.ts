@@ -1,10 +1,9 @@
 /** Exports of `countersign/client`. */
-export type { AttestOptions, WriteOptions } from "./attest";
-export type { AttestMany, AttestManyOptions } from "./attest-many";
-export type { ReasonOptions, RequestOptions } from "./authorize";
-export type { Attest } from "./client-sequence";
-export { type Countersign, type CountersignOptions, createCountersign } from "./create";
-export type { ApprovedAuthorization, WaitOptions } from "./decision";
+export type { AttestOptions, WriteOptions } from "#lib/client/api/attest";
+export type { AttestMany, AttestManyOptions } from "#lib/client/api/attest-many";
+export type { ReasonOptions, RequestOptions } from "#lib/client/api/authorize";
+export type { Attest } from "#lib/client/api/client-sequence";
+export type { ApprovedAuthorization, WaitOptions } from "#lib/client/api/decision";
 export {
   AgentFrozenError,
   ApiError,
@@ -19,12 +18,13 @@ export {
   NotAttestedError,
   type ProblemCode,
   UnreadableError,
-} from "./errors";
-export type { Gated, GatedAction, Run } from "./gate";
-export type { AttestationExtras } from "./gate-checks";
-export { hashInputs } from "./inputs";
-export { type AgentKey, signAgentRequest } from "./sign";
-export type { Runtime } from "./transport";
-export type * from "./verification";
-export type * from "./wire";
-export type * from "./wire-authorization";
+} from "#lib/client/api/errors";
+export { hashInputs } from "#lib/client/api/inputs";
+export { type AgentKey, signAgentRequest } from "#lib/client/api/sign";
+export type { Runtime } from "#lib/client/api/transport";
+export type * from "#lib/client/api/verification";
+export type * from "#lib/client/api/wire";
+export type * from "#lib/client/api/wire-authorization";
+export type { Gated, GatedAction, Run } from "#lib/client/gate/gate";
+export type { AttestationExtras } from "#lib/client/gate/gate-checks";
+export { type Countersign, type CountersignOptions, createCountersign } from "./create";

@@ -5,9 +5,9 @@ import path from "node:path";
 import { expect, it } from "vitest";
 import { pythonFiles, writePythonReasons, writePythonTypes } from "#ci/python-types";
 import { makeWheel } from "#ci/python-wheel";
-import { buildOpenApi } from "#lib/contract/openapi";
-import { PYTHON_WHEEL } from "#lib/core/statement/product";
-import { reasons } from "#lib/core/statement/reasons";
+import { buildOpenApi } from "#lib/api/openapi";
+import { PYTHON_WHEEL } from "#lib/protocol/statement/product";
+import { reasons } from "#lib/protocol/statement/reasons";
 
 const remedy = "run: node .ci/python-types.mjs";
 

@@ -4,11 +4,11 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { databaseParameters, findAddressProblem, readDatabaseAddress } from "#lib/database-address";
+import { openDriver } from "#lib/db/postgres/driver";
 import { parseEnv } from "#lib/env";
 import { createTestDatabase, databaseKinds } from "#support/databases";
 import { startTlsDatabase, type TlsDatabase } from "#support/tls-database";
 import { openDatabase } from "./client";
-import { openDriver } from "./driver";
 
 const withParameter = (name: string, value: string) =>
   `postgres://u:secret-word@h/db?${new URLSearchParams({ [name]: value })}`;

@@ -5,10 +5,10 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { sql } from "drizzle-orm";
 import { describe, expect, it } from "vitest";
+import { isUnreachable } from "#lib/db/postgres/failures";
 import { startTestApp } from "#support/app";
 import { createTestDatabase, databaseKinds } from "#support/databases";
 import { openDatabase } from "./client";
-import { isUnreachable } from "./failures";
 
 describe.skipIf(!databaseKinds.includes("postgres"))("PostgreSQL", () => {
   it("is migrated once when three start at once, and they make one set of keys", async () => {

@@ -4,9 +4,9 @@
  */
 import { type SQL, sql } from "drizzle-orm";
 import type { PgDatabase, PgQueryResultHKT } from "drizzle-orm/pg-core";
-import { openEmbedded } from "./embedded";
-import { startLockKey } from "./first-connection";
-import { openPostgres } from "./postgres-client";
+import { openEmbedded } from "#lib/db/embedded/embedded";
+import { openPostgres } from "#lib/db/postgres/client";
+import { startLockKey } from "#lib/db/postgres/first-connection";
 import type * as schema from "./schema";
 import { waitingFor } from "./start";
 

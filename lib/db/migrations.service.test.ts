@@ -4,10 +4,10 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import postgres from "postgres";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { openEmbedded } from "#lib/db/embedded/embedded";
+import { openPostgres } from "#lib/db/postgres/client";
 import { copyEmbeddedTemplate, createTestDatabase, databaseKinds } from "#support/databases";
-import { openEmbedded } from "./embedded";
 import { compareMigrations } from "./migrations";
-import { openPostgres } from "./postgres-client";
 
 it.each([
   [[], [1, 2], "empty"],

@@ -9,7 +9,7 @@ import path from "node:path";
 import { gunzipSync } from "node:zlib";
 import postgres from "postgres";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { checkStoredLogs } from "#lib/log/publish/history";
+import { checkStoredLogs } from "#lib/log/reading/history";
 import { startTestApp, type TestApp } from "#support/app";
 import { createTestDatabase, type DatabaseKind, databaseKinds } from "#support/databases";
 

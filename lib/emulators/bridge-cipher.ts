@@ -1,7 +1,7 @@
 /** AES-256-GCM as IDKit and the World App speak it through the bridge: ciphertext‖tag and a 12-byte IV, in base64. */
 import { createCipheriv, createDecipheriv, randomBytes } from "node:crypto";
 import { z } from "zod";
-import { base64Decode, base64Encode } from "#lib/core/encoding/bytes";
+import { base64Decode, base64Encode } from "#lib/protocol/encoding/bytes";
 
 const TAG_BYTES = 16;
 

@@ -6,7 +6,7 @@
  * As with the real one, no RP signature reaches it: that is checked before a proof is made (rp-signature.ts).
  */
 import { z } from "zod";
-import { parseFieldElement, parseWord, wordHex } from "#lib/core/world-id/world-id-proof";
+import { parseFieldElement, parseWord, wordHex } from "#lib/protocol/world-id/world-id-proof";
 import { readJson } from "./read-json";
 import { type LocalLevel, treeRoot } from "./test-humans";
 
@@ -107,8 +107,8 @@ async function verifyItem(item: z.infer<typeof itemV3>, appId: string, action: s
     proof: item.proof.toLowerCase(),
   };
   const [{ checkProofV3 }, { semaphoreKeyFor }] = await Promise.all([
-    import("#lib/core/world-id/check-world-proof"),
-    import("#lib/core/world-id/world-id-keys"),
+    import("#lib/verifier/checks/check-world-proof"),
+    import("#lib/protocol/world-id/world-id-keys"),
   ]);
   const check = checkProofV3(world, action, signalHash, semaphoreKeyFor("local"));
   if (check.ok) return { identifier, success: true, nullifier: world.nullifier_hash };

@@ -4,8 +4,8 @@
  * the first proof and ends after a minute without work.
  */
 import { z } from "zod";
-import { parseWord, wordHex } from "#lib/core/world-id/world-id-proof";
-import { type Child, createChild } from "#lib/workers/child-process";
+import { type Child, createChild } from "#lib/jobs/child-process";
+import { parseWord, wordHex } from "#lib/protocol/world-id/world-id-proof";
 import { locateProver, type ProverFiles } from "./development-modules";
 import { type LocalLevel, type TestHuman, type TreeWitness, treeWitness } from "./test-humans";
 

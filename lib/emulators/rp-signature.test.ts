@@ -1,6 +1,6 @@
 import { signRequest } from "@worldcoin/idkit-server";
 import { describe, expect, it } from "vitest";
-import { actionField, hashSignal, wordHex } from "#lib/core/world-id/world-id-proof";
+import { actionField, hashSignal, wordHex } from "#lib/protocol/world-id/world-id-proof";
 import { createRpChecker, rpAddress, type SignedProofRequest } from "./rp-signature";
 
 const key = "0x4c0883a69102937d6231471b5dbb6204fe5129617082792ae468d01a3f362318";

@@ -5,8 +5,8 @@
 import { secp256k1 } from "@noble/curves/secp256k1.js";
 import { keccak_256 } from "@noble/hashes/sha3.js";
 import { z } from "zod";
-import { concatBytes, hexDecode, hexEncode, utf8Encode } from "#lib/core/encoding/bytes";
-import { actionField, hashSignal, parseFieldElement, wordHex } from "#lib/core/world-id/world-id-proof";
+import { concatBytes, hexDecode, hexEncode, utf8Encode } from "#lib/protocol/encoding/bytes";
+import { actionField, hashSignal, parseFieldElement, wordHex } from "#lib/protocol/world-id/world-id-proof";
 
 const CLOCK_SKEW_SECONDS = 300;
 const MAX_TTL_SECONDS = 1800;

@@ -2,8 +2,8 @@
  * Five test humans and the two trees that they are in: World keeps one for Orbs and one for devices. Their secrets are
  * public constants, so their approvals say nothing about a person.
  */
-import { utf8Encode } from "#lib/core/encoding/bytes";
-import { hashToField } from "#lib/core/world-id/world-id-proof";
+import { utf8Encode } from "#lib/protocol/encoding/bytes";
+import { hashToField } from "#lib/protocol/world-id/world-id-proof";
 import { loadPoseidon } from "./development-modules";
 
 const TREE_DEPTH = 16;

@@ -5,8 +5,8 @@
  * the Orb credential that the request accepts in its place.
  */
 import { z } from "zod";
-import { base64Decode } from "#lib/core/encoding/bytes";
-import { externalNullifier, parseFieldElement } from "#lib/core/world-id/world-id-proof";
+import { base64Decode } from "#lib/protocol/encoding/bytes";
+import { externalNullifier, parseFieldElement } from "#lib/protocol/world-id/world-id-proof";
 import { open, seal, sealedSchema } from "./bridge-cipher";
 import { type Prover, ProverBusyError } from "./prover";
 import { readJson } from "./read-json";

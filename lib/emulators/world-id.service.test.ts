@@ -2,18 +2,18 @@
 
 import { bn254 } from "@noble/curves/bn254.js";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import { isResultOfRequest } from "#lib/approvals/world-id/provider";
-import { type IdkitResult, idkitResultSchema, pickProof } from "#lib/contract/world-id";
+import { type IdkitResult, idkitResultSchema, pickProof } from "#lib/api/schemas/world-id";
 import {
   type Approval,
   type ApprovalCheckName,
   bindRequest,
   buildAuthorization,
-} from "#lib/core/approval/approval";
-import { verifyHumanAuthorization } from "#lib/core/approval/verify-human-authorization";
-import { checkProofV3 } from "#lib/core/world-id/check-world-proof";
-import { semaphoreKeyFor } from "#lib/core/world-id/world-id-keys";
-import { parseFieldElement, type WorldProofV3, wordHex } from "#lib/core/world-id/world-id-proof";
+} from "#lib/protocol/approval/approval";
+import { semaphoreKeyFor } from "#lib/protocol/world-id/world-id-keys";
+import { parseFieldElement, type WorldProofV3, wordHex } from "#lib/protocol/world-id/world-id-proof";
+import { isResultOfRequest } from "#lib/services/approvals/world-id/provider";
+import { checkProofV3 } from "#lib/verifier/checks/check-world-proof";
+import { verifyHumanAuthorization } from "#lib/verifier/checks/verify-human-authorization";
 import { signForTest, testFacts, testRequest, testVerifyOptions } from "#support/human-authorization";
 import { openIdkit, serveLocally, testBaseUrl, testRpKey } from "#support/world-id-local";
 import { createLocalWorldId, LOCAL_APP_ID, LOCAL_RP_ID, type LocalWorldId } from "./world-id";

@@ -3,9 +3,9 @@
  * to them through the same code as to World. Its approvals carry the environment `local` and prove no person.
  */
 
-import { createPortalProvider } from "#lib/approvals/world-id/portal";
-import type { RootVerdict, WorldIdProvider } from "#lib/approvals/world-id/provider";
-import type { WorldProof } from "#lib/core/world-id/world-id-proof";
+import type { WorldProof } from "#lib/protocol/world-id/world-id-proof";
+import { createPortalProvider } from "#lib/services/approvals/world-id/portal";
+import type { RootVerdict, WorldIdProvider } from "#lib/services/approvals/world-id/provider";
 import { createPortalStub, type PortalStub } from "./portal";
 import { createProver } from "./prover";
 import { createRpChecker, rpAddress } from "./rp-signature";

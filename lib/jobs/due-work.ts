@@ -3,8 +3,8 @@
  * an owner with slow or many ones doesn't keep others waiting. What finds no place stays due.
  */
 import { AppError } from "#lib/errors";
-import { createFairQueue } from "#lib/workers/fair-queue";
-import type { Share } from "#lib/workers/fair-share";
+import { createFairQueue } from "./fair-queue";
+import type { Share } from "./fair-share";
 
 export interface DueWorkOptions<Due> {
   slots: number;

@@ -1,15 +1,16 @@
 /** Context of the log. */
-import type { Certificate } from "#lib/core/encoding/certificate";
-import type { HttpContext } from "#lib/http/context";
-import type { SigningKeys } from "#lib/signing/signing-keys";
-import type { LogList } from "./publish/log-list";
-import type { OldEntries } from "./publish/old-entries";
-import type { StaticTiles } from "./publish/static-tiles";
-import type { ForkGuard } from "./sequencer/fork-guard";
-import type { HeadLock } from "./sequencer/head-lock";
-import type { LogSequencer } from "./sequencer/sequencer";
-import type { ObjectStore } from "./store/object-store";
-import type { NotBeforeSource } from "./time/not-before";
+
+import type { HttpContext } from "#lib/api/http/context";
+import type { ObjectStore } from "#lib/log/object-storage/object-store";
+import type { LogList } from "#lib/log/reading/log-list";
+import type { OldEntries } from "#lib/log/reading/old-entries";
+import type { StaticTiles } from "#lib/log/reading/static-tiles";
+import type { ForkGuard } from "#lib/log/sequencer/fork-guard";
+import type { HeadLock } from "#lib/log/sequencer/head-lock";
+import type { LogSequencer } from "#lib/log/sequencer/sequencer";
+import type { SigningKeys } from "#lib/log/signing/signing-keys";
+import type { NotBeforeSource } from "#lib/log/time/not-before";
+import type { Certificate } from "#lib/protocol/encoding/certificate";
 
 export interface LogContext extends HttpContext {
   keys: SigningKeys;

@@ -74,7 +74,7 @@ describe("the halves", () => {
     const load = async (half: object) => {
       vi.doMock("#platform/bytes", () => half);
       vi.resetModules();
-      return import("#lib/core/encoding/bytes");
+      return import("#lib/protocol/encoding/bytes");
     };
     const [first, second] = [await load(node), await load(portable)];
     expect(first.base64Decode).not.toBe(second.base64Decode);
@@ -102,7 +102,7 @@ it.each([
   ["browser", ["lib/platform/portable-bytes.ts", "lib/platform/portable-ed25519.ts"]],
 ] as const)("a bundle for %s has its own halves alone", async (platform, halves) => {
   const { metafile } = await build({
-    entryPoints: ["lib/core/keys/ed25519.ts"],
+    entryPoints: ["lib/protocol/keys/ed25519.ts"],
     bundle: true,
     write: false,
     metafile: true,

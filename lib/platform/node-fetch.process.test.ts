@@ -10,9 +10,9 @@ import { type PrivateNetwork, startPrivateNetwork } from "#support/proxy";
 
 const program = `
 import { createCountersign } from "#lib/client/index";
-import { requestGuarded } from "#lib/net/guarded-request";
+import { requestGuarded } from "#lib/jobs/guarded-request";
 import { proxyGlobalFetch } from "#lib/platform/node-fetch";
-import { createResendMailer } from "#lib/mail/transports";
+import { createResendMailer } from "#lib/services/notifications/transports";
 
 const [name, url, address] = process.argv.slice(2);
 const runs = {

@@ -19,6 +19,10 @@ it.each(programs)("%s sets V8's flag before it imports anything else", (file) =>
 
 it("knows the programs", () => {
   expect(programs).toEqual(
-    expect.arrayContaining(["server.ts", "lib/rules/rules-process.ts", "lib/verifier/command.ts"]),
+    expect.arrayContaining([
+      "server.ts",
+      "lib/services/policies/rules-process.ts",
+      "lib/verifier/cli/command.ts",
+    ]),
   );
 });

@@ -1,4 +1,4 @@
-/** Hashes and texts of bytes with what every browser has. The texts are well-formed: lib/core/encoding/bytes.ts sees to it. */
+/** Hashes and texts of bytes with what every browser has. The texts are well-formed: lib/protocol/encoding/bytes.ts sees to it. */
 import { sha256 as nobleSha256 } from "@noble/hashes/sha2.js";
 import { bytesToHex, concatBytes, hexToBytes } from "@noble/hashes/utils.js";
 

@@ -3,9 +3,9 @@
  * chunks of their own, fetched only when one of them runs.
  */
 
-import type { VerifierReport } from "./report";
-import { parseTrust } from "./trust";
-import { type Expectation, verifyEvidence } from "./verify-evidence";
+import { parseTrust } from "#lib/verifier/checks/trust";
+import { type Expectation, verifyEvidence } from "#lib/verifier/checks/verify-evidence";
+import type { VerifierReport } from "#lib/verifier/report/report";
 
 /**
  * `json`: the answer of GET /v1/verify/:id or POST /v1/attest, a Sigstore bundle, a human_authorization, a

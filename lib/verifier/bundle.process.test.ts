@@ -6,7 +6,7 @@
 import { build, type Metafile } from "esbuild";
 import { describe, expect, it } from "vitest";
 
-const allowedFolders = /^lib\/(?:verifier|core|contract|platform)\//;
+const allowedFolders = /^lib\/(?:verifier|protocol|platform)\//;
 const allowedPackages = [
   "@noble/hashes",
   "@noble/curves",
@@ -60,10 +60,10 @@ function listEager({ outputs }: Metafile, entry: string): string[] {
 }
 
 describe.each([
-  ["lib/verifier/command.ts", "node"],
+  ["lib/verifier/cli/command.ts", "node"],
   ["lib/verifier/browser.ts", "browser"],
 ] as const)("the bundle of %s", (entry, platform) => {
-  it("holds the verifier, core, contract and their libraries, and nothing else", async () => {
+  it("holds the verifier, the protocol and their libraries, and nothing else", async () => {
     const metafile = await bundle(entry, platform);
     const files = Object.keys(metafile.inputs);
     expect(files.length).toBeGreaterThan(30);
@@ -79,13 +79,13 @@ describe.each([
 
 describe("node builtins", () => {
   it("are used by node-io.ts and the platform alone, and by the BBS package for its randomness", async () => {
-    const builtins = listBuiltins(await bundle("lib/verifier/command.ts", "node"));
+    const builtins = listBuiltins(await bundle("lib/verifier/cli/command.ts", "node"));
     const own = Object.entries(builtins).filter(([file]) => file.startsWith("lib/"));
     expect(own.sort()).toEqual([
       ["lib/platform/node-bytes.ts", ["node:crypto"]],
       ["lib/platform/node-ed25519.ts", ["node:crypto"]],
       ["lib/platform/node-wasm.ts", ["node:v8"]],
-      ["lib/verifier/node-io.ts", ["node:fs/promises", "node:path", "node:url", "node:zlib"]],
+      ["lib/verifier/cli/node-io.ts", ["node:fs/promises", "node:path", "node:url", "node:zlib"]],
     ]);
     const others = Object.keys(builtins).filter((file) => !file.startsWith("lib/"));
     expect(others.map(originOf).filter((name) => !allowedPackages.includes(name))).toEqual([]);
@@ -99,7 +99,7 @@ describe("the pairing checks", () => {
     const { outputs } = await bundle(entry, "browser");
     const eager = listEager({ inputs: {}, outputs }, entry);
     const files = eager.flatMap((name) => Object.keys(outputs[name]?.inputs ?? {}));
-    expect(files).toContain("lib/core/statement/verify.ts");
+    expect(files).toContain("lib/verifier/checks/verify-statement.ts");
     expect(files.filter((file) => /bls12-381|bn254|bbs-signatures|groth16/.test(file))).toEqual([]);
     const bytes = eager.reduce((sum, name) => sum + (outputs[name]?.bytes ?? 0), 0);
     console.log(`loaded with the page: ${Math.round(bytes / 1000)} kB, not minified`);

@@ -3,28 +3,32 @@
  * refuse the file. What carries no evidence is listed by name, and the list is exact.
  */
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { UnreadableError } from "#lib/verifier/checks/read-json";
 import { startTestApp, type TestApp } from "#support/app";
 import { anyKind } from "#support/databases";
 import { makeReceiptSamples, type ReceiptSamples } from "#support/receipt-samples";
 import { verifyInBrowser } from "./browser";
-import { UnreadableError } from "./read-json";
 
 // Most changes leave the inputs of signatures and pairings as they are.
-vi.mock("#lib/core/keys/ed25519", async (load) => {
+vi.mock("#lib/protocol/keys/ed25519", async (load) => {
   const { rememberIn } = await import("#support/remember");
-  return rememberIn(load<typeof import("#lib/core/keys/ed25519")>, "verifyEd25519Strict");
+  return rememberIn(load<typeof import("#lib/protocol/keys/ed25519")>, "verifyEd25519Strict");
 });
-vi.mock("#lib/core/passkey/assertion", async (load) => {
+vi.mock("#lib/protocol/passkey/assertion", async (load) => {
   const { rememberIn } = await import("#support/remember");
-  return rememberIn(load<typeof import("#lib/core/passkey/assertion")>, "checkAssertion");
+  return rememberIn(load<typeof import("#lib/protocol/passkey/assertion")>, "checkAssertion");
 });
-vi.mock("#lib/core/world-id/groth16", async (load) => {
+vi.mock("#lib/protocol/world-id/groth16", async (load) => {
   const { rememberIn } = await import("#support/remember");
-  return rememberIn(load<typeof import("#lib/core/world-id/groth16")>, "verifyGroth16");
+  return rememberIn(load<typeof import("#lib/protocol/world-id/groth16")>, "verifyGroth16");
 });
-vi.mock("./check-presentation", async (load) => {
+vi.mock("#lib/verifier/checks/check-presentation", async (load) => {
   const { rememberIn } = await import("#support/remember");
-  return rememberIn(load<typeof import("./check-presentation")>, "checkLonePresentation", "checkPublicProof");
+  return rememberIn(
+    load<typeof import("#lib/verifier/checks/check-presentation")>,
+    "checkLonePresentation",
+    "checkPublicProof",
+  );
 });
 
 type Path = (string | number)[];

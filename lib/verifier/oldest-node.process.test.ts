@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { pathToFileURL } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { makeEvidencePack } from "#lib/attestations/pack";
+import { makeEvidencePack } from "#lib/services/packs/pack";
 import { startTestApp, type TestApp } from "#support/app";
 import { expectExit, runProgram } from "#support/commands";
 import { anyKind } from "#support/databases";

@@ -1,12 +1,12 @@
 /** Presentations as an outsider verifies them: what they are held to beside their own proof. */
 import { beforeAll, describe, expect, it } from "vitest";
-import type { MessageName, ZkKeyPair } from "#lib/core/presentation/disclosure";
-import { disclosureMessages } from "#lib/core/presentation/disclosure-messages";
-import { derivePresentation, signMessages, type ZkCredential } from "#lib/core/presentation/presentation";
+import type { MessageName, ZkKeyPair } from "#lib/protocol/presentation/disclosure";
+import { disclosureMessages } from "#lib/protocol/presentation/disclosure-messages";
+import { derivePresentation, signMessages, type ZkCredential } from "#lib/protocol/presentation/presentation";
+import type { VerifierTrust } from "#lib/verifier/checks/trust";
+import { type Expectation, verifyEvidence } from "#lib/verifier/checks/verify-evidence";
+import { listUncompared, wordsFor } from "#lib/verifier/report/report";
 import { testKeyPair, testPayload } from "#support/disclosure";
-import { listUncompared, wordsFor } from "./report";
-import type { VerifierTrust } from "./trust";
-import { type Expectation, verifyEvidence } from "./verify-evidence";
 
 const nowSeconds = 1_000;
 const asked = { audience: "bank", nonce: "n-1", nowSeconds };

@@ -8,20 +8,23 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { ed25519 } from "@noble/curves/ed25519.js";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import { buildAuthorization, type HumanAuthorization } from "#lib/core/approval/approval";
-import type { ApprovalStop } from "#lib/core/approval/approval-stop";
-import type { SignedDetails } from "#lib/core/approval/detail-types";
-import { base64Encode } from "#lib/core/encoding/bytes";
-import type { JsonObject } from "#lib/core/encoding/canonical-json";
-import { canonicalJson } from "#lib/core/encoding/canonical-json";
-import { parseStrictJson } from "#lib/core/encoding/strict-json";
-import { verifyEd25519Strict, vetPublicKey } from "#lib/core/keys/ed25519";
-import { rosterHash } from "#lib/core/passkey/roster";
-import type { RosterHead } from "#lib/core/passkey/roster-shape";
-import { mergeHeads } from "#lib/core/record/agent-heads";
-import type { ActionPredicate } from "#lib/core/statement/statement";
-import { encodeVerifierKey } from "#lib/core/tlog/signed-note";
 import { makeSnapshot } from "#lib/log/records/agent-heads";
+import { buildAuthorization, type HumanAuthorization } from "#lib/protocol/approval/approval";
+import type { ApprovalStop } from "#lib/protocol/approval/approval-stop";
+import type { SignedDetails } from "#lib/protocol/approval/detail-types";
+import { base64Encode } from "#lib/protocol/encoding/bytes";
+import type { JsonObject } from "#lib/protocol/encoding/canonical-json";
+import { canonicalJson } from "#lib/protocol/encoding/canonical-json";
+import { parseStrictJson } from "#lib/protocol/encoding/strict-json";
+import { verifyEd25519Strict, vetPublicKey } from "#lib/protocol/keys/ed25519";
+import { rosterHash } from "#lib/protocol/passkey/roster";
+import type { RosterHead } from "#lib/protocol/passkey/roster-shape";
+import { mergeHeads } from "#lib/protocol/record/agent-heads";
+import type { ActionPredicate } from "#lib/protocol/statement/statement";
+import { encodeVerifierKey } from "#lib/protocol/tlog/signed-note";
+import { checkRecord } from "#lib/verifier/checks/check-record";
+import { UnreadableError } from "#lib/verifier/checks/read-json";
+import { parseTrust } from "#lib/verifier/checks/trust";
 import { startTestApp, type TestApp } from "#support/app";
 import { ask } from "#support/authorizations";
 import { makeBoundedReceipt } from "#support/bounded-receipt";
@@ -49,26 +52,23 @@ import { findPython, pythonFolder } from "#support/python";
 import { makeReceiptSamples } from "#support/receipt-samples";
 import { makeSignatureVectors } from "#support/signature-vectors";
 import { verifyInBrowser } from "./browser";
-import { checkRecord } from "./check-record";
-import { UnreadableError } from "./read-json";
-import { parseTrust } from "./trust";
 
 // Most changes leave the inputs of signatures and pairings as they are.
-vi.mock("#lib/core/keys/ed25519", async (load) => {
+vi.mock("#lib/protocol/keys/ed25519", async (load) => {
   const { rememberIn } = await import("#support/remember");
-  return rememberIn(load<typeof import("#lib/core/keys/ed25519")>, "verifyEd25519Strict");
+  return rememberIn(load<typeof import("#lib/protocol/keys/ed25519")>, "verifyEd25519Strict");
 });
-vi.mock("#lib/core/passkey/assertion", async (load) => {
+vi.mock("#lib/protocol/passkey/assertion", async (load) => {
   const { rememberIn } = await import("#support/remember");
-  return rememberIn(load<typeof import("#lib/core/passkey/assertion")>, "checkAssertion");
+  return rememberIn(load<typeof import("#lib/protocol/passkey/assertion")>, "checkAssertion");
 });
-vi.mock("#lib/core/world-id/groth16", async (load) => {
+vi.mock("#lib/protocol/world-id/groth16", async (load) => {
   const { rememberIn } = await import("#support/remember");
-  return rememberIn(load<typeof import("#lib/core/world-id/groth16")>, "verifyGroth16");
+  return rememberIn(load<typeof import("#lib/protocol/world-id/groth16")>, "verifyGroth16");
 });
-vi.mock("./check-presentation", async (load) => {
+vi.mock("#lib/verifier/checks/check-presentation", async (load) => {
   const { rememberIn } = await import("#support/remember");
-  return rememberIn(load<typeof import("./check-presentation")>, "checkPublicProof");
+  return rememberIn(load<typeof import("#lib/verifier/checks/check-presentation")>, "checkPublicProof");
 });
 
 const python = await findPython("core");

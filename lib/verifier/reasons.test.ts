@@ -4,36 +4,40 @@ import { readFileSync } from "node:fs";
 import path from "node:path";
 import { ed25519 } from "@noble/curves/ed25519.js";
 import { describe, expect, it } from "vitest";
-import { type Approval, assembleAuthorization, type HumanAuthorization } from "#lib/core/approval/approval";
-import type { DecidedBy } from "#lib/core/approval/decided-by";
-import { verifyHumanAuthorization } from "#lib/core/approval/verify-human-authorization";
-import { hexDecode, hexEncode, sha256, utf8Encode } from "#lib/core/encoding/bytes";
-import type { JsonObject } from "#lib/core/encoding/canonical-json";
-import { checkPayloadBinding } from "#lib/core/presentation/presentation-verify";
-import { emptyRecord, extendRecord } from "#lib/core/record/agent-record";
-import { type ListedEntry, type SignedEntry, walkRecord } from "#lib/core/record/record-walk";
-import { failBy, type Outcome } from "#lib/core/statement/outcome";
-import { explain, type Reason, reasonCodes } from "#lib/core/statement/reasons";
-import { quicknet } from "#lib/core/time/quicknet";
-import { signCheckpoint } from "#lib/core/tlog/checkpoint";
-import { encodeEntryBundle } from "#lib/core/tlog/entry-bundle";
-import { makeVerifierKey } from "#lib/core/tlog/signed-note";
-import { parseTilePath } from "#lib/core/tlog/tile-path";
-import { type WorldChainCall, WorldChainError } from "#lib/core/world-id/world-chain-calls";
-import { wordHex } from "#lib/core/world-id/world-id-proof";
+import {
+  type Approval,
+  assembleAuthorization,
+  type HumanAuthorization,
+} from "#lib/protocol/approval/approval";
+import type { DecidedBy } from "#lib/protocol/approval/decided-by";
+import { hexDecode, hexEncode, sha256, utf8Encode } from "#lib/protocol/encoding/bytes";
+import type { JsonObject } from "#lib/protocol/encoding/canonical-json";
+import { emptyRecord, extendRecord } from "#lib/protocol/record/agent-record";
+import { failBy, type Outcome } from "#lib/protocol/statement/outcome";
+import { explain, type Reason, reasonCodes } from "#lib/protocol/statement/reasons";
+import { quicknet } from "#lib/protocol/time/quicknet";
+import { signCheckpoint } from "#lib/protocol/tlog/checkpoint";
+import { encodeEntryBundle } from "#lib/protocol/tlog/entry-bundle";
+import { makeVerifierKey } from "#lib/protocol/tlog/signed-note";
+import { parseTilePath } from "#lib/protocol/tlog/tile-path";
+import { type WorldChainCall, WorldChainError } from "#lib/protocol/world-id/world-chain-calls";
+import { wordHex } from "#lib/protocol/world-id/world-id-proof";
+import { addAnchorCheck } from "#lib/verifier/checks/check-anchors";
+import { checkRecord } from "#lib/verifier/checks/check-record";
+import { checkWholeLog } from "#lib/verifier/checks/log-check";
+import { checkPayloadBinding } from "#lib/verifier/checks/presentation-verify";
+import { type ListedEntry, type SignedEntry, walkRecord } from "#lib/verifier/checks/record-walk";
+import { parseTrust } from "#lib/verifier/checks/trust";
+import { type Expectation, verifyEvidence } from "#lib/verifier/checks/verify-evidence";
+import { verifyHumanAuthorization } from "#lib/verifier/checks/verify-human-authorization";
+import { callNode } from "#lib/verifier/cli/io";
+import type { VerifierReport } from "#lib/verifier/report/report";
 import { type BoundedReceipt, type Clocks, makeBoundedReceipt } from "#support/bounded-receipt";
 import { approverId, makeEnrolledAuthorization } from "#support/enrolled-approvals";
 import { makeTestAuthorization, testVerifyOptions } from "#support/human-authorization";
 import { ENTRIES, flipBit, grownTo } from "#support/tiles";
 import { contracts, registry, stubNode, v4Contracts } from "#support/world-chain";
 import { verifyInBrowser } from "./browser";
-import { addAnchorCheck } from "./check-anchors";
-import { checkRecord } from "./check-record";
-import { callNode } from "./command-io";
-import { checkWholeLog } from "./log-check";
-import type { VerifierReport } from "./report";
-import { parseTrust } from "./trust";
-import { type Expectation, verifyEvidence } from "./verify-evidence";
 
 // biome-ignore lint/suspicious/noExplicitAny: receipts as they come, to be broken in every way
 type Json = any;
@@ -257,7 +261,7 @@ async function privateRecord(receipts: string[] = []) {
 
 /**
  * They need a service: in visibility.service.test.ts, check-record.service.test.ts, check-counted.service.test.ts and monitor.service.test.ts; or another
- * implementation's vectors: in lib/core/passkey; or an attestation: in backing.test.ts.
+ * implementation's vectors: in lib/protocol/passkey; or an attestation: in backing.test.ts.
  */
 const elsewhere = [
   "approval_ended",

@@ -1,8 +1,8 @@
 /** Whoever holds what the page showed can check it against the public object: the owner's answer, kept as a file. */
 import { describe, expect, it } from "vitest";
+import type { VerifierTrust } from "#lib/verifier/checks/trust";
+import { verifyEvidence } from "#lib/verifier/checks/verify-evidence";
 import { makeTestAuthorization, testKeyId, testShown, testVerifyOptions } from "#support/human-authorization";
-import type { VerifierTrust } from "./trust";
-import { verifyEvidence } from "./verify-evidence";
 
 const trust: VerifierTrust = {
   keys: [

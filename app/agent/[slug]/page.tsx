@@ -4,10 +4,10 @@ import { notFound, permanentRedirect } from "next/navigation";
 import { AgentView } from "#components/agent/agent-view";
 import { UnknownAgent } from "#components/agent/unknown-agent";
 import { PageRefusal } from "#components/page-refusal";
-import { toUnlinkedText } from "#lib/core/text/unlinked-text";
-import { publicBaseUrl } from "#lib/http/public-base-url";
-import { loadAgent } from "#lib/pages/agent-page";
-import { withNotFound } from "#lib/pages/with-not-found";
+import { publicBaseUrl } from "#lib/api/http/public-base-url";
+import { toUnlinkedText } from "#lib/protocol/text/unlinked-text";
+import { loadAgent } from "#lib/server/pages/agent-page";
+import { withNotFound } from "#lib/server/pages/with-not-found";
 
 interface PageProps {
   readonly params: Promise<{ slug: string }>;

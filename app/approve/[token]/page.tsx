@@ -7,9 +7,9 @@ import { notFound } from "next/navigation";
 import { cache } from "react";
 import { ApprovalScreen } from "#components/approve/approval-screen";
 import { headingOf } from "#components/approve/heading";
-import { readApprovalView } from "#lib/approvals/view";
-import { withNotFound } from "#lib/pages/with-not-found";
-import { getApp } from "#lib/runtime/singleton";
+import { withNotFound } from "#lib/server/pages/with-not-found";
+import { getApp } from "#lib/server/singleton";
+import { readApprovalView } from "#lib/services/approvals/decision/view";
 import ApprovalNotFound from "./not-found";
 
 interface ApprovePageProps {

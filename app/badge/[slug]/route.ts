@@ -4,17 +4,17 @@
  */
 import { verdictOf } from "#components/verify/facts";
 import type { VerdictKind } from "#components/verify/verdict";
-import { readAgentFeed } from "#lib/attestations/feed";
-import type { VerifyResponse } from "#lib/contract/verify";
-import { isUuid } from "#lib/core/encoding/uuid";
-import { escapeHtml } from "#lib/core/text/escape-html";
+import { forOwnHosts } from "#lib/api/http/next-host-check";
+import { readPublicly } from "#lib/api/http/read-publicly";
+import type { VerifyResponse } from "#lib/api/schemas/verify";
 import { AppError } from "#lib/errors";
-import { forOwnHosts } from "#lib/http/next-host-check";
-import { readPublicly } from "#lib/http/read-publicly";
-import { verifyForPage } from "#lib/pages/public-verification";
-import { countPage } from "#lib/runtime/server/page-limits";
-import { requestAddress } from "#lib/runtime/server/request-address";
-import { getApp } from "#lib/runtime/singleton";
+import { isUuid } from "#lib/protocol/encoding/uuid";
+import { escapeHtml } from "#lib/protocol/text/escape-html";
+import { countPage } from "#lib/server/next/page-limits";
+import { requestAddress } from "#lib/server/next/request-address";
+import { verifyForPage } from "#lib/server/pages/public-verification";
+import { getApp } from "#lib/server/singleton";
+import { readAgentFeed } from "#lib/services/attestations/feed";
 
 export const dynamic = "force-dynamic";
 

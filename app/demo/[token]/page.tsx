@@ -2,10 +2,10 @@
 import type { Metadata } from "next";
 import { DemoView } from "#components/demo/demo-view";
 import { NotFoundPage } from "#components/not-found-page";
-import { currentAddress, orNotFound } from "#lib/pages/portal-request";
-import { withNotFound } from "#lib/pages/with-not-found";
-import { readDemo } from "#lib/portal/demo";
-import { getApp } from "#lib/runtime/singleton";
+import { currentAddress, orNotFound } from "#lib/server/pages/portal-request";
+import { withNotFound } from "#lib/server/pages/with-not-found";
+import { getApp } from "#lib/server/singleton";
+import { readDemo } from "#lib/services/portal/demo";
 
 export const metadata: Metadata = {
   title: "Approve a test payment",

@@ -6,9 +6,9 @@ import type { Metadata } from "next";
 import { headers } from "next/headers";
 import { notFound } from "next/navigation";
 import { Mailbox } from "#components/dev/mailbox";
-import { listMailbox } from "#lib/mail/mailbox";
-import { isOwnRequest } from "#lib/runtime/server/request-address";
-import { getApp } from "#lib/runtime/singleton";
+import { isOwnRequest } from "#lib/server/next/request-address";
+import { getApp } from "#lib/server/singleton";
+import { listMailbox } from "#lib/services/notifications/mailbox";
 
 export const metadata: Metadata = { title: "Development mailbox", robots: { index: false, follow: false } };
 

@@ -3,8 +3,8 @@ import type { Metadata } from "next";
 import { headers } from "next/headers";
 import { notFound } from "next/navigation";
 import { TestWallet } from "#components/dev/test-wallet";
-import { isOwnRequest } from "#lib/runtime/server/request-address";
-import { getApp } from "#lib/runtime/singleton";
+import { isOwnRequest } from "#lib/server/next/request-address";
+import { getApp } from "#lib/server/singleton";
 
 export const metadata: Metadata = {
   title: "Test wallet",

@@ -4,9 +4,9 @@ import { findGuide } from "#components/guides/guides";
 import { Markdown } from "#components/markdown";
 import { NotFoundPage } from "#components/not-found-page";
 import { TextLink } from "#components/ui/text-link";
-import { describePrograms } from "#lib/attestations/program-files";
-import { publicBaseUrl } from "#lib/http/public-base-url";
-import { withNotFound } from "#lib/pages/with-not-found";
+import { publicBaseUrl } from "#lib/api/http/public-base-url";
+import { withNotFound } from "#lib/server/pages/with-not-found";
+import { describePrograms } from "#lib/services/attestations/program-files";
 
 interface GuidePageProps {
   readonly params: Promise<{ slug: string }>;

@@ -1,7 +1,7 @@
 /** The public log in Next: the same table, the same handlers. */
 
-import { forOwnHosts } from "#lib/http/next-host-check";
-import { dispatch } from "#lib/runtime/operations";
+import { forOwnHosts } from "#lib/api/http/next-host-check";
+import { dispatch } from "#lib/server/operations";
 
 const handle = forOwnHosts(dispatch);
 

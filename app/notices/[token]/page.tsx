@@ -10,13 +10,13 @@ import { LinkPasskeys } from "#components/passkeys/link-passkeys";
 import { Button } from "#components/ui/button";
 import { Callout } from "#components/ui/callout";
 import { TextLink } from "#components/ui/text-link";
-import { readApproverLink } from "#lib/accounts/approver-links";
-import { readPasskeyLink } from "#lib/accounts/passkey-access";
-import { listPasskeys, maxPasskeys } from "#lib/accounts/passkeys";
-import { organizationTitle } from "#lib/core/text/organization-name";
-import { orNotFound } from "#lib/pages/portal-request";
-import { withNotFound } from "#lib/pages/with-not-found";
-import { getApp } from "#lib/runtime/singleton";
+import { organizationTitle } from "#lib/protocol/text/organization-name";
+import { orNotFound } from "#lib/server/pages/portal-request";
+import { withNotFound } from "#lib/server/pages/with-not-found";
+import { getApp } from "#lib/server/singleton";
+import { readApproverLink } from "#lib/services/accounts/approver-links";
+import { readPasskeyLink } from "#lib/services/accounts/passkey-access";
+import { listPasskeys, maxPasskeys } from "#lib/services/accounts/passkeys";
 
 export const metadata: Metadata = {
   title: "Emails about approval requests",

@@ -1,11 +1,11 @@
 "use server";
 /** Signing out, and choosing among several organizations. */
 import { redirect } from "next/navigation";
-import { requireRole } from "#lib/accounts/members";
-import type { FormState } from "#lib/contract/form-state";
-import { switchOrganizationForm } from "#lib/contract/portal";
-import { chooseOrganization, requireOwnPage, runUserAction } from "#lib/pages/portal-request";
-import { endSession } from "#lib/pages/session";
+import type { FormState } from "#lib/api/schemas/form-state";
+import { switchOrganizationForm } from "#lib/api/schemas/portal";
+import { chooseOrganization, requireOwnPage, runUserAction } from "#lib/server/pages/portal-request";
+import { endSession } from "#lib/server/pages/session";
+import { requireRole } from "#lib/services/accounts/members";
 
 export async function signOut(): Promise<never> {
   await requireOwnPage();

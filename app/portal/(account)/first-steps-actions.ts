@@ -1,11 +1,11 @@
 "use server";
 /** What the buttons of the first steps do. */
 import { revalidatePath } from "next/cache";
-import type { FormState } from "#lib/contract/form-state";
-import { organizationNameForm, stepForm } from "#lib/contract/portal";
-import { type Portal, runAction } from "#lib/pages/portal-request";
-import { askForFirstApproval, sendFirstAttestation } from "#lib/portal/first-steps";
-import { nameOrganization } from "#lib/portal/organization";
+import type { FormState } from "#lib/api/schemas/form-state";
+import { organizationNameForm, stepForm } from "#lib/api/schemas/portal";
+import { type Portal, runAction } from "#lib/server/pages/portal-request";
+import { askForFirstApproval, sendFirstAttestation } from "#lib/services/portal/first-steps";
+import { nameOrganization } from "#lib/services/portal/organization";
 
 async function runStep(
   form: FormData,

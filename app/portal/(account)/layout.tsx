@@ -8,9 +8,9 @@ import { PortalNav } from "#components/portal/shell/portal-nav";
 import { PortalSearch } from "#components/portal/shell/portal-search";
 import { SignOut } from "#components/portal/shell/sign-out";
 import { SkipLink } from "#components/ui/skip-link";
-import { countWaiting } from "#lib/approvals/inbox";
-import { organizationTitle } from "#lib/core/text/organization-name";
-import { readPortal } from "#lib/pages/portal-request";
+import { organizationTitle } from "#lib/protocol/text/organization-name";
+import { readPortal } from "#lib/server/pages/portal-request";
+import { countWaiting } from "#lib/services/approvals/decision/inbox";
 import { signOut, switchOrganization } from "./actions";
 
 export default async function PortalLayout({ children }: { readonly children: ReactNode }) {

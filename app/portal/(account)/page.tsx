@@ -11,8 +11,8 @@ import { UsageTable } from "#components/portal/overview/usage-table";
 import { PageHeading } from "#components/portal/shell/page-heading";
 import { Card } from "#components/ui/card";
 import { TextLink } from "#components/ui/text-link";
-import { requirePortal } from "#lib/pages/portal-request";
-import { readOverview } from "#lib/portal/overview";
+import { requirePortal } from "#lib/server/pages/portal-request";
+import { readOverview } from "#lib/services/portal/overview";
 import { askForApproval, saveName, sendAttestation } from "./first-steps-actions";
 import { createKey } from "./keys/actions";
 

@@ -4,9 +4,9 @@ import { redirect } from "next/navigation";
 import { SignInForm } from "#components/portal/shell/sign-in-form";
 import { Callout } from "#components/ui/callout";
 import { TextLink } from "#components/ui/text-link";
-import { safePortalPath } from "#lib/pages/portal-path";
-import { readUser } from "#lib/pages/portal-request";
-import { getApp } from "#lib/runtime/singleton";
+import { safePortalPath } from "#lib/server/pages/portal-path";
+import { readUser } from "#lib/server/pages/portal-request";
+import { getApp } from "#lib/server/singleton";
 import { requestLink } from "./actions";
 
 export const metadata: Metadata = { title: "Sign in" };

@@ -1,7 +1,7 @@
 /** The /v1 operations in Next (`next dev`, `next start`, any Next host): the same table, the same handlers. */
 
-import { forOwnHosts } from "#lib/http/next-host-check";
-import { dispatch } from "#lib/runtime/operations";
+import { forOwnHosts } from "#lib/api/http/next-host-check";
+import { dispatch } from "#lib/server/operations";
 
 const handle = forOwnHosts(dispatch);
 

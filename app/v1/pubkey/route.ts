@@ -1,4 +1,4 @@
-import { operation, otherMethods } from "#lib/runtime/server/next-routes";
+import { operation, otherMethods } from "#lib/server/next/next-routes";
 
 export const GET = operation("pubkey");
 export const { DELETE, HEAD, OPTIONS, PATCH, POST, PUT } = otherMethods;

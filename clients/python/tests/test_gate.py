@@ -142,7 +142,7 @@ def test_runs_what_was_approved_once_and_attests_it(gate: Gate, human: Human, co
 
 
 def test_has_the_hash_that_other_languages_have() -> None:
-    # Hashes by lib/client/inputs.ts.
+    # Hashes by lib/client/api/inputs.ts.
     assert hash_inputs(INPUTS) == hash_inputs({"amount": {"currency": "EUR", "value": 100.0}, "to": "Example Ltd"})
     assert hash_inputs([]) == "sha256:4f53cda18c2baa0c0354bb5f9a3ecbe5ed12ab4d8e11ba873c2f11161202b945"
 

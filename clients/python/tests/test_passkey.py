@@ -1,4 +1,4 @@
-"""Assertions that lib/core/passkey judges too (vectors/assertions.json): the same reason for each."""
+"""Assertions that lib/protocol/passkey judges too (vectors/assertions.json): the same reason for each."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from countersign_client.verify._authorization import check_authorization
 from countersign_client.verify._passkey import ExpectedAssertion, approval_challenge, check_assertion
 
 VECTORS: Any = json.loads(
-    (Path(__file__).parents[3] / "lib/core/passkey/vectors/assertions.json").read_text()
+    (Path(__file__).parents[3] / "lib/protocol/passkey/vectors/assertions.json").read_text()
 )
 
 

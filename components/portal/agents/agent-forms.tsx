@@ -5,7 +5,7 @@ import { textValue } from "#components/portal/forms/form-values";
 import { SubmitButton } from "#components/portal/forms/submit-button";
 import { useFormAction } from "#components/portal/forms/use-form-action";
 import { PortalForm } from "#components/portal/organization/shown-organization";
-import type { FormAction } from "#lib/contract/form-state";
+import type { FormAction } from "#lib/api/schemas/form-state";
 import { AgentKeyField } from "./agent-key-field";
 import { AgentProfileFields, type ProfileValues } from "./agent-profile-fields";
 import { AgentToolsField } from "./agent-tools-field";

@@ -6,7 +6,7 @@ import { Callout } from "#components/ui/callout";
 import { Card } from "#components/ui/card";
 import { TextLink } from "#components/ui/text-link";
 import { Timestamp } from "#components/ui/timestamp";
-import type { FormAction } from "#lib/contract/form-state";
+import type { FormAction } from "#lib/api/schemas/form-state";
 
 interface Stop {
   readonly isFrozen: boolean;

@@ -7,7 +7,7 @@ import { SubmitButton } from "#components/portal/forms/submit-button";
 import { useFormAction } from "#components/portal/forms/use-form-action";
 import { PortalForm } from "#components/portal/organization/shown-organization";
 import { describeControl, Field, Input } from "#components/ui/field";
-import type { FormAction } from "#lib/contract/form-state";
+import type { FormAction } from "#lib/api/schemas/form-state";
 import { AgentKeyField } from "./agent-key-field";
 import { AgentProfileFields } from "./agent-profile-fields";
 import { AgentToolsField } from "./agent-tools-field";

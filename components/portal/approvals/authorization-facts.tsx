@@ -6,11 +6,11 @@ import { type Definition, DefinitionList } from "#components/ui/definition-list"
 import { Money } from "#components/ui/money";
 import { TextLink } from "#components/ui/text-link";
 import { Timestamp } from "#components/ui/timestamp";
-import { levelWords } from "#lib/contract/approval-page";
-import type { AuthorizationState } from "#lib/contract/authorization-state";
-import type { PersonDecision } from "#lib/contract/portal-authorizations";
-import { describeUnasked } from "#lib/core/approval/decided-words";
-import { countOf } from "#lib/core/text/count";
+import { levelWords } from "#lib/api/schemas/approval-page";
+import type { AuthorizationState } from "#lib/api/schemas/authorization-state";
+import type { PersonDecision } from "#lib/api/schemas/portal-authorizations";
+import { describeUnasked } from "#lib/protocol/approval/decided-words";
+import { countOf } from "#lib/protocol/text/count";
 
 function contextOf(state: AuthorizationState): Definition[] {
   return Object.entries(state.context ?? {}).map(([name, value]) => ({

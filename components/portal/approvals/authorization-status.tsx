@@ -2,7 +2,7 @@
 
 import { TestKeyMark } from "#components/portal/keys/test-key-mark";
 import { StatusPill, TestMark } from "#components/ui/status-pill";
-import type { AuthorizationStatus } from "#lib/contract/authorize";
+import type { AuthorizationStatus } from "#lib/api/schemas/authorize";
 
 const words = {
   pending: { tone: "pending", text: "Pending" },

@@ -4,7 +4,7 @@ import { AgentText } from "#components/agent-text";
 import { type Column, DataTable } from "#components/ui/data-table";
 import { TextLink } from "#components/ui/text-link";
 import { Timestamp } from "#components/ui/timestamp";
-import type { AuthorizationStatus } from "#lib/contract/authorize";
+import type { AuthorizationStatus } from "#lib/api/schemas/authorize";
 import { AuthorizationStatusPill } from "./authorization-status";
 
 export interface AuthorizationRow {

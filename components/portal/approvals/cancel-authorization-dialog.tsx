@@ -2,7 +2,7 @@
 /** Taking back a request that is still open. */
 import { AgentText } from "#components/agent-text";
 import { ActionDialog } from "#components/portal/forms/action-dialog";
-import type { FormAction } from "#lib/contract/form-state";
+import type { FormAction } from "#lib/api/schemas/form-state";
 
 interface CancelAuthorizationDialogProps {
   readonly action: FormAction;

@@ -1,7 +1,7 @@
 /** A request that its organization took back was cancelled: nobody decided it. */
 import { renderToStaticMarkup } from "react-dom/server";
 import { describe, expect, it } from "vitest";
-import type { AuthorizationState } from "#lib/contract/authorization-state";
+import type { AuthorizationState } from "#lib/api/schemas/authorization-state";
 import { AuthorizationFacts } from "./authorization-facts";
 import { describeStatus } from "./authorization-status";
 import { AuthorizationTable } from "./authorization-table";

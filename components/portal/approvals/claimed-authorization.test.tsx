@@ -1,8 +1,8 @@
 /** An approval that a run has claimed, before and after an attestation should have followed. */
 import { renderToStaticMarkup } from "react-dom/server";
 import { describe, expect, it } from "vitest";
-import type { AuthorizationState } from "#lib/contract/authorization-state";
-import type { PersonDecision } from "#lib/contract/portal-authorizations";
+import type { AuthorizationState } from "#lib/api/schemas/authorization-state";
+import type { PersonDecision } from "#lib/api/schemas/portal-authorizations";
 import { AuthorizationFacts } from "./authorization-facts";
 import { AuthorizationTable } from "./authorization-table";
 

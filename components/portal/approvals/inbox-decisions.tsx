@@ -16,8 +16,8 @@ import { FocusNews } from "#components/portal/forms/focus-news";
 import { Callout } from "#components/ui/callout";
 import { useRefresh } from "#components/ui/router";
 import { TextLink } from "#components/ui/text-link";
-import type { ApprovalView } from "#lib/contract/approval-view";
-import { toVisibleText } from "#lib/core/text/display-text";
+import type { ApprovalView } from "#lib/api/schemas/approval-view";
+import { toVisibleText } from "#lib/protocol/text/display-text";
 
 interface Decidable {
   readonly token: string;

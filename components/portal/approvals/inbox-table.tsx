@@ -4,8 +4,8 @@ import { AgentText } from "#components/agent-text";
 import { type Column, DataTable } from "#components/ui/data-table";
 import { StatusPill } from "#components/ui/status-pill";
 import { TextLink } from "#components/ui/text-link";
-import type { AuthorizationStatus } from "#lib/contract/authorize";
-import { organizationTitle } from "#lib/core/text/organization-name";
+import type { AuthorizationStatus } from "#lib/api/schemas/authorize";
+import { organizationTitle } from "#lib/protocol/text/organization-name";
 import { AuthorizationStatusPill } from "./authorization-status";
 import { When } from "./authorization-table";
 

@@ -3,7 +3,7 @@
 import { AgentText } from "#components/agent-text";
 import { ActionDialog } from "#components/portal/forms/action-dialog";
 import { ReasonField } from "#components/portal/forms/reason-field";
-import type { FormAction } from "#lib/contract/form-state";
+import type { FormAction } from "#lib/api/schemas/form-state";
 
 interface TakeBackDialogProps {
   readonly action: FormAction;

@@ -11,10 +11,10 @@ import { Timestamp } from "#components/ui/timestamp";
 import { checkTexts } from "#components/verify/check-texts";
 import { checkTitles } from "#components/verify/check-titles";
 import { warningTone } from "#components/warning-tones";
-import type { VerifyResponse } from "#lib/contract/verify";
-import { isBacked } from "#lib/core/statement/statement";
-import { findRowWarning } from "#lib/core/statement/warning-rows";
-import { countOf } from "#lib/core/text/count";
+import type { VerifyResponse } from "#lib/api/schemas/verify";
+import { isBacked } from "#lib/protocol/statement/statement";
+import { countOf } from "#lib/protocol/text/count";
+import { findRowWarning } from "#lib/verifier/checks/warning-rows";
 
 function VerdictPill({ verdict }: { readonly verdict: boolean | null }) {
   if (verdict === null) return <StatusPill tone="neutral">Nothing to compare</StatusPill>;

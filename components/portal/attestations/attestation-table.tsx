@@ -8,8 +8,8 @@ import { StatusPill } from "#components/ui/status-pill";
 import { TextLink } from "#components/ui/text-link";
 import { Timestamp } from "#components/ui/timestamp";
 import { WarningPills } from "#components/warning-pills";
-import type { OwnAttestation } from "#lib/contract/receipts";
-import { isApprovalMethod } from "#lib/core/statement/statement";
+import type { OwnAttestation } from "#lib/api/schemas/receipts";
+import { isApprovalMethod } from "#lib/protocol/statement/statement";
 
 interface AttestationRow extends OwnAttestation {
   /** Made with a test key. */

@@ -8,7 +8,7 @@ import { useFormAction } from "#components/portal/forms/use-form-action";
 import { PortalForm } from "#components/portal/organization/shown-organization";
 import { CodeBlock } from "#components/ui/code-block";
 import { Checkbox, describeControl, Field, Input, Select } from "#components/ui/field";
-import type { FormAction } from "#lib/contract/form-state";
+import type { FormAction } from "#lib/api/schemas/form-state";
 
 export interface DisclosableField {
   readonly name: string;

@@ -9,7 +9,7 @@ import { Button } from "#components/ui/button";
 import type { ButtonVariant } from "#components/ui/button-style";
 import { Dialog } from "#components/ui/dialog";
 import { useRefresh } from "#components/ui/router";
-import type { FormAction } from "#lib/contract/form-state";
+import type { FormAction } from "#lib/api/schemas/form-state";
 import { FormStatus } from "./form-status";
 import { SubmitButton } from "./submit-button";
 import { useFormAction } from "./use-form-action";

@@ -6,7 +6,7 @@
 
 import { useEffect, useRef } from "react";
 import { Callout } from "#components/ui/callout";
-import type { FormState } from "#lib/contract/form-state";
+import type { FormState } from "#lib/api/schemas/form-state";
 import { isFocusFree } from "./focus-news";
 
 export function FormStatus({ state }: { readonly state: FormState<unknown> }) {

@@ -1,5 +1,5 @@
 /** What was typed into a form that was refused. */
-import type { FormState } from "#lib/contract/form-state";
+import type { FormState } from "#lib/api/schemas/form-state";
 
 export function textValue(state: FormState<unknown>, name: string, otherwise = ""): string {
   const value = state.values[name];

@@ -1,7 +1,7 @@
 "use client";
 /** One button that does a step for you, and says why if it can't. */
 import { PortalForm } from "#components/portal/organization/shown-organization";
-import type { FormAction } from "#lib/contract/form-state";
+import type { FormAction } from "#lib/api/schemas/form-state";
 import { FormStatus } from "./form-status";
 import { SubmitButton } from "./submit-button";
 import { useFormAction } from "./use-form-action";

@@ -10,7 +10,7 @@ import {
 // biome-ignore lint/style/noRestrictedImports: the one place
 import { useActionState, useEffect, useState } from "react";
 import { useRefresh } from "#components/ui/router";
-import { type FormAction, failedState, idleState, readForm } from "#lib/contract/form-state";
+import { type FormAction, failedState, idleState, readForm } from "#lib/api/schemas/form-state";
 
 const againMs = 3_000;
 

@@ -11,8 +11,8 @@ import { type OwnSample, OwnSamples } from "#components/portal/overview/own-samp
 import { CodeBlock } from "#components/ui/code-block";
 import { describeControl, Field, Input, Select } from "#components/ui/field";
 import { TextLink } from "#components/ui/text-link";
-import type { FormAction, FormState } from "#lib/contract/form-state";
-import { keyLifetimesDays, ownerScopes, scopeNames, usualScopes } from "#lib/contract/key-choices";
+import type { FormAction, FormState } from "#lib/api/schemas/form-state";
+import { keyLifetimesDays, ownerScopes, scopeNames, usualScopes } from "#lib/api/schemas/key-choices";
 import type { CreatedKey } from "./key-dialogs";
 import { SecretReveal } from "./secret-reveal";
 

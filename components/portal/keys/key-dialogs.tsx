@@ -3,7 +3,7 @@
 import { ActionDialog } from "#components/portal/forms/action-dialog";
 import { OverlapField } from "#components/portal/forms/overlap-field";
 import { Field, Input } from "#components/ui/field";
-import type { FormAction } from "#lib/contract/form-state";
+import type { FormAction } from "#lib/api/schemas/form-state";
 import { SecretReveal } from "./secret-reveal";
 
 export interface NewKey {

@@ -7,7 +7,7 @@ import { SubmitButton } from "#components/portal/forms/submit-button";
 import { useFormAction } from "#components/portal/forms/use-form-action";
 import { Callout } from "#components/ui/callout";
 import { Checkbox, describeControl, Field, Input, Select } from "#components/ui/field";
-import type { FormAction, FormState } from "#lib/contract/form-state";
+import type { FormAction, FormState } from "#lib/api/schemas/form-state";
 import { PortalForm } from "./shown-organization";
 
 interface Named {

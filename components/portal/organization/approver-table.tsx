@@ -5,8 +5,8 @@ import { ActionDialog } from "#components/portal/forms/action-dialog";
 import { type Column, DataTable } from "#components/ui/data-table";
 import { StatusPill } from "#components/ui/status-pill";
 import { Timestamp } from "#components/ui/timestamp";
-import type { FormAction } from "#lib/contract/form-state";
-import type { ShownPasskey } from "#lib/contract/passkeys";
+import type { FormAction } from "#lib/api/schemas/form-state";
+import type { ShownPasskey } from "#lib/api/schemas/passkeys";
 
 export interface Approver {
   readonly id: string;

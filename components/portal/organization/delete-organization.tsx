@@ -2,7 +2,7 @@
 /** Deletes an organization; says what that means before the button. */
 import { ActionDialog } from "#components/portal/forms/action-dialog";
 import { Field, Input } from "#components/ui/field";
-import type { FormAction } from "#lib/contract/form-state";
+import type { FormAction } from "#lib/api/schemas/form-state";
 
 const consequences = [
   "All of the organization's API keys stop working immediately.",

@@ -3,7 +3,7 @@ import { DomainName } from "#components/domain-name";
 import { CodeBlock } from "#components/ui/code-block";
 import { StatusPill } from "#components/ui/status-pill";
 import { Timestamp } from "#components/ui/timestamp";
-import type { FormAction } from "#lib/contract/form-state";
+import type { FormAction } from "#lib/api/schemas/form-state";
 import { CheckDomainForm, RemoveDomainDialog } from "./domain-forms";
 
 export interface Domain {

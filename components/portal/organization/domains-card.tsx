@@ -1,7 +1,7 @@
 /** Domains in the settings: what they are for, the list, and a form for one more. */
 import { Card } from "#components/ui/card";
 import { TextLink } from "#components/ui/text-link";
-import type { FormAction } from "#lib/contract/form-state";
+import type { FormAction } from "#lib/api/schemas/form-state";
 import { AddDomainForm } from "./domain-forms";
 import { type Domain, type DomainActions, DomainList } from "./domain-list";
 

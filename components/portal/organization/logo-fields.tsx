@@ -2,8 +2,8 @@
 import { OrganizationMark } from "#components/organization-logo";
 import { textValue } from "#components/portal/forms/form-values";
 import { describeControl, Field, Input, Select } from "#components/ui/field";
-import type { FormState } from "#lib/contract/form-state";
-import { type OrganizationMark as Mark, markColors } from "#lib/core/text/organization-logo";
+import type { FormState } from "#lib/api/schemas/form-state";
+import { type OrganizationMark as Mark, markColors } from "#lib/protocol/text/organization-logo";
 
 export interface ChosenMark {
   readonly text: string | null;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { failedState } from "#lib/contract/form-state";
+import { failedState } from "#lib/api/schemas/form-state";
 import { RemoveDialog, RoleDialog } from "./member-dialogs";
 
 const action = async () => failedState("", {}, {});

@@ -2,7 +2,7 @@
 /** Changing a member's role, removing a member, withdrawing an invitation. */
 import { ActionDialog } from "#components/portal/forms/action-dialog";
 import { Checkbox } from "#components/ui/field";
-import type { FormAction } from "#lib/contract/form-state";
+import type { FormAction } from "#lib/api/schemas/form-state";
 
 export interface MemberActions {
   readonly changeRole: FormAction;

@@ -2,7 +2,7 @@
 import { AddressText } from "#components/portal/address-text";
 import { type Column, DataTable } from "#components/ui/data-table";
 import { Timestamp } from "#components/ui/timestamp";
-import type { FormAction } from "#lib/contract/form-state";
+import type { FormAction } from "#lib/api/schemas/form-state";
 import { type Member, type MemberActions, RemoveDialog, RoleDialog, WithdrawDialog } from "./member-dialogs";
 
 interface MemberTableProps {

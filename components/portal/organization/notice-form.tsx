@@ -5,8 +5,8 @@ import { FormStatus } from "#components/portal/forms/form-status";
 import { SubmitButton } from "#components/portal/forms/submit-button";
 import { useFormAction } from "#components/portal/forms/use-form-action";
 import { Checkbox, Field, Select } from "#components/ui/field";
-import type { FormAction } from "#lib/contract/form-state";
-import { organizationTitle } from "#lib/core/text/organization-name";
+import type { FormAction } from "#lib/api/schemas/form-state";
+import { organizationTitle } from "#lib/protocol/text/organization-name";
 import { PortalForm } from "./shown-organization";
 
 interface NoticeFormProps {

@@ -6,7 +6,7 @@ import { AgentKeyForm, AgentProfileForm, AgentToolsForm } from "#components/port
 import { RegisterAgentForm } from "#components/portal/agents/register-agent-form";
 import { PresentationForm } from "#components/portal/attestations/presentation-form";
 import { CreateKeyForm } from "#components/portal/keys/create-key-form";
-import { failedState, shownOrganizationField } from "#lib/contract/form-state";
+import { failedState, shownOrganizationField } from "#lib/api/schemas/form-state";
 import { ApproverForm, DefaultGroupForm, GroupForm } from "./approver-forms";
 import { InviteForm } from "./invite-form";
 import { OrganizationForm } from "./organization-form";

@@ -6,7 +6,7 @@
  */
 import { type ComponentProps, createContext, type ReactNode, useContext, useEffect } from "react";
 import { useRefresh } from "#components/ui/router";
-import { shownOrganizationField } from "#lib/contract/form-state";
+import { shownOrganizationField } from "#lib/api/schemas/form-state";
 
 interface ShownOrganizationProps {
   readonly organizationId: string;

@@ -8,8 +8,8 @@ import { SecretReveal } from "#components/portal/keys/secret-reveal";
 import { PortalForm } from "#components/portal/organization/shown-organization";
 import { CodeBlock } from "#components/ui/code-block";
 import { TextLink } from "#components/ui/text-link";
-import type { FormAction } from "#lib/contract/form-state";
-import { usualScopes } from "#lib/contract/key-choices";
+import type { FormAction } from "#lib/api/schemas/form-state";
+import { usualScopes } from "#lib/api/schemas/key-choices";
 
 interface FirstKeyProps {
   readonly action: FormAction<CreatedKey>;

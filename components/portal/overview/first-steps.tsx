@@ -14,7 +14,7 @@ import { Card } from "#components/ui/card";
 import { CodeBlock } from "#components/ui/code-block";
 import { StepIcon } from "#components/ui/step-icon";
 import { TextLink } from "#components/ui/text-link";
-import type { FormAction } from "#lib/contract/form-state";
+import type { FormAction } from "#lib/api/schemas/form-state";
 import { FirstKey } from "./first-key";
 
 interface FirstStepsProps {

@@ -7,7 +7,7 @@ import { useFormAction } from "#components/portal/forms/use-form-action";
 import { PortalForm } from "#components/portal/organization/shown-organization";
 import { Card } from "#components/ui/card";
 import { describeControl, Field, Input } from "#components/ui/field";
-import type { FormAction } from "#lib/contract/form-state";
+import type { FormAction } from "#lib/api/schemas/form-state";
 
 export function NameOrganization({ action }: { readonly action: FormAction }) {
   const [state, submit] = useFormAction(action);

@@ -1,6 +1,6 @@
 /** The calls that the portal shows with an agent's own slug, from the bodies that the API reference shows. */
 import { samplesOf } from "#components/api-reference/samples";
-import { requestExamples } from "#lib/contract/examples";
+import { requestExamples } from "#lib/api/operations/examples";
 import type { OwnSample } from "./own-samples";
 
 const calls = [

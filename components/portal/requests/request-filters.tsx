@@ -2,8 +2,8 @@
 
 import { FilterBar } from "#components/portal/forms/filter-bar";
 import { Field, Input, Select } from "#components/ui/field";
-import type { RequestFilters } from "#lib/contract/portal-requests";
-import { toVisibleText } from "#lib/core/text/display-text";
+import type { RequestFilters } from "#lib/api/schemas/portal-requests";
+import { toVisibleText } from "#lib/protocol/text/display-text";
 
 interface RequestFilterFormProps {
   readonly filters: RequestFilters;

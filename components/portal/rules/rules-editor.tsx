@@ -9,10 +9,10 @@ import { Button } from "#components/ui/button";
 import { Callout } from "#components/ui/callout";
 import { Checkbox, Field, Select, Textarea } from "#components/ui/field";
 import { useIsReady } from "#components/ui/use-is-ready";
-import { type FormAction, type FormState, idleState } from "#lib/contract/form-state";
-import type { RulesFormResult } from "#lib/contract/portal-rules";
-import type { RulesProblem } from "#lib/core/rules/parse-rules";
-import { rulesTemplates } from "#lib/core/rules/templates";
+import { type FormAction, type FormState, idleState } from "#lib/api/schemas/form-state";
+import type { RulesFormResult } from "#lib/api/schemas/portal-rules";
+import type { RulesProblem } from "#lib/protocol/policy/parse-rules";
+import { rulesTemplates } from "#lib/protocol/policy/templates";
 import { RulesDiff } from "./rules-diff";
 import { SimulationView } from "./simulation-view";
 

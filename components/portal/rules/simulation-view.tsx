@@ -4,8 +4,8 @@ import { Callout } from "#components/ui/callout";
 import { DataTable } from "#components/ui/data-table";
 import { TextLink } from "#components/ui/text-link";
 import { Timestamp } from "#components/ui/timestamp";
-import type { SimulateResponse } from "#lib/contract/rules";
-import { countOf } from "#lib/core/text/count";
+import type { SimulateResponse } from "#lib/api/schemas/rules";
+import { countOf } from "#lib/protocol/text/count";
 
 type Difference = SimulateResponse["differences"][number];
 

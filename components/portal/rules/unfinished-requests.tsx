@@ -5,8 +5,8 @@ import { TakeBackDialog } from "#components/portal/approvals/take-back-dialog";
 import { DataTable } from "#components/ui/data-table";
 import { TextLink } from "#components/ui/text-link";
 import { Timestamp } from "#components/ui/timestamp";
-import type { FormAction } from "#lib/contract/form-state";
-import type { UnfinishedRequest } from "#lib/contract/portal-rules";
+import type { FormAction } from "#lib/api/schemas/form-state";
+import type { UnfinishedRequest } from "#lib/api/schemas/portal-rules";
 
 const approvedBy = {
   standing: "standing approval",

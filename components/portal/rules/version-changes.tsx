@@ -2,7 +2,7 @@
 import { Card } from "#components/ui/card";
 import { HashText } from "#components/ui/code-block";
 import { TextLink } from "#components/ui/text-link";
-import type { RulesResponse } from "#lib/contract/rules";
+import type { RulesResponse } from "#lib/api/schemas/rules";
 import { RulesDiff } from "./rules-diff";
 import { describeSettings } from "./version-table";
 

@@ -3,7 +3,7 @@ import { AddressText } from "#components/portal/address-text";
 import { DataTable } from "#components/ui/data-table";
 import { TextLink } from "#components/ui/text-link";
 import { Timestamp } from "#components/ui/timestamp";
-import type { RulesResponse } from "#lib/contract/rules";
+import type { RulesResponse } from "#lib/api/schemas/rules";
 
 type Settings = Pick<RulesResponse["versions"][number], "mode" | "fallback" | "require_second_owner">;
 

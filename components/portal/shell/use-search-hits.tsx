@@ -1,8 +1,8 @@
 "use client";
 /** Asks the portal's search a moment after the last keystroke; an older answer never replaces a newer one. */
 import { useEffect, useState } from "react";
-import { shownOrganizationField } from "#lib/contract/form-state";
-import type { SearchHit } from "#lib/contract/portal-search";
+import { shownOrganizationField } from "#lib/api/schemas/form-state";
+import type { SearchHit } from "#lib/api/schemas/portal-search";
 
 const pauseMs = 150;
 const shortest = 2;

@@ -4,7 +4,7 @@ import { AgentText } from "#components/agent-text";
 import { type Column, DataTable } from "#components/ui/data-table";
 import { StatusPill } from "#components/ui/status-pill";
 import { Timestamp } from "#components/ui/timestamp";
-import type { WebhookDelivery } from "#lib/contract/webhooks";
+import type { WebhookDelivery } from "#lib/api/schemas/webhooks";
 import { EventName } from "./event-name";
 
 const pills = {

@@ -1,6 +1,6 @@
 import { renderToStaticMarkup } from "react-dom/server";
 import { expect, it } from "vitest";
-import { idleState } from "#lib/contract/form-state";
+import { idleState } from "#lib/api/schemas/form-state";
 import { WebhookFields } from "./webhook-fields";
 
 it("names rules and a freeze among what sends the events of decisions", () => {

@@ -3,8 +3,8 @@
 import { ChoiceFields } from "#components/portal/forms/choice-fields";
 import { listValue, textValue } from "#components/portal/forms/form-values";
 import { describeControl, Field, Input } from "#components/ui/field";
-import type { FormState } from "#lib/contract/form-state";
-import { type WebhookEvent, webhookEvents } from "#lib/core/webhook/webhook-events";
+import type { FormState } from "#lib/api/schemas/form-state";
+import { type WebhookEvent, webhookEvents } from "#lib/protocol/webhook/webhook-events";
 
 const eventHints: Record<WebhookEvent, string> = {
   "authorization.approved": "enough people approved, or a rule or a standing approval did",

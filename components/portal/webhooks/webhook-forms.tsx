@@ -8,8 +8,8 @@ import { SubmitButton } from "#components/portal/forms/submit-button";
 import { useFormAction } from "#components/portal/forms/use-form-action";
 import { SecretReveal } from "#components/portal/keys/secret-reveal";
 import { PortalForm } from "#components/portal/organization/shown-organization";
-import type { FormAction } from "#lib/contract/form-state";
-import { webhookEvents } from "#lib/core/webhook/webhook-events";
+import type { FormAction } from "#lib/api/schemas/form-state";
+import { webhookEvents } from "#lib/protocol/webhook/webhook-events";
 import { WebhookFields } from "./webhook-fields";
 
 export interface NewSecret {

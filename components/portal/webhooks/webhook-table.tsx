@@ -5,7 +5,7 @@ import { type Column, DataTable } from "#components/ui/data-table";
 import { StatusPill } from "#components/ui/status-pill";
 import { TextLink } from "#components/ui/text-link";
 import { Timestamp } from "#components/ui/timestamp";
-import type { Webhook } from "#lib/contract/webhooks";
+import type { Webhook } from "#lib/api/schemas/webhooks";
 
 const reasons = {
   owner: "Disabled",

@@ -1,9 +1,9 @@
 /** What the command lines have in common: plain lines out, a message instead of a stack, the exit code. */
 import { realpathSync } from "node:fs";
 import path from "node:path";
-import { UsageError } from "#lib/core/text/command-words";
 import { readVariables } from "#lib/env";
 import { proxyGlobalFetch } from "#lib/platform/node-fetch";
+import { UsageError } from "#lib/protocol/text/command-words";
 
 /** npm changes to the service's folder and keeps the caller's. */
 const callersFolder = readVariables()["INIT_CWD"] ?? process.cwd();

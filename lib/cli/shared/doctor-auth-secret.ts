@@ -1,13 +1,13 @@
 /** Whether AUTH_SECRET is this database's: of all that is stored, only the keys of webhook endpoints tell. */
 import { isNotNull } from "drizzle-orm";
-import { countOf } from "#lib/core/text/count";
+import type { Secrets } from "#lib/api/http/context";
 import type { Database } from "#lib/db/client";
 import { webhookEndpoints } from "#lib/db/schema";
 import type { Env } from "#lib/env";
-import type { Secrets } from "#lib/http/context";
-import { openSecrets } from "#lib/runtime/secrets";
-import type { SecretFiles } from "#lib/signing/key-files";
-import { openKeys, UnreadableKeys } from "#lib/webhooks/keys";
+import type { SecretFiles } from "#lib/log/signing/key-files";
+import { countOf } from "#lib/protocol/text/count";
+import { openSecrets } from "#lib/server/secrets";
+import { openKeys, UnreadableKeys } from "#lib/services/webhooks/keys";
 import type { Area } from "./findings";
 
 function opens(secrets: Secrets, id: string, sealed: Uint8Array): boolean {

@@ -1,10 +1,10 @@
 /** The PostgreSQL of DATABASE_URL: reachable, durable, large enough, of this version, and in time. Changes nothing. */
 import { type Database, migrationsFolder } from "#lib/db/client";
 import { type MigrationState, readMigrationState, refusals } from "#lib/db/migrations";
-import { openAsItIs } from "#lib/db/postgres-client";
+import { openAsItIs } from "#lib/db/postgres/client";
+import { explainDatabase } from "#lib/db/postgres/start-failures";
 import { createWakeups } from "#lib/db/pubsub";
 import { CannotStart } from "#lib/db/start";
-import { explainDatabase } from "#lib/db/start-failures";
 import type { Env } from "#lib/env";
 import { attestationWrites } from "#lib/log/sequencer/readiness";
 import { type Area, type Finding, openArea, reasonOf, unreadable } from "./findings";
@@ -13,7 +13,7 @@ const oldestVersion = 150_000;
 const slowMs = 10;
 /** Expiry goes by the database's clock, statements by this machine's. */
 const toleratedMs = 1_000;
-/** Of a process: with postgres-client.ts's clients and the one that listens. Several ones have fewer each. */
+/** Of a process: with lib/db/postgres/client.ts's clients and the one that listens. Several ones have fewer each. */
 const connectionsOfProcess = { alone: 20, beside: 14 };
 
 interface Facts {

@@ -1,10 +1,10 @@
 /** What the service asks of others: witnesses, time-stamp authorities, mail, World, Redis, and its own public address. */
 import { readFile } from "node:fs/promises";
-import { readV4VerifyingKey } from "#lib/approvals/world-id/v4-key";
-import { parseCertificates } from "#lib/core/encoding/certificate";
 import type { Env } from "#lib/env";
-import { trySmtp } from "#lib/mail/transports";
-import { pingRedis } from "#lib/runtime/redis";
+import { parseCertificates } from "#lib/protocol/encoding/certificate";
+import { pingRedis } from "#lib/server/redis";
+import { readV4VerifyingKey } from "#lib/services/approvals/world-id/v4-key";
+import { trySmtp } from "#lib/services/notifications/transports";
 import { type Finding, hostOf, openArea, reasonOf } from "./findings";
 
 export interface Outside {

@@ -1,8 +1,8 @@
 /** The standby of DATABASE_REPLICA_URL: whether it follows the primary closely enough to answer public reads. */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Database } from "#lib/db/client";
-import { openReplicaDatabase } from "#lib/db/postgres-client";
-import { watchReplica } from "#lib/db/replica";
+import { openReplicaDatabase } from "#lib/db/postgres/client";
+import { watchReplica } from "#lib/db/postgres/replica";
 import { explain, type Finding, openArea } from "./findings";
 
 const silent = { info: () => {}, warn: () => {} };

@@ -1,5 +1,5 @@
 /** What `npm run doctor` finds, and how it says so. No line holds a secret: addresses are shown by their host alone. */
-import { countOf } from "#lib/core/text/count";
+import { countOf } from "#lib/protocol/text/count";
 
 export interface Finding {
   area:

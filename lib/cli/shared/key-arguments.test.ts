@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { UsageError } from "#lib/core/text/command-words";
+import { UsageError } from "#lib/protocol/text/command-words";
 import { parseKeyArguments } from "./key-arguments";
 
 const parse = (line: string) => parseKeyArguments(line.split(" ").filter((word) => word !== ""));

@@ -1,6 +1,7 @@
 /** The arguments of `npm run keys`. An option that the command doesn't use is refused, not ignored. */
-import { readCommandLine, single, UsageError, unexpectedWords } from "#lib/core/text/command-words";
+
 import type { RotatedPurpose } from "#lib/log/keys/rotate-keys";
+import { readCommandLine, single, UsageError, unexpectedWords } from "#lib/protocol/text/command-words";
 
 export type KeyCommand =
   | { name: "list" | "wrap" }

@@ -2,14 +2,14 @@
 import { existsSync } from "node:fs";
 import path from "node:path";
 import { type Env, readEnv } from "#lib/env";
-import { readOpenHead } from "#lib/log/publish/reader";
+import { readOpenHead } from "#lib/log/reading/reader";
 import { createLogSequencer, type LogSequencer } from "#lib/log/sequencer/sequencer";
+import { preferActive, requireOrigin } from "#lib/log/signing/first-keys";
+import type { Signer } from "#lib/log/signing/signer";
+import type { Signers } from "#lib/log/signing/signing-keys";
 import { logger } from "#lib/logger";
-import { type OpenedLog, openLog } from "#lib/runtime/open-log";
-import { createRandom } from "#lib/runtime/random";
-import { preferActive, requireOrigin } from "#lib/signing/first-keys";
-import type { Signer } from "#lib/signing/signer";
-import type { Signers } from "#lib/signing/signing-keys";
+import { type OpenedLog, openLog } from "#lib/server/open-log";
+import { createRandom } from "#lib/server/random";
 
 export interface CommandContext extends OpenedLog {
   env: Env;

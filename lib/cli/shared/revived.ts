@@ -1,9 +1,9 @@
 /** Lists in words whatever a database that lacks the newest entries brings back: only the operator can judge it. */
 import { desc, eq, sql } from "drizzle-orm";
-import type { UnknownApprovals } from "#lib/approvals/end-unknown";
-import { countOf } from "#lib/core/text/count";
 import { type Executor, rowsOf } from "#lib/db/client";
 import { logCheckpoints } from "#lib/db/schema";
+import { countOf } from "#lib/protocol/text/count";
+import type { UnknownApprovals } from "#lib/services/approvals/decision/end-unknown";
 
 export function describeUnknown({ approvals, grants, waiting }: UnknownApprovals): string {
   const counts = [

@@ -25,7 +25,7 @@ export const organizations = pgTable("organizations", {
   /** Whether who asks for an approval may count as one of its approvers. */
   requester_may_approve: boolean().notNull().default(false),
   attestations_per_day: integer(),
-  /** Both null: derived from the name (lib/core/text/organization-logo.ts). */
+  /** Both null: derived from the name (lib/protocol/text/organization-logo.ts). */
   mark_text: text(),
   mark_color: text({ enum: ["slate", "blue", "violet", "teal", "brown", "plum"] }),
   created_at: createdAt(),

@@ -36,7 +36,7 @@ export const authorizationRequests = pgTable(
     organization_name: text(),
     /** JSON array of the required groups' names, bound likewise. */
     group_names: text(),
-    /** Canonical JSON of who asks (lib/core/approval/requested-by.ts), bound likewise. */
+    /** Canonical JSON of who asks (lib/protocol/approval/requested-by.ts), bound likewise. */
     requested_by: text(),
     /** SHA-256 of what makes two requests equal. */
     fingerprint: bytea().notNull(),
@@ -45,7 +45,7 @@ export const authorizationRequests = pgTable(
     currency: text(),
     /** The request of the standing approval that approved this one. */
     grant_id: text(),
-    /** Canonical JSON of what the rules were evaluated over (lib/core/rules/rule-context.ts); without rules there is none. */
+    /** Canonical JSON of what the rules were evaluated over (lib/protocol/policy/rule-context.ts); without rules there is none. */
     rule_context: text(),
     /** JSON of what they said. */
     rule_outcome: text(),
@@ -64,7 +64,7 @@ export const authorizationRequests = pgTable(
     created_at: at("created_at").notNull(),
     expires_at: at("expires_at").notNull(),
     decided_at: at("decided_at"),
-    /** JSON of who decided (lib/core/approval/decided-by.ts). */
+    /** JSON of who decided (lib/protocol/approval/decided-by.ts). */
     decided_by: text(),
     /** Null: without an end. */
     usable_until: at("usable_until"),

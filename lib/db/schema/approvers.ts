@@ -1,5 +1,5 @@
 /**
- * Who is notified of authorization requests. Notices are the outbox of their mails: lib/approvals/notify.ts and a
+ * Who is notified of authorization requests. Notices are the outbox of their mails: lib/services/approvals/request/notify.ts and a
  * trigger write them in the transaction that makes or ends the request, so neither is ever without the other. They hold
  * no content: a mail is written from the request when it is sent.
  */

@@ -47,7 +47,7 @@ export const attestations = pgTable(
     /** Search aids that repeat signed fields; null after erasure. */
     action: text(),
     human_approval_method: text(),
-    /** Codes that the signed bytes warn of (lib/core/statement/warnings.ts): for filters, never for what is shown. */
+    /** Codes that the signed bytes warn of (lib/protocol/statement/warnings.ts): for filters, never for what is shown. */
     warnings: text().array(),
     /** SHA-256 of a verified agent signature: one signature backs one attestation. */
     agent_signature_hash: bytea(),
@@ -81,7 +81,7 @@ export const agentRecords = pgTable("agent_records", {
   agent_id: uuid().primaryKey(),
   /** How many attestations its public feed has in all. */
   listed: bigint({ mode: "number" }).notNull(),
-  /** The head of its record (lib/core/record/agent-record.ts); 0 and null before the first entry. */
+  /** The head of its record (lib/protocol/record/agent-record.ts); 0 and null before the first entry. */
   sequence: bigint({ mode: "number" }).notNull(),
   link: bytea(),
   /** 16 bytes, of its tag in snapshots; drawn with the first entry. */

@@ -18,7 +18,7 @@ export const grants = pgTable(
     public_key: bytea(),
     /** As registered when it was approved; another one suspends the grant. */
     code_hash: text(),
-    /** Canonical JSON (lib/core/approval/decided-by.ts). */
+    /** Canonical JSON (lib/protocol/approval/decided-by.ts). */
     terms: text().notNull(),
     request_hash: text().notNull(),
     authorization_hash: text().notNull(),

@@ -15,7 +15,7 @@ export const idempotencyKeys = pgTable(
     status: integer(),
     response: text(),
     attestation_id: uuid(),
-    /** The request that was made, whose approval keeps the key (lib/http/idempotency.ts). */
+    /** The request that was made, whose approval keeps the key (lib/api/http/idempotency.ts). */
     authorization_id: text(),
     created_at: createdAt(),
     expires_at: at("expires_at").notNull(),
@@ -27,7 +27,7 @@ export const idempotencyKeys = pgTable(
   ],
 );
 
-/** Counters of limits (lib/http/rate-limit.ts); `expire`: when the window ends, milliseconds since 1970. */
+/** Counters of limits (lib/api/http/rate-limit.ts); `expire`: when the window ends, milliseconds since 1970. */
 export const rateLimits = pgTable(
   "rate_limits",
   {
@@ -38,7 +38,7 @@ export const rateLimits = pgTable(
   (t) => [index().on(t.expire)],
 );
 
-/** One row for each request of a known key (lib/http/request-log.ts). Nothing that a caller wrote but its agent's slug. */
+/** One row for each request of a known key (lib/api/http/request-log.ts). Nothing that a caller wrote but its agent's slug. */
 export const requestLog = pgTable(
   "request_log",
   {
@@ -90,7 +90,7 @@ export const writeProbe = pgTable("write_probe", { filler: text().notNull() });
 
 /**
  * The packages that this version and the ones before it have served under an address with their digest. An address goes on
- * serving its bytes after an upgrade (lib/attestations/program-files.ts).
+ * serving its bytes after an upgrade (lib/services/attestations/program-files.ts).
  */
 export const servedPackages = pgTable(
   "served_packages",

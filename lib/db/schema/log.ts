@@ -68,7 +68,7 @@ export const logLeaves = pgTable(
         "approver_roster",
       ],
     }).notNull(),
-    /** Null, both, once the store has them and they were dropped here (lib/log/publish/compact.ts). */
+    /** Null, both, once the store has them and they were dropped here (lib/log/reading/compact.ts). */
     leaf_hash: bytea(),
     data: bytea(),
     payload_hash: bytea().notNull(),
@@ -163,7 +163,7 @@ export const logTimestamps = pgTable(
   (t) => [primaryKey({ columns: [t.log_id, t.size, t.tsa] })],
 );
 
-/** Snapshots of all records' heads (lib/core/record/agent-heads.ts), each with its signed statement. */
+/** Snapshots of all records' heads (lib/protocol/record/agent-heads.ts), each with its signed statement. */
 export const agentHeads = pgTable(
   "agent_heads",
   {

@@ -1,5 +1,5 @@
 /**
- * Passkeys of approvers, and the roster that says who may approve (lib/core/passkey/roster.ts). The tables here and those
+ * Passkeys of approvers, and the roster that says who may approve (lib/protocol/passkey/roster.ts). The tables here and those
  * of approvers say what is so; triggers note in `stale_rosters` whatever changes it, and the next roster is made of it.
  */
 import { sql } from "drizzle-orm";
@@ -68,7 +68,7 @@ export const rosters = pgTable(
     head: bytea().notNull(),
     /** JSON: the entries in their order. */
     entries: text().notNull(),
-    /** JSON: what opens the entries' groups, and the names of the time (lib/accounts/roster-state.ts). */
+    /** JSON: what opens the entries' groups, and the names of the time (lib/services/accounts/roster-state.ts). */
     details: text().notNull(),
     /** JSON: what differs from the roster before. */
     changes: text().notNull(),

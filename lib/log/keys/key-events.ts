@@ -4,8 +4,6 @@
  */
 
 import { and, asc, eq, sql } from "drizzle-orm";
-import { base64Encode, hexEncode, sha256, utf8Decode } from "#lib/core/encoding/bytes";
-import { buildStatement, KEY_EVENT_PREDICATE } from "#lib/core/statement/statement";
 import type { Executor } from "#lib/db/client";
 import { keyEvents, logs, signingKeys } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
@@ -13,8 +11,10 @@ import type { LogContext } from "#lib/log/context";
 import type { LogItem, LogItemKind, Placed } from "#lib/log/sequencer/item";
 import { sealStatement } from "#lib/log/sequencer/sign-statement";
 import { submitSigned } from "#lib/log/sequencer/submit-signed";
-import type { Signer } from "#lib/signing/signer";
-import type { KeyPurpose } from "#lib/signing/signing-keys";
+import type { Signer } from "#lib/log/signing/signer";
+import type { KeyPurpose } from "#lib/log/signing/signing-keys";
+import { base64Encode, hexEncode, sha256, utf8Decode } from "#lib/protocol/encoding/bytes";
+import { buildStatement, KEY_EVENT_PREDICATE } from "#lib/protocol/statement/statement";
 
 interface PublicHalf {
   keyId: string;

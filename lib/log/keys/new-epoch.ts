@@ -5,14 +5,9 @@
  * log goes on with the end of every approval that may have been used or taken back in what is lost.
  */
 import { and, eq, sql } from "drizzle-orm";
-import { base64Encode, hexDecode, hexEncode, sha256, utf8Encode } from "#lib/core/encoding/bytes";
-import { buildStatement, EPOCH_PREDICATE } from "#lib/core/statement/statement";
-import { originOfLog } from "#lib/core/tlog/log-epochs";
-import { encodeVerifierKey, makeVerifierKey } from "#lib/core/tlog/signed-note";
-import { emptyRightEdge } from "#lib/core/tlog/tiles";
 import type { Database, Executor } from "#lib/db/client";
 import { logs, signingKeys } from "#lib/db/schema";
-import { holdsCheckpoints, readHead } from "#lib/log/publish/reader";
+import { holdsCheckpoints, readHead } from "#lib/log/reading/reader";
 import { appendLeaves, type Head, lockOpenHead, storeWithin } from "#lib/log/sequencer/append";
 import { sequenceLocked } from "#lib/log/sequencer/batch";
 import { type ForkGuard, isHigher, type SignedHead } from "#lib/log/sequencer/fork-guard";
@@ -21,8 +16,13 @@ import type { LogItem, LogItemKind } from "#lib/log/sequencer/item";
 import { toSigned } from "#lib/log/sequencer/known-head";
 import { describeRecords } from "#lib/log/sequencer/record-heads";
 import { sealStatement } from "#lib/log/sequencer/sign-statement";
-import { insertLog } from "#lib/signing/first-keys";
-import type { Signer } from "#lib/signing/signer";
+import { insertLog } from "#lib/log/signing/first-keys";
+import type { Signer } from "#lib/log/signing/signer";
+import { base64Encode, hexDecode, hexEncode, sha256, utf8Encode } from "#lib/protocol/encoding/bytes";
+import { buildStatement, EPOCH_PREDICATE } from "#lib/protocol/statement/statement";
+import { originOfLog } from "#lib/protocol/tlog/log-epochs";
+import { encodeVerifierKey, makeVerifierKey } from "#lib/protocol/tlog/signed-note";
+import { emptyRightEdge } from "#lib/protocol/tlog/tiles";
 
 export interface EpochContext {
   database: Database;

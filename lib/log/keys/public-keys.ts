@@ -2,21 +2,21 @@
 
 import { eq } from "drizzle-orm";
 import type { z } from "zod";
-import type { pubkeyResponse } from "#lib/contract/keys";
-import { base64Encode, base64UrlEncode, utf8Decode } from "#lib/core/encoding/bytes";
-import { encodeCertificatePem } from "#lib/core/encoding/certificate";
-import { computeJwkThumbprint, encodePublicKeyJwk } from "#lib/core/keys/ed25519-key";
-import { BBS_CIPHERSUITE, DISCLOSURE_SCHEMA } from "#lib/core/presentation/disclosure";
-import { pathOfLog } from "#lib/core/tlog/log-epochs";
-import { encodeVerifierKey } from "#lib/core/tlog/signed-note";
-import { encodeWitnessPolicy } from "#lib/core/tlog/witness-policy";
+import { WrittenJson } from "#lib/api/http/written-json";
+import type { pubkeyResponse } from "#lib/api/schemas/keys";
 import { signingKeys } from "#lib/db/schema";
-import { WrittenJson } from "#lib/http/written-json";
 import type { LogContext } from "#lib/log/context";
-import { readOpenHead } from "#lib/log/publish/reader";
+import { readOpenHead } from "#lib/log/reading/reader";
+import { readLogs } from "#lib/log/signing/log-keys";
+import type { PublishedKey } from "#lib/log/signing/signing-keys";
 import { readCosignedSizes } from "#lib/log/witness/cosigned-checkpoints";
-import { readLogs } from "#lib/signing/log-keys";
-import type { PublishedKey } from "#lib/signing/signing-keys";
+import { base64Encode, base64UrlEncode, utf8Decode } from "#lib/protocol/encoding/bytes";
+import { encodeCertificatePem } from "#lib/protocol/encoding/certificate";
+import { computeJwkThumbprint, encodePublicKeyJwk } from "#lib/protocol/keys/ed25519-key";
+import { BBS_CIPHERSUITE, DISCLOSURE_SCHEMA } from "#lib/protocol/presentation/disclosure";
+import { pathOfLog } from "#lib/protocol/tlog/log-epochs";
+import { encodeVerifierKey } from "#lib/protocol/tlog/signed-note";
+import { encodeWitnessPolicy } from "#lib/protocol/tlog/witness-policy";
 import { listKeyEvents } from "./key-events";
 
 async function readZkKeys(context: LogContext, events: Awaited<ReturnType<typeof listKeyEvents>>) {

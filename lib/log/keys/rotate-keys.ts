@@ -7,9 +7,9 @@ import { asc, eq } from "drizzle-orm";
 import type { Database } from "#lib/db/client";
 import { logs, signingKeys } from "#lib/db/schema";
 import type { LogSequencer } from "#lib/log/sequencer/sequencer";
-import { type KeySource, preferActive, publicHalf } from "#lib/signing/first-keys";
-import type { Signer } from "#lib/signing/signer";
-import type { Signers } from "#lib/signing/signing-keys";
+import { type KeySource, preferActive, publicHalf } from "#lib/log/signing/first-keys";
+import type { Signer } from "#lib/log/signing/signer";
+import type { Signers } from "#lib/log/signing/signing-keys";
 import { keyEventKind, makeKeyEvent } from "./key-events";
 
 export type RotatedPurpose = "attestation" | "zk";

@@ -1,13 +1,13 @@
 /** Snapshots of all records' heads: every leaf is counted, in all that the service shows of them. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { RecordSnapshot, StatementsResponse } from "#lib/contract/log";
-import type { RecordResponse } from "#lib/contract/record";
-import { base64Decode, hexEncode, utf8Encode } from "#lib/core/encoding/bytes";
-import { agentTag, buildHeadsTree, decodeHeadRow, mergeHeads } from "#lib/core/record/agent-heads";
-import { addsUp, isOfStatement, parseHeadsStatement } from "#lib/core/record/heads-statement";
-import { leafHash, verifyInclusion } from "#lib/core/tlog/merkle";
-import { rememberPeer } from "#lib/http/client-ip";
-import { dispatch } from "#lib/runtime/operations";
+import { rememberPeer } from "#lib/api/http/client-ip";
+import type { RecordSnapshot, StatementsResponse } from "#lib/api/schemas/log";
+import type { RecordResponse } from "#lib/api/schemas/record";
+import { base64Decode, hexEncode, utf8Encode } from "#lib/protocol/encoding/bytes";
+import { agentTag, buildHeadsTree, decodeHeadRow, mergeHeads } from "#lib/protocol/record/agent-heads";
+import { addsUp, isOfStatement, parseHeadsStatement } from "#lib/protocol/record/heads-statement";
+import { leafHash, verifyInclusion } from "#lib/protocol/tlog/merkle";
+import { dispatch } from "#lib/server/operations";
 import { startTestApp, type TestApp } from "#support/app";
 import { ask } from "#support/authorizations";
 import { anyKind } from "#support/databases";

@@ -1,20 +1,20 @@
 /**
- * Snapshots of the heads of all agents' records (lib/core/record/agent-heads.ts): read at one moment, put in order by a
+ * Snapshots of the heads of all agents' records (lib/protocol/record/agent-heads.ts): read at one moment, put in order by a
  * worker, and signed into the log only if every leaf is counted. From 100,000 agents on only what has changed is read.
  */
 import { and, desc, eq, isNotNull, lt, type SQL, sql } from "drizzle-orm";
-import { concatBytes } from "#lib/core/encoding/bytes";
-import type { mergeHeads } from "#lib/core/record/agent-heads";
-import { type AgentHeads, addsUp, buildHeadsStatement } from "#lib/core/record/heads-statement";
 import { type Executor, rowsOf } from "#lib/db/client";
 import { agentHeads, logLeaves, logs } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
 import type { LogContext } from "#lib/log/context";
-import { readOpenHead } from "#lib/log/publish/reader";
+import { readOpenHead } from "#lib/log/reading/reader";
 import { kindsOfRecords } from "#lib/log/sequencer/append";
 import type { LogItem, LogItemKind, Placed } from "#lib/log/sequencer/item";
 import { sealStatement } from "#lib/log/sequencer/sign-statement";
 import { submitSigned } from "#lib/log/sequencer/submit-signed";
+import { concatBytes } from "#lib/protocol/encoding/bytes";
+import type { mergeHeads } from "#lib/protocol/record/agent-heads";
+import { type AgentHeads, addsUp, buildHeadsStatement } from "#lib/protocol/record/heads-statement";
 
 type Merged = ReturnType<typeof mergeHeads>;
 
@@ -81,7 +81,7 @@ const agentHeadsKind: LogItemKind<HeadsItem> = {
 
 const headsAtOnce = 10_000;
 
-/** Reads the input of lib/core/record/agent-heads.ts, for all agents or for those with a new entry. */
+/** Reads the input of lib/protocol/record/agent-heads.ts, for all agents or for those with a new entry. */
 async function readHeads(tx: Executor, since: LastSnapshot | null): Promise<Uint8Array> {
   const pages: Uint8Array[] = [];
   const changed =

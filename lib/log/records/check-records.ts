@@ -1,11 +1,11 @@
 /** Every agent's record again from its entries: numbers without a gap, links, places in the log, and the head. */
 import { and, asc, eq, gt, isNotNull } from "drizzle-orm";
-import { bytesEqual, hexEncode } from "#lib/core/encoding/bytes";
-import { emptyRecord, type RecordHead } from "#lib/core/record/agent-record";
-import { walkRecord } from "#lib/core/record/record-walk";
-import { parseLogLeaf } from "#lib/core/tlog/log-leaf";
 import type { Executor } from "#lib/db/client";
 import { agentRecords, logLeaves } from "#lib/db/schema";
+import { bytesEqual, hexEncode } from "#lib/protocol/encoding/bytes";
+import { emptyRecord, type RecordHead } from "#lib/protocol/record/agent-record";
+import { parseLogLeaf } from "#lib/protocol/tlog/log-leaf";
+import { walkRecord } from "#lib/verifier/checks/record-walk";
 
 export interface RecordsCheck {
   agents: number;

@@ -1,10 +1,10 @@
 /** Every snapshot of the records' heads again: its rows, its sum, and each row by the leaves that it counts. */
 import { and, asc, eq, isNotNull, lt, or, sql } from "drizzle-orm";
-import { bytesEqual } from "#lib/core/encoding/bytes";
-import { agentTag, buildHeadsTree, decodeHeadRow, findRow, rowAt } from "#lib/core/record/agent-heads";
-import { addsUp, isOfStatement, parseHeadsStatement } from "#lib/core/record/heads-statement";
 import { type Executor, rowsOf } from "#lib/db/client";
 import { agentHeads, agentRecords, logLeaves } from "#lib/db/schema";
+import { bytesEqual } from "#lib/protocol/encoding/bytes";
+import { agentTag, buildHeadsTree, decodeHeadRow, findRow, rowAt } from "#lib/protocol/record/agent-heads";
+import { addsUp, isOfStatement, parseHeadsStatement } from "#lib/protocol/record/heads-statement";
 import { isStatement } from "./agent-heads";
 
 export interface SnapshotsCheck {

@@ -1,16 +1,16 @@
 /** Where the newest snapshot of all records' heads counts one agent: its row, the row's proof, and the signed root. */
 import { eq } from "drizzle-orm";
-import type { RecordSnapshot } from "#lib/contract/log";
-import { base64Encode, utf8Decode } from "#lib/core/encoding/bytes";
-import { agentTag, HEAD_ROW_BYTES, headsTileReader } from "#lib/core/record/agent-heads";
-import { pathOfLog } from "#lib/core/tlog/log-epochs";
-import { proveInclusion } from "#lib/core/tlog/tile-proofs";
-import type { WitnessPolicySettings } from "#lib/core/tlog/witness-policy";
+import type { RecordSnapshot } from "#lib/api/schemas/log";
 import type { Database } from "#lib/db/client";
 import { agentRecords } from "#lib/db/schema";
-import type { OldEntries } from "#lib/log/publish/old-entries";
-import { readEntries, readHead, tileReader } from "#lib/log/publish/reader";
+import type { OldEntries } from "#lib/log/reading/old-entries";
+import { readEntries, readHead, tileReader } from "#lib/log/reading/reader";
 import { readShownCheckpoint } from "#lib/log/witness/cosigned-checkpoints";
+import { base64Encode, utf8Decode } from "#lib/protocol/encoding/bytes";
+import { agentTag, HEAD_ROW_BYTES, headsTileReader } from "#lib/protocol/record/agent-heads";
+import { pathOfLog } from "#lib/protocol/tlog/log-epochs";
+import { proveInclusion } from "#lib/protocol/tlog/tile-proofs";
+import type { WitnessPolicySettings } from "#lib/protocol/tlog/witness-policy";
 
 interface Reading {
   database: Database;

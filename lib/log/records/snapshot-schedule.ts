@@ -1,6 +1,7 @@
 /** A snapshot every hour, or after 100,000 leaves, in the background of one process. */
-import { snapshotIntervalSeconds } from "#lib/core/record/agent-heads";
+
 import { oneAtATime, startInterval } from "#lib/jobs/interval";
+import { snapshotIntervalSeconds } from "#lib/protocol/record/agent-heads";
 import {
   dropOldRows,
   makeSnapshot,

@@ -3,19 +3,19 @@
  * `append_leaves` (drizzle/0001_functions.sql) stores both if the head is still the one that was built on.
  */
 import { and, eq, inArray, isNull, or, type SQL, sql } from "drizzle-orm";
-import type { LogReceipt } from "#lib/contract/attest";
-import { base64Encode, bytesEqual, hexDecode, sha256 } from "#lib/core/encoding/bytes";
-import type { RecordPlace } from "#lib/core/record/agent-record";
-import { signCheckpoint } from "#lib/core/tlog/checkpoint";
-import { HASH_BYTES, leafHash } from "#lib/core/tlog/merkle";
-import { makeVerifierKey } from "#lib/core/tlog/signed-note";
-import { rightEdgeTiles } from "#lib/core/tlog/tile-path";
-import { appendLeafHashes, loadRightEdge, type RightEdge, type Tile } from "#lib/core/tlog/tiles";
+import type { LogReceipt } from "#lib/api/schemas/attest";
 import { arrayLiteral } from "#lib/db/array-literal";
 import type { Executor } from "#lib/db/client";
-import { planSettings } from "#lib/db/plan-settings";
+import { planSettings } from "#lib/db/postgres/plan-settings";
 import { logs, logTiles, signingKeys } from "#lib/db/schema";
-import type { Signer } from "#lib/signing/signer";
+import type { Signer } from "#lib/log/signing/signer";
+import { base64Encode, bytesEqual, hexDecode, sha256 } from "#lib/protocol/encoding/bytes";
+import type { RecordPlace } from "#lib/protocol/record/agent-record";
+import { signCheckpoint } from "#lib/protocol/tlog/checkpoint";
+import { HASH_BYTES, leafHash } from "#lib/protocol/tlog/merkle";
+import { makeVerifierKey } from "#lib/protocol/tlog/signed-note";
+import { rightEdgeTiles } from "#lib/protocol/tlog/tile-path";
+import { appendLeafHashes, loadRightEdge, type RightEdge, type Tile } from "#lib/protocol/tlog/tiles";
 import type { SealedStatement } from "./sign-statement";
 
 export type LeafKind =

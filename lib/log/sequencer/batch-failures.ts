@@ -1,5 +1,5 @@
 /** Explains a failed batch to the sequencer, and to the callers that wait. */
-import { isUnreachable, type Refusal, refusalOf } from "#lib/db/failures";
+import { isUnreachable, type Refusal, refusalOf } from "#lib/db/postgres/failures";
 import { AppError } from "#lib/errors";
 import { ForkGuardError } from "./fork-guard";
 import { HeadLockAway } from "./head-lock";

@@ -2,11 +2,11 @@
  * One batch of the sequencer: its items get their places, the tree grows and its checkpoint is signed (append.ts), and
  * all of it is stored at once.
  */
-import type { LogReceipt } from "#lib/contract/attest";
+import type { LogReceipt } from "#lib/api/schemas/attest";
 import type { Executor } from "#lib/db/client";
-import { isRefusedByServer } from "#lib/db/failures";
+import { isRefusedByServer } from "#lib/db/postgres/failures";
 import { AppError } from "#lib/errors";
-import type { SigningKeys } from "#lib/signing/signing-keys";
+import type { SigningKeys } from "#lib/log/signing/signing-keys";
 import { type ActiveKeys, appendLeaves, type FunctionCall, type NewLeaf, storeWithin } from "./append";
 import { Refused } from "./batch-failures";
 import { describeClients } from "./client-numbers";

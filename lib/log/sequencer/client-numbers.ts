@@ -1,14 +1,14 @@
 /**
- * The last number of each client instance (lib/core/statement/client-number.ts) while a batch is put together. As heads of
+ * The last number of each client instance (lib/protocol/statement/client-number.ts) while a batch is put together. As heads of
  * records, they change only when the log's head does; `advance_clients` (drizzle/0001_functions.sql) checks them.
  */
 import { inArray, sql } from "drizzle-orm";
 import type { LRUCache } from "lru-cache";
-import { hexDecode, hexEncode, sha256, utf8Encode } from "#lib/core/encoding/bytes";
-import { type ClientNumber, isClientGap } from "#lib/core/statement/client-number";
 import { arrayLiteral } from "#lib/db/array-literal";
 import type { Database, Executor } from "#lib/db/client";
 import { agentClients } from "#lib/db/schema";
+import { hexDecode, hexEncode, sha256, utf8Encode } from "#lib/protocol/encoding/bytes";
+import { type ClientNumber, isClientGap } from "#lib/protocol/statement/client-number";
 import type { FunctionCall } from "./append";
 
 /** Hex of the instance's id → its last number. */

@@ -5,8 +5,8 @@
  *   machines share a lock in the store (head-lock.ts).
  */
 import type { Database } from "#lib/db/client";
-import { isSurelyNotStored } from "#lib/db/failures";
-import { holdsCheckpoints } from "#lib/log/publish/reader";
+import { isSurelyNotStored } from "#lib/db/postgres/failures";
+import { holdsCheckpoints } from "#lib/log/reading/reader";
 import { describeStore } from "./append";
 import {
   callsBesides,

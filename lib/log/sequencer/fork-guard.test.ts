@@ -2,7 +2,7 @@ import { cp, mkdtemp, readdir, readFile, rm, stat, utimes, writeFile } from "nod
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { hexEncode } from "#lib/core/encoding/bytes";
+import { hexEncode } from "#lib/protocol/encoding/bytes";
 import { flipBit, grownTo } from "#support/tiles";
 import { ForkGuardError, openForkGuard, requirePrefix, type SignedHead } from "./fork-guard";
 

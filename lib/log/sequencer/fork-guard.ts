@@ -12,9 +12,9 @@ import { open as openHandle, readdir, readFile, rm, stat } from "node:fs/promise
 import path from "node:path";
 import { promisify } from "node:util";
 import { crc32 } from "node:zlib";
-import { bytesEqual, hexDecode } from "#lib/core/encoding/bytes";
-import { rootAtSize, type TileReader } from "#lib/core/tlog/tile-proofs";
 import { makeFolder } from "#lib/make-folder";
+import { bytesEqual, hexDecode } from "#lib/protocol/encoding/bytes";
+import { rootAtSize, type TileReader } from "#lib/protocol/tlog/tile-proofs";
 
 export interface SignedHead {
   logId: number;

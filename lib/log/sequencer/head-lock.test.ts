@@ -4,9 +4,9 @@
  */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { hexEncode, sha256 } from "#lib/core/encoding/bytes";
-import type { ObjectStore } from "#lib/log/store/object-store";
+import type { ObjectStore } from "#lib/log/object-storage/object-store";
 import { logger } from "#lib/logger";
+import { hexEncode, sha256 } from "#lib/protocol/encoding/bytes";
 import { ForkGuardError, type SignedHead } from "./fork-guard";
 import { createHeadLock, type HeadLock, HeadLockAway } from "./head-lock";
 

@@ -6,9 +6,9 @@
  *     {"origin":"example.com/log","turn":7,"writer":"9f2c…","out":{"logId":1,"size":40,"rootHex":"…"},"next":{…}}
  */
 import { z } from "zod";
-import { bytesEqual, hexEncode, utf8Decode, utf8Encode } from "#lib/core/encoding/bytes";
-import type { ObjectStore } from "#lib/log/store/object-store";
+import type { ObjectStore } from "#lib/log/object-storage/object-store";
 import type { Logger } from "#lib/logger";
+import { bytesEqual, hexEncode, utf8Decode, utf8Encode } from "#lib/protocol/encoding/bytes";
 import { ForkGuardError, isHigher, type SignedHead } from "./fork-guard";
 
 export const lockName = "head-lock";

@@ -1,9 +1,9 @@
 /** Entry for the log, from its maker to the batch that seals and stores it. */
-import type { LogReceipt } from "#lib/contract/attest";
-import { isSamePlace, type RecordPlace } from "#lib/core/record/agent-record";
-import type { ClientNumber } from "#lib/core/statement/client-number";
+import type { LogReceipt } from "#lib/api/schemas/attest";
 import type { Executor } from "#lib/db/client";
 import { AppError } from "#lib/errors";
+import { isSamePlace, type RecordPlace } from "#lib/protocol/record/agent-record";
+import type { ClientNumber } from "#lib/protocol/statement/client-number";
 import type { FunctionCall, LeafKind } from "./append";
 import type { SealedStatement } from "./sign-statement";
 

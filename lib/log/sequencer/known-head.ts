@@ -1,9 +1,10 @@
 /** The log's head in this process's memory, and under its lock in the database. */
-import { bytesEqual, hexEncode } from "#lib/core/encoding/bytes";
-import type { RightEdge } from "#lib/core/tlog/tiles";
+
 import type { Executor } from "#lib/db/client";
-import { tileReader } from "#lib/log/publish/reader";
-import type { SigningKeys } from "#lib/signing/signing-keys";
+import { tileReader } from "#lib/log/reading/reader";
+import type { SigningKeys } from "#lib/log/signing/signing-keys";
+import { bytesEqual, hexEncode } from "#lib/protocol/encoding/bytes";
+import type { RightEdge } from "#lib/protocol/tlog/tiles";
 import { type ActiveKeys, type Head, loadEdge, lockOpenHead, type OpenLog, readActiveKeyIds } from "./append";
 import { type ForkGuard, requirePrefix, type SignedHead } from "./fork-guard";
 import { SigningKeyChanged } from "./item";

@@ -3,7 +3,7 @@ import { randomBytes } from "node:crypto";
 import postgres from "postgres";
 import { afterEach, describe, expect, it } from "vitest";
 import { type Happening, happened } from "#lib/instrumentation";
-import { createLocalSigner } from "#lib/signing/local-signer";
+import { createLocalSigner } from "#lib/log/signing/local-signer";
 import { startTestApp, type TestApp } from "#support/app";
 import { createTestDatabase, databaseKinds } from "#support/databases";
 import { createReadiness, emptyProbe } from "./readiness";

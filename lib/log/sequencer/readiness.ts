@@ -7,8 +7,8 @@ import type { Database } from "#lib/db/client";
 import { writeProbe } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
 import { count } from "#lib/instrumentation";
+import type { SigningKeys } from "#lib/log/signing/signing-keys";
 import type { Logger } from "#lib/logger";
-import type { SigningKeys } from "#lib/signing/signing-keys";
 import { checkHead, type ForkGuard, ForkGuardError } from "./fork-guard";
 import type { HeadLock } from "./head-lock";
 

@@ -1,20 +1,20 @@
 /**
- * The heads of agents' records (lib/core/record/agent-record.ts) while a batch is put together. They change only when the
+ * The heads of agents' records (lib/protocol/record/agent-record.ts) while a batch is put together. They change only when the
  * log's head does, so what was read at a head holds for as long as it is the head; `append_leaves` checks both.
  */
 import { inArray } from "drizzle-orm";
 import { LRUCache } from "lru-cache";
-import { SALT_BYTES } from "#lib/core/record/agent-heads";
+import { arrayLiteral } from "#lib/db/array-literal";
+import type { Database, Executor } from "#lib/db/client";
+import { agentRecords } from "#lib/db/schema";
+import { SALT_BYTES } from "#lib/protocol/record/agent-heads";
 import {
   emptyRecord,
   extendRecord,
   nextPlace,
   type RecordHead,
   type RecordPlace,
-} from "#lib/core/record/agent-record";
-import { arrayLiteral } from "#lib/db/array-literal";
-import type { Database, Executor } from "#lib/db/client";
-import { agentRecords } from "#lib/db/schema";
+} from "#lib/protocol/record/agent-record";
 
 export type RecordHeads = LRUCache<string, RecordHead>;
 

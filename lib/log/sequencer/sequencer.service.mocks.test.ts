@@ -3,11 +3,11 @@
  * as done.
  */
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
-import { utf8Encode } from "#lib/core/encoding/bytes";
 import { AppError } from "#lib/errors";
 import { happened } from "#lib/instrumentation";
-import { checkStoredLogs } from "#lib/log/publish/history";
-import { readOpenHead } from "#lib/log/publish/reader";
+import { checkStoredLogs } from "#lib/log/reading/history";
+import { readOpenHead } from "#lib/log/reading/reader";
+import { utf8Encode } from "#lib/protocol/encoding/bytes";
 import { startTestApp, type TestApp } from "#support/app";
 import { databaseKinds } from "#support/databases";
 import { type ForkGuard, ForkGuardError } from "./fork-guard";

@@ -1,7 +1,8 @@
 /** A statement of the service, signed twice (as it is and as an envelope), and its leaf of the log. */
-import { signEnvelope } from "#lib/core/statement/dsse";
-import { encodeLogLeaf, makeLogLeaf } from "#lib/core/tlog/log-leaf";
-import type { Signer } from "#lib/signing/signer";
+
+import type { Signer } from "#lib/log/signing/signer";
+import { signEnvelope } from "#lib/protocol/statement/dsse";
+import { encodeLogLeaf, makeLogLeaf } from "#lib/protocol/tlog/log-leaf";
 
 export interface SealedStatement {
   /** The exact signed bytes. */

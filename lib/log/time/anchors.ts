@@ -2,10 +2,11 @@
  * Anchors of a leaf: checkpoints that cover it and that somebody outside has cosigned or stamped, each witness's and each
  * authority's first one after the leaf. They bound the time before which it was made.
  */
-import { base64Decode } from "#lib/core/encoding/bytes";
-import { addNoteSignatures } from "#lib/core/tlog/checkpoint";
-import { parseSignatureLines } from "#lib/core/tlog/signed-note";
-import { selectTiles } from "#lib/log/publish/stored-proof";
+
+import { selectTiles } from "#lib/log/reading/stored-proof";
+import { base64Decode } from "#lib/protocol/encoding/bytes";
+import { addNoteSignatures } from "#lib/protocol/tlog/checkpoint";
+import { parseSignatureLines } from "#lib/protocol/tlog/signed-note";
 
 /** As {@link selectAnchors} gives it. */
 interface StoredAnchor {

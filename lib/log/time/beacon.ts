@@ -1,9 +1,9 @@
 /** The newest round of drand's quicknet, verified before anything is signed over it. */
 
-import { readTextAtMost } from "#lib/core/encoding/read-stream";
-import type { BeaconBound } from "#lib/core/time/not-before-shape";
-import { parseRound, quicknet, roundTimeMs } from "#lib/core/time/quicknet";
 import type { FoundBound } from "#lib/log/witness/cosigned-notes";
+import { readTextAtMost } from "#lib/protocol/encoding/read-stream";
+import type { BeaconBound } from "#lib/protocol/time/not-before-shape";
+import { parseRound, quicknet, roundTimeMs } from "#lib/protocol/time/quicknet";
 
 const timeoutMs = 5_000;
 const maxAnswerBytes = 10_000;

@@ -1,13 +1,13 @@
 /**
- * Lower bounds on time that new statements can name (lib/core/time/not-before.ts), refreshed in the background:
+ * Lower bounds on time that new statements can name (lib/protocol/time/not-before.ts), refreshed in the background:
  * requests read them from memory. A bound that was not refreshed for too long is not named at all.
  */
 
-import type { BeaconBound, NotBefore } from "#lib/core/time/not-before-shape";
-import type { WitnessPolicySettings } from "#lib/core/tlog/witness-policy";
 import type { Database } from "#lib/db/client";
 import { type FoundBound, keepNewestCosigned } from "#lib/log/witness/cosigned-notes";
 import type { Logger } from "#lib/logger";
+import type { BeaconBound, NotBefore } from "#lib/protocol/time/not-before-shape";
+import type { WitnessPolicySettings } from "#lib/protocol/tlog/witness-policy";
 import { fetchBeacon } from "./beacon";
 
 export interface NotBeforeSource {

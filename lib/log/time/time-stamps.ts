@@ -4,17 +4,17 @@
  * nothing else.
  */
 import { and, eq, max } from "drizzle-orm";
-import { hexEncode, sha256, utf8Encode } from "#lib/core/encoding/bytes";
-import type { Certificate } from "#lib/core/encoding/certificate";
-import { readAtMost } from "#lib/core/encoding/read-stream";
-import { encodeTimeStampRequest, NONCE_BYTES, nonceOf, verifyTimeStamp } from "#lib/core/time/time-stamp";
-import { parseNote } from "#lib/core/tlog/signed-note";
 import type { Database } from "#lib/db/client";
 import { logTimestamps } from "#lib/db/schema";
 import { releaseLease, takeLease } from "#lib/jobs/leases";
-import { readOpenHead } from "#lib/log/publish/reader";
+import { readOpenHead } from "#lib/log/reading/reader";
 import type { Head } from "#lib/log/sequencer/append";
 import type { Logger } from "#lib/logger";
+import { hexEncode, sha256, utf8Encode } from "#lib/protocol/encoding/bytes";
+import type { Certificate } from "#lib/protocol/encoding/certificate";
+import { readAtMost } from "#lib/protocol/encoding/read-stream";
+import { encodeTimeStampRequest, NONCE_BYTES, nonceOf, verifyTimeStamp } from "#lib/protocol/time/time-stamp";
+import { parseNote } from "#lib/protocol/tlog/signed-note";
 
 export interface TimeStamps {
   start(): void;

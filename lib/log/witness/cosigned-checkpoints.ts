@@ -3,12 +3,12 @@
  * cosigned yet, and everyone still gets cosigned ones. The log doesn't wait for witnesses.
  */
 import { and, desc, eq, inArray, max, sql } from "drizzle-orm";
-import { addNoteSignatures } from "#lib/core/tlog/checkpoint";
-import { parseSignatureLines } from "#lib/core/tlog/signed-note";
-import type { WitnessPolicySettings } from "#lib/core/tlog/witness-policy";
 import type { Executor } from "#lib/db/client";
 import { logCheckpoints, logCosignatures } from "#lib/db/schema";
 import type { Head } from "#lib/log/sequencer/append";
+import { addNoteSignatures } from "#lib/protocol/tlog/checkpoint";
+import { parseSignatureLines } from "#lib/protocol/tlog/signed-note";
+import type { WitnessPolicySettings } from "#lib/protocol/tlog/witness-policy";
 
 export interface ShownCheckpoint {
   size: number;

@@ -1,13 +1,13 @@
 /** Cosigned checkpoints that statements name in `not_before`, kept byte for byte before any statement can name them. */
 import { and, desc, eq, inArray, sql } from "drizzle-orm";
-import { boundOf, earliest, hashNote, readCosigners } from "#lib/core/time/not-before";
-import type { NotBefore } from "#lib/core/time/not-before-shape";
-import { addNoteSignatures } from "#lib/core/tlog/checkpoint";
-import { parseSignatureLines } from "#lib/core/tlog/signed-note";
-import type { WitnessPolicySettings } from "#lib/core/tlog/witness-policy";
 import type { Executor } from "#lib/db/client";
 import { cosignedNotes, logCheckpoints, logCosignatures } from "#lib/db/schema";
-import { readOpenHead } from "#lib/log/publish/reader";
+import { readOpenHead } from "#lib/log/reading/reader";
+import { boundOf, earliest, hashNote, readCosigners } from "#lib/protocol/time/not-before";
+import type { NotBefore } from "#lib/protocol/time/not-before-shape";
+import { addNoteSignatures } from "#lib/protocol/tlog/checkpoint";
+import { parseSignatureLines } from "#lib/protocol/tlog/signed-note";
+import type { WitnessPolicySettings } from "#lib/protocol/tlog/witness-policy";
 
 /** A bound, and the time that it vouches for. */
 export interface FoundBound {

@@ -2,7 +2,7 @@
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { makeVerifierKey } from "#lib/core/tlog/signed-note";
+import { makeVerifierKey } from "#lib/protocol/tlog/signed-note";
 import { addCheckpoint } from "./witness-client";
 
 it.each([403, 404])("a witness that doesn't know the log (%d) is given its key", async (status) => {

@@ -1,16 +1,16 @@
 /** The client's side of a witness (c2sp.org/tlog-witness): `POST <prefix>/add-checkpoint`. */
 
-import { readTextAtMost } from "#lib/core/encoding/read-stream";
-import { type AddCheckpointRequest, encodeAddCheckpoint } from "#lib/core/tlog/add-checkpoint";
-import { addNoteSignatures, parseDecimal } from "#lib/core/tlog/checkpoint";
-import { verifyCosignature } from "#lib/core/tlog/cosignature";
+import { readTextAtMost } from "#lib/protocol/encoding/read-stream";
+import { type AddCheckpointRequest, encodeAddCheckpoint } from "#lib/protocol/tlog/add-checkpoint";
+import { addNoteSignatures, parseDecimal } from "#lib/protocol/tlog/checkpoint";
+import { verifyCosignature } from "#lib/protocol/tlog/cosignature";
 import {
   encodeSignatureLine,
   parseNote,
   parseSignatureLines,
   signaturesOf,
-} from "#lib/core/tlog/signed-note";
-import type { Witness } from "#lib/core/tlog/witness-policy";
+} from "#lib/protocol/tlog/signed-note";
+import type { Witness } from "#lib/protocol/tlog/witness-policy";
 
 export type WitnessAnswer =
   | { kind: "cosigned"; line: string; timeSeconds: number }

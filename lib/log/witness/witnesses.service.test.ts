@@ -1,19 +1,19 @@
 /** Checkpoints are cosigned by witnesses that check consistency for real, and the log never waits for them. */
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import { base64Decode } from "#lib/core/encoding/bytes";
-import { parseCheckpoint } from "#lib/core/tlog/checkpoint";
-import { verifyCosignature } from "#lib/core/tlog/cosignature";
-import { leafHash, verifyInclusion } from "#lib/core/tlog/merkle";
+import { parseEnv } from "#lib/env";
+import { createLocalSigner } from "#lib/log/signing/local-signer";
+import { base64Decode } from "#lib/protocol/encoding/bytes";
+import { parseCheckpoint } from "#lib/protocol/tlog/checkpoint";
+import { verifyCosignature } from "#lib/protocol/tlog/cosignature";
+import { leafHash, verifyInclusion } from "#lib/protocol/tlog/merkle";
 import {
   encodeSignatureLine,
   encodeVerifierKey,
   makeVerifierKey,
   parseNote,
   parseVerifierKey,
-} from "#lib/core/tlog/signed-note";
-import { parseWitnessPolicy } from "#lib/core/tlog/witness-policy";
-import { parseEnv } from "#lib/env";
-import { createLocalSigner } from "#lib/signing/local-signer";
+} from "#lib/protocol/tlog/signed-note";
+import { parseWitnessPolicy } from "#lib/protocol/tlog/witness-policy";
 import { startTestApp, type TestApp } from "#support/app";
 import { anyKind } from "#support/databases";
 import { startReceiver } from "#support/webhook-receiver";

@@ -4,16 +4,16 @@
  * are asked first: a witness that knows a larger log than the database holds is a fork guard of its own.
  */
 import { sql } from "drizzle-orm";
-import { hexEncode } from "#lib/core/encoding/bytes";
-import { proveConsistency } from "#lib/core/tlog/tile-proofs";
-import type { Witness, WitnessPolicySettings } from "#lib/core/tlog/witness-policy";
 import type { Database } from "#lib/db/client";
 import { logCosignatures } from "#lib/db/schema";
 import { takeLease } from "#lib/jobs/leases";
-import { readOpenHead, tileReader } from "#lib/log/publish/reader";
+import { readOpenHead, tileReader } from "#lib/log/reading/reader";
 import type { Head } from "#lib/log/sequencer/append";
 import { ForkGuardError } from "#lib/log/sequencer/fork-guard";
 import type { Logger } from "#lib/logger";
+import { hexEncode } from "#lib/protocol/encoding/bytes";
+import { proveConsistency } from "#lib/protocol/tlog/tile-proofs";
+import type { Witness, WitnessPolicySettings } from "#lib/protocol/tlog/witness-policy";
 import { readCosignedSizes } from "./cosigned-checkpoints";
 import { addCheckpoint } from "./witness-client";
 

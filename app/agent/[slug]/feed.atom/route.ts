@@ -1,6 +1,7 @@
 /** The agent's public attestations as Atom (RFC 4287). */
-import { writeAtomFeed } from "#lib/attestations/syndication";
-import { answerFeed } from "#lib/pages/feed-answer";
+
+import { answerFeed } from "#lib/server/pages/feed-answer";
+import { writeAtomFeed } from "#lib/services/attestations/syndication";
 
 export const dynamic = "force-dynamic";
 

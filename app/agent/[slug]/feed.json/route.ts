@@ -1,6 +1,7 @@
 /** The agent's public attestations as JSON Feed (jsonfeed.org). */
-import { writeJsonFeed } from "#lib/attestations/syndication";
-import { answerFeed } from "#lib/pages/feed-answer";
+
+import { answerFeed } from "#lib/server/pages/feed-answer";
+import { writeJsonFeed } from "#lib/services/attestations/syndication";
 
 export const dynamic = "force-dynamic";
 

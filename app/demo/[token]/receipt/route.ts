@@ -1,7 +1,7 @@
 /** POST /demo/<token>/receipt: the demo agent attests with its approval. */
-import { forOwnHosts } from "#lib/http/next-host-check";
-import { answerPlainForm } from "#lib/pages/plain-form";
-import { attestDemo } from "#lib/portal/demo";
+import { forOwnHosts } from "#lib/api/http/next-host-check";
+import { answerPlainForm } from "#lib/server/pages/plain-form";
+import { attestDemo } from "#lib/services/portal/demo";
 
 export const POST = forOwnHosts(async (request: Request, route: { params: Promise<{ token: string }> }) => {
   const { token } = await route.params;

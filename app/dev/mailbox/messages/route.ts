@@ -1,7 +1,7 @@
 /** The mailbox as JSON if Next serves alone; next.config.ts sends `Accept: application/json` here. */
 
-import { forOwnHosts } from "#lib/http/next-host-check";
-import { dispatch } from "#lib/runtime/operations";
+import { forOwnHosts } from "#lib/api/http/next-host-check";
+import { dispatch } from "#lib/server/operations";
 
 export const GET = forOwnHosts((request) =>
   dispatch(new Request(new URL("/dev/mailbox", request.url), { headers: request.headers })),

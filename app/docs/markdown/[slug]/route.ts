@@ -3,10 +3,10 @@
 import { readDocument } from "#components/api-reference/document";
 import { writeOperationList } from "#components/api-reference/operation-markdown";
 import { findGuide } from "#components/guides/guides";
-import { describePrograms } from "#lib/attestations/program-files";
-import { forOwnHosts } from "#lib/http/next-host-check";
-import { answerText } from "#lib/http/plain-text";
-import { publicBaseUrl } from "#lib/http/public-base-url";
+import { forOwnHosts } from "#lib/api/http/next-host-check";
+import { answerText } from "#lib/api/http/plain-text";
+import { publicBaseUrl } from "#lib/api/http/public-base-url";
+import { describePrograms } from "#lib/services/attestations/program-files";
 
 export const GET = forOwnHosts(async (_request: Request, route: { params: Promise<{ slug: string }> }) => {
   const { slug } = await route.params;

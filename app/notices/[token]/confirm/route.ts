@@ -1,7 +1,8 @@
 /** POST /notices/<token>/confirm: the button of the mailed link's page. */
-import { acceptApproverLink } from "#lib/accounts/approver-links";
-import { forOwnHosts } from "#lib/http/next-host-check";
-import { answerPlainForm } from "#lib/pages/plain-form";
+
+import { forOwnHosts } from "#lib/api/http/next-host-check";
+import { answerPlainForm } from "#lib/server/pages/plain-form";
+import { acceptApproverLink } from "#lib/services/accounts/approver-links";
 
 export const POST = forOwnHosts(async (request: Request, route: { params: Promise<{ token: string }> }) => {
   const { token } = await route.params;

@@ -2,12 +2,13 @@
  * POST /notices/<token>/leave: the page's button, and the mail program's own (RFC 8058), which comes from no page of ours
  * and must not be led elsewhere. The token lets its holder leave; what else is in the request is not read.
  */
-import { leaveByLink } from "#lib/accounts/approver-links";
-import { toResponse } from "#lib/http/messages";
-import { forOwnHosts } from "#lib/http/next-host-check";
-import { failurePage } from "#lib/http/plain-page";
-import { requestAddress } from "#lib/runtime/server/request-address";
-import { getApp } from "#lib/runtime/singleton";
+
+import { toResponse } from "#lib/api/http/messages";
+import { forOwnHosts } from "#lib/api/http/next-host-check";
+import { failurePage } from "#lib/api/http/plain-page";
+import { requestAddress } from "#lib/server/next/request-address";
+import { getApp } from "#lib/server/singleton";
+import { leaveByLink } from "#lib/services/accounts/approver-links";
 
 export const POST = forOwnHosts(async (request: Request, route: { params: Promise<{ token: string }> }) => {
   const app = await getApp();

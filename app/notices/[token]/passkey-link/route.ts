@@ -1,8 +1,9 @@
 /** POST /notices/<token>/passkey-link: mails a fresh link to the approver's own address. */
-import { mailPasskeyLink, readPasskeyLink } from "#lib/accounts/passkey-access";
-import { forOwnHosts } from "#lib/http/next-host-check";
-import { answerPlainForm } from "#lib/pages/plain-form";
-import { limitMails } from "#lib/pages/portal-request";
+
+import { forOwnHosts } from "#lib/api/http/next-host-check";
+import { answerPlainForm } from "#lib/server/pages/plain-form";
+import { limitMails } from "#lib/server/pages/portal-request";
+import { mailPasskeyLink, readPasskeyLink } from "#lib/services/accounts/passkey-access";
 
 export const POST = forOwnHosts(async (request: Request, route: { params: Promise<{ token: string }> }) => {
   const { token } = await route.params;

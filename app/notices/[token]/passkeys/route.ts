@@ -2,9 +2,10 @@
  * POST /notices/<token>/passkeys: what the person whose mail has the link does with their passkeys. No server action: the
  * page has `no-referrer`, so its posts have no origin, which Next refuses.
  */
-import { requirePasskeyLink } from "#lib/accounts/passkey-access";
-import { forOwnHosts } from "#lib/http/next-host-check";
-import { answerPasskeyCall } from "#lib/pages/passkey-call";
+
+import { forOwnHosts } from "#lib/api/http/next-host-check";
+import { answerPasskeyCall } from "#lib/server/pages/passkey-call";
+import { requirePasskeyLink } from "#lib/services/accounts/passkey-access";
 
 export const POST = forOwnHosts(async (request: Request, route: { params: Promise<{ token: string }> }) => {
   const { token } = await route.params;

@@ -8,10 +8,10 @@ import { ButtonLink } from "#components/ui/button-link";
 import { Card } from "#components/ui/card";
 import { CursorPagination } from "#components/ui/cursor-pagination";
 import { EmptyState } from "#components/ui/empty-state";
-import { listOwnAgents } from "#lib/agents/portal-agents";
-import { cursorId } from "#lib/contract/portal-attestations";
-import { requirePortal } from "#lib/pages/portal-request";
-import { readAgentUsage } from "#lib/portal/usage";
+import { cursorId } from "#lib/api/schemas/portal-attestations";
+import { requirePortal } from "#lib/server/pages/portal-request";
+import { listOwnAgents } from "#lib/services/agents/portal-agents";
+import { readAgentUsage } from "#lib/services/portal/usage";
 
 export const metadata: Metadata = { title: "Agents" };
 

@@ -1,12 +1,7 @@
 "use server";
 /** Who is notified of the organization's requests. */
 import { revalidatePath } from "next/cache";
-import { chooseDefaultGroup, removeGroup, saveGroup } from "#lib/accounts/approver-groups";
-import { addApprover, removeApprover } from "#lib/accounts/approvers";
-import { requireOwnerOf } from "#lib/accounts/passkey-access";
-import { removePasskey as removeTheirs } from "#lib/accounts/passkeys";
-import { setRequesterMayApprove } from "#lib/accounts/requester-rule";
-import type { FormState } from "#lib/contract/form-state";
+import type { FormState } from "#lib/api/schemas/form-state";
 import {
   approverForm,
   approverIdForm,
@@ -15,8 +10,13 @@ import {
   groupIdForm,
   passkeyIdForm,
   requesterForm,
-} from "#lib/contract/portal-approvers";
-import { limitMails, runAction } from "#lib/pages/portal-request";
+} from "#lib/api/schemas/portal-approvers";
+import { limitMails, runAction } from "#lib/server/pages/portal-request";
+import { chooseDefaultGroup, removeGroup, saveGroup } from "#lib/services/accounts/approver-groups";
+import { addApprover, removeApprover } from "#lib/services/accounts/approvers";
+import { requireOwnerOf } from "#lib/services/accounts/passkey-access";
+import { removePasskey as removeTheirs } from "#lib/services/accounts/passkeys";
+import { setRequesterMayApprove } from "#lib/services/accounts/requester-rule";
 
 type State = FormState<null>;
 

@@ -13,10 +13,10 @@ import { PortalPage } from "#components/portal/organization/shown-organization";
 import { PageHeading } from "#components/portal/shell/page-heading";
 import { Card } from "#components/ui/card";
 import { TextLink } from "#components/ui/text-link";
-import { listApprovers } from "#lib/accounts/approvers";
-import { mayRequesterApprove } from "#lib/accounts/requester-rule";
-import { listRosters } from "#lib/accounts/roster-list";
-import { requirePortal } from "#lib/pages/portal-request";
+import { requirePortal } from "#lib/server/pages/portal-request";
+import { listApprovers } from "#lib/services/accounts/approvers";
+import { mayRequesterApprove } from "#lib/services/accounts/requester-rule";
+import { listRosters } from "#lib/services/accounts/roster-list";
 import { add, chooseDefault, deleteGroup, remove, removePasskey, save, saveRequester } from "./actions";
 
 export const metadata: Metadata = { title: "Approvers" };

@@ -11,11 +11,15 @@ import { buttonClass } from "#components/ui/button-style";
 import { Card } from "#components/ui/card";
 import { CursorPagination } from "#components/ui/cursor-pagination";
 import { EmptyState } from "#components/ui/empty-state";
-import { listAgentSlugs, listOwnAttestations } from "#lib/attestations/own";
-import { shownOrganizationField } from "#lib/contract/form-state";
-import { type AttestationFilters, attestationFilters, cursorText } from "#lib/contract/portal-attestations";
-import { orNotFound, requirePortal } from "#lib/pages/portal-request";
-import { withNotFound } from "#lib/pages/with-not-found";
+import { shownOrganizationField } from "#lib/api/schemas/form-state";
+import {
+  type AttestationFilters,
+  attestationFilters,
+  cursorText,
+} from "#lib/api/schemas/portal-attestations";
+import { orNotFound, requirePortal } from "#lib/server/pages/portal-request";
+import { withNotFound } from "#lib/server/pages/with-not-found";
+import { listAgentSlugs, listOwnAttestations } from "#lib/services/attestations/own";
 
 export const metadata: Metadata = { title: "Attestations" };
 

@@ -7,10 +7,10 @@ import { Button } from "#components/ui/button";
 import { Card } from "#components/ui/card";
 import { CursorPagination } from "#components/ui/cursor-pagination";
 import { Field, Select } from "#components/ui/field";
-import { listAuditEvents } from "#lib/accounts/audit-list";
-import { cursorId } from "#lib/contract/portal-attestations";
-import { actorKinds, auditFilters } from "#lib/contract/portal-audit";
-import { requirePortal } from "#lib/pages/portal-request";
+import { cursorId } from "#lib/api/schemas/portal-attestations";
+import { actorKinds, auditFilters } from "#lib/api/schemas/portal-audit";
+import { requirePortal } from "#lib/server/pages/portal-request";
+import { listAuditEvents } from "#lib/services/accounts/audit-list";
 
 export const metadata: Metadata = { title: "Audit log" };
 

@@ -13,12 +13,12 @@ import { CopyButton } from "#components/ui/copy-button";
 import { CursorPagination } from "#components/ui/cursor-pagination";
 import { EmptyState } from "#components/ui/empty-state";
 import { Field, Select } from "#components/ui/field";
-import { listOwnAuthorizations } from "#lib/approvals/portal-authorizations";
-import { type AuthorizationStatus, authorizationStatuses } from "#lib/contract/authorize";
-import { authorizationFilters } from "#lib/contract/portal-authorizations";
-import { toVisibleText } from "#lib/core/text/display-text";
-import { orNotFound, requirePortal } from "#lib/pages/portal-request";
-import { withNotFound } from "#lib/pages/with-not-found";
+import { type AuthorizationStatus, authorizationStatuses } from "#lib/api/schemas/authorize";
+import { authorizationFilters } from "#lib/api/schemas/portal-authorizations";
+import { toVisibleText } from "#lib/protocol/text/display-text";
+import { orNotFound, requirePortal } from "#lib/server/pages/portal-request";
+import { withNotFound } from "#lib/server/pages/with-not-found";
+import { listOwnAuthorizations } from "#lib/services/approvals/portal-authorizations";
 import { cancelRequest } from "./actions";
 
 export const metadata: Metadata = { title: "Approvals" };

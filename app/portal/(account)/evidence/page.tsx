@@ -6,8 +6,8 @@ import { PageHeading } from "#components/portal/shell/page-heading";
 import { Card } from "#components/ui/card";
 import { CodeBlock } from "#components/ui/code-block";
 import { TextLink } from "#components/ui/text-link";
-import { listAgentSlugs } from "#lib/attestations/own";
-import { requirePortal } from "#lib/pages/portal-request";
+import { requirePortal } from "#lib/server/pages/portal-request";
+import { listAgentSlugs } from "#lib/services/attestations/own";
 
 export const metadata: Metadata = { title: "Evidence pack" };
 

@@ -1,10 +1,10 @@
 "use server";
 /** Which emails a person gets. The form names the organization: an approver need not belong to it. */
 import { revalidatePath } from "next/cache";
-import { saveNoticeSettings } from "#lib/accounts/notice-settings";
-import type { FormState } from "#lib/contract/form-state";
-import { noticeForm } from "#lib/contract/portal-approvers";
-import { runUserAction } from "#lib/pages/portal-request";
+import type { FormState } from "#lib/api/schemas/form-state";
+import { noticeForm } from "#lib/api/schemas/portal-approvers";
+import { runUserAction } from "#lib/server/pages/portal-request";
+import { saveNoticeSettings } from "#lib/services/accounts/notice-settings";
 
 type State = FormState<null>;
 

@@ -1,9 +1,9 @@
 "use server";
-/** Passkeys of the signed-in person, as an approver of one organization. */
-import { requireOwnApprover } from "#lib/accounts/passkey-access";
 import { AppError } from "#lib/errors";
-import * as passkeys from "#lib/pages/passkey-actions";
-import { readUser } from "#lib/pages/portal-request";
+import * as passkeys from "#lib/server/pages/passkey-actions";
+import { readUser } from "#lib/server/pages/portal-request";
+/** Passkeys of the signed-in person, as an approver of one organization. */
+import { requireOwnApprover } from "#lib/services/accounts/passkey-access";
 
 const as =
   (approverId: unknown): passkeys.FindActing =>

@@ -2,10 +2,10 @@
 /** Creating, rotating and revoking API keys. */
 import { revalidatePath } from "next/cache";
 import type { CreatedKey } from "#components/portal/keys/key-dialogs";
-import type { FormState } from "#lib/contract/form-state";
-import { createKeyForm, keyForm, limitKeyForm, rotateKeyForm } from "#lib/contract/portal";
-import { limitApiKey, makeApiKey, revokeOwnApiKey, rotateApiKey } from "#lib/keys/portal-keys";
-import { runAction } from "#lib/pages/portal-request";
+import type { FormState } from "#lib/api/schemas/form-state";
+import { createKeyForm, keyForm, limitKeyForm, rotateKeyForm } from "#lib/api/schemas/portal";
+import { runAction } from "#lib/server/pages/portal-request";
+import { limitApiKey, makeApiKey, revokeOwnApiKey, rotateApiKey } from "#lib/services/keys/portal-keys";
 
 type KeyState = FormState<{ text: string }>;
 

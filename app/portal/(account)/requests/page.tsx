@@ -10,12 +10,12 @@ import { Card } from "#components/ui/card";
 import { CursorPagination } from "#components/ui/cursor-pagination";
 import { EmptyState } from "#components/ui/empty-state";
 import { TextLink } from "#components/ui/text-link";
-import { cursorText } from "#lib/contract/portal-attestations";
-import { requestFilters } from "#lib/contract/portal-requests";
-import { countOf } from "#lib/core/text/count";
-import { orNotFound, requirePortal } from "#lib/pages/portal-request";
-import { withNotFound } from "#lib/pages/with-not-found";
-import { describeRequestLog, listRequests } from "#lib/portal/request-log";
+import { cursorText } from "#lib/api/schemas/portal-attestations";
+import { requestFilters } from "#lib/api/schemas/portal-requests";
+import { countOf } from "#lib/protocol/text/count";
+import { orNotFound, requirePortal } from "#lib/server/pages/portal-request";
+import { withNotFound } from "#lib/server/pages/with-not-found";
+import { describeRequestLog, listRequests } from "#lib/services/portal/request-log";
 
 export const metadata: Metadata = { title: "API log" };
 

@@ -1,12 +1,12 @@
 "use server";
 /** Changing the organization's rules, and deciding about a change that waits. */
 import { revalidatePath } from "next/cache";
-import { type FormState, readForm } from "#lib/contract/form-state";
-import { proposalForm, type RulesFormResult, rulesForm } from "#lib/contract/portal-rules";
-import { runAction } from "#lib/pages/portal-request";
-import { runCancelAuthorization, runTakeBack } from "#lib/pages/stop-authorization-actions";
-import { findOwnProblems, saveOwnRules, simulateOwnRules } from "#lib/rules/own-rules";
-import { confirmProposal, dropProposal } from "#lib/rules/save";
+import { type FormState, readForm } from "#lib/api/schemas/form-state";
+import { proposalForm, type RulesFormResult, rulesForm } from "#lib/api/schemas/portal-rules";
+import { runAction } from "#lib/server/pages/portal-request";
+import { runCancelAuthorization, runTakeBack } from "#lib/server/pages/stop-authorization-actions";
+import { findOwnProblems, saveOwnRules, simulateOwnRules } from "#lib/services/policies/own-rules";
+import { confirmProposal, dropProposal } from "#lib/services/policies/save";
 
 type State = FormState<RulesFormResult>;
 

@@ -13,12 +13,12 @@ import { Callout } from "#components/ui/callout";
 import { Card } from "#components/ui/card";
 import { CodeBlock } from "#components/ui/code-block";
 import { TextLink } from "#components/ui/text-link";
-import { listUnfinished } from "#lib/approvals/portal-authorizations";
-import { type RulesResponse, readRulesQuery } from "#lib/contract/rules";
-import { orNotFound, requirePortal } from "#lib/pages/portal-request";
-import { withNotFound } from "#lib/pages/with-not-found";
-import { listMembers } from "#lib/portal/organization-members";
-import { readOwnRules } from "#lib/rules/own-rules";
+import { type RulesResponse, readRulesQuery } from "#lib/api/schemas/rules";
+import { orNotFound, requirePortal } from "#lib/server/pages/portal-request";
+import { withNotFound } from "#lib/server/pages/with-not-found";
+import { listUnfinished } from "#lib/services/approvals/portal-authorizations";
+import { readOwnRules } from "#lib/services/policies/own-rules";
+import { listMembers } from "#lib/services/portal/organization-members";
 import { cancelRequest, changeRules, confirmChange, dropChange, takeBack } from "./actions";
 
 export const metadata: Metadata = { title: "Rules" };

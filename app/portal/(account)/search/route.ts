@@ -1,9 +1,9 @@
 /** GET /portal/search?q=…&shown_organization=…: what the search of the portal finds, as JSON. */
 
-import { shownOrganizationField, switchedOrganization } from "#lib/contract/form-state";
-import { searchQuery } from "#lib/contract/portal-search";
-import { isShown, readPortal } from "#lib/pages/portal-request";
-import { searchOrganization } from "#lib/portal/search";
+import { shownOrganizationField, switchedOrganization } from "#lib/api/schemas/form-state";
+import { searchQuery } from "#lib/api/schemas/portal-search";
+import { isShown, readPortal } from "#lib/server/pages/portal-request";
+import { searchOrganization } from "#lib/services/portal/search";
 
 export async function GET(request: Request): Promise<Response> {
   const portal = await readPortal();

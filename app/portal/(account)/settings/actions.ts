@@ -2,8 +2,7 @@
 /** The organization's settings, its members, and its end. */
 import { revalidatePath } from "next/cache";
 import { redirect } from "next/navigation";
-import { inviteMember, withdrawInvitation } from "#lib/accounts/invitations";
-import type { FormState } from "#lib/contract/form-state";
+import type { FormState } from "#lib/api/schemas/form-state";
 import {
   deleteOrganizationForm,
   invitationIdForm,
@@ -11,10 +10,11 @@ import {
   memberForm,
   memberRoleForm,
   organizationForm,
-} from "#lib/contract/portal";
-import { limitMails, runAction } from "#lib/pages/portal-request";
-import { deleteOrganization, updateOrganization } from "#lib/portal/organization";
-import * as members from "#lib/portal/organization-members";
+} from "#lib/api/schemas/portal";
+import { limitMails, runAction } from "#lib/server/pages/portal-request";
+import { inviteMember, withdrawInvitation } from "#lib/services/accounts/invitations";
+import { deleteOrganization, updateOrganization } from "#lib/services/portal/organization";
+import * as members from "#lib/services/portal/organization-members";
 
 type State = FormState<null>;
 

@@ -1,11 +1,11 @@
 "use server";
 /** Adding, checking and removing a domain of the organization. */
 import { revalidatePath } from "next/cache";
-import * as domains from "#lib/accounts/domains";
-import type { FormState } from "#lib/contract/form-state";
-import { domainForm, domainIdForm } from "#lib/contract/portal";
+import type { FormState } from "#lib/api/schemas/form-state";
+import { domainForm, domainIdForm } from "#lib/api/schemas/portal";
 import { AppError } from "#lib/errors";
-import { runAction } from "#lib/pages/portal-request";
+import { runAction } from "#lib/server/pages/portal-request";
+import * as domains from "#lib/services/accounts/domains";
 
 type State = FormState<null>;
 

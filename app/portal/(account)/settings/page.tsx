@@ -11,10 +11,10 @@ import { PageHeading } from "#components/portal/shell/page-heading";
 import { Card } from "#components/ui/card";
 import { type Definition, DefinitionList } from "#components/ui/definition-list";
 import { TextLink } from "#components/ui/text-link";
-import { countOf } from "#lib/core/text/count";
-import { organizationTitle } from "#lib/core/text/organization-name";
-import { requirePortal } from "#lib/pages/portal-request";
-import { readOrganization } from "#lib/portal/organization";
+import { countOf } from "#lib/protocol/text/count";
+import { organizationTitle } from "#lib/protocol/text/organization-name";
+import { requirePortal } from "#lib/server/pages/portal-request";
+import { readOrganization } from "#lib/services/portal/organization";
 import { changeRole, endOrganization, invite, remove, saveOrganization, withdraw } from "./actions";
 import { addDomain, checkDomain, removeDomain } from "./domain-actions";
 

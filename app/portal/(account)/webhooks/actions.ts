@@ -1,11 +1,11 @@
 "use server";
 /** Creating a webhook endpoint, and rotating the callbacks' secret. */
 import { revalidatePath } from "next/cache";
-import type { FormState } from "#lib/contract/form-state";
-import { createWebhookForm } from "#lib/contract/portal-webhooks";
-import { runAction } from "#lib/pages/portal-request";
-import { runRotateWebhook } from "#lib/pages/rotate-webhook-action";
-import { createOwnWebhook } from "#lib/webhooks/portal-webhooks";
+import type { FormState } from "#lib/api/schemas/form-state";
+import { createWebhookForm } from "#lib/api/schemas/portal-webhooks";
+import { runAction } from "#lib/server/pages/portal-request";
+import { runRotateWebhook } from "#lib/server/pages/rotate-webhook-action";
+import { createOwnWebhook } from "#lib/services/webhooks/portal-webhooks";
 
 type SecretState = FormState<{ secret: string }>;
 

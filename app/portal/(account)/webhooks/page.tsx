@@ -8,8 +8,8 @@ import { WebhookTable } from "#components/portal/webhooks/webhook-table";
 import { Card } from "#components/ui/card";
 import { EmptyState } from "#components/ui/empty-state";
 import { TextLink } from "#components/ui/text-link";
-import { requirePortal } from "#lib/pages/portal-request";
-import { listOwnWebhooks } from "#lib/webhooks/portal-webhooks";
+import { requirePortal } from "#lib/server/pages/portal-request";
+import { listOwnWebhooks } from "#lib/services/webhooks/portal-webhooks";
 import { createWebhook, rotateWebhook } from "./actions";
 
 export const metadata: Metadata = { title: "Webhooks" };

@@ -1,12 +1,12 @@
 "use server";
 /** Accepting an invitation, after signing in with the invited address. */
 import { redirect } from "next/navigation";
-import { acceptInvitation } from "#lib/accounts/invitations";
-import type { FormState } from "#lib/contract/form-state";
-import { acceptInvitationForm } from "#lib/contract/portal";
-import { chooseOrganization, requireOwnPage, runUserAction } from "#lib/pages/portal-request";
-import { endSession } from "#lib/pages/session";
-import { runSignInRequest } from "#lib/pages/sign-in-action";
+import type { FormState } from "#lib/api/schemas/form-state";
+import { acceptInvitationForm } from "#lib/api/schemas/portal";
+import { chooseOrganization, requireOwnPage, runUserAction } from "#lib/server/pages/portal-request";
+import { endSession } from "#lib/server/pages/session";
+import { runSignInRequest } from "#lib/server/pages/sign-in-action";
+import { acceptInvitation } from "#lib/services/accounts/invitations";
 
 type State = FormState<null>;
 

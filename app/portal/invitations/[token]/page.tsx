@@ -7,12 +7,12 @@ import { AcceptInvitationForm } from "#components/portal/organization/accept-inv
 import { SignInForm } from "#components/portal/shell/sign-in-form";
 import { SignOut } from "#components/portal/shell/sign-out";
 import { ButtonLink } from "#components/ui/button-link";
-import { readInvitation } from "#lib/accounts/invitations";
-import { organizationTitle } from "#lib/core/text/organization-name";
-import type { UserPrincipal } from "#lib/http/principal";
-import { readUser } from "#lib/pages/portal-request";
-import { withNotFound } from "#lib/pages/with-not-found";
-import { getApp } from "#lib/runtime/singleton";
+import type { UserPrincipal } from "#lib/api/http/principal";
+import { organizationTitle } from "#lib/protocol/text/organization-name";
+import { readUser } from "#lib/server/pages/portal-request";
+import { withNotFound } from "#lib/server/pages/with-not-found";
+import { getApp } from "#lib/server/singleton";
+import { readInvitation } from "#lib/services/accounts/invitations";
 import { accept, requestLink, signOut } from "./actions";
 
 export const metadata: Metadata = {

@@ -1,10 +1,10 @@
 /** POST /portal/sign-in/verify: the button of the mailed link's page. */
 
-import { signInLink } from "#lib/contract/portal";
+import { publicBaseUrl } from "#lib/api/http/public-base-url";
+import { requireSameOrigin } from "#lib/api/http/same-origin";
+import { signInLink } from "#lib/api/schemas/portal";
 import { AppError } from "#lib/errors";
-import { publicBaseUrl } from "#lib/http/public-base-url";
-import { requireSameOrigin } from "#lib/http/same-origin";
-import { completeSignIn } from "#lib/pages/session";
+import { completeSignIn } from "#lib/server/pages/session";
 
 export async function POST(request: Request): Promise<Response> {
   try {

@@ -4,10 +4,10 @@
  */
 import { verdictOf } from "#components/verify/facts";
 import type { VerdictKind } from "#components/verify/verdict";
-import { drawable } from "#lib/core/text/drawable";
-import { describeBounds } from "#lib/core/time/time-words";
-import { type Card, drawLinkCard, linkCardHeaders } from "#lib/pages/link-card";
-import { loadVerification } from "#lib/pages/verification-page";
+import { drawable } from "#lib/protocol/text/drawable";
+import { describeBounds } from "#lib/protocol/time/time-words";
+import { type Card, drawLinkCard, linkCardHeaders } from "#lib/server/pages/link-card";
+import { loadVerification } from "#lib/server/pages/verification-page";
 
 export const size = { width: 1200, height: 630 };
 export const contentType = "image/png";

@@ -4,10 +4,10 @@ import { notFound, permanentRedirect, redirect } from "next/navigation";
 import { PageRefusal } from "#components/page-refusal";
 import { verdictOf } from "#components/verify/facts";
 import { VerificationView } from "#components/verify/verification-view";
-import { toUnlinkedText } from "#lib/core/text/unlinked-text";
-import { publicBaseUrl } from "#lib/http/public-base-url";
-import { loadVerification } from "#lib/pages/verification-page";
-import { withNotFound } from "#lib/pages/with-not-found";
+import { publicBaseUrl } from "#lib/api/http/public-base-url";
+import { toUnlinkedText } from "#lib/protocol/text/unlinked-text";
+import { loadVerification } from "#lib/server/pages/verification-page";
+import { withNotFound } from "#lib/server/pages/with-not-found";
 import UnknownAttestation from "./not-found";
 
 interface PageProps {

@@ -1,5 +1,5 @@
 """One WebAuthn assertion (level 3, section 7.2) from its own bytes: the same steps in the same order as
-lib/core/passkey, so both give the same reason. Every field is a stranger's.
+lib/protocol/passkey, so both give the same reason. Every field is a stranger's.
 """
 
 from __future__ import annotations

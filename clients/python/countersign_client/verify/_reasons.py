@@ -1,4 +1,4 @@
-"""Why a check did not pass, in words. Made from lib/core/statement/reasons.ts by .ci/python-types.mjs: don't edit."""
+"""Why a check did not pass, in words. Made from lib/protocol/statement/reasons.ts by .ci/python-types.mjs: don't edit."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 "use server";
 /** Changing what is registered about an agent, which applies to later attestations only, and stopping it. */
 import { revalidatePath } from "next/cache";
-import { freezeOwnAgent, putOwnTools, unfreezeOwnAgent, updateOwnAgent } from "#lib/agents/portal-agents";
-import type { FormState } from "#lib/contract/form-state";
+import type { FormState } from "#lib/api/schemas/form-state";
 import {
   agentKeyForm,
   agentProfileForm,
@@ -10,8 +9,14 @@ import {
   agentToolsForm,
   freezeAgentForm,
   unfreezeAgentForm,
-} from "#lib/contract/portal-agents";
-import { runAction } from "#lib/pages/portal-request";
+} from "#lib/api/schemas/portal-agents";
+import { runAction } from "#lib/server/pages/portal-request";
+import {
+  freezeOwnAgent,
+  putOwnTools,
+  unfreezeOwnAgent,
+  updateOwnAgent,
+} from "#lib/services/agents/portal-agents";
 
 type State = FormState<null>;
 

@@ -16,10 +16,10 @@ import { ButtonLink } from "#components/ui/button-link";
 import { Card } from "#components/ui/card";
 import { HashText } from "#components/ui/code-block";
 import { TextLink } from "#components/ui/text-link";
-import { readOwnAgent } from "#lib/agents/portal-agents";
-import { orNotFound, requirePortal } from "#lib/pages/portal-request";
-import { withNotFound } from "#lib/pages/with-not-found";
-import { readAgentUsage } from "#lib/portal/usage";
+import { orNotFound, requirePortal } from "#lib/server/pages/portal-request";
+import { withNotFound } from "#lib/server/pages/with-not-found";
+import { readOwnAgent } from "#lib/services/agents/portal-agents";
+import { readAgentUsage } from "#lib/services/portal/usage";
 import { freeze, removeKey, replaceKey, saveProfile, saveTools, unfreeze } from "./actions";
 
 interface PageProps {

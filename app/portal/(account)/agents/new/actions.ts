@@ -1,10 +1,10 @@
 "use server";
 /** Registering an agent. */
 import { redirect } from "next/navigation";
-import { registerOwnAgent } from "#lib/agents/portal-agents";
-import type { FormState } from "#lib/contract/form-state";
-import { registerAgentForm } from "#lib/contract/portal-agents";
-import { runAction } from "#lib/pages/portal-request";
+import type { FormState } from "#lib/api/schemas/form-state";
+import { registerAgentForm } from "#lib/api/schemas/portal-agents";
+import { runAction } from "#lib/server/pages/portal-request";
+import { registerOwnAgent } from "#lib/services/agents/portal-agents";
 
 type State = FormState<null>;
 

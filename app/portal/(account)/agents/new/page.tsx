@@ -4,7 +4,7 @@ import { RegisterAgentForm } from "#components/portal/agents/register-agent-form
 import { PortalPage } from "#components/portal/organization/shown-organization";
 import { PageHeading } from "#components/portal/shell/page-heading";
 import { Card } from "#components/ui/card";
-import { requirePortal } from "#lib/pages/portal-request";
+import { requirePortal } from "#lib/server/pages/portal-request";
 import { registerAgent } from "./actions";
 
 export const metadata: Metadata = { title: "Register an agent" };

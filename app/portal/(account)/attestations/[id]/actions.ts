@@ -1,10 +1,10 @@
 "use server";
-import { eraseContent as eraseOwn } from "#lib/attestations/erase";
-import { presentOwnAttestation } from "#lib/attestations/own";
 /** Making a presentation of one attestation, and erasing its content. */
-import type { FormState } from "#lib/contract/form-state";
-import { attestationForm, presentationForm } from "#lib/contract/portal-attestations";
-import { runAction } from "#lib/pages/portal-request";
+import type { FormState } from "#lib/api/schemas/form-state";
+import { attestationForm, presentationForm } from "#lib/api/schemas/portal-attestations";
+import { runAction } from "#lib/server/pages/portal-request";
+import { eraseContent as eraseOwn } from "#lib/services/attestations/erase";
+import { presentOwnAttestation } from "#lib/services/attestations/own";
 
 type State = FormState<{ json: string }>;
 

@@ -17,10 +17,10 @@ import { PortalNotFound } from "#components/portal/shell/portal-not-found";
 import { Card } from "#components/ui/card";
 import { CodeBlock } from "#components/ui/code-block";
 import { TextLink } from "#components/ui/text-link";
-import { readOwnAttestation } from "#lib/attestations/own";
-import { DISCLOSABLE_NAMES } from "#lib/contract/presentation";
-import { orNotFound, requirePortal } from "#lib/pages/portal-request";
-import { withNotFound } from "#lib/pages/with-not-found";
+import { DISCLOSABLE_NAMES } from "#lib/api/schemas/presentation";
+import { orNotFound, requirePortal } from "#lib/server/pages/portal-request";
+import { withNotFound } from "#lib/server/pages/with-not-found";
+import { readOwnAttestation } from "#lib/services/attestations/own";
 import { eraseContent, makePresentation } from "./actions";
 
 interface PageProps {

@@ -1,10 +1,10 @@
 /** GET /portal/attestations/export?format=csv|ndjson&shown_organization=…: the list's filters, all pages, as a file. */
 
-import { exportOwnAttestations } from "#lib/attestations/export";
-import { shownOrganizationField, switchedOrganization } from "#lib/contract/form-state";
-import { attestationFilters, exportFormat } from "#lib/contract/portal-attestations";
-import { answerDownload } from "#lib/pages/download";
-import { isShown, readPortal } from "#lib/pages/portal-request";
+import { shownOrganizationField, switchedOrganization } from "#lib/api/schemas/form-state";
+import { attestationFilters, exportFormat } from "#lib/api/schemas/portal-attestations";
+import { answerDownload } from "#lib/server/pages/download";
+import { isShown, readPortal } from "#lib/server/pages/portal-request";
+import { exportOwnAttestations } from "#lib/services/attestations/export";
 
 const types = { csv: "text/csv; charset=utf-8", ndjson: "application/x-ndjson; charset=utf-8" } as const;
 

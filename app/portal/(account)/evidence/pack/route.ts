@@ -1,14 +1,15 @@
 /** POST /portal/evidence/pack: an evidence pack as a file, for the form of /portal/evidence. */
-import { makeEvidencePack } from "#lib/attestations/pack";
-import { shownOrganizationField, switchedOrganization } from "#lib/contract/form-state";
-import { evidenceForm } from "#lib/contract/portal-evidence";
-import { sentence } from "#lib/core/text/sentence";
+
+import { toResponse } from "#lib/api/http/messages";
+import { plainPage } from "#lib/api/http/plain-page";
+import { requireSameOrigin } from "#lib/api/http/same-origin";
+import { shownOrganizationField, switchedOrganization } from "#lib/api/schemas/form-state";
+import { evidenceForm } from "#lib/api/schemas/portal-evidence";
 import { AppError, describeError } from "#lib/errors";
-import { toResponse } from "#lib/http/messages";
-import { plainPage } from "#lib/http/plain-page";
-import { requireSameOrigin } from "#lib/http/same-origin";
-import { answerDownload } from "#lib/pages/download";
-import { isShown, readPortal } from "#lib/pages/portal-request";
+import { sentence } from "#lib/protocol/text/sentence";
+import { answerDownload } from "#lib/server/pages/download";
+import { isShown, readPortal } from "#lib/server/pages/portal-request";
+import { makeEvidencePack } from "#lib/services/packs/pack";
 
 const labels: Record<string, string> = { agent: "Agent", from: "From", until: "Until" };
 

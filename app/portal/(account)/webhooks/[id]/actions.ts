@@ -2,16 +2,21 @@
 /** Changing, testing, rotating and deleting a webhook endpoint, and sending messages again. */
 import { revalidatePath } from "next/cache";
 import { redirect } from "next/navigation";
-import type { FormState } from "#lib/contract/form-state";
-import { editWebhookForm, enableWebhookForm, replayForm, webhookForm } from "#lib/contract/portal-webhooks";
-import { runAction } from "#lib/pages/portal-request";
-import { runRotateWebhook } from "#lib/pages/rotate-webhook-action";
+import type { FormState } from "#lib/api/schemas/form-state";
+import {
+  editWebhookForm,
+  enableWebhookForm,
+  replayForm,
+  webhookForm,
+} from "#lib/api/schemas/portal-webhooks";
+import { runAction } from "#lib/server/pages/portal-request";
+import { runRotateWebhook } from "#lib/server/pages/rotate-webhook-action";
 import {
   deleteOwnWebhook,
   replayOwnDelivery,
   testOwnWebhook,
   updateOwnWebhook,
-} from "#lib/webhooks/portal-webhooks";
+} from "#lib/services/webhooks/portal-webhooks";
 
 type SecretState = FormState<{ secret: string }>;
 type PlainState = FormState<null>;

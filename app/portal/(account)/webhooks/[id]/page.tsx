@@ -19,11 +19,11 @@ import { CursorPagination } from "#components/ui/cursor-pagination";
 import { DefinitionList } from "#components/ui/definition-list";
 import { TextLink } from "#components/ui/text-link";
 import { Timestamp } from "#components/ui/timestamp";
-import { deliveryFilters } from "#lib/contract/portal-webhooks";
-import type { Webhook } from "#lib/contract/webhooks";
-import { orNotFound, requirePortal } from "#lib/pages/portal-request";
-import { withNotFound } from "#lib/pages/with-not-found";
-import { readOwnWebhook } from "#lib/webhooks/portal-webhooks";
+import { deliveryFilters } from "#lib/api/schemas/portal-webhooks";
+import type { Webhook } from "#lib/api/schemas/webhooks";
+import { orNotFound, requirePortal } from "#lib/server/pages/portal-request";
+import { withNotFound } from "#lib/server/pages/with-not-found";
+import { readOwnWebhook } from "#lib/services/webhooks/portal-webhooks";
 import {
   deleteWebhook,
   editWebhook,

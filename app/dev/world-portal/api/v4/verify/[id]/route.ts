@@ -1,5 +1,5 @@
-import { forOwnHosts } from "#lib/http/next-host-check";
-import { serveStandIn } from "#lib/runtime/emulators";
+import { forOwnHosts } from "#lib/api/http/next-host-check";
+import { serveStandIn } from "#lib/server/emulators";
 
 const handle = forOwnHosts(serveStandIn);
 

@@ -1,4 +1,4 @@
-import { operation, otherMethods } from "#lib/runtime/server/next-routes";
+import { operation, otherMethods } from "#lib/server/next/next-routes";
 
 export const POST = operation("replayWebhookDelivery");
 export const { DELETE, GET, HEAD, OPTIONS, PATCH, PUT } = otherMethods;

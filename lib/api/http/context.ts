@@ -1,0 +1,82 @@
+/**
+ * The context: one plain object, built once at start (lib/server/app.ts). Each feature adds its own part, so that its type
+ * says what a function can reach: http → log → accounts → approvals, which has all of it.
+ */
+
+import type { Database } from "#lib/db/client";
+import type { Replica } from "#lib/db/postgres/replica";
+import type { Wakeups } from "#lib/db/pubsub";
+import type { FairQueue } from "#lib/jobs/fair-queue";
+import type { ZkPool } from "#lib/jobs/zk-worker-pool";
+import type { Logger } from "#lib/logger";
+import type { WitnessPolicySettings } from "#lib/protocol/tlog/witness-policy";
+import type { HealthCheck } from "./health";
+import type { IdempotencyLeases } from "./idempotency-leases";
+import type { RateLimiter } from "./rate-limit";
+import type { RememberedAnswers } from "./remembered-answers";
+import type { RequestLog } from "./request-log";
+
+/** The part of the settings that features read; lib/env.ts has them all. */
+export interface ServiceSettings {
+  baseUrl: string;
+  worldId: "local" | "portal";
+  mail: "resend" | "smtp" | "mailbox";
+  LOG_ORIGIN?: string | undefined;
+  WITNESSES?: WitnessPolicySettings | undefined;
+  LOG_STORE_SECONDS: number;
+  TSA_URLS: readonly string[];
+  LIMIT_ATTEST_PER_MINUTE: number;
+  LIMIT_ATTEST_PER_ORGANIZATION_PER_MINUTE: number;
+  LIMIT_ATTEST_PER_DAY: number;
+  LIMIT_AUTHORIZE_PENDING: number;
+  LIMIT_AUTHORIZE_PENDING_PER_ORGANIZATION: number;
+  LIMIT_KEYS_PER_ORGANIZATION: number;
+  LIMIT_KEY_REQUEST_PER_ADDRESS_PER_HOUR: number;
+  LIMIT_KEY_CHANGES_PER_DAY: number;
+  LIMIT_DEMO_PER_IP_PER_HOUR: number;
+  LIMIT_NOTICES_PER_ADDRESS_PER_HOUR: number;
+  LIMIT_NOTICES_PER_ORGANIZATION_PER_HOUR: number;
+  REQUEST_LOG_DAYS: number;
+  isDemoOn: boolean;
+}
+
+/** Secrets of this service, each derived from AUTH_SECRET under a name of its own. */
+export interface Secrets {
+  emailCode: Uint8Array;
+  approvalLink: Uint8Array;
+  /** Of what approvers choose by the links in their mails. */
+  approverLink: Uint8Array;
+  mcpState: Uint8Array;
+  /** Seals the keys of webhook endpoints. */
+  webhookKeys: Uint8Array;
+  /** Marks browsers in which somebody signed in. */
+  knownDevice: Uint8Array;
+  session: string;
+}
+
+/** Whether this process is about to stop, and another one is there to be asked. */
+export interface Draining {
+  hasBegun: boolean;
+}
+
+export interface HttpContext {
+  settings: ServiceSettings;
+  database: Database;
+  clock: () => Date;
+  random: (length: number) => Uint8Array;
+  logger: Logger;
+  secrets: Secrets;
+  limiter: RateLimiter;
+  /** Null: there is none. */
+  replica: Replica | null;
+  health: HealthCheck;
+  leaving: Draining;
+  wakeups: Wakeups;
+  answers: RememberedAnswers;
+  requestLog: RequestLog;
+  idempotencyLeases: IdempotencyLeases;
+  /** Costly proofs, off the request thread. */
+  pool: ZkPool;
+  /** Questions to World's portal and chain go through here. */
+  worldCalls: FairQueue;
+}

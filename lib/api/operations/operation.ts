@@ -1,0 +1,67 @@
+/** Operation of the API: method, path, who may call, which limit, input and output. */
+import type { z } from "zod";
+import type { Scope } from "#lib/api/schemas/key-choices";
+
+export type LimitName =
+  | "attest"
+  | "verify"
+  | "feed"
+  | "authorize"
+  | "read_authorization"
+  | "approve"
+  | "key_request"
+  | "public_read"
+  | "keyed";
+
+/**
+ * `key`: needed, with one of the scopes; any key if none is named. `optional`: the owner's key with one of them shows
+ * more. `none`: not looked at.
+ */
+export type Auth =
+  | { kind: "key"; scopes: readonly Scope[] }
+  | { kind: "optional"; scopes: readonly Scope[] }
+  | { kind: "none" };
+
+/** A body that is not `application/json`. */
+export interface FileSpec {
+  /** Without parameters, as the answer's Content-Type begins. */
+  mediaType: string;
+  schema: z.ZodType;
+}
+
+export interface OperationSpec {
+  method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
+  /** `{name}` stands for one segment, `{name...}` for the rest of the path. */
+  path: string;
+  summary: string;
+  tag: "Attestations" | "Agents" | "Authorizations" | "Rules" | "API keys" | "Webhooks" | "Log" | "Service";
+  auth: Auth;
+  limit: LimitName | null;
+  /** As how many requests a valid body counts; default: 1. */
+  countsAs?: (body: never) => number;
+  query?: z.ZodObject;
+  body?: z.ZodType;
+  /** Stores nothing unless the caller's key is still what it was when the request came. */
+  rechecksCaller?: boolean;
+  /** Decides about an approval request or changes what an agent may do, which is an entry in the log. */
+  isDecision?: boolean;
+  /** Takes an Idempotency-Key, for the request or for each entry of its body. */
+  idempotent?: true | "by_entry";
+  /** Default: 64 KiB. */
+  maxBodyBytes?: number;
+  /** By success status; null for what is not JSON: a `file`, or a page's business. */
+  responses: Record<number, z.ZodType | null>;
+  file?: FileSpec;
+  /** Media type that `Accept` may request in place of JSON. */
+  alternative?: FileSpec;
+  /** Error statuses besides those that every operation may answer (lib/api/openapi.ts). */
+  errors: number[];
+  /** Not part of the public contract: development, or a page of our own. */
+  internal?: boolean;
+  /** Answered to clients on the service's own machine alone: it shows what was mailed. */
+  onlyFromThisMachine?: boolean;
+}
+
+export const withKey = (...scopes: readonly Scope[]) => ({ kind: "key", scopes }) as const;
+export const anyone = { kind: "none" } as const;
+export const ownerSeesMore = { kind: "optional", scopes: ["read"] } as const;

@@ -1,0 +1,160 @@
+/** Receipts as files, the caller's attestations, erasure, and the programs that people and agents run. */
+
+import { eraseResponse, listAttestationsQuery, ownAttestationsResponse } from "#lib/api/schemas/receipts";
+import { searchQuery, searchResponse } from "#lib/api/schemas/search";
+import { anchorsResponse } from "#lib/api/schemas/time";
+import { PYTHON_WHEEL, RETIRED_PYTHON_WHEEL } from "#lib/protocol/statement/product";
+import {
+  bundleFile,
+  bytesFile,
+  envelopeFile,
+  packageFile,
+  payloadFile,
+  scriptFile,
+  textFile,
+  wheelFile,
+} from "./files";
+import { anyone, type FileSpec, type OperationSpec, ownerSeesMore, withKey } from "./operation";
+
+/** `errors`: 409 if the file is made of the payload, which may have been erased. */
+const download = <Path extends string>(path: Path, summary: string, file: FileSpec, errors = [404, 409]) =>
+  ({
+    method: "GET",
+    path,
+    summary,
+    tag: "Attestations",
+    auth: ownerSeesMore,
+    limit: "verify",
+    responses: { 200: null },
+    file,
+    errors,
+  }) as const satisfies OperationSpec;
+
+const programFile = <Path extends string>(path: Path, summary: string, file: FileSpec) =>
+  ({
+    method: "GET",
+    path,
+    summary,
+    tag: "Service",
+    auth: anyone,
+    limit: "public_read",
+    responses: { 200: null },
+    file,
+    errors: [404],
+  }) as const satisfies OperationSpec;
+
+const retiredFile = <Path extends string>(path: Path) =>
+  ({
+    method: "GET",
+    path,
+    summary: "The Python client's name in 1.0.0",
+    tag: "Service",
+    auth: anyone,
+    limit: "public_read",
+    responses: {},
+    errors: [410],
+    internal: true,
+  }) as const satisfies OperationSpec;
+
+export const receiptsOperations = {
+  downloadBundle: download("/v1/verify/{id}/bundle", "The receipt as a Sigstore bundle", bundleFile),
+  downloadEnvelope: download("/v1/verify/{id}/envelope", "The DSSE envelope", envelopeFile),
+  downloadTlogProof: download(
+    "/v1/verify/{id}/tlog-proof",
+    "The C2SP log proof, with the leaf in its extra line",
+    textFile,
+    [404],
+  ),
+  downloadPayload: download("/v1/verify/{id}/payload", "The exact signed bytes", payloadFile),
+  downloadSignature: download(
+    "/v1/verify/{id}/signature",
+    "The 64-byte Ed25519 signature over the payload",
+    bytesFile,
+    [404],
+  ),
+  readAnchors: {
+    method: "GET",
+    path: "/v1/verify/{id}/anchors",
+    summary:
+      "Checkpoints that witnesses cosigned or authorities stamped, each with a proof that they cover it",
+    tag: "Attestations",
+    auth: anyone,
+    limit: "verify",
+    responses: { 200: anchorsResponse },
+    errors: [404],
+  },
+  search: {
+    method: "GET",
+    path: "/v1/search",
+    summary: "Find public attestations by id, payload hash, inputs hash, request id or log index",
+    tag: "Attestations",
+    auth: anyone,
+    limit: "public_read",
+    query: searchQuery,
+    responses: { 200: searchResponse },
+    errors: [],
+  },
+  listAttestations: {
+    method: "GET",
+    path: "/v1/attestations",
+    summary: "List your attestations, including private ones, newest first",
+    tag: "Attestations",
+    auth: withKey("read"),
+    limit: "keyed",
+    query: listAttestationsQuery,
+    responses: { 200: ownAttestationsResponse },
+    errors: [401, 403],
+  },
+  eraseContent: {
+    method: "DELETE",
+    path: "/v1/attestations/{id}/content",
+    summary: "Permanently erase an attestation's content; its log entry stays",
+    tag: "Attestations",
+    auth: withKey("erase"),
+    limit: "keyed",
+    responses: { 200: eraseResponse },
+    errors: [401, 403, 404],
+  },
+  verifierProgram: programFile(
+    "/verify.mjs",
+    "The offline verifier, one file for Node 20 or newer",
+    scriptFile,
+  ),
+  verifierChecksum: programFile(
+    "/verify.mjs.sha256",
+    "SHA-256 of the offline verifier, for sha256sum -c",
+    textFile,
+  ),
+  commandProgram: programFile(
+    "/countersign.mjs",
+    "The command line, one file for Node 20 or newer",
+    scriptFile,
+  ),
+  commandChecksum: programFile(
+    "/countersign.mjs.sha256",
+    "SHA-256 of the command line, for sha256sum -c",
+    textFile,
+  ),
+  clientPackage: programFile(
+    "/countersign.tgz",
+    "The client and the command line as an npm package without dependencies",
+    packageFile,
+  ),
+  pythonWheel: programFile(
+    `/${PYTHON_WHEEL}`,
+    "The Python client, with its offline verifier, as a wheel for pip",
+    wheelFile,
+  ),
+  pythonWheelChecksum: programFile(
+    `/${PYTHON_WHEEL}.sha256`,
+    "SHA-256 of the Python client, for sha256sum -c",
+    textFile,
+  ),
+  servedPackage: programFile(
+    "/packages/{digest}/{file}",
+    "A package for npm or pip under an address whose bytes never change",
+    bytesFile,
+  ),
+  retiredPythonWheel: retiredFile(`/${RETIRED_PYTHON_WHEEL}`),
+  retiredPythonWheelChecksum: retiredFile(`/${RETIRED_PYTHON_WHEEL}.sha256`),
+} as const satisfies Record<string, OperationSpec>;

@@ -1,0 +1,143 @@
+/** Data that the approval page and the test wallet show and send. Not part of the public contract. */
+
+import { z } from "zod";
+import type { ApprovalBinding, ApprovalCheckName, ApprovalRequest } from "#lib/protocol/approval/approval";
+import type { Decider } from "#lib/protocol/approval/decided-by";
+import type { RequestedBy } from "#lib/protocol/approval/requested-by";
+import type { WorldEnvironment } from "#lib/protocol/world-id/world-id-keys";
+import type { ApprovalLevel, ProtocolVersion } from "#lib/protocol/world-id/world-id-proof";
+import type { PreviouslyDenied } from "./authorization-state";
+import type { AuthorizationStatus } from "./authorize";
+import { idkitResultSchema } from "./world-id";
+
+export interface ApprovalView {
+  request_id: string;
+  status: AuthorizationStatus;
+  /** Exactly as hashed: the browser computes `binding` from it again (lib/protocol/approval/approval.ts, bindRequest). */
+  request: ApprovalRequest;
+  binding: ApprovalBinding;
+  /** With the names and `requested_by`, what `request.context_hash` covers (isShownContent). */
+  context: Record<string, string>;
+  context_salt: string;
+  agent: {
+    slug: string;
+    name: string | null;
+    /** base64; the key that the request names. */
+    public_key: string | null;
+    /** Status of that key now. `proven`: a signature under it has verified. */
+    key_status: "none" | "unproven" | "proven" | "retired";
+  };
+  /** Its name is null if it was erased with the rest. */
+  organization: { id: string; name: string | null };
+  /** Names of the required groups, in the request's order. */
+  group_names: string[];
+  /** The hashed document itself; null after an erasure. */
+  requested_by: RequestedBy | null;
+  required_level: ApprovalRequest["required_level"];
+  approvals: { required: number; given: number };
+  /** Filled places of each required group, in the request's order. */
+  groups: { name: string | null; count: number; given: number }[];
+  /** Fixed by the first approval; the next humans must use it too. */
+  protocol_version: ProtocolVersion | null;
+  created_at: string;
+  expires_at: string;
+  /** The database's clock, for the time that is left. */
+  now: string;
+  decided_at: string | null;
+  /** Null while nobody has decided. */
+  decided_by: Decider | null;
+  /** Null if the page must ask for it. */
+  confirmation_code: string | null;
+  /** How many wrong codes are left before the request is cancelled; null if none is asked for. */
+  code_tries_left: number | null;
+  previously_denied: PreviouslyDenied | null;
+  environment: WorldEnvironment;
+  /** Not World's production network: permanently marked TEST everywhere. */
+  is_test: boolean;
+  /** From when on what is approved can't be used; null if that never comes. */
+  usable_until: string | null;
+  /** How each approval was checked; empty until the request is approved, and after an erasure. */
+  proofs: { level: ApprovalLevel; verified_by: ApprovalCheckName[]; is_anchored: boolean }[];
+  /** A human's free text. */
+  denial_reason: string | null;
+  /** Since when what was approved is taken back. */
+  revoked_at: string | null;
+  /** True while its organization has the agent stopped: its requests can't be approved, nor its approvals used. */
+  is_frozen: boolean;
+  /** The owner erased what was asked: action and context are empty, and the hashes no longer follow from them. */
+  is_erased: boolean;
+  /** The attestation that used this approval. */
+  attestation: { id: string; public_url: string; is_public: boolean } | null;
+}
+
+/**
+ * IDKit's presets. `proof_of_human`: World ID 4.0, with the 3.0 Orb credential in its place. The legacy ones are of
+ * 3.0 alone; people who came to World after 2026-06-01 don't have them.
+ */
+export type WalletPreset = "proof_of_human" | "orb_legacy" | "device_legacy";
+
+/** POST /approve/{token}/world-id: what IDKit is configured with, fresh for every open and every retry. */
+export interface WorldIdStart {
+  app_id: `app_${string}`;
+  /** IDKit's own name; the local stand-in is `staging` there. */
+  environment: "production" | "staging";
+  action: string;
+  signal: string;
+  preset: WalletPreset;
+  /** Preset to request if the wallet can't answer the first; null if nothing else is enough. */
+  fallback: "device_legacy" | null;
+  /** Fixed by the first approval, else null. */
+  protocol_version: ProtocolVersion | null;
+  allow_legacy_proofs: boolean;
+  rp_context: {
+    rp_id: string;
+    nonce: string;
+    created_at: number;
+    expires_at: number;
+    signature: string;
+  };
+  bridge_url?: string;
+  override_connect_base_url?: string;
+}
+
+/** Code as the person typed it; spaces, hyphens and case don't matter. */
+const typedCode = z.string("must be a string").max(64, "must be at most 64 characters").nullish();
+
+/** POST /approve/{token}/world-id */
+export const startBody = z.strictObject({ code: typedCode });
+
+const base64Url = (max: number) =>
+  z.string("must be a string").regex(new RegExp(`^[A-Za-z0-9_-]{1,${max}}$`), "must be base64url");
+
+/** Response of `navigator.credentials.get` to the challenge of a request and a decision. */
+const passkeyAssertion = z.strictObject({
+  credential_id: base64Url(1364),
+  authenticator_data: base64Url(4096),
+  client_data_json: base64Url(8192),
+  signature: base64Url(683),
+});
+export type SentAssertion = z.infer<typeof passkeyAssertion>;
+
+/** POST /approve/{token}/passkey: with World ID's result if the request asks for a level. */
+export const passkeyBody = z.strictObject({
+  code: typedCode,
+  passkey: passkeyAssertion,
+  result: idkitResultSchema.nullish(),
+});
+
+/** Received proof as stored: World ID's result, and the passkey's response of the same visit. */
+export const submissionBody = z.strictObject({
+  result: idkitResultSchema,
+  passkey: passkeyAssertion.nullable(),
+});
+
+/** POST /approve/{token}/deny, as JSON or as a form's fields. */
+export const denyBody = z.strictObject({
+  code: typedCode,
+  passkey: passkeyAssertion.nullish(),
+  reason: z
+    .string("must be a string")
+    .refine((text) => [...text].length <= 1000, "must be at most 1000 characters")
+    .refine((text) => !text.includes("\0"), "must not contain U+0000")
+    .nullish(),
+});

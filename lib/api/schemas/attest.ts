@@ -1,0 +1,154 @@
+/** POST /v1/attest (docs/wire.md, Attest). */
+import { z } from "zod";
+import type { JsonObject } from "#lib/protocol/encoding/canonical-json";
+import { backedMethods } from "#lib/protocol/statement/statement";
+import {
+  action,
+  agentSlug,
+  anyObject,
+  base64Text,
+  clientGap,
+  hexHash,
+  inputsHash,
+  metadata,
+  sentObject,
+  signatureText,
+  textOf,
+  timestamp,
+  verdict,
+} from "./primitives";
+import { zkCredential, zkProof } from "./zk";
+
+interface ApprovalFields {
+  human_approved?: boolean | null | undefined;
+  human_authorization?: JsonObject | null | undefined;
+}
+const isApproved = (body: ApprovalFields) =>
+  body.human_approved === true || Boolean(body.human_authorization);
+
+const clientNumber = z
+  .strictObject({
+    instance: textOf(1, 64).meta({ description: "which of the agent's writers counts" }),
+    sequence: z
+      .number("must be a number")
+      .int("must be a whole number")
+      .min(1, "must be at least 1")
+      .meta({ description: "counts the attestations of this instance from 1" }),
+  })
+  .meta({ id: "ClientNumber" });
+
+export const attestBody = z
+  .strictObject({
+    agent_slug: agentSlug,
+    action,
+    inputs_hash: inputsHash,
+    metadata: metadata.nullish(),
+    is_public: z.boolean("must be true or false").nullish(),
+    enable_zk: z.boolean("must be true or false").nullish(),
+    agent_signature: signatureText.nullish(),
+    code_hash: textOf(1, 128).nullish(),
+    model_id: textOf(1, 128).nullish(),
+    tools_used: z.array(textOf(1, 128)).max(64, "must have at most 64 entries").nullish(),
+    client: clientNumber.nullish(),
+    human_approved: z
+      .boolean("must be true or false")
+      .nullish()
+      .meta({ description: "not false beside a `human_authorization`" }),
+    human_approver_hash: textOf(1, 128)
+      .nullish()
+      .meta({ description: "needs `human_approved: true` or a `human_authorization`" }),
+    human_authorization: sentObject.nullish(),
+  })
+  .refine(({ human_authorization, human_approved }) => !human_authorization || human_approved !== false, {
+    path: ["human_approved"],
+    message: "must not be false beside a human_authorization",
+  })
+  .refine((body) => typeof body.human_approver_hash !== "string" || isApproved(body), {
+    path: ["human_approver_hash"],
+    message: "needs human_approved: true",
+  })
+  .meta({ id: "AttestRequest" });
+
+export type AttestBody = z.infer<typeof attestBody>;
+
+/** The attestation's place in the transparency log. */
+export const logReceipt = z
+  .strictObject({
+    origin: z.string(),
+    index: z.number().int(),
+    tree_size: z.number().int(),
+    entry: base64Text.meta({ description: "the bytes of the leaf" }),
+    inclusion_proof: z.array(z.string()).meta({ description: "base64 of 32-byte hashes, RFC 6962 order" }),
+    checkpoint: z.string().meta({ description: "C2SP signed note" }),
+  })
+  .meta({ id: "LogReceipt" });
+
+export type LogReceipt = z.infer<typeof logReceipt>;
+
+const recordPlace = z
+  .strictObject({
+    agent_id: z.uuid(),
+    sequence: z
+      .number()
+      .int()
+      .meta({ description: "counts the agent's attestations, decisions and changes from 1" }),
+    previous: hexHash.meta({ description: "the link of the entry before" }),
+  })
+  .meta({ id: "RecordPlace" });
+
+const humanApproval = z.union([
+  z.strictObject({ method: z.literal("none") }),
+  z.strictObject({ method: z.literal("hash"), approver_hash: z.string().nullable() }),
+  z.strictObject({
+    method: z.enum(backedMethods),
+    level: z.string().meta({ description: "of World ID; `none` if no proof of personhood was required" }),
+    request_hash: z.string(),
+    authorization_hash: z.string(),
+    nullifier_hashes: z.array(z.string()),
+    approver_ids: z.array(z.string()).meta({ description: "pseudonyms of the enrolled approvers" }),
+    environment: z.string(),
+    inputs_bound: z.boolean(),
+  }),
+]);
+
+/** Private content is null for everyone but its owner. */
+export const attestationFields = {
+  attestation_id: z.uuid(),
+  agent_slug: z.string(),
+  action: z.string().nullable(),
+  inputs_hash: z.string().nullable(),
+  timestamp: timestamp.nullable(),
+  payload_hash: hexHash,
+  signature: base64Text,
+  key_id: z.string(),
+  public_url: z.url(),
+  verify_command: z.string(),
+  is_public: z.boolean(),
+  has_zk_proof: z.boolean(),
+  agent_authenticated: verdict,
+  code_hash_verified: verdict,
+  tools_authorized: verdict,
+  client_gap: clientGap,
+  human_approved: z.boolean().nullable(),
+  human_approval: humanApproval.nullable(),
+  payload: z.string().nullable().meta({ description: "the exact signed bytes, as text" }),
+  envelope_signature: base64Text.meta({ description: "Ed25519 over the DSSE pre-authentication encoding" }),
+  metadata: anyObject.nullable(),
+  code_hash: z.string().nullable(),
+  model_id: z.string().nullable(),
+  tools_used: z.array(z.string()).nullable(),
+  client: clientNumber.nullable(),
+  record: recordPlace.nullable().meta({
+    description: "its place in the agent's record; null if the log has lost its leaf",
+  }),
+  log: logReceipt,
+};
+
+export const attestResponse = z
+  .strictObject({
+    ...attestationFields,
+    zk: z.strictObject({ proof: zkProof, credential: zkCredential }).optional(),
+  })
+  .meta({ id: "Attestation" });
+
+export type AttestResponse = z.infer<typeof attestResponse>;

@@ -1,0 +1,67 @@
+/** The caller's attestations, and erasing their content. */
+import { z } from "zod";
+import { approvalMethods } from "#lib/protocol/statement/statement";
+import { feedEntry } from "./identity";
+import { agentSlug, cursorQuery, hexHash, isCalendarTime, timestamp } from "./primitives";
+import { warningsFilter } from "./warnings";
+
+const dateOrTime = z.union([z.iso.datetime({ offset: true }), z.iso.date()]);
+const isDateOrTime = (text: string) => dateOrTime.safeParse(text).success;
+
+/** One string in the OpenAPI document: generators of clients can't tell two formats apart. */
+const moment = z
+  .string("must be a date or a date and time (RFC 3339)")
+  .refine(isDateOrTime, "must be a date or a date and time (RFC 3339)")
+  .transform((text) => new Date(text))
+  .refine(isCalendarTime, "must be in the years 0001-9999");
+
+export const listAttestationsQuery = cursorQuery.extend({
+  agent_slug: agentSlug.optional(),
+  human_approval_method: z.enum(approvalMethods, `must be one of ${approvalMethods.join(", ")}`).optional(),
+  warnings: warningsFilter,
+  from: moment
+    .optional()
+    .meta({ description: "created at this time or later: a date or a date and time (RFC 3339)" }),
+  to: moment
+    .optional()
+    .meta({ description: "created before this time: a date or a date and time (RFC 3339)" }),
+  q: z
+    .string()
+    .min(1, "must be 1-200 characters")
+    .max(200, "must be 1-200 characters")
+    .refine((text) => text.isWellFormed() && !text.includes("\0"), "must be well-formed text")
+    .optional()
+    .meta({ description: "part of the action, ignoring case" }),
+});
+
+export type ListAttestationsQuery = z.output<typeof listAttestationsQuery>;
+
+/** An erased attestation has null for all that its payload held. */
+export const ownAttestation = feedEntry
+  .extend({
+    agent_slug: z.string(),
+    is_public: z.boolean(),
+    status: z.enum(["recorded", "erased"]),
+    erased_at: timestamp.nullable(),
+    created_at: timestamp,
+  })
+  .meta({ id: "OwnAttestation" });
+
+export const ownAttestationsResponse = z
+  .strictObject({ attestations: z.array(ownAttestation), next_cursor: z.string().nullable() })
+  .meta({ id: "OwnAttestations" });
+
+export type OwnAttestation = z.infer<typeof ownAttestation>;
+export type OwnAttestationsResponse = z.infer<typeof ownAttestationsResponse>;
+
+export const eraseResponse = z
+  .strictObject({
+    attestation_id: z.uuid(),
+    status: z.literal("erased"),
+    erased_at: timestamp,
+    payload_hash: hexHash,
+    message: z.string(),
+  })
+  .meta({ id: "Erasure" });
+
+export type EraseResponse = z.infer<typeof eraseResponse>;

@@ -1,0 +1,117 @@
+/** `countersign keys` and `countersign agent`. */
+
+import { type Call, send } from "#lib/client/api/transport";
+import type { JsonObject, JsonValue } from "#lib/protocol/encoding/canonical-json";
+import { derivePublicKeyPem, provePossession } from "#lib/protocol/keys/agent-key";
+import { decodePrivateKeyPem } from "#lib/protocol/keys/agent-seed";
+import { single, UsageError } from "#lib/protocol/text/command-words";
+import {
+  type Command,
+  connect,
+  type Facts,
+  printResult,
+  readAgentKey,
+  readText,
+  requireKey,
+  requireWords,
+} from "./io";
+
+/** Sends the call and prints what is named of the answer. */
+async function call(command: Command, what: Call, title: string, names: readonly string[]): Promise<void> {
+  const answer = await send<JsonObject>(connect(command), what);
+  const facts: Facts = names.map((name) => [name.replaceAll("_", " "), toWords(answer[name])]);
+  printResult(command, answer, title, facts);
+}
+
+function toWords(value: JsonValue | undefined): JsonValue | undefined {
+  if (Array.isArray(value)) return value.length === 0 ? null : value.join(", ");
+  return value;
+}
+
+export async function runKeys(command: Command): Promise<void> {
+  const [first, ...words] = command.words;
+  const rest = { ...command, words };
+  if (first === "request") {
+    const [email] = requireWords(rest, "email");
+    const body = { email, name: single(command.line, "name") };
+    return call(command, { method: "POST", path: "/v1/keys/request", body }, "Requested.", ["message"]);
+  }
+  if (first === "verify") {
+    const [email, code] = requireWords(rest, "email", "code");
+    const what = { method: "POST", path: "/v1/keys/verify", body: { email, code } } as const;
+    return call(command, what, "API key created. It is shown only now.", ["api_key", "key_id", "email"]);
+  }
+  if (first !== "info" && first !== "delete")
+    throw new UsageError("the keys commands are: request, verify, info, delete");
+  requireWords(rest);
+  requireKey(command);
+  if (first === "delete")
+    return call(command, { method: "DELETE", path: "/v1/keys" }, "Deleted.", ["message", "key_id"]);
+  const names = ["prefix", "name", "email", "key_id", "scopes", "expires_at", "attestations_today"];
+  return call(command, { method: "GET", path: "/v1/keys/info" }, "API key", names);
+}
+
+const identityNames = [
+  "slug",
+  "name",
+  "description",
+  "public_key",
+  "key_status",
+  "code_hash",
+  "model_id",
+  "tool_manifest_hash",
+  "tools",
+];
+
+export async function runAgent(command: Command): Promise<void> {
+  const [first, ...words] = command.words;
+  const rest = { ...command, words };
+  if (first === "show") {
+    const [slug = ""] = requireWords(rest, "agent");
+    const path = `/v1/identity/${encodeURIComponent(slug)}`;
+    return call(command, { method: "GET", path }, "Agent", identityNames);
+  }
+  if (first === "register") {
+    const [slug = ""] = requireWords(rest, "agent");
+    requireKey(command);
+    const body = await readIdentity(command, slug);
+    const what = { method: "POST", path: "/v1/identity/register", body } as const;
+    return call(command, what, "Registered.", identityNames);
+  }
+  if (first !== "tools") throw new UsageError("the agent commands are: show, register, tools");
+  const [slug, ...tools] = words;
+  if (slug === undefined || tools.length === 0) throw new UsageError("expected <agent> <tool>…");
+  requireKey(command);
+  const path = `/v1/identity/${encodeURIComponent(slug)}/tools`;
+  const shown = ["agent_slug", "tool_manifest_hash", "tools"];
+  return call(command, { method: "PUT", path, body: { tools } }, "Tools registered.", shown);
+}
+
+async function readIdentity(command: Command, slug: string): Promise<object> {
+  const { line } = command;
+  return {
+    slug,
+    name: single(line, "name"),
+    description: single(line, "description"),
+    code_hash: single(line, "code-hash"),
+    model_id: single(line, "model-id"),
+    tools: line.values.tool,
+    ...(await readPublicKey(command, slug)),
+  };
+}
+
+/** Sends only the public half of a private key, with a proof of possession. */
+async function readPublicKey(command: Command, slug: string): Promise<object> {
+  const { io, line } = command;
+  const file = single(line, "public-key");
+  const pem = await readAgentKey(command);
+  if (pem === undefined) return file === undefined ? {} : { public_key_pem: await readText(io, file) };
+  if (file !== undefined) throw new UsageError("give --agent-key or --public-key");
+  let seed: Uint8Array;
+  try {
+    seed = decodePrivateKeyPem(pem);
+  } catch {
+    throw new UsageError("--agent-key: not a PEM Ed25519 private key");
+  }
+  return { public_key_pem: derivePublicKeyPem(seed), proof_of_possession: provePossession(seed, slug) };
+}

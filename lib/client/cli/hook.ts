@@ -1,0 +1,75 @@
+/**
+ * `countersign hook`: a coding agent runs it before and after each tool call. Before: ask a human, wait, allow or deny.
+ * After: attest. The two are processes of their own, and find the same request by asking again under the same key.
+ */
+
+import { attestCall, attestForgotten } from "#lib/client/hook/after";
+import { decide } from "#lib/client/hook/before";
+import { openHook, openService, print, readTimeout } from "#lib/client/hook/call";
+import { answerCheck, checkHook, findCheck } from "#lib/client/hook/check";
+import {
+  type Dialect,
+  findDialect,
+  readDialectName,
+  readEvent,
+  type ToolCall,
+} from "#lib/client/hook/dialects";
+import { installHook } from "#lib/client/hook/install";
+import { needsHuman, readPattern, type ToolPattern } from "#lib/client/hook/match";
+import { utf8Decode } from "#lib/protocol/encoding/bytes";
+import { single, UsageError } from "#lib/protocol/text/command-words";
+import { type Command, type FlagOption, requireWords, type ValuedOption } from "./io";
+
+export const hookOptions = [
+  ...(["agent", "match", "dialect", "timeout", "defer", "output", "key-file"] as const),
+  ...(["context", "expires-in", "level", "approvals", "approver", "requester"] as const),
+  ...(["required-approvers", "usable-for"] as const),
+  ...(["public", "private", "agent-key", "code-hash", "model-id"] as const),
+  ...(["to", "settings", "run-as", "system", "yes", "check"] as const),
+] as const satisfies readonly (ValuedOption | FlagOption)[];
+
+export async function runHook(command: Command): Promise<void> {
+  const { words, line } = command;
+  if (words[0] === "install") return line.flags.has("check") ? checkHook(command) : installHook(command);
+  requireWords(command);
+  return answerEvent(command);
+}
+
+async function answerEvent(command: Command): Promise<void> {
+  const dialect = findDialect(readDialectName(single(command.line, "dialect")));
+  let isOver = false;
+  try {
+    const patterns = readOptions(command, dialect);
+    const event = readEvent(dialect, utf8Decode(await command.io.readStdin()));
+    isOver = "endedSession" in event || event.outcome !== null;
+    if ("endedSession" in event) await attestForgotten(command, dialect, event.endedSession);
+    else if (isOver) await attestCall(command, dialect, event, patterns);
+    else print(command, await decideCall(command, dialect, event, patterns));
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    if (!isOver) print(command, dialect.writeFailure(why));
+    throw error;
+  }
+}
+
+function readOptions(command: Command, dialect: Dialect): ToolPattern[] {
+  const { flags, values } = command.line;
+  if (flags.has("defer") && !dialect.canDefer)
+    throw new UsageError("--defer: only Claude Code can defer a call");
+  readTimeout(command);
+  return (values.match ?? []).map((rule) => readPattern(rule, dialect.name));
+}
+
+async function decideCall(
+  command: Command,
+  dialect: Dialect,
+  call: ToolCall,
+  patterns: readonly ToolPattern[],
+): Promise<object | null> {
+  if (findCheck(call.input) !== undefined) {
+    const open = () => openService(command, call);
+    return dialect.writeAnswer(await answerCheck(command, open, call, patterns));
+  }
+  if (!needsHuman(patterns, call.tool, call.input)) return null;
+  return dialect.writeAnswer(await decide(await openHook(command, dialect, call)));
+}

@@ -1,0 +1,136 @@
+/** {@link Machine} for Node: the only file of the client that touches the machine for the hook. */
+// biome-ignore lint/style/noRestrictedImports: a command line's own files, which no page or agent loads
+import { randomBytes } from "node:crypto";
+// biome-ignore lint/style/noRestrictedImports: as above
+import { chmod, lstat, mkdir, readdir, realpath, rename, rm, stat, writeFile } from "node:fs/promises";
+// biome-ignore lint/style/noRestrictedImports: as above
+import { homedir } from "node:os";
+// biome-ignore lint/style/noRestrictedImports: as above
+import path from "node:path";
+// biome-ignore lint/style/noRestrictedImports: as above
+import { fileURLToPath } from "node:url";
+import { CountersignError } from "#lib/client/api/errors";
+import type { Machine, Modes } from "./machine";
+
+/** Claude Code, Gemini CLI */
+const projectVariables = ["CLAUDE_PROJECT_DIR", "GEMINI_PROJECT_DIR"];
+const repositories = [".git", ".hg", ".jj", ".svn"];
+
+const exists = (file: string) =>
+  stat(file).then(
+    () => true,
+    () => false,
+  );
+
+/** Resolves a missing file to where it would be. */
+async function realPath(file: string): Promise<string> {
+  const absolute = path.resolve(file);
+  return realpath(absolute).catch(async () => {
+    const parent = path.dirname(absolute);
+    return parent === absolute ? absolute : path.join(await realPath(parent), path.basename(absolute));
+  });
+}
+
+async function isInside(file: string, folder: string): Promise<boolean> {
+  const way = path.relative(await realPath(folder), await realPath(file));
+  return way !== ".." && !way.startsWith(`..${path.sep}`) && !path.isAbsolute(way);
+}
+
+async function findProject(file: string): Promise<string | null> {
+  for (let folder = await realPath(file); ; folder = path.dirname(folder)) {
+    const found = await Promise.all(repositories.map((name) => exists(path.join(folder, name))));
+    if (found.includes(true)) return folder;
+    if (folder === path.dirname(folder)) return null;
+  }
+}
+
+/** Node's own `recursive` never ends where a folder can't be made, as in /proc. */
+async function makeFolder(folder: string, mode: number): Promise<void> {
+  if (await exists(folder)) return;
+  if (path.dirname(folder) !== folder) await makeFolder(path.dirname(folder), mode);
+  await mkdir(folder, { mode }).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== "EEXIST") throw error;
+  });
+}
+
+async function requireWritable(file: string): Promise<void> {
+  if (
+    await stat(file).then(
+      (entry) => entry.isDirectory(),
+      () => false,
+    )
+  )
+    throw new Error("it is a folder");
+  const draft = `${file}.${randomBytes(6).toString("hex")}`;
+  await writeFile(draft, "", { flag: "wx" });
+  await rm(draft);
+}
+
+async function replaceFile(file: string, text: string | Uint8Array, modes: Modes): Promise<void> {
+  // A link to a file elsewhere stays a link.
+  const target = await realPath(file);
+  await makeFolder(path.dirname(target), modes.folder);
+  const fresh = `${target}.${randomBytes(6).toString("hex")}`;
+  await writeFile(fresh, text, { flag: "wx", mode: modes.file });
+  // Whatever the process's umask takes away.
+  await chmod(fresh, modes.file);
+  await rename(fresh, target);
+}
+
+async function listFiles(folder: string): Promise<{ name: string; ageMs: number }[]> {
+  const names = await readdir(folder).catch(() => []);
+  const found = names.map(async (name) => {
+    const entry = await stat(path.join(folder, name)).catch(() => null);
+    return entry === null ? [] : [{ name, ageMs: Date.now() - entry.mtimeMs }];
+  });
+  return (await Promise.all(found)).flat();
+}
+
+function listenForEnd(): AbortSignal {
+  const ended = new AbortController();
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"])
+    process.on(signal, () => ended.abort(new CountersignError(`Ended by ${signal} before a human decided.`)));
+  return ended.signal;
+}
+
+/** `programUrl`: of a module that is the whole program. */
+export function nodeMachine(programUrl: string | undefined): Machine {
+  return {
+    programPath: programUrl === undefined ? undefined : fileURLToPath(programUrl),
+    nodePath: process.execPath,
+    home: homedir(),
+    platform: process.platform,
+    // biome-ignore lint/style/noProcessEnv: a program of its own, without the service's settings
+    workingFolders: [process.cwd(), ...projectVariables.flatMap((name) => process.env[name] || [])],
+    // biome-ignore lint/style/noProcessEnv: as above
+    readVariable: (name) => process.env[name],
+    absolute: (file) => path.resolve(file),
+    isInside,
+    findProject,
+    readMode: (file) =>
+      stat(file).then(
+        ({ mode }) => mode & 0o777,
+        () => null,
+      ),
+    writeFile: replaceFile,
+    requireWritable,
+    listFiles,
+    readOwner: (file) =>
+      lstat(file).then(
+        (entry) => (entry.isSymbolicLink() ? null : entry.uid),
+        () => null,
+      ),
+    createFile: (file, text) =>
+      writeFile(file, text, { flag: "wx", mode: 0o644 }).then(
+        () => true,
+        () => false,
+      ),
+    makeSharedFolder: async (folder) => {
+      await mkdir(folder);
+      await chmod(folder, 0o1777);
+    },
+    remove: (file) => rm(file, { recursive: true, force: true }),
+    randomHex: (bytes) => randomBytes(bytes).toString("hex"),
+    listenForEnd,
+  };
+}

@@ -1,0 +1,212 @@
+/** Rejections before a human is asked, and who is still asked after a gate was aborted. */
+import { describe, expect, it, vi } from "vitest";
+import { attestBody } from "#lib/api/schemas/attest";
+import { createCountersign } from "#lib/client/create";
+import { gateToolAcrossRuns as aiTool } from "#lib/client/frameworks/ai-sdk";
+import { gateNode } from "#lib/client/frameworks/langgraph";
+import { gateToolAcrossRuns as openAiTool } from "#lib/client/frameworks/openai-agents";
+import type { AttestationExtras, AttestRequest, AuthorizeRequest } from "#lib/client/index";
+import type { GatedAction } from "./gate";
+
+const action: GatedAction = { agent_slug: "payer", action: "Pay", runId: "run", callId: "call" };
+const inputs = { cents: 100 };
+
+/** A service where a human approves everything at once, unless `status` says otherwise. */
+function start(status = "approved", decided_by: object | null = null) {
+  const sent: { what: string; body: AuthorizeRequest & AttestRequest }[] = [];
+  const fetch = async (url: string, { method, body }: RequestInit) => {
+    const asked = sent[0]?.body;
+    const path = new URL(url).pathname;
+    sent.push({ what: `${method} ${path}`, body: body ? JSON.parse(String(body)) : undefined });
+    const state = { status, revoked_at: null, attestation_id: null, human_authorization: {}, decided_by };
+    return Response.json({ ...asked, ...state, request_id: "areq_1" });
+  };
+  return { sent, client: createCountersign({ baseUrl: "https://countersign.example", fetch }) };
+}
+
+const nest = (depth: number): object => (depth === 1 ? {} : { a: nest(depth - 1) });
+const loop: Record<string, unknown> = {};
+loop["self"] = loop;
+const proto = JSON.parse('{"a": [{"__proto__": 1}]}');
+
+describe("nobody is asked about", () => {
+  it.each<[string, object, string | RegExp]>([
+    ["a key that can't sign", { agentKey: "secret-text" }, /^agent key: (?!.*secret)/],
+    ["metadata with a big integer", { attestation: { metadata: { n: 1n } } }, /BigInt/],
+    ["metadata that leads to itself", { attestation: { metadata: loop } }, /circular/],
+    ["metadata with a lone surrogate", { attestation: { metadata: { a: "\ud800" } } }, /surrogate/],
+    ["metadata with a name that no service takes", { attestation: { metadata: proto } }, /__proto__/],
+    ["metadata that is too large", { attestation: { metadata: { a: "x".repeat(8_100) } } }, /at most 8064/],
+    ["metadata that is too deep", { attestation: { metadata: nest(17) } }, /16 levels/],
+    ["a misspelled part of the attestation", { attestation: { metdata: {} } }, "it can't say metdata"],
+    ["what the gate says itself", { attestation: { human_approved: true } }, "it can't say human_approved"],
+    ["a misspelled option that JSON leaves out", { onRequset: vi.fn() }, "no option onRequset"],
+    [
+      "an agent's key under a misspelled name",
+      { agentkey: "-----BEGIN PRIVATE KEY-----" },
+      "no option agentkey",
+    ],
+    ["no call", { callId: undefined }, "callId is missing"],
+    ["an empty call", { callId: "" }, "callId is missing"],
+    ["an empty run", { runId: "" }, "runId is missing"],
+    ["a call that is null", { callId: null }, "callId is missing"],
+    ["no run", { runId: undefined }, "runId is missing"],
+  ])("%s", async (_, more, message) => {
+    const { client, sent } = start();
+    const run = vi.fn();
+    const wrong = { ...action, ...more };
+    await expect(client.gate(wrong, inputs, run)).rejects.toThrow(message);
+    await expect(client.ask(wrong, inputs)).rejects.toThrow(message);
+    expect([sent, run.mock.calls]).toEqual([[], []]);
+  });
+
+  it.each<object>([
+    { metadata: { a: ["\0"] } },
+    { metadata: { "a\0": 1 } },
+    { metadata: { a: "\\\0" } },
+    { code_hash: "a\0" },
+    { client: { instance: "a\0", sequence: 1 } },
+  ])("U+0000, which the service takes nowhere: %j", async (attestation) => {
+    const { client, sent } = start();
+    await expect(client.gate({ ...action, attestation }, inputs, vi.fn())).rejects.toThrow("U+0000");
+    expect(sent).toEqual([]);
+  });
+
+  it.each<[string, unknown, string]>([
+    ["a generator", function* () {}, "generator"],
+    ["an async generator", async function* () {}, "generator"],
+    ["what is no function", undefined, "no function"],
+  ])("%s", async (_, run, message) => {
+    const { client, sent } = start();
+    await expect(client.gate(action, inputs, run as () => void)).rejects.toThrow(message);
+    expect(sent).toEqual([]);
+  });
+});
+
+const x = (count: number) => "x".repeat(count);
+
+it.each<[keyof AttestationExtras, unknown, boolean]>([
+  ["code_hash", x(128), true],
+  ["code_hash", "\u{1f510}".repeat(128), true],
+  ["code_hash", null, true],
+  ["code_hash", "\\u0000", true],
+  ["code_hash", x(129), false],
+  ["code_hash", "", false],
+  ["code_hash", 5, false],
+  ["model_id", x(128), true],
+  ["model_id", x(129), false],
+  ["tools_used", [], true],
+  ["tools_used", Array.from({ length: 64 }, () => x(128)), true],
+  ["tools_used", Array.from({ length: 65 }, () => "a"), false],
+  ["tools_used", ["a", x(129)], false],
+  ["tools_used", [""], false],
+  ["tools_used", "a", false],
+  ["client", { instance: x(64), sequence: 1 }, true],
+  ["client", { instance: x(65), sequence: 1 }, false],
+  ["client", { instance: "a", sequence: 0 }, false],
+  ["client", { instance: "a", sequence: 1.5 }, false],
+  ["client", { instance: "a", sequence: 1, more: 1 }, false],
+  ["is_public", "yes", false],
+  ["enable_zk", 1, false],
+  ["metadata", nest(16), true],
+  ["metadata", [], false],
+  ["metadata", "a", false],
+])("asks a human only if the service records %s: %j", async (name, value, isFit) => {
+  expect(attestBody.shape[name].safeParse(value).success).toBe(isFit);
+  const { client, sent } = start();
+  const attestation = { [name]: value } as AttestationExtras;
+  const asking = client.ask({ ...action, attestation }, inputs);
+  if (isFit) await asking;
+  else await expect(asking).rejects.toThrow(`attestation: ${name} must be`);
+  expect(sent.length > 0).toBe(isFit);
+});
+
+it.each([(read: () => void) => lazily(read), async (read: () => void) => lazilyAsync(read)])(
+  "attests as failed what returns a generator, and not as done before it ran",
+  async (make) => {
+    const { client, sent } = start();
+    const read = vi.fn();
+    await expect(client.gate(action, inputs, () => make(read))).rejects.toThrow("before it ran");
+    expect(sent.at(-1)).toMatchObject({
+      what: "POST /v1/attest",
+      body: { metadata: { outcome: "failed" } },
+    });
+    expect(read).not.toHaveBeenCalled();
+  },
+);
+
+function* lazily(read: () => void) {
+  yield read();
+}
+
+async function* lazilyAsync(read: () => void) {
+  yield read();
+}
+
+it("refuses a generator where a framework's tool is made, and not once its call has been asked about", async () => {
+  const { client, sent } = start("pending");
+  const gate = { countersign: client, runId: "run", describe: () => action };
+  const config = { configurable: { thread_id: "run" } };
+  expect(() => aiTool(gate, lazily)).toThrow("generator");
+  expect(() => openAiTool(gate, lazily)).toThrow("generator");
+  const graph = { countersign: client, interrupt: vi.fn() };
+  await expect(gateNode(graph, config, action, () => {}, lazily)).rejects.toThrow("generator");
+  expect(sent).toEqual([]);
+});
+
+it("interrupts no graph for what a rule decided at once", async () => {
+  const { client } = start("approved", { kind: "rule" });
+  const interrupt = vi.fn();
+  const config = { configurable: { thread_id: "thread" } };
+  const paid = await gateNode({ countersign: client, interrupt }, config, action, inputs, () => "paid");
+  expect([paid, interrupt.mock.calls]).toEqual(["paid", []]);
+});
+
+it("ends an equal call with its own signal, and leaves the first one its request", async () => {
+  const { client, sent } = start("pending");
+  const end = new AbortController();
+  const first = new AbortController();
+  const firstRun = client.gate({ ...action, signal: first.signal }, inputs, vi.fn());
+  const second = client.gate({ ...action, signal: end.signal }, inputs, vi.fn());
+  end.abort(new Error("enough"));
+  await expect(second).rejects.toThrow("enough");
+  expect(sent.map(({ what }) => what)).not.toContain("DELETE /v1/authorize/areq_1");
+  first.abort(new Error("all of it"));
+  await expect(firstRun).rejects.toThrow("all of it");
+});
+
+describe("a request is cancelled if the gate is aborted", () => {
+  it.each<[string, (end: AbortController) => Promise<void>]>([
+    [
+      "while the link is shown, which fails then",
+      async (end) => {
+        end.abort(new Error("enough"));
+        end.signal.throwIfAborted();
+      },
+    ],
+    [
+      "while the link is shown, which never ends",
+      (end) => {
+        setImmediate(() => end.abort(new Error("enough")));
+        return new Promise(() => {});
+      },
+    ],
+  ])("%s", async (_, tell) => {
+    const { client, sent } = start("pending");
+    const end = new AbortController();
+    const aborted = { ...action, signal: end.signal, onRequest: () => tell(end) };
+    await expect(client.gate(aborted, inputs, vi.fn())).rejects.toThrow("enough");
+    expect(sent.map(({ what }) => what)).toEqual(["POST /v1/authorize", "DELETE /v1/authorize/areq_1"]);
+  });
+
+  it("while it is made, and its link is never shown", async () => {
+    const { client, sent } = start("pending");
+    const end = new AbortController();
+    const onRequest = vi.fn();
+    const gated = client.gate({ ...action, signal: end.signal, onRequest }, inputs, vi.fn());
+    end.abort(new Error("enough"));
+    await expect(gated).rejects.toThrow("enough");
+    expect(sent.at(-1)?.what).toBe("DELETE /v1/authorize/areq_1");
+    expect(onRequest).not.toHaveBeenCalled();
+  });
+});

@@ -1,0 +1,278 @@
+/**
+ * Ask once, wait, fetch the decision again, compare what is about to run with what was approved, claim the approval, run,
+ * attest. Whatever breaks on the way, nothing runs without an approval, and nothing is asked, run or attested twice.
+ */
+
+import { authorizeOnce, cancel, claim } from "#lib/client/api/authorize";
+import {
+  type ApprovedAuthorization,
+  readAuthorization,
+  requireApproval,
+  waitForDecision,
+} from "#lib/client/api/decision";
+import { ApprovalUsedError, CountersignError } from "#lib/client/api/errors";
+import { sealInputs } from "#lib/client/api/inputs";
+import type { AgentKey } from "#lib/client/api/sign";
+import type { Service } from "#lib/client/api/transport";
+import type { Attestation } from "#lib/client/api/wire";
+import type {
+  AuthorizationRequest,
+  AuthorizationState,
+  AuthorizeRequest,
+} from "#lib/client/api/wire-authorization";
+import { canonicalHash } from "#lib/protocol/encoding/canonical-json";
+import { attestFailure, attestRun } from "./attest-run";
+import { type AttestationExtras, requireAttestable, requireIds } from "./gate-checks";
+import { requireFunction, requireRun } from "./run-checks";
+import { showInputs } from "./shown-inputs";
+
+/** Question to the human, for a given call of a given run. */
+export interface GatedAction extends Omit<AuthorizeRequest, "inputs_hash" | "details"> {
+  /** The framework's id of the run or thread. */
+  runId: string;
+  /**
+   * The framework's id of this tool call in it. For the same ids and arguments a human is asked once, until the call has
+   * run and is attested: after that an equal call is a new question.
+   */
+  callId: string;
+  /**
+   * False: what has run under these ids doesn't run again, such as a delivery that a queue repeats: it throws
+   * ApprovalUsedError. The service knows it for 24 hours after the attestation.
+   */
+  asksAgain?: boolean | undefined;
+  /**
+   * True: the human approves inputs that nobody has seen, and the service gets only their hash. Otherwise they are shown
+   * beside `context`, all of them, and what is too long to be shown can't be approved.
+   */
+  approveUnseenInputs?: boolean | undefined;
+  /** Further fields of the attestation. */
+  attestation?: AttestationExtras | undefined;
+  /** Signs the attestation, if the agent has registered a key. */
+  agentKey?: AgentKey | undefined;
+  /** Shows link and code to the person who should decide. Also called if the request was made before: `status` is today's. */
+  onRequest?: ((request: AuthorizationRequest) => void | Promise<void>) | undefined;
+  /** False: throw if it isn't decided yet, instead of waiting. For runs that end while a human decides. */
+  wait?: boolean | undefined;
+  /** Once it is aborted nothing runs, and the request is cancelled. */
+  signal?: AbortSignal | undefined;
+}
+
+/**
+ * The action itself. `inputs` is a copy of exactly what was approved. `key` is the same whenever this approval is used: pass
+ * it on as an idempotency key, so that nothing is doubled by whatever repeats it below.
+ */
+export type Run<Inputs, Result> = (inputs: Inputs, approval: { requestId: string; key: string }) => Result;
+
+export interface Gated<Result> {
+  result: Result;
+  attestation: Attestation;
+  authorization: ApprovedAuthorization;
+}
+
+/** By key: calls under way, and what is left to do for an action that ran and is not attested yet. */
+export interface GateMemory {
+  /** Told apart from every other process, and every other client in this one, that gates the same call. */
+  clientId: string | undefined;
+  running: Map<string, Promise<unknown>>;
+  unattested: Map<string, () => Promise<unknown>>;
+}
+
+/** Two equal calls at the same time are one. */
+export async function gate<Inputs, Result>(
+  service: Service,
+  memory: GateMemory,
+  action: GatedAction,
+  inputs: Inputs,
+  run: Run<Inputs, Result>,
+): Promise<Gated<Awaited<Result>>> {
+  requireFunction(run);
+  const key = keyOf(action, inputs);
+  const running = memory.running.get(key);
+  if (running !== undefined) return (await untilAborted(running, action.signal)) as Gated<Awaited<Result>>;
+  const finish = memory.unattested.get(key);
+  const call = (finish ?? (() => runApproved(service, memory, key, action, inputs, run)))();
+  memory.running.set(key, call);
+  return (await call.finally(() => memory.running.delete(key))) as Gated<Awaited<Result>>;
+}
+
+type Call = Pick<GatedAction, "agent_slug" | "action" | "runId" | "callId">;
+
+/** The same for the same call of the same run with the same arguments, in any process. */
+function keyOf({ agent_slug, action, runId, callId }: Call, inputs: unknown): string {
+  requireIds({ runId, callId });
+  return `gate-${canonicalHash([agent_slug, action, runId, callId, sealInputs(inputs).hash])}`;
+}
+
+async function runApproved<Inputs, Result>(
+  service: Service,
+  memory: GateMemory,
+  key: string,
+  action: GatedAction,
+  inputs: Inputs,
+  run: Run<Inputs, Result>,
+): Promise<unknown> {
+  memory.clientId ??= service.randomUuid();
+  const claimed = await waitForClaim(service, memory.clientId, action, inputs);
+  const { authorization, copy } = claimed;
+  const approval = { requestId: authorization.request_id, key: claimed.key };
+  const [ended] = await Promise.allSettled([(async () => requireRun(await run(copy, approval)))()]);
+  if (ended.status === "rejected" && isPause(ended.reason)) throw ended.reason;
+  // From here on a call with this key must not run the action, whatever becomes of the attestation.
+  const finish = async () => {
+    if (ended.status === "rejected") await attestFailure(service, action, authorization, ended.reason);
+    const attestation =
+      ended.status === "fulfilled" ? await attestRun(service, action, authorization, ended.value) : null;
+    memory.unattested.delete(key);
+    if (ended.status === "rejected") throw ended.reason;
+    return { result: ended.value, attestation, authorization };
+  };
+  memory.unattested.set(key, finish);
+  return finish();
+}
+
+/** LangGraph's `interrupt` throws, and the action is called again when the graph is resumed: it hasn't ended. */
+const isPause = (thrown: unknown) =>
+  thrown instanceof Error && ["GraphInterrupt", "NodeInterrupt"].includes(thrown.name);
+
+/** `clientId`: the same if this client calls again, so that only what it has begun itself can be begun again. */
+async function waitForClaim<Inputs>(service: Service, clientId: string, action: GatedAction, inputs: Inputs) {
+  const { wait = true, signal } = action;
+  signal?.throwIfAborted();
+  const over = new AbortController();
+  let requestId = "";
+  const onRequest = async (made: AuthorizationRequest) => {
+    requestId = made.request_id;
+    signal?.throwIfAborted();
+    await untilAborted((async () => action.onRequest?.(made))(), signal);
+  };
+  try {
+    const late = signal && endLater(service, signal, over.signal);
+    const { key } = await askOnce(service, { ...action, onRequest, signal: late }, inputs);
+    if (wait) await waitForDecision(service, requestId, { signal });
+    const confirmed = await confirmApproval(service, requestId, action, inputs);
+    await claim(service, requestId, `${key}-${clientId}`, { signal });
+    signal?.throwIfAborted();
+    return { ...confirmed, key };
+  } catch (error) {
+    if (!signal?.aborted) throw error;
+    // So that people don't approve what can't run any more. If it was decided meanwhile, there is nothing to cancel.
+    const limit = AbortSignal.timeout(graceMs);
+    if (requestId !== "") await cancel(service, requestId, { signal: limit }).catch(() => undefined);
+    throw signal.reason;
+  } finally {
+    over.abort();
+  }
+}
+
+/** How long a request that is on its way may still arrive, so that it can be cancelled. */
+const graceMs = 5_000;
+
+function endLater(service: Service, signal: AbortSignal, over: AbortSignal): AbortSignal {
+  const late = new AbortController();
+  const wait = () =>
+    void service.sleep(graceMs, over).then(
+      () => late.abort(signal.reason),
+      () => undefined,
+    );
+  signal.addEventListener("abort", wait, { once: true, signal: over });
+  return late.signal;
+}
+
+/** As it ends, or with the signal's reason. */
+async function untilAborted<Result>(work: Promise<Result>, signal: AbortSignal | undefined): Promise<Result> {
+  if (signal === undefined) return work;
+  const over = new AbortController();
+  const aborted = new Promise<never>((_, reject) => {
+    const stop = () => reject(signal.reason);
+    if (signal.aborted) stop();
+    else signal.addEventListener("abort", stop, { once: true, signal: over.signal });
+  });
+  return Promise.race([aborted, work]).finally(() => over.abort());
+}
+
+export interface AskedOnce {
+  request: AuthorizationRequest;
+  /** False: it was made just now. */
+  isReplayed: boolean;
+  /** An equal call was attested before. */
+  isRepeat: boolean;
+  /** The key under which it was asked. */
+  key: string;
+}
+
+/** Equal calls of a run that can be asked for, one after the other. */
+const maxRepeats = 100;
+
+/**
+ * The request of this call, with its status of now. It is made if there is none yet. An equal call that was attested has
+ * run: this one is a new question, under a key made of the used request's. One that was claimed and not attested is still
+ * the same call. `isFirstWanted`: the first such request, also if it was used.
+ */
+export async function askOnce(
+  service: Service,
+  action: GatedAction,
+  inputs: unknown,
+  { isFirstWanted = false } = {},
+): Promise<AskedOnce> {
+  const {
+    runId: _run,
+    callId: _call,
+    asksAgain = true,
+    approveUnseenInputs = false,
+    attestation,
+    agentKey,
+    onRequest,
+    wait: _wait,
+    signal,
+    context,
+    ...asked
+  } = action;
+  requireAttestable(asked, attestation, agentKey);
+  const { hash, copy } = sealInputs(inputs);
+  const shown = approveUnseenInputs
+    ? { context, details: { complete: false } }
+    : showInputs(copy, context ?? {});
+  const body = { ...asked, ...shown, inputs_hash: hash };
+  const first = keyOf(action, copy);
+  let key = first;
+  for (let repeats = 0; repeats <= maxRepeats; repeats += 1) {
+    const asked = await authorizeOnce(service, body, { idempotencyKey: key, signal });
+    const { request } = asked;
+    const state = await readReplayed(service, asked, signal);
+    if (typeof state?.used_at !== "string" || isFirstWanted) {
+      await onRequest?.(request);
+      return { ...asked, isRepeat: key !== first, key };
+    }
+    if (!asksAgain) throw new ApprovalUsedError(state.attestation_id ?? null);
+    key = `gate-${canonicalHash([key, request.request_id])}`;
+  }
+  throw new CountersignError(`Not run: an equal call has run ${maxRepeats} times under these ids.`);
+}
+
+/** Brings the status up to date: a stored answer has the one that it had. */
+async function readReplayed(
+  service: Service,
+  { request, isReplayed }: Pick<AskedOnce, "request" | "isReplayed">,
+  signal: AbortSignal | undefined,
+): Promise<AuthorizationState | null> {
+  if (!isReplayed) return null;
+  const { state } = await readAuthorization(service, request.request_id, "", { signal });
+  request.status = state.status;
+  return state;
+}
+
+/** Throws, or the action may run with `copy`, which is what was approved. */
+export async function confirmApproval<Inputs>(
+  service: Service,
+  requestId: string,
+  { agent_slug, action, signal }: Pick<GatedAction, "agent_slug" | "action" | "signal">,
+  inputs: Inputs,
+): Promise<{ authorization: ApprovedAuthorization; copy: Inputs }> {
+  let sealed = sealInputs(inputs);
+  const readAboutToRun = () => {
+    sealed = sealInputs(inputs);
+    return { agent_slug, action, inputs_hash: sealed.hash };
+  };
+  const authorization = await requireApproval(service, requestId, readAboutToRun, { signal });
+  return { authorization, copy: sealed.copy };
+}

@@ -1,0 +1,448 @@
+/** Guarantee: the hook is where the agent can't replace it, in settings that the agent reads, and proven to be live. */
+import { spawn } from "node:child_process";
+import { chmod, copyFile, mkdir, readFile, rm, stat, symlink, writeFile } from "node:fs/promises";
+import path from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { approveUnproven, openNext } from "#support/authorizations";
+import {
+  answerOf,
+  type Ended,
+  type HookTest,
+  hookProgram,
+  newCall,
+  runHookProcess,
+  startHookTest,
+} from "#support/hook-process";
+import { needsHuman, readPattern } from "./match";
+import { settingsOf } from "./settings";
+
+let around: HookTest;
+let home: string;
+let keyFile: string;
+const inHome = (...names: string[]) => path.join(home, ...names);
+beforeAll(async () => {
+  around = await startHookTest();
+  home = path.join(around.folder, "home");
+  await mkdir(inHome("project", ".git"), { recursive: true });
+  keyFile = inHome("hook.key");
+  await writeFile(keyFile, `${(await around.test.createKey("dev@example.com", ["hook"])).key}\n`, {
+    mode: 0o600,
+  });
+});
+afterAll(() => around.close());
+
+const install = (argv: string[], cwd = home) =>
+  runHookProcess(["install", "--agent", "coder", "--key-file", keyFile, ...argv], "", {
+    cwd,
+    env: { HOME: home, COUNTERSIGN_URL: around.service.base },
+  });
+const readJson = async (...names: string[]) => JSON.parse(await readFile(inHome(...names), "utf8"));
+
+/** As an agent runs it: in its project, by a shell, with an environment that has no key. */
+const runInstalled = (command: string, stdin: string, cwd = inHome("project")) =>
+  new Promise<Ended>((resolve) => {
+    const child = spawn("sh", ["-c", command], { cwd, env: { NODE_ENV: "test" } });
+    const ended = { out: "", err: "" };
+    child.stdout.setEncoding("utf8").on("data", (text: string) => {
+      ended.out += text;
+    });
+    child.stderr.setEncoding("utf8").on("data", (text: string) => {
+      ended.err += text;
+    });
+    child.on("close", (code) => resolve({ code, ...ended }));
+    child.stdin.on("error", () => undefined).end(stdin);
+  });
+
+const lastWords = "countersign: this hook failed. A call that waits for it does not run.";
+
+describe("hook install", () => {
+  it("shows the difference, writes it if told to, and then has nothing to change", async () => {
+    await mkdir(inHome(".claude"), { recursive: true });
+    const theirs = { matcher: "Bash", hooks: [{ type: "command", command: "echo theirs" }] };
+    const old = { type: "command", command: "node countersign.mjs hook --agent coder || exit 2" };
+    const before = {
+      model: "x",
+      hooks: { PreToolUse: [{ ...theirs, hooks: [...theirs.hooks, old] }], Stop: [theirs] },
+    };
+    const text = `${JSON.stringify(before, null, 2)}\n`;
+    await writeFile(inHome(".claude/settings.json"), text, { mode: 0o600 });
+
+    const shown = await install(["--match", "Bash"]);
+    expect(shown.code).toBe(0);
+    expect(shown.out).toContain(
+      '-             "command": "node countersign.mjs hook --agent coder || exit 2"',
+    );
+    expect(shown.out).toContain('+     "PostToolUseFailure": [');
+    expect(shown.out, "what stays isn't shown").not.toMatch(/echo theirs|"Stop"/);
+    expect(shown.out).toContain("Nothing is written yet");
+    expect(shown.err).toContain("can read this key");
+    expect(await readFile(inHome(".claude/settings.json"), "utf8")).toBe(text);
+    await expect(stat(inHome(".countersign"))).rejects.toThrow();
+
+    expect((await install(["--match", "Bash", "--yes"])).out).toContain("Installed.");
+    const { hooks, model } = await readJson(".claude/settings.json");
+    expect(model).toBe("x");
+    const command = `${process.execPath} ${inHome(".countersign/countersign.mjs")} hook --url ${around.service.base} --key-file ${keyFile} --agent coder --match Bash || { echo '${lastWords}' >&2; exit 2; }`;
+    const ours = { hooks: [{ type: "command", command, timeout: 600, onFailure: "block" }] };
+    expect(hooks).toEqual({
+      PreToolUse: [theirs, ours],
+      Stop: [theirs],
+      PostToolUse: [ours],
+      PostToolUseFailure: [ours],
+    });
+    const program = inHome(".countersign/countersign.mjs");
+    expect((await readFile(program)).equals(await readFile(hookProgram))).toBe(true);
+    expect((await stat(program)).mode & 0o777).toBe(0o644);
+    expect((await stat(inHome(".claude/settings.json"))).mode & 0o777, "as it was").toBe(0o600);
+
+    const written = await readFile(inHome(".claude/settings.json"), "utf8");
+    expect((await install(["--match", "Bash", "--yes"])).out).toMatch(
+      /^Nothing to change: the hook is installed\.\n/,
+    );
+    expect(await readFile(inHome(".claude/settings.json"), "utf8")).toBe(written);
+    await install(["--match", "Bash", "--timeout", "100", "--yes"]);
+    const again = await readJson(".claude/settings.json");
+    expect(again.hooks.PreToolUse).toHaveLength(2);
+    expect(again.hooks.PreToolUse[1].hooks[0]).toMatchObject({ timeout: 130 });
+  });
+
+  it.each([
+    ["codex", ".codex/hooks.json", ["PreToolUse", "PostToolUse", "Stop"], { timeout: 600 }],
+    [
+      "gemini",
+      ".gemini/settings.json",
+      ["BeforeTool", "AfterTool"],
+      { name: "countersign", timeout: 600_000 },
+    ],
+  ])("writes settings of %s", async (dialect, file, events, more) => {
+    expect((await install(["--dialect", dialect, "--yes"])).code).toBe(0);
+    const settings = await readJson(file);
+    expect(Object.keys(settings)).toEqual(["hooks"]);
+    expect(Object.keys(settings.hooks)).toEqual(events);
+    for (const event of events) {
+      // Ended with 2, Codex goes on instead of stopping.
+      const code = event === "Stop" ? 1 : 2;
+      const end = `--dialect ${dialect} \\|\\| \\{ echo '${lastWords}' >&2; exit ${code}; \\}$`;
+      const command = expect.stringMatching(new RegExp(end));
+      expect(settings.hooks[event]).toEqual([{ hooks: [{ type: "command", command, ...more }] }]);
+    }
+  });
+
+  it("writes settings of copilot", async () => {
+    expect((await install(["--dialect", "copilot", "--yes"])).code).toBe(0);
+    const { version, hooks } = await readJson(".copilot/hooks/countersign.json");
+    const handler = { type: "command", bash: expect.stringContaining("--dialect copilot"), timeoutSec: 600 };
+    expect([version, hooks]).toEqual([
+      1,
+      { preToolUse: [handler], postToolUse: [handler], postToolUseFailure: [handler] },
+    ]);
+    const { bash } = hooks.preToolUse[0];
+    const gone = await runInstalled(bash.replace("countersign.mjs", "gone.mjs"), "{}");
+    expect(gone).toMatchObject({ code: 2, err: expect.stringContaining(lastWords) });
+    expect(answerOf(gone)).toEqual({ permissionDecision: "deny", permissionDecisionReason: lastWords });
+    const failed = await runInstalled(bash, "{}");
+    expect(failed.code).toBe(2);
+    expect(answerOf(failed), "one answer").toMatchObject({ permissionDecision: "deny" });
+  });
+
+  it("says which tools ask nobody, and where --defer defers nothing", async () => {
+    const { out } = await install(["--match", "Bash", "--defer", "--settings", inHome("reach.json")]);
+    const [, unmatched = ""] = /nobody is asked for these tools of Claude Code: (.*);/.exec(out) ?? [];
+    expect(unmatched.split(", ")).toEqual(expect.arrayContaining(["Write", "Edit", "WebFetch"]));
+    expect(unmatched).not.toMatch(/Bash|Monitor|PowerShell/);
+    expect(out).toContain("In a terminal or a subagent, a call that nobody has decided in time is denied");
+    expect((await install(["--settings", inHome("reach.json")])).out).not.toContain("Not matched");
+  });
+
+  it.each([
+    [["--dialect", "gemini", "--match", "Write"], "matches no tool with --dialect gemini"],
+    [["--defer", "--run-as", "gate"], "--defer doesn't work with --run-as"],
+  ])("is refused with %j", async (argv, why) => {
+    expect(await install(argv)).toMatchObject({ code: 2, out: "", err: expect.stringContaining(why) });
+  });
+
+  it("is refused in a project, with words", async () => {
+    const inProject = inHome("project", "deep", "tools");
+    const refusal = { code: 2, out: "", err: expect.stringContaining("choose another place") };
+    expect(await install(["--to", inProject, "--yes"])).toEqual(refusal);
+    await symlink(inHome("project"), inHome("link"));
+    expect(await install(["--to", inHome("link/tools"), "--yes"]), "by a link").toEqual(refusal);
+    const plain = inHome("plain");
+    await mkdir(plain);
+    expect(await install(["--to", "tools", "--yes"], plain), "in the working folder").toEqual(refusal);
+    await copyFile(keyFile, inHome("project", "hook.key"));
+    expect(await install(["--key-file", inHome("project", "hook.key")])).toMatchObject({ code: 2 });
+    const given = ["install", "--agent", "a", "--key-file", inHome("project", "hook.key"), "--yes"];
+    const env = { HOME: home, COUNTERSIGN_URL: around.service.base };
+    expect(await runHookProcess(given, "", { cwd: home, env }), "a key in a project").toEqual(refusal);
+    await expect(stat(inProject)).rejects.toThrow();
+  });
+
+  it.each([
+    ["comments", '// mine\n{"hooks": {}}'],
+    ["a list", "[]"],
+    ["hooks of another kind", '{"hooks": []}'],
+    ["an event of another kind", '{"hooks": {"PreToolUse": {}}}'],
+  ])("leaves settings alone that it doesn't understand: %s", async (_, text) => {
+    const file = inHome("odd.json");
+    await writeFile(file, text);
+    expect(await install(["--settings", file, "--yes"])).toMatchObject({ code: 2, out: "" });
+    expect(await readFile(file, "utf8")).toBe(text);
+  });
+
+  it("writes through a link, and warns of a key that others can read", async () => {
+    await writeFile(inHome("real.json"), "{}");
+    await symlink(inHome("real.json"), inHome("linked.json"));
+    await chmod(keyFile, 0o644);
+    const ended = await install(["--settings", inHome("linked.json"), "--yes"]);
+    await chmod(keyFile, 0o600);
+    expect(ended.err).toContain(`chmod 600 ${keyFile}`);
+    expect((await readJson("real.json")).hooks).toHaveProperty("PreToolUse");
+  });
+
+  it("runs as another user by sudo, for exactly this command", async () => {
+    const ended = await install([
+      "--run-as",
+      "gate",
+      "--match",
+      "Bash(*)",
+      "--requester",
+      String.raw`a \b,c"d`,
+      "--settings",
+      inHome("as.json"),
+      "--yes",
+    ]);
+    const rule = /AGENT ALL=\(gate\) NOPASSWD: (.*)\n/.exec(ended.err)?.[1];
+    expect(rule).toContain(String.raw`--url http\://`);
+    expect(rule, "a bare * would allow any other option").toContain(String.raw`--match Bash(\*)`);
+    expect(rule, "visudo reads it so").toContain(String.raw`--requester a\ \\\\b\,c"d`);
+    const [{ hooks }] = (await readJson("as.json")).hooks.PreToolUse;
+    expect(hooks[0].command).toMatch(
+      /^sudo -n -u gate -- \S+ \S+countersign\.mjs hook .*--match 'Bash\(\*\)' .*\|\| \{ echo .*exit 2; \}$/,
+    );
+  });
+});
+
+describe("the installed hook", () => {
+  let command: string;
+  beforeAll(async () => {
+    await install(["--yes", "--settings", inHome("agent.json")]);
+    command = (await readJson("agent.json")).hooks.PreToolUse[0].hooks[0].command;
+  });
+
+  const newProjectCall = () => {
+    const { before, event } = newCall(inHome("project"));
+    return { before, after: event("PostToolUse") };
+  };
+
+  it("asks and attests with the key of its file, whatever is in the folder", async () => {
+    // A hook with a relative path would run this instead.
+    await writeFile(inHome("project", "countersign.mjs"), "process.exit(0)");
+    const { before, after } = newProjectCall();
+    const running = runInstalled(command, before);
+    await approveUnproven(around.test, (await openNext(around.test, around.key, "coder")).requestId);
+    expect(answerOf(await running).hookSpecificOutput.permissionDecision).toBe("allow");
+    expect(await runInstalled(command, after)).toMatchObject({
+      code: 0,
+      err: expect.stringContaining("Attested"),
+    });
+  });
+
+  it("blocks if the program is gone", async () => {
+    const { before } = newProjectCall();
+    const gone = command.replace("countersign.mjs", "gone.mjs");
+    expect(await runInstalled(gone, before)).toMatchObject({
+      code: 2,
+      out: "",
+      err: expect.stringContaining(lastWords),
+    });
+  });
+
+  it("refuses to run, or to use a key, from inside the working folder", async () => {
+    const { before } = newProjectCall();
+    const tools = inHome("project", "tools");
+    await mkdir(tools);
+    await copyFile(hookProgram, path.join(tools, "countersign.mjs"));
+    const refusal = { code: 2, out: "", err: expect.stringContaining("inside the agent's working folder") };
+    const misplaced = command.replace(inHome(".countersign"), tools);
+    expect(await runInstalled(misplaced, before)).toEqual(refusal);
+    const { before: elsewhere } = newCall(tools);
+    expect(await runInstalled(misplaced, elsewhere, home), "by the event's folder").toEqual(refusal);
+    const named = `CLAUDE_PROJECT_DIR=${inHome("project")} ${misplaced}`;
+    expect(await runInstalled(named, newCall("/").before, "/usr"), "by the agent's variable").toEqual(
+      refusal,
+    );
+    await copyFile(keyFile, path.join(tools, "hook.key"));
+    expect(await runInstalled(command.replace(keyFile, path.join(tools, "hook.key")), before)).toEqual(
+      refusal,
+    );
+  });
+});
+
+describe("hook install --check", () => {
+  /** Runs the check, and hands the commands that it prints to `agent`. */
+  const check = (agent: (touches: Record<string, string>) => Promise<unknown>, argv: string[] = []) =>
+    runHookProcess(["install", "--check", ...argv], "", {
+      cwd: inHome("project"),
+      env: { HOME: home },
+      // The program of the installation, which belongs to the same user.
+      onStart: (child) => {
+        let [out, isDone] = ["", false];
+        child.stdout?.on("data", (text: string) => {
+          out += text;
+          const touches = Object.fromEntries(
+            [...out.matchAll(/^ {2}(\w+): (touch .*)$/gm)].map(([, tool, touch]) => [tool, touch]),
+          );
+          if (!out.endsWith("\n\n") || Object.keys(touches).length === 0 || isDone) return;
+          isDone = true;
+          void agent(touches);
+        });
+      },
+    });
+  const shell = (touch = "") => runInstalled(touch, "");
+  const eventFor = (tool_name: string, touch = "") =>
+    newCall(inHome("project"), touch).eventWith("PreToolUse", { tool_name });
+  /** As an agent that calls each of its shells. */
+  const callAll = async (touches: Record<string, string>, hook = command) => {
+    const ended: Ended[] = [];
+    for (const [tool, touch] of Object.entries(touches))
+      ended.push(await runInstalled(hook, eventFor(tool, touch)));
+    return ended;
+  };
+  let command: string;
+  beforeAll(async () => {
+    await install(["--yes", "--match", "Bash", "--settings", inHome("check.json")]);
+    command = (await readJson("check.json")).hooks.PreToolUse[0].hooks[0].command;
+  });
+
+  it("says that a hook is live which blocks a call of each shell, asking nobody", async () => {
+    let answers: Ended[] = [];
+    const ended = await check(async (touches) => {
+      expect(Object.keys(touches)).toEqual(["Bash", "Monitor", "PowerShell"]);
+      answers = await callAll(touches);
+    });
+    expect(ended).toMatchObject({
+      code: 0,
+      out: expect.stringContaining("it blocked Bash, Monitor, PowerShell"),
+    });
+    expect(ended.out).toMatch(/^Restart Claude Code first/);
+    expect(ended.err).toMatch(/^Waiting for Bash, Monitor, PowerShell: 570 seconds left\.\n/m);
+    for (const answer of answers) expect(answerOf(answer).hookSpecificOutput.permissionDecision).toBe("deny");
+    const { body } = await around.test.call("GET", "/v1/authorizations?status=pending", { key: around.key });
+    expect(body.authorizations).toEqual([]);
+  });
+
+  it("says which shells made no call, and which ask nobody", async () => {
+    const other = command.replace("--match Bash", "--match Write");
+    const ended = await check(
+      (touches) => callAll({ Bash: touches["Bash"] ?? "" }, other),
+      ["--timeout", "5"],
+    );
+    expect(ended).toMatchObject({ code: 0, out: expect.stringContaining("it blocked Bash, and") });
+    expect(ended.err).toContain("Not proven for Monitor, PowerShell");
+    expect(ended.err).toContain("real calls of Bash ask nobody");
+  });
+
+  it("says that it isn't if the command runs unasked, or all the same", async () => {
+    const unasked = await check(({ Monitor }) => shell(Monitor));
+    expect(unasked).toMatchObject({ code: 2, err: expect.stringContaining("NOT live: the command ran") });
+    const ignored = await check(async (touches) => {
+      await callAll({ Bash: touches["Bash"] ?? "" });
+      await shell(touches["Bash"]);
+    });
+    expect(ignored).toMatchObject({ code: 2, err: expect.stringContaining("NOT live: the hook said no") });
+  });
+
+  it("says that nothing is proven if no call comes", async () => {
+    const ended = await check(async () => undefined, ["--timeout", "1"]);
+    expect(ended).toMatchObject({ code: 2, err: expect.stringContaining("Not proven: no such call") });
+  });
+
+  it("says so if a real call could not ask, or if the key can do more than it needs", async () => {
+    const without = await check((touches) => callAll(touches, command.replace(keyFile, inHome("none.key"))));
+    expect(without).toMatchObject({ code: 2, err: expect.stringContaining("could not ask a human") });
+    const full = inHome("full.key");
+    await writeFile(full, around.key, { mode: 0o600 });
+    const broad = await check((touches) => callAll(touches, command.replace(keyFile, full)));
+    expect(broad).toMatchObject({ code: 0, err: expect.stringContaining("can do more than it needs") });
+    await rm(full);
+  });
+
+  it("tells of the key its scopes alone, and only in a folder of the installer", async () => {
+    const folder = `/tmp/countersign-check-${"0".repeat(31)}1`;
+    await mkdir(folder);
+    const touch = `touch ${folder}/ran-Bash`;
+    await runInstalled(command, eventFor("Bash", touch));
+    expect(JSON.parse(await readFile(`${folder}/blocked-Bash`, "utf8"))).toEqual({
+      scopes: ["hook"],
+      isAsked: true,
+    });
+    await rm(folder, { recursive: true });
+    await mkdir(inHome("agents"));
+    await symlink(inHome("agents"), folder);
+    const refused = await runInstalled(command, eventFor("Bash", touch));
+    await rm(folder);
+    const { permissionDecision, permissionDecisionReason } = answerOf(refused).hookSpecificOutput;
+    expect([permissionDecision, permissionDecisionReason]).toEqual([
+      "deny",
+      expect.stringContaining("as the user who installed"),
+    ]);
+    await expect(stat(inHome("agents", "blocked-Bash"))).rejects.toThrow();
+  });
+
+  it("lists other hooks for the same events, and ours if a failure of it lets a call run", async () => {
+    const handlers = [
+      { type: "command", command: "rewrite-commands" },
+      { type: "command", command: command, timeout: 600 },
+    ];
+    await mkdir(inHome("project", ".claude"), { recursive: true });
+    const file = inHome("project", ".claude", "settings.local.json");
+    await writeFile(file, JSON.stringify({ hooks: { PreToolUse: [{ hooks: handlers }], Stop: [] } }));
+    const { err } = await check(async () => undefined, ["--timeout", "1"]);
+    await rm(inHome("project", ".claude"), { recursive: true });
+    expect(err).toContain(`${file}  PreToolUse: rewrite-commands`);
+    expect(err).toContain(`in ${file} the hook has no "onFailure": "block"`);
+    const without = await check(
+      async () => undefined,
+      ["--timeout", "1", "--settings", inHome("check.json")],
+    );
+    expect(without.err).not.toContain("onFailure");
+  });
+});
+
+describe("the guide", () => {
+  const guide = readFile("components/guides/content/hook.md", "utf8");
+
+  it("shows what is written, and where", async () => {
+    const fence = /into `~\/\.claude[^`]*[\s\S]*?```json\n([\s\S]*?)```/.exec(await guide)?.[1] ?? "{}";
+    const { hooks } = JSON.parse(fence);
+    await install(["--match", "Bash", "--yes", "--settings", inHome("guide.json")]);
+    const written = JSON.stringify((await readJson("guide.json")).hooks.PreToolUse)
+      .replace(process.execPath, "/usr/bin/node")
+      .replace(keyFile, "/home/you/.config/countersign/hook.key")
+      .replaceAll(home, "/home/you")
+      .replace(around.service.base, "{base}")
+      .replace("--agent coder", "--agent my-coder");
+    expect(JSON.stringify(hooks.PreToolUse)).toBe(written);
+    for (const dialect of ["claude", "codex", "copilot", "gemini"] as const) {
+      const { name, events, ofUser, ofMachine } = settingsOf(dialect);
+      const cells = [dialect, events.join("`, `"), `~/${ofUser}`, ofMachine.linux].map(
+        (cell) => `\`${cell}\``,
+      );
+      const row = (await guide).split("\n").find((line) => line.startsWith(`| ${name} `)) ?? "";
+      expect(row.split("|").map((cell) => cell.trim())).toEqual(["", name, ...cells, ""]);
+    }
+  });
+
+  it("asks for all of a tool in its example, and names what a pattern can't find", async () => {
+    expect(await guide).not.toMatch(/hook install[^\n]*--match '?\w+\(/);
+    const [, found = "", missed = ""] =
+      /`Bash\(git push\*\)` finds (.*), and doesn't find (.*), a script/.exec(await guide) ?? [];
+    const commandsIn = (text: string) => [...text.matchAll(/`([^`]+)`/g)].map(([, one = ""]) => one);
+    const isFound = (command: string) =>
+      needsHuman([readPattern("Bash(git push*)", "claude")], "Bash", { command });
+    expect(commandsIn(missed).length).toBeGreaterThan(4);
+    expect(commandsIn(found).filter((one) => !isFound(one))).toEqual([]);
+    expect(commandsIn(missed).filter(isFound)).toEqual([]);
+  });
+});

@@ -1,0 +1,132 @@
+/**
+ * One request to a host that a stranger named. It is connected to by the very address that was checked, through the
+ * operator's proxy (HTTPS_PROXY) too, so a name cannot resolve to another one in between; redirects are not followed, and no more of the answer is read than was
+ * asked for.
+ */
+import { type LookupAddress, Resolver } from "node:dns";
+import { type IncomingHttpHeaders, type IncomingMessage, request as requestHttp } from "node:http";
+import { type RequestOptions, request as requestHttps } from "node:https";
+import { isIP, type LookupFunction } from "node:net";
+import { Readable } from "node:stream";
+import { findProxyAgent } from "#lib/platform/node-fetch";
+import { readAtMost } from "#lib/protocol/encoding/read-stream";
+import { isLoopbackName } from "#lib/protocol/text/host";
+import { findUrlProblem, isReachable } from "./receiver-url";
+
+/** Every address of a name. */
+export type Resolve = (
+  hostname: string,
+  done: (error: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void,
+) => void;
+
+export interface GuardedRequest {
+  method: "GET" | "POST";
+  url: string;
+  headers: Record<string, string>;
+  body?: string;
+  /** Whether a host on this machine will do. */
+  mayBeLoopback: boolean;
+  timeoutMs: number;
+  resolve?: Resolve;
+  /** 0: nothing of the answer's body is read. */
+  maxBytes: number;
+}
+
+export type GuardedAnswer =
+  /** `text`: null if it is longer than `maxBytes`. */
+  | { status: number; headers: IncomingHttpHeaders; text: string | null }
+  /** `problem`: why there was no answer. `code`: Node's own, if it has one. */
+  | { status: null; problem: string; code: string | null };
+
+class Refused extends Error {}
+
+const loopback = [
+  { address: "127.0.0.1", family: 4 },
+  { address: "::1", family: 6 },
+];
+
+/** Not `dns.lookup`: slow name servers would take the few threads that files are read on. */
+const resolveAll: Resolve = (hostname, done) => {
+  if (isLoopbackName(hostname)) return done(null, loopback);
+  const resolver = new Resolver({ timeout: 5_000, tries: 2 });
+  resolver.resolve4(hostname, (error4, four) =>
+    resolver.resolve6(hostname, (error6, six) => {
+      const found = [
+        ...(error4 ? [] : four.map((address) => ({ address, family: 4 }))),
+        ...(error6 ? [] : six.map((address) => ({ address, family: 6 }))),
+      ];
+      done(found.length === 0 ? (error4 ?? error6) : null, found);
+    }),
+  );
+};
+
+/** In place of the connection's own look-up. One address that is not public refuses them all. */
+function checkedLookup(resolve: Resolve, mayBeLoopback: boolean): LookupFunction {
+  return (hostname, options, callback) =>
+    resolve(hostname, (error, addresses) => {
+      const [first] = addresses ?? [];
+      if (error !== null || first === undefined) return callback(error ?? new Error("no address"), "", 0);
+      if (!addresses.every(({ address }) => isReachable(address, mayBeLoopback)))
+        return callback(new Refused("its name leads to an address that is not public"), "", 0);
+      if (options.all) return callback(null, addresses);
+      return callback(null, first.address, first.family);
+    });
+}
+
+/** Codes are Node's own (ECONNREFUSED, CERT_HAS_EXPIRED, …); an error's other words may say more than a user should read. */
+function failed(error: unknown): GuardedAnswer {
+  if (error instanceof Refused) return { status: null, problem: error.message, code: null };
+  const { name, code = null } = error as NodeJS.ErrnoException;
+  const problem =
+    name === "TimeoutError" || name === "AbortError"
+      ? "no answer in time"
+      : `no connection (${code ?? "unknown"})`;
+  return { status: null, problem, code };
+}
+
+async function readText(response: IncomingMessage, maxBytes: number): Promise<string | null> {
+  const stream = Readable.toWeb(response) as ReadableStream<Uint8Array>;
+  const bytes = await readAtMost(stream, maxBytes, () => response.destroy());
+  return bytes && new TextDecoder().decode(bytes);
+}
+
+/** A proxy would resolve a name by itself: it is asked for an address that was checked here. */
+async function chooseRoute(url: string, lookup: LookupFunction): Promise<RequestOptions> {
+  const agent = findProxyAgent(url);
+  if (agent === undefined) return { lookup, agent: false };
+  const { hostname } = new URL(url);
+  if (isIP(hostname.replace(/^\[(.*)\]$/, "$1")) !== 0) return { agent };
+  const address = await new Promise<string>((done, fail) =>
+    lookup(hostname, {}, (error, found) => (error === null ? done(String(found)) : fail(error))),
+  );
+  return { agent, hostname: address, servername: hostname };
+}
+
+async function send(asked: GuardedRequest): Promise<GuardedAnswer> {
+  const { method, url, headers, body, mayBeLoopback, timeoutMs, resolve = resolveAll, maxBytes } = asked;
+  const { protocol, host } = new URL(url);
+  const start = protocol === "https:" ? requestHttps : requestHttp;
+  const signal = AbortSignal.timeout(timeoutMs);
+  const route = await chooseRoute(url, checkedLookup(resolve, mayBeLoopback));
+  const length = body === undefined ? {} : { "content-length": Buffer.byteLength(body) };
+  const response = await new Promise<IncomingMessage>((done, fail) => {
+    const request = start(url, { method, headers: { ...headers, host, ...length }, ...route, signal });
+    request.once("response", (answer) => {
+      done(answer);
+      if (maxBytes === 0) answer.destroy();
+    });
+    request.on("error", fail);
+    // After 101, which Node answers by cutting the connection, there is neither a response nor an error.
+    request.once("close", () => fail(new Refused("it closed the connection without an answer")));
+    request.end(body);
+  });
+  const text = maxBytes === 0 ? "" : await readText(response, maxBytes);
+  return { status: response.statusCode ?? 0, headers: response.headers, text };
+}
+
+/** Resolves with whatever happened. */
+export async function requestGuarded(asked: GuardedRequest): Promise<GuardedAnswer> {
+  const refusal = findUrlProblem(asked.url, asked.mayBeLoopback);
+  if (refusal !== null) return { status: null, problem: `its URL ${refusal}`, code: null };
+  return send(asked).catch(failed);
+}

@@ -1,0 +1,173 @@
+/**
+ * The static tree that C2SP clients read (c2sp.org/tlog-tiles), in a store: `checkpoint`, `tile/<L>/<N>[.p/<W>]` and
+ * `tile/entries/<N>[.p/<W>]`. Later logs are below their number, as at `/log/<number>/`.
+ *
+ * Everything that a checkpoint needs is in the store before the checkpoint is, so a run that ends anywhere leaves the tree
+ * of the last whole run, and the next one goes on from its checkpoint. What is there already is compared with the database
+ * first (exported-files.ts), unless the caller trusts it, and written again only for a repair. Leaves hold hashes and
+ * signatures only, so an erased record leaves nothing here.
+ */
+
+import type { Executor } from "#lib/db/client";
+import type { ObjectStore } from "#lib/log/object-storage/object-store";
+import { readLogs } from "#lib/log/signing/log-keys";
+import { readShownCheckpoint } from "#lib/log/witness/cosigned-checkpoints";
+import { bytesEqual, utf8Decode, utf8Encode } from "#lib/protocol/encoding/bytes";
+import { type Checkpoint, verifyCheckpoint } from "#lib/protocol/tlog/checkpoint";
+import { encodeTilePath } from "#lib/protocol/tlog/tile-path";
+import { rootAtSize } from "#lib/protocol/tlog/tile-proofs";
+import type { WitnessPolicySettings } from "#lib/protocol/tlog/witness-policy";
+import { findWrongFiles, tilesBetween, type WrongFile } from "./exported-files";
+import { type OldEntries, storeOfLog } from "./old-entries";
+import { readTilePath } from "./public-log";
+import { tileReader } from "./reader";
+
+/** The database, and what the store has that the database has no longer. */
+export interface ExportSource {
+  db: Executor;
+  old: OldEntries | null;
+}
+
+export interface ExportedLog {
+  origin: string;
+  /** Size in the store before, and after. */
+  from: number;
+  size: number;
+  files: number;
+  /** Files of before that were wrong and are written again. */
+  repaired: number;
+}
+
+/** Existing files: end with an error if one is wrong, rewrite the wrong ones, or don't look. */
+export type ExistingFiles = "check" | "repair" | "trust";
+
+type Log = Awaited<ReturnType<typeof readLogs>>[number];
+
+/** The tiles are what is exported, so they must have the checkpoint's root. */
+async function hasRoot(executor: Executor, log: Log, { size, root }: Checkpoint): Promise<boolean> {
+  return size === 0 || bytesEqual(await rootAtSize(size, tileReader(executor, log.id)), root);
+}
+
+/** The size of the store's checkpoint; 0 without one. Throws if it isn't a beginning of this log, unless that is closed. */
+async function readExported(executor: Executor, log: Log, store: ObjectStore, size: number): Promise<number> {
+  const found = await store.read("checkpoint");
+  if (found === null) return 0;
+  const verdict = verifyCheckpoint(utf8Decode(found.bytes), log.key);
+  if (!verdict.ok)
+    throw new Error(
+      `${store.name} does not hold the log ${log.origin} (${verdict.problem}). Choose another place.`,
+    );
+  const { size: exported } = verdict.checkpoint;
+  // Entries that the database lost before a new log was begun are still whole in the store.
+  if (exported > size && log.closed_at !== null) return exported;
+  if (exported > size)
+    throw new Error(
+      `${store.name} holds ${exported} entries of ${log.origin}, but the checkpoint to export has ${size}. The database may be an older copy.`,
+    );
+  if (!(await hasRoot(executor, log, verdict.checkpoint)))
+    throw new Error(
+      `${store.name} holds another history of ${log.origin}: the roots at size ${exported} differ.`,
+    );
+  return exported;
+}
+
+/** How many files an error names. */
+const namedAtMost = 20;
+
+function wrongFilesError(name: string, wrong: readonly WrongFile[]): Error {
+  const named = wrong.slice(0, namedAtMost).map((one) => `  ${one.name} ${one.problem}`);
+  const more = wrong.length > namedAtMost ? [`  and ${wrong.length - namedAtMost} more`] : [];
+  return new Error(
+    [
+      `${name} was changed since its last export:`,
+      ...named,
+      ...more,
+      "Run `npm run log -- check` to see that the database is right, then run this again with --repair.",
+    ].join("\n"),
+  );
+}
+
+/** A store far away takes its time for each, and little of ours. */
+const writtenAtOnce = 16;
+
+async function forEachAtOnce<T>(items: Iterable<T>, work: (item: T) => Promise<void>): Promise<void> {
+  const left = items[Symbol.iterator]();
+  const next = async () => {
+    for (let one = left.next(); !one.done; one = left.next()) await work(one.value);
+  };
+  await Promise.all(Array.from({ length: writtenAtOnce }, next));
+}
+
+/** Existing tiles, of a run that broke off, must be the same: a tile never changes. */
+async function addTile(store: ObjectStore, name: string, bytes: Uint8Array, mayReplace: boolean) {
+  if (await store.create(name, bytes, "immutable")) return;
+  const found = await store.read(name);
+  if (found !== null && bytesEqual(found.bytes, bytes)) return;
+  if (!mayReplace) throw wrongFilesError(store.name, [{ name, problem: "differs from the database" }]);
+  await store.write(name, bytes, "immutable");
+}
+
+interface ExportOptions {
+  existing: ExistingFiles;
+  /** By log: the checkpoint that the caller published last. With the same one there is nothing to do. */
+  published: Map<number, string>;
+}
+
+async function exportLog(
+  { db: executor, old }: ExportSource,
+  log: Log,
+  policy: WitnessPolicySettings | undefined,
+  store: ObjectStore,
+  { existing, published }: ExportOptions,
+): Promise<ExportedLog> {
+  const { size, note } = await readShownCheckpoint(executor, log, policy);
+  const { origin } = log;
+  if (published.get(log.id) === note) return { origin, from: size, size, files: 0, repaired: 0 };
+  const verdict = verifyCheckpoint(note, log.key);
+  if (!verdict.ok || !(await hasRoot(executor, log, verdict.checkpoint)))
+    throw new Error(
+      `The stored tiles of ${log.origin} are not those of its checkpoint. Run \`npm run log -- check\`.`,
+    );
+  const from = await readExported(executor, log, store, size);
+  if (from > size) return { origin, from, size: from, files: 0, repaired: 0 };
+  const readTile = (name: string) => readTilePath(executor, old, log.id, name);
+  const wrong =
+    existing === "trust" ? [] : await findWrongFiles({ executor, logId: log.id, store, from, size });
+  if (wrong.length > 0 && existing === "check") throw wrongFilesError(store.name, wrong);
+  for (const { name } of wrong) await store.write(name, await readTile(name), "immutable");
+  let files = 0;
+  await forEachAtOnce(tilesBetween(from, size), async (tile) => {
+    const name = encodeTilePath(tile);
+    await addTile(store, name, await readTile(name), existing === "repair");
+    files += 1;
+  });
+  // From here on the tree has its new size, unless another publisher has been faster.
+  if ((await readExported(executor, log, store, Number.MAX_SAFE_INTEGER)) <= size)
+    await store.write("checkpoint", utf8Encode(note), "checkpoint");
+  published.set(log.id, note);
+  return { origin, from, size, files, repaired: wrong.length };
+}
+
+/** Every log of the service. One that can't be exported holds up no other, and is an error when all have had their turn. */
+export async function exportTiles(
+  source: ExportSource,
+  policy: WitnessPolicySettings | undefined,
+  store: ObjectStore,
+  existing: ExistingFiles = "check",
+  published = new Map<number, string>(),
+): Promise<ExportedLog[]> {
+  const exported: ExportedLog[] = [];
+  const failures: Error[] = [];
+  for (const log of await readLogs(source.db)) {
+    const own = storeOfLog(store, log.id);
+    try {
+      exported.push(await exportLog(source, log, policy, own, { existing, published }));
+    } catch (error) {
+      failures.push(error as Error);
+    }
+  }
+  if (failures.length > 1)
+    throw new AggregateError(failures, failures.map(({ message }) => message).join("\n"));
+  if (failures[0] !== undefined) throw failures[0];
+  return exported;
+}

@@ -1,0 +1,186 @@
+/**
+ * Start of the service's keys and log. In an empty database: make what is not given, open log 1. In any other:
+ * the keys at hand must be the active ones, or the start stops with a message that says what to do. A second
+ * instance with a folder of its own cannot invent keys, because emptiness is judged under the start lock.
+ */
+import { eq, isNull } from "drizzle-orm";
+import { type Database, type Executor, withStartLock } from "#lib/db/client";
+import { logs, signingKeys } from "#lib/db/schema";
+import { CannotStart } from "#lib/db/start";
+import { zkKeyId, zkKeyPairFromSeed } from "#lib/protocol/presentation/disclosure";
+import { signCheckpoint } from "#lib/protocol/tlog/checkpoint";
+import { originOfLog } from "#lib/protocol/tlog/log-epochs";
+import { emptyRoot } from "#lib/protocol/tlog/merkle";
+import { makeVerifierKey } from "#lib/protocol/tlog/signed-note";
+import type { Signer } from "./signer";
+import { activeKeyId, type KeyPurpose, type Signers } from "./signing-keys";
+
+/** The secret keys at hand: what settings give, else what files hold. */
+export interface KeySource {
+  /** All of them, if none are named. */
+  load(wanted?: readonly KeyPurpose[]): Promise<Partial<Signers>>;
+  /** What a rotation has made and not yet put in place; empty if nothing is under way. */
+  loadNext(wanted?: readonly KeyPurpose[]): Promise<Partial<Signers>>;
+  /** Puts the next key in the place of the old one, which is gone then. */
+  promoteNext(purpose: KeyPurpose): Promise<void>;
+  /** Makes and keeps those that are missing. */
+  create(missing: KeyPurpose[]): Promise<void>;
+  /** Where a key is looked for, for messages: `SIGNING_KEY or ./data/keys/signing-key`. */
+  describe(purpose: KeyPurpose): string;
+}
+
+const signerMembers = {
+  attestation: "signer",
+  log: "logSigner",
+  zk: "zkSeed",
+} as const satisfies Record<KeyPurpose, keyof Signers>;
+const purposes: KeyPurpose[] = ["attestation", "log", "zk"];
+
+function isComplete(found: Partial<Signers>): found is Signers {
+  return purposes.every((purpose) => found[signerMembers[purpose]] !== undefined);
+}
+
+export interface PublicHalf {
+  keyId: string;
+  publicKey: Uint8Array;
+}
+
+/** Null if the key is not at hand. */
+export async function publicHalf(found: Partial<Signers>, purpose: KeyPurpose): Promise<PublicHalf | null> {
+  if (purpose !== "zk") return found[signerMembers[purpose]] ?? null;
+  if (found.zkSeed === undefined) return null;
+  const { publicKey } = await zkKeyPairFromSeed(found.zkSeed);
+  return { keyId: zkKeyId(publicKey), publicKey };
+}
+
+export async function insertLog(tx: Executor, id: number, origin: string, logSigner: Signer): Promise<void> {
+  const logKey = makeVerifierKey(origin, 1, logSigner.publicKey);
+  const empty = { origin, size: 0, root: emptyRoot() };
+  const checkpoint = await signCheckpoint(empty, logKey, (bytes) => logSigner.sign(bytes));
+  await tx
+    .insert(logs)
+    .values({ id, origin, key_id: logSigner.keyId, size: 0, root: emptyRoot(), checkpoint });
+}
+
+async function makeFirst(tx: Executor, source: KeySource, origin: string): Promise<Signers> {
+  const found = await source.load();
+  await source.create(purposes.filter((purpose) => found[signerMembers[purpose]] === undefined));
+  const complete = await source.load();
+  if (!isComplete(complete)) throw new Error("keys that were just made cannot be read back");
+  await insertLog(tx, 1, origin, complete.logSigner);
+  for (const purpose of purposes) {
+    const half = await publicHalf(complete, purpose);
+    if (half === null) throw new Error(`the ${purpose} key was just seen`);
+    await tx.insert(signingKeys).values({
+      key_id: half.keyId,
+      purpose,
+      public_key: half.publicKey,
+      status: "active",
+      log_id: 1,
+      valid_from_index: purpose === "attestation" ? 0 : null,
+    });
+  }
+  return complete;
+}
+
+const lastResort: Record<KeyPurpose, string> = {
+  attestation: "`npm run keys -- rotate attestation --lost`",
+  log: "`npm run log -- new-epoch --new-log-key`, because a log never changes its key",
+  zk: "`npm run keys -- rotate zk`",
+};
+
+function mismatch(source: KeySource, purpose: KeyPurpose, problem: string): Error {
+  return new Error(
+    `Countersign cannot start: the ${purpose} key ${problem}. It is looked for in ${source.describe(purpose)}. ` +
+      "Bring the key back that belongs to this database (from your backup of DATA_DIR, your settings, or the machine where it was rotated). " +
+      `If it is really lost, its old signatures stay valid, but nothing new can be signed under it: go on with ${lastResort[purpose]}. ` +
+      "New keys are made for an empty database only.",
+  );
+}
+
+interface KeysAtHand {
+  found: Partial<Signers>;
+  active: Record<KeyPurpose, string | null>;
+}
+
+async function readActiveIds(executor: Executor): Promise<KeysAtHand["active"]> {
+  const read = (purpose: KeyPurpose) => activeKeyId(executor, purpose);
+  return { attestation: await read("attestation"), log: await read("log"), zk: await read("zk") };
+}
+
+/** Files and database of one moment: what was read while a rotation changed the active key is read again. */
+async function readUnchanged(executor: Executor, source: KeySource) {
+  for (;;) {
+    const before = await readActiveIds(executor);
+    // The next keys first: one that is put in place meanwhile is seen under its next name or its final one.
+    const next = await source.loadNext();
+    const found = await source.load();
+    const active = await readActiveIds(executor);
+    if (purposes.every((purpose) => before[purpose] === active[purpose])) return { next, found, active };
+  }
+}
+
+/**
+ * Replaces in `found` what a rotation has made active and not put in place (it was interrupted, or is just
+ * doing it): the database says which key is active.
+ */
+export async function preferActive(executor: Executor, source: KeySource): Promise<KeysAtHand> {
+  const { next, found, active } = await readUnchanged(executor, source);
+  for (const purpose of purposes) {
+    const half = await publicHalf(next, purpose);
+    if (half === null || half.keyId !== active[purpose]) continue;
+    await source.promoteNext(purpose);
+    Object.assign(found, { [signerMembers[purpose]]: next[signerMembers[purpose]] });
+  }
+  return { found, active };
+}
+
+/** The keys at hand against the active ones; throws with what to do about a lost, foreign or changed key. */
+async function requireActive(executor: Executor, source: KeySource): Promise<Signers> {
+  const { found, active } = await preferActive(executor, source);
+  for (const purpose of purposes) {
+    const half = await publicHalf(found, purpose);
+    if (half === null) throw mismatch(source, purpose, "is missing");
+    if (half.keyId === active[purpose]) continue;
+    const problem = `at hand (${half.keyId}) is not the active one of this database (${active[purpose]})`;
+    throw mismatch(source, purpose, problem);
+  }
+  if (!isComplete(found)) throw new Error("unreachable: every key was just seen");
+  return found;
+}
+
+/** The origin that log 1 was opened with: another PORT or address later does not change it. Null before. */
+export async function readFirstOrigin(database: Database): Promise<string | null> {
+  const [first] = await database.db.select({ origin: logs.origin }).from(logs).where(eq(logs.id, 1));
+  return first?.origin ?? null;
+}
+
+/** `firstOrigin` is what the settings say: the origin of log 1. */
+export async function openSigners(
+  database: Database,
+  source: KeySource,
+  firstOrigin: string,
+): Promise<Signers> {
+  return withStartLock(database, async (tx) => {
+    const [open] = await tx.select().from(logs).where(isNull(logs.closed_at));
+    if (!open) return makeFirst(tx, source, firstOrigin);
+    requireOrigin(open, firstOrigin);
+    return requireActive(tx, source);
+  });
+}
+
+/** Throws if the settings name another log than the database holds. */
+export function requireOrigin(open: { id: number; origin: string }, firstOrigin: string): void {
+  const expected = originOfLog(firstOrigin, open.id);
+  if (open.origin === expected) return;
+  const setting = open.id === 1 ? open.origin : open.origin.slice(0, -`/${open.id}`.length);
+  throw new CannotStart({
+    says: `by LOG_ORIGIN this log is ${expected}, but this database's log is ${open.origin}`,
+    mend: `Set LOG_ORIGIN=${setting}; an origin never changes within a log.`,
+  });
+}
+
+/** The keys for a reload after a rotation; the same rules as at start. */
+export async function reloadSigners(database: Database, source: KeySource): Promise<Signers> {
+  return requireActive(database.db, source);
+}

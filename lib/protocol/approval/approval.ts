@@ -1,0 +1,185 @@
+/**
+ * Content of an approval (docs/wire.md), from the request to the inputs of a World ID proof, and the self-contained
+ * signed object. request → request_hash → world_action and signal → public inputs, so that the proof covers exactly
+ * what the human saw.
+ */
+import { hexDecode, hexEncode, sha256, utf8Encode } from "#lib/protocol/encoding/bytes";
+import { canonicalBytes, type JsonObject } from "#lib/protocol/encoding/canonical-json";
+import type { WorldEnvironment } from "#lib/protocol/world-id/world-id-keys";
+import {
+  hashToField,
+  type RequiredLevel,
+  type WorldProofV3,
+  type WorldProofV4,
+  wordHex,
+} from "#lib/protocol/world-id/world-id-proof";
+import type { Amount } from "./amount";
+import { type DecidedBy, type GrantTerms, type RequiredApprovers, usableUntil } from "./decided-by";
+import type { SignedDetails } from "./detail-types";
+import type { PasskeyApproval } from "./passkey-approval";
+
+export interface ApprovalRequest {
+  request_id: string;
+  /** The service's public address. */
+  origin: string;
+  organization: string;
+  agent_slug: string;
+  /** base64 of the raw 32 bytes; null if the agent has registered no key. */
+  agent_public_key: string | null;
+  action: string;
+  /** The tool that would run, as in the agent's manifest. */
+  tool?: string;
+  amount?: Amount;
+  context_hash: string;
+  inputs_hash?: string;
+  /** Makes it version 2. */
+  details?: SignedDetails;
+  /** World ID level; `none` only if enrolled approvers are required. */
+  required_level: RequiredLevel | "none";
+  /** With required approvers: how many they are together. */
+  approvals_required: number;
+  required_approvers: RequiredApprovers[];
+  /** True if the requester may be one of the required approvers. */
+  requester_may_approve: boolean;
+  /** Who asks, if it is one of the organization's approvers: their id. */
+  requester_id?: string;
+  /** The terms, if this asks for a standing approval. */
+  grant: GrantTerms | null;
+  /** How long people's approval can be used; without it there is no end. */
+  usable_for_seconds?: number;
+  created_at: string;
+  expires_at: string;
+  /** base64 of 16 random bytes */
+  salt: string;
+}
+
+export interface ApprovalBinding {
+  /** Hex SHA-256 of the canonical request. */
+  request_hash: string;
+  world_action: string;
+  signal: string;
+  signal_hash: string;
+}
+
+/** The chain and block at which the root (and for v4 the keys) was known when the approval was accepted. */
+export interface Anchor {
+  chain_id: number;
+  block_number: number;
+  block_hash: string;
+  /** Address of the contract that answered for the root. */
+  registry: string;
+  root: string;
+  issuer_public_key?: [string, string];
+  oprf_public_key?: [string, string];
+}
+
+export type ApprovalCheckName = "groth16-local" | "world-portal-v4" | "world-chain";
+
+interface ApprovalRecord {
+  environment: WorldEnvironment;
+  verified_at: string;
+  verified_by: ApprovalCheckName[];
+  anchor?: Anchor;
+}
+
+export type WorldIdApproval = { type: "world_id" } & (WorldProofV3 | WorldProofV4) & ApprovalRecord;
+
+export type Approval = WorldIdApproval | PasskeyApproval;
+
+export const isWorldIdApproval = (approval: Approval): approval is WorldIdApproval =>
+  approval.type === "world_id";
+export const isPasskeyApproval = (approval: Approval): approval is PasskeyApproval =>
+  approval.type === "passkey";
+
+export interface UnsignedAuthorization {
+  type: "human_authorization";
+  /** 2 exactly if the request has a field of version 2 (docs/decisions/0048). */
+  version: 1 | 2;
+  request: ApprovalRequest;
+  binding: ApprovalBinding;
+  decided_by: DecidedBy;
+  /** None unless people decided. */
+  approvals: Approval[];
+  /** Where it was given; anything but production is a TEST. */
+  environment: WorldEnvironment;
+  approved_at: string;
+  /** Null: no end. */
+  usable_until: string | null;
+  key_id: string;
+}
+
+export interface HumanAuthorization extends UnsignedAuthorization {
+  /** base64 Ed25519 by the service over `authorizationSigningBytes`. */
+  signature: string;
+  /** The decision's entry in the log; outside the signature. */
+  log?: JsonObject;
+}
+
+export function requestHash(request: ApprovalRequest): string {
+  return hexEncode(sha256(canonicalBytes({ ...request })));
+}
+
+/** Everything that the page, the wallet and the proof name, from the hash alone. */
+export function bindRequest(request: ApprovalRequest): ApprovalBinding {
+  const hash = requestHash(request);
+  return {
+    request_hash: hash,
+    world_action: `authz-${base32Lower(hexDecode(hash)).slice(0, 26)}`,
+    signal: `0x${hash}`,
+    signal_hash: wordHex(hashToField(hexDecode(hash))),
+  };
+}
+
+/**
+ * Six characters that the agent shows its operator and the page shows too, so that the human sees that this is the
+ * request they expect. From the hash, so that the browser computes it from what it renders.
+ */
+export function confirmationCode(requestHash: string): string {
+  return formatConfirmationCode(sha256(utf8Encode(`confirmation-code:${requestHash}`)));
+}
+
+/** The first 30 bits of a digest: `K7Q-F2M`. */
+export function formatConfirmationCode(digest: Uint8Array): string {
+  const code = base32Lower(digest).slice(0, 6).toUpperCase();
+  return `${code.slice(0, 3)}-${code.slice(3)}`;
+}
+
+export type DecisionFacts = Pick<
+  UnsignedAuthorization,
+  "decided_by" | "approvals" | "environment" | "approved_at" | "key_id"
+>;
+
+export const versionOf = ({ details }: Pick<ApprovalRequest, "details">): 1 | 2 =>
+  details === undefined ? 1 : 2;
+
+export function buildAuthorization(request: ApprovalRequest, facts: DecisionFacts): UnsignedAuthorization {
+  return {
+    type: "human_authorization",
+    version: versionOf(request),
+    request,
+    binding: bindRequest(request),
+    ...facts,
+    usable_until: usableUntil({ request, ...facts }),
+  };
+}
+
+/** Canonical bytes of the object without `signature` and `log`. */
+export function authorizationSigningBytes(authorization: UnsignedAuthorization): Uint8Array {
+  const { signature: _signature, log: _log, ...signed } = authorization as HumanAuthorization;
+  return canonicalBytes(signed as unknown as JsonObject);
+}
+
+/** `signature`: base64. */
+export const assembleAuthorization = (
+  unsigned: UnsignedAuthorization,
+  signature: string,
+): HumanAuthorization => ({ ...unsigned, signature });
+
+/** RFC 4648 section 6 without padding, in lower case: World's portal wants `[a-z0-9-]` in actions. */
+function base32Lower(bytes: Uint8Array): string {
+  const alphabet = "abcdefghijklmnopqrstuvwxyz234567";
+  const bits = Array.from(bytes, (byte) => byte.toString(2).padStart(8, "0")).join("");
+  return (bits.match(/.{1,5}/g) ?? [])
+    .map((five) => alphabet[Number.parseInt(five.padEnd(5, "0"), 2)])
+    .join("");
+}

@@ -1,0 +1,110 @@
+/**
+ * JSON in which no two readers can see two documents: no duplicate names, well-formed strings, numbers
+ * that keep their value (exact-number.ts), bounded depth. `JSON.parse` alone keeps the last of two equal names and
+ * the nearest double of a number, silently.
+ */
+import type { JsonValue } from "./canonical-json";
+import { findRounding, isPlainlyExact } from "./exact-number";
+
+const MAX_DEPTH = 32;
+/** No request has more bytes (lib/api/http/read-json-body.ts). */
+const MAX_CHARACTERS = 1024 * 1024;
+
+export interface JsonLimits {
+  maxCharacters?: number;
+  /** Names and values together, counted before anything is made of them. */
+  maxTokens?: number;
+}
+
+/** Throws RangeError with a message that is safe to show, or JSON.parse's SyntaxError, which quotes the text. */
+export function parseStrictJson(text: string, limits: JsonLimits = {}): JsonValue {
+  const { maxCharacters = MAX_CHARACTERS, maxTokens = Number.POSITIVE_INFINITY } = limits;
+  if (text.length > maxCharacters)
+    throw new RangeError(`longer than ${maxCharacters.toLocaleString("en")} characters`);
+  if (!text.isWellFormed()) throw new RangeError("not well-formed Unicode");
+  const { names, numbers } = scan(text, maxTokens);
+  const value = JSON.parse(text) as JsonValue;
+  for (const number of numbers) checkNumber(number);
+  // JSON.parse has kept one of two equal names, whose values are gone with the names in them.
+  if (checkStrings(value, text.includes("\\")) !== names)
+    throw new RangeError("a name occurs twice in one object");
+  return value;
+}
+
+const [quote, backslash, colon, minus] = [0x22, 0x5c, 0x3a, 0x2d];
+const isOpening = (code: number) => code === 0x5b || code === 0x7b;
+const isClosing = (code: number) => code === 0x5d || code === 0x7d;
+const isDigit = (code: number) => code >= 0x30 && code <= 0x39;
+const isLetter = (code: number) => (code | 0x20) >= 0x61 && (code | 0x20) <= 0x7a;
+
+/** Counts the names, and finds the numbers that may be rounded. The text need not be JSON: then the result is void. */
+function scan(text: string, maxTokens: number): { names: number; numbers: string[] } {
+  const numbers: string[] = [];
+  let [depth, names, tokens] = [0, 0, 0];
+  for (let at = 0; at < text.length; at += 1) {
+    const code = text.charCodeAt(at);
+    if (isOpening(code)) {
+      depth += 1;
+      tokens += 1;
+      if (depth > MAX_DEPTH) throw new RangeError("nested too deeply");
+    } else if (isClosing(code)) depth -= 1;
+    else if (code === colon) names += 1;
+    else if (code === quote) {
+      tokens += 1;
+      at = findStringEnd(text, at);
+    } else if (isDigit(code) || code === minus || isLetter(code)) {
+      const start = at;
+      tokens += 1;
+      at = findWordEnd(text, at);
+      if (!isLetter(code) && !isPlainlyExact(text, start, at + 1)) numbers.push(text.slice(start, at + 1));
+    }
+    if (tokens > maxTokens)
+      throw new RangeError(`more than ${maxTokens.toLocaleString("en")} names and values`);
+  }
+  return { names, numbers };
+}
+
+function findStringEnd(text: string, start: number): number {
+  for (let end = text.indexOf('"', start + 1); end >= 0; end = text.indexOf('"', end + 1)) {
+    let before = end - 1;
+    while (text.charCodeAt(before) === backslash) before -= 1;
+    if ((end - before) % 2 === 1) return end;
+  }
+  return text.length;
+}
+
+/** The last character of a number, `true`, `false` or `null`. */
+function findWordEnd(text: string, start: number): number {
+  let at = start + 1;
+  for (; at < text.length; at += 1) {
+    const code = text.charCodeAt(at);
+    // Also `+`, `-` and `.`, of which JSON has none between values.
+    if (!isDigit(code) && !isLetter(code) && code !== 0x2b && code !== minus && code !== 0x2e) break;
+  }
+  return at - 1;
+}
+
+/** Returns how many names there are. A lone surrogate in well-formed text is written with a backslash. */
+function checkStrings(value: JsonValue, hasEscapes: boolean): number {
+  if (typeof value === "string" && hasEscapes && !value.isWellFormed())
+    throw new RangeError("a string with a lone surrogate");
+  if (typeof value !== "object" || value === null) return 0;
+  let count = 0;
+  if (Array.isArray(value)) for (const member of value) count += checkStrings(member, hasEscapes);
+  else
+    for (const [name, member] of Object.entries(value)) {
+      // An object that is copied member by member would lose it, and two documents would get one hash.
+      if (name === "__proto__") throw new RangeError("a name is __proto__");
+      count += 1 + checkStrings(name, hasEscapes) + checkStrings(member, hasEscapes);
+    }
+  return count;
+}
+
+const MAX_SHOWN_DIGITS = 40;
+
+function checkNumber(token: string): void {
+  const rounded = findRounding(token);
+  if (rounded === null) return;
+  const shown = token.length > MAX_SHOWN_DIGITS ? `${token.slice(0, MAX_SHOWN_DIGITS)}…` : token;
+  throw new RangeError(`the number ${shown} would become ${rounded}: send it as a string`);
+}

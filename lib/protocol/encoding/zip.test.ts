@@ -1,0 +1,113 @@
+/** The reader takes what the writer writes, and no other archive: every way to hide, double or swell a file is refused. */
+import { crc32, deflateRawSync } from "node:zlib";
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { createZipWriter } from "#lib/services/packs/zip-writer";
+import { nodeIo } from "#lib/verifier/cli/node-io";
+import { concatBytes, utf8Decode, utf8Encode } from "./bytes";
+import { encodeZipEnd, encodeZipHeader, readZip } from "./zip";
+
+async function pack(files: [name: string, text: string][]): Promise<Uint8Array> {
+  const zip = createZipWriter();
+  const sent: Uint8Array[] = [];
+  for (const [name, text] of files) sent.push(await zip.add(name, utf8Encode(text)));
+  return concatBytes(...sent, zip.end());
+}
+
+const read = (bytes: Uint8Array, maxFileBytes = 1_000, maxBytes = 1e9) => {
+  const archive = readZip(bytes, nodeIo.zip, { maxFileBytes, maxBytes });
+  return archive.files.map(({ name }) => [name, utf8Decode(archive.read(name))]);
+};
+
+const files: [string, string][] = [
+  ["one.json", "{}"],
+  ["folder/two.txt", "a".repeat(500)],
+  ["empty", ""],
+];
+
+/** With this text instead of that one, wherever it is: names stand in front of the file and in the directory. */
+function rename(bytes: Uint8Array, from: string, to: string): Uint8Array {
+  return new Uint8Array(Buffer.from(Buffer.from(bytes).toString("latin1").replaceAll(from, to), "latin1"));
+}
+
+function write(bytes: Uint8Array, at: number, ...values: number[]): Uint8Array {
+  const copy = bytes.slice();
+  copy.set(values, at);
+  return copy;
+}
+
+describe("a ZIP archive", () => {
+  it("is read as it was written", async () => {
+    expect(read(await pack(files))).toEqual(files);
+  });
+
+  it.each(["../evil", "/etc/passwd", "a/../../b", "a\\b", "C:evil", ".hidden", "a//b", "a/", "é"])(
+    "has no file named %s",
+    async (name) => {
+      const file = { name, crc: 0, size: 0, deflatedSize: 0 };
+      expect(() => encodeZipHeader(file)).toThrow("not a name");
+      const bytes = await pack([["n".repeat(name.length), "x"]]);
+      expect(() => read(rename(bytes, "n".repeat(name.length), name))).toThrow("the file name");
+    },
+  );
+
+  it("names no file twice, not even by another header", async () => {
+    const bytes = await pack([
+      ["one", "1"],
+      ["two", "2"],
+    ]);
+    expect(() => read(rename(bytes, "two", "one"))).toThrow("one is there twice");
+  });
+
+  it("inflates to what it states, and to no more than was allowed", async () => {
+    const bytes = await pack([["bomb", "0".repeat(100_000)]]);
+    expect(() => read(bytes)).toThrow("bomb is too large: 100000 bytes");
+    const deflatedSize = bytes.length - encodeZipEnd([]).length - 2 * 4 - 30 - 46;
+    for (const size of [10, 100_001]) {
+      const stated = { name: "bomb", crc: 0, size, deflatedSize };
+      const body = bytes.subarray(34, 34 + deflatedSize);
+      const lying = concatBytes(encodeZipHeader(stated), body, encodeZipEnd([{ ...stated, offset: 0 }]));
+      expect(() => read(lying, 1e6)).toThrow(/^bomb does not/);
+    }
+  });
+
+  it("hides nothing behind a file's deflated bytes", async () => {
+    const deflated = deflateRawSync("{}");
+    const body = concatBytes(deflated, utf8Encode("hidden"));
+    const file = { name: "one.json", crc: crc32("{}"), size: 2, deflatedSize: body.length };
+    const hiding = concatBytes(encodeZipHeader(file), body, encodeZipEnd([{ ...file, offset: 0 }]));
+    expect(() => read(hiding)).toThrow("one.json does not");
+  });
+
+  it("is no larger as a whole than was allowed, by what its headers state", async () => {
+    const bytes = await pack(files);
+    expect(read(bytes, 1_000, 502)).toEqual(files);
+    expect(() => read(bytes, 1_000, 501)).toThrow("too large together: more than 501 bytes");
+  });
+
+  it("is not encrypted, has no bytes before, between, or after what it lists, and is whole", async () => {
+    const bytes = await pack(files);
+    expect(() => read(write(bytes, 6, 1))).toThrow("an encrypted file at byte 0");
+    expect(() => read(concatBytes(bytes, new Uint8Array(1)))).toThrow("bytes after the end");
+    expect(() => read(concatBytes(new Uint8Array(1), bytes))).toThrow("not a ZIP archive of ours");
+    expect(() => read(bytes.subarray(0, -1))).toThrow("the directory at byte");
+    expect(() => read(new Uint8Array())).toThrow("not a ZIP archive of ours");
+  });
+
+  it("can be changed in no byte", async () => {
+    const bytes = await pack(files);
+    fc.assert(
+      fc.property(fc.nat(bytes.length - 1), fc.integer({ min: 1, max: 255 }), (at, by) => {
+        const changed = write(bytes, at, (bytes[at] ?? 0) ^ by);
+        let found: unknown;
+        try {
+          found = read(changed);
+        } catch {
+          return;
+        }
+        // Deflate may say one thing in two ways, and its padding says nothing: what is read is the same.
+        expect(found).toEqual(files);
+      }),
+    );
+  });
+});

@@ -1,0 +1,122 @@
+/** An entry of an evidence pack in one row: what its signed bytes say, and nothing that is only shown with them. */
+import { type Decision, parseDecisionStatement } from "#lib/protocol/approval/approval-decision";
+import { parseHumanAuthorization } from "#lib/protocol/approval/human-authorization-shape";
+import { utf8Encode } from "#lib/protocol/encoding/bytes";
+import { isJsonObject, type JsonObject } from "#lib/protocol/encoding/canonical-json";
+import { type AgentChangeKind, parseChangeStatement } from "#lib/protocol/record/agent-change";
+import {
+  type ActionPredicate,
+  type HumanApproval,
+  isBacked,
+  parseActionStatement,
+} from "#lib/protocol/statement/statement";
+import { factsOfStatement, findWarnings, type WarningCode } from "#lib/protocol/statement/warnings";
+
+/** `type` field of a decision's file; an attestation's file is the API's answer. */
+export const DECISION_FILE_TYPE = "authorization_decision";
+/** The same of a change of what the agent may do. */
+export const CHANGE_FILE_TYPE = "agent_change";
+
+/** `withheld`: private, and its owner kept the content out of the pack. */
+export type EntryState = "public" | "private" | "withheld" | "erased";
+
+export interface PackEntry {
+  /** As its file says; a check compares it. */
+  sequence: number;
+  file: string;
+  /** Whose it is, by its signed bytes; null if they are not there. */
+  slug: string | null;
+  state: EntryState;
+  /** By its signed bytes; null if they are not there. */
+  time: string | null;
+  /** Action done or asked for; null if the bytes that say so are missing. */
+  action: string | null;
+  /** One of the two is null. */
+  approval: HumanApproval | null;
+  decision: Decision["decision"] | AgentChangeKind | null;
+  /** Or a change of what the agent may do. */
+  isDecision: boolean;
+  /** An approval that no real person is proven to have given. */
+  isTest: boolean;
+  /** That follow from the signed bytes; a key that was revoked later is no matter of the record. */
+  warnings: WarningCode[];
+}
+
+const bytesOf = ({ payload }: JsonObject) => (typeof payload === "string" ? utf8Encode(payload) : null);
+const textOf = (value: unknown) => (typeof value === "string" ? value : null);
+
+function warningsOf(predicate: ActionPredicate, answer: JsonObject): WarningCode[] {
+  const { tool_manifest: manifest } = answer;
+  return findWarnings(
+    factsOfStatement(predicate, typeof manifest === "string" ? utf8Encode(manifest) : null),
+  );
+}
+
+function readAttestation(file: string, answer: JsonObject): PackEntry {
+  const { record, status } = answer;
+  const payload = bytesOf(answer);
+  const predicate = payload === null ? undefined : parseActionStatement(payload)?.predicate;
+  const missing = status === "erased" ? "erased" : "withheld";
+  const approval = predicate?.human_approval ?? null;
+  return {
+    sequence: isJsonObject(record) ? Number(record["sequence"]) : Number.NaN,
+    file,
+    slug: textOf(predicate?.request["agent_slug"]),
+    state: predicate === undefined ? missing : predicate.is_public ? "public" : "private",
+    time: predicate?.timestamp ?? null,
+    action: textOf(predicate?.request["action"]),
+    approval,
+    decision: null,
+    isDecision: false,
+    isTest: approval !== null && isBacked(approval) && approval.environment !== "production",
+    warnings: predicate === undefined ? [] : warningsOf(predicate, answer),
+  };
+}
+
+function readDecision(file: string, json: JsonObject): PackEntry {
+  const { sequence, request, human_authorization: object = null } = json;
+  const payload = bytesOf(json);
+  const decided = payload === null ? null : parseDecisionStatement(payload);
+  const authorization = parseHumanAuthorization(object);
+  const isWhole = isJsonObject(request) && (decided?.decision !== "approved" || authorization !== null);
+  const withPayload = isWhole ? "private" : "withheld";
+  const asked = payload !== null && isJsonObject(request) ? request : {};
+  return {
+    sequence: Number(sequence),
+    file,
+    slug: textOf(asked["agent_slug"]),
+    state: payload === null ? "erased" : withPayload,
+    time: decided?.decided_at ?? null,
+    action: textOf(asked["action"]),
+    approval: null,
+    decision: decided?.decision ?? null,
+    isDecision: true,
+    isTest: authorization !== null && authorization.environment !== "production",
+    warnings: [],
+  };
+}
+
+function readChange(file: string, json: JsonObject): PackEntry {
+  const { sequence, reason = null } = json;
+  const payload = bytesOf(json);
+  const changed = payload === null ? null : parseChangeStatement(payload);
+  const isWhole = changed !== null && (changed.reason_hash === null || typeof reason === "string");
+  return {
+    sequence: Number(sequence),
+    file,
+    slug: null,
+    state: isWhole ? "private" : "withheld",
+    time: changed?.changed_at ?? null,
+    action: changed === null ? null : textOf(reason),
+    approval: null,
+    decision: changed?.change ?? null,
+    isDecision: true,
+    isTest: false,
+    warnings: [],
+  };
+}
+
+export function readPackEntry(file: string, json: JsonObject): PackEntry {
+  if (json["type"] === CHANGE_FILE_TYPE) return readChange(file, json);
+  return json["type"] === DECISION_FILE_TYPE ? readDecision(file, json) : readAttestation(file, json);
+}

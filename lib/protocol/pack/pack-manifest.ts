@@ -1,0 +1,143 @@
+/**
+ * The manifest of an evidence pack. Only the period is its maker's word. Everything else follows from the other files, so
+ * the verifier makes it again and compares the bytes.
+ */
+
+import { base64Decode, hexEncode, sha256, utf8Encode } from "#lib/protocol/encoding/bytes";
+import { isJsonObject, type JsonObject } from "#lib/protocol/encoding/canonical-json";
+import { decodeHeadRow } from "#lib/protocol/record/agent-heads";
+import { parseHeadsStatement } from "#lib/protocol/record/heads-statement";
+import { countPack, type PackCounts } from "./pack-counts";
+import type { PackEntry } from "./pack-entries";
+import { encodePackJson } from "./pack-files";
+
+export const PACK_TYPE = "countersign-evidence-pack";
+export const PACK_VERSION = 1;
+
+export interface PackPeriod {
+  /** RFC 3339 in UTC: from this time on, and before that one. */
+  from: string;
+  to: string;
+}
+
+export interface PackedFile {
+  name: string;
+  sha256: string;
+  length: number;
+}
+
+/** A part that the pack lacks, and why. `count` only where it can be counted. */
+export interface LeftOut {
+  what: string;
+  why: string;
+  count?: number;
+}
+
+export interface PackFacts {
+  agent: { slug: string; agent_id: string };
+  period: PackPeriod;
+  record: {
+    /** Numbers in the agent's record, and the last one that there was; `last` is before `first` if there are none. */
+    first: number;
+    last: number;
+    head: number;
+    /** Coverage of the newest signed count of all records; null if there is none. */
+    counted: { entries: number; log_origin: string; covers_size: number; at: string } | null;
+  };
+  counts: PackCounts;
+  left_out: LeftOut[];
+}
+
+/** Everything that the facts follow from. */
+export interface PackContent {
+  period: PackPeriod;
+  /** The first page of the agent's record. */
+  firstPage: JsonObject;
+  before: PackEntry | null;
+  after: PackEntry | null;
+  /** In the order of the record. */
+  entries: readonly PackEntry[];
+  hasRows: boolean;
+}
+
+/** True if an entry after the period, or a signed count of a later time, shows where the period ends. */
+export function isEndShown({
+  record: { last, head, counted },
+  period,
+}: Pick<PackFacts, "record" | "period">) {
+  return last < head || (counted?.entries === head && Date.parse(counted.at) >= Date.parse(period.to));
+}
+
+/** By the newest snapshot, as the record shows it: not checked here. */
+export function readCounted({ snapshot }: JsonObject): PackFacts["record"]["counted"] {
+  const statement = isJsonObject(snapshot) ? snapshot["statement"] : null;
+  const payload = isJsonObject(statement) ? statement["payload"] : null;
+  const heads = typeof payload === "string" ? parseHeadsStatement(utf8Encode(payload)) : null;
+  if (!isJsonObject(snapshot) || heads === null) return null;
+  const { sequence: entries } = decodeHeadRow(base64Decode(String(snapshot["row"])));
+  return { entries, log_origin: heads.log_origin, covers_size: heads.covers_size, at: heads.at };
+}
+
+const neverIn: readonly LeftOut[] = [
+  { what: "requests that expired or wait", why: "nothing is signed until a person decides" },
+  { what: "reasons given for denials", why: "they are not signed" },
+  {
+    what: "details and names on approval pages",
+    why: "only their hash is signed; the organization keeps them",
+  },
+];
+
+function listLeftOut({ entries, hasRows }: PackContent, counted: PackFacts["record"]["counted"]): LeftOut[] {
+  const inState = (wanted: PackEntry["state"]) => entries.filter(({ state }) => state === wanted).length;
+  const all: LeftOut[] = [
+    { what: "content of entries", why: "erased by the owner", count: inState("erased") },
+    {
+      what: "content of private entries",
+      why: "kept out by whoever made the pack",
+      count: inState("withheld"),
+    },
+  ];
+  const rows: LeftOut = { what: "rows of the count of all records", why: "too many, or no longer kept" };
+  return [
+    ...all.filter(({ count }) => count !== 0),
+    ...(counted !== null && !hasRows ? [rows] : []),
+    ...neverIn,
+  ];
+}
+
+/** Throws RangeError if the record's pages are not of the service's making. */
+export function describePack(content: PackContent): PackFacts {
+  const { period, firstPage, before, after, entries } = content;
+  const { head } = firstPage;
+  const last = Number(isJsonObject(head) ? head["sequence"] : Number.NaN);
+  const counted = readCounted(firstPage);
+  return {
+    agent: { slug: String(firstPage["slug"]), agent_id: String(firstPage["agent_id"]) },
+    period,
+    record: {
+      first: before === null ? 1 : before.sequence + 1,
+      last: after === null ? last : after.sequence - 1,
+      head: last,
+      counted,
+    },
+    counts: countPack(entries),
+    left_out: listLeftOut(content, counted),
+  };
+}
+
+export const describeFile = (name: string, bytes: Uint8Array): PackedFile => ({
+  name,
+  sha256: hexEncode(sha256(bytes)),
+  length: bytes.length,
+});
+
+/** `files`: all others, in the order of the archive. */
+export const makeManifest = (facts: PackFacts, files: readonly PackedFile[]) => ({
+  type: PACK_TYPE,
+  version: PACK_VERSION,
+  ...facts,
+  files,
+});
+
+export const encodeManifest = (facts: PackFacts, files: readonly PackedFile[]): Uint8Array =>
+  encodePackJson(makeManifest(facts, files));

@@ -1,0 +1,99 @@
+/** The report of a version of packs never changes: a verifier of tomorrow makes it again, and compares the bytes. */
+import { describe, expect, it } from "vitest";
+import { hexEncode, sha256, utf8Encode } from "#lib/protocol/encoding/bytes";
+import { countPack } from "./pack-counts";
+import type { PackEntry } from "./pack-entries";
+import { encodeManifest, isEndShown, PACK_VERSION, type PackFacts } from "./pack-manifest";
+import { renderPackReport } from "./pack-report";
+import { listNotProven, listProven } from "./pack-words";
+
+const base = {
+  isTest: false,
+  slug: "bot",
+  decision: null,
+  isDecision: false,
+  approval: null,
+  action: null,
+  time: null,
+  warnings: [],
+};
+const at = (sequence: number, more: Partial<PackEntry>): PackEntry => ({
+  ...base,
+  sequence,
+  file: `attestations/${sequence}.json`,
+  state: "public",
+  ...more,
+});
+const proven = {
+  method: "proof_of_personhood",
+  level: "orb",
+  request_hash: "",
+  authorization_hash: "",
+} as const;
+const more = { nullifier_hashes: [], approver_ids: [], inputs_bound: false };
+const entries = [
+  at(2, { action: "Paid", time: "2026-11-22T10:00:00.000Z", approval: { method: "none" } }),
+  at(3, { approval: { ...proven, ...more, environment: "production" }, warnings: ["client_gap"] }),
+  at(4, { approval: { ...proven, ...more, environment: "staging" }, isTest: true, state: "private" }),
+  at(5, { approval: { method: "hash", approver_hash: null }, action: "x".repeat(400) }),
+  at(6, { state: "erased" }),
+  at(7, { state: "withheld" }),
+  at(8, { isDecision: true, decision: "denied", action: "<b>\u200b", state: "private" }),
+];
+const counted = { entries: 5, log_origin: "example.com/log", covers_size: 9, at: "2026-11-22T11:00:00.000Z" };
+const facts: PackFacts = {
+  agent: { slug: "bot", agent_id: "00000000-0000-4000-8000-000000000041" },
+  period: { from: "2026-11-01T00:00:00.000Z", to: "2026-12-01T00:00:00.000Z" },
+  record: { first: 2, last: 8, head: 9, counted },
+  counts: countPack(entries),
+  left_out: [{ what: "content of entries", why: "erased by the owner", count: 1 }],
+};
+const files = [{ name: "verify.mjs", sha256: "0".repeat(64), length: 1 }];
+const report = renderPackReport(facts, entries, files);
+
+describe("the report of an evidence pack", () => {
+  it("is that of its version, to the byte, and so is the manifest", () => {
+    const digests = [utf8Encode(report), encodeManifest(facts, files)].map((bytes) =>
+      hexEncode(sha256(bytes)),
+    );
+    // If one of them changes after a release, PACK_VERSION has to be raised, and the old code kept for old packs.
+    expect([PACK_VERSION, ...digests]).toEqual([
+      1,
+      "4ce739cd3b2bac117d625632535c1ae0f2c0cb8b0624a1212398c69a4f4e264f",
+      "698893cba8e913f8b5b9cacb92eed206b4ea9d3cb920853a768dc3d5b37b88e8",
+    ]);
+  });
+
+  it("shows tests as tests, missing content as missing, and hostile text as text", () => {
+    expect(report).toContain("TEST (");
+    expect(report).toContain("<td>8</td><td></td><td>decision</td>");
+    expect(report).toContain("&lt;b&gt;⟨U+200B⟩");
+    expect(report).toContain(`${"x".repeat(300)}…`);
+    expect(report).toContain("<td>content kept out</td>");
+    expect(report).toContain("<dt>Numbers missing between these</dt><dd>0</dd>");
+  });
+
+  it("does not claim what the entries do not show", () => {
+    const sentences = listNotProven(facts).join("\n");
+    expect(sentences).toContain("What 2 attestations say");
+    expect(sentences).toContain("a real person gave 1 of the approvals: they are tests");
+    expect(sentences).toContain("a person gave 1 of the approvals: the agent only asserted them");
+    expect(sentences).not.toContain("not counted");
+    expect(listProven(facts).join("\n")).toContain("all entries of the period: numbers 2 to 8");
+  });
+
+  it("claims the end of the period only by an entry after it, or by a count of exactly its head and a later time", () => {
+    const ending = (head: number, count: Partial<typeof counted> | null): PackFacts => ({
+      ...facts,
+      record: { first: 2, last: 8, head, counted: count && { ...counted, ...count } },
+    });
+    const later = { at: "2026-12-01T00:00:00.000Z" };
+    for (const shown of [ending(9, null), ending(8, { ...later, entries: 8 })])
+      expect([isEndShown(shown), listProven(shown).length]).toEqual([true, 4]);
+    const open = [ending(8, null), ending(8, { entries: 8 }), ending(8, { ...later, entries: 7 })];
+    for (const one of open) {
+      expect([isEndShown(one), listProven(one).length]).toEqual([false, 3]);
+      expect(listNotProven(one).join("\n")).toMatch(/That number 8 is the last entry .* is not counted/);
+    }
+  });
+});

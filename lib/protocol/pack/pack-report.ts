@@ -1,0 +1,191 @@
+/**
+ * The report of an evidence pack for people: one HTML page that loads nothing and runs nothing. It follows from the facts
+ * and the entries alone, so that its numbers cannot be others than theirs.
+ */
+import { approvalWords } from "#lib/protocol/approval/approval-words";
+import { isBacked } from "#lib/protocol/statement/statement";
+import { toVisibleText } from "#lib/protocol/text/display-text";
+import { escapeHtml } from "#lib/protocol/text/escape-html";
+import { readableTime } from "#lib/protocol/time/time-words";
+import type { PackEntry } from "./pack-entries";
+import type { PackedFile, PackFacts } from "./pack-manifest";
+import { listNotProven, listProven, packParts, packSources } from "./pack-words";
+
+/** An agent's text: every character that would not be seen is made visible, and its direction is its own. */
+const foreign = (text: string) => `<bdi dir="ltr" class="foreign">${escapeHtml(toVisibleText(text))}</bdi>`;
+
+const maxShown = 300;
+/** The file has all of it. */
+function shorten(text: string): string {
+  const characters = [...text];
+  return characters.length <= maxShown ? text : `${characters.slice(0, maxShown).join("")}…`;
+}
+
+/** Cells are HTML. */
+function table(headers: readonly string[], rows: readonly (readonly string[])[]): string {
+  const head = headers.map((header) => `<th scope="col">${escapeHtml(header)}</th>`).join("");
+  const body = rows.map((cells) => `<tr>${cells.map((cell) => `<td>${cell}</td>`).join("")}</tr>`);
+  return `<table><thead><tr>${head}</tr></thead><tbody>\n${body.join("\n")}\n</tbody></table>`;
+}
+
+const facts = (rows: readonly (readonly [name: string, html: string])[]) =>
+  `<dl>${rows.map(([name, html]) => `<div><dt>${escapeHtml(name)}</dt><dd>${html}</dd></div>`).join("")}</dl>`;
+
+const style = `:root{color-scheme:light}body{font:15px/1.5 system-ui,sans-serif;color:#16181d;background:#fff;max-width:60rem;
+margin:2rem auto;padding:0 1rem}h1{font-size:1.7rem;line-height:1.2}h2{font-size:1.2rem;margin-top:2.2rem}
+.scroll{overflow-x:auto}table{border-collapse:collapse;width:100%;font-size:13.5px}th,td{border-bottom:1px solid #d6d9e0;
+padding:.4rem .8rem .4rem 0;text-align:left;vertical-align:top}dl{margin:0}dl div{display:grid;gap:.2rem 1rem;
+grid-template-columns:minmax(7rem,15rem) 1fr;border-bottom:1px solid #eceef2;padding:.3rem 0}dt{color:#545a67}dd{margin:0}
+.foreign,code{overflow-wrap:anywhere}.foreign{white-space:pre-wrap}td code{overflow-wrap:normal}
+.note{border-left:4px solid #545a67;padding:.2rem 0 .2rem 1rem}@page{margin:15mm}
+@media print{body{max-width:none;margin:0}tr,dl div{break-inside:avoid}thead{display:table-header-group}}`;
+
+function describeCounts({ counts, record, period }: PackFacts): string {
+  const { attestations: made, decisions, entries } = counts;
+  const { first, last, head, counted } = record;
+  const numbers = last < first ? "none" : `${first} to ${last} of ${head}`;
+  const covered =
+    counted === null
+      ? "not made yet"
+      : `${counted.entries} entries, ${escapeHtml(readableTime(counted.at))}, at ${counted.covers_size} leaves of ${escapeHtml(counted.log_origin)}`;
+  return facts([
+    ["Period", `${escapeHtml(readableTime(period.from))} to ${escapeHtml(readableTime(period.to))}`],
+    ["Numbers in the agent's record", numbers],
+    ["Numbers missing between these", String(Math.max(0, last - first + 1) - entries)],
+    ["Last signed count of all records", covered],
+    ["Entries", String(entries)],
+    [
+      "Attestations",
+      `${made.total}: ${made.public} public, ${made.private} private, ${made.withheld} kept out, ${made.erased} erased`,
+    ],
+    [
+      "Decisions",
+      `${decisions.total}: ${decisions.approved} approved, ${decisions.denied} denied, ${decisions.cancelled} cancelled, ${decisions.revoked} taken back, ${decisions.erased} erased`,
+    ],
+    ["Times that the agent was frozen and unfrozen", `${decisions.frozen}, ${decisions.unfrozen}`],
+  ]);
+}
+
+function describeApprovals({ counts: { approvals } }: PackFacts): string {
+  const backed = approvals.backed.map(({ method, level, environment, count }) => [
+    `${approvalWords[method].replace(/^./, (letter) => letter.toUpperCase())}${level === "none" ? "" : `, level ${foreign(level)}`}${environment === "production" ? "" : ` <strong>TEST (${foreign(environment)})</strong>`}`,
+    String(count),
+  ]);
+  const rest = [
+    ["Asserted by the agent, not proven", String(approvals.asserted)],
+    ["None", String(approvals.none)],
+  ];
+  return table(["Human approval of attestations", "Count"], [...backed, ...rest]);
+}
+
+function approvalOf({ approval, decision, isTest }: PackEntry): string {
+  const test = isTest ? " <strong>TEST</strong>" : "";
+  if (decision === "authorization_revoked") return "taken back";
+  if (decision !== null) return `${decision}${test}`;
+  if (approval === null) return "";
+  const level = isBacked(approval) && approval.level !== "none" ? `, ${foreign(approval.level)}` : "";
+  return `${approvalWords[approval.method]}${level}${test}`;
+}
+
+function describeEntry(entry: PackEntry): string[] {
+  const { sequence, time, action, state, isDecision, warnings, file } = entry;
+  const gone = state === "erased" ? "erased" : state === "withheld" ? "content kept out" : "";
+  return [
+    String(sequence),
+    time === null ? "" : escapeHtml(readableTime(time)),
+    isDecision ? "decision" : "attestation",
+    action === null ? gone : foreign(shorten(action)),
+    approvalOf(entry),
+    warnings.join(", "),
+    `<code>${escapeHtml(file)}</code>`,
+  ];
+}
+
+const entryHeaders = ["Number", "Time", "Kind", "Action", "Approval", "Warnings", "File"];
+const entryTable = (entries: readonly PackEntry[]) =>
+  entries.length === 0
+    ? "<p>None.</p>"
+    : `<div class="scroll">${table(entryHeaders, entries.map(describeEntry))}</div>`;
+
+function describeSources(): string {
+  const rows = packParts.map(({ part, question, files, check, criteria, articles }) =>
+    [part, question, files, check, criteria, articles].map(escapeHtml),
+  );
+  const headers = [
+    "Part",
+    "Question that it helps to answer",
+    "Files",
+    "Check",
+    "SOC 2 criteria",
+    "EU AI Act, article",
+  ];
+  const about = facts(packSources.map(([name, text]) => [name, escapeHtml(text)]));
+  return `<div class="scroll">${table(headers, rows)}</div>
+<p class="note">The criteria and articles are named so that a part can be found where an assessment asks for it. This is no
+claim of compliance. The articles apply to high-risk AI systems; whether a system is one is not decided here.</p>${about}`;
+}
+
+const howToCheck = `<ol>
+<li>Get <code>verify.mjs</code> from the service's own address, or compare the SHA-256 of the copy in this pack with the one
+that the service publishes at <code>/verify.mjs.sha256</code>. It is one readable file for Node 20 or newer.</li>
+<li>Get the service's keys another way than with this pack, if you can: <code>/v1/pubkey</code>, saved earlier.</li>
+<li><code>node verify.mjs pack FILE.zip --keys keys.json</code> checks everything here without a network: every file against
+the manifest, every receipt and decision, the record, the log, and that these counts follow from them. It makes this page
+again and compares the bytes.</li>
+<li>A single receipt: <code>node verify.mjs attestations/NUMBER.json --keys keys.json</code>.</li>
+</ol>`;
+
+const list = (lines: readonly string[]) =>
+  `<ul>${lines.map((line) => `<li>${escapeHtml(line)}</li>`).join("\n")}</ul>`;
+
+/** `files`: all but the report and the manifest. */
+export function renderPackReport(
+  pack: PackFacts,
+  entries: readonly PackEntry[],
+  files: readonly PackedFile[],
+): string {
+  const { agent, counts, left_out } = pack;
+  const digest = (name: string) => files.find((file) => file.name === name)?.sha256 ?? "";
+  const warned = entries.filter(({ warnings }) => warnings.length > 0);
+  const denied = entries.filter(({ decision }) => decision === "denied");
+  const section = (title: string, html: string) => `<h2>${escapeHtml(title)}</h2>\n${html}`;
+  return `<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<title>Evidence pack: ${escapeHtml(toVisibleText(agent.slug))}</title><style>${style}</style></head><body>
+<h1>Evidence pack: ${foreign(agent.slug)}</h1>
+<p class="note">This page states what is in the pack. It proves nothing by itself: run the check below.</p>
+${[
+  section("What is in it", describeCounts(pack)),
+  section("Approvals by level", describeApprovals(pack)),
+  section(
+    "Warnings",
+    counts.warnings.length === 0
+      ? "<p>None.</p>"
+      : `${facts(counts.warnings.map(({ code, count }) => [code, String(count)]))}${entryTable(warned)}`,
+  ),
+  section("Denials", entryTable(denied)),
+  section("How to check it offline", howToCheck),
+  section("What it proves, if every check passes", list(listProven(pack))),
+  section("What it does not prove", list(listNotProven(pack))),
+  section(
+    "What is left out",
+    table(
+      ["What", "Why", "Count"],
+      left_out.map(({ what, why, count }) => [escapeHtml(what), escapeHtml(why), String(count ?? "")]),
+    ),
+  ),
+  section("Where an assessment may ask for it", describeSources()),
+  section("All entries", entryTable(entries)),
+  section(
+    "Files",
+    facts([
+      ["SHA-256 of verify.mjs", `<code>${digest("verify.mjs")}</code>`],
+      ["SHA-256 of keys.json", `<code>${digest("keys.json")}</code>`],
+      ["All others", "in <code>manifest.json</code>"],
+    ]),
+  ),
+].join("\n")}
+</body></html>
+`;
+}

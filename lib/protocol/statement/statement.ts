@@ -1,0 +1,239 @@
+/**
+ * Signed payload (docs/wire.md, Signed payload): an in-toto Statement v1 in RFC 8785 form. `predicate.request` is what
+ * the agent asked and what its own signature covers.
+ */
+
+import { type ApprovalStop, isApprovalStop } from "#lib/protocol/approval/approval-stop";
+import { utf8Decode } from "#lib/protocol/encoding/bytes";
+import {
+  canonicalBytes,
+  isCanonicalText,
+  isJsonObject,
+  type JsonObject,
+  type JsonValue,
+} from "#lib/protocol/encoding/canonical-json";
+import { isRecordPlace, type RecordPlace } from "#lib/protocol/record/agent-record";
+import { isTime } from "#lib/protocol/time/iso-time";
+import { isNotBefore, type NotBefore } from "#lib/protocol/time/not-before-shape";
+import { isClientNumber } from "./client-number";
+import { PRODUCT_URI } from "./product";
+
+export const STATEMENT_TYPE = "https://in-toto.io/Statement/v1";
+export const STATEMENT_MEDIA_TYPE = "application/vnd.in-toto+json";
+export const AGENT_ACTION_PREDICATE = `${PRODUCT_URI}/agent-action/v1`;
+export const DECISION_PREDICATE = `${PRODUCT_URI}/authorization-decision/v1`;
+export const AGENT_CHANGE_PREDICATE = `${PRODUCT_URI}/agent-change/v1`;
+export const KEY_EVENT_PREDICATE = `${PRODUCT_URI}/key-event/v1`;
+export const EPOCH_PREDICATE = `${PRODUCT_URI}/log-epoch/v1`;
+export const RULESET_PREDICATE = `${PRODUCT_URI}/ruleset/v1`;
+export const AGENT_HEADS_PREDICATE = `${PRODUCT_URI}/agent-heads/v1`;
+export const APPROVER_ROSTER_PREDICATE = `${PRODUCT_URI}/approver-roster/v1`;
+
+export type Verdict = boolean | null;
+
+export interface Verdicts {
+  agent_authenticated: Verdict;
+  code_hash_verified: Verdict;
+  tools_authorized: Verdict;
+  /** Only if the request has a number of the agent's own (client-number.ts). */
+  client_gap?: boolean;
+}
+
+/** Registration of the agent at that moment, which its claims are compared with; null where nothing was registered. */
+export interface RegisteredIdentity {
+  /** base64 of the raw 32 bytes */
+  agent_public_key: string | null;
+  code_hash: string | null;
+  /** hex SHA-256 of the canonical manifest */
+  tool_manifest_hash: string | null;
+}
+
+/** Who decided, from the authorization that backs the attestation; the last two are never counted as a human. */
+export const backedMethods = [
+  "proof_of_personhood",
+  "enrolled_proof_of_personhood",
+  "enrolled_approver",
+  "standing_approval",
+  "rule",
+] as const;
+export type BackedMethod = (typeof backedMethods)[number];
+export const approvalMethods = ["none", "hash", ...backedMethods] as const;
+export type ApprovalMethod = (typeof approvalMethods)[number];
+
+export function isApprovalMethod(value: unknown): value is ApprovalMethod {
+  return approvalMethods.some((known) => known === value);
+}
+
+export type BackedApproval = {
+  method: BackedMethod;
+  /** The weakest of the World ID proofs; `none` without any. */
+  level: string;
+  request_hash: string;
+  authorization_hash: string;
+  nullifier_hashes: string[];
+  /** The enrolled approvers' pseudonyms. */
+  approver_ids: string[];
+  environment: string;
+  inputs_bound: boolean;
+};
+
+export type HumanApproval =
+  | { method: "none" }
+  | { method: "hash"; approver_hash: string | null }
+  | BackedApproval;
+
+export function isBacked(approval: HumanApproval): approval is BackedApproval {
+  return approval.method !== "none" && approval.method !== "hash";
+}
+
+/** `human_approved` means that a human approved this very request, asserted or proven. */
+export function isHumanApproved({ method }: HumanApproval): boolean {
+  return method !== "none" && method !== "standing_approval" && method !== "rule";
+}
+
+export interface ActionPredicate {
+  attestation_id: string;
+  timestamp: string;
+  key_id: string;
+  organization: string;
+  is_public: boolean;
+  /** base64 of 16 random bytes: it makes payload_hash hiding */
+  salt: string;
+  zk?: { suite: string; schema: string; kid: string };
+  /** Its place in the agent's record. */
+  record: RecordPlace;
+  request: JsonObject;
+  agent_signature?: string;
+  registered: RegisteredIdentity;
+  /** Since when the agent was frozen; absent if it wasn't. */
+  agent_frozen_at?: string;
+  verdicts: Verdicts;
+  human_approval: HumanApproval;
+  /** The stop that reached the approval after a run had claimed it; absent if it wasn't. */
+  approval_stopped?: ApprovalStop;
+  /** Absent if no third party had vouched for the time lately. */
+  not_before?: NotBefore;
+}
+
+/** Predicate before the batch adds its position in the agent's record. */
+export type UnplacedPredicate = Omit<ActionPredicate, "record">;
+
+export interface ActionStatement {
+  _type: typeof STATEMENT_TYPE;
+  subject: [{ name: "inputs"; digest: Record<string, string> }];
+  predicateType: typeof AGENT_ACTION_PREDICATE;
+  predicate: ActionPredicate;
+}
+
+/** `sha256` if the value is 64 hex digits, bare or after `sha256:`; otherwise the value itself. */
+export function subjectDigest(inputsHash: string): Record<string, string> {
+  const match = /^(?:sha256:)?([0-9a-fA-F]{64})$/.exec(inputsHash);
+  return match?.[1] ? { sha256: match[1].toLowerCase() } : { inputs_hash: inputsHash };
+}
+
+export function buildActionStatement(predicate: ActionPredicate): Uint8Array {
+  const inputsHash = predicate.request["inputs_hash"];
+  if (typeof inputsHash !== "string") throw new TypeError("inputs_hash missing");
+  const statement: ActionStatement = {
+    _type: STATEMENT_TYPE,
+    subject: [{ name: "inputs", digest: subjectDigest(inputsHash) }],
+    predicateType: AGENT_ACTION_PREDICATE,
+    predicate,
+  };
+  return canonicalBytes(statement as unknown as JsonObject);
+}
+
+/** Statements about something other than an action: key events, decisions, log epochs. `digest` is hex SHA-256. */
+export function buildStatement(
+  predicateType: string,
+  subjectName: string,
+  digestHex: string,
+  predicate: JsonObject,
+): Uint8Array {
+  return canonicalBytes({
+    _type: STATEMENT_TYPE,
+    subject: [{ name: subjectName, digest: { sha256: digestHex } }],
+    predicateType,
+    predicate,
+  });
+}
+
+/**
+ * The JSON of canonical bytes; null for anything that is not the one canonical spelling of an object. `isOwn`: our key
+ * has signed them, so they are canonical if they are JSON.
+ */
+export function parseCanonical(bytes: Uint8Array, isOwn?: boolean): JsonObject | null {
+  try {
+    const text = utf8Decode(bytes);
+    const value: unknown = JSON.parse(text);
+    return isJsonObject(value) && (isOwn || isCanonicalText(text, value)) ? value : null;
+  } catch {
+    return null;
+  }
+}
+
+const isVerdict = (value: unknown): value is Verdict => value === null || typeof value === "boolean";
+const isTextOrNull = (value: unknown): value is string | null => value === null || typeof value === "string";
+const isTextList = (value: unknown) =>
+  Array.isArray(value) && value.every((item) => typeof item === "string");
+
+function isHumanApproval(value: unknown): value is HumanApproval {
+  if (!isJsonObject(value)) return false;
+  if (value["method"] === "none") return true;
+  if (value["method"] === "hash") return isTextOrNull(value["approver_hash"]);
+  return (
+    backedMethods.some((method) => method === value["method"]) &&
+    ["level", "request_hash", "authorization_hash", "environment"].every(
+      (name) => typeof value[name] === "string",
+    ) &&
+    typeof value["inputs_bound"] === "boolean" &&
+    isTextList(value["nullifier_hashes"]) &&
+    isTextList(value["approver_ids"])
+  );
+}
+
+/** A number of the agent's own and its verdict go together. */
+function isClientJudged({ client }: JsonObject, { client_gap: gap }: JsonObject): boolean {
+  return client === undefined ? gap === undefined : isClientNumber(client) && typeof gap === "boolean";
+}
+
+function isActionPredicate(value: JsonValue | undefined): boolean {
+  if (!isJsonObject(value) || !isJsonObject(value["request"]) || !isJsonObject(value["registered"]))
+    return false;
+  const { request, registered, verdicts } = value;
+  return (
+    ["attestation_id", "key_id", "organization", "salt"].every((name) => typeof value[name] === "string") &&
+    isTime(value["timestamp"]) &&
+    typeof value["is_public"] === "boolean" &&
+    ["agent_slug", "action", "inputs_hash"].every(
+      (name) => isJsonObject(request) && typeof request[name] === "string",
+    ) &&
+    isRecordPlace(value["record"]) &&
+    (value["agent_signature"] === undefined || typeof value["agent_signature"] === "string") &&
+    ["agent_public_key", "code_hash", "tool_manifest_hash"].every(
+      (name) => isJsonObject(registered) && isTextOrNull(registered[name]),
+    ) &&
+    (value["agent_frozen_at"] === undefined || isTime(value["agent_frozen_at"])) &&
+    isJsonObject(verdicts) &&
+    ["agent_authenticated", "code_hash_verified", "tools_authorized"].every((name) =>
+      isVerdict(verdicts[name]),
+    ) &&
+    isClientJudged(request, verdicts) &&
+    isHumanApproval(value["human_approval"]) &&
+    (value["approval_stopped"] === undefined ||
+      (isBacked(value["human_approval"]) && isApprovalStop(value["approval_stopped"]))) &&
+    (value["not_before"] === undefined || isNotBefore(value["not_before"]))
+  );
+}
+
+/** Null for bytes that are not the canonical form of an action statement with a subject that fits; see parseCanonical. */
+export function parseActionStatement(bytes: Uint8Array, isOwn?: boolean): ActionStatement | null {
+  const statement = parseCanonical(bytes, isOwn);
+  if (statement === null || statement["_type"] !== STATEMENT_TYPE) return null;
+  if (statement["predicateType"] !== AGENT_ACTION_PREDICATE || !isActionPredicate(statement["predicate"]))
+    return null;
+  const typed = statement as unknown as ActionStatement;
+  const digest = subjectDigest(String(typed.predicate.request["inputs_hash"]));
+  // The bytes are canonical, so the subject is written in this order and no other.
+  return JSON.stringify(statement["subject"]) === JSON.stringify([{ digest, name: "inputs" }]) ? typed : null;
+}

@@ -1,0 +1,139 @@
+/**
+ * The Merkle tree of the log (RFC 6962 section 2.1; the verification loops are those of RFC 9162 sections
+ * 2.1.3.2 and 2.1.4.2). Proofs are made from tiles (tile-proofs.ts); here are the hashes and the checks.
+ * Sizes and indices are safe integers, so halves are taken by arithmetic and never by 32-bit shifts.
+ */
+import { bytesEqual, sha256 } from "#lib/protocol/encoding/bytes";
+
+export const HASH_BYTES = 32;
+
+const LEAF_PREFIX = Uint8Array.of(0);
+const NODE_PREFIX = Uint8Array.of(1);
+
+/** SHA-256(0x00 ‖ data). */
+export function leafHash(data: Uint8Array): Uint8Array {
+  return sha256(LEAF_PREFIX, data);
+}
+
+/** SHA-256(0x01 ‖ left ‖ right). */
+export function nodeHash(left: Uint8Array, right: Uint8Array): Uint8Array {
+  return sha256(NODE_PREFIX, left, right);
+}
+
+/** The root of a tree without leaves: SHA-256 of nothing. */
+export function emptyRoot(): Uint8Array {
+  return sha256();
+}
+
+/** MTH over leaf hashes by the definition; O(n), for small trees and as the yardstick of the tiles. */
+export function rootOfLeafHashes(leafHashes: readonly Uint8Array[]): Uint8Array {
+  const [first] = leafHashes;
+  if (first === undefined) return emptyRoot();
+  if (leafHashes.length === 1) return first;
+  const split = largestPowerOfTwoBelow(leafHashes.length);
+  return nodeHash(rootOfLeafHashes(leafHashes.slice(0, split)), rootOfLeafHashes(leafHashes.slice(split)));
+}
+
+/** The largest power of two smaller than n, for n ≥ 2: where a tree of n leaves splits. */
+export function largestPowerOfTwoBelow(n: number): number {
+  let power = 1;
+  while (power * 2 < n) power *= 2;
+  return power;
+}
+
+export type InclusionClaim = {
+  leafHash: Uint8Array;
+  index: number;
+  size: number;
+  /** From the leaf's sibling upwards. */
+  proof: readonly Uint8Array[];
+  root: Uint8Array;
+};
+
+/** Every field may come from an attacker: anything malformed is false, never an exception. */
+export function verifyInclusion({ leafHash, index, size, proof, root }: InclusionClaim): boolean {
+  if (!isTreeSize(index) || !isTreeSize(size) || index >= size) return false;
+  if (!isHash(leafHash) || !proof.every(isHash)) return false;
+  let position = index;
+  let last = size - 1;
+  let hash = leafHash;
+  for (const sibling of proof) {
+    if (last === 0) return false;
+    if (isOdd(position) || position === last) {
+      hash = nodeHash(sibling, hash);
+      // Where the node has no right sibling it is its own parent: climb to the level that has one.
+      while (!isOdd(position) && position !== 0) {
+        position = half(position);
+        last = half(last);
+      }
+    } else {
+      hash = nodeHash(hash, sibling);
+    }
+    position = half(position);
+    last = half(last);
+  }
+  return last === 0 && bytesEqual(hash, root);
+}
+
+export type ConsistencyClaim = {
+  oldSize: number;
+  oldRoot: Uint8Array;
+  newSize: number;
+  newRoot: Uint8Array;
+  proof: readonly Uint8Array[];
+};
+
+/**
+ * Verifies that the old tree is a prefix of the new one. From size 0 the proof is empty and the old root must be the
+ * empty tree's; between equal sizes it is empty and the roots must be equal.
+ */
+export function verifyConsistency({ oldSize, oldRoot, newSize, newRoot, proof }: ConsistencyClaim): boolean {
+  if (!isTreeSize(oldSize) || !isTreeSize(newSize) || oldSize > newSize) return false;
+  if (!isHash(oldRoot) || !isHash(newRoot) || !proof.every(isHash)) return false;
+  if (oldSize === newSize) return proof.length === 0 && bytesEqual(oldRoot, newRoot);
+  if (oldSize === 0) return proof.length === 0 && bytesEqual(oldRoot, emptyRoot());
+  let position = oldSize - 1;
+  let last = newSize - 1;
+  while (isOdd(position)) {
+    position = half(position);
+    last = half(last);
+  }
+  // A perfect old tree is itself a node of the new one, so the proof leaves it out.
+  const [start, ...rest] = position === 0 ? [oldRoot, ...proof] : proof;
+  if (start === undefined) return false;
+  let oldHash = start;
+  let newHash = start;
+  for (const sibling of rest) {
+    if (last === 0) return false;
+    if (isOdd(position) || position === last) {
+      oldHash = nodeHash(sibling, oldHash);
+      newHash = nodeHash(sibling, newHash);
+      while (!isOdd(position) && position !== 0) {
+        position = half(position);
+        last = half(last);
+      }
+    } else {
+      newHash = nodeHash(newHash, sibling);
+    }
+    position = half(position);
+    last = half(last);
+  }
+  return last === 0 && bytesEqual(oldHash, oldRoot) && bytesEqual(newHash, newRoot);
+}
+
+/** A size or an index that arithmetic represents exactly. */
+export function isTreeSize(value: number): boolean {
+  return Number.isSafeInteger(value) && value >= 0;
+}
+
+function isHash(bytes: Uint8Array): boolean {
+  return bytes.length === HASH_BYTES;
+}
+
+function isOdd(n: number): boolean {
+  return n % 2 === 1;
+}
+
+function half(n: number): number {
+  return Math.floor(n / 2);
+}

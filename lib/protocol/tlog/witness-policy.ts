@@ -1,0 +1,153 @@
+/**
+ * The setting WITNESSES: which witnesses cosign the log's checkpoints, and how many must. Entries are lines or separated
+ * by `;`, in one of two forms. The short one:
+ *
+ *     witness.example/w1+3c1f2a9b+BI…  https://witness.example/w1      verifier key (type 4) and submission prefix
+ *     policy 2                                                         how many must have cosigned (k of n)
+ *
+ * Or a policy (c2sp.org/tlog-policy), in which each witness needs the address that checkpoints are sent to:
+ *
+ *     witness X1 witness.example/w1+3c1f2a9b+BI… https://witness.example/w1
+ *     group X any X1 X2
+ *     quorum X
+ */
+
+import { fewestFor, type Quorum } from "#lib/protocol/approval/quorum";
+import { parseDecimal } from "./checkpoint";
+import { encodeVerifierKey, parseVerifierKey, type VerifierKey } from "./signed-note";
+
+export interface Witness {
+  key: VerifierKey;
+  /** The submission prefix, without a slash at its end. */
+  url: string;
+}
+
+export interface WitnessPolicySettings {
+  witnesses: Witness[];
+  /** Witnesses by the names of their keys. */
+  quorum: Quorum;
+  /** The least number of witnesses with which the quorum can be met. */
+  threshold: number;
+}
+
+function parseWitness(vkey: string, url: string): Witness {
+  const key = parseVerifierKey(vkey);
+  if (key.type !== 4) throw new RangeError(`${key.name}: a witness has a key of type 4`);
+  if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol))
+    throw new RangeError(`${key.name}: ${url} is not an http address`);
+  return { key, url: url.replace(/\/+$/, "") };
+}
+
+/** Throws RangeError, with a message that names the entry, for anything but the forms above. */
+export function parseWitnessPolicy(text: string): WitnessPolicySettings {
+  const entries = text
+    .split(/[;\n]/)
+    .map((one) => one.trim())
+    .filter((entry) => entry !== "" && !entry.startsWith("#"))
+    .map((entry) => entry.split(/[ \t]+/));
+  const isPolicy = entries.some(([first]) => first === "quorum");
+  const { witnesses, quorum } = isPolicy ? readPolicy(entries) : readShort(entries);
+  const names = new Set(witnesses.map(({ key }) => key.name));
+  const keys = new Set(witnesses.map(({ key }) => key.publicKey.join()));
+  if (names.size < witnesses.length || keys.size < witnesses.length)
+    throw new RangeError("a witness is named twice");
+  return { witnesses, quorum, threshold: fewestFor(quorum) };
+}
+
+type Parsed = Pick<WitnessPolicySettings, "witnesses" | "quorum">;
+
+function readShort(entries: string[][]): Parsed {
+  const witnesses: Witness[] = [];
+  let threshold: number | null = null;
+  for (const words of entries) {
+    const [first = "", second = "", ...rest] = words;
+    if (second === "" || rest.length > 0)
+      throw new RangeError(`"${words.join(" ")}" is neither "<vkey> <url>" nor "policy <k>"`);
+    if (first !== "policy") witnesses.push(parseWitness(first, second));
+    else if (threshold !== null) throw new RangeError("the policy is given twice");
+    else threshold = parseDecimal(second);
+  }
+  if (witnesses.length === 0) throw new RangeError("there is no witness");
+  if (threshold === null)
+    throw new RangeError(`"policy <k>" is missing: how many of the ${witnesses.length} must cosign`);
+  if (threshold > witnesses.length)
+    throw new RangeError(`policy ${threshold} of ${witnesses.length} cannot be met`);
+  return { witnesses, quorum: { k: threshold, of: witnesses.map(({ key }) => key.name) } };
+}
+
+interface PolicyState {
+  witnesses: Witness[];
+  /** By the names of the policy; a member that is in a group already is `used`. */
+  named: Map<string, Quorum>;
+  used: Set<string>;
+  quorum: Quorum | null;
+}
+
+/** A line can only name what the lines before it define. */
+function readPolicy(entries: string[][]): Parsed {
+  const state: PolicyState = { witnesses: [], named: new Map(), used: new Set(), quorum: null };
+  for (const words of entries) {
+    const [kind = "", ...rest] = words;
+    const read = policyLines[kind];
+    if (read === undefined) throw new RangeError(`"${words.join(" ")}" is no line of a policy`);
+    read(state, rest);
+  }
+  const { witnesses, quorum } = state;
+  if (quorum === null) throw new RangeError("the quorum is missing");
+  if (witnesses.length === 0) throw new RangeError("there is no witness");
+  return { witnesses, quorum };
+}
+
+const policyLines: Record<string, (state: PolicyState, words: string[]) => void> = {
+  // Which log it is for is known: it is this one.
+  log: (_, [vkey = ""]) => void parseVerifierKey(vkey),
+  witness: (state, [name = "", vkey = "", url = ""]) => {
+    const witness = parseWitness(vkey, url);
+    define(state, name, witness.key.name);
+    state.witnesses.push(witness);
+  },
+  group: (state, [name = "", count = "", ...members]) => {
+    const of = members.map((member) => {
+      if (state.used.has(member)) throw new RangeError(`${member} is in a group twice`);
+      state.used.add(member);
+      return find(state, member);
+    });
+    const k = count === "any" ? 1 : count === "all" ? of.length : parseDecimal(count);
+    if (k < 1 || k > of.length) throw new RangeError(`group ${name}: ${count} of ${of.length} cannot be met`);
+    define(state, name, { k, of });
+  },
+  quorum: (state, [name = "", ...rest]) => {
+    if (state.quorum !== null || rest.length > 0) throw new RangeError("the quorum is given twice");
+    state.quorum = name === "none" ? { k: 0, of: [] } : find(state, name);
+  },
+};
+
+function define({ named }: PolicyState, name: string, quorum: Quorum): void {
+  if (name === "" || name === "none" || named.has(name)) throw new RangeError(`${name} is named twice`);
+  named.set(name, quorum);
+}
+
+function find({ named }: PolicyState, name: string): Quorum {
+  const quorum = named.get(name);
+  if (quorum === undefined) throw new RangeError(`${name} is not defined on a line before`);
+  return quorum;
+}
+
+/** As a policy file for others, who verify and submit nothing. */
+export function encodeWitnessPolicy({ witnesses, quorum }: WitnessPolicySettings, logVkey: string): string {
+  const lines = [
+    `log ${logVkey}`,
+    ...witnesses.map(({ key }) => `witness ${key.name} ${encodeVerifierKey(key)}`),
+  ];
+  let groups = 0;
+  const write = (member: Quorum): string => {
+    if (typeof member === "string") return member;
+    const of = member.of.map(write);
+    if (member.k === 0) return "none";
+    groups += 1;
+    lines.push(`group group-${groups} ${member.k} ${of.join(" ")}`);
+    return `group-${groups}`;
+  };
+  const top = write(quorum);
+  return `${[...lines, `quorum ${top}`].join("\n")}\n`;
+}

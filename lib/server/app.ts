@@ -1,0 +1,229 @@
+/** Builds the one context of this process from the settings. */
+
+import { AsyncLocalStorage } from "node:async_hooks";
+import path from "node:path";
+import { createHealthCheck } from "#lib/api/http/health";
+import { createIdempotencyLeases } from "#lib/api/http/idempotency-leases";
+import { unknownKeyPolicy } from "#lib/api/http/limits";
+import { createRateLimiter } from "#lib/api/http/rate-limit";
+import { openRememberedAnswers } from "#lib/api/http/remembered-answers";
+import { createRequestLog } from "#lib/api/http/request-log";
+import type { HttpDependencies } from "#lib/api/http/route";
+import { openReplica } from "#lib/db/postgres/replica";
+import { throwRefused } from "#lib/db/postgres/start-failures";
+import { createWakeups } from "#lib/db/pubsub";
+import { openSharedClock } from "#lib/db/shared-clock";
+import { waitingFor } from "#lib/db/start";
+import type { LocalWorldId } from "#lib/emulators/world-id";
+import { type Env, readEnv } from "#lib/env";
+import { createFairQueue } from "#lib/jobs/fair-queue";
+import type * as pictureWorker from "#lib/jobs/picture-worker";
+import { createTimedCache } from "#lib/jobs/timed-cache";
+import { createZkPool, type WorkerPool, type WorkerThreads } from "#lib/jobs/zk-worker-pool";
+import { logMadeKeys } from "#lib/log/keys/key-events";
+import { requireOwnHistory } from "#lib/log/reading/history";
+import { openLogList } from "#lib/log/reading/log-list";
+import { createOldEntries } from "#lib/log/reading/old-entries";
+import { createStaticTiles } from "#lib/log/reading/static-tiles";
+import { createReadiness } from "#lib/log/sequencer/readiness";
+import { createLogSequencer } from "#lib/log/sequencer/sequencer";
+import { openSigners, reloadSigners } from "#lib/log/signing/first-keys";
+import { createSigningKeys } from "#lib/log/signing/signing-keys";
+import { logger } from "#lib/logger";
+import { originOfLog } from "#lib/protocol/tlog/log-epochs";
+import type { HandedOver } from "#lib/server/next/record-page-cache";
+import type { Calls } from "#lib/server/processes/ipc";
+import { appendInWriter, workInWriter } from "#lib/server/processes/writer-ipc";
+import { domainProbe } from "#lib/services/accounts/domain-proof";
+import type { Context } from "#lib/services/approvals/context";
+import { authenticate, authenticateFromCache } from "#lib/services/keys/authenticate";
+import { createCallers } from "#lib/services/keys/callers";
+import { createUnknownKeys } from "#lib/services/keys/unknown-keys";
+import { createRulesEngine } from "#lib/services/policies/engine";
+import { startBackground } from "./background";
+import { type OpenedLog, openLog } from "./open-log";
+import { openMailer } from "./open-mailer";
+import { openTime } from "./open-time";
+import { createRandom } from "./random";
+import { openSecrets } from "./secrets";
+import { keepApp } from "./singleton";
+import { openWorldId } from "./world-id";
+
+/** What a page says about itself while it is rendered. */
+export interface PageAnswer {
+  /** It shows that something isn't there. */
+  isNotFound: boolean;
+}
+
+/** What every operation needs, with the whole context. */
+export interface App extends HttpDependencies<Context> {
+  /** The stand-in, if nothing is configured. Its bridge and wallet keep their state in this process's memory. */
+  localWorldId: LocalWorldId | null;
+  /** Draws the links' cards, off the request thread. */
+  pictures: WorkerPool<typeof pictureWorker>;
+  /** What the production server has made for pages that Next renders (record-page-cache.ts). */
+  handedOver: Map<string, HandedOver>;
+  /** Of the page that Next renders for the production server. */
+  pageAnswers: AsyncLocalStorage<PageAnswer>;
+  /** Before it stops: it answers as before, asks clients to connect elsewhere, and lets none wait. */
+  leave(): void;
+  close(): Promise<void>;
+}
+
+const random = createRandom();
+
+/** A call may hang for ten seconds, so no owner gets all of them. */
+const worldCallShares = {
+  slots: 16,
+  maxWaiting: 64,
+  maxPerOwner: 32,
+  maxRunningPerOwner: 4,
+  refusal: "too many proofs are waiting for World; this one will be tried again",
+};
+
+/** How long an attestation may be made from an agent that was read before; it is compared again when it is stored. */
+const agentLifetimeMs = 20_000;
+
+/** The file of the threads that make and check costly proofs. */
+export const zkWorkerFile = path.resolve("dist/zk-worker.mjs");
+
+/** What is different in a server of several processes, or with several apps in one. */
+export interface AppOptions {
+  /** The same in all of them. */
+  peerSecret?: string;
+  /** In all but the writer: the way to it. */
+  writer?: Calls;
+  /** For proofs: shared by several apps of one process, and left open by each. */
+  proofThreads?: WorkerThreads;
+}
+
+/** Loaded only if a setting asks for it. */
+const openRedis = async (url: string | undefined) =>
+  url === undefined ? null : (await import("./redis")).openRedis(url);
+
+/** Few at once: who looks at a link's card can wait or ask again, and nothing is kept of one (it may be erased). */
+const createPicturePool = () =>
+  createZkPool<typeof pictureWorker>({
+    workerFile: path.resolve("dist/picture-worker.mjs"),
+    maxThreads: 1,
+    maxQueued: 16,
+    busyDetail: "too many images are being rendered right now",
+  });
+
+/** Opens the database; what opens after it closes it again when it fails. */
+export async function buildApp(env: Env, options: AppOptions = {}): Promise<App> {
+  const opened = await openLog(env, options.writer === undefined);
+  try {
+    return await buildOn(opened, env, options);
+  } catch (error) {
+    await opened.database.close();
+    return throwRefused(error, env.DATABASE_URL);
+  }
+}
+
+async function buildOn(opened: OpenedLog, env: Env, options: AppOptions): Promise<App> {
+  const { writer, proofThreads } = options;
+  const { database, files, source, guard, store, lock, firstOrigin } = opened;
+  const sharedClock = await openSharedClock(database, logger);
+  const clock = sharedClock.now;
+  const signers = await waitingFor("the signing keys", openSigners(database, source, firstOrigin));
+  await waitingFor("the log's history", requireOwnHistory(database.db, guard, lock));
+  const keys = createSigningKeys(database, signers, () => reloadSigners(database, source), clock);
+  const redis = await openRedis(env.REDIS_URL);
+  const limiter = createRateLimiter(database, redis, clock);
+  const logList = await openLogList(env.LOG_LIST, firstOrigin);
+  const world = await openWorldId(env, files, random);
+  const sequencer = createLogSequencer({ database, keys, guard, lock, random, logger });
+  const pool = createZkPool({ workerFile: zkWorkerFile, ...(proofThreads && { threads: proofThreads }) });
+  const time = await openTime({ env, database, clock, random, logger, pool, isAsking: writer === undefined });
+  const { DATABASE_REPLICA_URL: replicaUrl } = env;
+  const replica = replicaUrl === undefined ? null : openReplica(replicaUrl, database, logger);
+  const context: Context = {
+    settings: env,
+    database,
+    clock,
+    random,
+    logger,
+    secrets: await openSecrets(env, files),
+    mailer: await openMailer(env, { database, clock, random, logger }),
+    domainProbe,
+    limiter,
+    unknownKeys: createUnknownKeys(limiter, unknownKeyPolicy(env), clock),
+    callers: createCallers(clock),
+    agents: createTimedCache(clock, agentLifetimeMs),
+    replica,
+    health: createHealthCheck(database, createReadiness({ database, keys, guard, lock, logger })),
+    leaving: { hasBegun: false },
+    keys,
+    guard,
+    lock,
+    store,
+    oldEntries: store === null ? null : createOldEntries(store),
+    log: writer === undefined ? sequencer : appendInWriter(sequencer, writer),
+    wakeups: await waitingFor("the database's notifications", createWakeups(database)),
+    answers: await openRememberedAnswers(database),
+    requestLog: createRequestLog(database, logger, { perOrganizationPerDay: env.REQUEST_LOG_PER_DAY }),
+    idempotencyLeases: createIdempotencyLeases(database, logger),
+    pool: writer === undefined ? pool : workInWriter(pool, writer),
+    rules: createRulesEngine({ logger }),
+    worldId: world.provider,
+    worldCalls: createFairQueue(worldCallShares),
+    notBefore: time.notBefore,
+    logList,
+    staticTiles: createStaticTiles({
+      url: env.LOG_TILES_URL,
+      clock,
+      logger,
+      findKey: (id) => keys.logVerifierKey(originOfLog(firstOrigin, id)),
+    }),
+    timeAuthorities: time.timeAuthorities,
+  };
+  sequencer.onCommit(time.onCommit);
+  await waitingFor("witnesses", time.start());
+  if (writer === undefined) await logMadeKeys(context);
+  const pictures = createPicturePool();
+  const stopBackground = writer === undefined ? startBackground(context) : async () => {};
+  const close = async () => {
+    await stopBackground();
+    await sequencer.drain();
+    await context.requestLog.close();
+    context.idempotencyLeases.close();
+    writer?.close();
+    await time.close();
+    await pool.close();
+    await pictures.close();
+    context.rules.close();
+    redis?.disconnect();
+    guard.close();
+    lock?.close();
+    store?.close();
+    sharedClock.close();
+    await replica?.close();
+    await database.close();
+  };
+  const { peerSecret = Buffer.from(random(16)).toString("hex") } = options;
+  return {
+    context,
+    env,
+    peerSecret,
+    authenticate: (...asked) => authenticate(context, ...asked),
+    authenticateFromCache: (...asked) => authenticateFromCache(context, ...asked),
+    localWorldId: world.local,
+    pictures,
+    handedOver: new Map(),
+    pageAnswers: new AsyncLocalStorage(),
+    leave: () => {
+      context.leaving.hasBegun = true;
+      context.wakeups.wakeAll();
+    },
+    close,
+  };
+}
+
+/** Builds the process's app (./singleton.ts). One that could not be built is tried again by the next call. */
+export function openApp(options?: AppOptions): Promise<App> {
+  const building = buildApp(readEnv(), options);
+  keepApp(building);
+  building.catch(() => keepApp(null));
+  return building;
+}

@@ -1,0 +1,101 @@
+/** Guarantee: a key that is revoked, or loses a scope, while its request runs changes nothing, and sees no more than anyone. */
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { requestExamples } from "#lib/api/operations/examples";
+import { operations } from "#lib/api/operations/index";
+import { startTestApp, type TestApp } from "#support/app";
+import { approveUnproven, ask } from "#support/authorizations";
+import { anyKind } from "#support/databases";
+
+/** They store nothing; or what they store is that the key has ended; or (mcp) they call the others. */
+const harmless = ["evaluateAccess", "simulateRules", "createPresentation", "deleteKey", "mcp"];
+const changing = Object.entries(operations).filter(
+  ([id, spec]) => spec.auth.kind === "key" && spec.method !== "GET" && !harmless.includes(id),
+);
+
+describe("a key that ends while its request runs", () => {
+  let test: TestApp;
+  beforeAll(async () => {
+    test = await startTestApp(anyKind);
+  });
+  afterAll(() => test.close());
+
+  const query = async (text: string, ...values: unknown[]) =>
+    (await test.app.context.database.query(text, values)).rows;
+
+  /** Everything that the operation needs to succeed. */
+  async function prepare(id: string) {
+    const slug = `bot-${id.toLowerCase()}`;
+    const { key, keyId } = await test.createKey(`${slug}@example.com`);
+    const call = async (method: string, path: string, body?: unknown) =>
+      (await test.call(method, path, { key, ...(body !== undefined && { body }) })).body;
+    const attested = await call("POST", "/v1/attest", { agent_slug: slug, action: "a", inputs_hash: "b" });
+    const { made } = await ask(test, key, { agent_slug: slug });
+    if (id !== "cancelAuthorization") await approveUnproven(test, made.request_id);
+    if (id === "unfreezeAgent") await call("POST", `/v1/identity/${slug}/freeze`, { reason: "stop" });
+    const hook = await call("POST", "/v1/webhooks", requestExamples.createWebhook);
+    const sent = await call("POST", `/v1/webhooks/${hook.id}/test`);
+    const values: Record<string, string> = {
+      ...{ id: attested.attestation_id, slug, request_id: made.request_id },
+      ...{ webhook_id: hook.id, message_id: sent.message_id },
+    };
+    return { key, keyId, values };
+  }
+
+  /** The request goes on after `change`, which is committed when the caller is known. */
+  async function callDuring(id: string, change: (keyId: string) => Promise<unknown>) {
+    const spec = operations[id as keyof typeof operations];
+    const { key, keyId, values } = await prepare(id);
+    const slug = values["slug"];
+    const named = {
+      ...(id === "authorize" && { agent_slug: slug }),
+      ...(id === "registerIdentity" && { slug }),
+    };
+    const body = { ...requestExamples[id as keyof typeof requestExamples], ...named };
+    const { limiter } = test.app.context;
+    const consume = limiter.consume.bind(limiter);
+    const spy = vi.spyOn(limiter, "consume").mockImplementationOnce(async (...given) => {
+      await change(keyId);
+      return consume(...given);
+    });
+    const audited = () => query("SELECT action FROM audit_events WHERE actor = $1 ORDER BY id", keyId);
+    const before = await audited();
+    const path = spec.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => values[name] ?? "");
+    const answer = await test.call(spec.method, path, { key, ...(spec.method !== "DELETE" && { body }) });
+    spy.mockRestore();
+    expect([id, await audited()]).toEqual([id, before]);
+    return answer;
+  }
+
+  it("is tried with every operation that changes something", () => {
+    expect(changing.length).toBeGreaterThan(17);
+  });
+
+  it.each(changing)("gets 401 for %s", async (id) => {
+    const revoke = (keyId: string) => query("UPDATE api_keys SET revoked_at = now() WHERE id = $1", keyId);
+    const { status, body } = await callDuring(id, revoke);
+    // A batch has a status for each entry.
+    expect(id === "attestBatch" ? body.results[0].body.code : body.code).toBe("invalid_api_key");
+    expect(status).toBe(id === "attestBatch" ? 207 : 401);
+  });
+
+  it("sees what anyone sees of a request when its wait is over", async () => {
+    const { key, keyId } = await test.createKey("waiting@example.com");
+    const { deny, read, made } = await ask(test, key, { agent_slug: "bot-waiting" });
+    expect((await read(key)).body.confirmation_code).toBe(made.confirmation_code);
+    const wait = vi.spyOn(test.app.context.wakeups, "wait");
+    const reading = read(key, "?wait=25");
+    await expect.poll(() => wait.mock.calls.length).toBe(1);
+    wait.mockRestore();
+    await query("UPDATE api_keys SET revoked_at = now() WHERE id = $1", keyId);
+    expect((await deny()).status).toBe(200);
+    const { body } = await reading;
+    expect(body.status).toBe("denied");
+    expect(Object.keys(body)).toEqual(Object.keys((await read()).body));
+  });
+
+  it.each(["eraseContent", "putRules"])("gets 403 for %s without the scope", async (id) => {
+    const lose = (keyId: string) =>
+      query("UPDATE api_keys SET scopes = ARRAY['attest', 'authorize'] WHERE id = $1", keyId);
+    expect(await callDuring(id, lose)).toMatchObject({ status: 403, body: { code: "insufficient_scope" } });
+  });
+});

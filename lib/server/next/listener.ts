@@ -1,0 +1,62 @@
+/**
+ * What a process does with a request from outside: the build's files come from memory, operations go to their handlers
+ * (a handler costs a tenth of what it costs inside Next), everything else is a page.
+ */
+import type { IncomingMessage, RequestListener, Server, ServerResponse } from "node:http";
+import type { Draining } from "#lib/api/http/context";
+import { createHostCheck } from "#lib/api/http/host-check";
+import { describeBinding, startServers } from "#lib/api/http/listen";
+import { loadStaticAssets } from "#lib/api/http/static-assets";
+import type { Env } from "#lib/env";
+import { measure } from "#lib/instrumentation";
+import { isDispatched, sendResponse, serveDirectly } from "./node-http";
+import { refuseConnect } from "./page-requests";
+
+interface Answering {
+  pages: RequestListener;
+  /** Default: here. */
+  operations?: RequestListener;
+  leaving: Draining;
+}
+
+const answerHere = (incoming: IncomingMessage, outgoing: ServerResponse) =>
+  void serveDirectly(incoming, outgoing);
+
+/** To measurements all pages are one operation: their addresses are anybody's. */
+const measured =
+  (pages: RequestListener): RequestListener =>
+  (incoming, outgoing) =>
+    void measure("request", "page", async (note) => {
+      const closed = new Promise((resolve) => outgoing.once("close", resolve));
+      pages(incoming, outgoing);
+      await closed;
+      note({ status: outgoing.statusCode });
+    });
+
+/** Returns the function that listens. */
+export async function prepareFront(
+  env: Env,
+  { pages, operations = answerHere, leaving }: Answering,
+): Promise<() => Promise<Server[]>> {
+  const serveAsset = await loadStaticAssets(".next/static");
+  const admit = createHostCheck(env);
+  const servePage = measured(pages);
+  const handle: RequestListener = (incoming, outgoing) => {
+    // So that the next request of this client finds another server.
+    if (leaving.hasBegun) outgoing.shouldKeepAlive = false;
+    const foreign = admit(incoming);
+    if (foreign !== null) {
+      void sendResponse(foreign, outgoing);
+      return;
+    }
+    if (serveAsset(incoming, outgoing)) return;
+    if (isDispatched(incoming.url ?? "/", incoming.headers.accept)) operations(incoming, outgoing);
+    else servePage(incoming, outgoing);
+  };
+  return async () => {
+    const servers = await startServers(handle, env.PORT, env.bindAddresses).catch(describeBinding(env));
+    for (const server of servers)
+      server.on("connect", (incoming, socket) => void refuseConnect(incoming, socket));
+    return servers;
+  };
+}

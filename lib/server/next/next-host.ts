@@ -1,0 +1,35 @@
+/**
+ * What the production server does before Next sees a request, for where Next is the server itself (`next start`,
+ * `next dev`): Next gives no client's address, so no client could be told apart from this machine, and Next would answer malformed
+ * paths and methods that no page has in its own way. It has no place for this, so Node's servers of its process do it.
+ */
+import "#lib/platform/node-wasm";
+import { type IncomingMessage, Server, type ServerResponse } from "node:http";
+import { openApp } from "#lib/server/app";
+import { isDispatched, serveDirectly } from "./node-http";
+import { isDecodable, serveMalformed } from "./page-requests";
+import { vouchForPeer } from "./peer-address";
+
+async function answerHere(incoming: IncomingMessage, outgoing: ServerResponse): Promise<boolean> {
+  const { url = "/", headers } = incoming;
+  if (!isDispatched(url, headers.accept)) return serveMalformed(incoming, outgoing);
+  if (isDecodable(url.split("?")[0] ?? "")) return false;
+  await serveDirectly(incoming, outgoing);
+  return true;
+}
+
+/** From now on, of every server in this process. */
+export async function guardNextHost(): Promise<void> {
+  const { peerSecret } = await openApp();
+  const emit = Server.prototype.emit;
+  Server.prototype.emit = function emitGuarded(this: Server, name: string | symbol, ...given: unknown[]) {
+    const pass = () => Reflect.apply(emit, this, [name, ...given]) as boolean;
+    if (name !== "request") return pass();
+    const [incoming, outgoing] = given as [IncomingMessage, ServerResponse];
+    vouchForPeer(incoming, peerSecret);
+    answerHere(incoming, outgoing)
+      .then((isAnswered) => isAnswered || pass())
+      .catch(() => outgoing.destroy());
+    return true;
+  };
+}

@@ -1,0 +1,71 @@
+/** What Next renders an agent's page from, with the page's filters. */
+import { headers } from "next/headers";
+import { cache } from "react";
+import type { KeyHistoryResponse } from "#lib/api/schemas/identity";
+import { warningsFilter } from "#lib/api/schemas/warnings";
+import { AppError } from "#lib/errors";
+import { approvalMethods } from "#lib/protocol/statement/statement";
+import { countPage } from "#lib/server/next/page-limits";
+import { takeHandedOver } from "#lib/server/next/record-page-cache";
+import { getApp } from "#lib/server/singleton";
+import { listAgentKeys } from "#lib/services/agents/agent-keys";
+import { type AgentPage, entriesShown, readAgentForPage } from "./public-agent";
+
+export type LoadedAgent =
+  | ({ kind: "found" } & AgentPage)
+  | { kind: "unknown" }
+  | { kind: "refused"; detail: string };
+
+type Refused = Exclude<LoadedAgent, { kind: "found" }>;
+
+/** What a page says instead; anything else is a fault. */
+function describeRefusal(error: unknown): Refused {
+  if (!(error instanceof AppError)) throw error;
+  if (error.errorName === "agent_not_found") return { kind: "unknown" };
+  if (error.errorName === "rate_limit_exceeded" || error.errorName === "bad_request")
+    return { kind: "refused", detail: error.detail };
+  throw error;
+}
+
+/** The page of an agent's key history. */
+export async function loadAgentKeys(
+  slug: string,
+  cursor: string | undefined,
+): Promise<{ kind: "found"; history: KeyHistoryResponse } | Refused> {
+  const { context } = await getApp();
+  try {
+    await countPage(await headers(), "feed");
+    const history = await listAgentKeys(context.database.db, slug, { limit: entriesShown, cursor });
+    return { kind: "found", history };
+  } catch (error) {
+    return describeRefusal(error);
+  }
+}
+
+/** Once a request, for the page and its metadata together; strings as the query has them. */
+export const loadAgent = cache(
+  async (
+    slug: string,
+    approval?: string,
+    action?: string,
+    warnings?: string,
+    cursor?: string,
+  ): Promise<LoadedAgent> => {
+    const app = await getApp();
+    try {
+      const asked = await headers();
+      const handedOver = takeHandedOver<AgentPage>(app, asked);
+      if (handedOver !== null) return { kind: "found", ...(await handedOver) };
+      await countPage(asked, "feed");
+      const page: Parameters<typeof readAgentForPage>[2] = {
+        cursor,
+        approval: approvalMethods.find((known) => known === approval),
+        action: action?.slice(0, 200),
+        warnings: warningsFilter.catch(undefined).parse(warnings),
+      };
+      return { kind: "found", ...(await readAgentForPage(app.context, slug, page)) };
+    } catch (error) {
+      return describeRefusal(error);
+    }
+  },
+);

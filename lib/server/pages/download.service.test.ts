@@ -1,0 +1,71 @@
+import { afterAll, beforeAll, expect, it } from "vitest";
+import type { MemberPrincipal } from "#lib/api/http/principal";
+import { memberships } from "#lib/db/schema";
+import { removeMember } from "#lib/services/portal/organization-members";
+import { startTestApp, type TestApp } from "#support/app";
+import { anyKind } from "#support/databases";
+import { signInPerson } from "#support/portal";
+import { answerDownload } from "./download";
+
+let test: TestApp;
+let owner: MemberPrincipal;
+beforeAll(async () => {
+  test = await startTestApp(anyKind);
+  owner = await signInPerson(test.app.context, "owner@example.com");
+});
+afterAll(() => test.close());
+
+async function addMember(email: string): Promise<MemberPrincipal> {
+  const { organizationId } = owner;
+  const member = await signInPerson(test.app.context, email, organizationId);
+  await test.app.context.database.db
+    .insert(memberships)
+    .values({ organization_id: organizationId, user_id: member.userId, role: "member" });
+  return member;
+}
+
+/** A file of three parts; before each but the first `pass` is awaited, and a minute passes. */
+function download(person: MemberPrincipal, pass: () => Promise<unknown> = async () => {}) {
+  const { database, clock } = test.app.context;
+  let passedMs = 0;
+  const later = () => new Date(clock().getTime() + passedMs);
+  let isEnded = false;
+  async function* write() {
+    try {
+      yield "one";
+      for (const part of ["two", new TextEncoder().encode("three")]) {
+        await pass();
+        passedMs += 60_000;
+        yield part;
+      }
+    } finally {
+      isEnded = true;
+    }
+  }
+  const asking = { context: { database, clock: later }, person };
+  const response = answerDownload(asking, "all.csv", "text/csv", write());
+  const reader = response.body?.getReader();
+  if (reader === undefined) throw new Error("the answer has a body");
+  const read = async () => new TextDecoder().decode((await reader.read()).value);
+  return { response, read, isEnded: () => isEnded };
+}
+
+it("sends a file part by part, to keep under its name", async () => {
+  const { response, read } = download(await addMember("member@example.com"));
+  expect(response.headers.get("content-disposition")).toBe('attachment; filename="all.csv"');
+  expect([await read(), await read(), await read(), await read()]).toEqual(["one", "two", "three", ""]);
+});
+
+it("ends in an error, before the next part, for a member who is removed meanwhile", async () => {
+  const member = await addMember("removed@example.com");
+  let remove = () => {};
+  const isRemoved = new Promise<void>((resolve) => {
+    remove = resolve;
+  });
+  const { read, isEnded } = download(member, () => isRemoved);
+  expect(await read()).toBe("one");
+  await removeMember(test.app.context, owner, { userId: member.userId, revokeKeys: false });
+  remove();
+  await expect(read()).rejects.toMatchObject({ errorName: "not_found" });
+  expect(isEnded()).toBe(true);
+});

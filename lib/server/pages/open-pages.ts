@@ -1,0 +1,81 @@
+/** Next inside the production server: everything that the table of operations doesn't answer. Loading it takes a second and 100 MB. */
+import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from "node:http";
+import next from "next";
+import { runWithForm } from "#lib/api/http/malformed-forms";
+import { listStaticFiles } from "#lib/api/http/static-assets";
+import { logger } from "#lib/logger";
+import { receiveBody } from "#lib/server/next/page-body";
+import { createKeptPages } from "#lib/server/next/page-cache";
+import { addressOf, serveInTurn, serveMalformed, serveRefusal } from "#lib/server/next/page-requests";
+import { vouchForPeer } from "#lib/server/next/peer-address";
+import { createKeptRecords } from "#lib/server/next/record-page-cache";
+import { createPageGate } from "#lib/server/next/render-limiter";
+import { getApp } from "#lib/server/singleton";
+import { findLandingExample } from "./landing-example";
+import { explainFailure, isDocument } from "./page-failure";
+import { readAgentForPage } from "./public-agent";
+import { verifyForPage } from "./public-verification";
+
+const attestationPath = /^\/verify\/[\w.-]+\/([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/;
+const agentPath = /^\/agent\/([\w.-]+)$/;
+const landingPath = /^\/$/;
+
+async function openNext(port: number) {
+  const pages = next({
+    dev: false,
+    dir: process.cwd(),
+    port,
+    hostname: "localhost",
+    // Next listens to `upgrade` on this server, which never hears of one. On ours it would take every request that
+    // offers another protocol (curl --http2) away from the routes; without a listener Node ignores the offer.
+    httpServer: createServer(),
+  });
+  await pages.prepare();
+  return pages.getRequestHandler();
+}
+
+export async function openPages(): Promise<RequestListener> {
+  const { env, peerSecret, context, handedOver, pageAnswers } = await getApp();
+  const handlePage = await openNext(env.PORT);
+  const files = await listStaticFiles(".next/static");
+  const { host } = new URL(env.baseUrl);
+  const keptPages = createKeptPages(host);
+  const keptRecords = createKeptRecords({
+    host,
+    handedOver,
+    views: [
+      {
+        pattern: attestationPath,
+        load: (id, incoming) => verifyForPage(context, id, addressOf(incoming, peerSecret, env)),
+      },
+      { pattern: agentPath, load: (slug) => readAgentForPage(context, slug) },
+      { pattern: landingPath, load: () => findLandingExample(context, env.EXAMPLE_ATTESTATION) },
+    ],
+    nowMs: () => performance.now(),
+  });
+  const gate = createPageGate();
+  const servePage = async (incoming: IncomingMessage, outgoing: ServerResponse) => {
+    if (await serveMalformed(incoming, outgoing, files)) return;
+    vouchForPeer(incoming, peerSecret);
+    if (await serveRefusal(incoming, outgoing, peerSecret)) return;
+    const whole = await receiveBody(incoming, outgoing);
+    if (whole === null) return;
+    if (keptPages.serve(incoming, outgoing)) return;
+    const answer = { isMalformed: false, isNotFound: false };
+    explainFailure(incoming, outgoing, context, answer);
+    if (await keptRecords.serve(incoming, outgoing)) return;
+    const render = () => handlePage(whole, outgoing);
+    const page = isDocument(incoming) ? () => pageAnswers.run(answer, render) : render;
+    const handle = incoming.method === "POST" ? () => runWithForm(answer, page) : page;
+    if (files.has(incoming.url?.split("?")[0] ?? "")) await handle();
+    else await serveInTurn(gate, incoming, outgoing, handle);
+  };
+  return (incoming, outgoing) => {
+    servePage(incoming, outgoing).catch((error: unknown) => {
+      // A client that goes away in the middle is no error.
+      const isClientGone = incoming.socket.destroyed;
+      logger[isClientGone ? "debug" : "error"]({ err: error }, "a page failed");
+      outgoing.destroy();
+    });
+  };
+}

@@ -1,0 +1,73 @@
+/** What a person does with their passkeys, on the page of a mail's link or signed in: the same work, other proof of who it is. */
+import type { z } from "zod";
+import { enforceLimit, limitPolicy } from "#lib/api/http/limits";
+import { toAppError } from "#lib/api/http/problem";
+import { type PasskeyAnswer, passkeyName, registrationResponse } from "#lib/api/schemas/passkeys";
+import { AppError } from "#lib/errors";
+import { isUuid } from "#lib/protocol/encoding/uuid";
+import { sentence } from "#lib/protocol/text/sentence";
+import { getApp } from "#lib/server/singleton";
+import { beginEnrolment, finishEnrolment } from "#lib/services/accounts/enrol-passkey";
+import type { Acting } from "#lib/services/accounts/passkey-access";
+import { removePasskey, renamePasskey } from "#lib/services/accounts/passkeys";
+import type { Context } from "#lib/services/approvals/context";
+import { currentAddress, requireOwnPage } from "./portal-request";
+
+export type FindActing = (context: Context, ip: string) => Promise<Acting>;
+
+async function run<Value>(
+  find: FindActing,
+  work: (context: Context, acting: Acting) => Promise<Value>,
+): Promise<PasskeyAnswer<Value>> {
+  const { context, env } = await getApp();
+  try {
+    await requireOwnPage();
+    const ip = await currentAddress();
+    await enforceLimit(context, limitPolicy(env, "approve"), ip);
+    return { ok: true, value: await work(context, await find(context, ip)) };
+  } catch (thrown) {
+    const error = toAppError(thrown);
+    if (error.errorName === "server_error" || error.errorName === "service_unavailable")
+      context.logger.error({ err: error.cause ?? error }, "a passkey could not be changed");
+    return { ok: false, message: sentence(error.detail) };
+  }
+}
+
+/** A client may post anything to a server action. */
+function read<Schema extends z.ZodType>(schema: Schema, given: unknown, what: string): z.output<Schema> {
+  const parsed = schema.safeParse(given);
+  if (!parsed.success)
+    throw new AppError("validation_error", `${what} ${parsed.error.issues[0]?.message ?? "is not accepted"}`);
+  return parsed.data;
+}
+
+function readId(given: unknown): string {
+  if (typeof given !== "string" || !isUuid(given))
+    throw new AppError("not_found", "nothing exists with this id");
+  return given;
+}
+
+export const begin = (find: FindActing) =>
+  run(find, (context, { approver }) => beginEnrolment(context, approver));
+
+export const finish = (find: FindActing, name: unknown, response: unknown) =>
+  run(find, (context, { approver, actor }) => {
+    const wanted = {
+      name: read(passkeyName, name, "the name"),
+      response: read(registrationResponse, response, "the browser's answer:"),
+    };
+    return finishEnrolment(context, approver, wanted, actor);
+  });
+
+export const rename = (find: FindActing, passkeyId: unknown, name: unknown) =>
+  run(find, async (context, { approver, actor }) => {
+    const wanted = { passkeyId: readId(passkeyId), name: read(passkeyName, name, "the name") };
+    await renamePasskey(context, approver, wanted, actor);
+    return null;
+  });
+
+export const remove = (find: FindActing, passkeyId: unknown) =>
+  run(find, async (context, { approver, actor }) => {
+    await removePasskey(context, approver, readId(passkeyId), actor);
+    return null;
+  });

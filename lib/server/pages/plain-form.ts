@@ -1,0 +1,24 @@
+/** Buttons of the demo and of approvers: plain forms that work without JavaScript, each answered with where to go. */
+
+import { toResponse } from "#lib/api/http/messages";
+import { failurePage } from "#lib/api/http/plain-page";
+import { requireSameOrigin } from "#lib/api/http/same-origin";
+import type { App } from "#lib/server/app";
+import { requestAddress } from "#lib/server/next/request-address";
+import { getApp } from "#lib/server/singleton";
+
+/** `work` gives the path that the visitor is led to; `back` is the form's own page. */
+export async function answerPlainForm(
+  request: Request,
+  back: string,
+  work: (app: App, ip: string) => Promise<string>,
+): Promise<Response> {
+  const app = await getApp();
+  try {
+    requireSameOrigin(request, app.env.baseUrl);
+    const path = await work(app, requestAddress(app, request.headers));
+    return new Response(null, { status: 303, headers: { location: path, "cache-control": "no-store" } });
+  } catch (error) {
+    return toResponse(failurePage(error, back, app.context.logger));
+  }
+}

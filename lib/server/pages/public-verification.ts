@@ -1,0 +1,110 @@
+/** What the pages, images and badges about an attestation are made from: the API's own answer and a little besides. */
+
+import { readPublicly } from "#lib/api/http/read-publicly";
+import type { VerifyResponse } from "#lib/api/schemas/verify";
+import type { VerifiedDomain } from "#lib/protocol/approval/requested-by";
+import { MESSAGE_NAMES } from "#lib/protocol/presentation/disclosure";
+import { parseMessage } from "#lib/protocol/presentation/disclosure-messages";
+import {
+  type ApprovalMethod,
+  type HumanApproval,
+  isApprovalMethod,
+  isBacked,
+} from "#lib/protocol/statement/statement";
+import { readIdentity } from "#lib/services/accounts/organization-identity";
+import type { Context } from "#lib/services/approvals/context";
+import { readNeighbours } from "#lib/services/attestations/neighbours";
+import type { StoredAttestation } from "#lib/services/attestations/stored-receipt";
+import { parseObject } from "#lib/services/attestations/verify";
+import { rememberVerification } from "#lib/services/attestations/write-verification";
+import { findHabits, type Habits } from "#lib/verifier/checks/habits";
+
+export interface VerificationPage {
+  /** As a stranger gets it from GET /v1/verify/:id. */
+  answer: VerifyResponse;
+  /** Of the key that signed; `unknown` if it is not one of the service's. */
+  keyStatus: "active" | "retired" | "revoked" | "unknown";
+  /** True for private attestations too: a TEST approval is permanently marked everywhere. */
+  isTest: boolean;
+  /** The grade as far as a stranger may know it: of a private attestation, from its zero-knowledge proof or a warning. */
+  approvalMethod: ApprovalMethod | null;
+  /** What only this service says about a public record that is not erased; null for any other. */
+  surroundings: Surroundings | null;
+}
+
+export interface Surroundings {
+  organization: {
+    /** Null until an owner has given one. */
+    name: string | null;
+    domains: Pick<VerifiedDomain, "domain" | "unicode" | "last_checked">[];
+  };
+  habits: Habits;
+}
+
+function findApprovalMethod(answer: VerifyResponse) {
+  const { human_approval: approval, checks, zk_proof: proof, warnings } = answer;
+  if (approval !== null) return approval.method;
+  if (warnings.some(({ code }) => code === "approval_asserted_only")) return "hash";
+  const isProven = checks.some(({ name, status }) => name === "zk_proof" && status === "pass");
+  const index = MESSAGE_NAMES.indexOf("human_approval_method");
+  const method = isProven ? parseMessage(index, proof?.disclosed[index] ?? "") : undefined;
+  return isApprovalMethod(method) ? method : null;
+}
+
+/** A changed payload may say production beside an authorization that still says what it was. */
+function isTestAuthorization(stored: Uint8Array | null): boolean {
+  const object = parseObject(stored);
+  return object !== null && object["environment"] !== "production";
+}
+
+function isTestApproval(approval: HumanApproval | undefined): boolean {
+  return approval !== undefined && isBacked(approval) && approval.environment !== "production";
+}
+
+/** Not of a record that failed: its row may point to any organization. */
+async function readSurroundings(
+  { database }: Context,
+  organizationId: string,
+  { attestation_id: id, valid, is_public, action }: VerifyResponse,
+): Promise<Surroundings | null> {
+  if (valid !== true || !is_public || action === null) return null;
+  const [identity, { before, after }] = await Promise.all([
+    readIdentity(database.db, organizationId),
+    readNeighbours(database, id),
+  ]);
+  const domains = identity?.domains ?? [];
+  return {
+    organization: {
+      name: identity?.name ?? null,
+      domains: domains.map(({ domain, unicode, last_checked }) => ({ domain, unicode, last_checked })),
+    },
+    habits: findHabits(action, before, after),
+  };
+}
+
+/** `client`: the address that asks. */
+export const verifyForPage = (context: Context, id: string, client: string): Promise<VerificationPage> =>
+  readPublicly(context, (from) => verifyFrom(from, id, client));
+
+/** All but the surroundings, which come from other rows. */
+interface Remembered extends Omit<VerificationPage, "surroundings"> {
+  organizationId: string;
+}
+
+async function verifyFrom(context: Context, id: string, client: string): Promise<VerificationPage> {
+  const describe = async (answer: VerifyResponse, stored: StoredAttestation): Promise<Remembered> => {
+    const key = (await context.keys.published()).find(({ keyId }) => keyId === answer.key_id);
+    return {
+      answer,
+      organizationId: stored.organization_id,
+      keyStatus: key?.status ?? "unknown",
+      isTest:
+        isTestApproval(stored.statement?.predicate.human_approval) ||
+        isTestAuthorization(stored.human_authorization),
+      approvalMethod: findApprovalMethod(answer),
+    };
+  };
+  const { text } = await rememberVerification(context, "page", { id, viewer: null, client }, describe);
+  const { organizationId, ...page } = JSON.parse(text) as Remembered;
+  return { ...page, surroundings: await readSurroundings(context, organizationId, page.answer) };
+}

@@ -1,0 +1,24 @@
+/** Actions that several pages of authorization requests share. */
+
+import type { FormState } from "#lib/api/schemas/form-state";
+import { authorizationForm } from "#lib/api/schemas/portal";
+import { revokeForm } from "#lib/api/schemas/portal-authorizations";
+import {
+  cancelOwnAuthorization,
+  revokeOwnAuthorization,
+} from "#lib/services/approvals/portal-authorizations";
+import { runAction } from "./portal-request";
+
+export async function runCancelAuthorization(form: FormData): Promise<FormState<null>> {
+  return runAction(authorizationForm, form, async ({ context, person }, input) => {
+    await cancelOwnAuthorization(context, person, input.request_id);
+    return { message: "Request cancelled.", result: null };
+  });
+}
+
+export async function runTakeBack(form: FormData): Promise<FormState<null>> {
+  return runAction(revokeForm, form, async ({ context, person }, { request_id, reason }) => {
+    await revokeOwnAuthorization(context, person, request_id, reason ?? null);
+    return { message: "Taken back. Nothing can use this approval any more.", result: null };
+  });
+}

@@ -1,0 +1,32 @@
+/** The whole server in one process. */
+import type { RequestListener } from "node:http";
+import { logConsole } from "#lib/api/http/console-lines";
+import { stopServers } from "#lib/api/http/listen";
+import type { Env } from "#lib/env";
+import { logger } from "#lib/logger";
+import { openApp } from "#lib/server/app";
+import { prepareFront } from "#lib/server/next/listener";
+import { serveMetrics } from "#lib/server/telemetry/metrics-server";
+import { openTelemetry } from "#lib/server/telemetry/open";
+import { untilStop } from "./draining";
+
+export async function startAlone(env: Env, openPages: () => Promise<RequestListener>): Promise<void> {
+  logConsole(logger);
+  const { close, context, leave } = await openApp();
+  const processName = "server";
+  const telemetry = await openTelemetry(env, context, { processName, readsDatabase: true });
+  const listen = await prepareFront(env, { pages: await openPages(), leaving: context.leaving });
+  const servers = await listen();
+  await serveMetrics(env, [{ name: processName, read: telemetry.readMetrics }]);
+  void untilStop(env.STOP_DELAY_SECONDS, leave)
+    .then(() => stopServers(servers))
+    .then(telemetry.close)
+    .then(close)
+    .then(
+      () => process.exit(0),
+      (error: unknown) => {
+        logger.error({ err: error }, "the shutdown failed");
+        process.exit(1);
+      },
+    );
+}

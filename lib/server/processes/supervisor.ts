@@ -1,0 +1,203 @@
+/**
+ * The first of several processes: it starts the others, replaces one that ends, and stops them. It answers nothing
+ * itself; connections are shared out between the API's processes by node:cluster.
+ */
+import cluster, { type Worker } from "node:cluster";
+import { randomBytes } from "node:crypto";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { graceMs } from "#lib/api/http/listen";
+import type { Env } from "#lib/env";
+import { logger } from "#lib/logger";
+import { type Member, serveMetrics } from "#lib/server/telemetry/metrics-server";
+import { watchConnections } from "./connection-cleanup";
+import { untilStop } from "./draining";
+import { openCalls } from "./ipc";
+import { type Done, type Order, type Setup, socketsIn, type WorkerSpec } from "./worker-specs";
+
+interface Child {
+  place: WorkerSpec;
+  worker: Worker;
+  startedMs: number;
+  isListening: boolean;
+  tell(order: Order): void;
+  /** Resolves when the child has said so; rejects if it ends before. */
+  hear(what: Done): Promise<void>;
+  /** Resolves when it has ended, to its exit code; null: by a signal. */
+  exited: Promise<number | null>;
+}
+
+class ChildEnded extends Error {}
+
+/**
+ * Where requests are answered, what is new fills V8's own 16 MiB every few milliseconds, and each time all requests under
+ * way are copied. With twice as much a process answers a tenth more.
+ */
+const roomForRequests = "--max-semi-space-size=32";
+
+function startChild(place: WorkerSpec): Child {
+  const { role } = place;
+  const heap = role === "pages" ? [] : [roomForRequests];
+  cluster.setupPrimary({ args: [role], execArgv: [...process.execArgv, ...heap] });
+  const worker = cluster.fork();
+  const said = new Set<string>();
+  const exited = new Promise<number | null>((resolve) => {
+    worker.once("exit", (code: number | null) => resolve(code));
+  });
+  worker.on("message", (what: string) => said.add(what));
+  worker.on("error", (error) => logger.debug({ err: error }, "a process could not be told"));
+  return {
+    place,
+    worker,
+    exited,
+    startedMs: performance.now(),
+    isListening: false,
+    tell: (order) => void (worker.isConnected() && worker.send(order)),
+    hear: (what) =>
+      new Promise((resolve, reject) => {
+        const check = () => void (said.has(what) && resolve());
+        worker.on("message", check);
+        check();
+        void exited.then(() => reject(new ChildEnded(`the ${role} process has ended`)));
+      }),
+  };
+}
+
+/** A child that lived as long as this did not fail at its start. */
+const provenMs = 60_000;
+const longestPauseMs = 30_000;
+
+/** Before the next try, after so many ends that came soon after their start. */
+export const pauseMs = (failures: number) =>
+  failures < 2 ? 0 : Math.min(longestPauseMs, 500 * 2 ** (failures - 2));
+
+interface Workers {
+  /** Resolves when all listen; rejects with ChildEnded if one ends before. */
+  start(): Promise<void>;
+  /** They answer as before, and ask everyone to go elsewhere. */
+  leave(): void;
+  /** Requests under way are answered first. Resolves to whether all have ended well. */
+  stop(): Promise<boolean>;
+  kill(): void;
+}
+
+function createWorkers(places: readonly WorkerSpec[], setup: Setup): Workers {
+  const children = new Set<Child>();
+  const connections = watchConnections();
+  let isStopping = false;
+
+  function add(place: WorkerSpec): Child {
+    const child = startChild(place);
+    connections.watch(child.worker);
+    children.add(child);
+    void child.exited.then(() => children.delete(child));
+    return child;
+  }
+
+  async function open(child: Child): Promise<void> {
+    await child.hear("loaded");
+    child.tell({ todo: "open", setup, name: child.place.name });
+    await child.hear("opened");
+  }
+
+  async function listen(child: Child): Promise<void> {
+    child.tell({ todo: "listen" });
+    await child.hear("listening");
+    child.isListening = true;
+    // Its next order is the one to leave, which the others got before it listened.
+    if (isStopping) child.tell({ todo: "leave" });
+  }
+
+  /** For as long as the server runs: puts another one in the child's place when it has ended. */
+  async function keep(child: Child, failures: number): Promise<void> {
+    const code = await child.exited;
+    if (isStopping) return;
+    const wasProven = performance.now() - child.startedMs >= provenMs;
+    const ends = wasProven ? 1 : failures + 1;
+    logger.error({ role: child.place.role, code, ends }, "a process has ended and is replaced");
+    await sleep(pauseMs(ends));
+    if (isStopping) return;
+    const next = add(child.place);
+    void keep(next, ends);
+    await open(next)
+      .then(() => listen(next))
+      .catch(ignoreEnd);
+  }
+
+  function kill(): void {
+    for (const { worker } of children) worker.process.kill("SIGKILL");
+  }
+
+  return {
+    kill,
+    async start() {
+      const [writer, ...others] = places.map(add);
+      if (writer === undefined) return;
+      // The first makes keys and tables if there are none, and says what is wrong once for all of them.
+      await open(writer);
+      await Promise.all(others.map(open));
+      await listen(writer);
+      await Promise.all(others.map(listen));
+      for (const child of [writer, ...others]) void keep(child, 0);
+    },
+    leave() {
+      isStopping = true;
+      for (const child of children) if (child.isListening) child.tell({ todo: "leave" });
+    },
+    async stop() {
+      const all = [...children];
+      const ready = all.filter(({ isListening }) => isListening);
+      for (const child of all) if (!child.isListening) child.worker.process.kill("SIGKILL");
+      const limit = setTimeout(kill, 2 * graceMs);
+      for (const child of ready) child.tell({ todo: "drain" });
+      void Promise.allSettled(ready.map((child) => child.hear("unbound"))).then(connections.cutRefused);
+      await Promise.allSettled(ready.map((child) => child.hear("drained")));
+      for (const child of ready) child.tell({ todo: "close" });
+      const codes = await Promise.all(ready.map(({ exited }) => exited));
+      clearTimeout(limit);
+      return codes.every((code) => code === 0);
+    },
+  };
+}
+
+function ignoreEnd(error: unknown): void {
+  if (!(error instanceof ChildEnded)) throw error;
+}
+
+function listPlaces(processCount: number): WorkerSpec[] {
+  const reader = (_: unknown, i: number): WorkerSpec => ({ role: "reader", name: `reader-${i + 1}` });
+  const readers = Array.from({ length: processCount - 1 }, reader);
+  return [{ role: "writer", name: "writer" }, ...readers, { role: "pages", name: "pages" }];
+}
+
+/** A replacement listens on the same socket. */
+async function openMember(folder: string, { name }: WorkerSpec): Promise<Member> {
+  const calls = await openCalls(socketsIn(folder).metrics(name));
+  return { name, read: () => calls.call("metrics", null) as Promise<string> | null };
+}
+
+/** Resolves when all listen. What keeps one from starting is said by itself. */
+export async function startSeveral(env: Env): Promise<void> {
+  const folder = await mkdtemp(path.join(tmpdir(), "countersign-family-"));
+  const places = listPlaces(env.processCount);
+  const peerSecret = randomBytes(16).toString("hex");
+  const family = createWorkers(places, { folder, peerSecret });
+  const leave = async (code: number): Promise<never> => {
+    await rm(folder, { recursive: true, force: true });
+    process.exit(code);
+  };
+  void untilStop(env.STOP_DELAY_SECONDS, family.leave)
+    .then(family.stop)
+    .then((isClean) => leave(isClean ? 0 : 1));
+  try {
+    await family.start();
+    if (env.METRICS_PORT !== undefined)
+      await serveMetrics(env, await Promise.all(places.map((place) => openMember(folder, place))));
+  } catch (error) {
+    family.kill();
+    ignoreEnd(error);
+    await leave(1);
+  }
+}

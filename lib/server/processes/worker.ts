@@ -1,0 +1,164 @@
+/** One of several processes of a server (worker-specs.ts), from its start to its end. */
+import {
+  createServer,
+  type IncomingMessage,
+  type RequestListener,
+  type Server,
+  type ServerResponse,
+} from "node:http";
+import { logConsole } from "#lib/api/http/console-lines";
+import { stopServers } from "#lib/api/http/listen";
+import { readEnv } from "#lib/env";
+import { AppError } from "#lib/errors";
+import { logger } from "#lib/logger";
+import { type App, openApp } from "#lib/server/app";
+import { isStandInPath } from "#lib/server/emulators";
+import { prepareFront } from "#lib/server/next/listener";
+import { sendResponse, serveDirectly } from "#lib/server/next/node-http";
+import { explainRefusal } from "#lib/server/next/page-limits";
+import { takeHandedOn } from "#lib/server/next/peer-address";
+import { isDecision, normalizePath, refuse } from "#lib/server/operations";
+import { openTelemetry } from "#lib/server/telemetry/open";
+import { listenAt, openCalls, serveCalls } from "./ipc";
+import { createReverseProxy } from "./reverse-proxy";
+import { type Done, type Order, type Role, type Setup, socketsIn } from "./worker-specs";
+import { createAnswers } from "./writer-ipc";
+
+const retryLater = { headers: { "retry-after": "2" } };
+
+function handPagesOn({ peerSecret }: App, socketPath: string): RequestListener {
+  const proxy = createReverseProxy(socketPath, peerSecret);
+  const error = new AppError("service_unavailable", "pages are back in a moment", retryLater);
+  return (incoming, outgoing) =>
+    proxy(incoming, outgoing, () => void sendResponse(explainRefusal(error), outgoing));
+}
+
+async function refuseUnknown(outgoing: ServerResponse): Promise<void> {
+  const detail = "a process of this server ended, so this may or may not have been recorded";
+  await sendResponse(await refuse(new AppError("service_unavailable", detail, retryLater)), outgoing);
+}
+
+/**
+ * What the writer answers if there are several processes: decisions, which append to the log, if there is one; the
+ * stand-in always, because its state is in that process's memory.
+ */
+function belongsToWriter({ method, url = "/" }: IncomingMessage): "always" | "if there is one" | "no" {
+  const path = normalizePath(url.split("?")[0] ?? "/");
+  if (isStandInPath(path)) return "always";
+  return isDecision(method, path) ? "if there is one" : "no";
+}
+
+/** While there is no writer, what belongs to it is done here: slower, but done. */
+function handWritingOn({ peerSecret }: App, socketPath: string): RequestListener {
+  const proxy = createReverseProxy(socketPath, peerSecret);
+  return (incoming, outgoing) => {
+    const answerHere = () => void serveDirectly(incoming, outgoing);
+    const belonging = belongsToWriter(incoming);
+    if (belonging === "no") answerHere();
+    else
+      proxy(incoming, outgoing, (wasSent) => {
+        if (wasSent || belonging === "always") void refuseUnknown(outgoing);
+        else answerHere();
+      });
+  };
+}
+
+/** Takes requests that other processes hand on. */
+async function serveHandedOn(
+  { peerSecret }: App,
+  socketPath: string,
+  handle: RequestListener,
+): Promise<Server> {
+  const server = createServer((incoming: IncomingMessage, outgoing) => {
+    if (takeHandedOn(incoming, peerSecret)) handle(incoming, outgoing);
+    else outgoing.writeHead(403).end();
+  });
+  // Their connections stay open, so no request meets one that is just being closed.
+  server.keepAliveTimeout = 0;
+  await listenAt(server, socketPath);
+  return server;
+}
+
+/** What only this role does. Returns the function that ends it. */
+async function openRole(
+  role: Role,
+  app: App,
+  { folder }: Setup,
+  openPages: () => Promise<RequestListener>,
+): Promise<() => void> {
+  const sockets = socketsIn(folder);
+  if (role === "reader") return () => {};
+  const handle =
+    role === "pages"
+      ? await openPages()
+      : (...both: Parameters<RequestListener>) => void serveDirectly(...both);
+  const server = await serveHandedOn(app, role === "pages" ? sockets.pages : sockets.writer, handle);
+  const endCalls = role === "writer" ? await serveCalls(sockets.calls, createAnswers(app.context)) : () => {};
+  return () => {
+    endCalls();
+    server.close();
+    server.closeAllConnections();
+  };
+}
+
+/** Orders come one after the other, each when the one before it is done. */
+function openOrders() {
+  const pending: Order[] = [];
+  let wake = () => {};
+  process.on("message", (order: Order) => {
+    pending.push(order);
+    wake();
+  });
+  return {
+    done: (what: Done) => void process.send?.(what),
+    next: async (): Promise<Order> => {
+      while (pending.length === 0) await new Promise<void>((resolve) => (wake = resolve));
+      return pending.shift() as Order;
+    },
+  };
+}
+
+/** `openPages` is called in the pages' process alone. */
+export async function runChild(role: Role, openPages: () => Promise<RequestListener>): Promise<void> {
+  // A terminal and a service manager signal all processes at once; the first one says what to do in which order.
+  for (const signal of ["SIGTERM", "SIGINT"]) process.on(signal, () => {});
+  logConsole(logger);
+  const orders = openOrders();
+  orders.done("loaded");
+  const order = await orders.next();
+  if (order.todo !== "open") return process.exit(0);
+  const { setup, name } = order;
+  const { peerSecret, folder } = setup;
+  const sockets = socketsIn(folder);
+  const writer = role === "writer" ? {} : { writer: await openCalls(sockets.calls) };
+  const app = await openApp({ peerSecret, ...writer });
+  const env = readEnv();
+  const readsDatabase = role === "writer";
+  const telemetry = await openTelemetry(env, app.context, { processName: name, readsDatabase });
+  if (env.METRICS_PORT !== undefined) await serveCalls(sockets.metrics(name), telemetry.readMetrics);
+  const closeRole = await openRole(role, app, setup, openPages);
+  const listen =
+    role === "pages"
+      ? async () => []
+      : await prepareFront(env, {
+          pages: handPagesOn(app, sockets.pages),
+          leaving: app.context.leaving,
+          ...(role === "reader" && { operations: handWritingOn(app, sockets.writer) }),
+        });
+  orders.done("opened");
+  await orders.next();
+  const servers = await listen();
+  orders.done("listening");
+  await orders.next();
+  app.leave();
+  await orders.next();
+  const drained = stopServers(servers);
+  orders.done("unbound");
+  await drained;
+  orders.done("drained");
+  await orders.next();
+  closeRole();
+  await telemetry.close();
+  await app.close();
+  process.exit(0);
+}

@@ -1,0 +1,34 @@
+/** The secrets of this deployment, all of them from AUTH_SECRET or its file. */
+import { hkdfSync } from "node:crypto";
+import type { Secrets } from "#lib/api/http/context";
+import type { Env } from "#lib/env";
+import type { SecretFiles } from "#lib/log/signing/key-files";
+import { authSecretFile } from "#lib/log/signing/key-source";
+
+/** Made with the first keys only: a second instance with a secret of its own would refuse the first one's links. */
+async function readAuthSecret(env: Env, files: SecretFiles): Promise<string> {
+  const secret = env.AUTH_SECRET ?? (await files.read(authSecretFile));
+  if (secret !== null) return secret;
+  throw new Error(
+    `Countersign cannot start: AUTH_SECRET is not set and the file ${files.describe(authSecretFile)} is missing, but this database is in use. ` +
+      "Restore the file, or set AUTH_SECRET to the other processes' value. If it is lost, set AUTH_SECRET to a new one: that ends sessions, email codes and open approval links, and webhook endpoints must be rotated.",
+  );
+}
+
+/** One for each use, so that none of them gives another away. */
+function deriveSecrets(authSecret: string): Secrets {
+  const derive = (use: string) =>
+    new Uint8Array(hkdfSync("sha256", authSecret, "", `countersign/${use}`, 32));
+  return {
+    emailCode: derive("email-code"),
+    approvalLink: derive("approval-link"),
+    approverLink: derive("approver-link"),
+    mcpState: derive("mcp-state"),
+    webhookKeys: derive("webhook-keys"),
+    knownDevice: derive("known-device"),
+    session: Buffer.from(derive("session")).toString("base64"),
+  };
+}
+
+export const openSecrets = async (env: Env, files: SecretFiles): Promise<Secrets> =>
+  deriveSecrets(await readAuthSecret(env, files));

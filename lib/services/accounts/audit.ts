@@ -1,0 +1,41 @@
+/**
+ * The audit log: who did what, when, and with which key or session. Written in the same transaction as the action, if
+ * it has one.
+ */
+
+import type { Actor } from "#lib/api/http/principal";
+import type { Executor } from "#lib/db/client";
+import { auditEvents } from "#lib/db/schema";
+import type { JsonObject } from "#lib/protocol/encoding/canonical-json";
+import { uuidV7 } from "#lib/protocol/encoding/ids";
+import type { AccountsContext } from "./context";
+
+export interface AuditEvent {
+  organizationId: string;
+  actor: Actor;
+  /** noun.verb, for example `api_key.revoked` */
+  action: string;
+  subject: string;
+  detail?: JsonObject;
+}
+
+export async function recordAudit(
+  context: Pick<AccountsContext, "clock" | "random">,
+  executor: Executor,
+  event: AuditEvent,
+): Promise<void> {
+  const now = context.clock();
+  const { session } = event.actor;
+  const detail = session === undefined ? event.detail : { ...event.detail, session };
+  await executor.insert(auditEvents).values({
+    id: uuidV7(now.getTime(), context.random(16)),
+    organization_id: event.organizationId,
+    actor_kind: event.actor.kind,
+    actor: event.actor.id,
+    action: event.action,
+    subject: event.subject,
+    detail: detail ?? null,
+    ip: event.actor.ip,
+    created_at: now,
+  });
+}

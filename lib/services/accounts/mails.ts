@@ -1,0 +1,197 @@
+/** The mails of the portal: sign-in links, invitations, and what the service did by itself. */
+import { escapeHtml } from "#lib/protocol/text/escape-html";
+import { toUnlinkedText } from "#lib/protocol/text/unlinked-text";
+import type { Mail } from "./mailer";
+import type { RosterChange } from "./roster-state";
+
+/** Words that aren't ours, below a line that says whose. */
+interface Quotation {
+  whose: string;
+  words: string;
+}
+
+type Paragraph = string | Quotation;
+
+/** Mail programs end lines near 78; a line that they end themselves would begin without the mark. */
+const quotedLine = /\S.{0,69}(?=\s|$)|\S.{0,69}/gu;
+
+/** A mark on each line, as mail quotes: no sign within the words can end it. */
+function quoteInText({ whose, words }: Quotation): string {
+  const lines = toUnlinkedText(words).match(quotedLine) ?? [""];
+  return [whose, ...lines.map((line) => `> ${line.trimEnd()}`)].join("\n");
+}
+
+function quoteInHtml({ whose, words }: Quotation): string {
+  const style = "margin:0;padding-left:12px;border-left:3px solid #888";
+  return `<p>${escapeHtml(whose)}</p><blockquote style="${style}">${escapeHtml(toUnlinkedText(words))}</blockquote>`;
+}
+
+/** Asks mail programs that honour it for no links of their own: telephone numbers and dates stay as they are. */
+const noOwnLinks = '<meta name="format-detection" content="telephone=no,date=no,address=no,email=no,url=no">';
+
+/** Paragraphs around one link. A paragraph that is an address of ours becomes a link too. */
+export function linkMail(
+  to: string,
+  subject: string,
+  parts: { lead: string; link: string; foot: readonly Paragraph[] },
+): Mail {
+  const paragraphs = [parts.lead, parts.link, ...parts.foot];
+  const { origin } = new URL(parts.link);
+  const toHtml = (paragraph: Paragraph) => {
+    if (typeof paragraph !== "string") return quoteInHtml(paragraph);
+    const text = escapeHtml(paragraph);
+    const isLink = paragraph.startsWith(`${origin}/`) && !/\s/.test(paragraph);
+    return isLink ? `<p><a href="${text}">${text}</a></p>` : `<p>${text}</p>`;
+  };
+  const toText = (paragraph: Paragraph) =>
+    typeof paragraph === "string" ? paragraph : quoteInText(paragraph);
+  return {
+    to,
+    subject,
+    text: `${paragraphs.map(toText).join("\n\n")}\n`,
+    html: `${noOwnLinks}${paragraphs.map(toHtml).join("")}`,
+  };
+}
+
+export function signInMail(to: string, link: string, lifetimeMinutes: number): Mail {
+  return linkMail(to, "Your sign-in link for Countersign", {
+    lead: `Open this link and press the button to sign in. It works once and expires in ${lifetimeMinutes} minutes.`,
+    link,
+    foot: ["If you didn't request it, ignore this email. Nothing happens until you press the button."],
+  });
+}
+
+interface InvitationFacts {
+  readonly invitedBy: string;
+  /** Null until an owner has given one. */
+  readonly organizationName: string | null;
+  readonly lifetimeDays: number;
+}
+
+/** The organization's name is free text of the sender's, and this mail goes out in our name: it is quoted, as theirs. */
+export function invitationMail(
+  to: string,
+  link: string,
+  { invitedBy, organizationName, lifetimeDays }: InvitationFacts,
+): Mail {
+  return linkMail(to, "You are invited to an organization on Countersign", {
+    lead: `${invitedBy} invited you to join an organization. The link works once and expires in ${lifetimeDays} days.`,
+    link,
+    foot: [
+      ...(organizationName === null
+        ? []
+        : [{ whose: "Its name, in its owner's words:", words: organizationName }]),
+      "If you don't know the sender, ignore this email. Nothing happens until you accept.",
+    ],
+  });
+}
+
+/** Without the names of the organization and of the approver: they are free text of the sender's. */
+export function approverMail(
+  to: string,
+  link: string,
+  { invitedBy, lifetimeDays }: { invitedBy: string; lifetimeDays: number },
+): Mail {
+  return linkMail(to, "Confirm that you want approval requests from Countersign", {
+    lead: `${invitedBy} wants to send you the approval requests of their organization's AI agents. Open this link to accept or decline. It expires in ${lifetimeDays} days.`,
+    link,
+    foot: [
+      "If you don't know the sender, ignore this email. You get no other email from them unless you accept.",
+    ],
+  });
+}
+
+/** Without the receiver's address, which is free text too: the link shows it. */
+export function webhookDisabledMail(to: string, link: string, why: string): Mail {
+  return linkMail(to, "A webhook endpoint on Countersign was disabled", {
+    lead: `One of your organization's webhook endpoints was disabled because ${why}. Nothing more is sent to it until you enable it again:`,
+    link,
+    foot: ["Messages that were not delivered are listed there for 30 days, and can be sent again."],
+  });
+}
+
+export function domainLostMail(to: string, link: string, domain: string): Mail {
+  return linkMail(to, `${domain} is no longer verified on Countersign`, {
+    lead: `The proof that ${domain} belongs to your organization is gone. New approval requests no longer show the domain. Publish the proof again and check it here:`,
+    link,
+    foot: ["Requests that were made before stay as they are."],
+  });
+}
+
+/** `version`: null while a second owner must confirm the change. */
+export function rulesChangedMail(
+  to: string,
+  link: string,
+  { author, version }: { author: string; version: number | null },
+): Mail {
+  return version === null
+    ? linkMail(to, "A change of your rules waits for a second owner on Countersign", {
+        lead: `${author} proposed a change of the rules that decide which agents may act without asking. Another owner must confirm it:`,
+        link,
+        foot: ["Until then the rules stay as they are."],
+      })
+    : linkMail(to, `Your rules on Countersign were changed: version ${version}`, {
+        lead: `${author} changed the rules that decide which agents may act without asking. See what changed:`,
+        link,
+        foot: ["Every owner gets this email. The change is in your audit log and in the public log."],
+      });
+}
+
+export function passkeyMail(to: string, link: string): Mail {
+  return linkMail(to, "Your link for passkeys on Countersign", {
+    lead: "Open this link to add or remove your passkeys as an approver. It expires in 30 minutes.",
+    link,
+    foot: [
+      "If you didn't request it, ignore this email. Nothing happens until you press a button on the page.",
+    ],
+  });
+}
+
+const passkeyEvents = {
+  enrolled: {
+    subject: "A passkey was added to your approver identity",
+    lead: "A new passkey can approve requests in your name.",
+  },
+  removed: {
+    subject: "A passkey was removed from your approver identity",
+    lead: "One of your passkeys no longer approves requests.",
+  },
+} as const;
+
+/** To the person whose passkey it is. `link`: where they ask for a fresh one. */
+export function passkeyEventMail(to: string, link: string, event: keyof typeof passkeyEvents): Mail {
+  const { subject, lead } = passkeyEvents[event];
+  return linkMail(to, `${subject} on Countersign`, {
+    lead: `${lead} If this wasn't you, open this page and request a link to remove it, and tell the organization:`,
+    link,
+    foot: [],
+  });
+}
+
+function describeRosterChange(change: RosterChange): string {
+  switch (change.kind) {
+    case "passkey_added": {
+      const groups = change.groups.length === 0 ? "in no group" : `in ${change.groups.join(", ")}`;
+      return `${change.person}, ${groups}: passkey "${change.passkey}" added`;
+    }
+    case "passkey_removed":
+      return `${change.person}: passkey "${change.passkey}" removed`;
+    case "joined":
+      return `${change.person} joined ${change.group}`;
+    case "left":
+      return `${change.person} left ${change.group}`;
+  }
+}
+
+/** To every owner, so that nobody becomes an approver unseen. */
+export function rosterMail(to: string, link: string, number: number, changes: readonly RosterChange[]): Mail {
+  const words = changes.map(describeRosterChange).join("; ");
+  return linkMail(to, "Who can approve has changed on Countersign", {
+    lead: `Your organization's roster of approvers has changed; it is now number ${number}. The audit log says who did it. Approvers:`,
+    link,
+    foot: [
+      { whose: "What changed:", words },
+      "If you don't expect this, remove the passkey or the person there.",
+    ],
+  });
+}

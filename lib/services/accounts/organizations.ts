@@ -1,0 +1,75 @@
+/** Organizations own everything; a person has one from the first contact, by API or by login. */
+
+import { eq } from "drizzle-orm";
+import type { Executor } from "#lib/db/client";
+import { memberships, organizations, users } from "#lib/db/schema";
+import { uuidV7 } from "#lib/protocol/encoding/ids";
+import type { AccountsContext } from "./context";
+
+/**
+ * For counts and roles that must still hold at the commit: transactions that change them wait here. NO KEY UPDATE, so that
+ * rows which only refer to the organization (attestations above all) do not wait.
+ */
+export async function lockOrganization(tx: Executor, organizationId: string): Promise<void> {
+  await tx
+    .select({ id: organizations.id })
+    .from(organizations)
+    .where(eq(organizations.id, organizationId))
+    .for("no key update");
+}
+
+/** Nothing that {@link lockOrganization} waits for changes until the commit. */
+export async function shareOrganization(tx: Executor, organizationId: string): Promise<void> {
+  await tx
+    .select({ id: organizations.id })
+    .from(organizations)
+    .where(eq(organizations.id, organizationId))
+    .for("share");
+}
+
+/** The person behind an address, made when there is none yet, and held: an account may end with its last organization. */
+async function holdOrCreateUser(context: AccountsContext, tx: Executor, email: string): Promise<string> {
+  const id = uuidV7(context.clock().getTime(), context.random(16));
+  const [user] = await tx
+    .insert(users)
+    .values({ id, email })
+    .onConflictDoUpdate({ target: users.email, set: { email } })
+    .returning({ id: users.id });
+  if (!user) throw new Error("the user is gone in its own transaction");
+  return user.id;
+}
+
+async function findFirst(tx: Executor, userId: string): Promise<string | null> {
+  const [membership] = await tx
+    .select({ organizationId: memberships.organization_id })
+    .from(memberships)
+    .where(eq(memberships.user_id, userId))
+    .orderBy(memberships.created_at)
+    .limit(1);
+  return membership?.organizationId ?? null;
+}
+
+/** The first that the person belongs to. They stay its member until the commit: its lock is held, and it is looked for again. */
+async function lockFirst(tx: Executor, userId: string): Promise<string | null> {
+  for (let locked: string | null = null; ; ) {
+    const first = await findFirst(tx, userId);
+    if (first === null || first === locked) return first;
+    await lockOrganization(tx, first);
+    locked = first;
+  }
+}
+
+/** The person's first organization, made with them as owner when they have none. `email` must have been proven. */
+export async function findOrCreateOrganization(
+  context: AccountsContext,
+  tx: Executor,
+  email: string,
+): Promise<{ organizationId: string; userId: string }> {
+  const userId = await holdOrCreateUser(context, tx, email);
+  const first = await lockFirst(tx, userId);
+  if (first !== null) return { organizationId: first, userId };
+  const organizationId = uuidV7(context.clock().getTime(), context.random(16));
+  await tx.insert(organizations).values({ id: organizationId });
+  await tx.insert(memberships).values({ organization_id: organizationId, user_id: userId, role: "owner" });
+  return { organizationId, userId };
+}

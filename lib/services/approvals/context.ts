@@ -1,0 +1,16 @@
+/** The whole context; approvals are the last to add to it. */
+
+import type { TimedCache } from "#lib/jobs/timed-cache";
+import type { FoundAgent } from "#lib/services/agents/agents";
+import type { WorldIdProvider } from "#lib/services/approvals/world-id/provider";
+import type { Callers } from "#lib/services/keys/callers";
+import type { UnknownKeys } from "#lib/services/keys/unknown-keys";
+import type { RulesContext } from "#lib/services/policies/context";
+
+export interface Context extends RulesContext {
+  unknownKeys: UnknownKeys;
+  callers: Callers;
+  /** Registered agents by slug key. */
+  agents: TimedCache<FoundAgent>;
+  worldId: WorldIdProvider;
+}

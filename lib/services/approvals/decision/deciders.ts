@@ -1,0 +1,43 @@
+/** Who decided a request, for its organization alone: the object itself has no names. */
+import { asc, eq, sql } from "drizzle-orm";
+import type { PersonDecision } from "#lib/api/schemas/portal-authorizations";
+import type { Executor } from "#lib/db/client";
+import { approvals, approvers } from "#lib/db/schema";
+import { type AuthorizationRow, parseDecidedBy } from "#lib/services/approvals/rows";
+
+const nameOf = sql<string | null>`coalesce(${approvers.name}, ${approvers.email})`;
+
+async function readDenier(executor: Executor, row: AuthorizationRow): Promise<PersonDecision[]> {
+  if (row.status !== "denied" || row.decided_at === null) return [];
+  const [person] =
+    row.denied_by === null
+      ? []
+      : await executor.select({ who: nameOf }).from(approvers).where(eq(approvers.id, row.denied_by));
+  const by = row.denied_by === null ? "the link" : "passkey";
+  return [{ decision: "denied", who: person?.who ?? null, by, at: row.decided_at.toISOString() }];
+}
+
+/** Lists who approved, oldest first, or denied: nobody if a rule, a standing approval or a freeze decided. */
+export async function readDeciders(executor: Executor, row: AuthorizationRow): Promise<PersonDecision[]> {
+  const given = await executor
+    .select({
+      who: nameOf,
+      approverId: approvals.approver_id,
+      nullifier: approvals.nullifier_hash,
+      at: approvals.created_at,
+    })
+    .from(approvals)
+    .leftJoin(approvers, eq(approvers.id, approvals.approver_id))
+    .where(eq(approvals.request_id, row.id))
+    .orderBy(asc(approvals.created_at), asc(approvals.id));
+  const approved = given.map(
+    ({ who, approverId, nullifier, at }): PersonDecision => ({
+      decision: "approved",
+      who,
+      by: approverId === null ? "World ID" : nullifier === null ? "passkey" : "World ID and passkey",
+      at: at.toISOString(),
+    }),
+  );
+  const isByPeople = parseDecidedBy(row)?.kind === "people";
+  return isByPeople ? [...approved, ...(await readDenier(executor, row))] : approved;
+}

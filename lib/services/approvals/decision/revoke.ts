@@ -1,0 +1,138 @@
+/** POST /v1/authorizations/{id}/revoke: from the commit on, nothing can use what was approved. */
+import { and, eq } from "drizzle-orm";
+import { type Actor, actorOf, type Principal } from "#lib/api/http/principal";
+import type { SentAssertion } from "#lib/api/schemas/approval-view";
+import type { Executor } from "#lib/db/client";
+import { authorizationRequests } from "#lib/db/schema";
+import { AppError } from "#lib/errors";
+import { hexEncode } from "#lib/protocol/encoding/bytes";
+import { type ChangeFacts, changeAgent, Unchanged } from "#lib/services/agents/agent-changes";
+import type { Context } from "#lib/services/approvals/context";
+import { wakeupName } from "#lib/services/approvals/read";
+import {
+  type AuthorizationRow,
+  authorizationNotFound,
+  findAuthorization,
+  isRevocable,
+  parseRequest,
+} from "#lib/services/approvals/rows";
+import { holdCaller } from "#lib/services/keys/hold-caller";
+import { requireCodeToRevoke } from "./confirmation-code";
+import { type Denial, findOwn } from "./decide";
+import { countApprover, type Enrolled, needsPasskey, proveApprover } from "./enrolled";
+import { hasApproved } from "./store";
+
+const { id, attestation_id } = authorizationRequests;
+
+const alreadyUsed = () =>
+  new AppError("already_used", "an attestation has used this approval already; it can't be taken back");
+
+/** Under the row's lock: an attestation that uses it comes before, or finds it revoked. */
+async function setRevoked(
+  tx: Executor,
+  requestId: string,
+  at: Date,
+  enrolled: Enrolled | null,
+): Promise<AppError | null> {
+  const refusal = enrolled && (await countApprover(tx, enrolled));
+  if (refusal !== null) return refusal;
+  const changed = await tx
+    .update(authorizationRequests)
+    .set({ revoked_at: at })
+    .where(and(eq(id, requestId), isRevocable))
+    .returning({ id });
+  if (changed.length === 1) return null;
+  const [row] = await tx.select({ attestation_id }).from(authorizationRequests).where(eq(id, requestId));
+  return row?.attestation_id === null ? new Unchanged() : alreadyUsed();
+}
+
+/** True if it was revoked before; throws if there is nothing to revoke. */
+function isTakenBack(row: AuthorizationRow): boolean {
+  if (row.status !== "approved")
+    throw new AppError(
+      row.status === "pending" ? "authorization_pending" : `authorization_${row.status}`,
+      `this authorization request is ${row.status}: there is no approval to take back`,
+    );
+  if (row.attestation_id !== null) throw alreadyUsed();
+  return row.revoked_at !== null;
+}
+
+type Revocable = Pick<
+  AuthorizationRow,
+  "id" | "agent_id" | "organization_id" | "request_hash" | "callback_url"
+>;
+
+export const describeRevocation = (
+  row: Revocable,
+  by: Pick<ChangeFacts, "actor" | "holdCaller">,
+  reason: string | null,
+  enrolled: Enrolled | null = null,
+): ChangeFacts => ({
+  ...by,
+  change: "authorization_revoked",
+  agentId: row.agent_id,
+  organizationId: row.organization_id,
+  reason,
+  request: { id: row.id, hash: hexEncode(row.request_hash) },
+  apply: (tx, at) => setRevoked(tx, row.id, at, enrolled),
+  subject: row.id,
+  event: "authorization.revoked",
+  announced: (changedAt) => ({ request_id: row.id, status: "approved", revoked_at: changedAt }),
+  callbackUrl: row.callback_url,
+});
+
+async function revoke(
+  context: Context,
+  row: AuthorizationRow,
+  by: Pick<ChangeFacts, "actor" | "holdCaller">,
+  reason: string | null,
+  enrolled: Enrolled | null = null,
+): Promise<void> {
+  if (isTakenBack(row)) return;
+  await changeAgent(context, describeRevocation(row, by, reason, enrolled));
+  await context.wakeups.notify(wakeupName(row.id));
+}
+
+/** With a key or in the portal. Repeats change nothing. */
+export async function revokeAuthorization(
+  context: Context,
+  requestId: string,
+  principal: Principal,
+  reason: string | null,
+): Promise<void> {
+  const row = await findOwn(context, requestId, principal, "revokes");
+  const by = { actor: actorOf(principal), holdCaller: (tx: Executor) => holdCaller(tx, principal) };
+  await revoke(context, row, by, reason);
+}
+
+/** Lets an approver whom the request required take back by passkey what they approved. */
+async function proveOwnApproval(
+  context: Context,
+  row: AuthorizationRow,
+  passkey: SentAssertion | null | undefined,
+) {
+  // A stranger with the link could neither approve nor deny this one, so the link alone takes nothing back either.
+  if (!passkey) throw needsPasskey();
+  const { record, enrolled } = await proveApprover(context, row, passkey, "revoke");
+  if (!(await hasApproved(context.database.db, row.id, record.approver_id)))
+    throw new AppError("forbidden", "only who approved this takes it back here");
+  return { approverId: record.approver_id, enrolled };
+}
+
+/** By the link, with the confirmation code if the request asked for one. */
+export async function revokeByLink(
+  context: Context,
+  requestId: string,
+  { code, ip, reason, passkey }: Denial,
+): Promise<void> {
+  const row = await findAuthorization(context.database, requestId);
+  if (row === null) throw authorizationNotFound();
+  const actor: Actor = { kind: "human", id: "approval link", ip };
+  // First: a code that is asked for where there is nothing to take back would be the wrong answer.
+  if (isTakenBack(row)) return;
+  await requireCodeToRevoke(context, row, code, actor);
+  if (parseRequest(row).required_approvers.length === 0) return revoke(context, row, { actor }, reason);
+  const { approverId, enrolled } = await proveOwnApproval(context, row, passkey);
+  const approver: Actor = { ...actor, id: `approver ${approverId}` };
+  await revoke(context, row, { actor: approver }, reason, enrolled);
+}

@@ -1,0 +1,189 @@
+/**
+ * Stores a decision in the sequencer's transaction: one atomic statement changes the state, under the request's row
+ * lock, then its leaf's place is stored. The second of two finds the request not open.
+ */
+
+import { and, asc, eq, inArray, isNotNull } from "drizzle-orm";
+import type { Actor } from "#lib/api/http/principal";
+import type { Executor } from "#lib/db/client";
+import { agents, approvals, approvers, authorizationRequests } from "#lib/db/schema";
+import { AppError } from "#lib/errors";
+import type { LogItemKind, Placed } from "#lib/log/sequencer/item";
+import { type Approval, isPasskeyApproval, isWorldIdApproval } from "#lib/protocol/approval/approval";
+import type { Decision } from "#lib/protocol/approval/approval-decision";
+import type { DecidedBy } from "#lib/protocol/approval/decided-by";
+import type { WorldEnvironment } from "#lib/protocol/world-id/world-id-keys";
+import { holdPeople } from "#lib/services/accounts/approvers";
+import { agentFrozen } from "#lib/services/agents/freeze";
+import { openGrant } from "#lib/services/approvals/request/grants";
+import { areRulesStill, RulesMoved } from "#lib/services/approvals/request/rules-now";
+import { isOpen } from "#lib/services/approvals/rows";
+import { countApprover, type Enrolled } from "./enrolled";
+import { type DecisionLeaf, type SignedApproval, storeDecision } from "./logged-decision";
+
+/** One person's: a World ID proof, an enrolled approver's passkey, or both. */
+export interface NewApproval {
+  id: string;
+  requestId: string;
+  worldAction: string;
+  environment: WorldEnvironment;
+  records: Approval[];
+  /** Null without a passkey. */
+  enrolled: Enrolled | null;
+  /** The approvals that were there when this one was judged; any other set means judging again. */
+  besides: readonly string[];
+  /** The newest version of the rules then; any other means judging again too. */
+  rulesVersion: number;
+}
+
+export interface DecisionItem extends DecisionLeaf {
+  requestId: string;
+  agentId: string;
+  actor: Actor;
+  decision: Decision["decision"];
+  decidedAt: Date;
+  denialReason: string | null;
+  /** Approver who denies by passkey. */
+  deniedBy: Enrolled | null;
+  /** Null if nobody decided. */
+  decidedBy: DecidedBy | null;
+  /** With the last approval. */
+  approved: (SignedApproval & { approval: NewApproval }) | null;
+}
+
+/** Another approval came in between. */
+export class ApprovalsMoved extends AppError {
+  constructor() {
+    super("service_unavailable", "another approval was being stored at the same moment; try again");
+  }
+}
+
+export const notPending = (what = "is no longer pending") =>
+  new AppError("authorization_not_pending", `this authorization request ${what}`);
+
+export async function readApprovals(executor: Executor, requestId: string) {
+  const rows = await executor
+    .select()
+    .from(approvals)
+    .where(eq(approvals.request_id, requestId))
+    .orderBy(asc(approvals.created_at), asc(approvals.id));
+  return rows.map((row) => ({ id: row.id, records: JSON.parse(row.records) as Approval[] }));
+}
+
+export async function hasApproved(
+  executor: Executor,
+  requestId: string,
+  approverId: string,
+): Promise<boolean> {
+  const isTheirs = and(eq(approvals.request_id, requestId), eq(approvals.approver_id, approverId));
+  return (await executor.select({ id: approvals.id }).from(approvals).where(isTheirs)).length > 0;
+}
+
+/** Locks the request if it can still be decided. */
+export async function lockOpen(tx: Executor, requestId: string): Promise<boolean> {
+  const rows = await tx
+    .select({ id: authorizationRequests.id })
+    .from(authorizationRequests)
+    .where(and(eq(authorizationRequests.id, requestId), isOpen))
+    .for("update");
+  return rows.length === 1;
+}
+
+/** False if the approvals are not those that the new one was judged beside. Needs the row's lock. */
+export async function standsBeside(tx: Executor, approval: NewApproval): Promise<boolean> {
+  const present = await readApprovals(tx, approval.requestId);
+  return present.map(({ id }) => id).join() === approval.besides.join();
+}
+
+/** The unique indexes on environment, action and nullifier, and on the approver, are the last word on "each human once". */
+export async function insertApproval(tx: Executor, approval: NewApproval): Promise<void> {
+  const { records } = approval;
+  const [first] = records;
+  if (first === undefined) throw new Error("an approval of nobody");
+  await tx.insert(approvals).values({
+    id: approval.id,
+    request_id: approval.requestId,
+    environment: approval.environment,
+    world_action: approval.worldAction,
+    nullifier_hash: records.find(isWorldIdApproval)?.nullifier_hash ?? null,
+    approver_id: records.find(isPasskeyApproval)?.approver_id ?? null,
+    records: JSON.stringify(records),
+    created_at: new Date(first.verified_at),
+  });
+}
+
+/** Certain under the log head's lock, which a freeze takes too. */
+export async function isFrozen(tx: Executor, agentId: string): Promise<boolean> {
+  const isIt = and(eq(agents.id, agentId), isNotNull(agents.frozen_at));
+  return (await tx.select({ id: agents.id }).from(agents).where(isIt)).length === 1;
+}
+
+/** Fixed by the first World ID proof. */
+export const protocolVersionOf = ({ records }: NewApproval) =>
+  records.find(isWorldIdApproval)?.protocol_version ?? null;
+
+const enrolledOf = ({ approved, deniedBy }: DecisionItem) => approved?.approval.enrolled ?? deniedBy;
+
+async function admitOne(tx: Executor, item: DecisionItem): Promise<AppError | null> {
+  if (!(await lockOpen(tx, item.requestId))) return notPending();
+  if (item.approved !== null && (await isFrozen(tx, item.agentId))) return agentFrozen();
+  if (item.approved !== null && !(await standsBeside(tx, item.approved.approval)))
+    return new ApprovalsMoved();
+  if (
+    item.approved !== null &&
+    !(await areRulesStill(tx, item.requestId, item.approved.approval.rulesVersion))
+  )
+    return new RulesMoved();
+  const enrolled = enrolledOf(item);
+  const refusal = enrolled && (await countApprover(tx, enrolled));
+  if (refusal !== null) return refusal;
+  const changed = await tx
+    .update(authorizationRequests)
+    .set({
+      status: item.decision,
+      decided_at: item.decidedAt,
+      decided_by: item.decidedBy && JSON.stringify(item.decidedBy),
+      denial_reason: item.denialReason,
+      denied_by: item.deniedBy?.approverId ?? null,
+      ...(item.approved === null
+        ? {}
+        : {
+            human_authorization: item.approved.object,
+            usable_until: item.approved.usableUntil === null ? null : new Date(item.approved.usableUntil),
+            protocol_version: protocolVersionOf(item.approved.approval),
+          }),
+    })
+    .where(and(eq(authorizationRequests.id, item.requestId), isOpen))
+    .returning({ id: authorizationRequests.id });
+  if (changed.length !== 1) return notPending();
+  if (item.approved !== null) {
+    await insertApproval(tx, item.approved.approval);
+    await openGrant(tx, item.agentId, item.approved.object);
+  }
+  return null;
+}
+
+/** Requests before people, of the whole batch: who gives one approval of several has a request, and waits for the person. */
+async function lockAll(tx: Executor, items: DecisionItem[]): Promise<void> {
+  const { id } = authorizationRequests;
+  const areThey = inArray(
+    id,
+    items.map(({ requestId }) => requestId),
+  );
+  await tx.select({ id }).from(authorizationRequests).where(and(areThey, isOpen)).orderBy(id).for("update");
+  const people = items.flatMap((item) => enrolledOf(item)?.approverId ?? []);
+  if (people.length > 0) await holdPeople(tx, inArray(approvers.id, people));
+}
+
+async function admit(tx: Executor, items: DecisionItem[]): Promise<(AppError | null)[]> {
+  if (items.length > 1) await lockAll(tx, items);
+  const verdicts: (AppError | null)[] = [];
+  for (const item of items) verdicts.push(await admitOne(tx, item));
+  return verdicts;
+}
+
+async function store(tx: Executor, placed: Placed<DecisionItem>[]): Promise<void> {
+  for (const one of placed) await storeDecision(tx, one, one.item);
+}
+
+export const decisionKind: LogItemKind<DecisionItem> = { kind: "decision", admit, store };

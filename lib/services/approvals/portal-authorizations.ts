@@ -1,0 +1,160 @@
+/** An organization's own authorization requests, with the link by which a human decides those that still wait. */
+
+import { and, eq, inArray, isNotNull, or, sql } from "drizzle-orm";
+import { isOwnerOf, type MemberPrincipal } from "#lib/api/http/principal";
+import type { AuthorizationState } from "#lib/api/schemas/authorization-state";
+import type { UnfinishedRequest } from "#lib/api/schemas/portal-rules";
+import { agentChanges, apiKeys, authorizationRequests } from "#lib/db/schema";
+import { AppError } from "#lib/errors";
+import { amountValue } from "#lib/protocol/approval/amount";
+import { findEnd } from "#lib/protocol/approval/approval-end";
+import { requireRole } from "#lib/services/accounts/members";
+import { cancelAuthorization } from "#lib/services/approvals/decision/decide";
+import { readDeciders } from "#lib/services/approvals/decision/deciders";
+import { revokeAuthorization } from "#lib/services/approvals/decision/revoke";
+import { readGrantUsage } from "#lib/services/approvals/request/grants";
+import { judgeByRulesNow } from "#lib/services/approvals/request/rules-now";
+import { whyUnusable } from "#lib/services/approvals/use/unusable";
+import { isTestKey } from "#lib/services/keys/test-keys";
+import type { Context } from "./context";
+import { approvalUrl } from "./link";
+import { type AuthorizationQuery, listAuthorizations, readAuthorization } from "./read";
+import {
+  type AuthorizationRow,
+  authorizationNotFound,
+  findAuthorization,
+  isOpen,
+  isRevocable,
+  listRows,
+  parseDecidedBy,
+  parseRequest,
+} from "./rows";
+
+function withLink(context: Context, state: AuthorizationState, isTest: boolean) {
+  return {
+    ...state,
+    /** Asked for with a test key. */
+    isTest,
+    approval_url: state.status === "pending" ? approvalUrl(context, state.request_id) : null,
+    /** Since when nothing can use the approval; null while something can. */
+    end: findEnd(state, context.clock().toISOString()),
+  };
+}
+
+/** Those of the requests that a test key made. */
+export async function findTestRequests(context: Context, ids: string[]): Promise<Set<string>> {
+  if (ids.length === 0) return new Set();
+  const rows = await context.database.db
+    .select({ id: authorizationRequests.id })
+    .from(authorizationRequests)
+    .innerJoin(apiKeys, eq(apiKeys.id, authorizationRequests.api_key_id))
+    .where(and(inArray(authorizationRequests.id, ids), isTestKey));
+  return new Set(rows.map(({ id }) => id));
+}
+
+export async function listOwnAuthorizations(
+  context: Context,
+  person: MemberPrincipal,
+  query: AuthorizationQuery,
+) {
+  await requireRole(context.database.db, person, "member");
+  const { authorizations, next_cursor } = await listAuthorizations(context, person, query);
+  const ids = authorizations.map(({ request_id }) => request_id);
+  const tests = await findTestRequests(context, ids);
+  const rows = authorizations.map((state) => withLink(context, state, tests.has(state.request_id)));
+  return { rows, nextCursor: next_cursor };
+}
+
+export async function readOwnAuthorization(context: Context, person: MemberPrincipal, requestId: string) {
+  await requireRole(context.database.db, person, "member");
+  const row = await findAuthorization(context.database, requestId);
+  if (row === null || !isOwnerOf(person, row)) throw authorizationNotFound();
+  const tests = await findTestRequests(context, [requestId]);
+  const state = await readAuthorization(context, requestId, person);
+  const reason = state.revoked_at === null ? null : await readRevocationReason(context, requestId);
+  const usage = state.grant ? await readGrantUsage(context.database.db, requestId) : null;
+  return {
+    ...withLink(context, state, tests.has(requestId)),
+    /** The organization has stopped its agent. */
+    isFrozen: row.agentFrozenAt !== null,
+    revocation_reason: reason,
+    /** Usage of a standing approval. */
+    used: usage && { uses: usage.uses, spent: amountValue(usage.spentUnits) },
+    deciders: await readDeciders(context.database.db, row),
+  };
+}
+
+const maxUnfinished = 50;
+
+/** Whatever could still be used, now or once its agent goes on; a standing approval while it lasts. */
+const isUnused = and(
+  isRevocable,
+  sql`coalesce(${whyUnusable}, 'standing') IN ('standing', 'frozen', 'code_changed')`,
+  sql`NOT EXISTS (SELECT FROM grants WHERE grants.request_id = authorization_requests.id AND grants.expires_at <= clock_timestamp())`,
+);
+
+async function describeUnfinished(context: Context, row: AuthorizationRow): Promise<UnfinishedRequest> {
+  const { agent_slug, action, tool, amount, grant } = parseRequest(row);
+  const stop = await judgeByRulesNow(context, row.id).then(
+    (rules) => rules.stop?.words ?? null,
+    (error: unknown) => {
+      if (error instanceof AppError) return error.detail;
+      throw error;
+    },
+  );
+  return {
+    request_id: row.id,
+    created_at: row.created_at.toISOString(),
+    agent_slug,
+    action,
+    tool: tool ?? null,
+    amount: amount ?? null,
+    isPending: row.status === "pending",
+    approvedBy: grant ? "standing" : (parseDecidedBy(row)?.kind ?? null),
+    isClaimed: row.claimed_at !== null,
+    stop,
+  };
+}
+
+/** Requests that wait, or are approved and unused, each judged by the rules of now; newest first. */
+export async function listUnfinished(
+  context: Context,
+  person: MemberPrincipal,
+): Promise<{ rows: UnfinishedRequest[]; hasMore: boolean }> {
+  const { db } = context.database;
+  await requireRole(db, person, "member");
+  const { organization_id, context: content } = authorizationRequests;
+  const isWanted = and(eq(organization_id, person.organizationId), isNotNull(content), or(isOpen, isUnused));
+  const found = await listRows(db, isWanted, maxUnfinished + 1);
+  const rows = await Promise.all(
+    found.slice(0, maxUnfinished).map((row) => describeUnfinished(context, row)),
+  );
+  return { rows, hasMore: found.length > maxUnfinished };
+}
+
+async function readRevocationReason(context: Context, requestId: string): Promise<string | null> {
+  const [row] = await context.database.db
+    .select({ reason: agentChanges.reason })
+    .from(agentChanges)
+    .where(eq(agentChanges.request_id, requestId));
+  return row?.reason ?? null;
+}
+
+export async function revokeOwnAuthorization(
+  context: Context,
+  person: MemberPrincipal,
+  requestId: string,
+  reason: string | null,
+): Promise<void> {
+  await requireRole(context.database.db, person, "member");
+  await revokeAuthorization(context, requestId, person, reason);
+}
+
+export async function cancelOwnAuthorization(
+  context: Context,
+  person: MemberPrincipal,
+  requestId: string,
+): Promise<void> {
+  await requireRole(context.database.db, person, "member");
+  await cancelAuthorization(context, requestId, person);
+}

@@ -1,0 +1,147 @@
+/** The portal's stop buttons: for members of the organization, and audited as the person who pressed. */
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { MemberPrincipal } from "#lib/api/http/principal";
+import {
+  freezeOwnAgent,
+  listOwnAgents,
+  readOwnAgent,
+  unfreezeOwnAgent,
+} from "#lib/services/agents/portal-agents";
+import { startTestApp, type TestApp } from "#support/app";
+import { approveUnproven, ask } from "#support/authorizations";
+import { anyKind } from "#support/databases";
+import { signInPerson } from "#support/portal";
+import {
+  cancelOwnAuthorization,
+  listUnfinished,
+  readOwnAuthorization,
+  revokeOwnAuthorization,
+} from "./portal-authorizations";
+
+describe("stopping from the portal", () => {
+  let test: TestApp;
+  let key: string;
+  let person: MemberPrincipal;
+  let stranger: MemberPrincipal;
+  beforeAll(async () => {
+    test = await startTestApp(anyKind);
+    const made = await test.createKey();
+    key = made.key;
+    person = await signInPerson(test.app.context, "dev@example.com", made.organizationId);
+    stranger = await signInPerson(test.app.context, "other@example.com");
+  });
+  afterAll(() => test.close());
+
+  const audited = async (subject: string) =>
+    (
+      await test.app.context.database.query(
+        "SELECT action, actor_kind, actor FROM audit_events WHERE subject = $1 AND action NOT LIKE '%request%' ORDER BY id",
+        [subject],
+      )
+    ).rows;
+
+  it("freezes and unfreezes, and keeps the reasons for the organization", async () => {
+    const { context } = test.app;
+    await ask(test, key, { agent_slug: "watched" });
+    await freezeOwnAgent(context, person, "watched", "It paid twice");
+    await unfreezeOwnAgent(context, person, "watched", null);
+    await freezeOwnAgent(context, person, "watched", "It did it again");
+    const { frozen_at, stops } = await readOwnAgent(context, person, "watched");
+    expect(stops.map(({ isFrozen, reason }) => [isFrozen, reason])).toEqual([
+      [true, "It did it again"],
+      [false, null],
+      [true, "It paid twice"],
+    ]);
+    expect(frozen_at).toBe(stops[0]?.at);
+    const { rows } = await listOwnAgents(context, person, { limit: 10 });
+    expect(rows.find(({ slug }) => slug === "watched")?.frozenAt).toBe(frozen_at);
+    expect(await audited("watched")).toEqual(
+      ["agent.frozen", "agent.unfrozen", "agent.frozen"].map((action) => ({
+        action,
+        actor_kind: "user",
+        actor: "dev@example.com",
+      })),
+    );
+    const body = { agent_slug: "watched", action: "Paid", inputs_hash: "a", is_public: true };
+    expect((await test.call("POST", "/v1/attest", { key, body })).status).toBe(201);
+    for (const path of ["/v1/agent/watched", "/v1/agent/watched/record", "/v1/identity/watched"])
+      expect(JSON.stringify((await test.call("GET", path)).body), path).not.toContain("It paid twice");
+  });
+
+  it("takes an approval back, with the reason on its page", async () => {
+    const { context } = test.app;
+    const asked = await ask(test, key, { agent_slug: "watched-two" });
+    const id = asked.made.request_id;
+    await approveUnproven(test, id);
+    await revokeOwnAuthorization(context, person, id, "Wrong account");
+    expect(await readOwnAuthorization(context, person, id)).toMatchObject({
+      status: "approved",
+      revoked_at: expect.any(String),
+      revocation_reason: "Wrong account",
+    });
+    expect((await audited(id)).at(-1)).toEqual({
+      action: "authorization.revoked",
+      actor_kind: "user",
+      actor: "dev@example.com",
+    });
+  });
+
+  it("is for nobody of another organization", async () => {
+    const { context } = test.app;
+    const asked = await ask(test, key, { agent_slug: "watched-three" });
+    await approveUnproven(test, asked.made.request_id);
+    for (const attempt of [
+      () => freezeOwnAgent(context, stranger, "watched-three", "mine"),
+      () => unfreezeOwnAgent(context, stranger, "watched", null),
+    ])
+      await expect(attempt()).rejects.toMatchObject({ errorName: "agent_not_found" });
+    await expect(
+      revokeOwnAuthorization(context, stranger, asked.made.request_id, null),
+    ).rejects.toMatchObject({
+      errorName: "authorization_not_found",
+    });
+    expect((await asked.read()).body.revoked_at).toBeNull();
+  });
+
+  it("lists what waits and what is approved and unused, with what rules of now make of it", async () => {
+    const { context } = test.app;
+    const made = await test.createKey("rules@example.com");
+    const owner = await signInPerson(context, "rules@example.com", made.organizationId);
+    const request = async (body: object) =>
+      (await ask(test, made.key, { agent_slug: "listed", ...body })).made.request_id;
+    const waiting = await request({ tool: "pay" });
+    const approved = await request({ tool: "pay" });
+    const other = await request({ tool: "read" });
+    const expires_at = new Date(Date.now() + 3_600_000).toISOString();
+    const standing = await request({ grant: { tools: ["pay"], max_calls: 1, expires_at } });
+    for (const id of [approved, other, standing]) await approveUnproven(test, id);
+    const list = async () =>
+      (await listUnfinished(context, owner)).rows.map(({ request_id, approvedBy, stop }) => [
+        request_id,
+        approvedBy,
+        stop,
+      ]);
+    expect(await list()).toEqual([
+      [standing, "standing", null],
+      [other, "people", null],
+      [approved, "people", null],
+      [waiting, null, null],
+    ]);
+    const text = '@id("never") forbid (principal, action, resource == Tool::"pay");';
+    await test.call("PUT", "/v1/rules", { key: made.key, body: { text, mode: "enforce" } });
+    const stopped = "the organization's rules forbid this now: never";
+    expect(await list()).toEqual([
+      [standing, "standing", null],
+      [other, "people", null],
+      [approved, "people", stopped],
+      [waiting, null, stopped],
+    ]);
+    await revokeOwnAuthorization(context, owner, approved, null);
+    await revokeOwnAuthorization(context, owner, standing, null);
+    await cancelOwnAuthorization(context, owner, waiting);
+    expect(await list()).toEqual([[other, "people", null]]);
+    await expect(
+      listUnfinished(context, { ...owner, organizationId: stranger.organizationId }),
+    ).rejects.toThrow();
+  });
+});

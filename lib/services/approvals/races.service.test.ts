@@ -1,0 +1,263 @@
+/** Approve, deny, cancel, expire, claim and attest in any order and at once: one outcome, one run, used once. */
+import fc from "fast-check";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { wordHex } from "#lib/protocol/world-id/world-id-proof";
+import { acceptApproval, type ProvenApproval } from "#lib/services/approvals/decision/accept";
+import { startTestApp, type TestApp } from "#support/app";
+import { type AskedRequest, ask, provenBy } from "#support/authorizations";
+import { databaseKinds } from "#support/databases";
+
+const act = fc.record({
+  kind: fc.constantFrom(
+    "approve",
+    "approve",
+    "approve",
+    "deny",
+    "cancel",
+    "expire",
+    "claim",
+    "claim",
+    "attest",
+    "read",
+  ),
+  human: fc.nat({ max: 2 }),
+  delayMs: fc.nat({ max: 25 }),
+});
+type Act = typeof act extends fc.Arbitrary<infer T> ? T : never;
+
+describe.each(databaseKinds)("races (%s)", (kind) => {
+  let test: TestApp;
+  let key: string;
+  let nonce = 1n;
+  beforeAll(async () => {
+    test = await startTestApp(kind, {
+      LIMIT_AUTHORIZE_PER_MINUTE: "100000",
+      LIMIT_ATTEST_PER_MINUTE: "100000",
+      LIMIT_ATTEST_PER_DAY: "100000",
+      LIMIT_AUTHORIZE_PENDING: "100000",
+      LIMIT_READ_AUTHORIZATION_PER_MINUTE: "1000000",
+    });
+    ({ key } = await test.createKey());
+  });
+  afterAll(() => test.close());
+
+  const query = async (sql: string, id: string) =>
+    (await test.app.context.database.query(sql, [id])).rows[0]?.["n"];
+
+  function embed(asked: AskedRequest, human_authorization: unknown) {
+    const body = {
+      agent_slug: "treasurer",
+      action: asked.made.action,
+      inputs_hash: "sha256:aa",
+      human_authorization,
+    };
+    return test.call("POST", "/v1/attest", { key, body });
+  }
+
+  async function run(asked: AskedRequest, { kind: what, human }: Act, seen: string[]): Promise<string> {
+    const { context } = test.app;
+    const id = asked.made.request_id;
+    if (what === "approve") {
+      nonce += 1n;
+      return acceptApproval(context, id, { proof: provenBy(human, nonce), approver: null }, null).then(
+        () => "approval counted",
+        (error: { errorName?: string }) => error.errorName ?? String(error),
+      );
+    }
+    if (what === "deny") return (await asked.deny()).status === 200 ? "denied" : "refused";
+    if (what === "cancel") {
+      const answer = await test.call("DELETE", `/v1/authorize/${id}`, { key });
+      return answer.status === 200 ? "cancelled" : "refused";
+    }
+    if (what === "claim") {
+      const claimed = { key, body: { run: `run ${human}` } };
+      const answer = await test.call("POST", `/v1/authorize/${id}/claim`, claimed);
+      return answer.status === 200 ? `claimed by ${answer.body.run}` : answer.body.code;
+    }
+    if (what === "expire") {
+      await context.database.query(
+        "UPDATE authorization_requests SET expires_at = clock_timestamp() WHERE id = $1 AND status = 'pending'",
+        [id],
+      );
+      return "clock moved";
+    }
+    const state = (await asked.read()).body;
+    seen.push(state.status);
+    if (what === "read" || state.status !== "approved") return "read";
+    return (await embed(asked, state.human_authorization)).status === 201 ? "attested" : "refused";
+  }
+
+  it("has exactly one end whatever happens at once", async () => {
+    const acts = fc.array(act, { minLength: 2, maxLength: 10 });
+    await fc.assert(
+      fc.asyncProperty(fc.integer({ min: 1, max: 2 }), acts, async (required, planned) => {
+        const asked = await ask(test, key, { approvals_required: required });
+        const id = asked.made.request_id;
+        const seen: string[] = [];
+        const outcomes = await Promise.all(
+          planned.map(async (one) => {
+            await new Promise((resolve) => setTimeout(resolve, one.delayMs));
+            return run(asked, one, seen);
+          }),
+        );
+        const { status, approvals, human_authorization } = (await asked.read()).body;
+        const count = (outcome: string) => outcomes.filter((one) => one === outcome).length;
+        expect(count("denied")).toBe(status === "denied" ? 1 : 0);
+        expect(count("cancelled")).toBe(status === "cancelled" ? 1 : 0);
+        expect(approvals.given).toBe(count("approval counted"));
+        expect(approvals.given >= required).toBe(status === "approved");
+        expect(approvals.given).toBeLessThanOrEqual(required);
+        expect(human_authorization?.approvals.length ?? 0).toBe(status === "approved" ? required : 0);
+        expect(seen.filter((one) => one !== "pending" && one !== status)).toEqual([]);
+        const decisions = await query(
+          "SELECT count(*)::int AS n FROM authorization_requests r JOIN log_leaves l USING (log_id, leaf_index) WHERE r.id = $1 AND l.kind = 'decision'",
+          id,
+        );
+        expect(decisions).toBe(["approved", "denied", "cancelled"].includes(status) ? 1 : 0);
+        const { run: winner } = (await asked.read(key)).body;
+        const claims = outcomes.filter((one) => one.startsWith("claimed by"));
+        expect(new Set(claims)).toEqual(new Set(winner === null ? [] : [`claimed by ${winner}`]));
+        if (status === "approved") await embed(asked, human_authorization);
+        const late = await run(asked, { kind: "claim", human: 3, delayMs: 0 }, seen);
+        expect(late).toBe(status === "approved" ? "authorization_already_used" : `authorization_${status}`);
+        const uses = await query(
+          "SELECT count(*)::int AS n FROM attestations WHERE authorization_id = $1",
+          id,
+        );
+        expect(uses).toBe(status === "approved" ? 1 : 0);
+        expect(count("attested")).toBeLessThanOrEqual(1);
+      }),
+      // A loaded machine may do fewer runs, never none.
+      { numRuns: 40, interruptAfterTimeLimit: 60_000 },
+    );
+  });
+
+  it("takes no decision that was begun in time and comes to be stored late", async () => {
+    const { context } = test.app;
+    const { log } = context;
+    const ends = [
+      (asked: AskedRequest) => asked.deny(),
+      (asked: AskedRequest) => test.call("DELETE", `/v1/authorize/${asked.made.request_id}`, { key }),
+      (asked: AskedRequest) => {
+        nonce += 1n;
+        return acceptApproval(
+          context,
+          asked.made.request_id,
+          { proof: provenBy(1, nonce), approver: null },
+          null,
+        ).catch(({ errorName }: { errorName: string }) => ({ status: 409, body: { code: errorName } }));
+      },
+    ];
+    for (const end of ends) {
+      const asked = await ask(test, key);
+      context.log = {
+        ...log,
+        submit: async (itemKind, item) => {
+          await run(asked, { kind: "expire", human: 0, delayMs: 0 }, []);
+          return log.submit(itemKind, item);
+        },
+      };
+      const answer = await end(asked);
+      context.log = log;
+      expect([answer?.status, answer?.body.code]).toEqual([409, "authorization_not_pending"]);
+      expect((await asked.read()).body).toMatchObject({ status: "expired", approvals: { given: 0 } });
+    }
+  });
+
+  it("counts every one of several humans who approve at once, and no more than are needed", async () => {
+    const asked = await ask(test, key, { approvals_required: 3 });
+    const id = asked.made.request_id;
+    const results = await Promise.allSettled(
+      [0, 1, 2, 3, 4, 4].map((human) => {
+        nonce += 1n;
+        return acceptApproval(test.app.context, id, { proof: provenBy(human, nonce), approver: null }, null);
+      }),
+    );
+    expect(results.filter(({ status }) => status === "fulfilled")).toHaveLength(3);
+    const state = (await asked.read()).body;
+    expect(state).toMatchObject({ status: "approved", approvals: { required: 3, given: 3 } });
+    const nullifiers = state.human_authorization.approvals.map((one: ProvenApproval) => one.nullifier_hash);
+    expect(new Set(nullifiers).size).toBe(3);
+  });
+
+  it("is used once among a hundred attestations made at once", async () => {
+    const asked = await ask(test, key);
+    await acceptApproval(
+      test.app.context,
+      asked.made.request_id,
+      { proof: provenBy(1, 7_777n), approver: null },
+      null,
+    );
+    const { human_authorization } = (await asked.read()).body;
+    const answers = await Promise.all(Array.from({ length: 100 }, () => embed(asked, human_authorization)));
+    const made = answers.filter(({ status }) => status === 201);
+    expect(made).toHaveLength(1);
+    const codes = answers
+      .filter(({ status }) => status !== 201)
+      .map(({ status, body }) => `${status} ${body.code}`);
+    expect(new Set(codes)).toEqual(new Set(["422 authorization_already_used"]));
+    expect((await asked.read(key)).body.attestation_id).toBe(made[0]?.body.attestation_id);
+  });
+
+  it("fixes the protocol version with the first approval, so that nobody counts twice", async () => {
+    const asked = await ask(test, key, { approvals_required: 2 });
+    const id = asked.made.request_id;
+    await acceptApproval(test.app.context, id, { proof: provenBy(1, 8_001n), approver: null }, null);
+    const v4 = {
+      ...provenBy(2, 8_002n),
+      protocol_version: "4.0",
+      level: "proof_of_human",
+      issuer_schema_id: 1,
+      expires_at_min: 1,
+      proof: [1n, 2n, 3n, 4n, 5n].map(wordHex),
+    } as ProvenApproval;
+    await expect(
+      acceptApproval(test.app.context, id, { proof: v4, approver: null }, null),
+    ).rejects.toMatchObject({
+      errorName: "approval_refused",
+    });
+    const elsewhere: ProvenApproval = { ...provenBy(2, 8_003n), environment: "production" };
+    await expect(
+      acceptApproval(test.app.context, id, { proof: elsewhere, approver: null }, null),
+    ).rejects.toMatchObject({
+      errorName: "approval_refused",
+    });
+    expect((await asked.read()).body).toMatchObject({ status: "pending", approvals: { given: 1 } });
+  });
+
+  // The embedded database has one process.
+  if (kind === "embedded") return;
+  it("wakes a reader and ends a request from another process", async () => {
+    const url = test.env["DATABASE_URL"] ?? "";
+    const second = await startTestApp("postgres", { DATABASE_URL: url, DATA_DIR: test.dataDir });
+    const asked = await ask(test, key);
+    const started = performance.now();
+    const waiting = asked.read(undefined, "?wait=25");
+    const acts = [
+      () => asked.deny(),
+      () => second.call("DELETE", `/v1/authorize/${asked.made.request_id}`, { key }),
+      () =>
+        acceptApproval(
+          second.app.context,
+          asked.made.request_id,
+          { proof: provenBy(1, 9_001n), approver: null },
+          null,
+        ),
+      () =>
+        acceptApproval(
+          test.app.context,
+          asked.made.request_id,
+          { proof: provenBy(2, 9_002n), approver: null },
+          null,
+        ),
+    ];
+    const ends = await Promise.allSettled(acts.map((run) => run()));
+    const { status } = (await waiting).body;
+    expect(["denied", "cancelled", "approved"]).toContain(status);
+    expect((await second.call("GET", `/v1/authorize/${asked.made.request_id}`)).body.status).toBe(status);
+    const won = ends.filter((end) => end.status === "fulfilled" && (end.value?.status ?? 200) === 200);
+    expect(won).toHaveLength(1);
+    expect(performance.now() - started).toBeLessThan(15_000);
+    await second.close();
+  });
+});

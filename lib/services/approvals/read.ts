@@ -1,0 +1,244 @@
+/** GET /v1/authorize/{request_id} and GET /v1/authorizations: what agents and owners read. */
+
+import { and, eq, lt, or, type SQL, sql } from "drizzle-orm";
+import { cutPage, decodeCursor, encodeCursor, type PageQuery } from "#lib/api/http/cursor";
+import { isOwnerOf, mayReach, type Principal } from "#lib/api/http/principal";
+import { maxWrongCodes } from "#lib/api/schemas/approval-page";
+import {
+  type AuthorizationState,
+  denialReasonNote,
+  endedGuidance,
+  erasedGuidance,
+  frozenDenialGuidance,
+  frozenGuidance,
+  guidanceTexts,
+  revokedGuidance,
+  standingGuidance,
+  usedGuidance,
+  wrongCodesGuidance,
+} from "#lib/api/schemas/authorization-state";
+import type { AuthorizationStatus } from "#lib/api/schemas/authorize";
+import { isCalendarTime } from "#lib/api/schemas/primitives";
+import { agents, authorizationRequests } from "#lib/db/schema";
+import type { ApprovalRequest } from "#lib/protocol/approval/approval";
+import { findEnd } from "#lib/protocol/approval/approval-end";
+import { findEnvironment } from "#lib/protocol/approval/environment";
+import type { WorldEnvironment } from "#lib/protocol/world-id/world-id-keys";
+import { slugKey } from "#lib/services/agents/agents";
+import { codeOf } from "#lib/services/approvals/decision/confirmation-code";
+import { assembleHumanAuthorization } from "#lib/services/approvals/use/embed";
+import { findPrincipalAgain } from "#lib/services/keys/key-principals";
+import type { Context } from "./context";
+import {
+  type AuthorizationRow,
+  authorizationNotFound,
+  describeDenied,
+  describeRequired,
+  type FoundAuthorization,
+  findAuthorization,
+  listRows,
+  markExpired,
+  parseContext,
+  parseDecidedBy,
+  parseGroupNames,
+  parseRequest,
+  parseRequestedBy,
+  parseRuleDecision,
+} from "./rows";
+
+/** Where approvals of this request would come from. */
+export function expectedEnvironment(
+  { worldId }: Context,
+  { required_level: level, origin }: ApprovalRequest,
+): WorldEnvironment {
+  return level === "none" ? findEnvironment(origin, []) : worldId.environment;
+}
+
+/** Where the approvals came from; before the first, where they would come from. */
+export function environmentOf(context: Context, row: AuthorizationRow): WorldEnvironment {
+  return row.approvedIn ?? expectedEnvironment(context, parseRequest(row));
+}
+
+/** Shown to the owner, and to the run that has just claimed. */
+export const describeClaim = (row: Pick<AuthorizationRow, "claimed_at" | "run">) => ({
+  claimed_at: row.claimed_at?.toISOString() ?? null,
+  run: row.run,
+});
+
+/** Fields for the owner only: the context is not in the object that a public attestation shows to everyone. */
+function describeOwned(context: Context, row: AuthorizationRow): Partial<AuthorizationState> {
+  return {
+    attestation_id: row.attestation_id,
+    ...describeClaim(row),
+    unattested_at: row.attestation_id === null ? (row.unattested_at?.toISOString() ?? null) : null,
+    rules: parseRuleDecision(row),
+    required_approvers: describeRequired(parseRequest(row), parseGroupNames(row)),
+    context: parseContext(row),
+    context_salt: row.context_salt ?? "",
+    agent_name: row.agent_name,
+    organization_name: row.organization_name,
+    requested_by: parseRequestedBy(row),
+    confirmation_code: codeOf(context, row),
+  };
+}
+
+/** By the database's clock; of an approval that nothing has used. */
+export function isEnded(row: AuthorizationRow, { grant }: ApprovalRequest): boolean {
+  const now = new Date(row.expires_at.getTime() - row.millisecondsLeft).toISOString();
+  const ends = { usable_until: row.usable_until?.toISOString(), grant };
+  return row.status === "approved" && findEnd(ends, now) !== null;
+}
+
+function guidanceOf(row: AuthorizationRow, request: ApprovalRequest): string | null {
+  const { status, agentFrozenAt, attestation_id } = row;
+  if (status === "approved" && row.human_authorization === null) return erasedGuidance;
+  if (row.revoked_at !== null) return revokedGuidance;
+  if (attestation_id !== null) return usedGuidance;
+  if (isEnded(row, request)) return endedGuidance;
+  const isWaiting = status === "pending" || status === "approved";
+  if (isWaiting && agentFrozenAt !== null) return frozenGuidance;
+  if (status === "denied" && parseDecidedBy(row)?.kind === "freeze") return frozenDenialGuidance;
+  if (status === "cancelled" && row.wrong_codes >= maxWrongCodes) return wrongCodesGuidance;
+  if (status === "approved" && request.grant !== null) return standingGuidance;
+  return guidanceTexts[status];
+}
+
+function describeState(context: Context, row: AuthorizationRow): AuthorizationState {
+  const request = parseRequest(row);
+  const guidance = guidanceOf(row, request);
+  const decidedBy = parseDecidedBy(row);
+  const denial =
+    row.status === "denied"
+      ? {
+          denial_reason: row.denial_reason,
+          ...(row.denial_reason && decidedBy?.kind === "people" && { denial_reason_note: denialReasonNote }),
+        }
+      : {};
+  return {
+    request_id: row.id,
+    status: row.status,
+    agent_slug: request.agent_slug,
+    action: request.action,
+    tool: request.tool ?? null,
+    amount: request.amount ?? null,
+    grant: request.grant,
+    inputs_hash: request.inputs_hash ?? null,
+    required_level: request.required_level,
+    require_code: row.require_code,
+    created_at: request.created_at,
+    expires_at: request.expires_at,
+    environment: environmentOf(context, row),
+    decided_at: row.decided_at?.toISOString() ?? null,
+    revoked_at: row.revoked_at?.toISOString() ?? null,
+    decided_by: decidedBy,
+    usable_until: row.usable_until?.toISOString() ?? null,
+    used_at: row.used_at?.toISOString() ?? null,
+    approvals: { required: row.approvals_required, given: row.given },
+    ...denial,
+    ...(guidance === null ? {} : { guidance }),
+    ...(row.human_authorization === null
+      ? {}
+      : { human_authorization: assembleHumanAuthorization(row.human_authorization, row.decision_log) }),
+  };
+}
+
+/** `viewer`: null for a client that only knows the id. */
+function describeFor(
+  context: Context,
+  row: FoundAuthorization,
+  viewer: Principal | null,
+): AuthorizationState {
+  const state = describeState(context, row);
+  if (viewer === null || !isOwnerOf(viewer, row) || !mayReach(viewer, "read", row)) return state;
+  const previously_denied = describeDenied(row.deniedId, row.deniedAt);
+  return { ...state, ...describeOwned(context, row), previously_denied };
+}
+
+export const wakeupName = (requestId: string) => `authorization:${requestId}`;
+
+async function requireAuthorization(context: Context, requestId: string): Promise<FoundAuthorization> {
+  const row = await findAuthorization(context.database, requestId);
+  if (row === null) throw authorizationNotFound();
+  return row;
+}
+
+/** A process that is about to stop answers waiting clients at once, and those that come back to it soon. */
+const longestWhileLeaving = 1;
+
+/** A key may end while it waits: what only its organization sees isn't for it then. */
+const findViewerAgain = async (context: Context, viewer: Principal | null) =>
+  viewer?.kind === "key" ? findPrincipalAgain(context, viewer) : viewer;
+
+/** Waits at most `waitSeconds` for the status to change; no database connection is held meanwhile. */
+export async function readAuthorization(
+  context: Context,
+  requestId: string,
+  viewer: Principal | null,
+  waitSeconds = 0,
+): Promise<AuthorizationState> {
+  if (waitSeconds === 0) return describeFor(context, await requireAuthorization(context, requestId), viewer);
+  const { leaving } = context;
+  const isLeaving = leaving.hasBegun;
+  const seconds = isLeaving ? Math.min(waitSeconds, longestWhileLeaving) : waitSeconds;
+  const untilMs = performance.now() + seconds * 1000;
+  for (;;) {
+    const leftMs = untilMs - performance.now();
+    // Listening begins before the look, so that a change in between wakes too.
+    const wait = context.wakeups.wait(wakeupName(requestId), Math.max(0, leftMs));
+    try {
+      const row = await requireAuthorization(context, requestId);
+      const isOver = leftMs <= 0 || (leaving.hasBegun && !isLeaving);
+      if (row.status !== "pending" || isOver)
+        return describeFor(context, row, await findViewerAgain(context, viewer));
+      const expiry = setTimeout(wait.end, Math.max(0, row.millisecondsLeft) + 5);
+      await wait.over;
+      clearTimeout(expiry);
+    } finally {
+      wait.end();
+    }
+  }
+}
+
+export interface AuthorizationQuery extends PageQuery {
+  status?: AuthorizationStatus | undefined;
+  agent_slug?: string | undefined;
+}
+
+function readPlace(text: string): { createdAt: Date; id: string } | undefined {
+  const [, time, id] = /^(\d{1,15})\.(areq_[A-Za-z0-9_-]{22})$/.exec(text) ?? [];
+  const createdAt = new Date(Number(time));
+  return id !== undefined && isCalendarTime(createdAt) ? { createdAt, id } : undefined;
+}
+
+export function isAfterCursor(cursor: string | undefined): SQL | undefined {
+  if (cursor === undefined) return undefined;
+  const { createdAt, id } = decodeCursor(cursor, readPlace);
+  const { created_at, id: idColumn } = authorizationRequests;
+  return or(lt(created_at, createdAt), and(eq(created_at, createdAt), lt(idColumn, id)));
+}
+
+/** Newest first. Those of `isOwn` whose time is over are marked before `isOnPage` is asked. */
+export async function readPage(
+  { database: { db } }: Context,
+  isOwn: SQL,
+  isOnPage: SQL | undefined,
+  query: PageQuery,
+) {
+  await markExpired(db, isOwn);
+  const rows = await listRows(db, and(isOnPage, isAfterCursor(query.cursor)), query.limit + 1);
+  return cutPage(rows, query, (row) => encodeCursor(`${row.created_at.getTime()}.${row.id}`));
+}
+
+export async function listAuthorizations(context: Context, principal: Principal, query: AuthorizationQuery) {
+  const isOwn = eq(authorizationRequests.organization_id, principal.organizationId);
+  const isOnPage = and(
+    isOwn,
+    query.status === undefined ? undefined : eq(authorizationRequests.status, query.status),
+    query.agent_slug === undefined ? undefined : sql`${agents.slug_key} = ${slugKey(query.agent_slug)}`,
+  );
+  const { shown, nextCursor } = await readPage(context, isOwn, isOnPage, query);
+  return {
+    authorizations: shown.map((row) => ({ ...describeState(context, row), ...describeOwned(context, row) })),
+    next_cursor: nextCursor,
+  };
+}

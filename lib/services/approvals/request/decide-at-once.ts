@@ -1,0 +1,110 @@
+/**
+ * A request that no person is asked about: made, decided and logged in one transaction, the sequencer's. What decides (a
+ * standing approval's uses, the day's sums) is read there under the organization's lock, so requests made at once are
+ * counted one after another and never pass a limit together.
+ */
+
+import type { Actor } from "#lib/api/http/principal";
+import type { Executor } from "#lib/db/client";
+import { AppError } from "#lib/errors";
+import type { LogItemKind, Placed } from "#lib/log/sequencer/item";
+import { submitSigned } from "#lib/log/sequencer/submit-signed";
+import type { Signer } from "#lib/log/signing/signer";
+import type { Decider } from "#lib/protocol/approval/decided-by";
+import type { Context } from "#lib/services/approvals/context";
+import {
+  type DecisionLeaf,
+  sealDecision,
+  storeDecision,
+} from "#lib/services/approvals/decision/logged-decision";
+
+/** Request as made by the transaction. */
+export interface MadeAtOnce<Answer> {
+  requestId: string;
+  /** Hex. */
+  requestHash: string;
+  agentId: string;
+  decision: "approved" | "denied";
+  decidedAt: Date;
+  object: Uint8Array | null;
+  decidedBy: Decider | null;
+  answer: Answer;
+}
+
+/** Somebody else decides than it looked before the transaction: the request goes the other way. */
+export class DecidedOtherwise extends AppError {
+  constructor() {
+    super("service_unavailable", "what decides this request was changed at the same moment; try again");
+  }
+}
+
+interface AtOnceItem extends DecisionLeaf {
+  make(tx: Executor, signer: Signer): Promise<MadeAtOnce<unknown>>;
+  signer: Signer;
+  made: MadeAtOnce<unknown> | null;
+}
+
+async function admit(tx: Executor, items: AtOnceItem[]): Promise<(AppError | null)[]> {
+  const verdicts: (AppError | null)[] = [];
+  for (const item of items) {
+    try {
+      // Roll back the writes of a refused request, so that they aren't committed with the others.
+      item.made = await tx.transaction((within) => item.make(within, item.signer));
+      item.agentId = item.made.agentId;
+      verdicts.push(null);
+    } catch (error) {
+      if (!(error instanceof AppError)) throw error;
+      verdicts.push(error);
+    }
+  }
+  return verdicts;
+}
+
+const actors: Record<string, string> = { freeze: "freeze", grant: "standing approval" };
+const actorOf = (decidedBy: Decider | null): Actor => ({
+  kind: "system",
+  id: actors[decidedBy?.kind ?? ""] ?? "rules",
+  ip: null,
+});
+
+async function store(tx: Executor, placed: Placed<AtOnceItem>[]): Promise<void> {
+  for (const one of placed) {
+    const { requestId, decision, decidedBy } = requireMade(one.item);
+    await storeDecision(tx, one, { requestId, decision, actor: actorOf(decidedBy) });
+  }
+}
+
+const atOnceKind: LogItemKind<AtOnceItem> = {
+  kind: "decision",
+  locksOrganizations: true,
+  admit,
+  store,
+};
+
+function requireMade(item: AtOnceItem): MadeAtOnce<unknown> {
+  if (item.made === null) throw new Error("a request that was not made has a place in the log");
+  return item.made;
+}
+
+/** `make` runs in the sequencer's transaction; it throws {@link DecidedOtherwise} if people must be asked. */
+export async function decideAtOnce<Answer>(
+  context: Context,
+  organizationId: string,
+  make: (tx: Executor, signer: Signer) => Promise<MadeAtOnce<Answer>>,
+): Promise<Answer> {
+  const { item } = await submitSigned(context, atOnceKind, async () => {
+    const { signer } = context.keys;
+    const made: AtOnceItem = {
+      context,
+      organizationId,
+      make,
+      signer,
+      made: null,
+      keyId: signer.keyId,
+      owner: organizationId,
+      seal: (place) => sealDecision(signer, requireMade(made), place),
+    };
+    return made;
+  });
+  return requireMade(item).answer as Answer;
+}

@@ -1,0 +1,122 @@
+/** Whom a request requires: the organization's groups by name or id, each with enough enrolled members. */
+import { and, eq, inArray, ne, or, sql } from "drizzle-orm";
+import type { KeyPrincipal } from "#lib/api/http/principal";
+import type { AuthorizeBody } from "#lib/api/schemas/authorize";
+import type { Executor } from "#lib/db/client";
+import { apiKeys, approvers, organizations } from "#lib/db/schema";
+import { fieldError } from "#lib/errors";
+import { fillPlaces } from "#lib/protocol/approval/assign-groups";
+import type { RequiredApprovers } from "#lib/protocol/approval/decided-by";
+import { countOf } from "#lib/protocol/text/count";
+import { areGroups } from "#lib/services/accounts/approver-groups";
+import { readEnrolledMembers } from "#lib/services/accounts/roster-proof";
+import { type Demands, MAX_APPROVALS } from "./apply-obligations";
+
+export type NamedGroup = RequiredApprovers & { name: string };
+
+/** The approver who made the requesting key, if any, and whether they may count. */
+export interface Requester {
+  mayApprove: boolean;
+  id: string | null;
+}
+
+const field = (index: number, name: string) => `required_approvers.${index}.${name}`;
+
+function requireFit(groups: readonly NamedGroup[], { approvals_required: asked }: AuthorizeBody): void {
+  const sum = groups.reduce((all, { count }) => all + count, 0);
+  const ids = groups.map(({ group }) => group);
+  const twice = ids.findIndex((id, index) => ids.indexOf(id) !== index);
+  if (twice >= 0) throw fieldError("validation_error", field(twice, "group"), "is there twice");
+  if (sum > MAX_APPROVALS)
+    throw fieldError("validation_error", "required_approvers", `asks for ${sum} people, and 10 are the most`);
+  if (typeof asked === "number" && asked !== sum)
+    throw fieldError(
+      "validation_error",
+      "approvals_required",
+      `must be ${sum}, the sum of required_approvers`,
+    );
+}
+
+/** The groups that the caller requires; 422 for one that isn't there. */
+export async function readGroups(
+  tx: Executor,
+  organizationId: string,
+  body: AuthorizeBody,
+): Promise<NamedGroup[]> {
+  const asked = body.required_approvers ?? [];
+  if (asked.length === 0) {
+    if (body.required_level === "none")
+      throw fieldError("validation_error", "required_level", "can be none only with required_approvers");
+    return [];
+  }
+  const wanted = asked.map(({ group }) => group);
+  const found = await tx
+    .select({ id: approvers.id, name: approvers.name })
+    .from(approvers)
+    .where(
+      and(
+        areGroups(organizationId),
+        or(inArray(approvers.name, wanted), inArray(sql`${approvers.id}::text`, wanted)),
+      ),
+    );
+  const groups = asked.map(({ group, count }, index) => {
+    const known = found.find(({ name }) => name === group) ?? found.find(({ id }) => id === group);
+    if (known?.name == null)
+      throw fieldError("validation_error", field(index, "group"), "is not a group of your organization");
+    return { group: known.id, name: known.name, count };
+  });
+  requireFit(groups, body);
+  return groups;
+}
+
+/**
+ * 422 if the groups can't give as many approvals as the caller (`own`) or the rules want of them: each person counts
+ * for one group, and who asks for none unless the organization allows it.
+ */
+export async function requireEnrolled(
+  tx: Executor,
+  { required_approvers: required, groupNames }: Demands,
+  requester: Requester,
+  own: Demands,
+): Promise<void> {
+  const ids = required.map(({ group }) => group);
+  const members = await readEnrolledMembers(tx, ids);
+  const isLeftOut = !requester.mayApprove && requester.id !== null && members.delete(requester.id);
+  const people = [...members.values()];
+  const filled = fillPlaces(required, people);
+  for (const [index, { group, count }] of required.entries()) {
+    if ((filled[index] ?? 0) >= count) continue;
+    const enrolled = people.filter((groups) => groups.includes(group)).length;
+    const others = isLeftOut ? " besides who asks" : "";
+    const has = `${countOf(enrolled, "enrolled approver")}${others}`;
+    const why = enrolled < count ? "" : ", and each person counts for one group";
+    const isByRules = count > (own.required_approvers[index]?.count ?? 0);
+    throw fieldError(
+      "validation_error",
+      field(index, "count"),
+      `asks for ${count} of "${groupNames[index]}", which has ${has}${why}${isByRules ? "; your organization's rules ask for them" : ""}`,
+    );
+  }
+}
+
+export async function readRequester(
+  tx: Executor,
+  { organizationId, keyId }: Pick<KeyPrincipal, "organizationId" | "keyId">,
+  { required_approvers: required }: Demands,
+): Promise<Requester> {
+  if (required.length === 0) return { mayApprove: false, id: null };
+  const [row] = await tx
+    .select({ mayApprove: organizations.requester_may_approve, id: approvers.id })
+    .from(organizations)
+    .leftJoin(apiKeys, eq(apiKeys.id, keyId))
+    .leftJoin(
+      approvers,
+      and(
+        eq(approvers.organization_id, organizationId),
+        eq(sql`lower(${approvers.email})`, sql`lower(${apiKeys.email})`),
+        ne(approvers.status, "removed"),
+      ),
+    )
+    .where(eq(organizations.id, organizationId));
+  return { mayApprove: row?.mayApprove ?? false, id: row?.id ?? null };
+}

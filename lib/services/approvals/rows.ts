@@ -1,0 +1,206 @@
+/**
+ * Rows of authorization requests. Whether one has expired is decided by the database's clock when it is read, and
+ * written down at that moment: the update waits for a decision that is just being made, so that no reader sees
+ * "expired" of a request that ends approved.
+ */
+import { and, desc, eq, getTableColumns, gt, isNull, lte, sql } from "drizzle-orm";
+import type { AuthorizationState, PreviouslyDenied } from "#lib/api/schemas/authorization-state";
+import type { Database, Executor } from "#lib/db/client";
+import { agents, approvals, authorizationRequests, organizations } from "#lib/db/schema";
+import { AppError } from "#lib/errors";
+import type { ApprovalRequest } from "#lib/protocol/approval/approval";
+import type { Decider } from "#lib/protocol/approval/decided-by";
+import type { RequestedBy } from "#lib/protocol/approval/requested-by";
+import { utf8Decode } from "#lib/protocol/encoding/bytes";
+import type { JsonObject } from "#lib/protocol/encoding/canonical-json";
+import { authorizationRequestIdPattern } from "#lib/protocol/encoding/ids";
+import type { WorldEnvironment } from "#lib/protocol/world-id/world-id-keys";
+import type { RuleRecord } from "#lib/services/approvals/request/judge";
+
+export const authorizationNotFound = () =>
+  new AppError("authorization_not_found", "no authorization request has this id");
+
+/** `now()` is when a transaction began, which may be long ago if it has waited for a lock. */
+export const databaseNow = sql`clock_timestamp()`;
+
+/** Only such a request can still be decided. */
+export const isOpen = and(
+  eq(authorizationRequests.status, "pending"),
+  gt(authorizationRequests.expires_at, databaseNow),
+);
+/** Only such an approval can still be claimed and used: the database's function, which every place asks. */
+export const isUsable = sql<boolean>`is_usable(${authorizationRequests})`;
+/** Only such an approval can be taken back: also one that can't be used for another reason. */
+export const isRevocable = and(
+  eq(authorizationRequests.status, "approved"),
+  isNull(authorizationRequests.attestation_id),
+  isNull(authorizationRequests.revoked_at),
+);
+const isOverdue = and(
+  eq(authorizationRequests.status, "pending"),
+  lte(authorizationRequests.expires_at, databaseNow),
+);
+
+const approvalsGiven = sql<number>`(SELECT count(*)::int FROM ${approvals} WHERE ${approvals.request_id} = ${authorizationRequests.id})`;
+
+/** Outlives the erasure of the approvals' content: TEST stays TEST. */
+const approvedIn = sql<WorldEnvironment | null>`(SELECT min(${approvals.environment}) FROM ${approvals} WHERE ${approvals.request_id} = ${authorizationRequests.id})`;
+
+function selectRows(executor: Executor) {
+  return executor
+    .select({
+      ...getTableColumns(authorizationRequests),
+      given: approvalsGiven,
+      approvedIn,
+      millisecondsLeft:
+        sql`floor(extract(epoch FROM ${authorizationRequests.expires_at} - clock_timestamp()) * 1000)`.mapWith(
+          Number,
+        ),
+      organizationName: organizations.name,
+      agentName: agents.name,
+      agentFrozenAt: agents.frozen_at,
+    })
+    .from(authorizationRequests)
+    .innerJoin(organizations, eq(organizations.id, authorizationRequests.organization_id))
+    .innerJoin(agents, eq(agents.id, authorizationRequests.agent_id));
+}
+
+export type AuthorizationRow = Awaited<ReturnType<typeof selectRows>>[number];
+
+/** Writes down that the time of these requests is over. */
+export async function markExpired(executor: Executor, where: ReturnType<typeof and>): Promise<void> {
+  await executor
+    .update(authorizationRequests)
+    .set({ status: "expired", decided_at: sql`${authorizationRequests.expires_at}` })
+    .where(and(where, isOverdue));
+}
+
+/** With what findPreviouslyDenied finds. */
+export interface FoundAuthorization extends AuthorizationRow {
+  deniedId: string | null;
+  deniedAt: Date | null;
+}
+
+/** SQL: a denial by a rule or a freeze says nothing of what a human thinks of the request. */
+export const byPeople = (column: string) => `${column}::jsonb ->> 'kind' = 'people'`;
+
+/** Query of selectRows for one request, and the equal one before it: agents poll for it. */
+const rowText = `SELECT ${Object.keys(getTableColumns(authorizationRequests))
+  .map((name) => `r.${name}`)
+  .join(", ")},
+    (SELECT count(*)::int FROM approvals WHERE request_id = r.id) AS given,
+    (SELECT min(environment) FROM approvals WHERE request_id = r.id) AS "approvedIn",
+    floor(extract(epoch FROM r.expires_at - clock_timestamp()) * 1000)::bigint AS "millisecondsLeft",
+    o.name AS "organizationName", g.name AS "agentName",
+    g.frozen_at AS "agentFrozenAt", denied.id AS "deniedId", denied.decided_at AS "deniedAt"
+  FROM authorization_requests r
+  JOIN organizations o ON o.id = r.organization_id
+  JOIN agents g ON g.id = r.agent_id
+  LEFT JOIN LATERAL (
+    SELECT d.id, d.decided_at FROM authorization_requests d
+    WHERE d.fingerprint = r.fingerprint AND d.status = 'denied' AND ${byPeople("d.decided_by")}
+      AND d.decided_at > r.created_at - interval '24 hours' AND d.decided_at <= r.created_at
+    ORDER BY d.decided_at DESC LIMIT 1
+  ) AS denied ON true
+  WHERE r.id = $1`;
+
+export async function findAuthorization(database: Database, id: string): Promise<FoundAuthorization | null> {
+  if (!authorizationRequestIdPattern.test(id)) return null;
+  const read = database.batched<FoundAuthorization>(rowText, ["text"]);
+  const [row] = await read(id);
+  if (!row) return null;
+  if (row.status !== "pending" || row.millisecondsLeft > 0) return row;
+  await markExpired(database.db, eq(authorizationRequests.id, id));
+  const [settled] = await read(id);
+  return settled ?? null;
+}
+
+export async function listRows(executor: Executor, where: ReturnType<typeof and>, limit: number) {
+  return selectRows(executor)
+    .where(where)
+    .orderBy(desc(authorizationRequests.created_at), desc(authorizationRequests.id))
+    .limit(limit);
+}
+
+/** How many requests wait for a decision: of the key, and of its organization. */
+export async function countPending(
+  executor: Executor,
+  { keyId, organizationId }: { keyId: string; organizationId: string },
+): Promise<{ ofKey: number; ofOrganization: number }> {
+  const [row] = await executor
+    .select({
+      ofKey: sql<number>`count(*) FILTER (WHERE ${authorizationRequests.api_key_id} = ${keyId})::int`,
+      ofOrganization: sql<number>`count(*)::int`,
+    })
+    .from(authorizationRequests)
+    .where(and(eq(authorizationRequests.organization_id, organizationId), isOpen));
+  return row ?? { ofKey: 0, ofOrganization: 0 };
+}
+
+export function describeDenied(id: string | null, at: Date | null): PreviouslyDenied | null {
+  return id === null || at === null ? null : { request_id: id, denied_at: at.toISOString() };
+}
+
+/** The last request equal to this one that a human denied in the 24 hours before it was made. */
+export async function findPreviouslyDenied(
+  executor: Executor,
+  fingerprint: Uint8Array,
+  createdAt: Date,
+): Promise<PreviouslyDenied | null> {
+  const dayBefore = new Date(createdAt.getTime() - 86_400_000);
+  const [row] = await executor
+    .select({ id: authorizationRequests.id, decidedAt: authorizationRequests.decided_at })
+    .from(authorizationRequests)
+    .where(
+      and(
+        eq(authorizationRequests.fingerprint, fingerprint),
+        eq(authorizationRequests.status, "denied"),
+        sql`${sql.raw(byPeople("decided_by"))}`,
+        gt(authorizationRequests.decided_at, dayBefore),
+        lte(authorizationRequests.decided_at, createdAt),
+      ),
+    )
+    .orderBy(desc(authorizationRequests.decided_at))
+    .limit(1);
+  return describeDenied(row?.id ?? null, row?.decidedAt ?? null);
+}
+
+/** The request as it was hashed. */
+export function parseRequest(row: { request: Uint8Array }): ApprovalRequest {
+  return JSON.parse(utf8Decode(row.request)) as ApprovalRequest;
+}
+
+/** Null while nobody has decided, and where the request ended without a decision. */
+export function parseDecidedBy(row: { decided_by: string | null }): Decider | null {
+  return row.decided_by === null ? null : (JSON.parse(row.decided_by) as Decider);
+}
+
+/** Null without rules; what they were evaluated over goes with an erasure. */
+export function parseRuleDecision(row: {
+  rule_outcome: string | null;
+  rule_context: string | null;
+}): NonNullable<AuthorizationState["rules"]> | null {
+  if (row.rule_outcome === null) return null;
+  const context = row.rule_context === null ? null : (JSON.parse(row.rule_context) as JsonObject);
+  return { ...(JSON.parse(row.rule_outcome) as RuleRecord), context };
+}
+
+/** As it was hashed; null after erasure. */
+export function parseRequestedBy(row: { requested_by: string | null }): RequestedBy | null {
+  return row.requested_by === null ? null : (JSON.parse(row.requested_by) as RequestedBy);
+}
+
+/** Names of the required groups, in the request's order; empty after erasure. */
+export function parseGroupNames(row: { group_names: string | null }): string[] {
+  return row.group_names === null ? [] : (JSON.parse(row.group_names) as string[]);
+}
+
+/** The required groups by their names, which an erasure takes. */
+export function describeRequired({ required_approvers }: ApprovalRequest, names: readonly string[]) {
+  return required_approvers.map((group, index) => ({ ...group, name: names[index] ?? null }));
+}
+
+/** Empty after erasure, which takes the context away. */
+export function parseContext(row: { context: string | null }): Record<string, string> {
+  return row.context === null ? {} : (JSON.parse(row.context) as Record<string, string>);
+}

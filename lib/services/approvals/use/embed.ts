@@ -1,0 +1,201 @@
+/**
+ * The grade of an attestation's human approval (docs/wire.md, Attest): none, the caller's claim, or what an embedded
+ * object proves, which must be one that this service issued, unchanged and for this use.
+ */
+
+import { and, desc, eq, gt, isNotNull, isNull } from "drizzle-orm";
+import { type KeyPrincipal, mayReach } from "#lib/api/http/principal";
+import type { AttestBody } from "#lib/api/schemas/attest";
+import { authorizationRequests } from "#lib/db/schema";
+import { AppError, fieldError } from "#lib/errors";
+import { isSameAgentKey } from "#lib/protocol/approval/approval-key";
+import type { ApprovalStop } from "#lib/protocol/approval/approval-stop";
+import { describeBacking } from "#lib/protocol/approval/backing";
+import { utf8Decode } from "#lib/protocol/encoding/bytes";
+import {
+  canonicalBytes,
+  canonicalJson,
+  isJsonObject,
+  type JsonObject,
+} from "#lib/protocol/encoding/canonical-json";
+import type { HumanApproval } from "#lib/protocol/statement/statement";
+import type { Context } from "#lib/services/approvals/context";
+import { judgeByRulesNow, rulesSeen } from "#lib/services/approvals/request/rules-now";
+import { overruled, unusable, whyStopped, whyUnusable } from "./unusable";
+
+export interface PreparedApproval {
+  approval: HumanApproval;
+  authorization: UsedAuthorization | null;
+  /** Only for what a run had claimed before. */
+  stop: ApprovalStop | null;
+}
+
+/** The approval that an attestation uses up. */
+export interface UsedAuthorization {
+  requestId: string;
+  /** Canonical bytes. */
+  object: Uint8Array;
+  /** By which it was judged. */
+  rulesVersion: number;
+}
+
+const field = "human_authorization";
+
+function text(object: JsonObject, name: string): string {
+  const value = object[name];
+  return typeof value === "string" ? value : "";
+}
+
+/** Null for what was never issued. After erasure the object is gone; that it has been used is not. */
+async function findIssued(context: Context, principal: KeyPrincipal, requestId: string) {
+  const [row] = await context.database.db
+    .select({
+      organizationId: authorizationRequests.organization_id,
+      api_key_id: authorizationRequests.api_key_id,
+      object: authorizationRequests.human_authorization,
+      log: authorizationRequests.decision_log,
+      attestationId: authorizationRequests.attestation_id,
+      claimedAt: authorizationRequests.claimed_at,
+      why: whyUnusable,
+      stopped: whyStopped,
+      ...rulesSeen,
+    })
+    .from(authorizationRequests)
+    .where(eq(authorizationRequests.id, requestId));
+  if (row?.object) return { ...row, object: row.object };
+  if (row?.attestationId && row.organizationId === principal.organizationId) throw unusable("used");
+  return null;
+}
+
+/** The object as the service answers it: what was signed, and beside it the decision's place in the log. */
+export function assembleHumanAuthorization(signed: Uint8Array, log: string | null): JsonObject {
+  const object = JSON.parse(utf8Decode(signed)) as JsonObject;
+  return log === null ? object : { ...object, log: JSON.parse(log) as JsonObject };
+}
+
+function checkFit(
+  body: AttestBody,
+  principal: KeyPrincipal,
+  registeredKey: string | null,
+  organizationId: string,
+  request: JsonObject,
+): void {
+  const misfits = [
+    [organizationId === principal.organizationId, "was issued to another organization"],
+    [
+      text(request, "agent_slug").toLowerCase() === body.agent_slug.toLowerCase(),
+      "is for another agent_slug",
+    ],
+    [isSameAgentKey(request, registeredKey), "is for another agent key than the one registered now"],
+    [text(request, "action") === body.action, "is for another action"],
+    [
+      request["inputs_hash"] === undefined || request["inputs_hash"] === body.inputs_hash,
+      "is for another inputs_hash",
+    ],
+  ] as const;
+  const misfit = misfits.find(([fits]) => !fits);
+  if (misfit) throw fieldError("authorization_mismatch", field, misfit[1]);
+}
+
+type Issued = NonNullable<Awaited<ReturnType<typeof findIssued>>>;
+
+/** Throws why it can't be used, unless a run had claimed it before the stop. */
+async function judgeUse(context: Context, requestId: string, issued: Issued) {
+  if (issued.why !== null) throw unusable(issued.why);
+  const { version, stop: ruled } = await judgeByRulesNow(context, requestId, issued);
+  if (issued.claimedAt === null) {
+    if (ruled !== null) throw overruled(ruled);
+    return { version, stop: null };
+  }
+  const reason = issued.stopped ?? ruled?.reason;
+  return { version, stop: reason ? { reason, claimed_at: issued.claimedAt.toISOString() } : null };
+}
+
+async function prepareProof(
+  context: Context,
+  principal: KeyPrincipal,
+  body: AttestBody,
+  registeredKey: string | null,
+  given: JsonObject,
+): Promise<PreparedApproval> {
+  const givenRequest = given["request"];
+  const issued = isJsonObject(givenRequest)
+    ? await findIssued(context, principal, text(givenRequest, "request_id"))
+    : null;
+  if (issued === null) throw fieldError("authorization_unknown", field, "was not issued by this service");
+  const object = assembleHumanAuthorization(issued.object, issued.log);
+  if (canonicalJson(object) !== canonicalJson(given)) {
+    throw fieldError("authorization_altered", field, "differs from the authorization that was issued");
+  }
+  const request = object["request"] as JsonObject;
+  checkFit(body, principal, registeredKey, issued.organizationId, request);
+  if (!mayReach(principal, "attest", issued)) throw notApprovedForHook();
+  const requestId = text(request, "request_id");
+  const { version: rulesVersion, stop } = await judgeUse(context, requestId, issued);
+  const approval = describeBacking(object);
+  if (approval === null) throw new Error("an issued authorization is none");
+  return {
+    approval,
+    authorization: { requestId, object: canonicalBytes(object), rulesVersion },
+    stop,
+  };
+}
+
+const notApprovedForHook = () =>
+  new AppError(
+    "insufficient_scope",
+    "a key with the scope hook attests only what was approved at its own request: send that human_authorization",
+  );
+
+const claimDays = 2;
+const maxClaims = 1_000;
+
+/**
+ * Lets a key with the scope hook record, as not approved, a call that ran otherwise than it was approved: only for the agent
+ * and the action of a request of its own that it has claimed and not attested.
+ */
+async function requireOwnClaim(context: Context, principal: KeyPrincipal, body: AttestBody): Promise<void> {
+  if (body.human_approved === true) throw notApprovedForHook();
+  const requests = authorizationRequests;
+  const since = new Date(context.clock().getTime() - claimDays * 24 * 60 * 60 * 1_000);
+  const claimed = await context.database.db
+    .select({ request: requests.request })
+    .from(requests)
+    .where(
+      and(
+        eq(requests.organization_id, principal.organizationId),
+        gt(requests.created_at, since),
+        eq(requests.api_key_id, principal.keyId),
+        isNotNull(requests.claimed_at),
+        isNull(requests.attestation_id),
+      ),
+    )
+    .orderBy(desc(requests.created_at))
+    .limit(maxClaims);
+  const isClaimed = claimed.some(({ request }) => {
+    const asked = JSON.parse(utf8Decode(request)) as JsonObject;
+    const isSameAgent = text(asked, "agent_slug").toLowerCase() === body.agent_slug.toLowerCase();
+    return isSameAgent && text(asked, "action") === body.action;
+  });
+  if (!isClaimed) throw notApprovedForHook();
+}
+
+/** `registeredKey`: the agent's, in base64; null if none is registered. */
+export async function prepareApproval(
+  context: Context,
+  principal: KeyPrincipal,
+  body: AttestBody,
+  registeredKey: string | null,
+): Promise<PreparedApproval> {
+  const given = body.human_authorization ?? null;
+  if (given !== null) return prepareProof(context, principal, body, registeredKey, given);
+  if (!principal.scopes.includes("attest")) await requireOwnClaim(context, principal, body);
+  if (body.human_approved === true) {
+    return {
+      approval: { method: "hash", approver_hash: body.human_approver_hash ?? null },
+      authorization: null,
+      stop: null,
+    };
+  }
+  return { approval: { method: "none" }, authorization: null, stop: null };
+}

@@ -1,0 +1,140 @@
+/**
+ * Checks that a World ID result proves that a human approved this very request: the named request → our own pairing
+ * over the stored proof → the root on chain → World's portal. A 200 from World alone is never an approval, and nothing
+ * here changes any state.
+ */
+
+import type { IdkitResult } from "#lib/api/schemas/world-id";
+import { pickProof } from "#lib/api/schemas/world-id";
+import { explainPortalCode } from "#lib/api/schemas/world-id-codes";
+import { AppError } from "#lib/errors";
+import { type Share, shareOf } from "#lib/jobs/fair-share";
+import {
+  type Anchor,
+  type ApprovalBinding,
+  type ApprovalCheckName,
+  type ApprovalRequest,
+  bindRequest,
+} from "#lib/protocol/approval/approval";
+import { reasons } from "#lib/protocol/statement/reasons";
+import {
+  isCredentialCurrent,
+  type RequiredLevel,
+  type WorldProof,
+} from "#lib/protocol/world-id/world-id-proof";
+import type { Context } from "#lib/services/approvals/context";
+import { type ProvenApproval, refused, requireSameVersion } from "#lib/services/approvals/decision/accept";
+import { type AuthorizationRow, parseRequest } from "#lib/services/approvals/rows";
+import { isResultOfRequest } from "./provider";
+
+/** The level of World ID that a request asks for; refuses a request that asks for none. */
+export function requireWorldLevel({ required_level: level }: ApprovalRequest): RequiredLevel {
+  if (level === "none") throw refused("this request asks for no World ID");
+  return level;
+}
+
+/**
+ * The result must name what IDKit was configured with. Nothing else in it is trusted. All of it is cheap,
+ * and done before a proof may cost anything.
+ */
+export async function pickNamedProof(
+  context: Context,
+  row: AuthorizationRow,
+  result: IdkitResult,
+): Promise<WorldProof> {
+  const { worldId } = context;
+  const request = parseRequest(row);
+  const binding = bindRequest(request);
+  requireSameVersion(row, result.protocol_version);
+  if (!isResultOfRequest(result, worldId, binding.world_action)) {
+    throw refused("the proof is for another action or another World ID environment");
+  }
+  const isSameSignal = result.responses.every(
+    ({ signal_hash }) => signal_hash === undefined || signal_hash === binding.signal_hash,
+  );
+  if (!isSameSignal)
+    throw refused("the proof is for another signal, so it does not cover what this page shows");
+  const required = requireWorldLevel(request);
+  const { created_at } = request;
+  const proof = pickProof(result, required, { app_id: worldId.appId, rp_id: worldId.rpId });
+  if (proof === undefined) throw refused(`no proof of the level ${required} is in World ID's answer`);
+  if (!isCredentialCurrent(proof, created_at)) throw refused("the credential may have expired");
+  // The curve is loaded with the first proof: few starts are followed by one at once.
+  const { isWellFormed } = await import("#lib/verifier/checks/check-world-proof");
+  if (!isWellFormed(proof)) throw refused(reasons.malformed_proof);
+  return proof;
+}
+
+async function checkRoot(context: Context, proof: WorldProof, share: Share): Promise<Anchor | undefined> {
+  const verdict = await context.worldCalls.run(share, () => context.worldId.checkRoot(proof));
+  if (verdict.status === "not_on_chain") throw refused(`the proof's root is ${verdict.detail}`);
+  return verdict.status === "anchored" ? verdict.anchor : undefined;
+}
+
+/** False if v4's key or the chain's keys are missing: then World alone can check the proof. */
+async function checkPairing(
+  context: Context,
+  proof: WorldProof,
+  binding: ApprovalBinding,
+  anchor: Anchor | undefined,
+  share: Share,
+): Promise<boolean> {
+  const { environment, v4KeyJson } = context.worldId;
+  const { world_action: action, signal_hash: signalHash } = binding;
+  const input = { proof, action, signalHash, environment, v4KeyJson, anchor };
+  const check = await context.pool.run("checkWorldProof", input, share);
+  if (check === null) return false;
+  if (!check.ok) throw refused(reasons[check.reason]);
+  return true;
+}
+
+async function askWorld(
+  context: Context,
+  proof: WorldProof,
+  binding: ApprovalBinding,
+  share: Share,
+): Promise<void> {
+  const verdict = await context.worldCalls.run(share, () => context.worldId.verifyWithPortal(proof, binding));
+  if (verdict.ok) return;
+  const { code, detail } = verdict;
+  context.logger.warn({ code, detail }, "World did not accept a proof");
+  const { text, isTransient } = explainPortalCode(code);
+  if (!isTransient) throw refused(text);
+  throw new AppError("service_unavailable", `${text}; the request is still pending`, {
+    headers: { "retry-after": "5" },
+  });
+}
+
+/**
+ * Throws `approval_refused` with the reason, or `service_unavailable` if World is out of reach. `client`: the address
+ * that sent it, or null if that is no longer known.
+ */
+export async function proveApproval(
+  context: Context,
+  row: AuthorizationRow,
+  result: IdkitResult,
+  client: string | null,
+): Promise<ProvenApproval> {
+  const binding = bindRequest(parseRequest(row));
+  const proof = await pickNamedProof(context, row, result);
+  const share = shareOf("approval", { organization: row.organization_id, request: row.id, client });
+  // v4's public inputs hold keys that only the chain knows, so there it comes before the pairing.
+  const isV4 = proof.protocol_version === "4.0";
+  const keys = isV4 ? await checkRoot(context, proof, share) : undefined;
+  const isPaired = await checkPairing(context, proof, binding, keys, share);
+  const anchor = isV4 ? keys : await checkRoot(context, proof, share);
+  await askWorld(context, proof, binding, share);
+  const verified_by: ApprovalCheckName[] = [
+    ...(isPaired ? (["groth16-local"] as const) : []),
+    "world-portal-v4",
+    ...(anchor === undefined ? [] : (["world-chain"] as const)),
+  ];
+  const { environment } = context.worldId;
+  return {
+    type: "world_id",
+    ...proof,
+    environment,
+    verified_by,
+    ...(anchor === undefined ? {} : { anchor }),
+  };
+}

@@ -1,0 +1,70 @@
+/**
+ * World ID as the services see it: World itself (portal.ts with World's address) or the local stand-in (the same code
+ * with ours). The order of checks, uniqueness and the change of state are the services' business.
+ */
+import type { IdkitResult } from "#lib/api/schemas/world-id";
+import type { Anchor } from "#lib/protocol/approval/approval";
+import type { VerificationKeyJson } from "#lib/protocol/world-id/groth16";
+import type { WorldEnvironment } from "#lib/protocol/world-id/world-id-keys";
+import type { WorldProof } from "#lib/protocol/world-id/world-id-proof";
+
+/** `rp_context` for IDKit: fresh for every open and every retry. */
+export interface RpContext {
+  rp_id: string;
+  nonce: string;
+  /** Unix seconds. */
+  created_at: number;
+  expires_at: number;
+  signature: string;
+}
+
+export interface IdkitConfig {
+  app_id: `app_${string}`;
+  /** IDKit's own name: the stand-in is `staging` there, and `local` in what we record. */
+  environment: "production" | "staging";
+  bridge_url?: string;
+  override_connect_base_url?: string;
+}
+
+/** From the database, never from the browser. */
+export interface StoredRequest {
+  world_action: string;
+  signal_hash: string;
+}
+
+/** A refusal is World's answer about the proof; an outage is thrown as AppError `service_unavailable`. */
+export type PortalVerdict = { ok: true } | { ok: false; code: string; detail: string };
+
+/**
+ * `anchored`: the root (and v4's keys) are on chain at that block. `not_on_chain`: the chain was asked and does not
+ * know the root. `not_checked`: no chain was asked, for the reason given; World's portal is then the only witness.
+ */
+export type RootVerdict =
+  | { status: "anchored"; anchor: Anchor }
+  | { status: "not_on_chain"; detail: string }
+  | { status: "not_checked"; detail: string };
+
+export interface WorldIdProvider {
+  environment: WorldEnvironment;
+  appId: string;
+  rpId: string;
+  idkitConfig: IdkitConfig;
+  signRequest(action: string): RpContext;
+  /** World's Developer Portal, v4 endpoint, on exactly this proof. */
+  verifyWithPortal(proof: WorldProof, stored: StoredRequest): Promise<PortalVerdict>;
+  checkRoot(proof: WorldProof): Promise<RootVerdict>;
+  /**
+   * World's v4 key as snarkjs writes it, for a worker thread; without the setting such proofs are checked by World
+   * alone.
+   */
+  v4KeyJson: VerificationKeyJson | undefined;
+}
+
+/** Rejects results of another app, network or action. */
+export function isResultOfRequest(
+  result: IdkitResult,
+  provider: Pick<WorldIdProvider, "idkitConfig">,
+  action: string,
+): boolean {
+  return result.action === action && result.environment === provider.idkitConfig.environment;
+}

@@ -1,0 +1,259 @@
+/** Erasing content: no table keeps it in any form, and the log entry is still proven. */
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { hexEncode, sha256, utf8Encode } from "#lib/protocol/encoding/bytes";
+import { verifyInBrowser } from "#lib/verifier/browser";
+import { startTestApp, type TestApp } from "#support/app";
+import { approveUnproven, ask, fromPage, makeResult } from "#support/authorizations";
+import { anyKind } from "#support/databases";
+import { miscountedAgents } from "#support/feed-counts";
+
+describe("erasure", () => {
+  let test: TestApp;
+  let key: string;
+  let organizationId: string;
+  beforeAll(async () => {
+    test = await startTestApp(anyKind);
+    ({ key, organizationId } = await test.createKey());
+  });
+  afterAll(() => test.close());
+
+  it("takes an attestation out of its feed and its count, once", async () => {
+    const { key: own } = await test.createKey("counted@example.com");
+    const attest = async (is_public: boolean) => {
+      const body = { agent_slug: "counted", action: "a", inputs_hash: "b", is_public };
+      return (await test.call("POST", "/v1/attest", { key: own, body })).body.attestation_id;
+    };
+    const [shown, , hidden] = [await attest(true), await attest(true), await attest(false)];
+    const total = async () => (await test.call("GET", "/v1/agent/counted")).body.total_attestations;
+    expect(await total()).toBe(2);
+    for (const id of [shown, shown, hidden])
+      expect((await test.call("DELETE", `/v1/attestations/${id}/content`, { key: own })).status).toBe(200);
+    expect(await total()).toBe(1);
+    expect(await miscountedAgents(test)).toEqual([]);
+  });
+
+  /** A late retry stores nothing, for a day at least, and nobody can test a guess of what was erased. */
+  const expectErased = async (path: string, body: object, headers: { "idempotency-key": string }) => {
+    const count = async () =>
+      (await test.app.context.database.query("SELECT count(*) AS n FROM attestations", [])).rows[0]?.["n"];
+    const before = await count();
+    const answer = await test.call("POST", path, { key, body, headers });
+    expect([answer.status, answer.body.code]).toEqual([409, "erased"]);
+    expect(await count()).toBe(before);
+    const { rows } = await test.app.context.database.query(
+      `SELECT length(body_hash) AS hashed, response, expires_at >= now() + interval '23 hours 50 minutes' AS stays
+       FROM idempotency_keys WHERE route = $1 AND key = $2`,
+      [path, headers["idempotency-key"]],
+    );
+    expect(rows).toEqual([{ hashed: 0, response: "", stays: true }]);
+  };
+
+  it("takes the content everywhere, and leaves a log entry that is still proven", async () => {
+    const body = {
+      agent_slug: "payroll-bot",
+      action: "Paid a secret-needle-471",
+      inputs_hash: "needle-inputs-471",
+      metadata: { note: "needle-metadata-471" },
+      client: { instance: "needle-instance-471", sequence: 1 },
+      enable_zk: true,
+    };
+    const headers = { "idempotency-key": "erase-1" };
+    const { body: made } = await test.call("POST", "/v1/attest", { key, body, headers });
+    const id = made.attestation_id;
+    const salt = JSON.parse(made.payload).predicate.salt;
+    const path = `/v1/attestations/${id}/content`;
+
+    const reader = (await test.createKey("dev@example.com", ["read"])).key;
+    const other = (await test.createKey("other@example.com")).key;
+    expect((await test.call("DELETE", path)).status).toBe(401);
+    expect((await test.call("DELETE", path, { key: reader })).status).toBe(403);
+    expect((await test.call("DELETE", path, { key: other })).status).toBe(404);
+    const needles = ["needle", salt, made.zk.proof.proof, made.zk.credential.signature];
+    expect([...(await findTexts(test, needles)).keys()].sort()).toEqual(needles.toSorted());
+
+    const erased = await test.call("DELETE", path, { key });
+    expect(erased.status).toBe(200);
+    expect(erased.body).toMatchObject({
+      attestation_id: id,
+      status: "erased",
+      payload_hash: made.payload_hash,
+    });
+    expect((await test.call("DELETE", path, { key })).body).toEqual(erased.body);
+
+    expect(await findTexts(test, needles)).toEqual(new Map());
+    await expectErased("/v1/attest", body, headers);
+    await expectErased("/v1/attest", { ...body, action: "Paid another" }, headers);
+    const { body: shown } = await test.call("GET", `/v1/verify/${id}`, { key });
+    expect(shown).toMatchObject({
+      valid: null,
+      status: "erased",
+      erased_at: erased.body.erased_at,
+      payload: null,
+      action: null,
+      zk_proof: null,
+      payload_hash: made.payload_hash,
+    });
+    const status = Object.fromEntries(
+      shown.checks.map((one: { name: string; status: string }) => [one.name, one.status]),
+    );
+    expect(status).toMatchObject({
+      log_inclusion: "pass",
+      checkpoint_signature: "pass",
+      key_validity: "pass",
+    });
+    const trust = (await test.call("GET", "/v1/pubkey")).body;
+    expect((await verifyInBrowser(shown, trust)).verdict).toBe("erased");
+    for (const file of ["bundle", "envelope", "payload"]) {
+      const answer = await test.call("GET", `/v1/verify/${id}/${file}`);
+      expect([answer.status, answer.body.code]).toEqual([409, "attestation_erased"]);
+    }
+    const proof = (await test.call("GET", `/v1/verify/${id}/tlog-proof`)).body;
+    const payload = utf8Encode(made.payload);
+    expect(hexEncode(sha256(payload))).toBe(made.payload_hash);
+    expect((await verifyInBrowser(proof, trust, { payload })).verdict).toBe("valid");
+
+    const { rows: audit } = await test.app.context.database.query(
+      "SELECT actor_kind, subject FROM audit_events WHERE action = 'attestation.erased' AND organization_id = $1",
+      [organizationId],
+    );
+    expect(audit).toEqual([{ actor_kind: "key", subject: id }]);
+  });
+
+  it("takes the hash of the whole request from the answers to the other entries of its batch, and no others", async () => {
+    const entry = (action: string) => ({ agent_slug: "batch-bot", action, inputs_hash: "b" });
+    const body = { attestations: [entry("needle"), entry("other")] };
+    const send = (name: string) =>
+      test.call("POST", "/v1/attest/batch", { key, body, headers: { "idempotency-key": name } });
+    const [{ body: made }] = await Promise.all([send("batch 1"), send("batch 2"), send("batch")]);
+    const path = `/v1/attestations/${made.results[0].body.attestation_id}/content`;
+    expect((await test.call("DELETE", path, { key })).status).toBe(200);
+    const { rows } = await test.app.context.database.query(
+      "SELECT key FROM idempotency_keys WHERE route = '/v1/attest/batch' AND length(body_hash) > 0 ORDER BY key",
+      [],
+    );
+    expect(rows.map((row) => row["key"])).toEqual(["batch 0", "batch 1", "batch 2 0", "batch 2 1"]);
+    expect((await send("batch 1")).body.code).toBe("erased");
+    expect((await send("batch 2")).status).toBe(201);
+  });
+
+  it("takes what a human approved along: request, context and its salt, object, proof, kept answers", async () => {
+    const action = "Wire the approval-needle-472";
+    const ask = {
+      agent_slug: "wire-bot",
+      action,
+      context: { to: "context-needle-472" },
+      inputs_hash: "i-472",
+      tool: "tool-needle-472",
+      amount: { value: "472.0472", currency: "CLF" },
+      requester: "requester-needle-472",
+      callback_url: "https://example.com/callback-needle-472",
+    };
+    const headers = { "idempotency-key": "ask-472" };
+    const register = (name: string) =>
+      test.call("POST", "/v1/identity/register", { key, body: { slug: "wire-bot", name } });
+    expect((await register("name-needle-472")).status).toBe(201);
+    const asked = (await test.call("POST", "/v1/authorize", { key, body: ask, headers })).body;
+    const token = asked.approval_url.split("/").at(-1);
+    const page = (what: string, body: object) =>
+      test.call("POST", `/approve/${token}/${what}`, { headers: fromPage, body });
+    const start = (await page("world-id", {})).body;
+    expect((await page("proof", await makeResult(start, "ada"))).status).toBe(200);
+    const { human_authorization: object } = (
+      await test.call("GET", `/v1/authorize/${asked.request_id}`, { key })
+    ).body;
+    const claimed = { key, body: { run: "run-needle-472" } };
+    expect((await test.call("POST", `/v1/authorize/${asked.request_id}/claim`, claimed)).status).toBe(200);
+    const body = { agent_slug: "wire-bot", action, inputs_hash: "i-472", human_authorization: object };
+    const made = await test.call("POST", "/v1/attest", {
+      key,
+      body,
+      headers: { "idempotency-key": "attest-472" },
+    });
+    expect(made.status).toBe(201);
+
+    expect(asked.agent_name).toBe("name-needle-472");
+    // From here on the name is kept only with what was asked.
+    await register("Renamed");
+    const { salt } = object.request;
+    const [approval] = object.approvals;
+    const needles = [
+      "approval-needle",
+      "callback-needle",
+      "context-needle",
+      "name-needle",
+      "requester-needle",
+      "run-needle",
+      "tool-needle",
+      "472.0472",
+      asked.context_salt,
+      salt,
+      object.signature,
+      approval.proof,
+    ];
+    expect([...(await findTexts(test, needles)).keys()].sort()).toEqual(needles.toSorted());
+    const path = `/v1/attestations/${made.body.attestation_id}/content`;
+    expect((await test.call("DELETE", path, { key })).status).toBe(200);
+    expect(await findTexts(test, needles)).toEqual(new Map());
+    await expectErased("/v1/authorize", ask, headers);
+    await expectErased("/v1/attest", body, { "idempotency-key": "attest-472" });
+    const again = await test.call("POST", "/v1/attest", { key, body });
+    expect([again.status, again.body.code]).toEqual([422, "authorization_already_used"]);
+    const stranger = (await test.createKey("stranger@example.com")).key;
+    const asTheirs = { ...body, agent_slug: "strangers-bot" };
+    const theirs = await test.call("POST", "/v1/attest", { key: stranger, body: asTheirs });
+    expect([theirs.status, theirs.body.code]).toEqual([422, "authorization_unknown"]);
+    const { status, body: state } = await test.call("GET", `/v1/authorize/${asked.request_id}`, { key });
+    expect([status, state.status, state.human_authorization]).toEqual([200, "approved", undefined]);
+    expect([state.tool, state.amount]).toEqual([null, null]);
+    expect(state.guidance).toMatch(/^Erased:/);
+  });
+
+  it("takes the amount of a standing approval's use, and not what is left for the next", async () => {
+    const expires_at = new Date(Date.now() + 3_600_000).toISOString();
+    const limits = { max_calls: 3, max_amount: "50", max_budget: "100", currency: "CLF", expires_at };
+    const granted = await ask(test, key, { action: "Pay bills", grant: { tools: ["pay"], ...limits } });
+    await approveUnproven(test, granted.made.request_id);
+    const use = () =>
+      ask(test, key, { action: "Pay", tool: "pay", amount: { value: "47.3047", currency: "CLF" } });
+    const used = await use();
+    const { human_authorization } = (await used.read(key)).body;
+    const body = { agent_slug: "treasurer", action: "Pay", inputs_hash: "i-473", human_authorization };
+    const made = await test.call("POST", "/v1/attest", { key, body });
+    expect((await used.read()).body.decided_by).toMatchObject({ use: 1, spent: "47.3047" });
+    const path = `/v1/attestations/${made.body.attestation_id}/content`;
+    expect((await test.call("DELETE", path, { key })).status).toBe(200);
+    expect((await used.read()).body.decided_by).toMatchObject({ use: 1, spent: null });
+    expect(await findTexts(test, ["47.3047"])).toEqual(new Map());
+    const next = await use();
+    expect((await next.read()).body.decided_by).toMatchObject({ use: 2, spent: "94.6094" });
+  });
+});
+
+/**
+ * Finds those of the texts that a table holds, each with its columns: as text, as its bytes, in JSON, or
+ * base64-encoded. In one statement for each table, as there are hundreds of columns.
+ */
+async function findTexts({ app }: TestApp, texts: string[]): Promise<Map<string, string[]>> {
+  const { query } = app.context.database;
+  const { rows: tables } = await query(
+    `SELECT table_name AS name, string_agg(CASE data_type
+        WHEN 'bytea' THEN format('(%1$L, encode(%1$I, ''escape''), encode(%1$I, ''hex''))', column_name)
+        ELSE format('(%1$L, %1$I::text, '''')', column_name) END, ', ') AS columns
+      FROM information_schema.columns WHERE table_schema = 'public' GROUP BY table_name`,
+    [],
+  );
+  const decoded = texts.map((text) => Buffer.from(text, "base64url").toString("hex"));
+  const found = new Map<string, string[]>();
+  for (const { name: table, columns } of tables) {
+    const { rows } = await query(
+      `SELECT DISTINCT wanted.text, held.name FROM "${table}"
+        CROSS JOIN LATERAL (VALUES ${columns}) AS held(name, text, hex)
+        JOIN unnest($1::text[], $2::text[]) AS wanted(text, hex)
+          ON position(wanted.text IN held.text) > 0 OR position(wanted.hex IN held.hex) > 0`,
+      [texts, decoded],
+    );
+    for (const { text, name } of rows as { text: string; name: string }[])
+      found.set(text, [...(found.get(text) ?? []), `${table}.${name}`]);
+  }
+  return found;
+}

@@ -1,0 +1,127 @@
+/**
+ * GET /v1/agent/:slug: an agent's public attestations. One statement has the database digest everything that the answer is
+ * made from; what it led to before is the answer. Otherwise each entry whose row has another digest is made again.
+ */
+
+import { cutPage, type PageQuery } from "#lib/api/http/cursor";
+import type { RememberedAnswer } from "#lib/api/http/remembered-answers";
+import { WrittenJson } from "#lib/api/http/written-json";
+import { type FeedResponse, maxLookAlikes } from "#lib/api/schemas/identity";
+import { arrayLiteral } from "#lib/db/array-literal";
+import { AppError } from "#lib/errors";
+import { type PublishedKey, versionOf } from "#lib/log/signing/signing-keys";
+import { parseNewestKeys, selectNewestKeys } from "#lib/services/agents/agent-keys";
+import { agentNotFound, type FoundAgent, isSlug, slugKey } from "#lib/services/agents/agents";
+import { describeIdentity } from "#lib/services/agents/identities";
+import type { Context } from "#lib/services/approvals/context";
+import { type AttestationFilter, containing, cursorOfPlace, readPlace } from "./list";
+import { selectEntries, writeEntries } from "./list-entries";
+import { selectUnless } from "./stored-receipt";
+import { revokedIds } from "./stored-warnings";
+
+type FeedQuery = PageQuery & Pick<AttestationFilter, "approval" | "action" | "warnings">;
+
+/**
+ * $1: slug key. $2, $3: the place before the page, null at the beginning. $4 to $6: filters or null; $7: revoked keys, as
+ * the text of a list; $8: how many; $9: the digest of what is known.
+ */
+const feedText = selectUnless(
+  "$9",
+  `SELECT g.*, g.xmin::text AS version, m.manifest, k.proven_at AS key_proven_at, coalesce(r.listed, 0) AS total,
+    (${selectNewestKeys("g.id")}) AS newest_keys, page.entries,
+    array_to_json(ARRAY(
+      SELECT o.slug FROM agents o WHERE slug_skeleton(o.slug_key) = slug_skeleton(g.slug_key) AND o.id <> g.id
+      ORDER BY o.id LIMIT ${maxLookAlikes}))::text AS look_alikes
+  FROM agents g
+  LEFT JOIN tool_manifests m ON m.hash = g.tool_manifest_hash
+  LEFT JOIN agent_keys k ON k.agent_id = g.id AND k.retired_at IS NULL
+  LEFT JOIN agent_records r ON r.agent_id = g.id
+  LEFT JOIN LATERAL (${selectEntries(`WHERE a.agent_id = g.id AND a.is_public AND a.payload IS NOT NULL
+    AND (a.log_id, a.leaf_index) < (coalesce($2::int, 2147483647), coalesce($3::bigint, 0))
+    AND ($4::text IS NULL OR a.human_approval_method = $4)
+    AND ($5::text IS NULL OR a.action ILIKE $5)
+    AND ($6::boolean IS NULL OR $6 = (
+      coalesce(cardinality(a.warnings), 0) > 0 OR a.erased_at IS NOT NULL OR a.key_id = ANY($7::text[])))
+  ORDER BY a.log_id DESC NULLS LAST, a.leaf_index DESC NULLS LAST
+  LIMIT $8`)}) page ON true
+  WHERE g.slug_key = $1`,
+);
+
+const feedTypes = ["text", "int", "bigint", "text", "text", "boolean", "text", "int", "text"];
+
+interface Row extends FoundAgent {
+  digest: string;
+  total: number;
+  newest_keys: string | null;
+  entries: string | null;
+  look_alikes: string;
+}
+
+async function readRow(
+  { database }: Context,
+  slug: string,
+  { limit, cursor, approval, action, warnings }: FeedQuery,
+  published: readonly PublishedKey[],
+  known: string | null,
+): Promise<Readonly<Row>> {
+  if (action?.includes("\0")) throw new AppError("bad_request", "action: must not contain U+0000");
+  const after = cursor === undefined ? null : readPlace(cursor);
+  if (!isSlug(slug)) throw agentNotFound();
+  // A filter may read through many entries: nobody else's page waits for it.
+  const isFiltered = [approval, action, warnings].some((filter) => filter !== undefined);
+  const read = isFiltered ? database.statement<Row>(feedText) : database.batched<Row>(feedText, feedTypes);
+  const [row] = await read(
+    slugKey(slug),
+    after?.log_id ?? null,
+    after?.leaf_index ?? null,
+    approval ?? null,
+    action === undefined ? null : containing(action),
+    warnings ?? null,
+    arrayLiteral(revokedIds(published)),
+    limit + 1,
+    known,
+  );
+  if (row === undefined) throw agentNotFound();
+  return row;
+}
+
+/** Pages without a filter: there are too many filters to remember pages of each. */
+function nameOf(slug: string, { limit, cursor, ...filter }: FeedQuery): string | null {
+  const isFiltered = Object.values(filter).some((value) => value !== undefined);
+  return isFiltered ? null : `${slugKey(slug)} ${limit} ${cursor ?? ""}`;
+}
+
+export async function writeAgentFeed(context: Context, slug: string, query: FeedQuery): Promise<WrittenJson> {
+  const { answers, keys } = context;
+  const begun = answers.begin();
+  const published = await keys.published();
+  const view = versionOf(published);
+  const name = nameOf(slug, query);
+  const found = name === null ? undefined : answers.get("feed", name);
+  const known: RememberedAnswer | null = found?.view === view ? found : null;
+  const row = await readRow(context, slug, query, published, known?.digest ?? null);
+  if (known !== null && row.digest === known.digest) return WrittenJson.again(known.text);
+  const listed = await writeEntries(context, row.slug, row.entries, published);
+  const { shown, nextCursor } = cutPage(listed.entries, query, cursorOfPlace);
+  const identity = describeIdentity(row, parseNewestKeys(row.id, row.newest_keys));
+  const written = WrittenJson.object({
+    slug: row.slug,
+    name: row.name,
+    description: row.description,
+    total_attestations: row.total,
+    created_at: row.created_at.toISOString(),
+    public_key: identity.public_key,
+    look_alikes: JSON.parse(row.look_alikes),
+    identity,
+    attestations: shown.flatMap(({ written: entry }) => entry ?? []),
+    next_cursor: nextCursor,
+  });
+  if (name !== null && listed.isWhole)
+    answers.keep(begun, "feed", name, { digest: row.digest, view, text: written.text });
+  return written;
+}
+
+/** For other formats. */
+export async function readAgentFeed(context: Context, slug: string, query: FeedQuery): Promise<FeedResponse> {
+  return JSON.parse((await writeAgentFeed(context, slug, query)).text) as FeedResponse;
+}

@@ -1,0 +1,196 @@
+/**
+ * The one list of attestations, newest first: GET /v1/attestations, the public feeds, the portal and its exports are
+ * this list under other filters. What it says comes from the signed bytes; the columns beside them only find rows.
+ */
+
+import { and, count, eq, gte, ilike, lt, type SQL, sql } from "drizzle-orm";
+import { cutPage, decodeCursor, encodeCursor, type PageQuery } from "#lib/api/http/cursor";
+import type { FeedEntry } from "#lib/api/schemas/identity";
+import type { OwnAttestation } from "#lib/api/schemas/receipts";
+import { agents, attestations } from "#lib/db/schema";
+import type { PublishedKey } from "#lib/log/signing/signing-keys";
+import { hexEncode } from "#lib/protocol/encoding/bytes";
+import { isUuid } from "#lib/protocol/encoding/uuid";
+import { publicUrl } from "#lib/protocol/statement/addresses";
+import {
+  type ActionStatement,
+  type HumanApproval,
+  isBacked,
+  isHumanApproved,
+} from "#lib/protocol/statement/statement";
+import type { Warning } from "#lib/protocol/statement/warnings";
+import { slugKey } from "#lib/services/agents/agents";
+import type { Context } from "#lib/services/approvals/context";
+import { readSignedStatement } from "./signed-statement";
+import { describeWarnings, matchesWarnings } from "./stored-warnings";
+import { isErased } from "./view";
+
+export interface AttestationFilter {
+  id?: string | undefined;
+  agentSlug?: string | undefined;
+  isPublic?: boolean | undefined;
+  approval?: HumanApproval["method"] | undefined;
+  /** Part of the action, without regard to case. */
+  action?: string | undefined;
+  /** True: only those with warnings; false: only those without. */
+  warnings?: boolean | undefined;
+  /** Made at this time or later, and before that one. */
+  from?: Date | undefined;
+  to?: Date | undefined;
+}
+
+type AttestationRow = typeof attestations.$inferSelect;
+
+/** Columns of a list's entry. */
+export type ListedRow = Pick<
+  AttestationRow,
+  | "id"
+  | "log_id"
+  | "leaf_index"
+  | "payload"
+  | "payload_hash"
+  | "signature"
+  | "key_id"
+  | "is_public"
+  | "human_authorization"
+  | "zk_proof"
+  | "erased_at"
+>;
+
+export interface ListedAttestation<Row extends ListedRow = AttestationRow> {
+  row: Row;
+  slug: string;
+  /** Null after erasure, and if its hash or its signature does not hold: nothing is said of such a payload. */
+  statement: ActionStatement | null;
+  warnings: Warning[];
+}
+
+/** As the indexes have it: PostgreSQL would put nulls first, and sort all rows for one page. */
+const newestFirst = sql`${attestations.id} DESC NULLS LAST`;
+
+/** Selects rows after the one that the cursor names. Ids are UUIDv7, so their order is that of time. */
+const isAfter = (cursor: string) =>
+  lt(
+    attestations.id,
+    decodeCursor(cursor, (text) => (isUuid(text) ? text : undefined)),
+  );
+
+interface Place {
+  log_id: number;
+  leaf_index: number;
+}
+
+/** The place that a cursor of {@link cursorOfPlace} names. */
+export function readPlace(cursor: string): Place {
+  const [logId = 0, index = 0] = decodeCursor(cursor, (text) =>
+    /^\d{1,9}\.\d{1,15}$/.test(text) ? text.split(".").map(Number) : undefined,
+  );
+  return { log_id: logId, leaf_index: index };
+}
+
+export const cursorOfPlace = ({ log_id, leaf_index }: Place) => encodeCursor(`${log_id}.${leaf_index}`);
+
+/** `%`, `_` and `\` of the text mean themselves. */
+export const containing = (text: string) => `%${text.replaceAll(/[\\%_]/g, "\\$&")}%`;
+
+function matches(filter: AttestationFilter, keys: readonly PublishedKey[]): SQL | undefined {
+  const { id, agentSlug, isPublic, approval, action, warnings, from, to } = filter;
+  return and(
+    id === undefined ? undefined : eq(attestations.id, id),
+    agentSlug === undefined ? undefined : eq(agents.slug_key, slugKey(agentSlug)),
+    isPublic === undefined ? undefined : eq(attestations.is_public, isPublic),
+    approval === undefined ? undefined : eq(attestations.human_approval_method, approval),
+    action === undefined ? undefined : ilike(attestations.action, containing(action)),
+    from === undefined ? undefined : gte(attestations.created_at, from),
+    to === undefined ? undefined : lt(attestations.created_at, to),
+    matchesWarnings(warnings, keys),
+  );
+}
+
+export function toListed<Row extends ListedRow>(
+  row: Row,
+  slug: string,
+  keys: readonly PublishedKey[],
+): ListedAttestation<Row> {
+  const statement = readSignedStatement(row, keys);
+  return { row, slug, statement, warnings: describeWarnings(row, statement, keys) };
+}
+
+/** `scope`: whose, or which part of the log; everything else is a filter. */
+export async function readAttestations(
+  context: Context,
+  scope: SQL | undefined,
+  filter: AttestationFilter,
+  page: PageQuery,
+): Promise<{ shown: ListedAttestation[]; nextCursor: string | null }> {
+  const keys = await context.keys.published();
+  const after = page.cursor === undefined ? undefined : isAfter(page.cursor);
+  const rows = await context.database.db
+    .select({ row: attestations, slug: agents.slug })
+    .from(attestations)
+    .innerJoin(agents, eq(agents.id, attestations.agent_id))
+    .where(and(scope, matches(filter, keys), after))
+    .orderBy(newestFirst)
+    .limit(page.limit + 1);
+  const { shown, nextCursor } = cutPage(rows, page, ({ row }) => encodeCursor(row.id));
+  return { shown: shown.map(({ row, slug }) => toListed(row, slug, keys)), nextCursor };
+}
+
+export async function countAttestations(
+  context: Context,
+  scope: SQL | undefined,
+  filter: AttestationFilter,
+): Promise<number> {
+  const keys = await context.keys.published();
+  const [total] = await context.database.db
+    .select({ count: count() })
+    .from(attestations)
+    .innerJoin(agents, eq(agents.id, attestations.agent_id))
+    .where(and(scope, matches(filter, keys)));
+  return total?.count ?? 0;
+}
+
+export const ofOrganization = (organizationId: string) => eq(attestations.organization_id, organizationId);
+
+/** As everyone may see it. */
+export function describeListed(
+  baseUrl: string,
+  { row, slug, statement, warnings }: ListedAttestation<ListedRow>,
+): FeedEntry {
+  const predicate = statement?.predicate;
+  const approval = predicate?.human_approval;
+  const text = (name: string) => {
+    const value = predicate?.request[name];
+    return typeof value === "string" ? value : null;
+  };
+  return {
+    attestation_id: row.id,
+    id: row.id,
+    action: text("action"),
+    inputs_hash: text("inputs_hash"),
+    timestamp: predicate?.timestamp ?? null,
+    payload_hash: hexEncode(row.payload_hash),
+    has_zk_proof: row.zk_proof !== null,
+    agent_authenticated: predicate?.verdicts.agent_authenticated ?? null,
+    code_hash_verified: predicate?.verdicts.code_hash_verified ?? null,
+    tools_authorized: predicate?.verdicts.tools_authorized ?? null,
+    client_gap: predicate?.verdicts.client_gap ?? null,
+    human_approved: approval ? isHumanApproved(approval) : null,
+    human_approval_method: approval?.method ?? null,
+    human_approval_environment: approval && isBacked(approval) ? approval.environment : null,
+    warnings,
+    public_url: publicUrl(baseUrl, slug, row.id),
+  };
+}
+
+/** As its owner sees it. */
+export function describeOwn(baseUrl: string, listed: ListedAttestation): OwnAttestation {
+  const { row, slug } = listed;
+  return Object.assign(describeListed(baseUrl, listed), {
+    agent_slug: slug,
+    is_public: row.is_public,
+    status: isErased(row) ? ("erased" as const) : ("recorded" as const),
+    erased_at: row.erased_at?.toISOString() ?? null,
+    created_at: row.created_at.toISOString(),
+  });
+}

@@ -1,0 +1,334 @@
+/**
+ * Input of an attestation may change before it is stored. The statement that stores it notices, stores nothing, and
+ * each request of the batch gets the answer that is right now.
+ */
+import { generateKeyPairSync, sign } from "node:crypto";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import type { Statement } from "#lib/db/client";
+import { checkStoredLogs } from "#lib/log/reading/history";
+import { canonicalBytes, type JsonObject } from "#lib/protocol/encoding/canonical-json";
+import { signedRequest } from "#lib/protocol/statement/signed-request";
+import { startTestApp, type TestAnswer, type TestApp } from "#support/app";
+import { createTestDatabase, databaseKinds } from "#support/databases";
+import { miscountedAgents } from "#support/feed-counts";
+
+const settings = { LIMIT_ATTEST_PER_MINUTE: "100000", LIMIT_ATTEST_PER_DAY: "100000" };
+const body = (more: JsonObject = {}): JsonObject => ({
+  agent_slug: "store-bot",
+  action: "Paid",
+  inputs_hash: "abc",
+  ...more,
+});
+
+describe.each(databaseKinds)("storing a batch (%s)", (kind) => {
+  let test: TestApp;
+  let key: string;
+  const attest = (more: JsonObject = {}, as = key) =>
+    test.call("POST", "/v1/attest", { key: as, body: body(more) });
+  const query = async (text: string, values: unknown[] = []) =>
+    (await test.app.context.database.query(text, values)).rows;
+  const count = async () => Number((await query("SELECT count(*) AS n FROM attestations"))[0]?.["n"]);
+
+  /** Sends the request, and changes something between its making and its storing. */
+  async function attestWhile(
+    change: () => Promise<unknown>,
+    more: JsonObject = {},
+    as = key,
+    headers: Record<string, string> = {},
+  ) {
+    const { log } = test.app.context;
+    const submit = log.submit;
+    const spy = vi.spyOn(log, "submit").mockImplementationOnce(async (itemKind, item) => {
+      await change();
+      return submit(itemKind, item);
+    });
+    try {
+      return await test.call("POST", "/v1/attest", { key: as, body: body(more), headers });
+    } finally {
+      spy.mockRestore();
+    }
+  }
+
+  beforeAll(async () => {
+    test = await startTestApp(kind, settings);
+    ({ key } = await test.createKey());
+    expect((await attest()).status).toBe(201);
+  });
+  afterAll(async () => {
+    const [log] = await checkStoredLogs(test.app.context.database.db, null);
+    expect(log?.check).toMatchObject({ ok: true });
+    const [row] = await query(
+      "SELECT (SELECT count(*) FROM log_leaves WHERE kind = 'attestation') - count(*) AS more FROM attestations",
+    );
+    expect(Number(row?.["more"])).toBe(0);
+    expect(await miscountedAgents(test)).toEqual([]);
+    await test.close();
+  });
+
+  it("needs no transaction and no look-up for what has not changed", async () => {
+    await attest();
+    const { database } = test.app.context;
+    const transactions = vi.spyOn(database.db, "transaction");
+    const selects = vi.spyOn(database.db, "select");
+    const statements = vi.spyOn(database, "statement");
+    const answers = await Promise.all(Array.from({ length: 5 }, () => attest()));
+    expect(answers.map(({ status }) => status)).toEqual([201, 201, 201, 201, 201]);
+    expect(selects).not.toHaveBeenCalled();
+    expect(statements.mock.calls.length).toBeGreaterThan(0);
+    expect(new Set(statements.mock.calls.map(([, use]) => use))).toEqual(new Set(["write"]));
+    const first = await attest({ agent_slug: `new-${kind}` });
+    expect(first.status).toBe(201);
+    expect(transactions).not.toHaveBeenCalled();
+    vi.restoreAllMocks();
+  });
+
+  it("refuses a revoked key at the next request, whatever that asks", async () => {
+    const one = await test.createKey("revoked@example.com");
+    const send = (more: JsonObject, headers: Record<string, string> = {}) =>
+      test.call("POST", "/v1/attest", {
+        key: one.key,
+        headers,
+        body: body({ agent_slug: "revoked-bot", ...more }),
+      });
+    expect((await send({}, { "idempotency-key": "kept" })).status).toBe(201);
+    expect((await send({})).status).toBe(201);
+    await query("UPDATE api_keys SET revoked_at = now() WHERE id = $1", [one.keyId]);
+    const answers = [
+      await send({ action: 1 }),
+      await send({}, { "idempotency-key": "kept" }),
+      await send({}),
+      await send({}),
+    ];
+    expect(answers.map(({ body: { code } }) => code)).toEqual(Array(4).fill("invalid_api_key"));
+  });
+
+  it("refuses a key that was revoked meanwhile, and one whose organization is gone", async () => {
+    const before = await count();
+    const one = await test.createKey();
+    const revoke = () => query("UPDATE api_keys SET revoked_at = now() WHERE id = $1", [one.keyId]);
+    expect((await attestWhile(revoke, {}, one.key)).body.code).toBe("invalid_api_key");
+    const other = await test.createKey("gone@example.com");
+    const close = () =>
+      query("UPDATE organizations SET deleted_at = now() WHERE id = $1", [other.organizationId]);
+    expect((await attestWhile(close, { agent_slug: "gone" }, other.key)).body.code).toBe("invalid_api_key");
+    expect(await count()).toBe(before);
+  });
+
+  /** An organization that nothing was refused to, so that its attestations are stored unjudged; and known already. */
+  async function makeOwner(name: string) {
+    const made = await test.createKey(`${name}@example.com`);
+    expect((await attest({ agent_slug: name }, made.key)).status).toBe(201);
+    return made;
+  }
+  const set = (id: string, column: string, value: unknown) =>
+    query(`UPDATE organizations SET ${column} = $1 WHERE id = $2`, [value, id]);
+
+  it("takes the default visibility from the organization as it is now", async () => {
+    const owner = await makeOwner("hiding");
+    const hide = () => set(owner.organizationId, "default_public", false);
+    const { status, body: made } = await attestWhile(hide, { agent_slug: "hiding" }, owner.key);
+    expect([status, made.is_public]).toEqual([201, false]);
+  });
+
+  it("takes the limit from the organization as it is now, and keeps it exactly", async () => {
+    const lowered = await makeOwner("lowered");
+    const lower = () => set(lowered.organizationId, "attestations_per_day", 1);
+    const refused = await attestWhile(lower, { agent_slug: "lowered" }, lowered.key);
+    expect(refused.body.code).toBe("daily_limit_exceeded");
+    const limited = await makeOwner("limited");
+    await set(limited.organizationId, "attestations_per_day", 2);
+    expect((await attest({ agent_slug: "limited" }, limited.key)).status).toBe(201);
+    const third = await attestWhile(async () => {}, { agent_slug: "limited" }, limited.key);
+    expect(third.body.code).toBe("daily_limit_exceeded");
+    const [used] = await query("SELECT attestations FROM daily_usage WHERE organization_id = $1", [
+      limited.organizationId,
+    ]);
+    expect(Number(used?.["attestations"])).toBe(2);
+  });
+
+  it("takes the limit of a key as it is now, and keeps it exactly, for this key alone", async () => {
+    const { key: limited, keyId } = await test.createKey("key-limit@example.com");
+    const { key: other } = await test.createKey("key-limit@example.com");
+    const limit = (perDay: number | null) =>
+      query("UPDATE api_keys SET attestations_per_day = $2 WHERE id = $1", [keyId, perDay]);
+    const own = (more: JsonObject, as = limited) => attest({ agent_slug: "key-limit", ...more }, as);
+    expect((await own({})).status).toBe(201);
+    const refused = await attestWhile(() => limit(1), { agent_slug: "key-limit" }, limited);
+    expect(refused.body).toMatchObject({
+      status: 429,
+      code: "daily_limit_exceeded",
+      detail: "this API key can record 1 attestation per UTC day",
+    });
+    expect(Number(refused.headers.get("retry-after"))).toBeGreaterThan(0);
+    expect((await test.call("GET", "/v1/keys/info", { key: limited })).body).toMatchObject({
+      attestations_today: 1,
+      rate_limit: { per_day: 1 },
+    });
+    await limit(10);
+    const calls = [limited, other].flatMap((as) => Array.from({ length: 15 }, () => own({}, as)));
+    const answers = await Promise.all(calls);
+    const made = (of: TestAnswer[]) => of.filter(({ status }) => status === 201).length;
+    expect([made(answers.slice(0, 15)), made(answers.slice(15))]).toEqual([9, 15]);
+    const [used] = await query("SELECT attestations FROM daily_key_usage WHERE api_key_id = $1", [keyId]);
+    expect(Number(used?.["attestations"])).toBe(10);
+    await limit(null);
+    expect((await own({})).status).toBe(201);
+  });
+
+  it("compares with the registration as it is now", async () => {
+    const { key: owner } = await makeOwner("registered");
+    const one = { key: owner, body: { slug: "registered", code_hash: "sha256:one" } };
+    expect((await test.call("POST", "/v1/identity/register", one)).status).toBeLessThan(300);
+    const change = () =>
+      test.call("PATCH", "/v1/identity/registered", { key: owner, body: { code_hash: "sha256:two" } });
+    const claim = { agent_slug: "registered", code_hash: "sha256:two" };
+    expect((await attest(claim, owner)).body.code_hash_verified).toBe(false);
+    const answer = await attestWhile(change, claim, owner);
+    expect([answer.status, answer.body.code_hash_verified]).toEqual([201, true]);
+    expect(JSON.parse(answer.body.payload).predicate.registered.code_hash).toBe("sha256:two");
+  });
+
+  it("stores nothing for a request whose idempotency key another has taken over", async () => {
+    const { key: owner } = await makeOwner("slow");
+    const before = await count();
+    const takeOver = () =>
+      query("UPDATE idempotency_keys SET holder = gen_random_uuid() WHERE key = 'taken-over'");
+    const answer = await attestWhile(takeOver, { agent_slug: "slow" }, owner, {
+      "idempotency-key": "taken-over",
+    });
+    expect([answer.status, answer.body.code]).toEqual([409, "idempotency_conflict"]);
+    expect(await count()).toBe(before);
+  });
+
+  it("gives a slug to whoever was first", async () => {
+    const { key: stranger } = await test.createKey("stranger@example.com");
+    const claim = () => attest({ agent_slug: "raced" }, stranger);
+    const late = await attestWhile(claim, { agent_slug: "raced" });
+    expect([late.status, late.body.code]).toEqual([422, "agent_slug_taken"]);
+    const together = await Promise.all([
+      attest({ agent_slug: "Raced-2" }),
+      attest({ agent_slug: "raced-2" }),
+      attest({ agent_slug: "raced-2" }, stranger),
+    ]);
+    const statuses = together.map(({ status }) => status);
+    expect([
+      [201, 201, 422],
+      [422, 422, 201],
+    ]).toContainEqual(statuses);
+  });
+
+  it("lets one signature of an agent back one attestation, and its neighbours pass", async () => {
+    const { publicKey, privateKey } = generateKeyPairSync("ed25519");
+    const agent_slug = "signing-bot";
+    const public_key = publicKey.export({ format: "der", type: "spki" }).subarray(-32).toString("base64");
+    const agent = { key, body: { slug: agent_slug, public_key } };
+    expect((await test.call("POST", "/v1/identity/register", agent)).status).toBeLessThan(300);
+    const signed = body({ agent_slug, metadata: { nonce: 1 } });
+    const agent_signature = sign(null, canonicalBytes(signedRequest(signed)), privateKey).toString("base64");
+    const same = { ...signed, agent_signature };
+    const answers = await Promise.all([attest(), attest(same), attest(same), attest()]);
+    expect(answers.map(({ status }) => status).sort()).toEqual([201, 201, 201, 422]);
+    const [made, refused] = [answers[1], answers[2]].sort((a, b) => (a?.status ?? 0) - (b?.status ?? 0));
+    expect(refused?.body.code).toBe("agent_signature_replayed");
+    expect(made?.body.agent_authenticated).toBe(true);
+  });
+
+  it("refuses a tile that is not what it was, and stores nothing on top of it", async () => {
+    const { key: owner } = await makeOwner("tiled");
+    const again = () => attest({ agent_slug: "tiled" }, owner);
+    const [tile] = await query("SELECT hashes FROM log_tiles WHERE level = 0 AND tile_index = 0");
+    const before = await count();
+    const put = (hashes: unknown) =>
+      query("UPDATE log_tiles SET hashes = $1 WHERE level = 0 AND tile_index = 0", [hashes]);
+    const changed = Uint8Array.from(tile?.["hashes"] as Uint8Array);
+    changed[0] = (changed[0] ?? 0) ^ 1;
+    await put(changed);
+    expect((await again()).status).toBe(500);
+    expect(await count()).toBe(before);
+    await put(tile?.["hashes"]);
+    expect((await again()).status).toBe(201);
+  });
+
+  it("appends nothing to a log that was closed meanwhile", async () => {
+    const { key: owner } = await makeOwner("closing");
+    const again = () => attest({ agent_slug: "closing" }, owner);
+    const before = await count();
+    const [open] = await query("SELECT id FROM logs WHERE closed_at IS NULL");
+    await query("UPDATE logs SET closed_at = now() WHERE id = $1", [open?.["id"]]);
+    expect((await again()).status).toBe(500);
+    expect(await count()).toBe(before);
+    await query("UPDATE logs SET closed_at = NULL WHERE id = $1", [open?.["id"]]);
+    expect((await again()).status).toBe(201);
+  });
+
+  it("stores nothing that a key signed which is no longer active", async () => {
+    const { key: owner } = await makeOwner("unsigned");
+    const again = () => attest({ agent_slug: "unsigned" }, owner);
+    const before = await count();
+    const set = (status: string) =>
+      query("UPDATE signing_keys SET status = $1 WHERE purpose = 'attestation'", [status]);
+    await set("retired");
+    expect((await again()).status).toBe(503);
+    expect(await count()).toBe(before);
+    await set("active");
+    expect((await again()).status).toBe(201);
+  });
+
+  it("goes on if statements are refused again and again, for whatever reason", async () => {
+    const other = await startTestApp(kind, settings);
+    const { database } = other.app.context;
+    const { key: owner } = await other.createKey();
+    const send = () => other.call("POST", "/v1/attest", { key: owner, body: body() });
+    expect((await send()).status).toBe(201);
+    const make = database.statement;
+    const reasons = ["caller", null, "agent", "daily_limit", null, "tile", "head"];
+    let calls = 0;
+    vi.spyOn(database, "statement").mockImplementation(((text: string, use?: "read" | "write") => {
+      const run = make<object>(text, use);
+      if (use !== "write") return run;
+      return async (...parameters: unknown[]) => {
+        const reason = reasons[calls % reasons.length] ?? null;
+        calls += 1;
+        if (reason === null) return run(...parameters);
+        throw Object.assign(new Error(reason), { severity: "ERROR", code: "CS001" });
+      };
+    }) as <Row extends object>(text: string, use?: "read" | "write") => Statement<Row>);
+    const answers: TestAnswer[] = [];
+    for (let round = 0; round < 30; round += 1)
+      answers.push(...(await Promise.all(Array.from({ length: 4 }, send))));
+    vi.restoreAllMocks();
+    expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 201));
+    expect(calls).toBeGreaterThanOrEqual(reasons.length);
+    const indexes = answers.map(({ body: answer }) => answer.log.index).sort((x, y) => x - y);
+    expect(indexes).toEqual(indexes.map((_, i) => (indexes[0] as number) + i));
+    const [log] = await checkStoredLogs(database.db, null);
+    expect(log?.check).toMatchObject({ ok: true });
+    await other.close();
+    test.use();
+  });
+});
+
+describe.skipIf(!databaseKinds.includes("postgres"))("storing batches of two processes", () => {
+  it("shares the log with another process that moves the head", async () => {
+    const database = await createTestDatabase({ empty: true });
+    const folder = await mkdtemp(path.join(tmpdir(), "countersign-two-"));
+    const shared = { ...settings, DATABASE_URL: database.url, DATA_DIR: folder };
+    const apps = [await startTestApp("postgres", shared), await startTestApp("postgres", shared)];
+    const made = await apps[0]!.createKey();
+    const send = (app: TestApp) => app.call("POST", "/v1/attest", { key: made.key, body: body() });
+    const answers: TestAnswer[] = [];
+    for (let round = 0; round < 10; round += 1)
+      answers.push(...(await Promise.all(apps.flatMap((app) => [send(app), send(app)]))));
+    expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 201));
+    const indexes = answers.map(({ body: answer }) => answer.log.index).sort((a, b) => a - b);
+    expect(indexes).toEqual(indexes.map((_, i) => (indexes[0] as number) + i));
+    const [log] = await checkStoredLogs(apps[0]!.app.context.database.db, null);
+    expect(log?.check).toMatchObject({ ok: true });
+    for (const app of apps) await app.close();
+    await database.drop();
+    await rm(folder, { recursive: true });
+  });
+});

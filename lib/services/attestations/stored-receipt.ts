@@ -1,0 +1,208 @@
+/** An attestation as it is stored, with all that its receipt is made of: the one way to read one, in one statement. */
+
+import { isOwnerOf, type Principal } from "#lib/api/http/principal";
+import { arrayLiteral } from "#lib/db/array-literal";
+import type { Database } from "#lib/db/client";
+import { AppError } from "#lib/errors";
+import { selectSettled, selectTiles } from "#lib/log/reading/stored-proof";
+import { selectAnchors } from "#lib/log/time/anchors";
+import { selectCovering } from "#lib/log/witness/cosigned-checkpoints";
+import { isUuid } from "#lib/protocol/encoding/uuid";
+import { parseActionStatement } from "#lib/protocol/statement/statement";
+import type { WitnessPolicySettings } from "#lib/protocol/tlog/witness-policy";
+import type { Context } from "#lib/services/approvals/context";
+
+export const attestationNotFound = () => new AppError("attestation_not_found", "no attestation has this id");
+
+/** Columns of a stored receipt; bytes of a changed row may be anything. */
+interface Row {
+  id: string;
+  organization_id: string;
+  log_id: number;
+  leaf_index: number;
+  payload: Uint8Array | null;
+  payload_hash: Uint8Array;
+  signature: Uint8Array;
+  envelope_signature: Uint8Array;
+  key_id: string;
+  is_public: boolean;
+  human_authorization: Uint8Array | null;
+  zk_proof: string | null;
+  bbs_signature: Uint8Array | null;
+  erased_at: Date | null;
+  slug: string;
+  /** The agent's registered tools of today: nearly always those of the statement. */
+  manifest_hash: string | null;
+  manifest: Uint8Array | null;
+  /** Null where the log is gone. */
+  origin: string | null;
+  /** Null where it is gone, or the store has it (`npm run log -- compact`). */
+  leaf: Uint8Array | null;
+  size: number | null;
+  note: string | null;
+  cosignatures: string | null;
+  tiles: string | null;
+  /** Null if its leaf is lost or was changed. */
+  record_agent: string | null;
+  sequence: number | null;
+  previous: Uint8Array | null;
+  /** Entries beside it in the record, null where there is none. */
+  before_previous: Uint8Array | null;
+  before_hash: Uint8Array | null;
+  after_previous: Uint8Array | null;
+  after_hash: Uint8Array | null;
+  head_sequence: number | null;
+  head_link: Uint8Array | null;
+  /** The cosigned note that the payload seems to name. This and the anchors only where they were asked for. */
+  cosigned_note?: string | null;
+  anchors?: unknown;
+}
+
+type DigestedRow = Row & { digest: string };
+
+const head = { logId: "h.id", size: "h.size", note: "h.checkpoint" };
+
+/**
+ * The payload is canonical JSON, in which this comes before anything that the agent sent; what is found otherwise is not
+ * the note that the payload names, and is not shown.
+ */
+const namedHash = `encode(substring(a.payload FROM position('"not_before":{"checkpoint_hash":"'::bytea IN a.payload) + 33 FOR 64), 'escape')`;
+
+/**
+ * With the digest of all columns, and without the columns if `known` is that digest: a reader that knows what the row leads to
+ * has no use for them. `record_send` writes each column's length before its bytes, so two rows are never the same bytes.
+ */
+export const selectUnless = (known: string, row: string) => `WITH stored AS MATERIALIZED (${row}),
+    digested AS (SELECT encode(sha256(record_send(stored)), 'hex') AS digest FROM stored)
+  SELECT digested.digest, stored.* FROM digested LEFT JOIN stored ON digested.digest IS DISTINCT FROM ${known}::text`;
+
+/** $1: id. `shown`: SQL of the checkpoint. */
+const statementWith = (
+  shown: string,
+  columns = "",
+  joins = "",
+) => `SELECT a.id, a.organization_id, a.log_id, a.leaf_index, a.payload,
+    a.payload_hash, a.signature, a.envelope_signature, a.key_id, a.is_public, a.human_authorization, a.zk_proof,
+    a.bbs_signature, a.erased_at, g.slug, m.hash AS manifest_hash, m.manifest, h.origin, leaf.data AS leaf, shown.size,
+    shown.note, shown.cosignatures, proof.tiles, leaf.agent_id AS record_agent, leaf.sequence, leaf.previous,
+    before.previous AS before_previous, before.payload_hash AS before_hash,
+    after.previous AS after_previous, after.payload_hash AS after_hash,
+    record.sequence AS head_sequence, record.link AS head_link${columns}
+  FROM attestations a
+  JOIN agents g ON g.id = a.agent_id
+  LEFT JOIN tool_manifests m ON m.hash = g.tool_manifest_hash
+  LEFT JOIN logs h ON h.id = a.log_id
+  LEFT JOIN log_leaves leaf ON leaf.log_id = a.log_id AND leaf.leaf_index = a.leaf_index
+  LEFT JOIN log_leaves before ON before.agent_id = leaf.agent_id AND before.sequence = leaf.sequence - 1
+  LEFT JOIN log_leaves after ON after.agent_id = leaf.agent_id AND after.sequence = leaf.sequence + 1
+  LEFT JOIN agent_records record ON record.agent_id = leaf.agent_id
+  LEFT JOIN LATERAL (${shown}) shown ON true
+  LEFT JOIN LATERAL (${selectTiles("a.log_id", "a.leaf_index", "shown.size")}) proof ON true${joins}
+  WHERE a.id = $1`;
+
+const plainText = statementWith(
+  `SELECT settled.*, NULL::text AS cosignatures FROM (${selectSettled(head, "a.leaf_index")}) AS settled`,
+);
+
+/** $2: the policy's witnesses as the text of a list, NULL without one. $3: its quorum. */
+const covering = selectCovering(head, "a.leaf_index", { witnesses: "$2", quorum: "$3" });
+const cosignedText = statementWith(covering);
+const timedText = selectUnless(
+  "$4",
+  statementWith(
+    covering,
+    ", named.note AS cosigned_note, anchored.anchors",
+    `
+  LEFT JOIN cosigned_notes named ON named.hash = ${namedHash}
+  LEFT JOIN LATERAL (${selectAnchors("a.log_id", "a.leaf_index", "$2")}) anchored ON true`,
+  ),
+);
+const timedTypes = ["uuid", "text", "text", "text"];
+const untimedText = selectUnless("$2", plainText);
+const untimedTypes = ["uuid", "text"];
+
+function toStored(row: Readonly<Row>) {
+  const statement = row.payload === null ? null : parseActionStatement(row.payload);
+  const asked = statement?.predicate.request["agent_slug"];
+  return { ...row, statement, slug: typeof asked === "string" ? asked : row.slug };
+}
+
+export type StoredAttestation = ReturnType<typeof toStored>;
+
+type Reader = Pick<Context, "database" | "settings">;
+
+async function read({ database }: Reader, text: string, id: string, ...policy: unknown[]) {
+  if (!isUuid(id)) throw attestationNotFound();
+  const [row] = await database.statement<Row>(text)(id, ...policy);
+  if (!row) throw attestationNotFound();
+  return toStored(row);
+}
+
+const policyOf = ({ witnesses, quorum }: WitnessPolicySettings) => [
+  arrayLiteral(witnesses.map(({ key }) => key.name)),
+  JSON.stringify(quorum),
+];
+
+/** `isCosigned`: its receipt is under a checkpoint that the witness policy is met for, if there is one; else the newest. */
+export function readAttestation(context: Reader, id: string, isCosigned = true): Promise<StoredAttestation> {
+  const policy = isCosigned ? context.settings.WITNESSES : undefined;
+  return policy ? read(context, cosignedText, id, ...policyOf(policy)) : read(context, plainText, id);
+}
+
+type TimeReader = Reader & Pick<Context, "timeAuthorities">;
+
+/** As {@link readWithTime}, with its digest; the row is null if `known` is its digest. */
+export async function readUnlessKnown(
+  { database, settings, timeAuthorities }: TimeReader,
+  id: string,
+  known: string | null,
+): Promise<{ digest: string; stored: StoredAttestation | null }> {
+  if (!isUuid(id)) throw attestationNotFound();
+  const policy = settings.WITNESSES;
+  const hasTime = policy !== undefined || timeAuthorities.length > 0;
+  const [row] = await (hasTime
+    ? database.batched<DigestedRow>(timedText, timedTypes)(
+        id,
+        ...(policy ? policyOf(policy) : [null, null]),
+        known,
+      )
+    : database.batched<DigestedRow>(untimedText, untimedTypes)(id, known));
+  if (!row) throw attestationNotFound();
+  return { digest: row.digest, stored: row.digest === known ? null : toStored(row) };
+}
+
+/** With what others have said about its time, where there are others. */
+export async function readWithTime(context: TimeReader, id: string): Promise<StoredAttestation> {
+  const { stored } = await readUnlessKnown(context, id, null);
+  if (stored === null) throw new Error("a row has no digest");
+  return stored;
+}
+
+/** `viewer`: null for the public. */
+export function maySee(stored: StoredAttestation, viewer: Principal | null): boolean {
+  return stored.is_public || isOwnerOf(viewer, stored);
+}
+
+const manifestHashOf = (stored: StoredAttestation) =>
+  stored.statement?.predicate.registered.tool_manifest_hash ?? null;
+
+/** True if its verification reads no other row. A proof is checked under keys that are not published ones. */
+export function isWhole(stored: StoredAttestation): boolean {
+  const hash = manifestHashOf(stored);
+  return stored.zk_proof === null && (hash === null || hash === stored.manifest_hash);
+}
+
+/** The tools that the statement names; null where they are gone. */
+export async function readManifest(
+  database: Database,
+  stored: StoredAttestation,
+): Promise<Uint8Array | null> {
+  const hash = manifestHashOf(stored);
+  if (hash === null) return null;
+  if (hash === stored.manifest_hash) return stored.manifest;
+  const find = database.statement<{ manifest: Uint8Array }>(
+    "SELECT manifest FROM tool_manifests WHERE hash = $1",
+  );
+  const [row] = await find(hash);
+  return row?.manifest ?? null;
+}

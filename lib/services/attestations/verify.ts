@@ -1,0 +1,248 @@
+/**
+ * The verification of an attestation as it is stored, by the same list that outsiders run (lib/verifier/checks/verify-statement.ts).
+ * What a private attestation keeps to itself is taken out afterwards.
+ */
+
+import type { Principal } from "#lib/api/http/principal";
+import type { VerifyResponse } from "#lib/api/schemas/verify";
+import { shareOf } from "#lib/jobs/fair-share";
+import { readOpenHead } from "#lib/log/reading/reader";
+import { hexEncode } from "#lib/protocol/encoding/bytes";
+import { isJsonObject, type JsonObject, type JsonValue } from "#lib/protocol/encoding/canonical-json";
+import { parseZkProof } from "#lib/protocol/presentation/presentation-shape";
+import type { RecordNeighbour, ShownRecord } from "#lib/protocol/record/agent-record";
+import { reasons } from "#lib/protocol/statement/reasons";
+import type { Receipt, TimeEvidence } from "#lib/protocol/statement/receipt";
+import { warningOf } from "#lib/protocol/statement/warnings";
+import type { Context } from "#lib/services/approvals/context";
+import type { TimeBound } from "#lib/verifier/checks/time-checks";
+import { type AttestationReport, verifyAttestation } from "#lib/verifier/checks/verify-statement";
+import { createCostlyChecks } from "./costly-checks";
+import { describeAnchor, describeEntry, proveEntry, proveTime, type StoredEntry } from "./entry-proofs";
+import { rememberTimeStamps } from "./own-time-stamps";
+import { verifyAndRemember } from "./signature-verdicts";
+import { maySee, readManifest, readWithTime, type StoredAttestation } from "./stored-receipt";
+import { describeAttestation, isErased } from "./view";
+
+/** A changed row may hold anything; what is not JSON is for the check to refuse, not an error of ours. */
+function parseStored(text: string | null): unknown {
+  try {
+    return text === null ? null : (JSON.parse(text) as unknown);
+  } catch {
+    return text;
+  }
+}
+
+/** Broken UTF-8 shows as U+FFFD. */
+const showText = (bytes: Uint8Array) => new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes);
+
+export function parseObject(bytes: Uint8Array | null): JsonObject | null {
+  if (bytes === null) return null;
+  const value = parseStored(showText(bytes)) as JsonValue;
+  return isJsonObject(value) ? value : {};
+}
+
+/** A changed row or tile proves nothing. */
+async function proveTimeAsStored(context: Context, stored: StoredAttestation): Promise<TimeEvidence> {
+  try {
+    return await proveTime(context.database, stored);
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    context.logger.error({ err: error, attestation: stored.id }, "the log has no anchors for an attestation");
+    return { checkpoint: null, anchors: [] };
+  }
+}
+
+/** Where the log's rows do not give a receipt (a leaf or tile is gone), one that proves nothing. */
+async function proveAsStored(context: Context, stored: StoredAttestation): Promise<StoredEntry> {
+  try {
+    return await proveEntry(context, stored);
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    context.logger.error({ err: error, attestation: stored.id }, "the log has no receipt for an attestation");
+    const { origin } = await readOpenHead(context.database.db);
+    const nothing = { treeSize: 0, entry: new Uint8Array(), inclusionProof: [], checkpoint: "" };
+    return { origin, index: stored.leaf_index, ...nothing };
+  }
+}
+
+/** Reads the row as it is; a changed row may say anything. */
+function readRecord(stored: StoredAttestation): ShownRecord | "absent" {
+  const { record_agent, sequence, previous, head_sequence, head_link } = stored;
+  if (record_agent === null || sequence === null || previous === null) return "absent";
+  const place = { agent_id: record_agent, sequence, previous: hexEncode(previous) };
+  if (head_sequence === null || head_link === null) return { place, neighbours: "absent" };
+  const neighbour = (before: Uint8Array | null, payloadHash: Uint8Array | null) =>
+    before === null || payloadHash === null ? null : { previous: before, payloadHash };
+  return {
+    place,
+    neighbours: {
+      before: neighbour(stored.before_previous, stored.before_hash),
+      after: neighbour(stored.after_previous, stored.after_hash),
+      head: { sequence: head_sequence, link: head_link },
+    },
+  };
+}
+
+function describeNeighbours(record: ShownRecord | "absent"): VerifyResponse["record_neighbours"] {
+  if (record === "absent" || record.neighbours === "absent") return null;
+  const { before, after, head } = record.neighbours;
+  const describe = (one: RecordNeighbour | null) =>
+    one && { previous: hexEncode(one.previous), payload_hash: hexEncode(one.payloadHash) };
+  return {
+    before: describe(before),
+    after: describe(after),
+    head: { sequence: head.sequence, link: hexEncode(head.link) },
+  };
+}
+
+async function makeReceipt(context: Context, stored: StoredAttestation) {
+  const log = await proveAsStored(context, stored);
+  const time = await proveTimeAsStored(context, stored);
+  const manifest = await readManifest(context.database, stored);
+  const authorization = parseObject(stored.human_authorization);
+  const record = readRecord(stored);
+  const receipt: Receipt = {
+    attestationId: stored.id,
+    agentSlug: stored.slug,
+    payload: stored.payload ?? (isErased(stored) ? "erased" : "lost"),
+    isErased: stored.erased_at !== null,
+    payloadHash: stored.payload_hash,
+    signature: stored.signature,
+    envelopeSignature: stored.envelope_signature,
+    keyId: stored.key_id,
+    isPublic: stored.is_public,
+    log,
+    toolManifest: manifest,
+    humanAuthorization: authorization,
+    zkProof: parseStored(stored.zk_proof),
+    record,
+    time,
+  };
+  return { receipt, log, time, manifest, authorization, record };
+}
+
+const describeBound = (bound: TimeBound | null) =>
+  bound && { at: new Date(bound.timeMs).toISOString(), by: bound.by };
+
+async function verifyStored(
+  context: Context,
+  stored: StoredAttestation,
+  isVisible: boolean,
+  client: string | null,
+) {
+  const made = await makeReceipt(context, stored);
+  const trust = {
+    keys: (await context.keys.published()).map((key) => ({ ...key, isRevoked: key.status === "revoked" })),
+    logKey: await context.keys.logVerifierKey(made.log.origin),
+    verifySignature: verifyAndRemember,
+    witnesses: context.settings.WITNESSES?.witnesses.map((witness) => witness.key) ?? [],
+    timeAuthorities: context.timeAuthorities,
+    verifyTimeStamp: rememberTimeStamps,
+  };
+  const share = shareOf("other", { organization: stored.organization_id, client });
+  const costly = createCostlyChecks(context, isVisible, share);
+  const report = await verifyAttestation(made.receipt, trust, costly, stored.statement);
+  return Object.assign(made, { report });
+}
+
+/** Lines that work as they are on a machine with curl, jq and openssl 3. */
+function verifySignatureLines(baseUrl: string, id: string, keyId: string, isPublic: boolean): string {
+  const auth = isPublic ? "" : ' -H "Authorization: Bearer $COUNTERSIGN_API_KEY"';
+  return [
+    "dir=$(mktemp -d)",
+    `curl -fsS${auth} ${baseUrl}/v1/verify/${id} > "$dir/attestation.json"`,
+    `jq -j .payload "$dir/attestation.json" > "$dir/payload.json"`,
+    `jq -r .signature "$dir/attestation.json" | openssl base64 -d -A > "$dir/signature.bin"`,
+    `curl -fsS ${baseUrl}/v1/pubkey | jq -r 'first(.keys[] | select(.key_id == "${keyId}")).public_key_pem' > "$dir/pubkey.pem"`,
+    `openssl pkeyutl -verify -pubin -inkey "$dir/pubkey.pem" -rawin -in "$dir/payload.json" -sigfile "$dir/signature.bin"`,
+  ].join("\n");
+}
+
+/**
+ * Also null if the stored text is not JSON of that shape: only a changed row is like that, and its check has failed.
+ */
+function shownProof(zkProof: unknown): VerifyResponse["zk_proof"] {
+  const parsed = zkProof === null ? "none" : parseZkProof(zkProof);
+  return typeof parsed === "string" ? null : parsed;
+}
+
+/** Strangers learn which checks passed, and nothing that a check's words or reason could give away. */
+const hidden = { reason: "owner_only", detail: reasons.owner_only } as const;
+
+function visibleChecks(report: AttestationReport, isVisible: boolean): VerifyResponse["checks"] {
+  return isVisible
+    ? report.checks
+    : report.checks.map(({ name, status }) =>
+        status === "pass" ? { name, status, detail: hidden.detail } : { name, status, ...hidden },
+      );
+}
+
+/** For the portal and evidence packs; `viewer` as in {@link maySee}. */
+export async function verifyAttestationById(
+  context: Context,
+  id: string,
+  viewer: Principal | null,
+): Promise<VerifyResponse> {
+  const stored = await readWithTime(context, id);
+  return describeVerification(context, stored, maySee(stored, viewer), null);
+}
+
+/** `isVisible`: to the reader. `client`: the address whose share the costly checks are; null for a signed-in person. */
+export async function describeVerification(
+  context: Context,
+  stored: StoredAttestation,
+  isVisible: boolean,
+  client: string | null,
+): Promise<VerifyResponse> {
+  const { receipt, log, time, manifest, authorization, record, report } = await verifyStored(
+    context,
+    stored,
+    isVisible,
+    client,
+  );
+  const { baseUrl } = context.settings;
+  const payload = stored.payload !== null && isVisible ? showText(stored.payload) : null;
+  const key = (await context.keys.published()).find(({ keyId }) => keyId === stored.key_id);
+  const facts = {
+    id: stored.id,
+    slug: stored.slug,
+    isPublic: stored.is_public,
+    payload,
+    payloadHashHex: hexEncode(stored.payload_hash),
+    signature: stored.signature,
+    envelopeSignature: stored.envelope_signature,
+    keyId: stored.key_id,
+    hasZkProof:
+      stored.zk_proof !== null &&
+      report.checks.some(({ name, status }) => name === "zk_proof" && status !== "fail"),
+    predicate: stored.statement?.predicate ?? null,
+    record: record === "absent" ? null : record.place,
+    log: describeEntry(log),
+  };
+  return {
+    valid: report.valid,
+    warnings: isVisible ? report.warnings : report.warnings.map(({ code }) => warningOf(code)),
+    status: isErased(stored) ? "erased" : "recorded",
+    erased_at: stored.erased_at?.toISOString() ?? null,
+    ...describeAttestation(baseUrl, facts),
+    human_authorization: isVisible ? authorization : null,
+    zk_proof: shownProof(receipt.zkProof),
+    tool_manifest: manifest !== null && isVisible ? showText(manifest) : null,
+    record_neighbours: describeNeighbours(record),
+    time_bounds: {
+      made_after: describeBound(report.madeAfter),
+      made_before: describeBound(report.madeBefore),
+      checkpoint: time.checkpoint,
+      anchors: time.anchors.map(describeAnchor),
+    },
+    checks: visibleChecks(report, isVisible),
+    independent_verification: {
+      public_key_pem: key ? key.publicKeyPem : "",
+      curl_pubkey: `curl -fsS ${baseUrl}/v1/pubkey`,
+      recreate_payload: payload,
+      verify_signature:
+        payload === null ? null : verifySignatureLines(baseUrl, stored.id, stored.key_id, stored.is_public),
+    },
+  };
+}

@@ -1,0 +1,74 @@
+/** An attestation as the API returns it, taken from its signed bytes alone. */
+
+import type { AttestResponse, LogReceipt } from "#lib/api/schemas/attest";
+import { base64Encode } from "#lib/protocol/encoding/bytes";
+import { isJsonObject, type JsonValue } from "#lib/protocol/encoding/canonical-json";
+import type { RecordPlace } from "#lib/protocol/record/agent-record";
+import { publicUrl } from "#lib/protocol/statement/addresses";
+import { clientNumberOf } from "#lib/protocol/statement/client-number";
+import { isHumanApproved, type UnplacedPredicate } from "#lib/protocol/statement/statement";
+
+export interface AttestationFacts {
+  id: string;
+  slug: string;
+  isPublic: boolean;
+  /** Null after erasure, or if the reader may not see it. */
+  payload: string | null;
+  payloadHashHex: string;
+  signature: Uint8Array;
+  envelopeSignature: Uint8Array;
+  keyId: string;
+  hasZkProof: boolean;
+  /** Null after erasure. */
+  predicate: UnplacedPredicate | null;
+  /** Null if the log has lost its leaf. */
+  record: RecordPlace | null;
+  log: LogReceipt;
+}
+
+const textOrNull = (value: JsonValue | undefined) => (typeof value === "string" ? value : null);
+
+/** One line that works as is, with a program served from here. */
+function verifyCommand(baseUrl: string, id: string): string {
+  return `curl -fsSO ${baseUrl}/verify.mjs && node verify.mjs ${baseUrl}/v1/verify/${id}`;
+}
+
+/** By its owner. A payload that is gone without that, or still there in spite of it, is a changed row. */
+export function isErased(row: { payload: Uint8Array | null; erased_at: Date | null }): boolean {
+  return row.payload === null && row.erased_at !== null;
+}
+
+export function describeAttestation(baseUrl: string, facts: AttestationFacts): AttestResponse {
+  const { predicate } = facts;
+  const request = facts.payload === null ? undefined : predicate?.request;
+  const tools = request?.["tools_used"];
+  return {
+    attestation_id: facts.id,
+    agent_slug: facts.slug,
+    action: textOrNull(request?.["action"]),
+    inputs_hash: textOrNull(request?.["inputs_hash"]),
+    timestamp: predicate?.timestamp ?? null,
+    payload_hash: facts.payloadHashHex,
+    signature: base64Encode(facts.signature),
+    key_id: facts.keyId,
+    public_url: publicUrl(baseUrl, facts.slug, facts.id),
+    verify_command: verifyCommand(baseUrl, facts.id),
+    is_public: facts.isPublic,
+    has_zk_proof: facts.hasZkProof,
+    agent_authenticated: predicate?.verdicts.agent_authenticated ?? null,
+    code_hash_verified: predicate?.verdicts.code_hash_verified ?? null,
+    tools_authorized: predicate?.verdicts.tools_authorized ?? null,
+    client_gap: predicate?.verdicts.client_gap ?? null,
+    human_approved: predicate ? isHumanApproved(predicate.human_approval) : null,
+    human_approval: facts.payload === null ? null : (predicate?.human_approval ?? null),
+    payload: facts.payload,
+    envelope_signature: base64Encode(facts.envelopeSignature),
+    metadata: isJsonObject(request?.["metadata"]) ? request["metadata"] : null,
+    code_hash: textOrNull(request?.["code_hash"]),
+    model_id: textOrNull(request?.["model_id"]),
+    tools_used: Array.isArray(tools) ? tools.filter((tool) => typeof tool === "string") : null,
+    client: request === undefined ? null : clientNumberOf(request),
+    record: facts.record,
+    log: facts.log,
+  };
+}

@@ -1,0 +1,171 @@
+/** API keys: made, described and revoked. Stored as SHA-256; `key-principals.ts` looks them up. */
+
+import { and, count, eq, gt, isNull, or, sql } from "drizzle-orm";
+import { type Actor, actorOf, type KeyPrincipal, type Principal } from "#lib/api/http/principal";
+import type { Scope } from "#lib/api/schemas/key-choices";
+import type { Executor } from "#lib/db/client";
+import { apiKeys, dailyKeyUsage, dailyUsage } from "#lib/db/schema";
+import { AppError } from "#lib/errors";
+import { sha256, utf8Encode } from "#lib/protocol/encoding/bytes";
+import { uuidV7 } from "#lib/protocol/encoding/ids";
+import { recordAudit } from "#lib/services/accounts/audit";
+import type { AccountsContext } from "#lib/services/accounts/context";
+import { holdRole } from "#lib/services/accounts/members";
+import { lockOrganization } from "#lib/services/accounts/organizations";
+import { createApiKeyText } from "./api-key-text";
+
+export interface NewApiKey {
+  organizationId: string;
+  name: string;
+  email: string;
+  scopes: readonly Scope[];
+  expiresAt: Date | null;
+  /** Its own limit, if it has one. */
+  attestationsPerDay?: number | null;
+  actor: Actor;
+}
+
+export const invalidApiKey = () => new AppError("invalid_api_key", "the API key is not valid");
+
+/** Rows of keys are never deleted, so an answer without one is not about the key. */
+export const keyLookUpFailed = () =>
+  new AppError("service_unavailable", "the API key could not be looked up; try again");
+
+export const isLiveKey = and(
+  isNull(apiKeys.revoked_at),
+  or(isNull(apiKeys.expires_at), gt(apiKeys.expires_at, sql`now()`)),
+);
+
+/** Refuses one live key too many. Under the organization's lock, so that keys made at once are counted one by one. */
+async function requireRoomForKey(
+  context: AccountsContext,
+  tx: Executor,
+  organizationId: string,
+): Promise<void> {
+  await lockOrganization(tx, organizationId);
+  const limit = context.settings.LIMIT_KEYS_PER_ORGANIZATION;
+  const [live] = await tx
+    .select({ keys: count() })
+    .from(apiKeys)
+    .where(and(eq(apiKeys.organization_id, organizationId), isLiveKey));
+  if ((live?.keys ?? 0) < limit) return;
+  throw new AppError(
+    "too_many_keys",
+    `the organization has ${limit} active API keys, which is the maximum; revoke one that is no longer used, then try again`,
+  );
+}
+
+/** The key's text leaves the service in this answer and never again. */
+export async function createApiKey(
+  context: AccountsContext,
+  tx: Executor,
+  wanted: NewApiKey,
+): Promise<{ id: string; text: string; createdAt: Date }> {
+  await requireRoomForKey(context, tx, wanted.organizationId);
+  const text = createApiKeyText(context.settings.worldId === "local" ? "test" : "live", context.random);
+  const createdAt = context.clock();
+  const id = uuidV7(createdAt.getTime(), context.random(16));
+  await tx.insert(apiKeys).values({
+    id,
+    organization_id: wanted.organizationId,
+    name: wanted.name,
+    email: wanted.email,
+    secret_hash: sha256(utf8Encode(text)),
+    prefix: text.slice(0, 12),
+    last_four: text.slice(-4),
+    scopes: [...wanted.scopes],
+    created_at: createdAt,
+    expires_at: wanted.expiresAt,
+    attestations_per_day: wanted.attestationsPerDay ?? null,
+  });
+  await recordAudit(context, tx, {
+    organizationId: wanted.organizationId,
+    actor: wanted.actor,
+    action: "api_key.created",
+    subject: id,
+    detail: {
+      name: wanted.name,
+      scopes: [...wanted.scopes],
+      ...(wanted.attestationsPerDay != null && { attestations_per_day: wanted.attestationsPerDay }),
+    },
+  });
+  return { id, text, createdAt };
+}
+
+/** What one key can use: its own limit, or its organization's if that is lower. */
+function attestationsPerMinute({ settings }: AccountsContext): number {
+  return Math.min(settings.LIMIT_ATTEST_PER_MINUTE, settings.LIMIT_ATTEST_PER_ORGANIZATION_PER_MINUTE);
+}
+
+export async function describeApiKey(context: AccountsContext, principal: KeyPrincipal) {
+  const [row] = await context.database.db.select().from(apiKeys).where(eq(apiKeys.id, principal.keyId));
+  if (!row) throw keyLookUpFailed();
+  const day = await readDay(context, principal, row.attestations_per_day);
+  return {
+    key_id: row.id,
+    name: row.name,
+    email: row.email,
+    prefix: row.prefix,
+    created_at: row.created_at.toISOString(),
+    last_used_at: row.last_used_at?.toISOString() ?? null,
+    expires_at: row.expires_at?.toISOString() ?? null,
+    scopes: row.scopes as Scope[],
+    attestations_today: day.used,
+    rate_limit: { per_minute: attestationsPerMinute(context), per_day: day.limit },
+  };
+}
+
+/** The UTC day, `2026-11-21`. */
+export function utcDay(date: Date): string {
+  return date.toISOString().slice(0, 10);
+}
+
+/** For `Retry-After` of what is counted by UTC day. */
+export function secondsToMidnight(now: Date): string {
+  const midnightMs = Date.parse(`${utcDay(now)}T00:00:00.000Z`) + 86_400_000;
+  return String(Math.max(1, Math.ceil((midnightMs - now.getTime()) / 1000)));
+}
+
+/** Of the key's own daily limit and its organization's, the one with less left. */
+async function readDay(
+  { clock, database: { db } }: AccountsContext,
+  { keyId, organizationId, attestationsPerDay }: KeyPrincipal,
+  ownLimit: number | null,
+): Promise<{ used: number; limit: number }> {
+  const day = utcDay(clock());
+  const [all] = await db
+    .select({ used: dailyUsage.attestations })
+    .from(dailyUsage)
+    .where(and(eq(dailyUsage.organization_id, organizationId), eq(dailyUsage.day, day)));
+  const ofAll = { used: all?.used ?? 0, limit: attestationsPerDay };
+  if (ownLimit === null) return ofAll;
+  const [own] = await db
+    .select({ used: dailyKeyUsage.attestations })
+    .from(dailyKeyUsage)
+    .where(and(eq(dailyKeyUsage.api_key_id, keyId), eq(dailyKeyUsage.day, day)));
+  const ofKey = { used: own?.used ?? 0, limit: ownLimit };
+  return ofKey.limit - ofKey.used < ofAll.limit - ofAll.used ? ofKey : ofAll;
+}
+
+/** False if the organization has no live key of this id. */
+export async function revokeApiKey(
+  context: AccountsContext,
+  principal: Principal,
+  keyId: string,
+): Promise<boolean> {
+  const { organizationId } = principal;
+  return context.database.db.transaction(async (tx) => {
+    if (principal.kind === "user") await holdRole(tx, principal, "member");
+    const revoked = await tx
+      .update(apiKeys)
+      .set({ revoked_at: context.clock() })
+      .where(
+        and(eq(apiKeys.id, keyId), eq(apiKeys.organization_id, organizationId), isNull(apiKeys.revoked_at)),
+      )
+      .returning({ id: apiKeys.id });
+    if (revoked.length === 0) return false;
+    const actor = actorOf(principal);
+    await recordAudit(context, tx, { organizationId, actor, action: "api_key.revoked", subject: keyId });
+    return true;
+  });
+}

@@ -1,0 +1,163 @@
+/** Guarantee: a key that a coding agent can read asks, waits, and attests what was approved for it; nothing else. */
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { operations } from "#lib/api/operations/index";
+import type { OperationSpec } from "#lib/api/operations/operation";
+import type { AuthorizationState } from "#lib/api/schemas/authorization-state";
+import type { scopeNames } from "#lib/api/schemas/key-choices";
+import { createKeyForm } from "#lib/api/schemas/portal";
+import { startTestApp, type TestApp } from "#support/app";
+import { approveUnproven, ask } from "#support/authorizations";
+import { anyKind } from "#support/databases";
+
+const refused = { status: 403, code: "insufficient_scope" };
+
+describe("the scope hook", () => {
+  let test: TestApp;
+  let [hook, otherHook, full] = ["", "", ""];
+  const makeKey = async (...scopes: (typeof scopeNames)[number][]) =>
+    (await test.createKey("dev@example.com", scopes)).key;
+  beforeAll(async () => {
+    test = await startTestApp(anyKind);
+    hook = await makeKey("hook");
+    otherHook = await makeKey("hook");
+    full = await makeKey("attest", "authorize", "read");
+  });
+  afterAll(() => test.close());
+
+  const askedWith = (key: string) => ask(test, key, { inputs_hash: "sha256:1", context: { command: "ls" } });
+  const attest = (key: string, human_authorization?: unknown, more: object = {}) => {
+    const { agent_slug, action } = { agent_slug: "treasurer", action: "Pay 12,000 EUR to Example GmbH" };
+    const body = { agent_slug, action, inputs_hash: "sha256:1", human_authorization, ...more };
+    return test.call("POST", "/v1/attest", { key, body });
+  };
+
+  it("asks, waits, and attests what was approved", async () => {
+    const { made, read } = await askedWith(hook);
+    const { body: pending } = (await read(hook)) as { body: AuthorizationState };
+    expect(pending).toMatchObject({ context: { command: "ls" }, attestation_id: null });
+    await approveUnproven(test, made.request_id);
+    const { human_authorization } = (await read(hook)).body;
+    const { status, body } = await attest(hook, human_authorization);
+    expect(status).toBe(201);
+    expect((await read(hook)).body.attestation_id).toBe(body.attestation_id);
+  });
+
+  it("claims what was approved at its own request", async () => {
+    const { made } = await askedWith(hook);
+    await approveUnproven(test, made.request_id);
+    const claim = (key: string) =>
+      test.call("POST", `/v1/authorize/${made.request_id}/claim`, { key, body: { run: "run-1" } });
+    expect((await claim(otherHook)).body).toMatchObject(refused);
+    expect((await claim(hook)).body).toMatchObject({ run: "run-1" });
+  });
+
+  it("cancels what it asked for", async () => {
+    const { made } = await askedWith(hook);
+    const path = `/v1/authorize/${made.request_id}`;
+    expect((await test.call("DELETE", path, { key: hook })).body.status).toBe("cancelled");
+  });
+
+  it("does nothing with a request of another key: neither its owner's view, nor its end, nor its use", async () => {
+    for (const other of [full, otherHook]) {
+      const { made, read } = await askedWith(other);
+      expect(Object.keys((await read(hook)).body)).toEqual(Object.keys((await read()).body));
+      const path = `/v1/authorize/${made.request_id}`;
+      expect((await test.call("DELETE", path, { key: hook })).body).toMatchObject(refused);
+      expect((await read(other)).body.status).toBe("pending");
+      await approveUnproven(test, made.request_id);
+      const { human_authorization } = (await read()).body;
+      expect((await attest(hook, human_authorization)).body).toMatchObject(refused);
+      expect((await attest(other, human_authorization)).status).toBe(201);
+    }
+  });
+
+  it("gets no answer that another key got under the same Idempotency-Key", async () => {
+    const body = { agent_slug: "treasurer", action: "Pay", require_code: true };
+    const send = (key: string) =>
+      test.call("POST", "/v1/authorize", { key, body, headers: { "idempotency-key": "invoice-7" } });
+    const made = await send(full);
+    expect([made.status, (await send(full)).body]).toEqual([201, made.body]);
+    const again = await send(hook);
+    expect(again.body).toMatchObject(refused);
+    expect(JSON.stringify(again.body)).not.toContain(made.body.confirmation_code);
+    const mine = { ...body, action: "Pay less" };
+    const sendMine = () =>
+      test.call("POST", "/v1/authorize", {
+        key: hook,
+        body: mine,
+        headers: { "idempotency-key": "invoice-8" },
+      });
+    const first = await sendMine();
+    expect([first.status, (await sendMine()).body]).toEqual([201, first.body]);
+  });
+
+  it("attests nothing without an approval", async () => {
+    const fresh = await makeKey("hook");
+    for (const more of [{}, { human_approved: true, human_approver_hash: "x" }])
+      expect((await attest(fresh, undefined, more)).body).toMatchObject(refused);
+    expect((await attest(full)).status).toBe(201);
+  });
+
+  it("attests as not approved what ran otherwise than it had claimed, and only that", async () => {
+    const fresh = await makeKey("hook");
+    const { made } = await askedWith(fresh);
+    await approveUnproven(test, made.request_id);
+    const other = { inputs_hash: "sha256:2", metadata: { approval: "none" } };
+    expect((await attest(fresh, undefined, other)).body, "not claimed yet").toMatchObject(refused);
+    await test.call("POST", `/v1/authorize/${made.request_id}/claim`, { key: fresh, body: { run: "run-1" } });
+    expect((await attest(otherHook, undefined, other)).body, "another key's").toMatchObject(refused);
+    for (const more of [{ action: "Pay more" }, { agent_slug: "someone-else" }, { human_approved: true }])
+      expect((await attest(fresh, undefined, { ...other, ...more })).body).toMatchObject(refused);
+    const { status, body } = await attest(fresh, undefined, other);
+    expect(status).toBe(201);
+    const verified = await test.call("GET", `/v1/verify/${body.attestation_id}`);
+    expect(verified.body.human_approval).toEqual({ method: "none" });
+    const { human_authorization } = (await test.call("GET", `/v1/authorize/${made.request_id}`)).body;
+    expect((await attest(fresh, human_authorization)).status).toBe(201);
+    expect((await attest(fresh, undefined, other)).body, "nothing is claimed any more").toMatchObject(
+      refused,
+    );
+  });
+
+  it("reaches no other operation", async () => {
+    const keyed = Object.entries(operations as Record<string, OperationSpec>).filter(
+      ([, { auth }]) => auth.kind === "key",
+    );
+    const reached: string[] = [];
+    for (const [id, { method, path }] of keyed) {
+      const { key } = await test.createKey("dev@example.com", ["hook"]);
+      const filled = path.replace(/\{[^}]*\}/g, "x");
+      const { body } = await test.call(method, filled, { key, ...(method !== "GET" && { body: {} }) });
+      if (body?.code !== "insufficient_scope") reached.push(id);
+      await test.call("DELETE", "/v1/keys", { key });
+    }
+    expect(reached.sort()).toEqual([
+      "attest",
+      "attestBatch",
+      "authorize",
+      "cancelAuthorization",
+      "claimAuthorization",
+      "deleteKey",
+      "freezeAgent",
+      "keyInfo",
+      "mcp",
+      "revokeAuthorization",
+    ]);
+  });
+
+  it("is alone in a key that is made in the portal", () => {
+    const problem = (...scopes: string[]) =>
+      createKeyForm.safeParse({ name: "hook", scopes }).error?.issues[0]?.message;
+    expect(problem("hook")).toBeUndefined();
+    expect(problem("attest", "authorize")).toBeUndefined();
+    expect(problem("hook", "attest")).toContain("choose hook alone");
+  });
+
+  it("takes nothing from a key that has more", async () => {
+    const both = (await test.createKey("dev@example.com", ["hook", "attest", "authorize", "read"])).key;
+    const { made, read } = await askedWith(full);
+    expect((await read(both)).body.context).toEqual({ command: "ls" });
+    expect((await attest(both)).status).toBe(201);
+    expect((await test.call("DELETE", `/v1/authorize/${made.request_id}`, { key: both })).status).toBe(200);
+  });
+});

@@ -1,0 +1,54 @@
+/** The development mailbox: mail that would have been sent, kept in the database where people and tests read it. */
+import { desc, lte, sql } from "drizzle-orm";
+import type { Database } from "#lib/db/client";
+import { mailboxMessages } from "#lib/db/schema";
+import { uuidV7 } from "#lib/protocol/encoding/ids";
+import type { Mailer } from "#lib/services/accounts/mailer";
+
+const maxKept = 1_000;
+const maxListed = 200;
+
+/** Nothing is deleted while there are no more than are kept. */
+const newestToDelete = sql`(SELECT id FROM ${mailboxMessages} ORDER BY id DESC OFFSET ${maxKept} LIMIT 1)`;
+
+interface MailboxOptions {
+  database: Database;
+  clock: () => Date;
+  random: (length: number) => Uint8Array;
+  /** Each mail is printed once, for the person at the terminal. */
+  print: (line: string) => void;
+}
+
+export function createMailboxMailer({ database, clock, random, print }: MailboxOptions): Mailer {
+  return {
+    send: async (mail) => {
+      const now = clock();
+      await database.db.insert(mailboxMessages).values({
+        id: uuidV7(now.getTime(), random(16)),
+        recipient: mail.to,
+        subject: mail.subject,
+        text: mail.text,
+        html: mail.html,
+        created_at: now,
+      });
+      await database.db.delete(mailboxMessages).where(lte(mailboxMessages.id, newestToDelete));
+      print(`[mailbox] to ${mail.to}: ${mail.subject}`);
+    },
+  };
+}
+
+export async function listMailbox(database: Database) {
+  const rows = await database.db
+    .select()
+    .from(mailboxMessages)
+    .orderBy(desc(mailboxMessages.id))
+    .limit(maxListed);
+  return rows.map((row) => ({
+    id: row.id,
+    to: row.recipient,
+    subject: row.subject,
+    text: row.text,
+    html: row.html,
+    created_at: row.created_at.toISOString(),
+  }));
+}

@@ -1,0 +1,462 @@
+/** Guarantee: approvers get each mail that they want once, none that they don't, and none that says too much. */
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import type { MemberPrincipal } from "#lib/api/http/principal";
+import { createRateLimiter } from "#lib/api/http/rate-limit";
+import { AppError } from "#lib/errors";
+import { organizationTitle } from "#lib/protocol/text/organization-name";
+import { chooseDefaultGroup, saveGroup } from "#lib/services/accounts/approver-groups";
+import { leaveByLink, noticeUrl } from "#lib/services/accounts/approver-links";
+import { addApprover, listApprovers, removeApprover } from "#lib/services/accounts/approvers";
+import type { Mail, Mailer } from "#lib/services/accounts/mailer";
+import { saveNoticeSettings } from "#lib/services/accounts/notice-settings";
+import type { Context } from "#lib/services/approvals/context";
+import { startTestApp, type TestApp } from "#support/app";
+import { expectNotices, makeReminderDue, sendAll } from "#support/approvers";
+import { approveUnproven, ask, expireRequest } from "#support/authorizations";
+import { anyKind } from "#support/databases";
+import { addConfirmed, enrolGroup, mailsTo, tokenOf } from "#support/enrol";
+import { signInPerson } from "#support/portal";
+import { dueReader } from "./outbox";
+import { createNotices } from "./send";
+
+const all = { requests: "all", decisions: true, reminders: true } as const;
+const named = { ...all, requests: "named" } as const;
+const slowly = { timeout: 30_000 };
+let counter = 0;
+
+describe("notices", () => {
+  let test: TestApp;
+  let context: Context;
+  let owner: MemberPrincipal;
+  let key: string;
+  let ana: string;
+  let mailer: Mailer;
+
+  beforeAll(async () => {
+    test = await startTestApp(anyKind, {
+      LIMIT_NOTICES_PER_ADDRESS_PER_HOUR: "3",
+      LIMIT_NOTICES_PER_ORGANIZATION_PER_HOUR: "5",
+    });
+    context = test.app.context;
+    mailer = context.mailer;
+  });
+  afterAll(() => test.close());
+  beforeEach(async () => {
+    counter += 1;
+    owner = await signInPerson(context, `owner${counter}@example.com`);
+    key = (await test.createKey(owner.email)).key;
+    ana = `ana${counter}@example.com`;
+    await addConfirmed(test, owner, "Ana", ana);
+  });
+  afterEach(() => {
+    context.mailer = mailer;
+  });
+
+  const slug = () => `bot${counter}`;
+  const request = (body: object) => ask(test, key, { agent_slug: slug(), ...body });
+  const leaveUrl = async () => {
+    const { people } = await listApprovers(context, owner);
+    return noticeUrl(context, people.find(({ email }) => email === ana)?.id ?? "");
+  };
+  const asApprover = async (email: string) => signInPerson(context, email);
+  /** Six characters tell requests apart, and can't be made into their ids. */
+  const mark = ({ request_id }: { request_id: string }) => `(#${request_id.slice(5, 11)})`;
+  /** The mails after the one that asked for the confirmation, newest first. */
+  const subjects = async (email: string) => {
+    await sendAll(test);
+    return (await mailsTo(test, email)).slice(0, -1).map(({ subject }) => subject);
+  };
+
+  it("explain to who is named how to decide, in words that are safe, and never the code", async () => {
+    const sent: Mail[] = [];
+    context.mailer = { send: async (mail) => void sent.push(mail) };
+    const { made } = await request({
+      action: "Pay\u202e\n<b>https://evil.example</b>",
+      approvers: ["Ana"],
+      expires_in_minutes: 20,
+    });
+    await sendAll(test);
+    const [mail] = sent;
+    expect(sent).toHaveLength(1);
+    expect(mail?.to).toBe(ana);
+    expect(mail?.subject).toBe(`[TEST] ${slug()} requests an approval ${mark(made)}`);
+    expect(mail?.text).toContain(`\n\n${made.approval_url}\n\n`);
+    expect(mail?.text).toContain("> Pay⟨U+202E⟩⟨U+000A⟩<b>https[:]//evil[.]example</b>\n");
+    expect(mail?.html).toContain("&lt;b&gt;https[:]//evil[.]example&lt;/b&gt;</blockquote>");
+    expect(mail?.html).toContain(`<a href="${made.approval_url}">`);
+    expect(mail?.text).toContain(`\n> ${organizationTitle(made.organization_name)}\n`);
+    expect(mail?.text).toContain("It expires in 20 minutes, at ");
+    expect(JSON.stringify(mail)).not.toContain(made.confirmation_code);
+    const leave = await leaveUrl();
+    expect(mail?.text).toContain(leave);
+    expect(mail?.headers).toEqual({
+      "List-Unsubscribe": `<${leave}/leave>`,
+      "List-Unsubscribe-Post": "List-Unsubscribe=One-Click",
+    });
+  });
+
+  it("say that the agent is frozen, and what can be decided then", async () => {
+    const says = async () => (await mailsTo(test, ana))[0]?.text;
+    const frozen = "The organization has frozen this agent.";
+    await request({ approvers: ["Ana"] });
+    await sendAll(test);
+    expect(await says()).not.toContain(frozen);
+    await request({ approvers: ["Ana"], action: "another" });
+    const reason = { reason: "stop" };
+    await test.call("POST", `/v1/identity/${slug()}/freeze`, { key, body: reason });
+    await sendAll(test);
+    expect(await says()).toContain(`${frozen} Until it is unfrozen, you can only deny.`);
+  });
+
+  it("count hours from two on", async () => {
+    await request({ approvers: ["Ana"], expires_in_minutes: 600 });
+    await sendAll(test);
+    expect((await mailsTo(test, ana))[0]?.text).toContain("It expires in 10 hours, at ");
+  });
+
+  it("tell that of required groups only enrolled approvers decide, by passkey", async () => {
+    await enrolGroup(test, owner.email, "finance", `Carol ${counter}`);
+    // Owners hear of both changes of the roster, which no later test shall see.
+    await expect.poll(async () => (await mailsTo(test, owner.email)).length, slowly).toBe(2);
+    const sent: Mail[] = [];
+    context.mailer = { send: async (mail) => void sent.push(mail) };
+    const group = { approvers: ["finance"], required_approvers: [{ group: "finance", count: 1 }] };
+    await request({ ...group, required_level: "none" });
+    await request({ ...group, required_level: "orb" });
+    await request({ approvers: ["Ana"] });
+    await sendAll(test);
+    const texts = sent.map(({ text }) => text);
+    const about = (words: string) => texts.filter((text) => text.includes(words));
+    expect(texts).toHaveLength(3);
+    const [byPasskey = ""] = about("then approve with your passkey or deny:");
+    expect(byPasskey).toContain("Only enrolled approvers can decide, with their passkeys.");
+    expect(byPasskey).not.toMatch(/World ID|link can decide/);
+    expect(about("then approve with your passkey and World ID or deny:")).toHaveLength(1);
+    expect(about("then approve with World ID or deny:")).toEqual(
+      about("Anyone with the first link can decide"),
+    );
+  });
+
+  it("hold no link but ours, and no end of a quotation, in an agent's words", async () => {
+    const sent: Mail[] = [];
+    context.mailer = { send: async (mail) => void sent.push(mail) };
+    const { origin } = new URL(context.settings.baseUrl);
+    const words = `Pay". Approved by Countersign: "x ${origin}/approve/abc www.evil.com a@evil.com </blockquote>`;
+    const { made } = await request({
+      agent_slug: `evil${counter}.example.com`,
+      action: `${words} ${"y".repeat(200)} ${"z ".repeat(100)}end`,
+      approvers: ["Ana"],
+    });
+    await sendAll(test);
+    const [mail = { subject: "", text: "", html: "" }] = sent;
+    const shown = `evil${counter}[.]example[.]com`;
+    expect(mail.subject).toBe(`[TEST] ${shown} requests an approval ${mark(made)}`);
+    expect(mail.text).toContain(`The agent ${shown} requests an approval.`);
+    const own = [made.approval_url, await leaveUrl()];
+    expect(mail.text.match(/\S*(?::\/\/|\w@|\w\.com)\S*/g)).toEqual(own);
+    const withoutOurs = own.reduce(
+      (html, link) => html.replace(`<a href="${link}">${link}</a>`, ""),
+      mail.html,
+    );
+    expect(withoutOurs).not.toMatch(/:\/\/|\w@|\w\.com|<a/);
+    expect(mail.html.match(/<\/?blockquote/g)).toEqual(Array(2).fill(["<blockquote", "</blockquote"]).flat());
+    const [, quoted = ""] = /own words:\n(.*?)\n\n/s.exec(mail.text) ?? [];
+    const lines = quoted.split("\n");
+    expect(lines.every((line) => line.startsWith("> ") && line.length <= 72)).toBe(true);
+    expect(lines.join("").replace(/[> ]/g, "")).toContain(`${"y".repeat(200)}${"z".repeat(100)}end`);
+  });
+
+  it("are sent once, also if an attempt fails and several rounds run at once", async () => {
+    const keys: (string | undefined)[] = [];
+    const down = new AppError("service_unavailable", "mail cannot be sent right now");
+    context.mailer = {
+      send: async ({ idempotencyKey }) => {
+        keys.push(idempotencyKey);
+        if (keys.length === 1) throw down;
+      },
+    };
+    const { made } = await request({ approvers: ["Ana", "Ana"] });
+    await expect.poll(() => keys.length, slowly).toBe(1);
+    await expect
+      .poll(async () => {
+        // As if the pause were over.
+        await context.database.query(
+          "UPDATE notices SET next_attempt_at = clock_timestamp() WHERE request_id = $1 AND status = 'pending' AND next_attempt_at < clock_timestamp() + interval '30 seconds'",
+          [made.request_id],
+        );
+        await Promise.all([createNotices(context).run(), createNotices(context).run()]);
+        return keys.length;
+      }, slowly)
+      .toBe(2);
+    await expectNotices(test, made.request_id, "waiting sent");
+    expect(keys).toHaveLength(2);
+    expect(keys[1]).toBe(keys[0]);
+    expect(keys[0]).toContain(made.request_id);
+  });
+
+  it("come at once while a mail of another organization hangs", async () => {
+    const bob = `bob${counter}@example.com`;
+    const other = await signInPerson(context, `other${counter}@example.com`);
+    await addConfirmed(test, other, "Bob", bob);
+    const { key: otherKey } = await test.createKey(other.email);
+    const begun: string[] = [];
+    let end = () => {};
+    const hanging = new Promise<void>((resolve) => (end = resolve));
+    context.mailer = {
+      send: async ({ to }) => {
+        begun.push(to);
+        if (to === ana) await hanging;
+      },
+    };
+    await request({ approvers: ["Ana"] });
+    await expect.poll(() => begun, slowly).toEqual([ana]);
+    await ask(test, otherKey, { agent_slug: `${slug()}-other`, approvers: ["Bob"] });
+    // By the app's own rounds.
+    await expect.poll(() => begun).toEqual([ana, bob]);
+    end();
+  });
+
+  it("come in turns of organizations, whoever has waited longest", async () => {
+    await context.database.query(
+      `INSERT INTO notices (request_id, kind, approver_id, organization_id, status, next_attempt_at)
+       SELECT 'turns ' || n, 'waiting', gen_random_uuid(), o.id, 'pending', clock_timestamp() - o.waits
+       FROM (SELECT gen_random_uuid() AS id, make_interval(hours => h) AS waits FROM generate_series(1, 9) h) o,
+         generate_series(1, 100) n`,
+      [],
+    );
+    const due = await dueReader(context.database)("{}");
+    await context.database.query("DELETE FROM notices WHERE request_id LIKE 'turns %'", []);
+    expect(new Set(due.slice(0, 9).map(({ organization_id }) => organization_id)).size).toBe(9);
+  });
+
+  it("reach groups, the default group, and nobody if the request says so", async () => {
+    const bob = `bob${counter}@example.com`;
+    await addConfirmed(test, owner, "Bob", bob);
+    const { people } = await listApprovers(context, owner);
+    const idOf = (name: string) => people.find((one) => one.name === name)?.id ?? "";
+    await saveGroup(context, owner, { id: null, name: "Finance", memberIds: [idOf("Ana"), idOf("Bob")] });
+    await saveGroup(context, owner, { id: null, name: "Night", memberIds: [idOf("Bob")] });
+    const night = (await listApprovers(context, owner)).groups.find(({ name }) => name === "Night")?.id ?? "";
+    await request({ action: "a", approvers: ["Finance", "Ana"] });
+    expect([await subjects(ana), await subjects(bob)].map((one) => one.length)).toEqual([1, 1]);
+    await request({ action: "b", approvers: [idOf("Ana")] });
+    await request({ action: "c" });
+    expect([await subjects(ana), await subjects(bob)].map((one) => one.length)).toEqual([2, 1]);
+    await chooseDefaultGroup(context, owner, night);
+    await request({ action: "d" });
+    await request({ action: "e", approvers: [] });
+    expect([await subjects(ana), await subjects(bob)].map((one) => one.length)).toEqual([2, 2]);
+  });
+
+  it("say how many get the link, and which groups reach nobody", async () => {
+    const notified = async (approvers: string[]) => (await request({ approvers })).made.notified;
+    const find = async (name: string) => {
+      const { people, groups } = await listApprovers(context, owner);
+      return {
+        id: people.find((one) => one.name === name)?.id ?? "",
+        group: groups.find((one) => one.name === name),
+      };
+    };
+    await addApprover(context, owner, { name: "Bob", email: `bob${counter}@example.com` });
+    const [{ id: anaId }, { id: bobId }] = [await find("Ana"), await find("Bob")];
+    for (const [name, memberIds, reached] of [
+      ["Nobody", [], 0],
+      ["Invited", [bobId], 0],
+      ["Some", [anaId, bobId], 1],
+    ] as const) {
+      await saveGroup(context, owner, { id: null, name, memberIds: [...memberIds] });
+      expect([name, (await find(name)).group?.reached]).toEqual([name, reached]);
+      expect([name, await notified([name])]).toEqual([name, reached]);
+    }
+    expect(await notified([])).toBe(0);
+    await saveNoticeSettings(context, owner, owner.organizationId, {
+      requests: "all",
+      decisions: false,
+      reminders: true,
+    });
+    expect(await notified([])).toBe(1);
+    expect(await notified(["Ana"])).toBe(2);
+  });
+
+  it("refuse a name that the organization doesn't have, and then store nothing", async () => {
+    const stranger = await test.createKey(`other${counter}@example.com`);
+    for (const [asker, approvers, at] of [
+      [key, ["Ana", "Eve"], 1],
+      [stranger.key, ["Ana"], 0],
+    ] as const) {
+      const body = { agent_slug: `bot${counter}`, action: "a", approvers };
+      const answer = await test.call("POST", "/v1/authorize", { key: asker, body });
+      expect(answer.status).toBe(422);
+      expect(answer.body).toMatchObject({
+        code: "validation_error",
+        errors: [{ pointer: `/approvers/${at}`, message: expect.stringContaining("is not the name") }],
+      });
+    }
+    const { rows } = await context.database.query(
+      "SELECT FROM authorization_requests WHERE organization_id IN ($1, $2)",
+      [owner.organizationId, stranger.organizationId],
+    );
+    expect(rows).toEqual([]);
+  });
+
+  it("are bounded for each address and each organization, and the rest waits", async () => {
+    const waiting = async () =>
+      (
+        await context.database.query(
+          `SELECT attempts, next_attempt_at > clock_timestamp() + interval '61 seconds' AS is_later FROM notices
+           WHERE organization_id = $1 AND status <> 'sent'`,
+          [owner.organizationId],
+        )
+      ).rows;
+    const later = { attempts: 0, is_later: true };
+    const bob = `bob${counter}@example.com`;
+    await addConfirmed(test, owner, "Bob", bob);
+    for (const action of ["a", "b", "c", "d"]) await request({ action, approvers: ["Ana"] });
+    await sendAll(test);
+    expect(await waiting()).toEqual([later]);
+    expect(await mailsTo(test, ana)).toHaveLength(1 + 3);
+    for (const action of ["e", "f", "g"]) await request({ action, approvers: ["Bob"] });
+    await sendAll(test);
+    expect(await waiting()).toEqual([later, later]);
+    expect(await mailsTo(test, bob)).toHaveLength(1 + 2);
+  });
+
+  it("count for an address only if the organization's limit lets them go", async () => {
+    const others = ["bob", "carol"].map((name) => `${name}${counter}@example.com`);
+    for (const email of others) await addConfirmed(test, owner, email, email);
+    for (const email of [...others, ...others, others[0]]) await request({ approvers: [email] });
+    await sendAll(test);
+    for (const action of ["a", "b", "c"]) await request({ action, approvers: ["Ana"] });
+    await sendAll(test);
+    expect(await mailsTo(test, ana)).toHaveLength(1);
+    // The organization's hour is over.
+    const { query } = context.database;
+    await query("DELETE FROM rate_limits WHERE key = $1", [`notices_organization:${owner.organizationId}`]);
+    context.limiter = createRateLimiter(context.database, null, context.clock);
+    await query("UPDATE notices SET next_attempt_at = clock_timestamp() WHERE organization_id = $1", [
+      owner.organizationId,
+    ]);
+    await sendAll(test);
+    expect(await mailsTo(test, ana)).toHaveLength(1 + 3);
+  });
+
+  it("remind once, and say what became of it, if the person wants that", async () => {
+    await saveNoticeSettings(context, await asApprover(ana), owner.organizationId, named);
+    const { made, deny } = await request({ approvers: ["Ana"] });
+    const due = await context.database.query(
+      "SELECT n.next_attempt_at = r.expires_at - interval '7.5 minutes' AS is_so FROM notices n JOIN authorization_requests r ON r.id = n.request_id WHERE n.kind = 'reminder' AND r.id = $1",
+      [made.request_id],
+    );
+    expect(due.rows).toEqual([{ is_so: true }]);
+    await makeReminderDue(test, made.request_id);
+    expect(await subjects(ana)).toHaveLength(2);
+    await deny("no");
+    await expectNotices(test, made.request_id, "decided sent", "reminder sent", "waiting sent");
+    expect(new Set(await subjects(ana))).toEqual(
+      new Set([
+        `[TEST] ${slug()}: a request was denied ${mark(made)}`,
+        `[TEST] Expires soon: ${slug()} requests an approval ${mark(made)}`,
+        `[TEST] ${slug()} requests an approval ${mark(made)}`,
+      ]),
+    );
+  });
+
+  it("say that a request expired, though nobody looked", async () => {
+    await saveNoticeSettings(context, await asApprover(ana), owner.organizationId, {
+      ...named,
+      requests: "none",
+    });
+    const { made } = await request({ approvers: ["Ana"] });
+    await expireRequest(test, made.request_id);
+    await expectNotices(test, made.request_id, "decided sent");
+    expect(await subjects(ana)).toEqual([`[TEST] ${slug()}: a request expired ${mark(made)}`]);
+    expect((await mailsTo(test, ana))[0]?.text).not.toContain("can decide");
+  });
+
+  it.each([
+    ["an owner removed them", async (id: string) => removeApprover(context, owner, id)],
+    ["they unsubscribed", async () => leaveByLink(context, await tokenOf(test, ana), "192.0.2.9")],
+    [
+      "they turned them off",
+      async () =>
+        saveNoticeSettings(context, await asApprover(ana), owner.organizationId, {
+          ...named,
+          requests: "none",
+          decisions: false,
+        }),
+    ],
+  ])("are dropped if in the meantime %s", async (_why, change) => {
+    await saveNoticeSettings(context, await asApprover(ana), owner.organizationId, named);
+    const { made, deny } = await request({ approvers: ["Ana"] });
+    expect(await subjects(ana)).toHaveLength(1);
+    await change((await listApprovers(context, owner)).people[0]?.id ?? "");
+    await makeReminderDue(test, made.request_id);
+    await expectNotices(test, made.request_id, "reminder dropped", "waiting sent");
+    await deny("no");
+    await expectNotices(test, made.request_id, "reminder dropped", "waiting sent");
+    expect(await subjects(ana)).toHaveLength(1);
+  });
+
+  it("don't remind of what is decided, and forget what was erased", async () => {
+    await saveNoticeSettings(context, await asApprover(ana), owner.organizationId, named);
+    const { made } = await request({ action: "Sell Zanzibar4711", approvers: ["Ana"] });
+    await subjects(ana);
+    await approveUnproven(test, made.request_id);
+    await makeReminderDue(test, made.request_id);
+    await expectNotices(test, made.request_id, "decided sent", "reminder dropped", "waiting sent");
+    expect(JSON.stringify(await mailsTo(test, ana))).toContain("Zanzibar4711");
+    const { human_authorization } = (await test.call("GET", `/v1/authorize/${made.request_id}`, { key }))
+      .body;
+    const attested = await test.call("POST", "/v1/attest", {
+      key,
+      body: { agent_slug: slug(), action: made.action, inputs_hash: "x", human_authorization },
+    });
+    expect(attested.status).toBe(201);
+    const erased = await test.call("DELETE", `/v1/attestations/${attested.body.attestation_id}/content`, {
+      key,
+    });
+    expect(erased.status).toBe(200);
+    expect(await mailsTo(test, ana)).toHaveLength(1);
+  });
+
+  it("say nothing of a request whose content was erased while they waited", async () => {
+    await saveNoticeSettings(context, await asApprover(ana), owner.organizationId, named);
+    const down = new AppError("service_unavailable", "mail cannot be sent right now");
+    context.mailer = { send: () => Promise.reject(down) };
+    const { made } = await request({ approvers: ["Ana"] });
+    await approveUnproven(test, made.request_id);
+    const { human_authorization } = (await test.call("GET", `/v1/authorize/${made.request_id}`, { key }))
+      .body;
+    const body = { agent_slug: slug(), action: made.action, inputs_hash: "x", human_authorization };
+    const { attestation_id } = (await test.call("POST", "/v1/attest", { key, body })).body;
+    await test.call("DELETE", `/v1/attestations/${attestation_id}/content`, { key });
+    // Due again each time, because an attempt that began before may still put it off.
+    const become = async () => {
+      await context.database.query(
+        "UPDATE notices SET next_attempt_at = clock_timestamp() WHERE request_id = $1 AND status = 'pending'",
+        [made.request_id],
+      );
+      await createNotices(context).run();
+      const { rows } = await context.database.query("SELECT status FROM notices WHERE request_id = $1", [
+        made.request_id,
+      ]);
+      return rows.map(({ status }) => status);
+    };
+    await expect.poll(become, slowly).toEqual(["dropped", "dropped", "dropped"]);
+  });
+
+  it("reach a member about all requests if they want, and others only of those that name them", async () => {
+    await saveNoticeSettings(context, owner, owner.organizationId, all);
+    await request({ approvers: ["Ana"] });
+    await sendAll(test);
+    expect(await mailsTo(test, owner.email)).toHaveLength(1);
+    const approver = await asApprover(ana);
+    await expect(saveNoticeSettings(context, approver, owner.organizationId, all)).rejects.toMatchObject({
+      errorName: "validation_error",
+    });
+    const stranger = await asApprover(`eve${counter}@example.com`);
+    await expect(saveNoticeSettings(context, stranger, owner.organizationId, named)).rejects.toMatchObject({
+      errorName: "not_found",
+    });
+  });
+});

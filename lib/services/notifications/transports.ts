@@ -1,0 +1,66 @@
+/** The mailers that leave this machine. */
+import { createTransport } from "nodemailer";
+import { Resend } from "resend";
+import { AppError } from "#lib/errors";
+import { inTime } from "#lib/in-time";
+import { hexEncode, sha256, utf8Encode } from "#lib/protocol/encoding/bytes";
+import type { Mailer } from "#lib/services/accounts/mailer";
+
+const outOfReach = (cause: unknown) =>
+  new AppError("service_unavailable", "mail cannot be sent right now; try again shortly", { cause });
+
+/** Somebody waits for the answer to a request while mail is handed over. */
+const usualTimeoutMs = 10_000;
+
+const tooSlow = () => new Error("the mail service did not respond in time");
+
+export function createResendMailer(
+  apiKey: string,
+  from: string,
+  baseUrl?: string,
+  timeoutMs = usualTimeoutMs,
+): Mailer {
+  const resend = new Resend(apiKey, baseUrl === undefined ? {} : { baseUrl });
+  return {
+    send: async ({ idempotencyKey, ...mail }) => {
+      const once = idempotencyKey === undefined ? {} : { idempotencyKey };
+      const sent = inTime(resend.emails.send({ from, ...mail }, once), timeoutMs, tooSlow);
+      const { error } = await sent.catch((cause: unknown) => {
+        throw outOfReach(cause);
+      });
+      // The key is that of a mail that was sent: its words, such as the minutes left, have changed since.
+      if (error && error.name !== "invalid_idempotent_request") throw outOfReach(error);
+    },
+  };
+}
+
+/** SMTP knows no second attempt, but a mailbox knows a mail that it has (RFC 5322 section 3.6.4). */
+function messageIdOf(key: string, from: string): string {
+  const domain = /@([^\s>]+)/.exec(from)?.[1] ?? "countersign";
+  return `<${hexEncode(sha256(utf8Encode(key)))}@${domain}>`;
+}
+
+/** nodemailer's own limits are minutes. What the query of the URL says comes before what is said here. */
+const openTransport = (url: string, timeoutMs: number, defaults?: { from: string }) =>
+  createTransport(
+    { url, connectionTimeout: timeoutMs, greetingTimeout: timeoutMs, socketTimeout: timeoutMs },
+    defaults,
+  );
+
+/** Connects and signs in, and sends nothing. Rejects with the library's error, whose `code` says why. */
+export async function trySmtp(url: string): Promise<void> {
+  const transport = openTransport(url, usualTimeoutMs);
+  await transport.verify().finally(() => transport.close());
+}
+
+export function createSmtpMailer(url: string, from: string, timeoutMs = usualTimeoutMs): Mailer {
+  const transport = openTransport(url, timeoutMs, { from });
+  return {
+    send: async ({ idempotencyKey, ...mail }) => {
+      const once = idempotencyKey === undefined ? {} : { messageId: messageIdOf(idempotencyKey, from) };
+      await transport.sendMail({ ...mail, ...once }).catch((cause: unknown) => {
+        throw outOfReach(cause);
+      });
+    },
+  };
+}

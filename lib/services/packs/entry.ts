@@ -1,0 +1,70 @@
+/** One entry of an evidence pack as its file has it: an attestation as the API answers it, a decision or a change. */
+
+import type { MemberPrincipal } from "#lib/api/http/principal";
+import { base64Encode, hexEncode, utf8Decode } from "#lib/protocol/encoding/bytes";
+import type { JsonObject } from "#lib/protocol/encoding/canonical-json";
+import { CHANGE_FILE_TYPE, DECISION_FILE_TYPE } from "#lib/protocol/pack/pack-entries";
+import type { Context } from "#lib/services/approvals/context";
+import { parseRuleDecision } from "#lib/services/approvals/rows";
+import { assembleHumanAuthorization } from "#lib/services/approvals/use/embed";
+import { verifyAttestationById } from "#lib/services/attestations/verify";
+import type { EntryRow } from "./range";
+
+const base64OrNull = (bytes: Uint8Array | null) => bytes && base64Encode(bytes);
+const parse = (text: string) => JSON.parse(text) as JsonObject;
+
+const describeLogged = (row: EntryRow): JsonObject => ({
+  sequence: row.sequence,
+  request_id: row.request_id,
+  payload_hash: hexEncode(row.payload_hash),
+  payload: row.decision_payload && utf8Decode(row.decision_payload),
+  signature: base64OrNull(row.decision_signature),
+  envelope_signature: base64OrNull(row.decision_envelope_signature),
+  key_id: row.decision_key_id,
+  log: row.decision_log === null ? null : parse(row.decision_log),
+});
+
+/** Without content, the organization's own words stay out. */
+const describeChange = (row: EntryRow, withContent: boolean): JsonObject => ({
+  type: CHANGE_FILE_TYPE,
+  ...describeLogged(row),
+  reason: withContent ? row.reason : null,
+  reason_salt: withContent ? row.reason_salt : null,
+});
+
+/** Data for evaluating the rules again; empty without rules. */
+function describeRules(row: EntryRow): JsonObject {
+  const rules = parseRuleDecision(row);
+  if (rules === null) return {};
+  return {
+    decided_by: row.decided_by === null ? null : parse(row.decided_by),
+    rules: rules as unknown as JsonObject,
+  };
+}
+
+/** Without content, what only the organization may see stays out: the request, who approved and what rules saw. */
+function describeDecision(row: EntryRow, withContent: boolean): JsonObject {
+  const { request, decision_payload: payload, decision_log: log } = row;
+  const isShown = withContent && payload !== null;
+  return {
+    type: DECISION_FILE_TYPE,
+    ...describeLogged(row),
+    request: isShown && request !== null ? parse(utf8Decode(request)) : null,
+    human_authorization:
+      isShown && row.human_authorization !== null
+        ? assembleHumanAuthorization(row.human_authorization, log)
+        : null,
+    ...(isShown && describeRules(row)),
+  };
+}
+
+/** `reader`: null for a pack without the content of private entries. */
+export async function describePackedEntry(
+  context: Context,
+  row: EntryRow,
+  reader: MemberPrincipal | null,
+): Promise<unknown> {
+  if (row.change !== null) return describeChange(row, reader !== null);
+  if (row.attestation_id === null) return describeDecision(row, reader !== null);
+  return verifyAttestationById(context, row.attestation_id, reader);
+}

@@ -1,0 +1,474 @@
+/** Evidence packs: what an organization packs holds, and nothing in it can be changed without being found, and named. */
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { MemberPrincipal } from "#lib/api/http/principal";
+import { makeSnapshot } from "#lib/log/records/agent-heads";
+import { concatBytes, utf8Decode, utf8Encode } from "#lib/protocol/encoding/bytes";
+import { encodeZipEnd, encodeZipHeader, type PlacedFile } from "#lib/protocol/encoding/zip";
+import { encodePackJson, packFiles } from "#lib/protocol/pack/pack-files";
+import { mergeHeads } from "#lib/protocol/record/agent-heads";
+import { readProgramFile } from "#lib/services/attestations/program-files";
+import { parseTrust } from "#lib/verifier/checks/trust";
+import { nodeIo } from "#lib/verifier/cli/node-io";
+import { runCommand } from "#lib/verifier/cli/run-command";
+import { openPack } from "#lib/verifier/pack/archive";
+import { checkPack } from "#lib/verifier/pack/check-pack";
+import { findForeign, readEntries } from "#lib/verifier/pack/entries";
+import { startTestApp, type TestApp } from "#support/app";
+import { ask } from "#support/authorizations";
+import { anyKind } from "#support/databases";
+import { collect, forge, type Json, type PackedFiles, pack, parse, unpack } from "#support/packs";
+import { signInPerson } from "#support/portal";
+import { makeEvidencePack, type PackRequest } from "./pack";
+
+const slug = "audited-bot";
+const approvedSlug = "approved-bot";
+const dayMs = 86_400_000;
+const hostile = `<script>alert("1")</script> \u202Eevil & 'more'`;
+
+describe("an evidence pack", () => {
+  let test: TestApp;
+  let person: MemberPrincipal;
+  let request: PackRequest;
+  let key: string;
+  let whole: Uint8Array;
+  let approved: Uint8Array;
+  let program: Uint8Array;
+
+  const make = async (more: Partial<PackRequest> = {}) =>
+    collect((await makeEvidencePack(test.app.context, person, { ...request, ...more })).parts);
+  const check = (bytes: Uint8Array) => checkPack(bytes, { tools: nodeIo.zip, trust: null, program });
+  const failures = async (bytes: Uint8Array) => {
+    const { checks, verdict, facts } = await check(bytes);
+    expect(verdict).toBe("invalid");
+    expect(facts).toBeNull();
+    return checks
+      .filter(({ status }) => status === "fail")
+      .map(({ name, reason, detail }) => `${name} ${reason}: ${detail}`);
+  };
+  /** The whole pack with these changes: a null takes a file out. */
+  const changed = (changes: Record<string, ((json: Json) => Json) | Uint8Array | null>): PackedFiles => {
+    const files = unpack(whole);
+    for (const [name, change] of Object.entries(changes)) {
+      if (change === null) files.delete(name);
+      else if (change instanceof Uint8Array) files.set(name, change);
+      else files.set(name, encodePackJson(change(parse(files, name))));
+    }
+    return files;
+  };
+  const forged = async (...given: Parameters<typeof changed>) =>
+    failures(await forge(changed(...given), true));
+
+  const attest = async (more: object = {}, atMs = Date.now()) => {
+    const { context } = test.app;
+    const clock = context.clock;
+    Object.assign(context, { clock: () => new Date(atMs) });
+    const body = { agent_slug: slug, action: "Paid", inputs_hash: "abc", ...more };
+    const answer = await test.call("POST", "/v1/attest", { key, body });
+    Object.assign(context, { clock });
+    expect(answer.status).toBe(201);
+    return answer.body;
+  };
+
+  beforeAll(async () => {
+    test = await startTestApp(anyKind);
+    const made = await test.createKey();
+    key = made.key;
+    person = await signInPerson(test.app.context, "dev@example.com", made.organizationId);
+    const now = Date.now();
+    request = {
+      agentSlug: slug,
+      period: { from: new Date(now - 7 * dayMs).toISOString(), to: new Date(now + dayMs).toISOString() },
+      withPrivate: true,
+    };
+    await attest({}, now - 10 * dayMs);
+    await attest({ action: hostile });
+    await attest({ is_public: false, action: "Paid in private" });
+    const gone = await attest();
+    await (await ask(test, key, { agent_slug: slug, action: "Pay too much" })).deny("too much");
+    await attest({ human_approved: true, human_approver_hash: "sha256:boss" });
+    await test.call("DELETE", `/v1/attestations/${gone.attestation_id}/content`, { key });
+    await attest({}, now + 2 * dayMs);
+    // Another agent, because each look at a real approval costs two pairings.
+    const asked = await ask(test, key, { agent_slug: approvedSlug, action: "Paid" });
+    await asked.approve("ada");
+    const { human_authorization } = (await asked.read(key)).body;
+    await attest({ agent_slug: approvedSlug, human_authorization });
+    await makeSnapshot({ ...test.app.context, merge: async (...given) => mergeHeads(...given) });
+    await attest({ is_public: false }, now + 3 * dayMs);
+    program = (await readProgramFile("verify.mjs"))?.bytes ?? new Uint8Array();
+    // It makes a snapshot, whose checkpoint is that of receipts when the second is over.
+    await make();
+    await sleep(1_100);
+    whole = await make();
+    approved = await make({ agentSlug: approvedSlug });
+  });
+  afterAll(() => test.close());
+
+  it("holds, counts what it has, and says what it lacks", async () => {
+    const { checks, verdict, facts } = await check(whole);
+    expect(checks.map(({ name, status, detail }) => [name, status === "pass" ? status : detail])).toEqual([
+      ["archive", "pass"],
+      ["files", "pass"],
+      ["attestations", "1 entry without content: erased, or kept out of the pack"],
+      ["decisions", "pass"],
+      ["uses", "pass"],
+      ["rules", "pass"],
+      ["verdicts", "pass"],
+      ["record entries", "pass"],
+      ["record head", "pass"],
+      ["record newest_signed", "pass"],
+      ["record snapshot", "pass"],
+      ["record sum", "pass"],
+      ["grounds", "pass"],
+      ["agent", "pass"],
+      ["period", "pass"],
+      ["log", "pass"],
+      ["manifest", "pass"],
+      ["report", "pass"],
+      ["verifier", "pass"],
+    ]);
+    expect(verdict).toBe("incomplete");
+    expect(facts).toMatchObject({
+      record: { first: 2, last: 6, head: 8, counted: { entries: 8 } },
+      counts: {
+        entries: 5,
+        attestations: { total: 4, public: 2, private: 1, withheld: 0, erased: 1 },
+        approvals: { none: 2, asserted: 1, backed: [] },
+        decisions: { total: 1, approved: 0, denied: 1, cancelled: 0, erased: 0 },
+        warnings: [{ code: "approval_asserted_only", count: 1 }],
+      },
+    });
+    expect(facts?.left_out[0]).toEqual({ what: "content of entries", why: "erased by the owner", count: 1 });
+  });
+
+  const first = "attestations/000000000002.json";
+
+  it.each([
+    "keys.json",
+    "verify.mjs",
+    "record/000000000001.json",
+    first,
+    "decisions/000000000005.json",
+    "statements/000000000001.json",
+    "agent-heads.bin",
+    "before.json",
+    "after.json",
+    "log.json",
+    "report.html",
+  ])("whose %s was changed, swapped or taken out is not the one of its manifest", async (name) => {
+    const files = unpack(whole);
+    const bytes = files.get(name) ?? new Uint8Array();
+    const other = new Uint8Array([...bytes.subarray(0, -1), (bytes.at(-1) ?? 0) ^ 1]);
+    expect(await failures(await pack(files.set(name, other)))).toEqual([
+      `files file_changed: ${name} is not the file that the manifest names`,
+    ]);
+    files.delete(name);
+    expect(await failures(await pack(files))).toEqual([`files file_missing: ${name} is missing`]);
+  });
+
+  it("takes no file that no pack has, and no archive that is not its own", async () => {
+    const files = unpack(whole);
+    const more = await pack([...files, ["readme.txt", utf8Encode("trust me")]]);
+    expect(await failures(more)).toEqual(["files file_unknown: readme.txt is no file of a pack"]);
+    expect(await failures(utf8Encode("no archive"))).toEqual([
+      "archive archive_unreadable: not a ZIP archive of ours",
+    ]);
+    const slip = Buffer.from(whole).toString("latin1").replaceAll("keys.json", "../s.json");
+    expect(await failures(new Uint8Array(Buffer.from(slip, "latin1")))).toEqual([
+      expect.stringContaining('the file name "../s.json"'),
+    ]);
+  });
+
+  it("is no archive when it was cut, wherever its sending broke off", async () => {
+    const names = [...unpack(whole).keys()];
+    expect(names.at(-1), "without the rest, there is no manifest").toBe(packFiles.manifest);
+    for (let cut = 1; cut < 64; cut += 1) {
+      const length = cut < 32 ? whole.length - cut : Math.floor((whole.length * (cut - 31)) / 33);
+      expect(await failures(whole.slice(0, length))).toEqual([
+        expect.stringMatching(/^archive archive_unreadable: /),
+      ]);
+    }
+  });
+
+  it("is judged by names and lengths before anything swells", async () => {
+    let inflated = 0;
+    const inflate: typeof nodeIo.zip.inflate = (...given) => {
+      inflated += 1;
+      return nodeIo.zip.inflate(...given);
+    };
+    const failure = async (bytes: Uint8Array) => {
+      inflated = 0;
+      const request = { tools: { ...nodeIo.zip, inflate }, trust: null, program };
+      const { checks } = await checkPack(bytes, request);
+      return `${checks.find(({ status }) => status === "fail")?.detail}, ${inflated} inflated`;
+    };
+    const unknown = await pack([["readme.txt", new Uint8Array(1e6)], ...unpack(whole)]);
+    expect(await failure(unknown)).toBe("readme.txt is no file of a pack, 0 inflated");
+    const swollen = await pack(unpack(whole).set("log.json", new Uint8Array(1e6)));
+    expect(await failure(swollen)).toBe("log.json is not the file that the manifest names, 1 inflated");
+    const names = Array.from({ length: 20 }, (_, i) => `attestations/${String(i).padStart(12, "0")}.json`);
+    const placed: PlacedFile[] = [];
+    const parts = names.map((name) => {
+      const file = { name, crc: 0, size: 60 * 1024 ** 2, deflatedSize: 0 };
+      const offset = placed.reduce((sum, one) => sum + encodeZipHeader(one).length, 0);
+      placed.push({ ...file, offset });
+      return encodeZipHeader(file);
+    });
+    const bomb = concatBytes(...parts, encodeZipEnd(placed));
+    expect(await failure(bomb)).toBe(
+      "its files are too large together: more than 1073741824 bytes, 0 inflated",
+    );
+  });
+
+  it("cannot count otherwise than its receipts do", async () => {
+    const lie = (manifest: Json) => ({
+      ...manifest,
+      counts: { ...manifest.counts, decisions: { ...manifest.counts.decisions, denied: 0 } },
+    });
+    const lying = changed({ [packFiles.manifest]: lie });
+    expect(await failures(await pack(lying))).toEqual([
+      "manifest manifest_mismatch: manifest.json says another counts.decisions.denied than the files do",
+    ]);
+    const html = utf8Decode(unpack(whole).get(packFiles.report) ?? new Uint8Array());
+    const kinder = utf8Encode(html.replace("1 denied", "0 denied"));
+    expect(await failures(await forge(changed({ [packFiles.report]: kinder }), false))).toEqual([
+      "report report_mismatch: report.html is not the report that follows from the files",
+    ]);
+  });
+
+  it("lacks no entry of its period, and claims no longer one", async () => {
+    expect(await forged({ [first]: null })).toContain(
+      "period entry_absent: number 2 of the period is missing",
+    );
+    expect(await forged({ "decisions/000000000005.json": null })).toContain(
+      "period entry_absent: number 5 of the period is missing",
+    );
+    expect(await forged({ "before.json": null })).toContain(
+      "period entry_absent: number 1 of the period is missing",
+    );
+    expect(await forged({ "after.json": null })).toContain(
+      "period entry_absent: number 7 of the period is missing",
+    );
+    const long = (manifest: Json) => ({
+      ...manifest,
+      period: { ...manifest.period, from: "2020-01-01T00:00:00.000Z" },
+    });
+    expect(await forged({ "manifest.json": long })).toEqual([
+      expect.stringContaining("period period_cut: number 1"),
+    ]);
+    const other = unpack(whole).get("attestations/000000000003.json") ?? new Uint8Array();
+    expect(await forged({ [first]: other })).toEqual([
+      `attestations entry_foreign: ${first} is not in the record under this number`,
+    ]);
+  });
+
+  it("has no entry that was changed, whatever manifest and report say", async () => {
+    const inPayload = (from: string, to: string) => (json: Json) => ({
+      ...json,
+      payload: json.payload.replace(from, to),
+    });
+    expect(await forged({ [first]: inPayload("abc", "abd") })).toEqual([
+      expect.stringContaining(`attestations entry_invalid: ${first}: payload_hash`),
+    ]);
+    const denial = "decisions/000000000005.json";
+    expect(await forged({ [denial]: inPayload("denied", "approved") })).toEqual([
+      `decisions entry_invalid: ${denial}: payload_hash is not that of the payload`,
+    ]);
+    const request = (json: Json) => ({ ...json, request: { ...json.request, action: "Pay a little" } });
+    expect(await forged({ [denial]: request })).toEqual([
+      `decisions entry_invalid: ${denial}: the request is not the one that was decided`,
+    ]);
+    const unsigned = (json: Json) => ({ ...json, signature: json.envelope_signature });
+    expect(await forged({ [denial]: unsigned })).toEqual([
+      `decisions entry_invalid: ${denial}: the decision is not signed by a trusted key, or not in the log`,
+    ]);
+    const unlogged = (json: Json) => ({ ...json, payload_hash: "0".repeat(64) });
+    expect(await forged({ [denial]: unlogged })).toEqual([
+      `decisions entry_invalid: ${denial}: payload_hash is not that of the payload`,
+    ]);
+  });
+
+  it("counts approvals by level, and has no other approval than the one that was decided", async () => {
+    const { verdict, facts } = await check(approved);
+    expect(verdict).toBe("valid");
+    expect(facts?.counts).toMatchObject({
+      approvals: {
+        none: 0,
+        asserted: 0,
+        backed: [{ method: "proof_of_personhood", level: "orb", environment: "local", count: 1 }],
+      },
+      decisions: { total: 1, approved: 1 },
+      warnings: [{ code: "approval_test", count: 1 }],
+    });
+    const html = utf8Decode(unpack(approved).get(packFiles.report) ?? new Uint8Array());
+    expect(html).toContain("approved <strong>TEST</strong>");
+    const decision = "decisions/000000000001.json";
+    const files = unpack(approved);
+    const json = parse(files, decision);
+    json.human_authorization.approved_at = "2026-01-01T00:00:00.000Z";
+    files.set(decision, encodePackJson(json));
+    expect(await failures(await forge(files, true))).toEqual([
+      `decisions entry_invalid: ${decision}: the authorization is not that of this decision`,
+    ]);
+  });
+
+  it("has no approval but one that the record lists under its number", async () => {
+    const { pack: open } = openPack(approved, nodeIo.zip);
+    if (open === null) throw new Error("the pack can't be opened");
+    const trust = parseTrust(open.readJson(packFiles.keys));
+    const { read, fault } = await readEntries(
+      open,
+      trust,
+      () => null,
+      () => {},
+    );
+    expect([fault, [...read.hashes.keys()], read.decided]).toEqual([null, [1, 2], [[1, read.hashes.get(1)]]]);
+    const judge = (decided: typeof read.decided) =>
+      findForeign({ hashes: new Map(), decided }, new Map(read.hashes));
+    expect(judge(read.decided)).toBeUndefined();
+    expect(judge([[1, new Uint8Array(32)]]), "another payload is the record's").toBe(1);
+    expect(judge([[3, read.hashes.get(1) ?? new Uint8Array()]]), "the record ends before").toBe(3);
+  });
+
+  it("has with each content all that its checks read", async () => {
+    const attestation = "attestations/000000000002.json";
+    const files = unpack(approved);
+    const { human_authorization: _, ...json } = parse(files, attestation);
+    files.set(attestation, encodePackJson(json));
+    expect(await failures(await forge(files, true))).toEqual([
+      `attestations entry_invalid: ${attestation}: human_authorization: not in the file`,
+    ]);
+  });
+
+  it("has no page that nothing leads to, and no rows that nothing names", async () => {
+    const note = utf8Encode('"Everything here was approved by the board."');
+    const page = "000000000900.json";
+    for (const folder of ["record", "statements"]) {
+      expect(await forged({ [`${folder}/${page}`]: note })).toEqual([
+        `record files file_unknown: ${folder}/${page} is no file of a pack`,
+      ]);
+      const named = (json: Json) => ({ ...json, next: 900 });
+      const first = `${folder}/000000000001.json`;
+      expect(await forged({ [`${folder}/${page}`]: note, [first]: named })).toContain(
+        `record files file_unknown: ${folder}/${page} is no file of a pack`,
+      );
+    }
+    expect(await forged({ "statements/000000000001.json": (json) => ({ ...json, next: 900 }) })).toEqual([
+      expect.stringContaining("grounds page_unending"),
+    ]);
+    const uncounted = await forged({
+      "record/000000000001.json": ({ snapshot: _, ...page }) => page,
+      "statements/000000000001.json": () => ({ statements: [], next: null }),
+    });
+    expect(uncounted).toContain("record files file_unknown: agent-heads.bin is no file of a pack");
+  });
+
+  it("is of one record and one log", async () => {
+    const shorter = (page: Json) => ({ ...page, entries: page.entries.slice(0, -1) });
+    expect(await forged({ "record/000000000001.json": shorter })).toContainEqual(
+      expect.stringContaining("record head record_head_mismatch"),
+    );
+    const swapped = (page: Json) => ({
+      ...page,
+      entries: page.entries.map((entry: Json) =>
+        entry.sequence === 4 ? { ...entry, payload_hash: "0".repeat(64) } : entry,
+      ),
+    });
+    expect(await forged({ "record/000000000001.json": swapped })).toContainEqual(
+      expect.stringContaining("record files entry_foreign: number 4"),
+    );
+    const unproven = (log: Json) => ({ ...log, consistency: log.consistency.slice(1) });
+    expect(await forged({ "log.json": unproven })).toEqual([
+      expect.stringContaining("log consistency_unproven"),
+    ]);
+    const rows = new Uint8Array(unpack(whole).get(packFiles.rows) ?? []);
+    rows[40] = (rows[40] ?? 0) ^ 1;
+    expect(await forged({ "agent-heads.bin": rows })).toEqual([
+      expect.stringContaining("record sum sum_rows_mismatch"),
+    ]);
+  });
+
+  it("says if its verifier is another program", async () => {
+    const evil = utf8Encode("console.log('The pack holds.')");
+    const { checks, verdict } = await check(await forge(changed({ "verify.mjs": evil }), true));
+    expect(verdict).toBe("incomplete");
+    expect(checks.at(-1)).toMatchObject({ name: "verifier", reason: "verifier_other" });
+  });
+
+  it("keeps out private content if its maker wants it so, and says that", async () => {
+    const bytes = await make({ withPrivate: false });
+    const texts = [...unpack(bytes)].map(([, content]) => Buffer.from(content).toString("latin1")).join("\n");
+    for (const secret of ["Paid in private", "Pay too much"]) expect(texts).not.toContain(secret);
+    const { verdict, facts } = await check(bytes);
+    expect(verdict).toBe("incomplete");
+    expect(facts?.counts.attestations).toMatchObject({ total: 4, public: 2, withheld: 1, erased: 1 });
+    expect(facts?.left_out[1]).toMatchObject({ why: "kept out by whoever made the pack" });
+  });
+
+  it("is the same bytes for the same state, and shows hostile text as text", async () => {
+    expect(Buffer.from(await make()).equals(whole)).toBe(true);
+    const html = utf8Decode(unpack(whole).get(packFiles.report) ?? new Uint8Array());
+    expect(html).toContain(
+      "&lt;script&gt;alert(&quot;1&quot;)&lt;/script&gt; ⟨U+202E⟩evil &amp; &#39;more&#39;",
+    );
+    expect(html).not.toContain("<script");
+    expect(html).not.toContain("\u202e");
+    expect(html).not.toMatch(/(?:src|href|url)\s*[=(]/);
+  });
+
+  it("is made for members, of their own agents, and not without end", async () => {
+    const stranger = await signInPerson(test.app.context, "stranger@example.com");
+    const ofStranger = makeEvidencePack(test.app.context, stranger, request);
+    await expect(ofStranger).rejects.toMatchObject({ errorName: "agent_not_found" });
+    const none = makeEvidencePack(test.app.context, person, { ...request, agentSlug: "nobody" });
+    await expect(none).rejects.toMatchObject({ errorName: "agent_not_found" });
+    const { rows } = await test.app.context.database.query(
+      "SELECT subject, detail FROM audit_events WHERE action = 'evidence_pack.made'",
+      [],
+    );
+    expect(rows[0]).toMatchObject({ subject: slug, detail: { ...request.period, with_private: true } });
+  });
+
+  it("is said to be cut off in the audit log if it can't be written to its end", async () => {
+    const context = { ...test.app.context };
+    const text = "SELECT subject, detail FROM audit_events WHERE action = 'evidence_pack.cut_off'";
+    const cut = async () => (await test.app.context.database.query(text, [])).rows;
+    const { parts } = await makeEvidencePack(context, person, request);
+    Object.assign(context, { settings: null });
+    expect(await cut()).toEqual([]);
+    await expect(collect(parts)).rejects.toThrow(TypeError);
+    expect(await cut()).toMatchObject([{ subject: slug, detail: { ...request.period, with_private: true } }]);
+  });
+
+  it("holds as a whole if nothing is missing, also for a period in which nothing happened", async () => {
+    await attest({ agent_slug: "quiet-bot" });
+    const quiet = { agentSlug: "quiet-bot" };
+    expect((await check(await make(quiet))).verdict).toBe("valid");
+    const period = { from: "2020-01-01T00:00:00.000Z", to: "2020-02-01T00:00:00.000Z" };
+    const empty = await check(await make({ ...quiet, period }));
+    expect(empty).toMatchObject({
+      verdict: "valid",
+      facts: { counts: { entries: 0 }, record: { first: 1, last: 0 } },
+    });
+  });
+
+  it("is checked from the command line, with the exit codes of every check", async () => {
+    const printed: string[] = [];
+    const run = (bytes: Uint8Array, ...more: string[]) =>
+      runCommand(["pack", "pack.zip", ...more], {
+        ...nodeIo,
+        readFile: async (name) => (name === "pack.zip" ? bytes : (unpack(whole).get("keys.json") ?? bytes)),
+        isFile: async () => true,
+        readProgram: async () => program,
+        print: (text) => printed.push(text),
+      });
+    expect(await run(whole)).toBe(3);
+    expect(printed.join("")).toContain("Keys: NOT pinned. They came with the pack");
+    expect(printed.join("")).toContain("Nothing failed, but the pack does not carry everything");
+    expect(printed.join("")).toContain("It does not prove:");
+    expect(await run(whole, "--fail-on-warnings", "--keys", "keys.json")).toBe(4);
+    expect(await run(whole.subarray(1), "--json")).toBe(1);
+    expect(JSON.parse(printed.at(-1) ?? "")).toMatchObject({ kind: "pack", verdict: "invalid", facts: null });
+  });
+});

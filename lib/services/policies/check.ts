@@ -1,0 +1,98 @@
+/** Refuses a text that can't be rules, with every problem at its line and column. */
+import { and, eq, inArray } from "drizzle-orm";
+import type { RulesWarning } from "#lib/api/schemas/rules";
+import type { Executor } from "#lib/db/client";
+import { agents } from "#lib/db/schema";
+import { AppError } from "#lib/errors";
+import type { ParsedPolicy, ParsedRules, RulesProblem } from "#lib/protocol/policy/parse-rules";
+import { positionAt } from "#lib/protocol/policy/text-position";
+import { findGroupIds } from "#lib/services/accounts/approver-groups";
+import { slugKey } from "#lib/services/agents/agents";
+import { namedAgents } from "./agent-names";
+import type { RulesContext } from "./context";
+
+const describe = ({ line, column, message, help }: RulesProblem) =>
+  `line ${line}, column ${column}: ${message}${help === null ? "" : ` (${help})`}`;
+
+const createGroup = "an owner can create it in the portal, under Approvers";
+
+/** An unknown group would ask no one. */
+async function findUnknownGroups(
+  executor: Executor,
+  organizationId: string,
+  { policies }: ParsedRules,
+): Promise<RulesProblem[]> {
+  const named = policies.flatMap(({ annotations: { group } }) => (typeof group === "string" ? [group] : []));
+  const known = await findGroupIds(executor, organizationId, named);
+  return policies.flatMap(({ annotations: { group }, position }) =>
+    typeof group === "string" && !known.has(group)
+      ? [{ ...position, message: `no group of your approvers is called "${group}"`, help: createGroup }]
+      : [],
+  );
+}
+
+async function findMisspeltAgents(
+  executor: Executor,
+  organizationId: string,
+  text: string,
+): Promise<RulesProblem[]> {
+  const named = namedAgents(text);
+  if (named.length === 0) return [];
+  const keys = [...new Set(named.map(({ name }) => slugKey(name)))];
+  const rows = await executor
+    .select({ key: agents.slug_key, slug: agents.slug })
+    .from(agents)
+    .where(and(eq(agents.organization_id, organizationId), inArray(agents.slug_key, keys)));
+  const slugs = new Map(rows.map(({ key, slug }) => [key, slug]));
+  return named.flatMap(({ name, index }) => {
+    const slug = slugs.get(slugKey(name)) ?? name;
+    if (slug === name) return [];
+    const message = `no agent is called "${name}": yours is registered as "${slug}"`;
+    return [{ ...positionAt(text, index), message, help: null }];
+  });
+}
+
+export async function findProblems(
+  context: RulesContext,
+  organizationId: string,
+  text: string,
+): Promise<RulesProblem[]> {
+  const answer = await context.rules.parse(text, organizationId);
+  if (!answer.ok) return answer.problems;
+  const { db } = context.database;
+  return [
+    ...answer.rules.policies.flatMap(({ refusals, position }) =>
+      refusals.map((message) => ({ ...position, message, help: null })),
+    ),
+    ...(await findUnknownGroups(db, organizationId, answer.rules)),
+    ...(await findMisspeltAgents(db, organizationId, text)),
+  ];
+}
+
+/** Warnings with which a text may be saved. */
+export const listWarnings = (policies: readonly ParsedPolicy[]): RulesWarning[] =>
+  policies.flatMap(({ id, position, warnings }) =>
+    warnings.map((message) => ({ ...position, message: `${id}: ${message}` })),
+  );
+
+export async function findWarnings(
+  context: RulesContext,
+  organizationId: string,
+  text: string,
+): Promise<RulesWarning[]> {
+  const answer = await context.rules.parse(text, organizationId);
+  return answer.ok ? listWarnings(answer.rules.policies) : [];
+}
+
+export async function requireRules(
+  context: RulesContext,
+  organizationId: string,
+  text: string,
+): Promise<void> {
+  const problems = await findProblems(context, organizationId, text);
+  const [first] = problems;
+  if (first === undefined) return;
+  throw new AppError("validation_error", `text: ${describe(first)}`, {
+    errors: problems.map((problem) => ({ pointer: "/text", message: describe(problem) })),
+  });
+}

@@ -1,0 +1,111 @@
+/** A request as rules see it. */
+import { sql } from "drizzle-orm";
+import { amountUnits, amountValue } from "#lib/protocol/approval/amount";
+import type { ApprovalRequest } from "#lib/protocol/approval/approval";
+import { utf8Decode } from "#lib/protocol/encoding/bytes";
+import { hoursOf, type RuleContext } from "#lib/protocol/policy/rule-context";
+import { usesTypes } from "#lib/protocol/policy/rules-schema";
+import { type DayUsage, dayUsage } from "./usage";
+
+type Described = Pick<
+  ApprovalRequest,
+  "agent_slug" | "agent_public_key" | "action" | "tool" | "amount" | "inputs_hash" | "details" | "created_at"
+>;
+
+interface Surroundings {
+  salt: string;
+  agentName: string | null;
+  isCodeKnown: boolean;
+  context: Record<string, string>;
+  requester: string | null;
+  environment: string;
+  /** True if the rules may ask about it; others are evaluated over what 1.0.0 had. */
+  usesTypes: boolean;
+}
+
+/** Whoever binds inputs and doesn't say that the details are all of them, as no client of 1.0.0 does, may show a part. */
+export const saysComplete = ({ details, inputs_hash }: Pick<ApprovalRequest, "details" | "inputs_hash">) =>
+  details?.complete ?? inputs_hash === undefined;
+
+/** A total may be larger than an amount, and than what Cedar's decimals hold: then its evaluation denies. */
+const writeUnits = (units: bigint) => {
+  try {
+    return amountValue(units);
+  } catch {
+    return `${units / 10_000n}.${(units % 10_000n).toString().padStart(4, "0")}`;
+  }
+};
+
+export function describeForRules(
+  request: Described,
+  { salt, agentName, isCodeKnown, context, requester, environment, usesTypes }: Surroundings,
+  { uses, spentUnits }: DayUsage,
+): RuleContext {
+  const { agent_slug, agent_public_key, tool, amount, action, created_at } = request;
+  const untyped = { complete: saysComplete(request), types: "-".repeat(Object.keys(context).length) };
+  const details = request.details ?? (usesTypes ? untyped : undefined);
+  return {
+    salt,
+    agent: {
+      slug: agent_slug,
+      name: agentName,
+      key_registered: agent_public_key !== null,
+      code_hash_known: isCodeKnown,
+    },
+    tool: tool ?? null,
+    action,
+    amount: amount
+      ? {
+          ...amount,
+          spent_today: writeUnits(spentUnits),
+          total_today: writeUnits(spentUnits + amountUnits(amount.value)),
+        }
+      : null,
+    context,
+    ...(details && { details }),
+    requester,
+    ...hoursOf(new Date(created_at)),
+    uses_today: uses,
+    environment,
+  };
+}
+
+/** The facts of a stored request that rules see; `uses` and `spent`: of its day, before it was made. */
+export interface StoredFacts {
+  request: Uint8Array;
+  context: string | null;
+  requested_by: string | null;
+  agent_name: string | null;
+  is_code_known: boolean;
+  uses: number;
+  spent: string;
+}
+
+/** Columns, beside the request as `r`, its agent as `a` and {@link usageThen} as `usage`. */
+export const storedFacts = sql`r.request, r.context, r.requested_by, r.agent_name,
+  a.code_hash IS NOT NULL AS is_code_known, usage.uses, usage.spent`;
+
+export const usageThen = dayUsage(
+  sql`r.agent_id`,
+  sql`r.currency`,
+  sql`r.created_at`,
+  sql`day.decided_at < r.created_at`,
+);
+
+/** A stored request as rules of this text would have seen it when it was made. */
+export function describeStored(row: StoredFacts, text: string, environment: string): RuleContext {
+  const { requester } = JSON.parse(row.requested_by ?? "{}") as { requester?: string | null };
+  return describeForRules(
+    JSON.parse(utf8Decode(new Uint8Array(row.request))) as ApprovalRequest,
+    {
+      salt: "",
+      agentName: row.agent_name,
+      isCodeKnown: row.is_code_known,
+      context: JSON.parse(row.context ?? "{}"),
+      requester: requester ?? null,
+      environment,
+      usesTypes: usesTypes(text),
+    },
+    { uses: row.uses, spentUnits: BigInt(row.spent) },
+  );
+}

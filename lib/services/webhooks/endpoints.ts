@@ -1,0 +1,228 @@
+/** The endpoints of an organization: created, changed and deleted, by its keys and its members (rotate.ts: their keys). */
+import { and, asc, eq, isNotNull, isNull, sql } from "drizzle-orm";
+import { actorOf, type Principal } from "#lib/api/http/principal";
+import type {
+  CreateWebhookBody,
+  UpdateWebhookBody,
+  Webhook,
+  WebhookWithSecret,
+} from "#lib/api/schemas/webhooks";
+import type { Executor } from "#lib/db/client";
+import { webhookDeliveries, webhookEndpoints } from "#lib/db/schema";
+import { AppError, fieldError } from "#lib/errors";
+import { requireReceiver } from "#lib/jobs/receiver-url";
+import type { JsonObject } from "#lib/protocol/encoding/canonical-json";
+import { uuidV7 } from "#lib/protocol/encoding/ids";
+import { isUuid } from "#lib/protocol/encoding/uuid";
+import type { WebhookEvent } from "#lib/protocol/webhook/webhook-events";
+import { recordAudit } from "#lib/services/accounts/audit";
+import { lockOrganization } from "#lib/services/accounts/organizations";
+import type { Context } from "#lib/services/approvals/context";
+import { holdCaller } from "#lib/services/keys/hold-caller";
+import { makeKeys, openKeys, publicKeyOf, sealKeys, secretOf, UnreadableKeys } from "./keys";
+
+export type EndpointRow = typeof webhookEndpoints.$inferSelect;
+
+const maxEndpoints = 20;
+
+export const webhookNotFound = () => new AppError("not_found", "no webhook endpoint has this id");
+
+/** Null if the keys can't be read any more: the endpoint is still shown, so that they can be rotated. */
+export function readPublicKey(context: Context, id: string, sealed: Uint8Array): string | null {
+  try {
+    return publicKeyOf(openKeys(context, id, sealed));
+  } catch (error) {
+    if (error instanceof UnreadableKeys) return null;
+    throw error;
+  }
+}
+
+export function describeEndpoint(context: Context, row: EndpointRow): Webhook {
+  const { id, url, disabled_reason, old_keys_until } = row;
+  if (row.keys === null) throw new Error("a webhook endpoint is shown before it has keys");
+  const isOverlapping = old_keys_until !== null && old_keys_until > context.clock();
+  return {
+    id,
+    url,
+    events: row.events as WebhookEvent[],
+    enabled: row.disabled_at === null,
+    disabled_reason,
+    failing_since: row.failing_since?.toISOString() ?? null,
+    public_key: readPublicKey(context, id, row.keys),
+    old_keys_until: isOverlapping ? old_keys_until.toISOString() : null,
+    created_at: row.created_at.toISOString(),
+  };
+}
+
+export async function auditEndpoint(
+  context: Context,
+  tx: Executor,
+  principal: Principal,
+  action: string,
+  row: EndpointRow,
+  detail: JsonObject = {},
+): Promise<void> {
+  await recordAudit(context, tx, {
+    organizationId: principal.organizationId,
+    actor: actorOf(principal),
+    action: `webhook.${action}`,
+    subject: row.id,
+    detail: { url: row.url, ...detail },
+  });
+}
+
+/** Whatever somebody else has does not exist. */
+export async function findOwn(
+  tx: Executor,
+  { organizationId }: Principal,
+  id: string,
+  lock: "share" | "update" | null = null,
+) {
+  if (!isUuid(id)) throw webhookNotFound();
+  const query = tx
+    .select()
+    .from(webhookEndpoints)
+    .where(and(eq(webhookEndpoints.id, id), eq(webhookEndpoints.organization_id, organizationId)));
+  const [row] = await (lock === null ? query : query.for(lock));
+  if (!row) throw webhookNotFound();
+  return row;
+}
+
+/** The trigger that first needs the callbacks' endpoint makes it without keys. */
+export async function giveKeys(context: Context, row: EndpointRow): Promise<EndpointRow> {
+  if (row.keys !== null) return row;
+  const { db } = context.database;
+  await db
+    .update(webhookEndpoints)
+    .set({ keys: sealKeys(context, row.id, makeKeys(context)) })
+    .where(and(eq(webhookEndpoints.id, row.id), isNull(webhookEndpoints.keys)));
+  const [given] = await db.select().from(webhookEndpoints).where(eq(webhookEndpoints.id, row.id));
+  if (!given) throw webhookNotFound();
+  return given;
+}
+
+export async function readEndpoint(context: Context, principal: Principal, id: string): Promise<EndpointRow> {
+  return giveKeys(context, await findOwn(context.database.db, principal, id));
+}
+
+/** Oldest first; the callbacks have a page of their own. */
+export async function listEndpoints(context: Context, { organizationId }: Principal): Promise<Webhook[]> {
+  const rows = await context.database.db
+    .select()
+    .from(webhookEndpoints)
+    .where(
+      and(eq(webhookEndpoints.organization_id, organizationId), sql`${webhookEndpoints.url} IS NOT NULL`),
+    )
+    .orderBy(asc(webhookEndpoints.created_at), asc(webhookEndpoints.id));
+  return rows.map((row) => describeEndpoint(context, row));
+}
+
+/** Made when it is first looked at. */
+export async function readCallbacks(context: Context, { organizationId }: Principal): Promise<EndpointRow> {
+  const { db } = context.database;
+  const id = uuidV7(context.clock().getTime(), context.random(16));
+  await db
+    .insert(webhookEndpoints)
+    .values({ id, organization_id: organizationId, events: [] })
+    .onConflictDoNothing();
+  const [row] = await db
+    .select()
+    .from(webhookEndpoints)
+    .where(and(eq(webhookEndpoints.organization_id, organizationId), isNull(webhookEndpoints.url)));
+  if (!row) throw webhookNotFound();
+  return giveKeys(context, row);
+}
+
+export async function createEndpoint(
+  context: Context,
+  principal: Principal,
+  { url, events }: CreateWebhookBody,
+): Promise<WebhookWithSecret> {
+  requireReceiver(context, "url", url);
+  const { organizationId } = principal;
+  const createdAt = context.clock();
+  const id = uuidV7(createdAt.getTime(), context.random(16));
+  const keys = makeKeys(context);
+  const values = { id, organization_id: organizationId, url, events, keys: sealKeys(context, id, keys) };
+  const row = await context.database.db.transaction(async (tx) => {
+    await lockOrganization(tx, organizationId);
+    await holdCaller(tx, principal);
+    const { organization_id } = webhookEndpoints;
+    const present = await tx.$count(
+      webhookEndpoints,
+      and(eq(organization_id, organizationId), isNotNull(webhookEndpoints.url)),
+    );
+    if (present >= maxEndpoints)
+      throw new AppError("too_many_webhooks", `an organization can have ${maxEndpoints} webhook endpoints`);
+    const [made] = await tx
+      .insert(webhookEndpoints)
+      .values({ ...values, created_at: createdAt })
+      .returning();
+    if (!made) throw new Error("an endpoint was stored and is not there");
+    await auditEndpoint(context, tx, principal, "created", made, { events });
+    return made;
+  });
+  return { ...describeEndpoint(context, row), secret: secretOf(keys) };
+}
+
+/** What waits for a disabled endpoint will not be sent; it stays in the list and can be replayed. */
+export async function failWaiting(tx: Executor, endpointId: string): Promise<void> {
+  const { endpoint_id, status } = webhookDeliveries;
+  await tx
+    .update(webhookDeliveries)
+    .set({ status: "failed", last_problem: "the endpoint was disabled" })
+    .where(and(eq(endpoint_id, endpointId), eq(status, "pending")));
+}
+
+function changesOf(context: Context, row: EndpointRow, { url, events, enabled }: UpdateWebhookBody) {
+  const isEnabled = row.disabled_at === null;
+  return {
+    ...(typeof url === "string" && { url, failing_since: null }),
+    ...(Array.isArray(events) && { events }),
+    ...(enabled === true && !isEnabled && { disabled_at: null, disabled_reason: null, failing_since: null }),
+    ...(enabled === false &&
+      isEnabled && { disabled_at: context.clock(), disabled_reason: "owner" as const }),
+  };
+}
+
+export async function updateEndpoint(
+  context: Context,
+  principal: Principal,
+  id: string,
+  wish: UpdateWebhookBody,
+): Promise<Webhook> {
+  requireReceiver(context, "url", wish.url);
+  await readEndpoint(context, principal, id);
+  return context.database.db.transaction(async (tx) => {
+    await holdCaller(tx, principal);
+    const row = await findOwn(tx, principal, id, "update");
+    if (row.url === null && (wish.url ?? wish.events) != null)
+      throw fieldError("validation_error", "url", "each request names its own, and its end is its event");
+    const changes = changesOf(context, row, wish);
+    if (Object.keys(changes).length === 0) return describeEndpoint(context, row);
+    const [changed] = await tx
+      .update(webhookEndpoints)
+      .set(changes)
+      .where(eq(webhookEndpoints.id, id))
+      .returning();
+    if (!changed) throw webhookNotFound();
+    // Also when it is enabled: what was written just as it was disabled was not failed then.
+    if (changes.disabled_at !== undefined) await failWaiting(tx, id);
+    const { events, disabled_at } = changed;
+    await auditEndpoint(context, tx, principal, "updated", changed, {
+      events,
+      enabled: disabled_at === null,
+    });
+    return describeEndpoint(context, changed);
+  });
+}
+
+export async function deleteEndpoint(context: Context, principal: Principal, id: string): Promise<void> {
+  await context.database.db.transaction(async (tx) => {
+    await holdCaller(tx, principal);
+    const row = await findOwn(tx, principal, id, "update");
+    await tx.delete(webhookDeliveries).where(eq(webhookDeliveries.endpoint_id, id));
+    await tx.delete(webhookEndpoints).where(eq(webhookEndpoints.id, id));
+    await auditEndpoint(context, tx, principal, "deleted", row);
+  });
+}

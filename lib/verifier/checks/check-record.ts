@@ -1,0 +1,235 @@
+/**
+ * An agent's whole record as an outsider follows it: every number from 1 to the head, every link computed again, the
+ * newest public attestation, whose signature covers all links before it, and the receipts that the reader holds.
+ */
+
+import { base64Decode, bytesEqual, hexEncode } from "#lib/protocol/encoding/bytes";
+import { isJsonObject, type JsonObject } from "#lib/protocol/encoding/canonical-json";
+import { isRecordPlace, type RecordHead } from "#lib/protocol/record/agent-record";
+import { fail, failBy, type Outcome, pass, skip } from "#lib/protocol/statement/outcome";
+import { parseLogLeaf } from "#lib/protocol/tlog/log-leaf";
+import type { VerifierCheck } from "#lib/verifier/report/report";
+import type { SumSource } from "./check-sum";
+import { parseReceipt } from "./parse-receipt";
+import { type RecordEntry, type RecordMark, type RecordPage, readRecordPages } from "./record-pages";
+import { type RecordWalk, type SignedEntry, walkRecord } from "./record-walk";
+import type { VerifierTrust } from "./trust";
+import { verifyEvidence } from "./verify-evidence";
+
+export interface RecordSource extends SumSource {
+  /** GET /v1/agent/:slug/record from this number on, as text or parsed. */
+  readPage(from: number): Promise<unknown>;
+  /** GET /v1/verify/:id, as text. */
+  readAnswer(attestationId: string): Promise<string>;
+}
+
+export interface RecordRequest {
+  /** Against which the last signed count is fresh or old; null for a record that was kept. */
+  nowSeconds: number | null;
+  /** Whose record it must be; unsaid, the answer's own word is taken. */
+  slug?: string;
+  /** Texts of receipts that must be in the record. */
+  receipts?: readonly string[];
+  /** Further entries that somebody can prove. */
+  held?: ReadonlyMap<number, SignedEntry>;
+  onProgress?: (checked: number, total: number) => void;
+  /** All rows of the snapshot are fetched too, 72 bytes for each agent of the service, if it has no more than this. */
+  sumUpTo?: number;
+}
+
+export interface RecordReport {
+  slug: string;
+  agentId: string;
+  /** As far as the entries lead. */
+  head: { sequence: number; link: string };
+  /** How many the service says there are. */
+  claimed: number;
+  checks: VerifierCheck[];
+  /** The newest snapshot that counts it, if that is what it must be. */
+  snapshot: { coversSize: number; at: string; agents: number; counted: number } | null;
+  /** In the order of the record, up to a fault. */
+  marks: RecordMark[];
+  /** `incomplete`: nothing failed, and no fresh signed count says that this is all. */
+  verdict: "valid" | "invalid" | "incomplete";
+}
+
+export interface ReadReceipt {
+  /** Its place in the record; null if its content is missing. */
+  signed: SignedEntry | null;
+  /** The same of the decision that it is backed by. */
+  decided: SignedEntry | null;
+  /** Whose it is; empty if its content is not there. */
+  slug: string;
+  /** True if nothing fails: the answer to POST /v1/attest lacks the tool list, and is signed all the same. */
+  ok: boolean;
+}
+
+async function readReceipt(text: string, trust: VerifierTrust): Promise<ReadReceipt> {
+  const report = await verifyEvidence(text, trust, {});
+  const { record: place, request } = report.statement?.predicate ?? {};
+  const { payloadHash, humanAuthorization } = parseReceipt(text);
+  const signed = place ? { place, payloadHash } : null;
+  const decided = signed && isJsonObject(humanAuthorization) ? readDecided(humanAuthorization) : null;
+  return { signed, decided, slug: String(request?.["agent_slug"] ?? ""), ok: report.verdict !== "invalid" };
+}
+
+/** Reads a verified receipt's decision, whose log entry is known to be of this decision. */
+export function readDecided(object: JsonObject): SignedEntry | null {
+  const { record: place, entry } = isJsonObject(object["log"]) ? object["log"] : {};
+  if (!isRecordPlace(place)) return null;
+  return { place, payloadHash: parseLogLeaf(base64Decode(String(entry))).payloadHash };
+}
+
+const isSameSlug = (a: string, b: string) => a.toLowerCase() === b.toLowerCase();
+
+/** Snapshot checks load with the record, not with the page. */
+const loadCounting = () => import("./check-counted");
+
+interface Followed {
+  walk: RecordWalk;
+  marks: RecordMark[];
+  entries: RecordEntry[];
+  first: RecordPage;
+  /** The head at the number that the snapshot names; null if the entries do not lead there. */
+  atSnapshot: RecordHead | null;
+  /** The newest public attestation, and the head before it. */
+  newest: { entry: RecordEntry; before: RecordHead } | null;
+  fault: Outcome<"fail"> | null;
+}
+
+async function follow(
+  source: RecordSource,
+  held: ReadonlyMap<number, SignedEntry>,
+  onProgress: RecordRequest["onProgress"],
+): Promise<Followed> {
+  const { countedBy } = await loadCounting();
+  let followed: Followed | null = null;
+  let counted: number | null = null;
+  for await (const page of readRecordPages(source.readPage)) {
+    if ("problem" in page) return { ...(followed as Followed), fault: failBy(page) };
+    if (followed === null) {
+      const nothing = { marks: [], entries: [], newest: null, atSnapshot: null, fault: null };
+      followed = { ...nothing, walk: walkRecord(page.agentId), first: page };
+      counted = countedBy(page);
+    }
+    const { walk, first } = followed;
+    for (const entry of page.entries) {
+      const before = walk.head();
+      if (before.sequence === first.head.sequence) break;
+      const fault = walk.add(entry, held.get(entry.sequence));
+      if (fault !== null) return { ...followed, fault: failBy(fault) };
+      followed.marks.push(entry.mark);
+      followed.entries.push(entry);
+      if (entry.sequence === counted) followed.atSnapshot = walk.head();
+      if (entry.mark === "public") followed.newest = { entry, before };
+    }
+    onProgress?.(walk.head().sequence, first.head.sequence);
+  }
+  return followed as Followed;
+}
+
+/** A signature over the newest public attestation is one over every link before it. */
+async function checkNewest(
+  { newest, entries, first }: Followed,
+  source: RecordSource,
+  trust: VerifierTrust,
+  read: readonly ReadReceipt[],
+): Promise<Outcome> {
+  if (newest === null) return skip("record_nothing_public");
+  const { entry, before } = newest;
+  const number = entry.sequence;
+  const own = await readReceipt(await source.readAnswer(String(entry.attestationId)), trust);
+  const { signed, decided, slug, ok } = own;
+  const isEntry = signed?.place.sequence === number && bytesEqual(signed.payloadHash, entry.payloadHash);
+  if (!ok || !isEntry) return fail("record_entry_mismatch", { number });
+  if (!isSameSlug(slug, first.slug)) return fail("record_of_another", { slug });
+  const foreign = decided?.place.sequence ?? 0;
+  const listed = entries[foreign - 1]?.payloadHash;
+  if (decided && !(listed && bytesEqual(listed, decided.payloadHash)))
+    return fail("record_entry_mismatch", { number: foreign });
+  const reused = decided && (await import("./check-receipts")).findReused([...read, own]);
+  if (reused) return reused;
+  return signed.place.previous === hexEncode(before.link)
+    ? pass(`number ${number} is signed, and with it every number before it`)
+    : fail("record_broken", { number: number - 1 });
+}
+
+/** Browsers have none, and load nothing for it. */
+async function compareReceipts(
+  { walk, first }: Followed,
+  read: readonly ReadReceipt[],
+  held: ReadonlyMap<number, SignedEntry>,
+): Promise<Outcome> {
+  if (read.length === 0) return skip("record_no_receipts");
+  const { checkReceipts } = await import("./check-receipts");
+  return checkReceipts(first.agentId, walk.head().sequence, read, held);
+}
+
+const isOpen = ({ name, status }: VerifierCheck) => name === "counted" && status !== "pass";
+
+function judge(checks: readonly VerifierCheck[]): RecordReport["verdict"] {
+  if (checks.some(({ status }) => status === "fail")) return "invalid";
+  return checks.some(isOpen) ? "incomplete" : "valid";
+}
+
+/** Throws UnreadableError for what is no record at all. */
+export async function checkRecord(
+  source: RecordSource,
+  trust: VerifierTrust,
+  {
+    nowSeconds,
+    slug,
+    receipts = [],
+    held: known = new Map(),
+    onProgress,
+    sumUpTo = Number.POSITIVE_INFINITY,
+  }: RecordRequest,
+): Promise<RecordReport> {
+  const read = await Promise.all(receipts.map((text) => readReceipt(text, trust)));
+  const held = new Map([
+    ...known,
+    ...read.flatMap(({ signed, decided }) =>
+      [signed, decided].flatMap((one) => (one ? [[one.place.sequence, one] as const] : [])),
+    ),
+  ]);
+  const followed = await follow(source, held, onProgress);
+  const { walk, marks, first } = followed;
+  const isOther = slug !== undefined && !isSameSlug(slug, first.slug);
+  const fault = isOther ? fail("record_of_another", { slug: first.slug }) : followed.fault;
+  const head = walk.head();
+  const ended = fault === null ? walk.end(first.head) : null;
+  const entries = fault ?? pass(`numbers 1 to ${head.sequence}, without a gap and in the order of the log`);
+  const notRun = { ...skip("earlier_check_failed"), status: "not_run" } as const;
+  const isWhole = fault === null && ended === null;
+  const { checkCounted } = await loadCounting();
+  const { heads, ...counted } = isWhole
+    ? await checkCounted(followed, source, trust, { sumUpTo, nowSeconds })
+    : { heads: null, snapshot: notRun, sum: notRun, counted: notRun };
+  const checks: VerifierCheck[] = [
+    { name: "entries", ...entries },
+    {
+      name: "head",
+      ...(fault !== null ? notRun : ended ? failBy(ended) : pass("the entries lead to the head")),
+    },
+    { name: "newest_signed", ...(isWhole ? await checkNewest(followed, source, trust, read) : notRun) },
+    { name: "snapshot", ...counted.snapshot },
+    { name: "sum", ...counted.sum },
+    { name: "counted", ...counted.counted },
+    { name: "receipts", ...(isWhole ? await compareReceipts(followed, read, held) : notRun) },
+  ];
+  return {
+    slug: first.slug,
+    agentId: first.agentId,
+    head: { sequence: head.sequence, link: hexEncode(head.link) },
+    claimed: first.head.sequence,
+    checks,
+    snapshot: heads && {
+      coversSize: heads.covers_size,
+      at: heads.at,
+      agents: heads.agents,
+      counted: followed.atSnapshot?.sequence ?? 0,
+    },
+    marks,
+    verdict: judge(checks),
+  };
+}

@@ -1,0 +1,129 @@
+/** The checks of what the service did: hashed, signed under a key of its own, and put into the log. */
+import { bytesEqual, sha256 } from "#lib/protocol/encoding/bytes";
+import { SIGNATURE_BYTES, type VerifyEd25519 } from "#lib/protocol/keys/ed25519";
+import { computeDsseKeyId } from "#lib/protocol/keys/ed25519-key";
+import { verifyEnvelope } from "#lib/protocol/statement/dsse";
+import { fail, failBy, type Outcome, pass, skip } from "#lib/protocol/statement/outcome";
+import type { Reason, ValuesOf } from "#lib/protocol/statement/reasons";
+import type { Receipt, Trust, TrustedKey } from "#lib/protocol/statement/receipt";
+import { type ActionStatement, STATEMENT_MEDIA_TYPE } from "#lib/protocol/statement/statement";
+import type { CheckpointVerdict } from "#lib/protocol/tlog/checkpoint";
+import { leafMatchesEnvelope, parseLogLeaf } from "#lib/protocol/tlog/log-leaf";
+import { leafHash, verifyInclusion } from "#lib/protocol/tlog/merkle";
+
+/** `isMissing`: the receipt does not carry what the check reads. */
+export type RecordOutcome = Outcome & { isMissing?: true };
+
+export function miss<Code extends Reason>(reason: Code, ...values: ValuesOf<Code>): RecordOutcome {
+  return { ...skip(reason, ...values), isMissing: true };
+}
+
+export interface Subject {
+  receipt: Receipt;
+  trust: Trust;
+  payload: Uint8Array | null;
+  statement: ActionStatement | null;
+  key: TrustedKey | undefined;
+  verify: VerifyEd25519;
+  /** Verdict on the receipt's checkpoint under the log's key. */
+  checkpoint: CheckpointVerdict;
+}
+
+const whyWithout = { erased: "payload_erased", lost: "payload_lost", hidden: "payload_private" } as const;
+
+export function withoutPayload({ receipt: { payload } }: Subject): RecordOutcome {
+  return miss(whyWithout[typeof payload === "string" ? payload : "hidden"]);
+}
+
+export function checkPayloadHash(subject: Subject): RecordOutcome {
+  const { receipt, payload, statement } = subject;
+  if (receipt.payload === "lost") return fail("payload_lost");
+  if (receipt.isErased && receipt.payload !== "erased") return fail("payload_not_erased");
+  if (payload === null) return withoutPayload(subject);
+  if (!bytesEqual(sha256(payload), receipt.payloadHash)) return fail("payload_hash_mismatch");
+  if (statement === null) return fail("statement_malformed");
+  const { predicate } = statement;
+  if (predicate.attestation_id !== receipt.attestationId) return fail("attestation_mismatch");
+  if (String(predicate.request["agent_slug"]).toLowerCase() !== receipt.agentSlug.toLowerCase()) {
+    return fail("agent_mismatch");
+  }
+  if (predicate.key_id !== receipt.keyId) return fail("key_mismatch");
+  if (predicate.is_public !== receipt.isPublic) return fail("visibility_mismatch");
+  return pass("SHA-256 of the signed bytes is payload_hash, and they are this attestation's statement");
+}
+
+export function checkSignature(subject: Subject): RecordOutcome {
+  const { receipt, payload, key, verify } = subject;
+  if (payload === null) return withoutPayload(subject);
+  if (key === undefined) return fail("key_unknown", { key: receipt.keyId });
+  if (receipt.signature !== "absent" && !verify(receipt.signature, payload, key.publicKey))
+    return fail("signature_invalid");
+  if (!verifyEnvelope(envelopeOf(payload, receipt, key), key.publicKey, verify))
+    return fail("envelope_signature_invalid");
+  const over = receipt.signature === "absent" ? ", over the envelope" : "";
+  return pass(`Ed25519 by key ${key.keyId}${over}`);
+}
+
+function envelopeOf(payload: Uint8Array, receipt: Receipt, key: TrustedKey) {
+  return {
+    payloadType: STATEMENT_MEDIA_TYPE,
+    payload,
+    keyId: computeDsseKeyId(key.publicKey),
+    signature: receipt.envelopeSignature,
+  };
+}
+
+export function checkKeyValidity({ receipt, key }: Subject): RecordOutcome {
+  if (key === undefined) return fail("key_unknown", { key: receipt.keyId });
+  const { index } = receipt.log;
+  const isWithin = index >= key.validFromIndex && (key.validToIndex === null || index < key.validToIndex);
+  const range = `log indexes ${key.validFromIndex} to ${key.validToIndex === null ? "now" : key.validToIndex - 1}`;
+  return isWithin ? pass(`key ${key.keyId} signs for ${range}`) : fail("key_out_of_range", { index, range });
+}
+
+export function checkLogInclusion(subject: Subject): RecordOutcome {
+  const { receipt, payload, key, checkpoint } = subject;
+  const { log } = receipt;
+  if (!checkpoint.ok) return failBy(checkpoint);
+  const { size, root } = checkpoint.checkpoint;
+  if (size !== log.treeSize) return fail("checkpoint_mismatch");
+  if (payload === null || key === undefined || !isOwnEntry(subject, payload, key)) {
+    const misfit = findMisfit(subject);
+    if (misfit !== undefined) return misfit;
+  }
+  const claim = { leafHash: leafHash(log.entry), index: log.index, size, proof: log.inclusionProof, root };
+  return verifyInclusion(claim) ? pass(`leaf ${log.index} of ${size}`) : fail("inclusion_proof_invalid");
+}
+
+/** If the entry is exactly the leaf of this payload and signature, there is nothing more to compare. */
+function isOwnEntry({ receipt }: Subject, payload: Uint8Array, key: TrustedKey): boolean {
+  return (
+    receipt.envelopeSignature.length === SIGNATURE_BYTES &&
+    bytesEqual(sha256(payload), receipt.payloadHash) &&
+    leafMatchesEnvelope(receipt.log.entry, envelopeOf(payload, receipt, key), key.publicKey)
+  );
+}
+
+/** The first field of the entry that is not the receipt's. */
+function findMisfit({ receipt, payload, key }: Subject): RecordOutcome | undefined {
+  const { log } = receipt;
+  let entry: ReturnType<typeof parseLogLeaf>;
+  try {
+    entry = parseLogLeaf(log.entry);
+  } catch {
+    return fail("entry_malformed");
+  }
+  if (!bytesEqual(entry.payloadHash, receipt.payloadHash)) return fail("entry_payload_mismatch");
+  if (!bytesEqual(entry.signature, receipt.envelopeSignature)) return fail("entry_signature_mismatch");
+  if (key === undefined || !bytesEqual(entry.publicKey, key.publicKey)) return fail("entry_key_mismatch");
+  if (payload !== null && !leafMatchesEnvelope(log.entry, envelopeOf(payload, receipt, key), key.publicKey)) {
+    return fail("entry_envelope_mismatch");
+  }
+  return undefined;
+}
+
+export function checkCheckpointSignature({ checkpoint: verdict }: Subject): RecordOutcome {
+  return verdict.ok
+    ? pass(`checkpoint of ${verdict.checkpoint.origin} at size ${verdict.checkpoint.size}`)
+    : failBy(verdict);
+}

@@ -1,0 +1,222 @@
+/**
+ * Evidence + keys → report, by a fixed list of checks for each kind. No network, no clock, and no verdict in the file
+ * is believed. The pairing checks (BBS, Groth16) are loaded only if one of them runs.
+ */
+
+import { bytesEqual, sha256 } from "#lib/protocol/encoding/bytes";
+import { isJsonObject, type JsonObject } from "#lib/protocol/encoding/canonical-json";
+import type { Certificate } from "#lib/protocol/encoding/certificate";
+import { fail, firstFailure, pass } from "#lib/protocol/statement/outcome";
+import type { CostlyChecks, Receipt } from "#lib/protocol/statement/receipt";
+import type { VerifierCheck, VerifierReport } from "#lib/verifier/report/report";
+import { checkTlogProof } from "./check-tlog-proof";
+import { type Evidence, parseEvidence } from "./evidence";
+import { finish } from "./finish";
+import { UnreadableError } from "./read-json";
+import { checkBundleHints, checkRestatedFields, listUnprovenBounds } from "./redundant-fields";
+import type { RestatedWarnings } from "./redundant-warnings";
+import { checkRestatedRequest } from "./restated-request";
+import { chooseLogKey, type VerifierTrust } from "./trust";
+import type { AuthorizationReport } from "./verify-human-authorization";
+import { type AttestationReport, verifyAttestation } from "./verify-statement";
+
+/** Expectations of the verifier: all optional, nothing of it from the file. */
+export interface Expectation {
+  /** The id that was asked for: a service could answer with another attestation that is valid. */
+  attestationId?: string;
+  /** For presentations: whom it must have been made for, the nonce that was sent, and the time to judge by. */
+  audience?: string;
+  nonce?: string;
+  nowSeconds?: number;
+  /** Subject of the file: for a log proof, the payload behind the leaf. */
+  payload?: Uint8Array;
+}
+
+/** `input`: text or a parsed JSON value. Throws UnreadableError for what cannot be verified at all. */
+export async function verifyEvidence(
+  input: unknown,
+  trust: VerifierTrust,
+  expected: Expectation = {},
+): Promise<VerifierReport> {
+  return verifyParsed(parseEvidence(input), trust, expected);
+}
+
+async function verifyParsed(
+  evidence: Evidence,
+  trust: VerifierTrust,
+  expected: Expectation = {},
+): Promise<VerifierReport> {
+  const { attestationId, payload, audience, nonce } = expected;
+  if (evidence.kind === "human_authorization" && (attestationId !== undefined || payload !== undefined))
+    throw new UnreadableError("a human_authorization, where an attestation was asked for");
+  if (evidence.kind === "tlog_proof" && attestationId !== undefined)
+    throw new UnreadableError("a tlog-proof, where an attestation was asked for");
+  if (evidence.kind !== "presentation" && (audience !== undefined || nonce !== undefined))
+    throw new UnreadableError("no zero-knowledge presentation, where one was asked for");
+  switch (evidence.kind) {
+    case "attestation":
+    case "bundle":
+      return verifyReceipt(evidence, trust, expected);
+    case "human_authorization":
+      return verifyAuthorization(evidence, trust);
+    case "presentation":
+      return verifyZkPresentation(evidence.object, trust, expected);
+    case "tlog_proof":
+      return finish("tlog_proof", checkTlogProof(evidence.file, trust, expected.payload));
+  }
+}
+
+async function verifyReceipt(
+  evidence: Extract<Evidence, { receipt: unknown }>,
+  trust: VerifierTrust,
+  expected: Expectation,
+): Promise<VerifierReport> {
+  const { kind, receipt } = evidence;
+  const costly = loadCostlyChecks(trust);
+  const logKey = chooseLogKey(receipt.log.checkpoint, trust);
+  const { keys, witnesses = [] } = trust;
+  const timeAuthorities = await readTimeAuthorities(receipt, trust);
+  const report = await verifyAttestation(
+    receipt,
+    { keys, logKey, witnesses, timeAuthorities },
+    costly.checks,
+  );
+  const restated =
+    kind === "attestation"
+      ? checkRestatedFields(evidence.object, receipt, report, trust.keys, expected.attestationId)
+      : checkBundleHints(evidence, report, trust.keys, logKey, expected);
+  const { unproven = [], disclosed = [], outcome } = restated;
+  const isForeign = kind === "attestation" && !(await isCredentialOwn(evidence));
+  const warned = await compareWarnings(evidence, report, disclosed);
+  const misfit = isForeign ? "zk.credential" : warned.differs && `warnings (${warned.differs})`;
+  const checks: VerifierCheck[] = [
+    ...report.checks,
+    misfit === undefined || outcome.status === "fail"
+      ? { name: "restated_fields", ...outcome }
+      : { name: "restated_fields", ...fail("field_mismatch", { field: misfit }) },
+    ...comparePayload(receipt, expected.payload),
+  ];
+  return finish(kind, checks, {
+    missing: report.missing,
+    unproven:
+      kind === "attestation" ? [...unproven, ...listUnprovenBounds(evidence.object, report)] : unproven,
+    disclosed,
+    warnings: report.warnings,
+    statedWarnings: warned.stated,
+    statement: report.statement,
+    madeAfter: report.madeAfter,
+    madeBefore: report.madeBefore,
+    authorization: costly.authorization(),
+    isErased: receipt.payload === "erased",
+    claimed: kind === "attestation" ? readClaim(evidence.object) : null,
+  });
+}
+
+/** By the hash, which the log has of a hidden payload too. */
+function comparePayload({ payloadHash }: Receipt, payload: Uint8Array | undefined): VerifierCheck[] {
+  if (payload === undefined) return [];
+  const isSame = bytesEqual(payloadHash, sha256(payload));
+  const outcome = isSame ? pass("its payload_hash is the hash of this payload") : fail("payload_mismatch");
+  return [{ name: "payload", ...outcome }];
+}
+
+/** Read where there is a stamp to check: every page would else carry the code for it. */
+async function readTimeAuthorities(
+  { time }: Receipt,
+  { timeAuthorities = [] }: VerifierTrust,
+): Promise<Certificate[]> {
+  const isStamped = time !== "absent" && time.anchors.some(({ timeStamps }) => timeStamps.length > 0);
+  if (!isStamped || timeAuthorities.length === 0) return [];
+  const { parseCertificates } = await import("#lib/protocol/encoding/certificate");
+  try {
+    return timeAuthorities.flatMap(parseCertificates);
+  } catch {
+    throw new UnreadableError("a certificate of a time-stamp authority: not X.509 in PEM");
+  }
+}
+
+async function compareWarnings(
+  evidence: Extract<Evidence, { receipt: unknown }>,
+  report: AttestationReport,
+  disclosed: VerifierReport["disclosed"],
+): Promise<RestatedWarnings> {
+  const { warnings = [] } = evidence.kind === "attestation" ? evidence.object : {};
+  const isQuiet = Array.isArray(warnings) && warnings.length === 0 && report.warnings.length === 0;
+  if (evidence.kind === "bundle" || (isQuiet && report.statement !== null))
+    return { differs: undefined, stated: [] };
+  const { restateWarnings } = await import("./redundant-warnings");
+  return restateWarnings(evidence.object, report, disclosed);
+}
+
+/** Checks the credential in POST's answer, which must follow from the payload beside it. */
+async function isCredentialOwn({
+  object,
+  receipt: { payload },
+}: Extract<Evidence, { kind: "attestation" }>): Promise<boolean> {
+  const { zk } = object;
+  const credential = isJsonObject(zk) ? zk["credential"] : undefined;
+  if (credential === undefined || typeof payload === "string") return true;
+  const { isOwnCredential } = await import("./check-presentation");
+  return isOwnCredential(credential, payload);
+}
+
+/** POST's answer claims nothing; GET's claims `valid`. */
+function readClaim(object: JsonObject): boolean | null {
+  return typeof object["valid"] === "boolean" ? object["valid"] : null;
+}
+
+function loadCostlyChecks(trust: VerifierTrust) {
+  let authorization: AuthorizationReport | null = null;
+  const checks: CostlyChecks = {
+    verifyHumanAuthorization: async (object) => {
+      const { checkAuthorization } = await import("./check-authorization");
+      const checked = checkAuthorization(object, trust);
+      if (checked === null) return fail("authorization_malformed");
+      authorization = checked.report;
+      return (
+        firstFailure([...checked.report.checks, ...checked.logChecks]) ?? pass(checked.report.grade_text)
+      );
+    },
+    verifyBeacon: async (bound) => {
+      const { verifyBeacon } = await import("./verify-beacon");
+      return verifyBeacon(bound);
+    },
+    verifyZkProof: async (zkProof, expected) => {
+      const { checkPublicProof } = await import("./check-presentation");
+      return checkPublicProof(zkProof, trust, expected);
+    },
+  };
+  return { checks, authorization: () => authorization };
+}
+
+async function verifyAuthorization(
+  { object, answer, shown }: Extract<Evidence, { kind: "human_authorization" }>,
+  trust: VerifierTrust,
+): Promise<VerifierReport> {
+  const { checkAuthorization } = await import("./check-authorization");
+  const checked = checkAuthorization(object, trust, shown);
+  if (checked === null) throw new UnreadableError("a malformed human_authorization");
+  const checks: VerifierCheck[] = [...checked.report.checks, ...checked.logChecks];
+  const restated = answer && checkRestatedRequest(answer, object);
+  if (restated) checks.push({ name: "restated_fields", ...restated.outcome });
+  // The service gives none out without it: such an approval is perhaps in no record.
+  const missing = object["log"] === undefined ? ["decision_log"] : [];
+  const { unproven = [] } = restated ?? {};
+  return finish("human_authorization", checks, { authorization: checked.report, missing, unproven });
+}
+
+async function verifyZkPresentation(
+  object: JsonObject,
+  trust: VerifierTrust,
+  { audience, nonce, nowSeconds, attestationId, payload }: Expectation,
+): Promise<VerifierReport> {
+  const { checkLonePresentation } = await import("./check-presentation");
+  const { checks, disclosed, presentationHeader } = await checkLonePresentation(object, trust, {
+    ...(audience !== undefined && { audience }),
+    ...(nonce !== undefined && { nonce }),
+    ...(nowSeconds !== undefined && { nowSeconds }),
+    ...(attestationId !== undefined && { attestationId }),
+    ...(payload !== undefined && { payload }),
+  });
+  return finish("presentation", checks, { disclosed, presentationHeader });
+}

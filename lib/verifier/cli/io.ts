@@ -1,0 +1,149 @@
+/** Side effects of the command line as functions, so that tests run it without a process. */
+import { isJsonObject } from "#lib/protocol/encoding/canonical-json";
+import { readAtMost, readTextAtMost } from "#lib/protocol/encoding/read-stream";
+import type { ZipTools } from "#lib/protocol/encoding/zip";
+import { revertedCall, type WorldChainCall, WorldChainError } from "#lib/protocol/world-id/world-chain-calls";
+import { UnreadableError } from "#lib/verifier/checks/read-json";
+
+export interface CommandIo {
+  fetch: typeof fetch;
+  readFile(path: string): Promise<Uint8Array>;
+  isFile(path: string): Promise<boolean>;
+  /** Replaces the file as a whole. */
+  writeFile(path: string, text: string): Promise<void>;
+  readStdin(): Promise<Uint8Array>;
+  print(text: string): void;
+  /** To standard error: what a reader of the result must not get. */
+  tell(text: string): void;
+  zip: ZipTools;
+  /** The bytes of verify.mjs, if that is what runs; else null. */
+  readProgram(): Promise<Uint8Array | null>;
+  /** To the terminal only; undefined if there is none. */
+  progress: ((text: string) => void) | undefined;
+  /** COUNTERSIGN_API_KEY */
+  apiKey: string | undefined;
+  nowSeconds(): number;
+  /** The module of Cedar in this folder, which the user got from its makers: it runs as part of this program. */
+  loadCedar?(folder: string): Promise<unknown>;
+  /** When the run ends, whatever is answered, by {@link nowSeconds}. */
+  endsAt?: number;
+}
+
+/** The service kept the run from ending. */
+export class DeadlineError extends Error {}
+
+export const withDeadline = (io: CommandIo, seconds: number): CommandIo => ({
+  ...io,
+  endsAt: io.nowSeconds() + seconds,
+});
+
+/** Throws DeadlineError if none is left. */
+function requireTime(io: CommandIo): number {
+  const leftMs = io.endsAt === undefined ? timeoutMs : (io.endsAt - io.nowSeconds()) * 1_000;
+  if (leftMs > 0) return leftMs;
+  throw new DeadlineError(
+    "the run was ended at its deadline: the service is slow, or kept it from ending (--deadline SECONDS gives it longer)",
+  );
+}
+
+/** Says nothing of what was asked for: the service did not answer, or has no time. */
+export class UnreachableError extends UnreadableError {}
+
+const timeoutMs = 30_000;
+/** The server is not trusted to end its answer; the log's largest files have some megabytes. */
+const maxAnswerBytes = 64 * 1024 * 1024;
+const maxNodeAnswerBytes = 1024 * 1024;
+const maxReasonBytes = 64 * 1024;
+const maxTries = 6;
+
+/** A GET that waits if the service asks for it. Throws {@link UnreadableError} for every other failure. */
+export async function fetchBytes(
+  io: CommandIo,
+  url: string,
+  headers: Record<string, string> = {},
+): Promise<Uint8Array> {
+  const response = await fetchPatiently(io, url, headers);
+  if (!response.ok) throw new UnreadableError(`${url}: HTTP ${response.status}${await readReason(response)}`);
+  return readBody(io, url, response);
+}
+
+/** Undefined for 404. */
+export async function fetchBytesIfThere(io: CommandIo, url: string): Promise<Uint8Array | undefined> {
+  const response = await fetchPatiently(io, url, {});
+  if (response.status === 404) return undefined;
+  if (!response.ok) throw new UnreadableError(`${url}: HTTP ${response.status}`);
+  return readBody(io, url, response);
+}
+
+async function readBody(io: CommandIo, url: string, response: Response): Promise<Uint8Array> {
+  const bytes = await readAtMost(response.body, maxAnswerBytes).catch(() => {
+    requireTime(io);
+    throw new UnreadableError(`${url}: the answer broke off`);
+  });
+  if (bytes === null) throw new UnreadableError(`${url}: the answer has more than ${maxAnswerBytes} bytes`);
+  return bytes;
+}
+
+async function fetchPatiently(
+  io: CommandIo,
+  url: string,
+  headers: Record<string, string>,
+): Promise<Response> {
+  for (let tries = 1; ; tries += 1) {
+    let response: Response;
+    const leftMs = requireTime(io);
+    try {
+      response = await io.fetch(url, {
+        headers,
+        signal: AbortSignal.timeout(Math.min(timeoutMs, leftMs)),
+      });
+    } catch (error) {
+      requireTime(io);
+      const cause = error instanceof Error && error.cause instanceof Error ? `: ${error.cause.message}` : "";
+      throw new UnreachableError(`${url}: could not be fetched${cause}`);
+    }
+    const isBusy = response.status === 429 || response.status === 503;
+    if (isBusy && tries === maxTries)
+      throw new UnreachableError(`${url}: HTTP ${response.status} after ${tries} tries`);
+    if (!isBusy) return response;
+    const seconds = Number(response.headers.get("retry-after") ?? "1");
+    const pauseMs = Math.min(60, Math.max(1, seconds || 1)) * 1_000;
+    await new Promise((done) => setTimeout(done, Math.min(pauseMs, requireTime(io))));
+  }
+}
+
+/** The problem's own words; they are the server's and shown as such. */
+async function readReason(response: Response): Promise<string> {
+  try {
+    const text = await readTextAtMost(response, maxReasonBytes);
+    const problem = JSON.parse(text ?? "{}") as { detail?: unknown };
+    return typeof problem.detail === "string" ? ` (${problem.detail.slice(0, 200)})` : "";
+  } catch {
+    return "";
+  }
+}
+
+/** JSON-RPC to the node that the option names. */
+export function callNode(io: Pick<CommandIo, "fetch">, url: string): WorldChainCall {
+  return async (method, params) => {
+    let body: unknown;
+    try {
+      const response = await io.fetch(url, {
+        method: "POST",
+        headers: { "content-type": "application/json" },
+        body: JSON.stringify({ jsonrpc: "2.0", id: 1, method, params }),
+        signal: AbortSignal.timeout(timeoutMs),
+      });
+      body = JSON.parse((await readTextAtMost(response, maxNodeAnswerBytes)) ?? "");
+    } catch {
+      throw new WorldChainError("is out of reach or answered with no JSON");
+    }
+    const { error, result } = isJsonObject(body) ? body : {};
+    if (error === undefined && result !== undefined) return result;
+    const { code, message } = isJsonObject(error) ? error : {};
+    if (code === 3 || /revert/i.test(String(message))) return revertedCall;
+    throw new WorldChainError(
+      `refused ${method}: ${String(message).slice(0, 200)} (old blocks need an archive node)`,
+    );
+  };
+}

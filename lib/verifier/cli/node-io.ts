@@ -1,0 +1,73 @@
+/** The machine, as a command line sees it: the only file of the verifier that touches it. */
+// biome-ignore lint/style/noRestrictedImports: files are read and written here and nowhere else in this folder
+import { readFile, rename, stat, writeFile } from "node:fs/promises";
+// biome-ignore lint/style/noRestrictedImports: as above
+import path from "node:path";
+// biome-ignore lint/style/noRestrictedImports: as above
+import { pathToFileURL } from "node:url";
+// biome-ignore lint/style/noRestrictedImports: as above
+import { inflateRawSync } from "node:zlib";
+import { crc32 } from "#lib/protocol/encoding/crc32";
+import type { CommandIo } from "./io";
+
+async function readStdin(): Promise<Uint8Array> {
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of process.stdin) chunks.push(chunk as Uint8Array);
+  return Buffer.concat(chunks);
+}
+
+async function isFile(path: string): Promise<boolean> {
+  return stat(path).then(
+    (entry) => entry.isFile(),
+    () => false,
+  );
+}
+
+async function replaceFile(path: string, text: string): Promise<void> {
+  await writeFile(`${path}.new`, text);
+  await rename(`${path}.new`, path);
+}
+
+/** Ends with 2 if nobody reads what is printed, or the disk is full: it wasn't said, so it counts as neither yes nor no. */
+export function endIfUnread(): void {
+  process.stdout.on("error", (error: NodeJS.ErrnoException) => {
+    if (error.code !== "EPIPE") process.stderr.write(`${error.message}\n`);
+    process.exit(2);
+  });
+}
+
+/** `url`: of a module that is the whole program. */
+export const readProgramAt = (url: string) => async () => new Uint8Array(await readFile(new URL(url)));
+
+export const nodeIo: CommandIo = {
+  fetch,
+  readFile: async (path) => new Uint8Array(await readFile(path)),
+  isFile,
+  writeFile: replaceFile,
+  readStdin,
+  zip: {
+    inflate: (bytes, maxBytes) => {
+      const options = { maxOutputLength: Math.max(1, maxBytes), info: true };
+      const { buffer, engine } = inflateRawSync(bytes, options) as unknown as {
+        buffer: Uint8Array;
+        engine: { bytesWritten: number };
+      };
+      // At the end of the stream zlib stops, and says nothing of what follows.
+      if (engine.bytesWritten !== bytes.length) throw new RangeError("bytes after the deflated ones");
+      return new Uint8Array(buffer);
+    },
+    crc32,
+  },
+  readProgram: async () => null,
+  print: (text) => process.stdout.write(text),
+  tell: (text) => process.stderr.write(text),
+  progress: process.stderr.isTTY ? (text) => process.stderr.write(text) : undefined,
+  // biome-ignore lint/style/noProcessEnv: a program of its own, without the service's settings
+  apiKey: process.env["COUNTERSIGN_API_KEY"],
+  loadCedar: async (folder) => {
+    const file = path.resolve(folder, "nodejs/cedar_wasm.js");
+    const loaded = (await import(pathToFileURL(file).href)) as { default?: unknown };
+    return loaded.default ?? loaded;
+  },
+  nowSeconds: () => Math.floor(Date.now() / 1000),
+};

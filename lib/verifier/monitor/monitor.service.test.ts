@@ -1,0 +1,457 @@
+/** A service that rewrites its own past: the monitor catches it, and leaves a file that others can check offline. */
+import { createHash } from "node:crypto";
+import path from "node:path";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { rememberPeer } from "#lib/api/http/client-ip";
+import { beginEpoch } from "#lib/log/keys/new-epoch";
+import { makeSnapshot } from "#lib/log/records/agent-heads";
+import { openForkGuard } from "#lib/log/sequencer/fork-guard";
+import type { LogItem, LogItemKind } from "#lib/log/sequencer/item";
+import { sealStatement } from "#lib/log/sequencer/sign-statement";
+import {
+  base64Encode,
+  concatBytes,
+  hexDecode,
+  hexEncode,
+  utf8Decode,
+  utf8Encode,
+} from "#lib/protocol/encoding/bytes";
+import { canonicalJson, type JsonObject } from "#lib/protocol/encoding/canonical-json";
+import {
+  buildHeadsTree,
+  decodeHeadRow,
+  HEAD_ROW_BYTES,
+  mergeHeads,
+  rowAt,
+} from "#lib/protocol/record/agent-heads";
+import { emptyRecord, encodeUint64, extendRecord } from "#lib/protocol/record/agent-record";
+import { signCheckpoint } from "#lib/protocol/tlog/checkpoint";
+import { makeVerifierKey } from "#lib/protocol/tlog/signed-note";
+import { dispatch } from "#lib/server/operations";
+import { startTestApp, type TestApp } from "#support/app";
+import { anyKind } from "#support/databases";
+import { runVerifier } from "#support/verifier-run";
+import { encodeRemembered, parseRemembered } from "./state";
+
+const base = "http://localhost";
+type Merged = ReturnType<typeof mergeHeads>;
+type Lie = (path: string, answer: JsonObject) => JsonObject | string | undefined;
+
+describe("verify.mjs monitor, record and proof", () => {
+  let test: TestApp;
+  let key: string;
+  const files = new Map<string, string>();
+  /** Lead of the outsider's clock. */
+  let laterSeconds = 0;
+
+  const attest = async (agent_slug: string, more: object = {}) => {
+    const body = { agent_slug, action: "Paid", inputs_hash: "abc", ...more };
+    return (await test.call("POST", "/v1/attest", { key, body })).body;
+  };
+  const read = async (path: string) => (await test.call("GET", path)).body;
+  const snapshot = (change: (merged: Merged) => Merged = (merged) => merged) =>
+    makeSnapshot({ ...test.app.context, merge: async (...heads) => change(mergeHeads(...heads)) });
+
+  /** Simulates a lying copy of the service. */
+  const fetchFrom = (lie: Lie) => async (url: string | URL | Request) => {
+    test.use();
+    const request = new Request(String(url));
+    rememberPeer(request, "127.0.0.1");
+    const answer = await dispatch(request);
+    const { pathname } = new URL(String(url));
+    const bytes = new Uint8Array(await answer.arrayBuffer());
+    const isJson = answer.headers.get("content-type")?.includes("json");
+    const instead = lie(pathname, isJson ? JSON.parse(utf8Decode(bytes)) : {});
+    if (instead === undefined) return new Response(bytes, { status: answer.status });
+    return new Response(typeof instead === "string" ? instead : JSON.stringify(instead));
+  };
+  const verify = (argv: string[], lie: Lie = () => undefined) =>
+    runVerifier(argv, fetchFrom(lie), files, () => laterSeconds);
+  const monitor = (lie?: Lie) => verify(["monitor", base, "--agent", "watched-bot"], lie);
+  const proofKind = () => JSON.parse(files.get("countersign-proof.json") ?? "{}").kind;
+  const offline: Lie = (path) => {
+    throw new Error(`${path} was asked for offline`);
+  };
+  /** The file convinces somebody who has the keys and nothing else; changed, it convinces nobody. */
+  async function expectProof(kind: string, words: RegExp) {
+    expect(proofKind()).toBe(kind);
+    const checked = await verify(["proof", "countersign-proof.json", "--keys", "keys.json"], offline);
+    expect(checked.out).toMatch(words);
+    expect(checked.out).toContain("This proves that the service did what it must not.");
+    expect(checked.code).toBe(0);
+    const unpinned = await verify(["proof", "countersign-proof.json"], offline);
+    expect([unpinned.code, unpinned.out.includes("NOT pinned")]).toEqual([0, true]);
+  }
+  /** With one of its bytes changed. */
+  async function expectNothing(name: string, value: unknown) {
+    const file = JSON.parse(files.get("countersign-proof.json") ?? "{}");
+    files.set("changed.json", JSON.stringify({ ...file, [name]: value }));
+    const { code, out } = await verify(["proof", "changed.json", "--keys", "keys.json"], offline);
+    expect([name, code]).toEqual([name, 1]);
+    expect(out).toContain("This proves nothing.");
+  }
+  const proof = () => JSON.parse(files.get("countersign-proof.json") ?? "{}");
+  /** Rows in which one record gives entries to another, so that the sum stays. */
+  function moveEntries(merged: Merged, index: number, isRemoved: boolean): Merged {
+    const rows = Array.from({ length: merged.agents }, (_, i) => decodeHeadRow(rowAt(merged.rows, i)));
+    const [from, to] = [rows[index], rows[(index + 1) % rows.length]];
+    if (!from || !to) throw new Error("too few rows");
+    const moved = isRemoved ? from.sequence : from.sequence - 1;
+    from.sequence -= moved;
+    to.sequence += moved;
+    const bytes = concatBytes(
+      ...rows
+        .filter(({ sequence }) => sequence > 0)
+        .map(({ tag, sequence, link }) => concatBytes(tag, encodeUint64(sequence), link)),
+    );
+    return { ...buildHeadsTree(bytes), rows: bytes };
+  }
+
+  beforeAll(async () => {
+    test = await startTestApp(anyKind);
+    ({ key } = await test.createKey());
+    for (const slug of ["watched-bot", "watched-bot", "other-bot", "third-bot"]) await attest(slug);
+    await attest("watched-bot", { is_public: false });
+    files.set("keys.json", JSON.stringify(await read("/v1/pubkey")));
+  });
+  afterAll(() => test.close());
+
+  it("holds from one run to the next while everything grows", async () => {
+    const first = await monitor();
+    expect(first.out).toContain(
+      "the service has signed no count of this log yet: its records are not counted; watched-bot: ",
+    );
+    expect(first.code).toBe(3);
+    await snapshot();
+    const second = await monitor();
+    expect(second.out).toContain("The service holds.");
+    expect(second.code).toBe(0);
+    await attest("watched-bot");
+    const early = await monitor();
+    expect([early.code, early.out]).toEqual([3, expect.stringContaining("counted to number 3 of 4")]);
+    await snapshot();
+    const third = await monitor();
+    expect(third.out).toMatch(/pass {2}growth/);
+    expect(third.out).toMatch(/pass {2}watched-bot snapshot/);
+    expect(third.code).toBe(0);
+    expect(files.has("countersign-proof.json")).toBe(false);
+  });
+
+  it("reads what it kept again, however many agents there are", () => {
+    const rows = new Uint8Array(72 * 20_000);
+    const kept = { checkpoint: "", statements: 1, snapshot: { statement: {}, rows }, rosters: {} };
+    expect(parseRemembered(encodeRemembered(kept)).snapshot?.rows).toHaveLength(rows.length);
+  });
+
+  it("is open, and says since when, where the last count is older than two intervals", async () => {
+    const before = files.get("countersign-monitor.json");
+    laterSeconds = 7_300;
+    const [watched, followed] = [await monitor(), await verify(["record", base, "watched-bot"])];
+    laterSeconds = 0;
+    for (const { code, out } of [watched, followed]) {
+      expect([code, out]).toEqual([
+        3,
+        expect.stringMatching(/last signed count is of 20.*what came after is not counted/),
+      ]);
+      expect(out).not.toMatch(/The service holds|The record is complete/);
+    }
+    // Nothing failed, so what was seen is remembered.
+    expect(files.get("countersign-monitor.json")).toBe(before);
+    expect(files.has("countersign-proof.json")).toBe(false);
+  });
+
+  it("does not call a record complete whose tail, snapshot and statements the service hides", async () => {
+    const hiding: Lie = (path, answer) => {
+      if (path === "/v1/log/statements") {
+        const statements = answer["statements"] as JsonObject[];
+        return { ...answer, statements: statements.slice(0, statements.findIndex(isHeads)) };
+      }
+      if (!path.endsWith("/record")) return undefined;
+      const { snapshot: _, ...shown } = answer;
+      const entries = (answer["entries"] as JsonObject[]).slice(0, 2);
+      let head = emptyRecord(String(answer["agent_id"]));
+      for (const { payload_hash } of entries) head = extendRecord(head, hexDecode(String(payload_hash)));
+      return { ...shown, entries, head: { sequence: 2, link: hexEncode(head.link) }, next: null };
+    };
+    const isHeads = ({ kind }: JsonObject) => kind === "agent_heads";
+    const { code, out } = await verify(["record", base, "watched-bot", "--json"], hiding);
+    expect([code, JSON.parse(out)]).toMatchObject([3, { verdict: "incomplete", claimed: 2 }]);
+    const said = await verify(["record", base, "watched-bot"], hiding);
+    expect(said.out).toContain("not everything is counted: no signed count shows that number 2 is the last");
+    expect(said.out).not.toContain("complete");
+    // Who remembers the count before finds that it was taken back.
+    expect((await monitor(hiding)).code).toBe(1);
+  });
+
+  it("ends, with a fault, whatever pages a service makes up", async () => {
+    const statements: Lie = (path) =>
+      path === "/v1/log/statements" ? JSON.stringify({ statements: [], next: 1 }) : undefined;
+    const watched = await monitor(statements);
+    expect([watched.code, watched.out]).toEqual([1, expect.stringContaining("leads nowhere")]);
+    const record: Lie = (path, answer) =>
+      path.endsWith("/record") ? { ...answer, entries: [], next: 1 } : undefined;
+    const followed = await verify(["record", base, "watched-bot"], record);
+    expect([followed.code, followed.out]).toEqual([1, expect.stringContaining("leads nowhere")]);
+    // Pages that always lead on, a little at a time.
+    const [statement] = (await read("/v1/log/statements"))["statements"];
+    let asked = 0;
+    const slow: Lie = (path) => {
+      if (path !== "/v1/log/statements") return undefined;
+      asked += 1;
+      laterSeconds += 1;
+      return JSON.stringify({ statements: [{ ...statement, number: asked }], next: asked + 1 });
+    };
+    const ended = await verify(["monitor", base, "--deadline", "50"], slow);
+    laterSeconds = 0;
+    expect([ended.code, ended.out]).toEqual([1, expect.stringContaining("ended at its deadline")]);
+    expect(asked).toBeLessThan(60);
+    expect((await verify(["monitor", base, "--deadline", "soon"])).code).toBe(2);
+  });
+
+  it("finds two worlds: a tree that was signed for somebody else", async () => {
+    const honest = files.get("countersign-monitor.json") ?? "";
+    const { logSigner } = test.app.context.keys;
+    const [origin = "", size] = String(await read("/log/checkpoint")).split("\n");
+    const key = makeVerifierKey(origin, 1, logSigner.publicKey);
+    for (const lessBy of [0, 1, 3]) {
+      const other = { origin, size: Number(size) - lessBy, root: new Uint8Array(32).fill(7) };
+      const note = await signCheckpoint(other, key, (bytes) => logSigner.sign(bytes));
+      files.set("countersign-monitor.json", JSON.stringify({ ...JSON.parse(honest), checkpoint: note }));
+      const { code, out } = await monitor();
+      expect([code, out.includes("FAIL  consistency")]).toEqual([1, true]);
+      await expectProof("fork", /had two trees of \d+ leaves, both signed/);
+      await expectNothing("prefix_root", base64Encode(other.root));
+      await expectNothing("older", proof().newer);
+      await expectNothing("newer", proof().newer.replace(/^(.*)\n\d+/, "$1\n4711"));
+    }
+    files.set("countersign-monitor.json", honest);
+  });
+
+  it("compares with what witnesses have seen, and finds that they were shown another tree", async () => {
+    const { logSigner } = test.app.context.keys;
+    const shown = String(await read("/log/checkpoint"));
+    const [origin = "", size] = shown.split("\n");
+    const other = { origin, size: Number(size) - 1, root: new Uint8Array(32).fill(9) };
+    const forged = await signCheckpoint(other, makeVerifierKey(origin, 1, logSigner.publicKey), (bytes) =>
+      logSigner.sign(bytes),
+    );
+    const path = `/w/${createHash("sha256").update(origin).digest("hex")}/checkpoint`;
+    const watch = (note: string | undefined) =>
+      verify(["monitor", base, "--witness-url", "http://witness.test/w"], (asked) =>
+        asked === path ? note : undefined,
+      );
+    const honest = await watch(shown);
+    expect([honest.code, honest.out]).toEqual([
+      0,
+      expect.stringMatching(/pass {2}witness witness\.test\s+extends/),
+    ]);
+    expect((await watch(undefined)).out).toContain("the witness has cosigned nothing of this log");
+    expect((await watch(forged)).code).toBe(1);
+    await expectProof("fork", /had two trees of \d+ leaves, both signed/);
+    expect((await monitor()).code).toBe(0);
+  });
+
+  it("finds a log that has become smaller, of which it can only testify", async () => {
+    const honest = files.get("countersign-monitor.json") ?? "";
+    const early = String(await read("/log/checkpoint"));
+    await attest("other-bot");
+    expect((await monitor()).code).toBe(0);
+    const { code, out } = await monitor((path) => (path === "/log/checkpoint" ? early : undefined));
+    expect([code, out.includes("entries were taken back")]).toEqual([1, true]);
+    expect(proofKind()).toBe("observation");
+    const testimony = await verify(["proof", "countersign-proof.json"], offline);
+    expect([testimony.code, testimony.out.includes("It proves nothing to others")]).toEqual([3, true]);
+    expect(files.get("countersign-monitor.json")).not.toBe(honest);
+  });
+
+  it("finds a statement that is not in the log where the list has it, and one that was taken back", async () => {
+    const honest = files.get("countersign-monitor.json") ?? "";
+    files.set("countersign-monitor.json", JSON.stringify({ ...JSON.parse(honest), statements: 0 }));
+    const moved: Lie = (path, answer) =>
+      path === "/v1/log/statements"
+        ? {
+            ...answer,
+            statements: (answer["statements"] as JsonObject[]).map((one, i) =>
+              i === 0 ? { ...one, log_index: 2 } : one,
+            ),
+          }
+        : undefined;
+    expect((await monitor(moved)).out).toMatch(/FAIL {2}statements.*statement 1 is not in the log/);
+    files.set("countersign-monitor.json", honest);
+    const fewer: Lie = (path, answer) =>
+      path === "/v1/log/statements"
+        ? { ...answer, statements: (answer["statements"] as JsonObject[]).slice(0, 1) }
+        : undefined;
+    expect((await monitor(fewer)).out).toMatch(/FAIL {2}statements/);
+    expect((await monitor()).code).toBe(0);
+  });
+
+  it("finds a record that a later snapshot counts shorter, or no more", async () => {
+    const honest = files.get("countersign-monitor.json") ?? "";
+    for (const isRemoved of [false, true]) {
+      for (const index of [0, 1, 2]) {
+        files.set("countersign-monitor.json", honest);
+        await attest("third-bot");
+        await snapshot((merged) => moveEntries(merged, index, isRemoved));
+        const { code, out } = await monitor();
+        expect([code, out.includes("FAIL  growth")]).toEqual([1, true]);
+        await expectProof(
+          "counted_less",
+          /(had \d+ (?:entry|entries), and (\d+|is not)|has another number \d+) in the later snapshot/,
+        );
+        await expectNothing("older", { ...proof().older, row_index: proof().older.row_index + 1 });
+      }
+    }
+    files.set("countersign-monitor.json", honest);
+    await attest("third-bot");
+    await snapshot();
+    expect((await monitor()).code).toBe(0);
+  });
+
+  it("finds rows that are not what their statement says", async () => {
+    const honest = files.get("countersign-monitor.json") ?? "";
+    await attest("third-bot");
+    await snapshot((merged) => {
+      const short = merged.rows.slice(0, -HEAD_ROW_BYTES);
+      const { digest } = buildHeadsTree(short);
+      return { ...merged, digest, rows: short };
+    });
+    const { code, out } = await monitor();
+    expect([code, out.includes("FAIL  sum")]).toEqual([1, true]);
+    await expectProof("wrong_sum", /are not those that it describes/);
+    await expectNothing("rows", "");
+    files.set("countersign-monitor.json", honest);
+    await attest("third-bot");
+    await snapshot();
+    expect((await monitor()).code).toBe(0);
+  });
+
+  it("takes no file that it has not kept", async () => {
+    const honest = files.get("countersign-monitor.json") ?? "";
+    files.set("countersign-monitor.json", "{}");
+    expect((await monitor()).code).toBe(2);
+    files.set("countersign-monitor.json", honest);
+    files.set("unknown.json", JSON.stringify({ type: "other", keys: await read("/v1/pubkey") }));
+    expect((await verify(["proof", "unknown.json"])).code).toBe(1);
+  });
+
+  /** A second payload with the number of the first, signed and logged by the service, in no record. */
+  async function signTwice(first: JsonObject) {
+    const { signer } = test.app.context.keys;
+    const payload = utf8Encode(
+      canonicalJson(JSON.parse(String(first["payload"]).replace('"action":"Paid"', '"action":"Paid twice"'))),
+    );
+    const hidden: LogItemKind<LogItem> = { kind: "attestation", admit: async () => [null] };
+    const item = { keyId: signer.keyId, seal: () => sealStatement(signer, payload) };
+    // The database refuses it; a service that lies has one that does not.
+    const allow = "ALTER TABLE log_leaves DROP CONSTRAINT IF EXISTS log_leaves_place";
+    await test.app.context.database.query(allow, []);
+    const { receipt, sealed } = await test.app.context.log.submit(hidden, item);
+    return {
+      ...first,
+      payload: utf8Decode(payload),
+      payload_hash: Buffer.from(sealed.payloadHash).toString("hex"),
+      signature: base64Encode(sealed.signature),
+      envelope_signature: base64Encode(sealed.envelopeSignature),
+      log: { ...receipt },
+    };
+  }
+  const record = (slug: string, receipts: string[], lie?: Lie) =>
+    verify(
+      ["record", base, slug, "--keys", "keys.json", ...receipts.flatMap((name) => ["--receipt", name])],
+      lie,
+    );
+
+  it("proves two payloads with one number, from a receipt and the public entry or from two receipts", async () => {
+    const shown = await attest("forked-bot");
+    files.set("shown.json", JSON.stringify(shown));
+    files.set("hidden.json", JSON.stringify(await signTwice(shown)));
+    // Not counted yet, and no fault.
+    expect((await record("forked-bot", ["shown.json"])).code).toBe(3);
+    for (const receipts of [["hidden.json"], ["hidden.json", "shown.json"]]) {
+      const { code, out } = await record("forked-bot", receipts);
+      expect([code, out.includes("countersign-proof.json proves it")]).toEqual([1, true]);
+      await expectProof("same_number", /two payloads were signed as number 1 of agent/);
+      await expectNothing("other", proof().one);
+    }
+  });
+
+  it("keeps the proof if the service stops answering, for readers who have its keys", async () => {
+    const silent: Lie = (path) => {
+      if (path === "/v1/pubkey") throw new Error("connection refused");
+      return undefined;
+    };
+    files.delete("countersign-proof.json");
+    expect((await record("forked-bot", ["hidden.json"], silent)).code).toBe(1);
+    expect(proof().keys).toBeNull();
+    expect((await verify(["proof", "countersign-proof.json", "--keys", "keys.json"], offline)).code).toBe(0);
+    const unread = await verify(["proof", "countersign-proof.json"], offline);
+    expect([unread.code, unread.out.includes("the file has none")]).toEqual([2, true]);
+  });
+
+  it("proves that a private entry's place was given to another, by what was signed later", async () => {
+    const shown = await attest("veiled-bot", { is_public: false });
+    await attest("veiled-bot", { is_public: false });
+    files.set("hidden.json", JSON.stringify(await signTwice(shown)));
+    const unproven = await record("veiled-bot", ["hidden.json"]);
+    expect([unproven.code, proofKind()]).toEqual([1, "observation"]);
+    await attest("veiled-bot");
+    const { code } = await record("veiled-bot", ["hidden.json"]);
+    expect(code).toBe(1);
+    await expectProof("not_in_record", /has another number 1 in the record that the service signed later/);
+    await expectNothing("payload_hashes", proof().payload_hashes.slice(1));
+    await expectNothing("commitment", { attestation: proof().receipt });
+  });
+
+  it("proves that an entry was in the log before a snapshot that does not count it", async () => {
+    const kept = await attest("cut-bot");
+    const lost = await attest("cut-bot");
+    files.set("lost.json", JSON.stringify(lost));
+    const { agent_id } = kept.record;
+    // The service forgets the entry, and counts this one and the two that were hidden above somewhere else.
+    const { database } = test.app.context;
+    await database.query(
+      "UPDATE agent_records SET sequence = 1, link = (SELECT previous FROM log_leaves WHERE agent_id = $1 AND sequence = 2) WHERE agent_id = $1",
+      [agent_id],
+    );
+    await snapshot((merged) => ({ ...merged, entries: merged.entries + 3 }));
+    const cut: Lie = (path, answer) =>
+      path.endsWith("/record")
+        ? { ...answer, entries: (answer["entries"] as JsonObject[]).slice(0, 1), next: null }
+        : undefined;
+    const { code, out } = await verify(
+      ["record", base, "cut-bot", "--keys", "keys.json", "--receipt", "lost.json"],
+      cut,
+    );
+    expect([code, out.includes("record_entry_absent") || out.includes("does not have number 2")]).toEqual([
+      1,
+      true,
+    ]);
+    await expectProof(
+      "not_in_record",
+      /number 2 of agent .* was in the log, and the later snapshot counts 1/,
+    );
+    await expectNothing("receipt", kept);
+  });
+
+  it("says so if the two are in two logs: the second may have begun after a loss that was admitted", async () => {
+    const shown = await attest("moved-bot");
+    files.set("shown.json", JSON.stringify(shown));
+    const { context } = test.app;
+    const guard = await openForkGuard(path.join(test.dataDir, "command"), {
+      durable: false,
+      now: new Date(),
+    });
+    await beginEpoch({ ...context, guard, firstOrigin: shown.log.origin }, context.keys);
+    guard.close();
+    files.set("hidden.json", JSON.stringify(await signTwice(shown)));
+    // Published keys are read again every second.
+    await vi.waitFor(async () => expect((await read("/v1/pubkey")).keys).toHaveLength(2), {
+      timeout: 60_000,
+    });
+    files.set("keys.json", JSON.stringify(await read("/v1/pubkey")));
+    expect((await record("moved-bot", ["hidden.json", "shown.json"])).code).toBe(1);
+    const { origin } = shown.log;
+    await expectProof("same_number", new RegExp(`in the logs ${origin} and ${origin}/2: ask whether`));
+  });
+});

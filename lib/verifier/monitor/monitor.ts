@@ -1,0 +1,228 @@
+/**
+ * `monitor`: what an outsider remembers of the log and of all records, compared with what the service shows now. The tree
+ * only grows, every statement of the service is where its list has it, the newest snapshot adds up, and no record in it
+ * has become shorter or another one.
+ */
+
+import { base64Encode } from "#lib/protocol/encoding/bytes";
+import type { JsonObject } from "#lib/protocol/encoding/canonical-json";
+import { parseHeadsStatement } from "#lib/protocol/record/heads-statement";
+import { fail, failBy, type Outcome, pass, skip } from "#lib/protocol/statement/outcome";
+import { countOf } from "#lib/protocol/text/count";
+import { readableTime } from "#lib/protocol/time/time-words";
+import { checkFresh } from "#lib/verifier/checks/check-counted";
+import { checkHeadsStatement, type SignedHeads } from "#lib/verifier/checks/check-snapshot";
+import {
+  checkSum,
+  type ListedStatement,
+  readStatementList,
+  type SumSource,
+} from "#lib/verifier/checks/check-sum";
+import { checkConsistency, checkWholeLog, holds, type LogSource } from "#lib/verifier/checks/log-check";
+import { checkMisbehaviour, MISBEHAVIOUR_TYPE } from "#lib/verifier/checks/misbehaviour";
+import { readLoggedStatement } from "#lib/verifier/checks/signed-statement";
+import { originOf, type VerifierTrust } from "#lib/verifier/checks/trust";
+import type { VerifierCheck } from "#lib/verifier/report/report";
+import { findShrunk, locate, type OpenedLog, openLog, proveFork, showRow } from "./evidence";
+import { checkRoster, type RosterWatch, type SeenRoster } from "./roster";
+import type { Remembered, RememberedSnapshot } from "./state";
+
+export interface MonitoredLog extends LogSource {
+  /** Below the service's address, such as `/log`. */
+  path: string;
+}
+
+export interface WitnessView {
+  /** For people: which witness. */
+  name: string;
+  /** The checkpoint of the open log that it has cosigned last; undefined if it has none. */
+  note: string | undefined;
+}
+
+export interface MonitorSource extends SumSource {
+  readRows(path: string): Promise<Uint8Array>;
+  /** Checkpoints that witnesses show at their monitoring paths (c2sp.org/tlog-witness). */
+  readWitnesses(): Promise<WitnessView[]>;
+  /** The log with this origin, or the one that is open now; undefined if the service names no such log. */
+  readLog(origin?: string): Promise<MonitoredLog | undefined>;
+}
+
+export interface Monitored {
+  checks: VerifierCheck[];
+  /** State to keep for the next run; null if a check failed. */
+  remembered: Remembered | null;
+  /** Evidence of a failure that others can check too. */
+  proof: JsonObject | null;
+}
+
+interface Run {
+  source: MonitorSource;
+  trust: VerifierTrust;
+  before: Remembered | null;
+  nowSeconds: number;
+  checks: VerifierCheck[];
+  /** The first that was found. */
+  proof: JsonObject | null;
+}
+
+function keepProof(run: Run, file: JsonObject): void {
+  if (run.proof === null && checkMisbehaviour(file, run.trust).status === "pass") run.proof = file;
+}
+
+/** The open log, and the remembered one if a new one was begun since. Null if the open one cannot be relied on. */
+async function checkLogs(run: Run): Promise<(OpenedLog & { path: string }) | null> {
+  const { source, trust, before, checks } = run;
+  // Before the log, which then extends what they have seen.
+  const witnesses = await source.readWitnesses();
+  const open = await source.readLog();
+  const opened = open && openLog(open, trust);
+  const rememberedOrigin = before && originOf(before.checkpoint);
+  const isSame = opened?.checkpoint.origin === rememberedOrigin;
+  const old = before === null || isSame ? open : await source.readLog(rememberedOrigin ?? undefined);
+  if (open === undefined || old === undefined || !opened) {
+    checks.push({ name: "log", ...fail("checkpoint_malformed") });
+    return null;
+  }
+  const found = await checkWholeLog(old, trust, { remembered: before?.checkpoint ?? null, isWhole: false });
+  checks.push(...found.filter(({ name }) => name !== "entries"));
+  const forked = holds(found) ? null : openLog(old, trust);
+  if (before && forked) await keepFork(run, before.checkpoint, forked);
+  for (const witness of witnesses) await checkWitness(run, opened, witness);
+  return holds(checks) ? { ...opened, path: open.path } : null;
+}
+
+async function keepFork(run: Run, older: string, log: OpenedLog): Promise<void> {
+  // Files that do not hold the tree prove nothing.
+  const file = await proveFork(older, log, run.trust).catch(() => null);
+  if (file !== null) keepProof(run, file);
+}
+
+/** Requires the checkpoint that the witness cosigned to be a prefix of the log shown here. */
+async function checkWitness(run: Run, log: OpenedLog, { name, note }: WitnessView): Promise<void> {
+  const found =
+    note === undefined
+      ? skip("witness_saw_nothing")
+      : await checkConsistency(log.source, run.trust, log.checkpoint, note);
+  run.checks.push({ name: `witness ${name}`, ...found });
+  if (note !== undefined && found.status === "fail") await keepFork(run, note, log);
+}
+
+/** Those that are new, each by its leaf. The located ones of the open log are what evidence is made of. */
+async function checkStatements(run: Run, log: OpenedLog, all: readonly ListedStatement[]): Promise<Outcome> {
+  const from = run.before?.statements ?? 0;
+  if (all.length < from) return fail("statement_not_logged", { number: from });
+  const logs = new Map<string, OpenedLog | null>([[log.checkpoint.origin, log]]);
+  for (const [i, statement] of all.entries()) {
+    if (i < from) continue;
+    const { logOrigin } = statement;
+    if (!logs.has(logOrigin)) {
+      const other = await run.source.readLog(logOrigin);
+      logs.set(logOrigin, other ? openLog(other, run.trust) : null);
+    }
+    const own = logs.get(logOrigin);
+    const located = own ? await locate(statement, own, run.trust) : null;
+    if (located === null) return fail("statement_not_logged", { number: i + 1 });
+  }
+  return pass(`${all.length - from} new ones, each in the log`);
+}
+
+interface Newest extends RememberedSnapshot {
+  heads: SignedHeads;
+}
+
+async function readNewest(
+  run: Run,
+  log: OpenedLog & { path: string },
+  all: readonly ListedStatement[],
+): Promise<Newest | Outcome> {
+  const newest = all.findLast(
+    ({ kind, logOrigin }) => kind === "agent_heads" && logOrigin === log.checkpoint.origin,
+  );
+  const named = newest && parseHeadsStatement(newest.payload);
+  if (!newest || !named) return skip("snapshot_not_made");
+  const statement = await locate(newest, log, run.trust);
+  const signed = statement && checkHeadsStatement(readLoggedStatement(statement), run.trust);
+  if (statement === null || !signed?.ok) return fail("snapshot_unsigned");
+  const rows = await run.source.readRows(`${log.path}/agent-heads/${named.covers_size}`);
+  return { statement, rows, heads: signed.heads };
+}
+
+async function checkGrowth(run: Run, now: Newest): Promise<Outcome> {
+  const { before } = run;
+  const last = before?.snapshot;
+  if (!last) return skip("nothing_remembered");
+  const tag = findShrunk(last.rows, now.rows);
+  if (tag === null) return pass("no record has become shorter or another one");
+  const [older, newer] = [await showRow(last, tag), await showRow(now, tag)];
+  keepProof(run, { type: MISBEHAVIOUR_TYPE, kind: "counted_less", older, newer });
+  return fail("snapshot_shrank");
+}
+
+/** The newest snapshot, its sum, and that every row has only grown since the one that was remembered. */
+async function checkSnapshots(
+  run: Run,
+  log: OpenedLog & { path: string },
+  all: readonly ListedStatement[],
+): Promise<RememberedSnapshot | null> {
+  const { checks, trust } = run;
+  const newest = await readNewest(run, log, all);
+  if ("status" in newest) {
+    checks.push({ name: "snapshot", ...newest });
+    if (newest.status !== "fail") checks.push({ name: "counted", ...skip("nothing_counted") });
+    return null;
+  }
+  const { heads, rows, statement } = newest;
+  checks.push({
+    name: "snapshot",
+    ...pass(`of ${readableTime(heads.at)}, at ${countOf(heads.covers_size, "leaf", "leaves")}`),
+  });
+  const sum = checkSum(heads, rows, all, trust);
+  checks.push({ name: "sum", ...sum }, { name: "counted", ...checkFresh(heads, run.nowSeconds) });
+  if (sum.status === "fail")
+    keepProof(run, { type: MISBEHAVIOUR_TYPE, kind: "wrong_sum", statement, rows: base64Encode(rows) });
+  else checks.push({ name: "growth", ...(await checkGrowth(run, newest)) });
+  return { statement, rows };
+}
+
+/** Returns the roster state to remember, including this one. */
+function watchRoster(
+  { before, checks, trust }: Run,
+  all: readonly ListedStatement[],
+  watched: Pick<RosterWatch, "organization" | "expected"> | undefined,
+): Record<string, SeenRoster> {
+  const known = before?.rosters ?? {};
+  if (watched === undefined) return known;
+  const { organization } = watched;
+  const last = Object.hasOwn(known, organization) ? (known[organization] ?? null) : null;
+  const { outcome, seen } = checkRoster(all, { ...watched, before: last }, trust);
+  checks.push({ name: "roster", ...outcome });
+  return { ...known, [organization]: seen };
+}
+
+export async function monitorService(
+  source: MonitorSource,
+  trust: VerifierTrust,
+  before: Remembered | null,
+  nowSeconds: number,
+  watched?: Pick<RosterWatch, "organization" | "expected">,
+): Promise<Monitored> {
+  const run: Run = { source, trust, before, nowSeconds, checks: [], proof: null };
+  const log = await checkLogs(run);
+  const end = () => ({ checks: run.checks, remembered: null, proof: run.proof });
+  if (log === null) return end();
+  const all = await readStatementList(source);
+  if (!Array.isArray(all)) {
+    run.checks.push({ name: "statements", ...failBy(all) });
+    return end();
+  }
+  run.checks.push({ name: "statements", ...(await checkStatements(run, log, all)) });
+  const rosters = watchRoster(run, all, watched);
+  const snapshot = await checkSnapshots(run, log, all);
+  const remembered: Remembered = {
+    checkpoint: log.source.checkpoint,
+    statements: all.length,
+    snapshot: snapshot ?? before?.snapshot ?? null,
+    rosters,
+  };
+  return { checks: run.checks, remembered: holds(run.checks) ? remembered : null, proof: run.proof };
+}

@@ -1,0 +1,101 @@
+/** The files of an evidence pack, each once and each as its manifest names it. */
+import { utf8Decode } from "#lib/protocol/encoding/bytes";
+import { isJsonObject, type JsonObject, type JsonValue } from "#lib/protocol/encoding/canonical-json";
+import { readZip, type ZipArchive, ZipError, type ZipTools } from "#lib/protocol/encoding/zip";
+import { isPackFile, maxPackBytes, packFiles } from "#lib/protocol/pack/pack-files";
+import { describeFile, PACK_TYPE, PACK_VERSION, type PackedFile } from "#lib/protocol/pack/pack-manifest";
+import { type PackCheck, packFault, packPass } from "#lib/protocol/pack/pack-reasons";
+import { countOf } from "#lib/protocol/text/count";
+import { readObject, UnreadableError } from "#lib/verifier/checks/read-json";
+
+/** The service's answers are far smaller; the rows of a snapshot of 100,000 agents have 7 MB. */
+const limits = { maxFileBytes: 64 * 1024 * 1024, maxBytes: maxPackBytes };
+
+export interface OpenPack {
+  names: string[];
+  read(name: string): Uint8Array;
+  readJson(name: string): JsonObject;
+  has(name: string): boolean;
+  manifest: JsonObject;
+  /** As they are, without the manifest. */
+  files: PackedFile[];
+}
+
+function readJsonFile(archive: ZipArchive, name: string): JsonObject {
+  try {
+    return readObject(utf8Decode(archive.read(name)));
+  } catch (error) {
+    if (error instanceof ZipError) throw error;
+    throw new UnreadableError(`${name}: ${error instanceof UnreadableError ? error.message : "not UTF-8"}`);
+  }
+}
+
+const isOther = ({ name }: { name: string }) => name !== packFiles.manifest;
+const required = [packFiles.keys, packFiles.log, packFiles.verifier, packFiles.report];
+
+const isList = (value: JsonValue | undefined): value is JsonObject[] =>
+  Array.isArray(value) && value.every(isJsonObject);
+
+/** By names and lengths, before a file is inflated: which is not the manifest's, or not one of a pack. */
+function findForeign(archive: ZipArchive, manifest: JsonObject): PackCheck | null {
+  const { type, version } = manifest;
+  const listed = manifest["files"];
+  if (type !== PACK_TYPE || version !== PACK_VERSION || !isList(listed))
+    return packFault("files", "manifest_unreadable", {
+      problem: "not that of an evidence pack of version 1",
+    });
+  const lengths = new Map(listed.map(({ name, length }) => [String(name), length]));
+  const changed = archive.files.find((file) => isOther(file) && lengths.get(file.name) !== file.size);
+  if (changed !== undefined) return packFault("files", "file_changed", { file: changed.name });
+  const present = new Set(archive.files.map(({ name }) => name));
+  const missing = [...lengths.keys(), ...required].find((name) => !present.has(name));
+  return missing === undefined ? null : packFault("files", "file_missing", { file: missing });
+}
+
+/** By every byte. */
+function findChanged({ files: listed }: JsonObject, files: readonly PackedFile[]): PackCheck | null {
+  const named = new Map(
+    isList(listed) ? listed.map((one) => [String(one["name"]), JSON.stringify(one)]) : [],
+  );
+  const changed = files.find((file) => named.get(file.name) !== JSON.stringify(file));
+  return changed === undefined ? null : packFault("files", "file_changed", { file: changed.name });
+}
+
+/** A fault, or the pack as far as names go: nothing but the manifest was inflated for it. */
+function openArchive(bytes: Uint8Array, tools: ZipTools) {
+  const archive = readZip(bytes, tools, limits);
+  const names = archive.files.map(({ name }) => name);
+  const passed = packPass("archive", `${countOf(names.length, "file")}, and not a byte besides`);
+  const unknown = names.find((name) => !isPackFile(name));
+  if (unknown !== undefined)
+    return { checks: [passed, packFault("files", "file_unknown", { file: unknown })], pack: null };
+  const manifest = readJsonFile(archive, packFiles.manifest);
+  const foreign = findForeign(archive, manifest);
+  if (foreign !== null) return { checks: [passed, foreign], pack: null };
+  const files = archive.files.filter(isOther).map(({ name }) => describeFile(name, archive.read(name)));
+  const changed = findChanged(manifest, files);
+  if (changed !== null) return { checks: [passed, changed], pack: null };
+  const present = new Set(names);
+  const pack: OpenPack = {
+    names,
+    has: (name) => present.has(name),
+    read: archive.read,
+    readJson: (name) => readJsonFile(archive, name),
+    manifest,
+    files,
+  };
+  return {
+    checks: [passed, packPass("files", "each has the SHA-256 and length of the manifest")],
+    pack,
+  };
+}
+
+/** The checks `archive` and `files`; the pack only if both hold. */
+export function openPack(bytes: Uint8Array, tools: ZipTools): { checks: PackCheck[]; pack: OpenPack | null } {
+  try {
+    return openArchive(bytes, tools);
+  } catch (error) {
+    if (!(error instanceof ZipError || error instanceof UnreadableError)) throw error;
+    return { checks: [packFault("archive", "archive_unreadable", { problem: error.message })], pack: null };
+  }
+}

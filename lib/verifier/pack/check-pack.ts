@@ -1,0 +1,233 @@
+/**
+ * An evidence pack, checked without a network: the archive, every file against the manifest, every receipt and decision by
+ * the code that checks a single one, the agent's record, the log, and last that the manifest and the report are those that
+ * follow from all of it. So a pack cannot say more than its receipts do.
+ */
+import { bytesEqual, utf8Decode, utf8Encode } from "#lib/protocol/encoding/bytes";
+import { isJsonObject, type JsonObject, type JsonValue } from "#lib/protocol/encoding/canonical-json";
+import { ZipError, type ZipTools } from "#lib/protocol/encoding/zip";
+import type { PackEntry } from "#lib/protocol/pack/pack-entries";
+import { filesIn, numberedFile, packFiles } from "#lib/protocol/pack/pack-files";
+import {
+  describePack,
+  encodeManifest,
+  makeManifest,
+  type PackFacts,
+  type PackPeriod,
+} from "#lib/protocol/pack/pack-manifest";
+import { type PackCheck, packFault, packGap, packPass } from "#lib/protocol/pack/pack-reasons";
+import { renderPackReport } from "#lib/protocol/pack/pack-report";
+import type { Cedar } from "#lib/protocol/policy/cedar";
+import { checkRecord } from "#lib/verifier/checks/check-record";
+import { readStatementList } from "#lib/verifier/checks/check-sum";
+import { UnreadableError } from "#lib/verifier/checks/read-json";
+import { readRecordPage } from "#lib/verifier/checks/record-pages";
+import { parseTrust, type VerifierTrust } from "#lib/verifier/checks/trust";
+import { type OpenPack, openPack } from "./archive";
+import { checkAgent, checkPeriod, describeEntries, findForeign, type ReadPack, readEntries } from "./entries";
+import { createGroundList } from "./grounds";
+import { createCheckpointList } from "./log";
+import { createRuledList } from "./rules";
+import { createUseList } from "./uses";
+import { createVerdictList } from "./verdicts";
+
+export interface PackRequest {
+  tools: ZipTools;
+  /** Keys that the reader pins; null: those of the pack. */
+  trust: VerifierTrust | null;
+  /** The program that runs, to compare the pack's with; null if it is another one. */
+  program: Uint8Array | null;
+  onProgress?: (done: number, total: number) => void;
+  /** With the reader's own copy, what rules decided is evaluated again. */
+  cedar?: Cedar;
+}
+
+export interface PackReport {
+  checks: PackCheck[];
+  /** Only if nothing failed: what the files add up to. */
+  facts: PackFacts | null;
+  verdict: "valid" | "invalid" | "incomplete";
+}
+
+const timePattern = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
+
+function readPeriod({ period }: JsonObject): PackPeriod {
+  const { from, to } = isJsonObject(period) ? period : {};
+  if (
+    typeof from !== "string" ||
+    typeof to !== "string" ||
+    ![from, to].every((time) => timePattern.test(time))
+  )
+    throw new UnreadableError("manifest.json: period: expected two times");
+  return { from, to };
+}
+
+/** A file that is not there, or not of the service's making. */
+const isUnreadable = (error: unknown): error is Error =>
+  error instanceof UnreadableError || error instanceof RangeError || error instanceof ZipError;
+
+function tellUnreadable(error: unknown): PackCheck[] {
+  if (!isUnreadable(error)) throw error;
+  return [packFault("record", "archive_unreadable", { problem: error.message })];
+}
+
+/** The pack as a check reads it, and which files nobody has read. */
+function watchFiles(pack: OpenPack) {
+  const seen = new Set<string>();
+  const see = (name: string) => {
+    seen.add(name);
+    return name;
+  };
+  const pages = [...filesIn("record", pack.names), ...filesIn("statements", pack.names)];
+  return {
+    readJson: (name: string) => pack.readJson(see(name)),
+    readRows: () => (pack.has(see(packFiles.rows)) ? pack.read(packFiles.rows) : null),
+    findUnread: () => [...pages, packFiles.rows].find((name) => pack.has(name) && !seen.has(name)),
+  };
+}
+
+/** The record as the service answered it; every hash of the period must be the one that its file has. */
+async function followRecord(
+  pack: OpenPack,
+  read: ReadPack,
+  grounds: ReturnType<typeof createGroundList>,
+  trust: VerifierTrust,
+): Promise<PackCheck[]> {
+  const listed = new Map<number, Uint8Array>();
+  const watched = watchFiles(pack);
+  const readStatements = async (from: number) => watched.readJson(numberedFile("statements", from));
+  const report = await checkRecord(
+    {
+      readPage: async (from) => {
+        const page = watched.readJson(numberedFile("record", from));
+        for (const { sequence, payloadHash } of readRecordPage(page).entries)
+          listed.set(sequence, payloadHash);
+        return page;
+      },
+      readAnswer: async (id) => utf8Decode(pack.read(read.answers.get(id) ?? packFiles.newest)),
+      readRows: async () => watched.readRows(),
+      readStatements,
+    },
+    trust,
+    { held: read.held, nowSeconds: null },
+  );
+  const checks = report.checks
+    // The count must reach the end of the period.
+    .filter(({ name }) => name !== "receipts" && name !== "counted")
+    .map(({ name, ...outcome }): PackCheck => ({ name: `record ${name}`, ...outcome }));
+  const foreign = findForeign(read, listed);
+  if (foreign !== undefined)
+    return [...checks, packFault("record files", "entry_foreign", { file: `number ${foreign}` })];
+  // After a fault, what follows it is unread.
+  if (report.verdict === "invalid") return checks;
+  // The sum is over the statements up to the snapshot, and a pack has those after it too.
+  checks.push(grounds.judge(await readStatementList({ readStatements }), trust));
+  const unread = watched.findUnread();
+  return unread === undefined
+    ? checks
+    : [...checks, packFault("record files", "file_unknown", { file: unread })];
+}
+
+/** The first field, by its path, in which the two differ. */
+function findDifference(stated: JsonValue | undefined, found: JsonValue, path: string): string {
+  if (!isJsonObject(stated) || !isJsonObject(found)) return path;
+  const names = [...new Set([...Object.keys(found), ...Object.keys(stated)])];
+  const name = names.find((one) => JSON.stringify(stated[one]) !== JSON.stringify(found[one]));
+  if (name === undefined) return path;
+  return findDifference(stated[name], found[name] ?? null, path === "" ? name : `${path}.${name}`);
+}
+
+/** Manifest and report are made again from the files, and compared. */
+function compareWords(pack: OpenPack, facts: PackFacts, read: ReadPack): PackCheck[] {
+  const made = makeManifest(facts, pack.files);
+  const isOwn = bytesEqual(encodeManifest(facts, pack.files), pack.read(packFiles.manifest));
+  const field = isOwn
+    ? ""
+    : findDifference(pack.manifest, made as unknown as JsonObject, "") || "order or spelling";
+  const described = pack.files.filter(({ name }) => name !== packFiles.report);
+  const report = utf8Encode(renderPackReport(facts, read.entries, described));
+  return [
+    isOwn
+      ? packPass("manifest", "it says what follows from the files")
+      : packFault("manifest", "manifest_mismatch", { field }),
+    bytesEqual(report, pack.read(packFiles.report))
+      ? packPass("report", "byte for byte the one that follows from the files")
+      : packFault("report", "report_mismatch"),
+  ];
+}
+
+function compareProgram(pack: OpenPack, program: Uint8Array | null): PackCheck {
+  return program !== null && bytesEqual(pack.read(packFiles.verifier), program)
+    ? packPass("verifier", "verify.mjs in the pack is the program that runs here")
+    : packGap("verifier", "verifier_other");
+}
+
+function judge(checks: PackCheck[], facts: PackFacts | null): PackReport {
+  const isFailed = facts === null || checks.some(({ status }) => status === "fail" || status === "not_run");
+  const own = new Set([
+    "attestations",
+    "decisions",
+    "record snapshot",
+    "agent",
+    "period",
+    "rules",
+    "verifier",
+  ]);
+  const isOpen = checks.some(({ name, status }) => status === "not_applicable" && own.has(name));
+  const whole = isOpen ? "incomplete" : "valid";
+  return { checks, facts: isFailed ? null : facts, verdict: isFailed ? "invalid" : whole };
+}
+
+async function checkOpen(pack: OpenPack, request: PackRequest): Promise<PackReport> {
+  const trust = request.trust ?? parseTrust(pack.readJson(packFiles.keys));
+  const checkpoints = createCheckpointList(trust);
+  const uses = createUseList();
+  const ruled = createRuledList();
+  const verdicts = createVerdictList();
+  const grounds = createGroundList();
+  const onEntry = (entry: PackEntry, json: JsonObject) => {
+    grounds.add(entry, json);
+    uses.add(entry, json);
+    ruled.add(entry, json);
+    verdicts.add(entry, json);
+    return checkpoints.add(entry.file, json);
+  };
+  const { read, fault } = await readEntries(pack, trust, onEntry, request.onProgress ?? (() => {}));
+  if (fault !== null) return judge([fault], null);
+  const firstPage = pack.readJson(numberedFile("record", 1));
+  const { before, after, entries } = read;
+  const period = readPeriod(pack.manifest);
+  const hasRows = pack.has(packFiles.rows);
+  const facts = describePack({ period, firstPage, before, after, entries, hasRows });
+  const log = pack.readJson(packFiles.log);
+  const growth = checkpoints.add(numberedFile("record", 1), firstPage) ?? checkpoints.add(packFiles.log, log);
+  const record = await followRecord(pack, read, grounds, trust).catch(tellUnreadable);
+  const holds = (wanted: string) => record.some(({ name, status }) => name === wanted && status === "pass");
+  return judge(
+    [
+      ...describeEntries(read),
+      uses.judge(),
+      ruled.judge(pack, request.cedar ?? null),
+      verdicts.judge(),
+      ...record,
+      checkAgent(read, facts.agent.slug, holds("record newest_signed")),
+      checkPeriod(read, facts, holds("record snapshot")),
+      growth ?? checkpoints.judge(log),
+      ...compareWords(pack, facts, read),
+      compareProgram(pack, request.program),
+    ],
+    facts,
+  );
+}
+
+export async function checkPack(bytes: Uint8Array, request: PackRequest): Promise<PackReport> {
+  const { checks, pack } = openPack(bytes, request.tools);
+  if (pack === null) return judge(checks, null);
+  try {
+    const report = await checkOpen(pack, request);
+    return { ...report, checks: [...checks, ...report.checks] };
+  } catch (error) {
+    if (!isUnreadable(error)) throw error;
+    return judge([...checks, packFault("content", "archive_unreadable", { problem: error.message })], null);
+  }
+}

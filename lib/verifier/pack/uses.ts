@@ -1,0 +1,285 @@
+/**
+ * The uses of standing approvals in an evidence pack: each within the terms that people approved, and all of one numbered
+ * as they can only be if none is missing or counted twice. A use that lapsed gives its number back, so the next one may
+ * have it again; a use that an attestation of this pack is backed by never does. And of all approvals, those of people
+ * too: each backs one attestation at most, and none that was taken back. A use may be attested after its standing approval
+ * ended, since its action may have run before, but it can't have been claimed after.
+ */
+
+import { amountUnits } from "#lib/protocol/approval/amount";
+import type { HumanAuthorization } from "#lib/protocol/approval/approval";
+import { findEnd } from "#lib/protocol/approval/approval-end";
+import type { DecidedByGrant, GrantTerms } from "#lib/protocol/approval/decided-by";
+import { whyOutOfScope } from "#lib/protocol/approval/grant";
+import { parseHumanAuthorization } from "#lib/protocol/approval/human-authorization-shape";
+import { utf8Encode } from "#lib/protocol/encoding/bytes";
+import { canonicalHash, type JsonObject, type JsonValue } from "#lib/protocol/encoding/canonical-json";
+import { CHANGE_FILE_TYPE, type PackEntry } from "#lib/protocol/pack/pack-entries";
+import { type PackCheck, packFault, packGap, packPass, withWarnings } from "#lib/protocol/pack/pack-reasons";
+import { parseChangeStatement } from "#lib/protocol/record/agent-change";
+import { parseActionStatement } from "#lib/protocol/statement/statement";
+import { countOf } from "#lib/protocol/text/count";
+
+interface Use {
+  /** Its decision's in the record. */
+  number: number;
+  object: HumanAuthorization;
+  by: DecidedByGrant;
+}
+
+interface Grant {
+  number: number;
+  object: HumanAuthorization;
+  terms: GrantTerms;
+}
+
+/** How far a standing approval was used. */
+interface Count {
+  uses: number;
+  spent: bigint;
+}
+
+export interface UseList {
+  /** Every entry of the pack with its file, already verified by itself. */
+  add(entry: PackEntry, json: JsonObject): void;
+  judge(): PackCheck;
+}
+
+/** As decisions name it: without its log entry. */
+const hashOf = ({ log: _log, ...object }: HumanAuthorization) =>
+  canonicalHash(object as unknown as JsonObject);
+
+const unitsOf = (value: string | null | undefined) => (value == null ? 0n : amountUnits(value));
+
+/** Names the term that the use exceeds. The context is hidden: only the service has compared it. */
+function findBeyond({ object, by }: Use, { object: grant, terms }: Grant): string | null {
+  const { request } = object;
+  // A TEST approval covers only TEST uses.
+  if (grant.environment !== "production" && object.environment !== grant.environment) return "environment";
+  const isOwn =
+    request.organization === grant.request.organization &&
+    request.agent_slug.toLowerCase() === grant.request.agent_slug.toLowerCase() &&
+    request.agent_public_key === grant.request.agent_public_key;
+  if (!isOwn) return "agent";
+  const { approved_at: from, usable_until: until } = grant;
+  if (object.approved_at < from || (until !== null && object.approved_at >= until)) return "time";
+  const { context: _hidden, ...shown } = terms;
+  const scope = whyOutOfScope(shown, request, {}, new Date(object.approved_at));
+  if (scope !== null) return scope;
+  const { max_calls, max_budget = null, currency = null } = terms;
+  const limits = [by.of, by.budget, by.currency].join();
+  return limits === [max_calls, max_budget, currency].join() ? null : "limits";
+}
+
+/**
+ * Why the number or the sum of a use can't follow those before it. `kept`: of them, those that were attested. `unread`: how
+ * many decisions in between have no content, each perhaps another use.
+ */
+function findBreak(
+  { by, object }: Use,
+  before: Count | null,
+  kept: Count,
+  unread: number,
+): "use_missing" | "use_repeated" | null {
+  const own = unitsOf(object.request.amount?.value);
+  const spent = unitsOf(by.spent);
+  if (by.use <= kept.uses || (by.spent !== null && spent < kept.spent + own)) return "use_repeated";
+  if (before === null) return null;
+  const isNext = by.use <= before.uses + 1 + unread && (unread > 0 || spent <= before.spent + own);
+  return isNext ? null : "use_missing";
+}
+
+/** The request whose approval this change takes back, and when; null for another entry. */
+function readRevoked({ type, payload }: JsonObject): { hash: string; at: string } | null {
+  if (type !== CHANGE_FILE_TYPE || typeof payload !== "string") return null;
+  const change = parseChangeStatement(utf8Encode(payload));
+  return change?.request_hash ? { hash: change.request_hash, at: change.changed_at } : null;
+}
+
+const readPredicate = ({ payload }: JsonObject) =>
+  typeof payload === "string" ? parseActionStatement(utf8Encode(payload))?.predicate : undefined;
+
+interface Attested {
+  number: number;
+  /** Undefined without content. */
+  timestamp: string | undefined;
+  /** Since when a run had it, if the service says that it was stopped after. */
+  claimedAt: string | undefined;
+}
+
+interface Revocation {
+  number: number;
+  at: string;
+}
+
+/** A claim is noted a moment after its approval was looked at. */
+const slackMs = 2_000;
+
+/** True if it may be a use that nobody can read. */
+const isUnread = ({ decision }: PackEntry) => decision === null || decision === "approved";
+
+export function createUseList(): UseList {
+  const grants = new Map<string, Grant>();
+  const uses = new Map<string, Use[]>();
+  /** Each approval backs one attestation at most: the hash of its request → that one. */
+  const attested = new Map<string, Attested>();
+  /** Request hash → the change that took its approval back. */
+  const revoked = new Map<string, Revocation>();
+  const warnings: string[] = [];
+  /** Request hash ↔ hash of the approval: a request has one. */
+  const names = new Map<string, string>();
+  /** Request hash ↔ id of the request, as approvals have both. */
+  const ids = new Map<string, string>();
+  /** Approvals that are no standing ones. */
+  const single = new Set<string>();
+  let fault: PackCheck | null = null;
+  /** Numbers of decisions that may be uses. */
+  const unread: number[] = [];
+  let withoutContent = 0;
+
+  function name(number: number, requestHash: string, hash: string): void {
+    for (const [one, other] of [
+      [requestHash, hash],
+      [hash, requestHash],
+    ] as const) {
+      if ((names.get(one) ?? other) !== other)
+        fault ??= packFault("uses", "use_out_of_terms", { number, what: "approval" });
+      names.set(one, other);
+    }
+  }
+
+  function addDecision(number: number, object: HumanAuthorization): void {
+    const { request, binding, decided_by: by } = object;
+    const hash = hashOf(object);
+    name(number, binding.request_hash, hash);
+    if (request.grant === null) single.add(hash);
+    else grants.set(hash, { number, object, terms: request.grant });
+    if (by.kind !== "grant") return;
+    name(number, by.request_hash, by.authorization_hash);
+    const ofGrant = uses.get(by.authorization_hash) ?? [];
+    ofGrant.push({ number, object, by });
+    uses.set(by.authorization_hash, ofGrant);
+  }
+
+  function judgeGrant(grant: Grant | undefined, all: readonly Use[]): PackCheck | null {
+    const kept: Count = { uses: 0, spent: 0n };
+    // All uses of a standing approval come after it in the record.
+    let before: Count | null = grant ? { uses: 0, spent: 0n } : null;
+    let last = grant?.number ?? 0;
+    for (const use of [...all].sort((a, b) => a.number - b.number)) {
+      const { number, by, object } = use;
+      const end = revoked.get(by.request_hash)?.number ?? number;
+      if (end < number) return packFault("uses", "approval_taken_back", { number, revoked: end });
+      const late = judgeAttested(use, grant);
+      if (late !== null) return late;
+      const isStanding = !single.has(by.authorization_hash);
+      const what = isStanding ? grant && findBeyond(use, grant) : "approval";
+      if (what) return packFault("uses", "use_out_of_terms", { number, what });
+      const between = unread.filter((one) => one > last && one < number).length;
+      const problem = findBreak(use, before, kept, between);
+      if (problem !== null) return packFault("uses", problem, { number, use: by.use });
+      if (attested.has(object.binding.request_hash)) {
+        kept.uses += 1;
+        kept.spent += unitsOf(object.request.amount?.value);
+      }
+      before = { uses: by.use, spent: unitsOf(by.spent) };
+      last = number;
+    }
+    return null;
+  }
+
+  /** Warns of a use that was attested after its standing approval ended; the fault of one that was claimed after. */
+  function judgeAttested({ object, by }: Use, grant: Grant | undefined): PackCheck | null {
+    const used = attested.get(object.binding.request_hash);
+    if (used === undefined) return null;
+    const { number, timestamp, claimedAt: claimed } = used;
+    const revocation = revoked.get(by.request_hash);
+    const over =
+      grant && findEnd({ usable_until: grant.object.usable_until, grant: grant.terms }, timestamp ?? "");
+    const isRevoked = revocation !== undefined && revocation.number < number;
+    if (isRevoked)
+      warnings.push(
+        `number ${number} was attested after number ${revocation.number} took back its standing approval`,
+      );
+    else if (over)
+      warnings.push(`number ${number} was attested after its standing approval ended at ${over}`);
+    if (claimed === undefined) return null;
+    const isLate =
+      (isRevoked && claimed > revocation.at) || (over && Date.parse(claimed) > Date.parse(over) + slackMs);
+    return isLate ? packFault("uses", "claimed_late", { number, claimed }) : null;
+  }
+
+  /** A change names a request by its hash, and its file by its id. */
+  function addRevoked(
+    file: string,
+    number: number,
+    { hash, at }: { hash: string; at: string },
+    id: JsonValue | undefined,
+  ): void {
+    revoked.set(hash, { number, at });
+    const isOther =
+      (ids.get(hash) ?? id) !== id || (typeof id === "string" && (ids.get(id) ?? hash) !== hash);
+    if (isOther)
+      fault ??= packFault("uses", "entry_invalid", { file, problem: "request_id is another request's" });
+  }
+
+  function addAttestation(number: number, { binding }: HumanAuthorization, json: JsonObject): void {
+    const earlier = attested.get(binding.request_hash)?.number;
+    if (earlier !== undefined) {
+      fault ??= packFault("uses", "approval_reused", { number, earlier });
+      return;
+    }
+    const { timestamp, approval_stopped: stop } = readPredicate(json) ?? {};
+    attested.set(binding.request_hash, { number, timestamp, claimedAt: stop?.claimed_at });
+  }
+
+  /** Finds a revoked approval that an attestation uses, before or after the revocation. */
+  function findTakenBack(): PackCheck | null {
+    for (const [hash, { number }] of attested) {
+      const end = revoked.get(hash)?.number;
+      if (end !== undefined) return packFault("uses", "approval_taken_back", { number, revoked: end });
+    }
+    return null;
+  }
+
+  return {
+    add: (entry, json) => {
+      const { file, sequence, state } = entry;
+      if (!/^(?:decisions|attestations)\//.test(file)) return;
+      if (state === "erased" || state === "withheld") {
+        withoutContent += 1;
+        if (entry.isDecision && isUnread(entry)) unread.push(sequence);
+      }
+      const taken = readRevoked(json);
+      if (taken !== null) addRevoked(file, sequence, taken, json["request_id"]);
+      const object = parseHumanAuthorization(json["human_authorization"]);
+      if (object === null) return;
+      ids.set(object.binding.request_hash, object.request.request_id);
+      ids.set(object.request.request_id, object.binding.request_hash);
+      if (entry.isDecision) addDecision(sequence, object);
+      else addAttestation(sequence, object, json);
+    },
+    judge: () => {
+      fault ??= findTakenBack();
+      for (const [hash, all] of uses) fault ??= judgeGrant(grants.get(hash), all);
+      if (fault !== null) return fault;
+      const count = [...uses.values()].flat().length;
+      const unknown = count === 0 ? unread.length : withoutContent;
+      if (unknown > 0)
+        return withWarnings(
+          packGap("uses", "use_content_absent", { entries: countOf(unknown, "entry", "entries") }),
+          warnings,
+        );
+      if (count === 0) return packPass("uses", "no use of a standing approval");
+      const outside = [...uses].filter(([hash]) => !grants.has(hash)).flatMap(([, all]) => all).length;
+      const check =
+        outside > 0
+          ? packGap("uses", "use_terms_absent", { uses: countOf(outside, "use") })
+          : packPass(
+              "uses",
+              `${countOf(count, "use")} of standing approvals, each within its terms, none missing`,
+            );
+      return withWarnings(check, warnings);
+    },
+  };
+}

@@ -1,0 +1,208 @@
+/** Verdicts of a pack's attestations about earlier entries: a pack by the service passes, and each lie is named. */
+import { sql } from "drizzle-orm";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { buildDecisionStatement } from "#lib/protocol/approval/approval-decision";
+import type { JsonObject } from "#lib/protocol/encoding/canonical-json";
+import { CHANGE_FILE_TYPE, DECISION_FILE_TYPE, readPackEntry } from "#lib/protocol/pack/pack-entries";
+import { type AgentChangeKind, buildChangeStatement } from "#lib/protocol/record/agent-change";
+import { type ActionPredicate, buildActionStatement } from "#lib/protocol/statement/statement";
+import { readProgramFile } from "#lib/services/attestations/program-files";
+import { makeEvidencePack } from "#lib/services/packs/pack";
+import { nodeIo } from "#lib/verifier/cli/node-io";
+import { startTestApp, type TestApp } from "#support/app";
+import { anyKind } from "#support/databases";
+import { collect } from "#support/packs";
+import { signInPerson } from "#support/portal";
+import { checkPack } from "./check-pack";
+import { createVerdictList } from "./verdicts";
+
+const placeOf = (sequence: number) => ({
+  agent_id: "019a0000-0000-7000-8000-000000000003",
+  sequence,
+  previous: "ab".repeat(32),
+});
+const textOf = (bytes: Uint8Array) => new TextDecoder().decode(bytes);
+const timeAt = (second: number) => new Date(1_795_000_000_000 + second * 1_000).toISOString();
+
+interface Acted {
+  /** The agent's own number, and whether it is said not to follow the last one. */
+  own?: [number, boolean];
+  instance?: string;
+  frozen?: string;
+  /** In seconds. */
+  at?: number;
+  key?: string;
+  /** The agent's signature, and whether it verified. */
+  signed?: [string, boolean];
+}
+
+type Entry = Acted | AgentChangeKind | "approved" | "denied" | "unread" | null;
+
+function attested(
+  number: number,
+  { own, instance = "a", frozen, at = number, key, signed }: Acted,
+): JsonObject {
+  const client = own && { client: { instance, sequence: own[0] } };
+  const predicate: ActionPredicate = {
+    ...{ attestation_id: "019a0000-0000-7000-8000-000000000001", timestamp: timeAt(at), key_id: "k" },
+    ...{ organization: "o", is_public: true, salt: "s", record: placeOf(number) },
+    request: { agent_slug: "bot", action: "act", inputs_hash: "x", ...client },
+    registered: { agent_public_key: key ?? null, code_hash: null, tool_manifest_hash: null },
+    ...(frozen !== undefined && { agent_frozen_at: frozen }),
+    ...(signed && { agent_signature: signed[0] }),
+    verdicts: {
+      ...{ agent_authenticated: signed?.[1] ?? null, code_hash_verified: null, tools_authorized: null },
+      ...(own && { client_gap: own[1] }),
+    },
+    human_approval: { method: "none" },
+  };
+  return { payload: textOf(buildActionStatement(predicate)), record: placeOf(number) };
+}
+
+function changed(number: number, change: AgentChangeKind): JsonObject {
+  const payload = buildChangeStatement({
+    ...{ change, changed_at: timeAt(number), key_id: "k", reason_hash: null, record: placeOf(number) },
+    request_hash: change === "authorization_revoked" ? "cd".repeat(32) : null,
+  });
+  return { type: CHANGE_FILE_TYPE, sequence: number, payload: textOf(payload) };
+}
+
+function decided(number: number, decision: "approved" | "denied"): JsonObject {
+  const payload = buildDecisionStatement({
+    ...{ decision, decided_at: timeAt(number), key_id: "k", record: placeOf(number) },
+    ...{
+      request_hash: "cd".repeat(32),
+      authorization_hash: decision === "approved" ? "ef".repeat(32) : null,
+    },
+  });
+  return { type: DECISION_FILE_TYPE, sequence: number, payload: textOf(payload) };
+}
+
+/** The fault over these entries, numbered from `first`; null stands for one that is not in the pack. */
+function judge(entries: readonly Entry[], first = 1): string | undefined {
+  const verdicts = createVerdictList();
+  for (const [i, entry] of entries.entries()) {
+    const number = first + i;
+    if (entry === null) continue;
+    const json =
+      entry === "unread"
+        ? { payload: null, record: placeOf(number) }
+        : entry === "approved" || entry === "denied"
+          ? decided(number, entry)
+          : typeof entry === "string"
+            ? changed(number, entry)
+            : attested(number, entry);
+    verdicts.add(readPackEntry("file", json), json);
+  }
+  const { status, reason, detail } = verdicts.judge();
+  return status === "pass" ? undefined : `${reason} ${/number (\d+)/.exec(detail)?.[1]}`;
+}
+
+describe("what attestations of an evidence pack say about those before them", () => {
+  const says = (number: number, isGap: boolean, instance = "a"): Acted => ({
+    own: [number, isGap],
+    instance,
+  });
+
+  it("is a gap in the agent's own numbers if there is one, and none if there is none", () => {
+    expect(judge([says(1, false), says(2, false), says(4, true), says(4, true), says(5, false)])).toBe(
+      undefined,
+    );
+    expect(judge([says(1, false), says(1, false, "b"), {}, says(2, false), says(2, false, "b")])).toBe(
+      undefined,
+    );
+    expect(judge([says(2, false)])).toBe("client_gap_mismatch 1");
+    expect(judge([says(1, true)])).toBe("client_gap_mismatch 1");
+    expect(judge([says(1, false), says(3, false)])).toBe("client_gap_mismatch 2");
+    expect(judge([says(1, false), says(2, true)])).toBe("client_gap_mismatch 2");
+    expect(judge([says(3, true), says(2, false)])).toBe("client_gap_mismatch 2");
+  });
+
+  it("is nothing where the last number may be elsewhere: before the pack, or in what has no content", () => {
+    expect(judge([says(7, false), says(9, true)], 5)).toBe(undefined);
+    expect(judge([says(1, false), "unread", says(3, false), says(1, false, "b")])).toBe(undefined);
+    expect(judge([says(1, false), null, says(3, false)])).toBe(undefined);
+    expect(judge([says(7, false), says(9, false)], 5)).toBe("client_gap_mismatch 6");
+    expect(judge([says(1, false), "unread", says(3, false), says(3, false)])).toBe("client_gap_mismatch 4");
+  });
+
+  it("is since when the agent is frozen, as the record's changes have it", () => {
+    const key = "K";
+    const since = (number: number): Acted => ({ key, frozen: timeAt(number) });
+    expect(judge([{ key }, "frozen", since(2), "authorization_revoked", since(2), "unfrozen", {}])).toBe(
+      undefined,
+    );
+    expect(judge([since(1)])).toBe("frozen_mismatch 1");
+    expect(judge(["frozen", { key }])).toBe("frozen_mismatch 2");
+    expect(judge(["frozen", since(9)])).toBe("frozen_mismatch 2");
+    expect(judge(["frozen", "unfrozen", since(1)])).toBe("frozen_mismatch 3");
+    expect(judge(["frozen", "unread", { key }])).toBe("frozen_mismatch 3");
+    expect(judge([since(1), { key }], 5)).toBe(undefined);
+    expect(judge(["frozen", null, { key }])).toBe(undefined);
+  });
+
+  it("is no signature that counted before", () => {
+    const by = (text: string, isGood = true): Acted => ({ signed: [text, isGood] });
+    expect(judge([by("A"), by("B"), by("A", false), by("C", false), by("C", false)])).toBe(undefined);
+    expect(judge([by("A"), "unread", by("A")])).toBe("signature_replayed 3");
+    expect(judge([by("A"), null, by("A")])).toBe("signature_replayed 3");
+  });
+
+  it("is no approval while the agent was frozen", () => {
+    expect(judge(["approved", "frozen", "denied", "unfrozen", "approved"])).toBe(undefined);
+    expect(judge(["frozen", "approved"])).toBe("approved_while_frozen 2");
+    expect(judge(["frozen", null, "approved"])).toBe(undefined);
+  });
+
+  it("may be silent of a freeze that came while 1.0.0 made it for a slug that nobody had registered", () => {
+    expect(judge([{}, "frozen", { at: 1 }])).toBe(undefined);
+    expect(judge([{}, "frozen", { at: 1, key: "K" }])).toBe("frozen_mismatch 3");
+    expect(judge([{}, "frozen", { at: 5 }])).toBe("frozen_mismatch 3");
+  });
+
+  describe("in a pack of the service", () => {
+    let test: TestApp;
+    beforeAll(async () => {
+      test = await startTestApp(anyKind);
+    });
+    afterAll(() => test.close());
+
+    it("holds, and not if the service says another time than that of its own freeze", async () => {
+      const { key, organizationId } = await test.createKey();
+      const { context } = test.app;
+      const person = await signInPerson(context, "dev@example.com", organizationId);
+      const agentSlug = "counted-bot";
+      const post = (path: string, body: object) => test.call("POST", path, { key, body });
+      const attest = async (sequence: number) => {
+        const client = { instance: "worker", sequence };
+        const body = { agent_slug: agentSlug, action: "Paid", inputs_hash: "abc", client };
+        expect((await post("/v1/attest", body)).status).toBe(201);
+      };
+      const program = (await readProgramFile("verify.mjs"))?.bytes ?? new Uint8Array();
+      const check = async () => {
+        const [from = "", to = ""] = [-1, 1].map((days) =>
+          new Date(Date.now() + days * 86_400_000).toISOString(),
+        );
+        const made = await makeEvidencePack(context, person, {
+          ...{ agentSlug, period: { from, to }, withPrivate: true },
+        });
+        const report = await checkPack(await collect(made.parts), {
+          ...{ tools: nodeIo.zip, trust: null, program },
+        });
+        const faults = report.checks.filter(({ status }) => status === "fail");
+        return [report.verdict, ...faults.map(({ name, reason }) => `${name} ${reason}`)];
+      };
+      for (const sequence of [1, 2, 4]) await attest(sequence);
+      await post(`/v1/identity/${agentSlug}/freeze`, { reason: "It paid twice" });
+      await attest(5);
+      await post(`/v1/identity/${agentSlug}/unfreeze`, {});
+      await attest(6);
+      expect(await check()).toEqual(["valid"]);
+      await context.database.db.execute(
+        sql`UPDATE agents SET frozen_at = '2026-01-01T00:00:00Z' WHERE slug = ${agentSlug}`,
+      );
+      await attest(7);
+      expect(await check()).toEqual(["invalid", "verdicts frozen_mismatch"]);
+    });
+  });
+});
