@@ -31,7 +31,7 @@ export interface Database {
   kind: "embedded" | "postgres";
   /** Behind a pooler that shares server connections between transactions: correct, and slower. */
   isPooled: boolean;
-  /** Whether every statement that ended since then (of `performance.now()`) has reached it. */
+  /** True if every statement that ended since then (of `performance.now()`) has reached it. */
   wasReachableSince(ms: number): boolean;
   db: Executor;
   /**
@@ -57,7 +57,7 @@ export async function openDatabase(from: {
   databaseUrl?: string | undefined;
   /** Where to listen, if `databaseUrl` leads to a pooler. */
   listenUrl?: string | undefined;
-  /** Of the embedded database, which is opened if there is no URL. */
+  /** Folder of the embedded database, which is opened if there is no URL. */
   dataDir: string;
   /** Default: one, which then has more connections. */
   processCount?: number;

@@ -1,7 +1,7 @@
 import { sql } from "drizzle-orm";
 import { type Executor, rowsOf } from "./client";
 
-/** What the database's clock says now, in whole milliseconds that are over. */
+/** Database's clock, in whole milliseconds that are over. */
 export async function readDatabaseTime(executor: Executor): Promise<Date> {
   const [row] = await rowsOf<{ ms: string }>(
     executor,

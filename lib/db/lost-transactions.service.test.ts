@@ -76,7 +76,7 @@ describe.skipIf(!databaseKinds.includes("postgres"))("a transaction whose connec
         lost.mayGoOn.give();
         await lost.over.given;
         await tx`INSERT INTO entries VALUES ('second')`;
-        // Of a session that nobody else has ended the transaction of.
+        // Nobody else has ended this session's transaction.
         expect(await names()).toEqual([]);
       });
       expect(lost.late()).toBe("CONNECTION_CLOSED");

@@ -85,7 +85,7 @@ async function requireHearing(database: Database, { over }: Wait): Promise<void>
 export async function createWakeups(database: Database, hearMs = longestMs): Promise<Wakeups> {
   const { wake, wakeAll, wait } = createWaiting();
   const { listen } = database;
-  // What was sent while this process didn't listen is lost, so all waiting requests look.
+  // Notifications sent while this process didn't listen are lost, so all waiting requests look.
   await listen?.(channel, wake, wakeAll);
   if (listen !== null && database.isPooled) await requireHearing(database, wait(start, hearMs));
   return {

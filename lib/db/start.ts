@@ -1,4 +1,4 @@
-/** What a start says if it fails or has to wait: words for the operator, with what to do. */
+/** Messages to the operator if a start fails or has to wait, with what to do. */
 import { logger } from "#lib/logger";
 
 /** The message is for the operator, who gets no stack. */

@@ -10,7 +10,10 @@ export interface DueWorkOptions<Due> {
   slots: number;
   /** How much of one owner runs at once. */
   slotsOfOwner: number;
-  /** What is due but for these, which run or wait here already. A few of each owner come first, however many one has. */
+  /**
+   * Reads due work except for these, which run or wait here already. A few of each owner come first, however many one
+   * has.
+   */
   readDue(except: readonly string[]): Promise<Due[]>;
   nameOf(due: Due): string;
   shareOf(due: Due): Share;

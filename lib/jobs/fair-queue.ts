@@ -16,7 +16,7 @@ export interface FairQueueOptions {
   maxPerOwner: number;
   /** How much of one owner may run at once, in each lane; default: all slots. */
   maxRunningPerOwner?: number;
-  /** What a refused caller reads. */
+  /** Message to a rejected caller. */
   refusal: string;
 }
 
@@ -73,7 +73,7 @@ function createLane(options: FairQueueOptions) {
   /** In the order in which they came. */
   const waiting: Job[] = [];
   const running = new Set<Job>();
-  /** Of both. */
+  /** Waiting and running jobs by owner. */
   const held = createCounter();
   const inSlots = createCounter();
   const leave = (job: Job) => waiting.splice(waiting.indexOf(job), 1);

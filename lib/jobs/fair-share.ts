@@ -38,7 +38,7 @@ export function shareOf(lane: Lane, { organization, request, client }: Owner): S
   return { lane, owners };
 }
 
-/** What each of the owners weighs, heaviest first. */
+/** Weights of the owners, heaviest first. */
 export type Weight = readonly number[];
 
 export function weigh({ owners }: Share, measure: (owner: string) => number): Weight {
@@ -62,7 +62,7 @@ export interface Ledger {
   charge(share: Share): void;
 }
 
-/** What each owner has had, the most recent counting most. */
+/** Counts served work by owner, the most recent weighing most. */
 export function createLedger(): Ledger {
   const served = new Map<string, number>();
   let sinceHalved = 0;

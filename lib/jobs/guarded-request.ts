@@ -24,7 +24,7 @@ export interface GuardedRequest {
   url: string;
   headers: Record<string, string>;
   body?: string;
-  /** Whether a host on this machine will do. */
+  /** True if a host on this machine will do. */
   mayBeLoopback: boolean;
   timeoutMs: number;
   resolve?: Resolve;

@@ -1,5 +1,5 @@
 /**
- * What runs in the pictures' worker thread: drawing the card of a link, a tenth of a second each. Bundled to
+ * Entry point of the pictures' worker thread, which draws the card of a link, a tenth of a second each. Bundled to
  * dist/picture-worker.mjs; every exported function is a job that the pool can run under its name.
  */
 import "#lib/platform/node-wasm";

@@ -1,6 +1,6 @@
 /**
- * What was read a moment ago, for work that is checked against the database before it counts. Bounded, and each entry
- * ends by itself, so that nothing rests on it for long.
+ * Cache of recent reads, for work that is checked against the database before it counts. Bounded, and each entry ends
+ * by itself, so that nothing rests on it for long.
  */
 import { LRUCache } from "lru-cache";
 

@@ -69,7 +69,7 @@ describe("the jobs", () => {
 
   it("issue a proof, derive a presentation and verify both", async () => {
     const pinnedKeys = [keyPair.publicKey];
-    // What the database hands out: a Buffer that shares its memory with others.
+    // The database hands out a Buffer that shares its memory with others.
     const payload = Buffer.from(testPayload(keyPair.publicKey));
     const { zkProof, credential } = await pool.run("issueZkProof", { keyPair, payload }, anyone);
     const expected = { attestationId: ATTESTATION_ID, audience: "public", payload };

@@ -52,7 +52,7 @@ export interface PoolOptions {
   maxRemembered?: number;
   /** Seconds after which a thread without work ends. */
   idleSeconds?: number;
-  /** What the 503 says when the pool is full. */
+  /** Detail of the 503 when the pool is full. */
   busyDetail?: string;
   /** Shared with other pools; they stay when this one closes. Default: threads of its own. */
   threads?: WorkerThreads;

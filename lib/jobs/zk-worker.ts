@@ -1,7 +1,7 @@
 /**
- * What runs in the worker thread: the costly proofs, a fifth of a second each, and big snapshots. Bundled to
- * dist/zk-worker.mjs; every exported function is a job that the pool can run under its name, with one
- * argument and a result that structured clone can carry.
+ * Entry point of the worker thread: the costly proofs, a fifth of a second each, and big snapshots. Bundled to
+ * dist/zk-worker.mjs; every exported function is a job that the pool can run under its name, with one argument and a
+ * result that structured clone can carry.
  */
 import "#lib/platform/node-wasm";
 import { setPriority } from "node:os";

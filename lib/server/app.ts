@@ -49,21 +49,21 @@ import { openSecrets } from "./secrets";
 import { keepApp } from "./singleton";
 import { openWorldId } from "./world-id";
 
-/** What a page says about itself while it is rendered. */
+/** State that a page reports while it is rendered. */
 export interface PageAnswer {
   /** It shows that something isn't there. */
   isNotFound: boolean;
 }
 
-/** What every operation needs, with the whole context. */
+/** Dependencies of every operation, with the whole context. */
 export interface App extends HttpDependencies<Context> {
   /** The stand-in, if nothing is configured. Its bridge and wallet keep their state in this process's memory. */
   localWorldId: LocalWorldId | null;
   /** Draws the links' cards, off the request thread. */
   pictures: WorkerPool<typeof pictureWorker>;
-  /** What the production server has made for pages that Next renders (record-page-cache.ts). */
+  /** Data that the production server has loaded for pages that Next renders (record-page-cache.ts). */
   handedOver: Map<string, HandedOver>;
-  /** Of the page that Next renders for the production server. */
+  /** State of the page that Next renders for the production server. */
   pageAnswers: AsyncLocalStorage<PageAnswer>;
   /** Before it stops: it answers as before, asks clients to connect elsewhere, and lets none wait. */
   leave(): void;
@@ -87,7 +87,7 @@ const agentLifetimeMs = 20_000;
 /** The file of the threads that make and check costly proofs. */
 export const zkWorkerFile = path.resolve("dist/zk-worker.mjs");
 
-/** What is different in a server of several processes, or with several apps in one. */
+/** Options of a server of several processes, or with several apps in one. */
 export interface AppOptions {
   /** The same in all of them. */
   peerSecret?: string;

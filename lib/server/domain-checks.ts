@@ -14,7 +14,7 @@ export function startDomainChecks(context: Context): () => void {
     try {
       while (!isStopped && (await checkDueDomains(context)) > 0);
     } catch (error) {
-      // What was being asked when the process ends is asked again after the next start.
+      // Domains that were being asked when the process ends are asked again after the next start.
       if (!isStopped) context.logger.warn({ err: error }, "a round of domain checks failed");
     } finally {
       isRunning = false;

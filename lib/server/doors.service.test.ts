@@ -1,4 +1,4 @@
-/** What holds for every operation: paths, methods, headers, errors (docs/wire.md, Conventions and Errors). */
+/** Conventions of every operation: paths, methods, headers, errors (docs/wire.md, Conventions and Errors). */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { operations } from "#lib/api/operations/index";
 import { problem } from "#lib/api/schemas/problem";

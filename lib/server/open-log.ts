@@ -1,4 +1,4 @@
-/** What the service and the command lines share: database, key files and fork guard of these settings. */
+/** Opens database, key files and fork guard of these settings, for the service and the command lines. */
 import { constants } from "node:fs";
 import { access } from "node:fs/promises";
 import path from "node:path";
@@ -24,7 +24,7 @@ export interface OpenedLog {
   files: SecretFiles;
   source: KeySource;
   guard: OpenForkGuard;
-  /** Of LOG_STORE. */
+  /** Store at LOG_STORE. */
   store: ObjectStore | null;
   lock: HeadLock | null;
   /** The origin of log 1; later logs are named after it. */
@@ -38,7 +38,7 @@ const listenAdvice =
   "Waiting requests look for a change once a second: set DATABASE_LISTEN_URL to the server's own address, and they learn of it at once.";
 
 const names = ["keys", "log-guard", "pglite"];
-/** What else may be there: of the embedded database's lock, and of a volume's file system. */
+/** Other files that may be there: the embedded database's lock, and a volume's file system. */
 const others = ["countersign.pid", "lost+found"];
 
 /** Closes the folders that a start writes to, as far as they exist; the others are made in them. */

@@ -8,7 +8,7 @@ import { createMailboxMailer } from "#lib/services/notifications/mailbox";
 
 type Tools = Pick<Context, "database" | "clock" | "random" | "logger">;
 
-/** What only some settings need is loaded only with them: a start that loads all of it takes longer by a fifth. */
+/** Modules for some settings are loaded only with them: a start that loads all of them takes longer by a fifth. */
 async function chooseMailer(env: Env, { database, clock, random, logger }: Tools): Promise<Mailer> {
   const { RESEND_API_KEY: resendKey, SMTP_URL: smtpUrl, MAIL_FROM: from = "" } = env;
   if (resendKey === undefined && smtpUrl === undefined)

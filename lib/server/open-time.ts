@@ -1,4 +1,4 @@
-/** What bounds attestations in time: witnesses, beacons and time-stamp authorities, none of them on a request's path. */
+/** Opens sources of time bounds: witnesses, beacons and time-stamp authorities, none of them on a request's path. */
 import { readFile } from "node:fs/promises";
 import type { Env } from "#lib/env";
 import { shareOf } from "#lib/jobs/fair-share";
@@ -23,7 +23,7 @@ async function readTimeAuthorities(file: string | undefined): Promise<Certificat
 
 interface Dependencies extends Pick<Context, "database" | "clock" | "random" | "logger" | "pool"> {
   env: Env;
-  /** Whether this process asks witnesses and authorities; one does for all. */
+  /** True if this process asks witnesses and authorities; one does for all. */
   isAsking: boolean;
 }
 

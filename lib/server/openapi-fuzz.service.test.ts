@@ -42,7 +42,7 @@ let test: TestApp;
 let document: JsonObject;
 let check: ReturnType<typeof describedAnswers>;
 let keys: Record<Sent["caller"], string | undefined>;
-/** What exists, by the names of path parameters. */
+/** Existing values, by the names of path parameters. */
 let known: Record<string, string[]>;
 
 beforeAll(async () => {
@@ -121,7 +121,7 @@ function bodies(
 
 const texts = (schema: object) => valuesOf(document, schema).map(String);
 
-/** Of the query some, or none. */
+/** Generates paths with some of the query, or none. */
 function paths({ path }: OperationSpec, { parameters }: Described): fc.Arbitrary<string> {
   const record = (place: Parameter["in"], valueOfOne: (one: Parameter) => fc.Arbitrary<string>) => {
     const list = parameters.filter((one) => one.in === place);

@@ -48,7 +48,7 @@ const pem = encodePublicKeyPem(publicKey);
 const tools = ["b", "a"];
 const long = (length: number) => "🂡".repeat(length);
 
-/** What is wrong, by operation: fields that are put into its example, each by itself. */
+/** Invalid fields by operation, each put into its example by itself. */
 const refused: [OperationId, JsonObject[]][] = [
   [
     "attest",

@@ -136,7 +136,7 @@ afterAll(async () => {
 /** Not there in a service that is the only one. */
 const listFiles: OperationId[] = ["log_list", "log_list_signature"];
 
-/** What the build makes. */
+/** Files that the build makes. */
 const programs: OperationId[] = [
   "verifierProgram",
   "verifierChecksum",

@@ -45,7 +45,7 @@ interface Route {
   id: OperationId;
   method: string;
   path: string;
-  /** Whether the path has parameters. */
+  /** True if the path has parameters. */
   isPattern: boolean;
   pattern: RegExp;
   handler: Handler;
@@ -92,7 +92,7 @@ export async function refuse(error: AppError): Promise<HttpResponse> {
   return addCommonHeaders(answer, env, requestId, true);
 }
 
-/** What a browser asks before it sends a header of its own. Keys are for servers: no origin may send one. */
+/** Answers a browser's preflight. Keys are for servers: no origin may send one. */
 async function answerOptions(matching: readonly Route[]): Promise<HttpResponse> {
   const { context, env } = await getApp();
   const isPublic = matching.some(({ isPublic }) => isPublic);
@@ -198,12 +198,12 @@ const ownSegments = new Set(
     .filter((segment, at, all) => segment !== "" && all.indexOf(segment) !== at),
 );
 
-/** Whether the operation decides about an approval request. */
+/** True if the operation decides about an approval request. */
 export function isDecision(method: string | undefined, path: string): boolean {
   return findMatching(path).some((route) => route.isDecision && route.method === method);
 }
 
-/** Whether the table answers this path, be it with 404; everything else is a page's. */
+/** True if the table answers this path, be it with 404; everything else is a page's. */
 export function isOperationPath(path: string): boolean {
   return ownSegments.has(firstSegment(`${path}/`)) || findMatching(path).length > 0;
 }

@@ -2,7 +2,7 @@
 import { Redis } from "ioredis";
 import { logger } from "#lib/logger";
 
-/** Of a host that is gone without a word, or a Redis that hangs, nothing would ever be heard. */
+/** Without these, a host that is gone without a word, or a Redis that hangs, is never noticed. */
 const patience = { commandTimeout: 1_000, socketTimeout: 1_000 };
 
 export function openRedis(url: string): Redis {

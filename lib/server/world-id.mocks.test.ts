@@ -11,7 +11,7 @@ vi.mock("#lib/emulators/world-id", () => {
   return { createLocalWorldId: () => ({ provider: {} }) };
 });
 
-/** What a program of the build can load: its file and all that this imports, but for the stand-in. */
+/** Files that a program of the build can load: its own and all its imports, but for the stand-in. */
 function readLoaded(file: string, loaded = new Map<string, string>()): Map<string, string> {
   if (loaded.has(file)) return loaded;
   const text = readFileSync(file, "utf8");

@@ -1,4 +1,4 @@
-/** What the function of an operation gets and answers, by the operation's specification. */
+/** Input and output of an operation's function, by the operation's specification. */
 import type { z } from "zod";
 import type { Auth, OperationSpec } from "#lib/api/operations/operation";
 import type { JsonObject } from "#lib/protocol/encoding/canonical-json";
@@ -17,7 +17,7 @@ export type PrincipalOf<Kind extends Auth["kind"]> = {
   none: null;
 }[Kind];
 
-/** What an operation's own function gets: everything is checked. */
+/** Input of an operation's own function: everything is checked. */
 export interface Call<
   Body,
   Query,

@@ -47,7 +47,7 @@ function toBucket(address: string): string {
 }
 
 /**
- * Whether forwarding headers of this peer count. Without TRUSTED_PROXIES that is anybody's: the operator says by
+ * True if forwarding headers of this peer count. Without TRUSTED_PROXIES anybody's do: the operator says by
  * TRUSTED_PROXY_HOPS that only the proxy reaches the port.
  */
 export function isTrustedProxy(
@@ -63,7 +63,7 @@ export function isTrustedProxy(
   );
 }
 
-/** Of a list that each proxy adds one entry to: what the outermost trusted one wrote. */
+/** Entry of the outermost trusted proxy, in a list that each proxy adds one to. */
 export function forwardedEntry(header: string | null | undefined, trustedHops: number): string | undefined {
   const entries = (header ?? "").split(",").map((part) => part.trim());
   const written = entries.filter((part) => part !== "");
@@ -89,14 +89,14 @@ export const clientAddress = (request: Headed, peerSecret: string, settings: Pro
 const isLoopback = (address: string) =>
   ipaddr.isValid(address) && ipaddr.process(address).range() === "loopback";
 
-/** Whether a proxy says that it asks for another machine. Next writes X-Forwarded-For itself: the socket's address. */
+/** True if a proxy says that it asks for another machine. Next writes X-Forwarded-For itself: the socket's address. */
 function isForwarded({ headers }: Headed): boolean {
   const entries = (headers.get("x-forwarded-for") ?? "").split(",").map((entry) => entry.trim());
   return entries.some((entry) => entry !== "" && !isLoopback(entry));
 }
 
 /**
- * Whether this machine asks: the socket says so, and so does the client behind a trusted proxy of this machine. A proxy
+ * True if this machine asks: the socket says so, and so does the client behind a trusted proxy of this machine. A proxy
  * here that the settings don't name may have any client, and so may one that sends Forwarded (RFC 7239), which this
  * service doesn't read. Not if the socket is unknown (a foreign Next host).
  */

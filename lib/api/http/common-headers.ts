@@ -1,4 +1,4 @@
-/** What every answer of an operation carries, whichever server it leaves through. */
+/** Headers of every operation's answer, whichever server it leaves through. */
 import type { Env } from "#lib/env";
 import type { HttpResponse } from "./messages";
 import { dataOnly, everywhere, strictTransport } from "./security-headers";

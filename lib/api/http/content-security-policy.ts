@@ -28,7 +28,7 @@ export function buildContentSecurityPolicy(options: PolicyOptions): string {
     script.push("'wasm-unsafe-eval'");
     connect.push(worldBridgeOrigin);
   }
-  // Of a form that was posted without JavaScript, a plain page says what became of it.
+  // A form posted without JavaScript is answered with a plain page.
   const style = ["'self'", `'nonce-${options.nonce}'`, plainStyleSource];
   if (options.development) {
     script.push("'unsafe-eval'");

@@ -44,7 +44,7 @@ export interface ServiceSettings {
 export interface Secrets {
   emailCode: Uint8Array;
   approvalLink: Uint8Array;
-  /** Of what approvers choose by the links in their mails. */
+  /** Authenticates approvers' choices by the links in their mails. */
   approverLink: Uint8Array;
   mcpState: Uint8Array;
   /** Seals the keys of webhook endpoints. */
@@ -54,7 +54,7 @@ export interface Secrets {
   session: string;
 }
 
-/** Whether this process is about to stop, and another one is there to be asked. */
+/** Begins when this process is about to stop, and another one is there to be asked. */
 export interface Draining {
   hasBegun: boolean;
 }

@@ -12,7 +12,7 @@ export const encodeCursor = (text: string): string => base64UrlEncode(utf8Encode
 
 const wrongCursor = () => new AppError("bad_request", "cursor: is not one that this service gave out");
 
-/** What `read` makes of the cursor's text; a cursor that it can't read wasn't made here. */
+/** Decodes with `read`; a cursor that it can't read wasn't made here. */
 export function decodeCursor<Place>(cursor: string, read: (text: string) => Place | undefined): Place {
   let text: string;
   try {

@@ -1,6 +1,6 @@
 /**
- * Whether the service is well: the database answers, and what it is there for could be done now. Each question is asked
- * once for all callers while its answer is fresh, because many may ask many times a second. A silent database makes no caller
+ * Health of the service: the database answers, and the service could do its work now. Each question is asked once for
+ * all callers while its answer is fresh, because many may ask many times a second. A silent database makes no caller
  * wait longer than `patienceMs`.
  */
 import type { Database } from "#lib/db/client";

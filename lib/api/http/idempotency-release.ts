@@ -15,7 +15,6 @@ export const areRows = ({ organizationId, route, keys }: Rows) =>
 /** While they are this holder's. */
 export const areReserved = (rows: Rows, holder: string) => and(areRows(rows), eq(holderColumn, holder));
 
-/** Of one request's holds. */
 export function rowsOf(holds: readonly [IdempotencyHold, ...IdempotencyHold[]]): Rows {
   const [{ organizationId, route }] = holds;
   return { organizationId, route, keys: holds.map(({ key }) => key) };
@@ -56,8 +55,8 @@ export function abandon(context: HttpContext, rows: Rows, holder: string): void 
 }
 
 /**
- * Of one request's holds, whose failures are not kept. Never rejects: what cannot be given back now is tried again until it
- * lapses.
+ * Releases one request's holds, whose failures are not kept. Never rejects: a hold that can't be released now is tried
+ * again until it lapses.
  */
 export async function releaseIdempotent(
   context: HttpContext,

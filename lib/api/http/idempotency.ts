@@ -97,7 +97,7 @@ function withoutNulls(value: JsonValue): JsonValue {
 const reused = () =>
   new AppError("idempotency_key_reused", "Idempotency-Key: was already used with another body");
 
-/** What is there under each of the keys that somebody else has; a row that is not there was given back. */
+/** Reads the rows of keys that somebody else has; a missing row was released. */
 async function readTaken(context: HttpContext, rows: Rows, bodyHash: Uint8Array) {
   const taken = new Map<string, IdempotencyStart | "in progress">();
   for (const row of await context.database.db.select().from(idempotencyKeys).where(areRows(rows))) {
@@ -111,7 +111,7 @@ async function readTaken(context: HttpContext, rows: Rows, bodyHash: Uint8Array)
   return taken;
 }
 
-/** What is kept, or in progress, under one of these keys must have come with the same body. */
+/** Rejects another body under a key whose answer is kept or in progress. */
 async function requireSameBody(context: HttpContext, rows: Rows, bodyHash: Uint8Array): Promise<void> {
   const { response, locked_until, body_hash } = idempotencyKeys;
   const isThere = sql`(${response} IS NOT NULL OR ${locked_until} >= now()) AND NOT (${isForgettable})`;

@@ -50,7 +50,7 @@ export function knownDevicePolicy(settings: ServiceSettings): LimitPolicy {
   return { ...keyRequestAddressPolicy(settings), name: "known_device" };
 }
 
-/** What comes before every keyed route's own limit: unknown keys, by the client's address. */
+/** Limits unknown keys by the client's address, before every keyed route's own limit. */
 export function unknownKeyPolicy(env: Env): LimitPolicy {
   return { name: "unknown_key", limit: env.LIMIT_UNKNOWN_KEY_PER_MINUTE, windowSeconds: 60 };
 }

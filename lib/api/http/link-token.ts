@@ -1,6 +1,6 @@
 /**
- * What is secret in a link: `<id>.<HMAC>`. The HMAC is under a secret of the server, so that who knows the id does not
- * have the link, and the link can be made again without being stored.
+ * Secret part of a link: `<id>.<HMAC>`. The HMAC is under a secret of the server, so that knowing the id doesn't give
+ * the link, and the link can be made again without being stored.
  */
 import { createHmac, timingSafeEqual } from "node:crypto";
 

@@ -1,4 +1,4 @@
-/** What Next reports about a form that it can't read becomes one short line; what our code reports stays as it is. */
+/** Reports by Next about a form that it can't read become one short line; reports by our code stay as they are. */
 import { expect, it, vi } from "vitest";
 import { happened } from "#lib/instrumentation";
 import { createLogger } from "#lib/logger";
@@ -21,7 +21,7 @@ function errorWith(...frames: string[]): Error {
   return error;
 }
 
-/** What is logged of errors that are printed while a request is answered. */
+/** Log lines of errors that are printed while a request is answered. */
 function linesOf(errors: Error[], form: { isMalformed: boolean } | null) {
   const lines: string[] = [];
   const target = { ...console };

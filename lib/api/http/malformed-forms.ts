@@ -15,7 +15,7 @@ const posted = new AsyncLocalStorage<PostedForm>();
 const isOfNext = (frame: string) => /node_modules[/_]next[/_]dist/.test(frame);
 const isOfNode = (frame: string) => /\(?(?:node:|<anonymous>|index \d+)/.test(frame);
 
-/** Whether Next alone was at work, and none of our code. */
+/** True if Next alone was at work, and none of our code. */
 function isNextsOwn({ stack = "" }: Error): boolean {
   const frames = stack.split("\n").filter((line) => /^\s+at /.test(line));
   return frames.some(isOfNext) && frames.every((frame) => isOfNext(frame) || isOfNode(frame));
@@ -24,7 +24,7 @@ function isNextsOwn({ stack = "" }: Error): boolean {
 /** For what Next does with a request that may have one. */
 export const runWithForm = <T>(form: PostedForm, work: () => T): T => posted.run(form, work);
 
-/** What Next prints before the error that it throws for a form from another site. */
+/** Message of Next before the error that it throws for a form from another site. */
 const announced = /from a forwarded Server Actions request\. Aborting/;
 
 /** False: this is about something else, or no form. */

@@ -13,9 +13,9 @@ import { writeProblem } from "./problem";
 
 export interface OwnHosts {
   baseUrl: string;
-  /** Of a host that names none. */
+  /** Port of a host that names none. */
   defaultPort: number;
-  /** Of PUBLIC_BASE_URL itself, as `Host` has it. */
+  /** `Host` of PUBLIC_BASE_URL itself. */
   authority: string;
   isLoopback: boolean;
   /** `name:port`, the port always written. */

@@ -31,7 +31,7 @@ export interface RateLimiter {
 
 interface Lease {
   available: number;
-  /** What the shared store has left besides this lease. */
+  /** Remainder in the shared store besides this lease. */
   sharedRemaining: number;
   resetMs: number;
 }

@@ -1,8 +1,8 @@
-/** What everyone may read, and asks for without a key or session: from the replica, if there is one. */
+/** Serves public reads, without a key or session, from the replica, if there is one. */
 import type { HttpContext } from "./context";
 import type { Principal } from "./principal";
 
-/** What the replica doesn't have, or fails at, the primary answers: a new record is there, or nowhere. */
+/** Falls back to the primary if the replica misses the row or fails: a new record is there, or nowhere. */
 export async function readPublicly<Context extends HttpContext, Value>(
   context: Context,
   read: (context: Context) => Promise<Value>,

@@ -7,7 +7,7 @@ import { LRUCache } from "lru-cache";
 import type { Database, Executor } from "#lib/db/client";
 
 export interface RememberedAnswer {
-  /** Of the rows. */
+  /** Digest of the rows. */
   digest: string;
   /** All else that it was made from: who sees it, and under which keys. */
   view: string;
@@ -15,7 +15,7 @@ export interface RememberedAnswer {
   text: string;
 }
 
-/** Of one attestation, by its id; or of several. */
+/** Kinds with one attestation, by its id, or with several. */
 export type AnswerKind = "verification" | "page" | "entry" | "feed";
 
 const kindsOfOne = ["verification", "page", "entry"] as const satisfies AnswerKind[];
@@ -32,7 +32,7 @@ export interface RememberedAnswers {
 }
 
 const mebibyte = 2 ** 20;
-/** Of answers of one attestation; those of several have a quarter of it. */
+/** Room for answers of one attestation; those of several have a quarter of it. */
 const maxBytes = 24 * mebibyte;
 const overheadBytes = 300;
 
@@ -77,7 +77,7 @@ export async function announceErased(executor: Executor, id: string): Promise<vo
 export async function openRememberedAnswers({ listen }: Database): Promise<RememberedAnswers> {
   const answers = createRememberedAnswers(listen === null ? 1 : maxBytes);
   if (listen === null) return answers;
-  // What was sent while this process didn't listen is lost.
+  // Notifications sent while this process didn't listen are lost.
   await listen(channel, answers.forget, answers.clear);
   return answers;
 }

@@ -35,9 +35,9 @@ export interface RequestLog {
 interface Bounds {
   /** Requests of an organization that are kept each UTC day. */
   perOrganizationPerDay: number;
-  /** Of one organization until the next write. */
+  /** Limit for one organization until the next write. */
   waitingPerOrganization: number;
-  /** Of all together. */
+  /** Limit for all together. */
   waiting: number;
 }
 
@@ -45,7 +45,7 @@ const intervalMs = 1_000;
 const writeAt = 500;
 const usualBounds = { waitingPerOrganization: 500, waiting: 5_000 };
 
-/** What one statement writes. Counts of requests that are dropped are kept all the same. */
+/** Rows for one statement. Counts of requests that are dropped are kept all the same. */
 interface Batch {
   entries: LoggedRequest[];
   /** By organization and day: requests, and those of them that are in `entries`. */

@@ -1,11 +1,11 @@
-/** What a request leaves for its row in the request log. */
+/** Collects a request's row for the request log. */
 import type { OperationSpec } from "#lib/api/operations/operation";
 import type { HttpContext } from "./context";
 import type { HttpRequest } from "./messages";
 import type { KnownKey } from "./principal";
 import type { LoggedRequest } from "./request-log";
 
-/** What is learned about a request on its way, for the request log. */
+/** Facts learned about a request on its way, for the request log. */
 export interface Trace {
   key: KnownKey | null;
   /** Once it is valid. */

@@ -34,7 +34,7 @@ import { logRequest, type Trace } from "./request-trace";
 import { parseQuery, validate } from "./validate";
 import { WrittenJson } from "./written-json";
 
-/** What every operation needs before its own function runs; lib/server/app.ts opens it. */
+/** Dependencies of every operation, apart from its own function; lib/server/app.ts opens them. */
 export interface HttpDependencies<Context extends HttpContext> {
   context: Context;
   env: Env;

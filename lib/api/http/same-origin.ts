@@ -1,6 +1,6 @@
 /**
- * Whether a request that changes something comes from a page of ours. Browsers set both headers themselves: `Origin`
- * names the page's origin. It is `null` for a form on a page with `no-referrer`; then, and only then,
+ * Rejects a request that changes something unless it comes from a page of ours. Browsers set both headers themselves:
+ * `Origin` names the page's origin. It is `null` for a form on a page with `no-referrer`; then, and only then,
  * `Sec-Fetch-Site` answers.
  */
 

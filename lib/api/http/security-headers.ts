@@ -11,7 +11,7 @@ export const everywhere: Readonly<Record<string, string>> = {
     "accelerometer=(), camera=(), display-capture=(), geolocation=(), gyroscope=(), magnetometer=(), microphone=(), midi=(), payment=(), usb=()",
 };
 
-/** What no browser should ever run: API answers, log files, badges, the guides' Markdown. */
+/** Policy for content that no browser should ever run: API answers, log files, badges, the guides' Markdown. */
 export const dataOnly: Readonly<Record<string, string>> = {
   "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'; base-uri 'none'",
 };

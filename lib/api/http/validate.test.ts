@@ -1,4 +1,4 @@
-/** What a field must be is said in the service's own words, whatever was sent in its place. */
+/** Validation messages are the service's own, whatever was sent in a field's place. */
 import { expect, it } from "vitest";
 import { requestExamples } from "#lib/api/operations/examples";
 import { type OperationId, operations } from "#lib/api/operations/index";

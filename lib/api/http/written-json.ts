@@ -1,6 +1,6 @@
 /** JSON that was written before, in ASCII: for what stays the same for a while and is asked for often. */
 export class WrittenJson {
-  /** Of one byte a character. */
+  /** One byte a character. */
   readonly text: string;
 
   private constructor(text: string) {
@@ -12,7 +12,7 @@ export class WrittenJson {
       /[\u0080-\uffff]/g,
       (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`,
     );
-    // What was just replaced in has two bytes a character.
+    // The replacement made it two bytes a character.
     return new WrittenJson(Buffer.from(text, "latin1").toString("latin1"));
   }
 

@@ -50,7 +50,7 @@ it("that this user may not close are told of if others may open them", async () 
   const warned = vi.spyOn(logger, "warn").mockReturnValue();
   const notOurs = Object.assign(new Error("not permitted"), { code: "EPERM" });
   const chmod = vi.spyOn(fs, "chmod");
-  // What a module imports from Node by name is then the spy too.
+  // Named imports from Node are the spy too after this.
   syncBuiltinESMExports();
   for (const mode of [0o700, 0o750]) {
     chmodSync(parent, mode);

@@ -87,7 +87,7 @@ async function startThread({ file, folder, times, giveUp }: ThreadOptions): Prom
     exchange: (messages, limitMs) => {
       if (failure !== null) return Promise.reject(failure);
       const answer = hear(limitMs, "did not answer a statement");
-      // What is sent leaves this thread with all bytes around it, so it is a copy.
+      // Copy: a transfer takes the whole underlying buffer from this thread.
       const copy = new Uint8Array(messages);
       worker.postMessage(copy, [copy.buffer]);
       return answer;

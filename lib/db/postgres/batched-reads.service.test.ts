@@ -136,7 +136,7 @@ describe.each(databaseKinds)("batched reads of a database (%s)", (kind) => {
   afterAll(() => database.close());
 
   it("show what was committed before they were asked, however many ask", async () => {
-    // What it shows is from before it sleeps.
+    // The row is read before it sleeps.
     const text = "SELECT n, pg_sleep($1) FROM counter";
     const read = database.batched<{ n: number }>(text, ["float8"]);
     const reads: Promise<boolean>[] = [];

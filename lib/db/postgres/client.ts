@@ -26,11 +26,11 @@ import {
 
 interface Addresses {
   url: string;
-  /** Of the server itself; needed behind a pooler alone. */
+  /** Address of the server itself; needed behind a pooler alone. */
   listenUrl: string | undefined;
 }
 
-/** Of each process. PostgreSQL has a hundred by default, for all. */
+/** Connections of each process. PostgreSQL has a hundred by default, for all. */
 function countConnections(isAlone: boolean) {
   return { ...(isAlone ? { general: 10, plain: 4 } : { general: 5, plain: 3 }), others: 3 };
 }

@@ -1,4 +1,4 @@
-/** What fails on a connection changes nothing in the answers of others on it (.ci/patches). */
+/** A failure on a connection changes nothing in the answers of others on it (.ci/patches). */
 import postgres from "postgres";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { layWire } from "#support/cut-connections";

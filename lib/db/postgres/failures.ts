@@ -1,7 +1,7 @@
 /** Our own: the server has it, or will get it, and no request waits for it any more (pending-queries.ts). */
 export const OVERDUE = "STATEMENT_OVERDUE";
 
-/** What a failure of the database says. These codes: it (or whatever else is asked) is out of reach, a passing state. */
+/** Codes of a failure which mean that the database (or whatever else is asked) is out of reach, a passing state. */
 const codes = new Set([
   OVERDUE,
   "ECONNREFUSED",
@@ -93,7 +93,7 @@ export interface Refusal {
   detail: string;
 }
 
-/** What `refuse_batch` (drizzle/0001_functions.sql) says; null if the server itself refused. */
+/** Rejection by `refuse_batch` (drizzle/0001_functions.sql); null if the server itself refused. */
 export function refusalOf(error: unknown): Refusal | null {
   for (const { code, message, detail } of causesOf(error))
     if (code === "CS001") return { reason: message, detail: String(detail ?? "") };

@@ -1,7 +1,6 @@
 /**
- * What is asked of a PostgreSQL before the service's own clients are opened (./client.ts): whether a pooler
- * answers for it, whether it holds this version's migrations, and whether it stores what it acknowledges. The connections are closed
- * again.
+ * Checks a PostgreSQL before the service's own clients are opened (./client.ts): if a pooler answers for it,
+ * if it holds this version's migrations, and if it stores what it acknowledges. The connections are closed again.
  */
 import { randomUUID } from "node:crypto";
 import type postgres from "postgres";
@@ -31,9 +30,8 @@ export async function onOneConnection<T>(
 }
 
 /**
- * Whether a pooler answers for the server: it sends process ids of its own making when a connection opens, and the
- * server knows better. One that keeps a server connection for a whole session is taken for the other kind, which is
- * slower and as correct.
+ * Detects a pooler: it sends process ids of its own making when a connection opens, and the server knows better. One
+ * that keeps a server connection for a whole session is taken for the other kind, which is slower and as correct.
  */
 export async function isPooler(client: postgres.Sql): Promise<boolean> {
   const answer = client<{ pid: number }[]>`SELECT pg_backend_pid() AS pid`;
@@ -41,7 +39,7 @@ export async function isPooler(client: postgres.Sql): Promise<boolean> {
   return rows[0]?.pid !== rows.state.pid;
 }
 
-/** Whether the client's address is a pooler's. What is listened to behind it must be there then. */
+/** Detects a pooler at the client's address. The server behind it, to listen to, must be there then. */
 export async function detectPooler(client: postgres.Sql, listenUrl: string | undefined): Promise<boolean> {
   const isPooled = await isPooler(client);
   if (isPooled && listenUrl !== undefined)
@@ -70,8 +68,8 @@ export async function requireCommits(client: postgres.Sql, url: string): Promise
 }
 
 /**
- * What is missing is applied under an advisory lock: drizzle's own run is not safe when processes start at once. The lock
- * belongs to a transaction, which has one server connection through any pooler.
+ * Applies missing migrations under an advisory lock: drizzle's own run is not safe when processes start at once. The
+ * lock belongs to a transaction, which has one server connection through any pooler.
  */
 export async function migrate(client: postgres.Sql, url: string, migrationsFolder: string): Promise<void> {
   if (await isCurrent(client, migrationsFolder)) return;

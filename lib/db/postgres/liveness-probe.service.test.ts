@@ -82,7 +82,7 @@ describe.skipIf(!databaseKinds.includes("postgres"))("the watch over a database'
     const { sql, watch } = open({ silentMs: 50, answerMs: 30_000, longestMs: 1_000, overdueMs: 600_000 });
     const beganMs = performance.now();
     expect(await failure(sql.unsafe("SELECT pg_sleep(60)"))).toBe("unreachable");
-    // What has failed meanwhile has failed for this, whatever else is answered now.
+    // A statement that has failed stays failed, whatever else is answered now.
     await expect.poll(() => failure(sql.unsafe("SELECT 1"))).toBe("answered");
     expect(watch.wasReachableSince(beganMs)).toBe(false);
     expect(watch.wasReachableSince(performance.now())).toBe(true);

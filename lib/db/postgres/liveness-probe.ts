@@ -45,8 +45,8 @@ const sslRequest = Buffer.from([0, 0, 0, 8, 4, 210, 22, 47]);
 const unreachable = new Set(["EHOSTUNREACH", "ENETUNREACH", "ETIMEDOUT"]);
 
 /**
- * What a host says to an SSLRequest: a PostgreSQL or its pooler answers S or N; `closed` without a byte, `silent`, or the
- * code of the error.
+ * Sends a host an SSLRequest: a PostgreSQL or its pooler answers S or N; `closed` without a byte, `silent`, or the code
+ * of the error.
  */
 export function askHost(
   host: string,
@@ -69,7 +69,7 @@ export function askHost(
   });
 }
 
-/** Whether anything at all comes back. */
+/** True if anything at all comes back. */
 async function isHostThere(host: string, port: number, answerMs: number): Promise<boolean> {
   const answer = await askHost(host, port, answerMs);
   return answer !== "silent" && !unreachable.has(answer);

@@ -27,7 +27,7 @@ function forEachMessage(bytes: Buffer, visit: (type: number, start: number, end:
   }
 }
 
-/** What the driver uses of a socket, which writes whole messages only. */
+/** Subset of a socket that the driver uses; it writes whole messages only. */
 class SessionSocket extends EventEmitter {
   readyState: "open" | "closed" = "open";
   unsent: Buffer[] = [];

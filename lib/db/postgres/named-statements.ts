@@ -8,7 +8,7 @@ import type postgres from "postgres";
 type Scope = Pick<postgres.Sql, "unsafe"> & Partial<Pick<postgres.TransactionSql, "savepoint">>;
 type Work = (scope: Scope) => unknown;
 
-/** What the service sends is few texts, again and again; lists of every length are many, and stay unnamed. */
+/** The service sends few texts, again and again; lists of every length are many, and stay unnamed. */
 const maxNamed = 500;
 
 /** True for the first texts that come, and for those again. Several statements in one text cannot have a name. */

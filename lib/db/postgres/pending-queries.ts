@@ -22,7 +22,7 @@ export interface WaitingList {
   oldestMs(): number | null;
   /** Ends the wait of those for a turn or an answer since then that there is none. */
   giveUpSince(ms: number): void;
-  /** Whether every statement that ended since then has reached the database. */
+  /** True if every statement that ended since then has reached the database. */
   wasReachableSince(ms: number): boolean;
 }
 

@@ -38,7 +38,7 @@ afterEach(() => replica.close());
 it("is used while it was there within five seconds, and again when it has caught up", async () => {
   await expect.poll(isUsed).toBe(true);
   standby.isThere = false;
-  // What was asked before is answered by then.
+  // Earlier probes have been answered by then.
   await new Promise((resolve) => setTimeout(resolve, 0));
   nowMs += 5_000;
   expect(isUsed()).toBe(true);

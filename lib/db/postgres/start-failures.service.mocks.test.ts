@@ -1,4 +1,4 @@
-/** What can be wrong with DATABASE_URL: each ends in words with what to do, soon enough, and without the password. */
+/** Mistakes in DATABASE_URL: each ends in words with what to do, soon enough, and without the password. */
 import { createServer as createHttpServer } from "node:http";
 import { type AddressInfo, createServer, type Server } from "node:net";
 import postgres from "postgres";
@@ -25,7 +25,7 @@ async function listen(server: Server): Promise<string> {
   return `postgres://u:secret-word@127.0.0.1:${(server.address() as AddressInfo).port}/x`;
 }
 
-/** What the start says; more than 15 seconds are a failure. */
+/** Returns the start's message; more than 15 seconds are a failure. */
 async function refusal(databaseUrl: string): Promise<string> {
   const opening = openDatabase({ databaseUrl, dataDir: "" }).then(
     ({ close }) => close().then(() => "it starts"),

@@ -6,7 +6,7 @@ import { planSettings } from "./plan-settings";
 export const statementTimeoutMs = 15_000;
 /** No request waits longer for a statement and its turn: the answer is 503. An agent's page has three in a row. */
 export const overdueMs = 8_000;
-/** What holds a lock for longer is not the service, whose own locks are a matter of milliseconds. */
+/** A longer lock is not the service's, whose own take milliseconds. */
 const lockTimeoutMs = 3_000;
 
 /** Settings of a session from its start, if sessions are ours. */
@@ -35,7 +35,9 @@ export const inLimits = (client: postgres.Sql, work: Work, mode = "", settings =
     return work(tx);
   });
 
-/** What drizzle asks of a client, each statement within the time limits: one that is alone is a transaction too. */
+/**
+ * Part of the client that drizzle uses, each statement within the time limits: one that is alone is a transaction too.
+ */
 export function limitTransactions(client: postgres.Sql): postgres.Sql {
   const unsafe = (...statement: Parameters<postgres.Sql["unsafe"]>) => ({
     // biome-ignore lint/suspicious/noThenProperty: as the driver's own query, which runs when it is awaited

@@ -19,10 +19,10 @@ import { at, bytea, createdAt } from "./columns";
 
 export const organizations = pgTable("organizations", {
   id: uuid().primaryKey(),
-  /** What an owner called it; null until one has. */
+  /** Name chosen by an owner; null until one has. */
   name: text(),
   default_public: boolean().notNull().default(true),
-  /** Whether who asks for an approval may count as one of its approvers. */
+  /** True if the requester of an approval may count as one of its approvers. */
   requester_may_approve: boolean().notNull().default(false),
   attestations_per_day: integer(),
   /** Both null: derived from the name (lib/protocol/text/organization-logo.ts). */
@@ -42,7 +42,7 @@ export const organizationDomains = pgTable(
       .references(() => organizations.id),
     /** As DNS has it. */
     domain: text().notNull(),
-    /** What the domain publishes; for this organization only. */
+    /** Token that the domain publishes; for this organization only. */
     token: text().notNull(),
     created_at: createdAt(),
     /** Null: not proven, or no longer. */
@@ -53,7 +53,7 @@ export const organizationDomains = pgTable(
     /** On how many days in a row checks found it gone, and the last of them. */
     days_gone: integer().notNull().default(0),
     last_day_gone: date({ mode: "string" }),
-    /** Of the last check; null if it found the token. */
+    /** Problem of the last check; null if it found the token. */
     problem: text(),
     checked_at: at("checked_at"),
   },

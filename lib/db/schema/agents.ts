@@ -49,7 +49,7 @@ export const agentKeys = pgTable(
   (t) => [primaryKey({ columns: [t.agent_id, t.registered_at] })],
 );
 
-/** What its organization changed about what an agent may do, each with its signed statement and leaf of the log. */
+/** Changes by its organization to what an agent may do, each with its signed statement and leaf of the log. */
 export const agentChanges = pgTable(
   "agent_changes",
   {

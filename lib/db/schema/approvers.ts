@@ -17,7 +17,7 @@ export const approvers = pgTable(
     organization_id: uuid()
       .notNull()
       .references(() => organizations.id),
-    /** What requests call them; null for a member who has only chosen their emails. */
+    /** Name for requests; null for a member who has only chosen their emails. */
     name: text(),
     /** Null for a group. */
     email: text(),

@@ -76,7 +76,7 @@ export const attestations = pgTable(
   ],
 );
 
-/** What grows with each of an agent's attestations and decisions. */
+/** Counters that grow with each of an agent's attestations and decisions. */
 export const agentRecords = pgTable("agent_records", {
   agent_id: uuid().primaryKey(),
   /** How many attestations its public feed has in all. */

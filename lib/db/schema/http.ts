@@ -1,4 +1,4 @@
-/** What the HTTP layer keeps: answers by idempotency key, limits, and the request log with its counts. */
+/** Tables of the HTTP layer: answers by idempotency key, limits, and the request log with its counts. */
 import { bigint, date, index, integer, pgTable, primaryKey, text, uuid } from "drizzle-orm/pg-core";
 import { at, bytea, createdAt } from "./columns";
 

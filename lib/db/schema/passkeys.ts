@@ -37,7 +37,7 @@ export const passkeys = pgTable(
     backed_up: boolean().notNull(),
     transports: text().array().notNull(),
     name: text().notNull(),
-    /** Of its entries in rosters. */
+    /** Salt of its entries in rosters. */
     salt: bytea().notNull(),
     created_at: createdAt(),
     last_used_at: at("last_used_at"),
@@ -49,7 +49,7 @@ export const passkeys = pgTable(
   ],
 );
 
-/** What a new passkey has to sign: for one approver, once, and not for long. */
+/** Challenge for a new passkey: for one approver, once, and not for long. */
 export const passkeyChallenges = pgTable("passkey_challenges", {
   challenge: bytea().primaryKey(),
   approver_id: uuid()

@@ -15,9 +15,9 @@ export const ruleSets = pgTable(
     hash: text().notNull(),
     mode: text({ enum: ["off", "log_only", "enforce"] }).notNull(),
     fallback: text({ enum: ["ask", "deny"] }).notNull(),
-    /** Whether the version after this one needs an owner besides its author. */
+    /** True if the version after this one needs an owner besides its author. */
     second_owner: boolean().notNull(),
-    /** Of a person or of the key's maker: who may not be the second owner. */
+    /** Person or maker of the key, who can't be the second owner. */
     author_email: text().notNull(),
     author_key_id: uuid(),
     confirmed_by: text(),

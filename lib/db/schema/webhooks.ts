@@ -24,7 +24,7 @@ export const webhookEndpoints = pgTable(
     old_keys_until: at("old_keys_until"),
     disabled_at: at("disabled_at"),
     disabled_reason: text({ enum: ["owner", "gone", "failing"] }),
-    /** Of the first attempt that failed since one succeeded. */
+    /** Time of the first attempt that failed since one succeeded. */
     failing_since: at("failing_since"),
     created_at: createdAt(),
   },
@@ -58,7 +58,7 @@ export const webhookDeliveries = pgTable(
       .references(() => webhookMessages.id, { onDelete: "cascade" }),
     /** Without a foreign key: an endpoint that is being deleted must not hold up the log. */
     endpoint_id: uuid().notNull(),
-    /** Of a callback. */
+    /** URL of a callback. */
     url: text(),
     status: text({ enum: ["pending", "delivered", "failed"] }).notNull(),
     attempts: integer().notNull().default(0),

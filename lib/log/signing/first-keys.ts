@@ -19,7 +19,7 @@ import { activeKeyId, type KeyPurpose, type Signers } from "./signing-keys";
 export interface KeySource {
   /** All of them, if none are named. */
   load(wanted?: readonly KeyPurpose[]): Promise<Partial<Signers>>;
-  /** What a rotation has made and not yet put in place; empty if nothing is under way. */
+  /** Signers made by a rotation and not yet in place; empty if nothing is under way. */
   loadNext(wanted?: readonly KeyPurpose[]): Promise<Partial<Signers>>;
   /** Puts the next key in the place of the old one, which is gone then. */
   promoteNext(purpose: KeyPurpose): Promise<void>;

@@ -10,7 +10,7 @@ const patienceMs = 20_000;
 const scopes = ["https://www.googleapis.com/auth/cloudkms"];
 const encode = (bytes: Uint8Array) => Buffer.from(bytes).toString("base64");
 
-/** What Google's errors say is in their body. */
+/** Google puts its errors' details in the body. */
 function explain(error: unknown): never {
   const { response } = error as { response?: { data?: { error?: { status?: string; message?: string } } } };
   const said = response?.data?.error;

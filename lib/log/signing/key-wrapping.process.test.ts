@@ -43,7 +43,7 @@ async function googleSettings(): Promise<Record<string, string>> {
   return { GOOGLE_APPLICATION_CREDENTIALS: file, ...googleAddress() };
 }
 const googleAddress = () => ({ KEY_WRAPPING_KEY: `google-kms:${googleKey}`, GOOGLE_KMS_URL: kms.url });
-/** Of the machine that the tests run on. */
+/** Hides the credentials of the machine that the tests run on. */
 const noGoogleFiles = {
   GOOGLE_APPLICATION_CREDENTIALS: "",
   HOME: "/nonexistent",

@@ -59,7 +59,7 @@ async function loadKms(provider: Provider, env: Env): Promise<Kms> {
   return (await import("./google-kms")).createGoogleKms(env.GOOGLE_KMS_URL);
 }
 
-/** What the service said, without the request that it was said to. */
+/** Service's message, without the request that it answers. */
 function describeFailure(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const { name, message, code } = error as NodeJS.ErrnoException;

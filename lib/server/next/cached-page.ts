@@ -41,8 +41,8 @@ export function answerKept(kept: KeptPage, incoming: IncomingMessage, outgoing: 
 }
 
 /**
- * What Next sees of the request that a kept page is made from: nothing in which visitors differ but the theme and how
- * the answer travels. `host`: that of PUBLIC_BASE_URL, under which every kept page is made.
+ * Strips the request that a kept page is made from: nothing in which visitors differ is left but the theme and how the
+ * answer travels. `host`: that of PUBLIC_BASE_URL, under which every kept page is made.
  */
 export function makeImpersonal(incoming: IncomingMessage, host: string, path: string): void {
   const { "accept-encoding": coding, cookie, ...headers } = incoming.headers;

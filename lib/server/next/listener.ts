@@ -1,6 +1,6 @@
 /**
- * What a process does with a request from outside: the build's files come from memory, operations go to their handlers
- * (a handler costs a tenth of what it costs inside Next), everything else is a page.
+ * Handles a request from outside: the build's files come from memory, operations go to their handlers (a handler costs
+ * a tenth of what it costs inside Next), everything else is a page.
  */
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from "node:http";
 import type { Draining } from "#lib/api/http/context";

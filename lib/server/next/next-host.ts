@@ -1,7 +1,8 @@
 /**
- * What the production server does before Next sees a request, for where Next is the server itself (`next start`,
- * `next dev`): Next gives no client's address, so no client could be told apart from this machine, and Next would answer malformed
- * paths and methods that no page has in its own way. It has no place for this, so Node's servers of its process do it.
+ * Runs the production server's steps before Next, for where Next is the server itself (`next start`, `next dev`): Next
+ * gives no client's address, so no client could be told apart from this machine, and Next would answer malformed paths
+ * and methods that no page has in its own way. Next has no place for these steps, so Node's servers of its process run
+ * them.
  */
 import "#lib/platform/node-wasm";
 import { type IncomingMessage, Server, type ServerResponse } from "node:http";

@@ -9,7 +9,7 @@ import { isStandInPath, serveStandIn } from "#lib/server/emulators";
 import { handleRequest, isOperationPath, normalizePath } from "#lib/server/operations";
 import { peerOf } from "./peer-address";
 
-/** Whether the table of operations answers this path; everything else is Next's. */
+/** True if the table of operations answers this path; everything else is Next's. */
 export function isDispatched(url: string, accept: string | undefined): boolean {
   const path = normalizePath(url.split("?")[0] ?? "/");
   // The mailbox is a page too.
@@ -17,7 +17,7 @@ export function isDispatched(url: string, accept: string | undefined): boolean {
   return isOperationPath(path) || isStandInPath(path);
 }
 
-/** What `Request` refuses to carry, and the name under which it gets the 405 of a method that nothing has. */
+/** Methods that `Request` refuses to carry, and the name under which they get the 405 of a method that nothing has. */
 export const forbiddenMethods = new Set(["CONNECT", "TRACE", "TRACK"]);
 const unknownMethod = "UNKNOWN";
 
@@ -43,7 +43,7 @@ class AskedOverHttp implements HttpRequest {
     this.#incoming = incoming;
     this.method = incoming.method ?? "GET";
     this.url = `http://localhost${(incoming.url ?? "/").replace(/^\/*/, "/")}`;
-    // What comes more than once is joined, as Request joins it: Node itself would drop all but the first of some.
+    // Repeated headers are joined, as Request joins them: Node itself would drop all but the first of some.
     const get = (name: string) =>
       name === PEER_HEADER ? null : (incoming.headersDistinct[name]?.join(", ") ?? null);
     this.headers = { get, has: (name) => get(name) !== null };

@@ -1,4 +1,4 @@
-/** What the production server does with a request before Next sees it; Next is a stand-in here that notes what it gets. */
+/** Steps of the production server before Next, which is a stand-in here that notes its requests. */
 import { once } from "node:events";
 import { createServer } from "node:http";
 import { type AddressInfo, connect } from "node:net";
@@ -122,7 +122,7 @@ describe("the pages' host check", () => {
     ]);
   });
 
-  /** What comes back of a form of which so much is sent; the connection stays open for more. */
+  /** Posts part of a form and returns the answer; the connection stays open for more. */
   const post = async (head: string, body: string) => {
     const socket = connect((server.address() as AddressInfo).port, "127.0.0.1");
     socket.on("error", () => {});

@@ -29,7 +29,10 @@ export function isDecodable(path: string): boolean {
   }
 }
 
-/** Of app/demo and app/notices. Their handlers read no body, or one that is bounded, and no page has these addresses. */
+/**
+ * Forms of app/demo and app/notices. Their handlers read no body, or one that is bounded, and no page has these
+ * addresses.
+ */
 const isPlainForm = (path: string) =>
   /^\/(?:demo(?:\/[^/]+\/receipt)?|notices\/[^/]+\/(?:confirm|leave|passkey-link|passkeys))$/.test(path);
 
@@ -46,7 +49,7 @@ function refuseMethod(method: string, path: string): Promise<HttpResponse> | nul
 }
 
 /**
- * Of Next's own addresses only the build's files are served. The picture optimizer above all is not: it would keep
+ * Build's files are all that is served of Next's own addresses. The picture optimizer above all is not: it would keep
  * pictures of records beyond their erasure.
  */
 const isForeignToBuild = (path: string, files: ReadonlySet<string> | undefined) =>
@@ -122,7 +125,7 @@ export async function serveRefusal(
   return true;
 }
 
-/** Of the client, as limits and turns count it. */
+/** Client's address, as limits and turns count it. */
 export const addressOf = (incoming: IncomingMessage, peerSecret: string, env: Env): string =>
   clientAddress(toBareRequest(incoming), peerSecret, env);
 

@@ -5,7 +5,7 @@
 import type { IncomingMessage } from "node:http";
 import { PEER_HEADER, peerFromHeader } from "#lib/api/http/client-ip";
 
-/** Of clients whose requests came through another process. */
+/** Clients whose requests came through another process. */
 const vouchedFor = new WeakMap<IncomingMessage, string>();
 
 export function peerOf(incoming: IncomingMessage): string {

@@ -15,7 +15,7 @@ const path = `/verify/agent/${id}`;
 const handedOver = new Map<string, HandedOver>();
 let stored: unknown;
 let asked: string[] = [];
-/** What Next saw of each request that it made a page for. */
+/** Requests for pages as Next saw them. */
 let made: Record<string, unknown>[] = [];
 let kept: KeptRecords;
 let nowMs = 0;

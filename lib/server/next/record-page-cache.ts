@@ -17,7 +17,7 @@ export interface KeptRecords {
   serve(incoming: IncomingMessage, outgoing: ServerResponse): Promise<boolean>;
 }
 
-/** What was loaded for a request that Next answers. */
+/** Data loaded for a request that Next answers. */
 export interface HandedOver {
   loading: Promise<unknown>;
   sinceMs: number;
@@ -43,9 +43,9 @@ export function takeHandedOver<Value>(
 }
 
 interface View {
-  /** Of the path; its group names the record, if there are several. */
+  /** Pattern of the path; its group names the record, if there are several. */
   pattern: RegExp;
-  /** What the page is made from. */
+  /** Loads the page's data. */
   load(name: string, incoming: IncomingMessage): Promise<unknown>;
 }
 
@@ -65,7 +65,7 @@ interface Kept {
 
 /** Some 30 MB. */
 const maxKept = 200;
-/** What is erased stays in memory no longer than this. */
+/** Loads the page's data; null for requests that Next answers with something else than the page. */
 const maxAgeMs = 60_000;
 
 /** Loads what the page is made from; null for what Next answers with something else than the page. */

@@ -8,9 +8,9 @@ import { performance } from "node:perf_hooks";
 import { AppError } from "#lib/errors";
 
 interface Share {
-  /** Of the thread's time. */
+  /** Part of the thread's time. */
   readonly part: number;
-  /** What can be saved up. */
+  /** Time that can be saved up. */
   readonly atOnceMs: number;
 }
 
@@ -89,7 +89,7 @@ export function createPageGate(options: GateOptions = {}): PageGate {
   /** Those in which someone waits, the next one first. */
   const turns: Lane[] = [];
   let active = 0;
-  /** What one page would have cost from the beginning until now: those under way share the thread's time evenly. */
+  /** Cost of one page from the beginning until now: those under way share the thread's time evenly. */
   let costMs = 0;
   let countedMs = workedMs();
   let timer: NodeJS.Timeout | undefined;

@@ -16,12 +16,12 @@ export interface Calls {
   close(): void;
 }
 
-/** Whether the other process did what it was asked is not known. */
+/** Connection lost: the other process may or may not have done the work. */
 export class CallLost extends Error {}
 
 interface Message {
   id: number;
-  /** Of a call; undefined in an answer. */
+  /** Operation of a call; undefined in an answer. */
   name?: string;
   value: unknown;
 }
@@ -51,7 +51,7 @@ function flush(socket: Socket, parts: Buffer[]): void {
   if (socket.writable) socket.write(Buffer.concat(parts));
 }
 
-/** What is sent in the same turn of the event loop leaves in one write. */
+/** Messages of the same turn of the event loop leave in one write. */
 function send(socket: Socket, message: Message): void {
   const body = serialize(message);
   const length = Buffer.alloc(lengthBytes);

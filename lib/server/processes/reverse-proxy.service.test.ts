@@ -27,7 +27,7 @@ describe("a request that is handed on", () => {
   const portOf = (server: Server) => (server.address() as AddressInfo).port;
   const ask = (target: string, init?: RequestInit) =>
     fetch(`http://127.0.0.1:${portOf(front)}${target}`, init);
-  /** What a client sends and gets on the wire. */
+  /** Sends raw text, and returns the raw answer. */
   const speak = async (text: string) => {
     const socket = connect(portOf(front), "127.0.0.1");
     socket.write(text);

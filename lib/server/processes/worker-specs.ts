@@ -17,7 +17,7 @@ export interface WorkerSpec {
 }
 
 export interface Setup {
-  /** Of the sockets; its user's alone. */
+  /** Folder of the sockets; its user's alone. */
   folder: string;
   peerSecret: string;
 }

@@ -39,8 +39,8 @@ async function refuseUnknown(outgoing: ServerResponse): Promise<void> {
 }
 
 /**
- * What the writer answers if there are several processes: decisions, which append to the log, if there is one; the
- * stand-in always, because its state is in that process's memory.
+ * Requests for the writer if there are several processes: decisions, which append to the log, if there is one; the
+ * stand-in's always, because its state is in that process's memory.
  */
 function belongsToWriter({ method, url = "/" }: IncomingMessage): "always" | "if there is one" | "no" {
   const path = normalizePath(url.split("?")[0] ?? "/");
@@ -79,7 +79,7 @@ async function serveHandedOn(
   return server;
 }
 
-/** What only this role does. Returns the function that ends it. */
+/** Opens this role's own part. Returns the function that ends it. */
 async function openRole(
   role: Role,
   app: App,

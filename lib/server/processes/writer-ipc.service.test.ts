@@ -19,7 +19,7 @@ import { appendInWriter, createAnswers, workInWriter } from "./writer-ipc";
 const receipt = { index: 7, entry: "e" } as LogReceipt;
 const place = { record: { agent_id: "a", sequence: 3, previous: "p" }, clientGap: true };
 const sealed = { payload: new Uint8Array([1, 2]) } as SealedStatement;
-/** What the log makes of the item, which gets the agent of the slug's first use there, and its proof. */
+/** Simulates the log's result: the item gets the agent of the slug's first use there, and its proof. */
 const placedOf = (item: AttestationItem): Placed<AttestationItem> => ({
   item: Object.assign(item, { agentId: "a", zk: { zkProof: "z" } }),
   logId: 1,

@@ -1,8 +1,10 @@
 /**
- * What the other processes of this server leave to the writer. It alone appends to the log, because processes that move
- * the log's head in turns slow each other down; and it alone has the threads for costly proofs, whose limits are in
- * memory. The others put attestations together, and the writer signs them in their places. Without a writer they do both:
- * the log's sequencer is correct in any number of processes.
+ * Delegates work of this server's other processes to the writer. It alone appends to the log, because processes that
+ * move the log's head in turns slow each other down; and it alone has the threads for costly proofs, whose limits are
+ * in memory. It alone appends to the log, because processes that move the log's head in turns slow each other down; and
+ * it alone has the threads for costly proofs, whose limits are in memory. The others put attestations together, and the
+ * writer signs them in their places. Without a writer they do both: the log's sequencer is correct in any number of
+ * processes.
  */
 
 import { AppError, type ErrorName } from "#lib/errors";
@@ -34,7 +36,7 @@ type Failure =
   | { kind: "other"; message: string };
 
 type Outcome<Value> = { value: Value; failure: null } | { failure: Failure };
-/** What the writer has added to the item. */
+/** Item's fields that the writer has added. */
 type Appended = Outcome<Omit<Placed<AttestationItem>, "item"> & Pick<AttestationItem, "agentId" | "zk">> & {
   isStale: boolean;
 };
@@ -133,7 +135,7 @@ async function appendThere(
   return { ...placed, item: { ...item, agentId, zk } };
 }
 
-/** What else is appended is rare, and appended here. */
+/** Attestations go to the writer; other items are rare, and appended here. */
 export function appendInWriter(own: LogSequencer, writer: Calls): LogSequencer {
   return {
     ...own,

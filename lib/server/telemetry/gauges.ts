@@ -1,4 +1,4 @@
-/** What is not counted as it happens but looked up when somebody asks. */
+/** Gauges that are not counted as things happen but looked up when somebody asks. */
 
 import { inTime } from "#lib/in-time";
 import { readUnpublished } from "#lib/log/reading/unpublished";
@@ -16,13 +16,13 @@ export interface Gauges {
   read(): Promise<Reading[]>;
 }
 
-/** Of this process. */
+/** Gauges of this process. */
 const ofProcess = [
   { name: "jobs_running", help: "Costly proofs that run now.", labels: [] },
   { name: "jobs_waiting", help: "Costly proofs that wait for a thread.", labels: [] },
 ] as const;
 
-/** Of the database, which all processes share: one of them reads it. */
+/** Gauges of the database, which all processes share: one of them reads it. */
 const ofDatabase = [
   { name: "database_up", help: "1 if the database answered in time, else 0.", labels: [] },
   { name: "database_seconds", help: "How long the database took to answer this.", labels: [] },
@@ -57,7 +57,7 @@ const ofDatabase = [
   { name: "outbox_oldest_seconds", help: "Age of the oldest of them; 0 if none waits.", labels: ["outbox"] },
 ] as const;
 
-/** Of LOG_STORE, if there is one. */
+/** Gauges of LOG_STORE, if there is one. */
 const ofStore = [
   { name: "unpublished_entries", help: "Entries that LOG_STORE doesn't have.", labels: [] },
   { name: "unpublished_seconds", help: "Age of the oldest of them; 0 if there is none.", labels: [] },
