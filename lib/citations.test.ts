@@ -1,4 +1,4 @@
-/** What sources and documents may say: they cite what a reader of the repository has, in words that people use. */
+/** Sources and documents cite only files that a reader of the repository has, in words that people use. */
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { oddWords } from "#support/odd-words";

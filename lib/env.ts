@@ -14,7 +14,7 @@ export interface Env extends Omit<Settings, keyof Ceilings>, Ceilings {
   baseUrl: string;
   isLoopback: boolean;
   worldId: "local" | "portal";
-  /** Whether visitors may try an approval. By default they may only where approvals are tests. */
+  /** True if visitors may try an approval. By default they may only where approvals are tests. */
   isDemoOn: boolean;
   mail: "mailbox" | "smtp" | "resend";
   /** The addresses that the server binds; null: every address of the machine. */

@@ -132,7 +132,7 @@ function isAllowed(from: Room, to: Room | undefined): boolean {
   return from.only ? from.only.includes(to.path) : rooms.indexOf(to) < rooms.indexOf(from);
 }
 
-/** What a file imports that its room may not. */
+/** Imports of a file that its room forbids. */
 function listViolations(file: string, source: string): string[] {
   const from = roomOf(file);
   if (!from || isTest(file)) return [];

@@ -1,7 +1,7 @@
 /**
- * What the service does, for those who measure it: metrics and traces (lib/server/telemetry) subscribe if they are set. While
- * none does, a step costs one comparison. Channels of Node are shared by the whole process, so Next's bundle, which has
- * copies of its own of this code, is measured too. Names and attributes come from the source: never from a request.
+ * Instruments the service's work: metrics and traces (lib/server/telemetry) subscribe if they are set. While none does,
+ * a step costs one comparison. Channels of Node are shared by the whole process, so Next's bundle, which has copies of
+ * its own of this code, is measured too. Names and attributes come from the source: never from a request.
  */
 import { channel } from "node:diagnostics_channel";
 import { AppError } from "./errors";

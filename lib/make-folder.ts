@@ -6,7 +6,7 @@ async function makeOne(folder: string, mode: number): Promise<void> {
   try {
     await mkdir(folder, mode);
   } catch (error) {
-    // Of a mount that can't be written, the code may be another though the folder is there.
+    // On a mount that can't be written, the code may be another though the folder is there.
     const isThere = await stat(folder).then(
       (found) => found.isDirectory(),
       () => false,

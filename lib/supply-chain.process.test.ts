@@ -1,4 +1,4 @@
-/** What we build from: exact versions, licences that may be passed on, and a verifier that anyone can build again. */
+/** Inputs of the build: exact versions, licences that may be passed on, and a verifier that anyone can build again. */
 import { cpSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";

@@ -1,4 +1,4 @@
-/** What `npm run log` answers to words that it can't work with: what is wrong, and nothing is made. */
+/** Rejects words that `npm run log` can't work with: it says what is wrong, and makes nothing. */
 import { existsSync, readdirSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { afterEach, describe, expect, it } from "vitest";

@@ -106,7 +106,7 @@ describe.each(kinds)("the log of a restored backup (%s)", (kind) => {
     await test.app.close();
     // Each command on an embedded database opens it first, and what follows is the same on both.
     if (kind !== kinds.at(-1)) return;
-    // What the database still holds of the old log is counted with the new one.
+    // Leaves of the old log that the database still holds are counted with the new one.
     expectExit(await run("log", ["snapshot"], home), 0);
     const checked = await run("log", ["check"], home);
     expect(checked.out).toContain("1 snapshot: ok");
@@ -313,7 +313,7 @@ describe.skipIf(!databaseKinds.includes("postgres"))(
         },
       );
 
-      // What somebody with the database's rights can still do.
+      // Somebody with the database's rights can still do this.
       const second = (await attest(test, key)).body;
       await sql.unsafe(`ALTER TABLE log_leaves DROP CONSTRAINT log_leaves_place;
       ALTER TABLE log_leaves DISABLE TRIGGER USER;

@@ -9,7 +9,7 @@ import path from "node:path";
 type Poseidon = (inputs: bigint[]) => bigint;
 
 export interface ProverFiles {
-  /** Of our own build (./prover-process.ts). */
+  /** Program of our own build (./prover-process.ts). */
   program: string;
   snarkjs: string;
   wasm: string;

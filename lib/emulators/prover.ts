@@ -31,9 +31,9 @@ export type Prover = (request: ProofRequest) => Promise<WalletProof>;
 
 export class ProverBusyError extends Error {}
 
-/** What the process is sent. */
+/** Message to the process. */
 export interface ProverTask extends Omit<ProverFiles, "program"> {
-  /** Of whom and by which credential: their proofs have most of the work in common. */
+  /** Person and credential: proofs of the same have most of the work in common. */
   owner: string;
   input: TreeWitness & Pick<ProofRequest, "externalNullifier" | "signalHash">;
 }

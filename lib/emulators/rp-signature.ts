@@ -1,6 +1,6 @@
 /**
- * What World's nodes check before they help to make a nullifier: that the registered RP asked for this action, now
- * and once. Refusals carry the codes that IDKit knows.
+ * Checks of World's nodes before they help to make a nullifier: the registered RP must have asked for this action, now
+ * and once. Errors carry the codes that IDKit knows.
  */
 import { secp256k1 } from "@noble/curves/secp256k1.js";
 import { keccak_256 } from "@noble/hashes/sha3.js";

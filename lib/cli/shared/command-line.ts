@@ -1,4 +1,4 @@
-/** What the command lines have in common: plain lines out, a message instead of a stack, the exit code. */
+/** Shared by the command lines: plain lines out, a message instead of a stack, the exit code. */
 import { realpathSync } from "node:fs";
 import path from "node:path";
 import { readVariables } from "#lib/env";

@@ -1,4 +1,4 @@
-/** Whether AUTH_SECRET is this database's: of all that is stored, only the keys of webhook endpoints tell. */
+/** Checks that AUTH_SECRET is this database's: of all stored data, only the keys of webhook endpoints tell. */
 import { isNotNull } from "drizzle-orm";
 import type { Secrets } from "#lib/api/http/context";
 import type { Database } from "#lib/db/client";

@@ -13,7 +13,9 @@ const oldestVersion = 150_000;
 const slowMs = 10;
 /** Expiry goes by the database's clock, statements by this machine's. */
 const toleratedMs = 1_000;
-/** Of a process: with lib/db/postgres/client.ts's clients and the one that listens. Several ones have fewer each. */
+/**
+ * Connections of a process: lib/db/postgres/client.ts's clients, and the one that listens. One of several has fewer.
+ */
 const connectionsOfProcess = { alone: 20, beside: 14 };
 
 interface Facts {

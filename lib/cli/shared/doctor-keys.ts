@@ -100,7 +100,7 @@ export async function examineKeys(env: Env, stored: Stored): Promise<Finding[]> 
   return area.found;
 }
 
-/** Of all machines, if there is a store: it is read, and not made. */
+/** Lock of all machines, if there is a store: it is read, and not made. */
 async function lookAtLock(env: Env, database: Database): Promise<Pick<HeadLock, "require"> | null> {
   const store = await openStore(env.LOG_STORE, env);
   const origin = await readFirstOrigin(database);
@@ -127,7 +127,7 @@ async function examineNewStore(env: Env, { ok, fault }: Area): Promise<void> {
   }
 }
 
-/** Whether entries were dropped here that LOG_STORE had. From a log's first one on they are. */
+/** True if entries were dropped here that LOG_STORE had: they go from a log's first one on. */
 async function lacksEntries({ db }: Database): Promise<boolean> {
   const [dropped] = await db
     .select({ log: logs.id })
@@ -164,7 +164,7 @@ async function examineCut({ db }: Database, clock: () => Date, { warning }: Area
   );
 }
 
-/** Whether this machine may go on signing this log. */
+/** Examines if this machine may go on signing this log. */
 export async function examineLog(
   env: Env,
   database: Database | "empty",

@@ -1,4 +1,7 @@
-/** What the service asks of others: witnesses, time-stamp authorities, mail, World, Redis, and its own public address. */
+/**
+ * Checks services of others: witnesses, time-stamp authorities, mail, World, Redis, and the service's own public
+ * address.
+ */
 import { readFile } from "node:fs/promises";
 import type { Env } from "#lib/env";
 import { parseCertificates } from "#lib/protocol/encoding/certificate";

@@ -1,8 +1,8 @@
-/** Whether the settings are fit for a service that others rely on. */
+/** Checks that the settings are fit for a service that others rely on. */
 import { type Env, parseEnv } from "#lib/env";
 import { type Area, type Finding, openArea, reasonOf } from "./findings";
 
-/** What the start would refuse, one finding for each setting. */
+/** Reads the settings, or returns a finding for each one that the start would reject. */
 export function readSettings(variables: Record<string, string | undefined>): Env | Finding[] {
   try {
     return parseEnv(variables);

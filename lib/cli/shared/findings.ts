@@ -1,4 +1,4 @@
-/** What `npm run doctor` finds, and how it says so. No line holds a secret: addresses are shown by their host alone. */
+/** Findings of `npm run doctor`, and their lines. No line holds a secret: addresses are shown by their host alone. */
 import { countOf } from "#lib/protocol/text/count";
 
 export interface Finding {
@@ -16,7 +16,7 @@ export interface Finding {
   /** `fault`: not fit for production. */
   status: "ok" | "warning" | "fault";
   says: string;
-  /** What to do; empty if nothing. */
+  /** Advice; empty if nothing is to be done. */
   mend: string;
 }
 
@@ -56,14 +56,14 @@ export function reasonOf(error: unknown): string {
   return typeof known === "string" ? known : "unknown";
 }
 
-/** What the service's own errors say; of others' the code, as above. */
+/** Message of the service's own errors; of others' the code, as above. */
 export function explain(problem: unknown): string {
   if (typeof problem === "string") return problem;
   return problem instanceof Error && !("code" in problem) ? problem.message : reasonOf(problem);
 }
 
-/** What to do if the database answers, but not this question. */
+/** Advice if the database answers, but not this question. */
 export const unreadable = "Let the role of DATABASE_URL own the database and all that is in it.";
 
-/** Of an address that may have a password in it. */
+/** Hides a password in the address. */
 export const hostOf = (url: string) => new URL(url).host;

@@ -1,4 +1,4 @@
-/** What Next renders an agent's page from, with the page's filters. */
+/** Loads an agent's page for Next, with the page's filters. */
 import { headers } from "next/headers";
 import { cache } from "react";
 import type { KeyHistoryResponse } from "#lib/api/schemas/identity";
@@ -18,7 +18,7 @@ export type LoadedAgent =
 
 type Refused = Exclude<LoadedAgent, { kind: "found" }>;
 
-/** What a page says instead; anything else is a fault. */
+/** Refusals that have a page; anything else is a fault. */
 function describeRefusal(error: unknown): Refused {
   if (!(error instanceof AppError)) throw error;
   if (error.errorName === "agent_not_found") return { kind: "unknown" };

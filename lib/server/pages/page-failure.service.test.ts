@@ -1,4 +1,4 @@
-/** What a browser gets when Next couldn't make a page: words and a way on, whoever reads them and without a script. */
+/** Page in place of one that Next couldn't make: words and a way on, whoever reads them and without a script. */
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, describe, expect, it, vi } from "vitest";

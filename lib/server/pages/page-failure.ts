@@ -1,6 +1,6 @@
 /**
- * What a browser gets when Next couldn't make a page: Next's own answer is empty until its script runs, and nobody
- * would learn from it whether what they sent went through.
+ * Answers for a page that Next couldn't make: Next's own answer is empty until its script runs, and nobody would learn
+ * from it whether their form went through.
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { PostedForm } from "#lib/api/http/malformed-forms";
@@ -18,7 +18,7 @@ interface Surroundings {
   readonly random: (length: number) => Uint8Array;
 }
 
-/** What Next's router and server actions ask for is read by a script that knows Next's answer. */
+/** Documents only: requests of Next's router and server actions are answered to a script that knows Next's answer. */
 export const isDocument = ({ headers }: IncomingMessage) =>
   headers["rsc"] === undefined &&
   headers["next-action"] === undefined &&

@@ -1,4 +1,4 @@
-/** What a person does with their passkeys, on the page of a mail's link or signed in: the same work, other proof of who it is. */
+/** Passkey actions of a person, on the page of a mail's link or signed in: the same work, other proof of who it is. */
 import type { z } from "zod";
 import { enforceLimit, limitPolicy } from "#lib/api/http/limits";
 import { toAppError } from "#lib/api/http/problem";

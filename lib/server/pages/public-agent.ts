@@ -1,4 +1,4 @@
-/** What an agent's page is made from: the feed of the API and the length of the record. */
+/** Loads an agent's page: the feed of the API and the length of the record. */
 
 import { readPublicly } from "#lib/api/http/read-publicly";
 import type { FeedResponse } from "#lib/api/schemas/identity";

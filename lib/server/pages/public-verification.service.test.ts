@@ -1,4 +1,4 @@
-/** What a receipt says beside the signed bytes: the organization, and what is usual for the agent. */
+/** Facts on a receipt beside the signed bytes: the organization, and what is usual for the agent. */
 import { generateKeyPairSync, sign } from "node:crypto";
 import { eq, sql } from "drizzle-orm";
 import { afterAll, beforeAll, expect, it, vi } from "vitest";

@@ -1,4 +1,4 @@
-/** What the pages, images and badges about an attestation are made from: the API's own answer and a little besides. */
+/** Loads an attestation for pages, images and badges: the API's own answer and a little besides. */
 
 import { readPublicly } from "#lib/api/http/read-publicly";
 import type { VerifyResponse } from "#lib/api/schemas/verify";
@@ -22,13 +22,13 @@ import { findHabits, type Habits } from "#lib/verifier/checks/habits";
 export interface VerificationPage {
   /** As a stranger gets it from GET /v1/verify/:id. */
   answer: VerifyResponse;
-  /** Of the key that signed; `unknown` if it is not one of the service's. */
+  /** Status of the key that signed; `unknown` if it is not one of the service's. */
   keyStatus: "active" | "retired" | "revoked" | "unknown";
   /** True for private attestations too: a TEST approval is permanently marked everywhere. */
   isTest: boolean;
   /** The grade as far as a stranger may know it: of a private attestation, from its zero-knowledge proof or a warning. */
   approvalMethod: ApprovalMethod | null;
-  /** What only this service says about a public record that is not erased; null for any other. */
+  /** Facts that only this service states about a public record that is not erased; null for any other. */
   surroundings: Surroundings | null;
 }
 

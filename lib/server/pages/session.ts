@@ -21,7 +21,7 @@ import { createSignInLogger } from "./sign-in-log";
 const linkLifetimeSeconds = 1800;
 const sessionLifetimeSeconds = 14 * 86_400;
 
-/** What our session callback adds. */
+/** Session with the fields of our session callback. */
 export interface PortalSession {
   userId: string;
   email: string;

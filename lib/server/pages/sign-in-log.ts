@@ -1,4 +1,4 @@
-/** What next-auth reports, at the level that it has for an operator. */
+/** Logs next-auth's reports, at the level that they have for an operator. */
 import type { Logger } from "#lib/logger";
 
 /** A link that was used already, is too old or was never mailed: a visitor's matter, which their page explains. */

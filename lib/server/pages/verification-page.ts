@@ -1,4 +1,4 @@
-/** What Next renders an attestation's page and its metadata from. */
+/** Loads an attestation's page and its metadata for Next. */
 
 import { headers } from "next/headers";
 import { cache } from "react";
@@ -15,7 +15,7 @@ export type LoadedVerification =
   | { kind: "unknown"; elsewhere: string | null }
   | { kind: "limited"; detail: string };
 
-/** What the production server has handed over for this request, or made here. */
+/** Takes the data that the production server has handed over for this request, or loads it here. */
 async function findVerification(app: App, id: string): Promise<VerificationPage> {
   const asked = await headers();
   const handedOver = takeHandedOver<VerificationPage>(app, asked);

@@ -39,7 +39,7 @@ export async function findGroupIds(
   return new Map(rows.map(({ id, name }) => [name ?? "", id]));
 }
 
-/** What an owner does to the groups, under the organization's lock and in its audit log. */
+/** Changes the groups as an owner, under the organization's lock and in its audit log. */
 async function change(
   context: AccountsContext,
   person: MemberPrincipal,
@@ -53,7 +53,7 @@ async function change(
   await updateRoster(context, organizationId);
 }
 
-/** Of the organization, and no groups. */
+/** Requires approvers of the organization, not groups. */
 async function requirePeople(tx: Executor, organizationId: string, ids: string[]): Promise<void> {
   if (ids.length === 0) return;
   const found = await tx

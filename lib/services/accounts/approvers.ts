@@ -213,7 +213,7 @@ export async function addApprover(
   return true;
 }
 
-/** What a person chose goes with them; that they were asked, or left, stays known. */
+/** Forgets the person's own choices; that they were asked, or left, stays known. */
 export async function forgetApprover(tx: Executor, organizationId: string, email: string): Promise<void> {
   const [gone] = await tx
     .update(approvers)

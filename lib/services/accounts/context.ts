@@ -1,4 +1,4 @@
-/** What accounts add to the context. */
+/** Context of accounts. */
 import type { LogContext } from "#lib/log/context";
 import type { DomainProbe } from "./domain-proof";
 import type { Mailer } from "./mailer";

@@ -1,6 +1,6 @@
 /**
- * Whether a domain publishes an organization's token: a TXT record, or a file that it serves itself. A name server or web
- * server that gives no answer shows neither that it does nor that it doesn't.
+ * Looks for an organization's token at a domain: in a TXT record, or a file that it serves itself. A name server or web
+ * server that gives no answer shows neither that it is there nor that it isn't.
  */
 import { Resolver } from "node:dns/promises";
 import { type GuardedAnswer, type GuardedRequest, requestGuarded } from "#lib/jobs/guarded-request";
@@ -53,7 +53,7 @@ const found: Finding = { state: "found", problem: null };
 const gone = (problem: string): Finding => ({ state: "gone", problem });
 const noAnswer = (problem: string): Finding => ({ state: "no answer", problem });
 
-/** What name servers answer if a name has no such record. */
+/** Errors of name servers for a name without such a record. */
 const absent = ["ENOTFOUND", "ENODATA"];
 
 async function askDns({ resolveTxt }: DomainProbe, domain: string, token: string): Promise<Finding> {

@@ -27,7 +27,7 @@ function countDayGone({ days_gone, last_day_gone }: DomainState, now: Date) {
   return { days_gone: days_gone + (last_day_gone === today ? 0 : 1), last_day_gone: today };
 }
 
-/** What is known of a domain after a check. `found_in` and `found_at` of a lost one are those of the last proof. */
+/** State of a domain after a check. `found_in` and `found_at` of a lost one are those of the last proof. */
 export function settleCheck(state: DomainState, findings: Findings, now: Date): DomainState {
   const place = proofPlaces.find((one) => findings[one].state === "found");
   if (place !== undefined) {

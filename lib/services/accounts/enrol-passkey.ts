@@ -35,7 +35,7 @@ const challengeMinutes = 5;
 const tooMany = () =>
   new AppError("too_many_passkeys", `a person can have ${maxPasskeys} passkeys; remove one first`);
 
-/** What the browser hands to `navigator.credentials.create`. */
+/** Options for the browser's `navigator.credentials.create`. */
 export async function beginEnrolment(
   context: AccountsContext,
   approver: Approver,

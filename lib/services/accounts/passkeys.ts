@@ -18,7 +18,7 @@ export interface Approver {
   id: string;
   organizationId: string;
   email: string;
-  /** What the organization calls them. */
+  /** Name in the organization. */
   name: string;
 }
 

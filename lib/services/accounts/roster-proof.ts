@@ -1,4 +1,4 @@
-/** What a decision needs of the roster: who the passkey's owner is, and the proof of it. */
+/** Roster data for a decision: who the passkey's owner is, and the proof of it. */
 import { and, eq, inArray, or, sql } from "drizzle-orm";
 import type { Executor } from "#lib/db/client";
 import { approverGroups, approvers, passkeys } from "#lib/db/schema";

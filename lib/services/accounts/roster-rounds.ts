@@ -1,4 +1,4 @@
-/** What follows a change of a roster, and what a process that died has left: tried again until it is done. */
+/** Follow-up of a roster's changes, and of those that a dead process has left: retried until it is done. */
 import { sql } from "drizzle-orm";
 import { rowsOf } from "#lib/db/client";
 import type { AccountsContext } from "./context";

@@ -10,7 +10,7 @@ import type { AccountsContext } from "./context";
 
 type Names = Record<string, string>;
 
-/** What entries hide, for the organization alone. */
+/** Names and openings that entries hide, for the organization alone. */
 export interface RosterDetails {
   /** By credential id. */
   openings: Record<string, GroupOpening[]>;
@@ -105,7 +105,7 @@ export const isSameRoster = (a: readonly RosterEntry[], b: readonly RosterEntry[
 
 export const noDetails: RosterDetails = { openings: {}, people: {}, groups: {}, passkeys: {} };
 
-/** What an owner wants to know of it, by name. A person with several passkeys joins a group once. */
+/** Lists an owner's view of the changes, by name. A person with several passkeys joins a group once. */
 export function describeChanges(before: RosterState | null, now: RosterState): RosterChange[] {
   const { entries, details } = before ?? { entries: [], details: noDetails };
   const known = new Map(entries.map((entry) => [entry.credential_id, entry]));

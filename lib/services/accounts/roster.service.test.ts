@@ -188,7 +188,7 @@ describe("the roster of an organization", () => {
     expect(newest?.payload).toBe(utf8Decode(buildRosterStatement(proof.head, signer.keyId)));
     const signature = base64Decode(newest?.signature ?? "");
     expect(verifyEd25519Strict(signature, utf8Encode(newest?.payload ?? ""), signer.publicKey)).toBe(true);
-    // Of another person the entry shows neither groups nor who is in the same one.
+    // Another person's entry shows neither groups nor who is in the same one.
     const other = (await last()).entries.find(({ approver_id }) => approver_id === bo.id);
     expect(proof.groups.map(hashGroup).some((hash) => other?.groups.includes(hash))).toBe(false);
     const stranger = await signInPerson(context, `stranger${counter}@example.com`);

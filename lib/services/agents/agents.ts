@@ -14,7 +14,9 @@ export function slugKey(slug: string): string {
   return slug.toLowerCase();
 }
 
-/** Whether it can be anyone's: other text may be what no column holds (U+0000), or lower-case to somebody's slug. */
+/**
+ * True if it can be anyone's: other text may be nothing that a column holds (U+0000), or lower-case to somebody's slug.
+ */
 export function isSlug(text: string): boolean {
   return agentSlug.safeParse(text).success;
 }
@@ -58,7 +60,7 @@ export async function findPublicAgent(database: Database, slug: string): Promise
 
 type Registration = Pick<typeof agents.$inferSelect, "public_key" | "code_hash" | "tool_manifest_hash">;
 
-/** What an attestation is compared with, as its payload holds it. */
+/** Registration that an attestation is compared with, as its payload holds it. */
 export function describeRegistered(agent: Registration | null): ActionPredicate["registered"] {
   return {
     agent_public_key: agent?.public_key ? base64Encode(agent.public_key) : null,

@@ -92,7 +92,7 @@ export async function createApiKey(
   return { id, text, createdAt };
 }
 
-/** What one key can use: its own limit, or its organization's if that is lower. */
+/** Limit of one key: its own, or its organization's if that is lower. */
 function attestationsPerMinute({ settings }: AccountsContext): number {
   return Math.min(settings.LIMIT_ATTEST_PER_MINUTE, settings.LIMIT_ATTEST_PER_ORGANIZATION_PER_MINUTE);
 }
@@ -126,7 +126,7 @@ export function secondsToMidnight(now: Date): string {
   return String(Math.max(1, Math.ceil((midnightMs - now.getTime()) / 1000)));
 }
 
-/** Of the key's own daily limit and its organization's, the one with less left. */
+/** Picks the key's own daily limit or its organization's, whichever has less left. */
 async function readDay(
   { clock, database: { db } }: AccountsContext,
   { keyId, organizationId, attestationsPerDay }: KeyPrincipal,

@@ -21,7 +21,7 @@ describe("a key's look-up", () => {
 
   const ask = (as: string) => test.call("GET", "/v1/keys/info", { key: as });
 
-  /** What the next look-up is answered. */
+  /** Replaces the rows of the next look-up. */
   function answerNext(rows: (was: object[]) => object[]): void {
     const { database } = test.app.context;
     const { statement } = database;

@@ -22,9 +22,9 @@ import { type CallOperation, ToolFailure } from "./call-operation";
 import { describeState, pendingGuidance, readInputsHash, readState } from "./tools";
 
 interface Round {
-  /** What the first call answered. */
+  /** Result of the first call. */
   pending: DecisionOutput;
-  /** Of the arguments. */
+  /** Digest of the arguments. */
   digest: string;
   round: number;
 }

@@ -10,7 +10,7 @@ import type { Context } from "#lib/services/approvals/context";
 
 export type AnswerAsked = (request: HttpRequest) => Promise<HttpResponse | Response>;
 
-/** What the tools may reach. Nothing here decides about a request, or lets a frozen agent go on. */
+/** Operations that the tools may reach. None decides about a request, or lets a frozen agent go on. */
 export type ToolOperation =
   | {
       method: "POST";

@@ -10,7 +10,7 @@ export interface Caller {
   call: CallOperation;
   keyId: string;
   scopes: string[];
-  /** Of the HMAC under what goes through the client. */
+  /** Key of the HMAC under state that goes through the client. */
   stateKey: Uint8Array;
   logger: Logger;
 }

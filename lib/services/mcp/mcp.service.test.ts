@@ -30,7 +30,7 @@ const transport = (apiKey: string, fetch: Fetch = fetchFrom(test)) => ({
   requestInit: { headers: { authorization: `Bearer ${apiKey}` } },
 });
 
-/** What a human who is shown the link does. */
+/** Reaction of a human who is shown the link. */
 type OnLink = (url: string, message: string) => Promise<"accept" | "decline">;
 
 /** Protocol 2026-07-28; with `onLink`, a client that opens links. */

@@ -10,7 +10,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from "#lib/protocol/enc
 import type { Context } from "#lib/services/approvals/context";
 import { callAs, type AnswerAsked as HandleRequest } from "./call-operation";
 
-/** What the protocol reads of a request. */
+/** Headers that the protocol reads of a request. */
 const headerNames = ["content-type", "mcp-method", "mcp-name", "mcp-protocol-version"];
 
 function toRequest(asked: HttpRequest, accept: string): Request {
@@ -53,7 +53,7 @@ async function readStream(response: Response, isBatch: boolean): Promise<Respons
 }
 
 const maxBytes = 64 * 1024;
-/** What is too large is read so far as this, to be refused by its id. */
+/** Larger bodies are read up to this, to be rejected by their id. */
 const maxReadBytes = 1024 * 1024;
 const maxBatch = 10;
 
@@ -72,7 +72,7 @@ function refuseMessage(bytes: Uint8Array, error: unknown): Response {
   return Response.json({ jsonrpc: "2.0", id, error: { code: -32_602, message: error.message } });
 }
 
-/** Of what may be no strict JSON, as a number with too many digits. */
+/** Finds the id even where the text is no strict JSON, as with a number of too many digits. */
 function findId(bytes: Uint8Array): string | number | null {
   try {
     const { id, method } = JSON.parse(new TextDecoder().decode(bytes));

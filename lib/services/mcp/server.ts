@@ -46,7 +46,7 @@ const succeed = (structured: object): CallToolResult => ({
   structuredContent: { ...structured },
 });
 
-/** What the service refuses is a result that the model can act on. Everything else is our fault, and only logged. */
+/** A rejection by the service is a result that the model can act on. Everything else is our fault, and only logged. */
 async function orFailure<Result>(work: Promise<Result>, logger: Logger): Promise<Result | CallToolResult> {
   try {
     return await work;

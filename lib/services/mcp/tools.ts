@@ -1,4 +1,4 @@
-/** What the tools do, but for asking a human (approval-rounds.ts). */
+/** Implements the tools, but for asking a human (approval-rounds.ts). */
 import type { z } from "zod";
 import type { AttestResponse } from "#lib/api/schemas/attest";
 import {
@@ -71,7 +71,9 @@ export async function attestAction(
   };
 }
 
-/** Of the service and never of the caller: a model would have to copy some kilobytes without a mistake. */
+/**
+ * Reads the approval from the service, never the caller: a model would have to copy some kilobytes without a mistake.
+ */
 async function readApproval(call: CallOperation, requestId: string, inputsHash: string | undefined) {
   const state = await readState(call, requestId);
   const { status, human_authorization, inputs_hash } = state;

@@ -33,7 +33,7 @@ function timeLeft({ millisecondsLeft }: AuthorizationRow): string {
 
 const readable = "Anyone with the first link can read the request, so don't forward this email.";
 
-/** Of required groups only enrolled approvers decide, by passkey, with World ID too if a level is asked for. */
+/** Only enrolled approvers of required groups decide, by passkey, with World ID too if a level is asked for. */
 function describeMeans({ required_approvers, required_level }: ApprovalRequest) {
   if (required_approvers.length === 0)
     return {

@@ -54,7 +54,7 @@ export async function claimNotice(database: Database, due: Due): Promise<Claimed
 
 type Change = { status: "sent" | "dropped" | "failed" } | { againSeconds: number; isAttempt: boolean };
 
-/** What became of this attempt. One that was not made doesn't count. */
+/** Records the result of this attempt. One that was not made doesn't count. */
 export async function settleNotice({ database }: Context, claimed: Claimed, change: Change): Promise<void> {
   const isOver = "status" in change;
   await database.query(

@@ -22,7 +22,7 @@ async function findWaitSeconds(context: Context, { organization_id, approver_id 
   const ofAddress = { name: "notices_address", limit: perAddress, windowSeconds: 3600 };
   const ofOrganization = { name: "notices_organization", limit: perOrganization, windowSeconds: 3600 };
   const { limiter } = context;
-  // What the organization's limit holds back doesn't count for the address.
+  // A mail that the organization's limit holds back doesn't count for the address.
   let state = limiter.spent(ofOrganization, organization_id);
   state ??= await limiter.consume(ofAddress, approver_id);
   if (state.allowed) state = await limiter.consume(ofOrganization, organization_id);

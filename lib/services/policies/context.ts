@@ -1,4 +1,4 @@
-/** What rules add to the context. */
+/** Context of the rules. */
 
 import type { WorldEnvironment } from "#lib/protocol/world-id/world-id-keys";
 import type { AccountsContext } from "#lib/services/accounts/context";

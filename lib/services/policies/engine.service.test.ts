@@ -1,4 +1,4 @@
-/** What Cedar said of a context is remembered; whatever else could change what it says is asked. */
+/** Caches Cedar's answer for a context, and asks again about anything else that could change the answer. */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import os from "node:os";

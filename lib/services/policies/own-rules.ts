@@ -21,7 +21,7 @@ export async function readOwnRules(
   return readRules(db, person.organizationId, number);
 }
 
-/** What is wrong with the text, if anything; before it is compared or saved. */
+/** Finds the text's problems before it is compared or saved. */
 export async function findOwnProblems(
   context: RulesContext,
   person: MemberPrincipal,

@@ -1,15 +1,15 @@
-/** What an agent's approved requests of a UTC day come to, as rules see it. */
+/** Sums an agent's approved requests of a UTC day, as rules see them. */
 import { type SQL, sql } from "drizzle-orm";
 
 export interface DayUsage {
   uses: number;
-  /** Of the currency, in units of 10⁻⁴. */
+  /** Sum in the currency, in units of 10⁻⁴. */
   spentUnits: bigint;
 }
 
 /**
- * Of the UTC day of `at`: all approved requests that the statement sees, or those that `counts` leaves. Nothing is left out
- * by its time: two requests can be decided in one millisecond. A standing approval is no use itself.
+ * Counts all approved requests of the UTC day of `at` that the statement sees, or those that `counts` leaves. Nothing
+ * is left out by its time: two requests can be decided in one millisecond. A standing approval is no use itself.
  */
 export const dayUsage = (agent: SQL, currency: SQL, at: SQL, counts: SQL = sql`true`) => sql`
   SELECT count(*)::int AS uses,

@@ -73,7 +73,7 @@ export async function requestDemo(context: Context, ip: string): Promise<string>
         amount: "100.00 EUR",
         recipient: "Example Ltd",
         note: "A demo. No money moves, whatever you decide.",
-        // What one visitor has denied is not what the next one asks for.
+        // Make requests of visitors differ: a denial by one must not be found by the next.
         reference: hexEncode(context.random(4)),
       },
       expires_in_minutes: minutes,
@@ -103,7 +103,7 @@ export async function readDemo(context: Context, token: string, ip: string): Pro
   };
 }
 
-/** What an agent does with its approval: it attests, once. Done already: nothing. */
+/** Acts as an agent does with its approval: it attests, once. Done already: nothing. */
 export async function attestDemo(context: Context, token: string, ip: string): Promise<void> {
   const { authorization, receiptUrl } = await readDemo(context, token, ip);
   const { agent_slug, human_authorization } = authorization;

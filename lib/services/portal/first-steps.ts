@@ -24,7 +24,7 @@ export interface FirstSteps {
   approval: { requestId: string; isApproved: boolean; approvalUrl: string } | null;
 }
 
-/** What is left to do after them, the first of it. */
+/** Next thing to do after them, the first that is left. */
 export type NextStepName = "agent_key" | "approvers" | "domain";
 
 /** Null if nothing is left. */

@@ -220,7 +220,7 @@ describe("what another organization has", () => {
   });
 
   it("opens to its owner through every one of these doors", async () => {
-    // What ends a thing comes after what reads it, in the table above.
+    // Doors that end a thing come after those that read it, in the table above.
     for (const [name, open] of Object.entries(doors))
       expect(await failureOf(open(context, owner, theirs[name] ?? "")), name).toBe("no failure");
   });

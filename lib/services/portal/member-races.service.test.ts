@@ -338,7 +338,7 @@ describe.skipIf(!databaseKinds.includes("postgres"))("members, at the same momen
     expect(joined.map(({ organizationId }) => organizationId)).toEqual([other.organizationId]);
   });
 
-  /** What came of an act that began just before the person's account ended. */
+  /** Result of an act that began just before the person's account ended. */
   const whileEnding = async <Value>(userId: string, act: () => Promise<Value>) => {
     const { acting } = await context.database.db.transaction(async (tx) => {
       await tx.execute(`SELECT FROM users WHERE id = '${userId}' FOR UPDATE`);

@@ -77,7 +77,7 @@ export async function updateOrganization(
   });
 }
 
-/** What a new owner is asked first. */
+/** Names the organization, the first step of a new owner. */
 export async function nameOrganization(
   context: Context,
   person: MemberPrincipal,
@@ -135,8 +135,8 @@ async function cancelPending(context: Context, person: MemberPrincipal): Promise
 }
 
 /**
- * What is in the log stays in the log. Keys, members, invitations and pending requests end; the row itself stays,
- * because attestations and the slugs of agents point to it.
+ * Deletes an organization. Its entries stay in the log. Keys, members, invitations and pending requests end; the row
+ * itself stays, because attestations and the slugs of agents point to it.
  */
 export async function deleteOrganization(
   context: Context,

@@ -1,4 +1,4 @@
-/** What the portal's first page shows: today's use against the limit, the last 30 days, what waits, what came last. */
+/** Loads the portal's first page: today's use against the limit, the last 30 days, what waits, what came last. */
 
 import { and, count, eq, gt, gte, sql } from "drizzle-orm";
 import type { MemberPrincipal } from "#lib/api/http/principal";
@@ -40,7 +40,7 @@ async function readPending(context: Context, organizationId: string) {
   return total?.count ?? 0;
 }
 
-/** Of the days that the chart shows. `from`: the first of them, as the list's filter takes it. */
+/** Counts over the days that the chart shows. `from`: the first of them, as the list's filter takes it. */
 async function readWarned(context: Context, organizationId: string, from: string) {
   const filter = toFilter({ warnings: "true", from });
   return { count: await countAttestations(context, ofOrganization(organizationId), filter), from };

@@ -90,7 +90,7 @@ describe.skipIf(!databaseKinds.includes("postgres"))("a member who is removed at
   });
   afterAll(() => test.close());
 
-  /** What comes of the act if the person is removed while it waits for the organization. */
+  /** Result of the act if the person is removed while it waits for the organization. */
   async function actWhileRemoved({ organizationId, userId }: MemberPrincipal, act: () => Promise<unknown>) {
     const isWaiting = () =>
       query(

@@ -75,7 +75,7 @@ export async function listRequests(
   return { rows: shown.map((row) => ({ ...row, key: keys.get(row.api_key_id) ?? null })), nextCursor };
 }
 
-/** What its page says beside the list: the keys to choose from, and how many requests are missing. */
+/** Loads the page's facts beside the list: the keys to choose from, and how many requests are missing. */
 export async function describeRequestLog(context: Context, person: MemberPrincipal) {
   const { db } = context.database;
   await requireRole(db, person, "member");

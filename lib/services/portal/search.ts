@@ -1,4 +1,4 @@
-/** What the portal's search finds: keys and agents by name, everything that has an id by its whole id. */
+/** Searches the portal: keys and agents by name, everything that has an id by its whole id. */
 
 import { and, desc, eq, ilike, or } from "drizzle-orm";
 import type { MemberPrincipal } from "#lib/api/http/principal";

@@ -1,6 +1,6 @@
 /**
- * What keys and agents did today and in the last 7 and 30 UTC days. Nothing is counted here: the statement that stores a
- * batch adds up a key's attestations, and the request log its requests and an agent's attestations.
+ * Usage of keys and agents, today and in the last 7 and 30 UTC days. Nothing is counted here: the statement that stores
+ * a batch adds up a key's attestations, and the request log its requests and an agent's attestations.
  */
 
 import { and, eq, gt, sql } from "drizzle-orm";

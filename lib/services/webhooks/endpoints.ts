@@ -165,7 +165,7 @@ export async function createEndpoint(
   return { ...describeEndpoint(context, row), secret: secretOf(keys) };
 }
 
-/** What waits for a disabled endpoint will not be sent; it stays in the list and can be replayed. */
+/** Fails deliveries that wait for a disabled endpoint; they stay in the list and can be replayed. */
 export async function failWaiting(tx: Executor, endpointId: string): Promise<void> {
   const { endpoint_id, status } = webhookDeliveries;
   await tx

@@ -1,5 +1,5 @@
 /**
- * What waits to be sent. A delivery is taken by one process at a time: the statement that takes it moves its next attempt
+ * Queue of deliveries. A delivery is taken by one process at a time: the statement that takes it moves its next attempt
  * behind the time limit of this one, so that another takes it only if this process has died. All times are the
  * database's, which its processes share.
  */
@@ -70,7 +70,7 @@ export async function claimDelivery(database: Database, due: Due): Promise<Claim
 
 const ofThisAttempt = "message_id = $1 AND endpoint_id = $2 AND attempts = $3";
 
-/** What has arrived is delivered, whatever was said of it while it was on its way. */
+/** An arrived message counts as delivered, whatever was said of it while it was on its way. */
 export async function settleDelivered(
   { database }: Context,
   claimed: Claimed,

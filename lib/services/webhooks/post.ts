@@ -6,7 +6,7 @@ export interface Posting {
   url: string;
   body: string;
   headers: Record<string, string>;
-  /** Whether a receiver on this machine will do. */
+  /** True if a receiver on this machine will do. */
   mayBeLoopback: boolean;
   nowMs: number;
   timeoutMs?: number;

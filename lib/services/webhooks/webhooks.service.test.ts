@@ -15,7 +15,7 @@ import { measureMs, shortestMs } from "#support/shortest";
 import { type Received, type Receiver, startReceiver } from "#support/webhook-receiver";
 import { createDeliveries } from "./deliver";
 
-/** Whether one of the `v1a` signatures is that key's. */
+/** True if one of the `v1a` signatures is that key's. */
 function isSignedBy(publicKey: string | null, { headers, body }: Received): boolean {
   const raw = Buffer.from((publicKey ?? "").replace("whpk_", ""), "base64");
   const key = createPublicKey({
