@@ -113,7 +113,12 @@ export function openService({ baseUrl, apiKey, runtime, ...given }: CountersignO
 export function createCountersign(options: CountersignOptions): Countersign {
   const service = openService(options);
   const attestOnce: Attest = (request, more) => attest(service, request, more);
-  const memory: GateMemory = { clientId: undefined, running: new Map(), unattested: new Map() };
+  const memory: GateMemory = {
+    clientId: undefined,
+    running: new Map(),
+    unattested: new Map(),
+    unbacked: new Set(),
+  };
   return {
     attest: attestOnce,
     attestMany: (requests, more) => attestMany(service, requests, more),

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar, cast
@@ -27,7 +27,7 @@ from ._wire import (
     AuthorizationState,
     AuthorizeRequest,
 )
-from .errors import ApprovalUsedError, CountersignError, NotAttestedError, WaitTimeoutError
+from .errors import ApprovalClaimedError, ApprovalUsedError, CountersignError, NotAttestedError, WaitTimeoutError
 
 Result = TypeVar("Result")
 
@@ -58,6 +58,8 @@ class GateMemory:
     client_id: str
     """Told apart from every other client that gates the same call."""
     unattested: dict[str, Callable[[], Flow[Any]]] = field(default_factory=dict[str, Callable[[], Flow[Any]]])
+    unbacked: set[str] = field(default_factory=set[str])
+    """Ids of requests whose action ran and is attested without their approval, which can be claimed again after a freeze."""
     begun: dict[str, str] = field(default_factory=dict[str, str])
     """Request by key of each call that a framework was allowed to run (_halves.py)."""
     _running: dict[tuple[int, str], Future[Any]] = field(default_factory=dict[tuple[int, str], "Future[Any]"])
@@ -72,6 +74,12 @@ class GateMemory:
     @staticmethod
     def key_of(request: AuthorizeRequest, gating: Gating, inputs: object) -> str:
         return key_of(request, gating, seal_inputs(inputs).hash)
+
+    def note_attested(self, key: str, request_id: str, attestation: Attestation) -> None:
+        approval = attestation["human_approval"]
+        if approval is not None and approval["method"] == "none":
+            self.unbacked.add(request_id)
+        self.unattested.pop(key, None)
 
     def enter(self, key: str) -> tuple[Future[Any], bool]:
         """The call's end, and whether the caller is the one who brings it about."""
@@ -116,7 +124,7 @@ def gate(
     if finish is not None:
         return cast("Gated[Any]", (yield from finish()))
     claimant = gating.options.get("claim_as") or memory.claimant
-    claimed, copy, asked_key = yield from wait_for_claim(service, claimant, request, gating, inputs)
+    claimed, copy, asked_key = yield from wait_for_claim(service, claimant, memory.unbacked, request, gating, inputs)
     failure: BaseException | None = None
     result: object = None
     try:
@@ -130,7 +138,7 @@ def gate(
 
     def attest_end() -> Flow[Gated[Any]]:
         attestation = yield from attest_run(service, gating, claimed, result, failure)
-        memory.unattested.pop(key, None)
+        memory.note_attested(key, claimed["request_id"], attestation)
         if isinstance(failure, Exception):
             raise failure
         if failure is not None:
@@ -162,15 +170,21 @@ def _attest_interrupted(
     """Says on record that a cancelled task or a pressed Ctrl+C ended the action half-way. Tries once: the program is ending."""
     try:
         body = say_end(gating, claimed, outcome_of(failure))
-        yield from attest_end_of_run(service, gating, body, f"gate-{claimed['request_id']}", _GRACE_SECONDS, 1)
-        memory.unattested.pop(key, None)
+        request_key = f"gate-{claimed['request_id']}"
+        attestation = yield from attest_end_of_run(service, gating, body, request_key, _GRACE_SECONDS, 1)
+        memory.note_attested(key, claimed["request_id"], attestation)
     except Exception as error:  # noqa: BLE001
         failure.__cause__ = NotAttestedError(claimed["request_id"], None, failure)
         failure.__cause__.__cause__ = error
 
 
 def wait_for_claim(
-    service: Service, claimant: str, request: AuthorizeRequest, gating: Gating, inputs: object
+    service: Service,
+    claimant: str,
+    unbacked: Set[str],
+    request: AuthorizeRequest,
+    gating: Gating,
+    inputs: object,
 ) -> Flow[tuple[AuthorizationState, Any, str]]:
     """Returns the claimed approval, the copy that may run, and the key under which it was asked.
 
@@ -185,6 +199,8 @@ def wait_for_claim(
         if gating.options.get("wait", True):
             yield from calls.wait_for_decision(service, request_id, gating.options.get("timeout"))
         confirmed, copy = yield from confirm_approval(service, request_id, request, inputs)
+        if request_id in unbacked:
+            raise ApprovalClaimedError
         yield from calls.claim(service, request_id, f"{key}-{claimant}")
         return confirmed, copy, key
     except BaseException as error:

@@ -36,7 +36,7 @@ def begin(
     # The claim itself is repeated safely, so this must be noted before anything can run.
     memory.begun[key] = ""
     try:
-        claimed, copy, _ = yield from wait_for_claim(service, memory.claimant, request, gating, inputs)
+        claimed, copy, _ = yield from wait_for_claim(service, memory.claimant, memory.unbacked, request, gating, inputs)
     except BaseException:
         memory.begun.pop(key, None)
         raise

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import dataclasses
 import datetime
 import decimal
@@ -343,6 +344,33 @@ def test_attests_without_the_approval_what_is_stopped_while_it_runs(
     assert gated.result == "paid"
     assert gated.attestation["human_approved"] is False
     assert why in gated.attestation["metadata"]["approval"]
+    assert count(agent) == Counted(1, 1)
+
+
+@pytest.mark.parametrize("failure", [None, RuntimeError("the bank is closed"), KeyboardInterrupt()])
+def test_does_not_run_again_on_an_approval_that_a_freeze_kept_from_its_attestation(
+    failure: BaseException | None, client: Countersign, human: Human, count: Count, new_agent: Any
+) -> None:
+    agent, ran = new_agent(), []
+
+    def run(given: Any, _: Any) -> str:
+        ran.append(given)
+        client.freeze(agent, "It paid twice")
+        if failure is not None:
+            raise failure
+        return "paid"
+
+    def call(own: Countersign) -> Any:
+        return own.gate(asked_of(agent, {}), inputs(), run, run_id="r", call_id="c", on_request=human)
+
+    with contextlib.suppress(RuntimeError, KeyboardInterrupt):
+        call(client)
+    client.unfreeze(agent)
+    with Countersign(BASE_URL, API_KEY) as other:
+        for own in (client, client, other):
+            with pytest.raises(ApprovalClaimedError):
+                call(own)
+    assert ran == [INPUTS]
     assert count(agent) == Counted(1, 1)
 
 

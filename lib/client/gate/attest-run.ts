@@ -72,8 +72,8 @@ export async function attestFailure(
   action: GatedAction,
   authorization: ApprovedAuthorization,
   failure: unknown,
-): Promise<void> {
-  await attestRun(service, action, authorization, undefined, "failed").catch((notAttested: unknown) => {
+): Promise<Attestation> {
+  return attestRun(service, action, authorization, undefined, "failed").catch((notAttested: unknown) => {
     const message = failure instanceof Error ? failure.message : String(failure);
     throw new AggregateError([failure, notAttested], `${message} (and its attestation could not be stored)`, {
       cause: failure,

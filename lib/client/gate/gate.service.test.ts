@@ -313,6 +313,28 @@ describe("gate", () => {
     },
   );
 
+  it.each([
+    ["completes", vi.fn(async () => "paid")],
+    ["fails", vi.fn().mockRejectedValue(new Error("the bank is closed"))],
+  ])(
+    "does not run again on an approval that a freeze kept from the attestation of a run that %s",
+    async (_, end) => {
+      const action = newAction();
+      const client = clientOf(test, key);
+      const run = vi.fn(async () => {
+        await freeze(action.agent_slug);
+        return end();
+      });
+      await Promise.allSettled([client.gate(action, inputs(), run)]);
+      const thaw = await test.call("POST", `/v1/identity/${action.agent_slug}/unfreeze`, { key, body: {} });
+      expect(thaw.status).toBe(200);
+      for (const own of [client, client, clientOf(test, key)])
+        await expect(own.gate(action, inputs(), run)).rejects.toThrow(ApprovalClaimedError);
+      expect(run).toHaveBeenCalledTimes(1);
+      expect(await count(action)).toEqual({ asked: 1, attested: 1 });
+    },
+  );
+
   it("takes two calls at once for one", async () => {
     const run = vi.fn(() => "done");
     const action = newAction();

@@ -10,7 +10,7 @@ import {
   requireApproval,
   waitForDecision,
 } from "#lib/client/api/decision";
-import { ApprovalUsedError, CountersignError } from "#lib/client/api/errors";
+import { ApprovalClaimedError, ApprovalUsedError, CountersignError } from "#lib/client/api/errors";
 import { sealInputs } from "#lib/client/api/inputs";
 import type { AgentKey } from "#lib/client/api/sign";
 import type { Service } from "#lib/client/api/transport";
@@ -75,6 +75,8 @@ export interface GateMemory {
   clientId: string | undefined;
   running: Map<string, Promise<unknown>>;
   unattested: Map<string, () => Promise<unknown>>;
+  /** Ids of requests whose action ran and is attested without their approval, which can be claimed again after a freeze. */
+  unbacked: Set<string>;
 }
 
 /** Two equal calls at the same time are one. */
@@ -112,16 +114,18 @@ async function runApproved<Inputs, Result>(
   run: Run<Inputs, Result>,
 ): Promise<unknown> {
   memory.clientId ??= service.randomUuid();
-  const claimed = await waitForClaim(service, memory.clientId, action, inputs);
+  const claimed = await waitForClaim(service, memory.clientId, memory.unbacked, action, inputs);
   const { authorization, copy } = claimed;
   const approval = { requestId: authorization.request_id, key: claimed.key };
   const [ended] = await Promise.allSettled([(async () => requireRun(await run(copy, approval)))()]);
   if (ended.status === "rejected" && isPause(ended.reason)) throw ended.reason;
   // From here on a call with this key must not run the action, whatever becomes of the attestation.
   const finish = async () => {
-    if (ended.status === "rejected") await attestFailure(service, action, authorization, ended.reason);
     const attestation =
-      ended.status === "fulfilled" ? await attestRun(service, action, authorization, ended.value) : null;
+      ended.status === "rejected"
+        ? await attestFailure(service, action, authorization, ended.reason)
+        : await attestRun(service, action, authorization, ended.value);
+    if (attestation.human_approval?.method === "none") memory.unbacked.add(authorization.request_id);
     memory.unattested.delete(key);
     if (ended.status === "rejected") throw ended.reason;
     return { result: ended.value, attestation, authorization };
@@ -135,7 +139,13 @@ const isPause = (thrown: unknown) =>
   thrown instanceof Error && ["GraphInterrupt", "NodeInterrupt"].includes(thrown.name);
 
 /** `clientId`: the same if this client calls again, so that only what it has begun itself can be begun again. */
-async function waitForClaim<Inputs>(service: Service, clientId: string, action: GatedAction, inputs: Inputs) {
+async function waitForClaim<Inputs>(
+  service: Service,
+  clientId: string,
+  unbacked: ReadonlySet<string>,
+  action: GatedAction,
+  inputs: Inputs,
+) {
   const { wait = true, signal } = action;
   signal?.throwIfAborted();
   const over = new AbortController();
@@ -150,6 +160,7 @@ async function waitForClaim<Inputs>(service: Service, clientId: string, action: 
     const { key } = await askOnce(service, { ...action, onRequest, signal: late }, inputs);
     if (wait) await waitForDecision(service, requestId, { signal });
     const confirmed = await confirmApproval(service, requestId, action, inputs);
+    if (unbacked.has(requestId)) throw new ApprovalClaimedError();
     await claim(service, requestId, `${key}-${clientId}`, { signal });
     signal?.throwIfAborted();
     return { ...confirmed, key };
