@@ -1,4 +1,4 @@
-/** What a chat or a timeline shows of a link to any page that has no picture of its own. */
+/** Link card of any page that has no picture of its own, for chats and timelines. */
 import { drawLinkCard } from "#lib/server/pages/link-card";
 
 /** Drawn when it is asked for: the worker that draws belongs to a running service. */

@@ -4,7 +4,7 @@ import { StatusPill, TestMark } from "./ui/status-pill";
 
 interface ApprovalPillProps {
   readonly method: ApprovalMethod;
-  /** Of what an authorization backs; anything but "production" is marked TEST. */
+  /** Environment of an authorization; anything but "production" is marked TEST. */
   readonly environment?: string;
 }
 
@@ -43,7 +43,7 @@ const optionWords: Record<ApprovalMethod, string> = {
   rule: "Allowed by rule",
 };
 
-/** Of a filter. */
+/** Options of a filter. */
 export function ApprovalOptions() {
   return approvalMethods.map((method) => (
     <option key={method} value={method}>
@@ -52,7 +52,7 @@ export function ApprovalOptions() {
   ));
 }
 
-/** What a record says that failed a check: in the words of a claim, and never in the colour of a proof. */
+/** Claim of a record that failed a check: worded as a claim, and never in the colour of a proof. */
 export function ClaimedPill({
   method,
   isTest,

@@ -1,4 +1,4 @@
-/** What an attestation does not prove. The landing page and every verify page show the same list. */
+/** Limits of an attestation's proof. The landing page and every verify page show the same list. */
 
 const notProven = [
   {

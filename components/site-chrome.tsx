@@ -1,5 +1,5 @@
 "use client";
-/** What stands around a page; not around an approval, where a person decides and nothing else is offered. */
+/** Frame of a page; not of an approval, where a person decides and nothing else is offered. */
 import { usePathname } from "next/navigation";
 import type { ReactNode } from "react";
 

@@ -25,18 +25,18 @@ const axeSource = `${axeItself}\n${readEachColourOnce}`;
 
 const tags = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];
 
-/** What a theme can change: it has colours of its own, and nothing else. */
+/** Rules that depend on the theme, which changes colours and nothing else. */
 const colourRules = ["color-contrast", "link-in-text-block"];
 
 type RunOnly = NonNullable<RunOptions["runOnly"]>;
 type Scheme = "light" | "dark";
 
-/** What axe looks at: all of the page, or what this width shows and the other does not. */
+/** Part of the page for axe: all of it, or elements that this width shows and the other does not. */
 type Scope = "all" | "only here";
 
 interface Looking {
   axe: { run(context: Document | { include: Element[] }, options: RunOptions): Promise<AxeResults> };
-  /** What a width showed. */
+  /** Elements that a width showed. */
   shownBefore?: Set<Element>;
 }
 
@@ -97,7 +97,7 @@ async function setWidth(page: Page, width: number): Promise<void> {
   await page.setViewportSize({ width, height: 900 });
 }
 
-/** Of `width`: what the other width is compared with. */
+/** Records the elements visible at `width`, to compare the other width with. */
 async function noteShown(page: Page, width: number): Promise<void> {
   await setWidth(page, width);
   await page.evaluate(() => {

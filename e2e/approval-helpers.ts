@@ -1,4 +1,6 @@
-/** What the approval specs share: a key by email, a request, and answering in the stand-in's wallet as a person would. */
+/**
+ * Shared by the approval specs: a key by email, a request, and answering in the stand-in's wallet as a person would.
+ */
 import { type APIRequestContext, type BrowserContext, expect, type Page } from "@playwright/test";
 
 /** Gets a key as a developer would: ask, read the mail, send the code back. An address of its own for each worker. */

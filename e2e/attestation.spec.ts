@@ -316,7 +316,7 @@ test("where the checks cannot be repeated the page says whose word it is", async
   await expect(row(page, "signature")).toContainText("Your browser: can't check this");
 });
 
-/** What moved by itself since the page began, as the browser scores it (layout-shift entries). */
+/** Sums movements since the page began, as the browser scores them (layout-shift entries). */
 async function startCountingShifts(page: Page): Promise<() => Promise<number>> {
   await page.addInitScript(() => {
     const counted = window as unknown as { seenShifts: { sum: number } };
@@ -346,7 +346,7 @@ test("what the browser finds moves nothing that a person reads", async ({ page, 
       });
       await page.goto(url);
       await page.evaluate(() => scrollTo(0, document.body.scrollHeight / 2));
-      // What its fonts moved is not what the browser found.
+      // Wait for the fonts: their movements are not the browser check's.
       await page.evaluate(() => document.fonts.ready.then(() => {}));
       await page.waitForTimeout(500);
       await page.evaluate(() => Object.assign(window, { seenShifts: { sum: 0 } }));

@@ -36,7 +36,7 @@ const needsScript = (page: Page) => page.getByRole("button", { name: /^(Find…|
 
 async function waitUntilAlive(page: Page): Promise<void> {
   await expect(needsScript(page)).toBeEnabled();
-  // What the script does next is done before the second frame.
+  // The script's next work is done before the second frame.
   await page.evaluate(
     () => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))),
   );

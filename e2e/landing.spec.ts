@@ -82,7 +82,7 @@ test("a visitor breaks a receipt, and sees which checks notice", async ({ page }
   expect((await page.getByRole("button", { name: /^Theme/ }).boundingBox())?.width).toBe(36);
   await page.setViewportSize({ width, height: 800 });
   await expect(page.getByRole("heading", { name: "1 Request an API key" })).toBeVisible();
-  // What is in a button is part of its name, and not announced by every screen reader.
+  // Content of a button is part of its name, and not announced by every screen reader.
   await expect(page.locator("button [role=status]")).toHaveCount(0);
 
   const known = page.locator("main a[href^='/verify/'], [data-lab] a[href^='/verify/']");

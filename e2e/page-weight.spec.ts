@@ -1,4 +1,4 @@
-/** What a public page's first view costs in JavaScript: at most 55 KB beyond an empty Next page, compressed. */
+/** Weight of a public page's first view in JavaScript: at most 55 KB beyond an empty Next page, compressed. */
 import { readdir, readFile } from "node:fs/promises";
 import path from "node:path";
 import { expect, type Page } from "@playwright/test";

@@ -1,4 +1,4 @@
-/** What the portal's tests share: people who are signed in, their keys, their mail. */
+/** Shared by the portal's tests: people who are signed in, their keys, their mail. */
 import { type APIRequestContext, expect, type Page } from "@playwright/test";
 import { getApiKey } from "./approval-helpers";
 

@@ -54,7 +54,7 @@ test("rules are written, compared with what happened, saved, and in effect", asy
   await expect(page.getByLabel("Mode")).toHaveValue("enforce");
   await expect(page.getByLabel("If no rule permits a request")).toHaveValue("deny");
   await expect(page.getByLabel("Changes need a second owner")).toBeChecked();
-  // What was compared isn't what the form would save any more.
+  // The comparison doesn't match the form any more.
   await page.getByLabel("If no rule permits a request").selectOption("ask");
   await expect(compared).toHaveCount(0);
   await page.getByLabel("Changes need a second owner").uncheck();

@@ -1,4 +1,4 @@
-/** What the specs of the public pages share: attestations of every kind, made over the API as an agent would. */
+/** Shared by the specs of the public pages: attestations of every kind, made over the API as an agent would. */
 import { type APIRequestContext, expect } from "@playwright/test";
 import type { WorldIdStart } from "#lib/api/schemas/approval-view";
 import { makeResult } from "./support/authorizations";

@@ -1,4 +1,4 @@
-/** What the page says about an attestation whose signing key was rotated, and later revoked from an index on. */
+/** Page of an attestation whose signing key was rotated, and later revoked from an index on. */
 import { expect, type Page } from "@playwright/test";
 import { expectAccessibleInBothThemes } from "./accessibility-helpers";
 import { getApiKey } from "./approval-helpers";

@@ -1,4 +1,4 @@
-/** What an agent did wrong is authentic evidence, and no surface may show it as simply good. */
+/** Bad conduct of an agent is authentic evidence, and no surface may show it as simply good. */
 import { generateKeyPairSync } from "node:crypto";
 import { expect, type Page } from "@playwright/test";
 import { expectAccessibleInBothThemes, expectGoodPage } from "./accessibility-helpers";

@@ -37,7 +37,7 @@ interface AgentViewProps {
   readonly query: AgentQuery;
 }
 
-/** Of the database alone: a claim is no entry of the record. */
+/** Counted by the database alone: a claim is no entry of the record. */
 function Unattested({ count }: { readonly count: number }) {
   const approvals = count === 1 ? "One approval was" : `${count} approvals were`;
   return (

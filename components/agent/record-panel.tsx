@@ -103,7 +103,7 @@ function Found({ report }: { readonly report: RecordReport }) {
   );
 }
 
-/** Of the same height before and after: what the browser finds must not move what a person reads below it. */
+/** Same height before and after: the browser's result must not move the text that a person reads below it. */
 const calloutRoom = "min-h-[11.5rem] sm:min-h-[6.75rem]";
 
 function Checks({ isOpen, children }: { readonly isOpen: boolean; readonly children: ReactNode }) {

@@ -3,7 +3,7 @@ import { checkRecord } from "#lib/verifier/checks/check-record";
 import { parseTrust } from "#lib/verifier/checks/trust";
 import type { RecordJob, RecordMessage } from "./run-record-check";
 
-/** Of the whole run: a service may never want to end. */
+/** Limit on the whole run: a service may never want to end. */
 const ended = AbortSignal.timeout(600_000);
 
 const post = (message: RecordMessage) => self.postMessage(message);

@@ -3,7 +3,7 @@ import { innerSchema, type OpenApiDocument, type Operation } from "./document";
 import { findSuccess } from "./operation-parts";
 
 export interface OperationEntry {
-  /** Of its page, /docs/api/<slug>. */
+  /** Slug of its page, /docs/api/<slug>. */
   readonly slug: string;
   readonly method: string;
   readonly path: string;
@@ -48,7 +48,7 @@ export function findEntry(document: OpenApiDocument, slug: string): OperationEnt
   return listEntries(document).find((entry) => entry.slug === slug) ?? null;
 }
 
-/** What a search finds it by besides its path: its summary and the names of its fields. */
+/** Words for the search besides its path: its summary and the names of its fields. */
 export function listWords({ operation }: OperationEntry, document: OpenApiDocument): string {
   const { summary, operationId, parameters, requestBody } = operation;
   const body = requestBody?.content["application/json"]?.schema;

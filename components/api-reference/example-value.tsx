@@ -8,7 +8,7 @@ const uuid = "01990000-0000-7000-8000-000000000000";
 const timestamp = "2026-11-22T09:15:22.285Z";
 const hex = "3b9c358f36f0a31b6ad3e14f309c7cf198ac9246e8316f9ce543d5b19ac02b80";
 
-/** What stands for a part of a path or a field of this name. */
+/** Example values by the name of a path's part or a field. */
 const byName: Readonly<Record<string, string>> = {
   ...pathExamples,
   attestation_id: uuid,

@@ -13,7 +13,7 @@ export interface NavGroup {
     readonly slug: string;
     readonly method: string;
     readonly path: string;
-    /** What the search finds it by besides its path. */
+    /** Words for the search besides its path. */
     readonly words: string;
   }[];
 }

@@ -13,7 +13,7 @@ export interface Sample {
 
 /** One call of the API. */
 interface Called {
-  /** Of the client library. */
+  /** Base URL for the client library. */
   readonly base: string;
   readonly operationId: string;
   readonly url: string;
@@ -65,7 +65,7 @@ function curl({ url, method, isKeyed, body }: Called): string {
   return `${sent.prelude}${command}`;
 }
 
-/** What the client library has a function for. */
+/** Calls that the client library has a function for. */
 const clientCalls: Readonly<Record<string, (body: string) => string>> = {
   attest: (body) => `const receipt = await countersign.attest(${body});\nconsole.log(receipt.public_url);`,
   authorize: (body) =>
@@ -115,7 +115,7 @@ export function toPython(value: unknown, depth = 0): string {
   return lines.length === 0 ? "{}" : `{\n${lines.join("")}${end}}`;
 }
 
-/** What the Python client has a method for. */
+/** Calls that the Python client has a method for. */
 const pythonCalls: Readonly<Record<string, (body: string) => string>> = {
   attest: (body) => `receipt = countersign.attest(${body})\nprint(receipt["public_url"])`,
   authorize: (body) =>

@@ -1,4 +1,4 @@
-/** What the agent did before it asked, as counted at that moment and hashed with the request. */
+/** Past of the agent before it asked, as counted at that moment and hashed with the request. */
 import { Timestamp } from "#components/ui/timestamp";
 import { countedUpTo, type AgentPast as Past } from "#lib/protocol/approval/requested-by";
 

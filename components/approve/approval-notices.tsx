@@ -1,4 +1,4 @@
-/** What must be read before anything else: TEST, and an equal request that was denied. */
+/** Notices to read before anything else: TEST, and an equal request that was denied. */
 import { Callout } from "#components/ui/callout";
 import { Timestamp } from "#components/ui/timestamp";
 import type { ApprovalView } from "#lib/api/schemas/approval-view";

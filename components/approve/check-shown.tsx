@@ -1,6 +1,6 @@
 /**
- * What the browser computes again before it asks World ID for anything: that the hash to be approved is the hash of
- * what this page shows. Nothing that the server says about the hashes is trusted.
+ * Recomputes hashes before World ID is asked for anything: the hash to be approved must be the hash of this page's
+ * content. The server's own hashes are not trusted.
  */
 import type { ApprovalView } from "#lib/api/schemas/approval-view";
 import { bindRequest, confirmationCode } from "#lib/protocol/approval/approval";

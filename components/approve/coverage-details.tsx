@@ -1,5 +1,5 @@
 "use client";
-/** What an approval covers, byte for byte, and what the visitor's browser found when it computed the hash again. */
+/** Content of an approval, byte for byte, and the result of the visitor's browser, which computed the hash again. */
 import { useEffect, useState } from "react";
 import { AgentText } from "#components/agent-text";
 import { CopyButton } from "#components/ui/copy-button";

@@ -106,7 +106,7 @@ export function explainDenial({ status, detail }: Problem): { title: string; tex
 interface DenyFormProps {
   readonly view: ApprovalView;
   readonly token: string;
-  /** What was typed; empty if none is asked for. */
+  /** Code as typed; empty if none is asked for. */
   readonly code: string;
   /** How often the way here has been chosen: each time it takes the focus. */
   readonly turn: number;

@@ -98,7 +98,7 @@ function List({ title, items }: { readonly title: string; readonly items: readon
   );
 }
 
-/** Whether people are asked, have approved, or nothing can use it (any more). */
+/** Phase of a standing approval: people are asked, have approved, or nothing can use it (any more). */
 export type GrantPhase = "asked" | "given" | "over";
 
 const titles: Record<GrantPhase, string> = {

@@ -15,7 +15,7 @@ const worlds: Record<ApprovalView["environment"], string> = {
   local: "the stand-in for World",
 };
 
-/** What vouches for the root. Only the root makes a valid proof one of a person. */
+/** Names the evidence for the root. Only the root makes a valid proof one of a person. */
 function explainRoot({ level, is_anchored }: Proof, environment: ApprovalView["environment"]): string {
   if (environment === "local") return "Its root comes from the stand-in and isn't on chain.";
   if (is_anchored) return "Its root is on chain.";

@@ -1,4 +1,4 @@
-/** What a page says about who asks: the organization's words as its own, and what was checked with its dates. */
+/** Shows who asks: the organization's words as its own, and checked facts with their dates. */
 import { renderToStaticMarkup } from "react-dom/server";
 import { describe, expect, it } from "vitest";
 import type { RequestedBy } from "#lib/protocol/approval/requested-by";

@@ -32,7 +32,7 @@ function Decided({ view }: { readonly view: ApprovalView }) {
   );
 }
 
-/** Of required groups only enrolled approvers count, by passkey. */
+/** Only enrolled approvers of required groups count, by passkey. */
 function describeWho({ is_test, groups, approvals: { required }, required_level }: ApprovalView): string {
   if (groups.length > 0) {
     const means = required_level === "none" ? "by passkey" : "by passkey and World ID";
@@ -46,7 +46,7 @@ function describeWho({ is_test, groups, approvals: { required }, required_level 
 export const endOf = ({ request: { grant }, usable_until, now }: ApprovalView): string | null =>
   findEnd({ usable_until, grant }, now);
 
-/** What the agent did with it, or may yet do. */
+/** Use of the approval by the agent, past or possible. */
 function Use({ view, words }: { readonly view: ApprovalView; readonly words: string }) {
   const { attestation } = view;
   const end = endOf(view);

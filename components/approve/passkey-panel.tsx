@@ -29,7 +29,7 @@ type Phase =
 interface PasskeyPanelProps {
   readonly view: ApprovalView;
   readonly token: string;
-  /** What was typed; empty if none is asked for. */
+  /** Code as typed; empty if none is asked for. */
   readonly code: string;
   /** How often the way here has been chosen: each time it takes the focus. */
   readonly turn: number;
@@ -39,7 +39,7 @@ interface PasskeyPanelProps {
   readonly onCounted: () => void;
 }
 
-/** What the service answered, in the words of the way by World ID. */
+/** Words the service's answer as the way by World ID does. */
 async function send({ token, code }: PasskeyPanelProps, passkey: SentAssertion): Promise<Phase> {
   const answer = await postJson(`/approve/${token}/passkey`, { passkey, ...(code === "" ? {} : { code }) });
   if (answer.ok) return { kind: "counted" };

@@ -1,4 +1,4 @@
-/** What is asked: the action and its context, whole, with amounts and recipients first and in large type. */
+/** Content of a request: the action and its context, whole, with amounts and recipients first and in large type. */
 
 import { AgentText } from "#components/agent-text";
 import { Card } from "#components/ui/card";

@@ -61,7 +61,7 @@ function listDemands(view: ApprovalView): Definition[] {
 }
 
 function listConditions({ view, onElapsed }: RequestConditionsProps): Definition[] {
-  // What a rule or a standing approval decided asked nobody for a proof.
+  // A decision by a rule or a standing approval asked nobody for a proof.
   const isUnasked = describeUnasked(view.decided_by, view.status) !== null;
   const conditions: Definition[] = isUnasked ? [] : listDemands(view);
   const { usable_for_seconds: usableFor } = view.request;

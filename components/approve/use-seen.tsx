@@ -1,7 +1,7 @@
 "use client";
 /**
- * What has been on the screen. Each part of a request carries its id; before an approval, the page names the parts of
- * which some height was never in view: a jump to the end of a text doesn't show its middle.
+ * Tracks the parts of a request that have been on the screen. Each part carries its id; before an approval, the page
+ * names the parts of which some height was never in view: a jump to the end of a text doesn't show its middle.
  */
 import { type ReactNode, useCallback, useEffect, useRef, useState } from "react";
 
@@ -114,7 +114,7 @@ export function useUnseen<Item extends Shown>(requestId: string, all: readonly I
   return { unseen: all.filter(({ id }) => !seen.has(id)), show };
 }
 
-/** Whether any of the element is on the screen; false before the browser has looked. */
+/** True while any of the element is on the screen; false before the browser has looked. */
 export function useIsOnScreen(element: Element | null): boolean {
   const [isOn, setIsOn] = useState(false);
   useEffect(() => {

@@ -29,7 +29,7 @@ interface WorldIdProps {
   readonly onCounted: () => void;
 }
 
-/** What the server wants signed must be what this browser computed; the names of what is not. */
+/** Names the values to sign that differ from this browser's own: the server could ask for another request's. */
 function compareStart(start: WorldIdStart, view: ApprovalView): string[] {
   const computed = bindRequest(view.request);
   const differences: string[] = [];
@@ -91,7 +91,10 @@ export function useWorldId(props: WorldIdProps) {
     latest.current.onChange();
   }, []);
 
-  /** What the button that leads here says, once more: from a failure on, and nothing while something is under way. */
+  /**
+   * Current phase, for the button that leads here: it repeats the next step after a failure, and does nothing while
+   * something is under way.
+   */
   const shown = useRef(phase);
   useEffect(() => {
     shown.current = phase;

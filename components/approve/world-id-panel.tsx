@@ -15,9 +15,9 @@ import type { Words } from "./world-id-words";
 interface WorldIdPanelProps {
   readonly view: ApprovalView;
   readonly token: string;
-  /** What was typed; empty if none is asked for. */
+  /** Code as typed; empty if none is asked for. */
   readonly code: string;
-  /** What an enrolled approver has signed in this visit. */
+  /** Signature of an enrolled approver from this visit. */
   readonly passkey?: SentAssertion;
   /** How often the way here has been chosen: each time it takes the focus, and goes on from a failure. */
   readonly turn: number;

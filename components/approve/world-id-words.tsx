@@ -1,4 +1,4 @@
-/** What went wrong on the way to an approval, in words: what happened, what it means, what can be done. */
+/** Failures on the way to an approval, in words: what happened, what it means, what can be done. */
 import { proofStored } from "#lib/api/schemas/approval-page";
 import type { WalletPreset, WorldIdStart } from "#lib/api/schemas/approval-view";
 import { findIdkitWords } from "#lib/api/schemas/world-id-codes";
@@ -8,17 +8,17 @@ import type { Problem } from "./post-json";
 export interface Words {
   title: string;
   text: string;
-  /** What the button under it does. */
+  /** Action of the button under it. */
   next: "start-again" | "proof-of-human" | "device-legacy" | "send-again" | "none";
 }
 
 const stillPending = "Nothing was decided. The request is still pending.";
 
-/** What the wallet was asked for, and what else it could be asked for. */
+/** Preset that the wallet was asked for, and the alternatives. */
 export interface AskedPresets {
   start: Pick<WorldIdStart, "preset" | "fallback">;
   preset: WalletPreset;
-  /** Whether the code or link for the wallet has been on this page. */
+  /** True if the code or link for the wallet has been on this page. */
   isShown: boolean;
 }
 

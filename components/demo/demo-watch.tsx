@@ -1,5 +1,5 @@
 "use client";
-/** What JavaScript adds to the demo's page: it notices the decision, and presses the button that follows it. */
+/** Script of the demo's page: it notices the decision, and presses the button that follows it. */
 import { useEffect, useRef } from "react";
 
 const pauseMs = 2_000;

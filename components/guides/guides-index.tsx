@@ -25,7 +25,7 @@ const apiReference = {
 
 export const guideEntries: readonly GuideEntry[] = guideGroups.flatMap((group) => group.guides);
 
-/** What the documentation lists: the guides, and the API reference in front of the reference's guides. */
+/** Groups of the documentation: the guides, and the API reference in front of the reference's guides. */
 export const docsGroups = guideGroups.map(({ title, guides }) => ({
   title,
   guides: title === "Reference" ? [apiReference, ...guides] : guides,

@@ -1,4 +1,4 @@
-/** What pages print for Python, run as it is printed, by clients/python against a real service. */
+/** Runs the pages' Python samples as printed, by clients/python against a real service. */
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";

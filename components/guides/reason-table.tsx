@@ -1,7 +1,7 @@
 /** The reasons of checks as a Markdown table, from the list that the checks use. */
 import { reasonCodes, reasons } from "#lib/protocol/statement/reasons";
 
-/** What a sentence says about the case at hand. */
+/** Placeholders for values of the case at hand. */
 const values = /\{\w+\}/g;
 
 export function listReasons(): string {

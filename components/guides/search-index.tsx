@@ -1,4 +1,4 @@
-/** What the documentation's search looks through: each section of each page, each operation, error and reason. */
+/** Index of the documentation's search: each section of each page, each operation, error and reason. */
 import { readDocument } from "#components/api-reference/document";
 import { listEntries, listWords } from "#components/api-reference/entries";
 import { headingId } from "#components/heading-id";

@@ -56,7 +56,7 @@ const runIn = (key: string, script: string): Promise<CommandRun> =>
 describe("the guides' commands", () => {
   it.each(guideEntries)("$slug: set what they use, but for the key", async ({ slug }) => {
     const known = new Set(["COUNTERSIGN_API_KEY"]);
-    // What somebody who stops an agent has at hand.
+    // Variables of somebody who stops an agent.
     if (slug === "stop")
       for (const name of ["AGENT", "REQUEST_ID", "COUNTERSIGN_FREEZE_KEY"]) known.add(name);
     for (const line of (await readGuide(slug)).join("\n").split("\n")) {

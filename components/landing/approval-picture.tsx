@@ -1,4 +1,4 @@
-/** What the person who decides sees, in short. A picture: nothing in it can be pressed. */
+/** View of the person who decides, in short. A picture: nothing in it can be pressed. */
 import { AgentText } from "#components/agent-text";
 import { buttonClass } from "#components/ui/button-style";
 import { DefinitionList } from "#components/ui/definition-list";

@@ -1,4 +1,4 @@
-/** What a page lets a person do with their passkeys: server actions, each for the person that its page is about. */
+/** Passkey actions of a page: server actions, each for the person that its page is about. */
 import type { PublicKeyCredentialCreationOptionsJSON } from "@simplewebauthn/browser";
 import type { PasskeyAnswer } from "#lib/api/schemas/passkeys";
 

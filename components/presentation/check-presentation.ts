@@ -1,6 +1,6 @@
 /**
- * What the check of a presentation runs in the visitor's browser. The BBS code is large, so this module is imported
- * only when a check begins. The keys are those of GET /v1/pubkey.
+ * Checks a presentation in the visitor's browser. The BBS code is large, so this module is imported only when a check
+ * begins. The keys are those of GET /v1/pubkey.
  */
 import { base64UrlDecode } from "#lib/protocol/encoding/bytes";
 import { isJsonObject, type JsonObject } from "#lib/protocol/encoding/canonical-json";

@@ -1,4 +1,4 @@
-/** What a proof discloses, in words: readers can't know what `null` stands for. */
+/** Words a value that a proof discloses: readers can't know what `null` stands for. */
 import { AgentText } from "#components/agent-text";
 import { canonicalJson, type JsonValue } from "#lib/protocol/encoding/canonical-json";
 

@@ -1,4 +1,4 @@
-/** What a valid presentation proves, and what it doesn't. */
+/** Proof of a valid presentation, and its limits. */
 
 const proves = [
   "This service's key signed one attestation that has exactly the values shown.",

@@ -29,7 +29,6 @@ type Outcome =
   | { readonly phase: "unreadable"; readonly reason: string }
   | { readonly phase: "done"; readonly report: VerifierReport };
 
-/** What fails comes first. */
 function failuresFirst(report: VerifierReport): VerifierReport {
   const isFailed = ({ status }: VerifierReport["checks"][number]) => status === "fail";
   const { checks } = report;

@@ -10,7 +10,7 @@ interface CodeBlockProps {
   /** Shown on top, for example a file name. */
   readonly title?: ReactNode;
   readonly wrap?: boolean;
-  /** What an agent wrote is in it: hidden characters are marked. Copying takes it as it is. */
+  /** True if it includes an agent's text: hidden characters are marked. Copying takes it as it is. */
   readonly isAgents?: boolean;
 }
 

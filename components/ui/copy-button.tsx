@@ -8,7 +8,7 @@ import { useEffect, useState } from "react";
 
 interface CopyButtonProps {
   readonly text: string;
-  /** What is copied, for screen readers: "payload hash". */
+  /** Name of the copied text for screen readers: "payload hash". */
   readonly label: string;
   /** Shows the word beside the icon. */
   readonly withText?: boolean;

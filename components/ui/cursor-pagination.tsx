@@ -2,7 +2,7 @@
 import { ButtonLink } from "./button-link";
 
 interface CursorPaginationProps {
-  /** What is paged: "attestations". */
+  /** Name of the paged items: "attestations". */
   readonly label: string;
   /** Back to the newest; absent on the first page. */
   readonly firstHref?: string;

@@ -36,7 +36,7 @@ export function FieldError({ id, error }: { readonly id: string; readonly error:
   );
 }
 
-/** What a control inside a Field needs for its hint and error to be read out. */
+/** Attributes by which a control inside a Field has its hint and error read out. */
 export function describeControl(id: string, parts: { hint?: boolean; error?: string | boolean | undefined }) {
   const ids = [parts.hint ? `${id}-hint` : "", parts.error ? `${id}-error` : ""].filter(Boolean).join(" ");
   return {

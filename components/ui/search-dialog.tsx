@@ -57,7 +57,7 @@ function Results({ id, choices, current, onChoose }: ResultsProps) {
 interface SearchBoxProps {
   readonly label: string;
   readonly placeholder: string;
-  /** What is found for the typed text, which {@link onType} is given. */
+  /** Results for the typed text, which {@link onType} is given. */
   readonly found: Choices;
   readonly onType: (text: string) => void;
 }

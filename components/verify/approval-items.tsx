@@ -1,4 +1,4 @@
-/** What is known of an approval that is backed by evidence: its level, its people and what it covers. */
+/** Facts about an approval that is backed by evidence: its level, its people and its content. */
 import { AgentText } from "#components/agent-text";
 import { HashText } from "#components/ui/code-block";
 import type { Definition } from "#components/ui/definition-list";
@@ -20,7 +20,7 @@ function textOf(object: JsonObject, name: string): string {
   return typeof value === "string" ? value : "";
 }
 
-/** What the passkey's entry in the roster is named by. */
+/** Identifies the passkey's entry in the roster. */
 function passkeyItems(approval: JsonObject, index: number): Definition[] {
   const { roster, groups } = approval;
   const head = isJsonObject(roster) && isJsonObject(roster["head"]) ? roster["head"] : {};

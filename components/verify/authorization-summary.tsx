@@ -1,4 +1,4 @@
-/** What a human_authorization allows, of an object that this browser has verified. */
+/** Scope of a human_authorization that this browser has verified. */
 import { AgentText } from "#components/agent-text";
 import { type Definition, DefinitionList } from "#components/ui/definition-list";
 import { Money } from "#components/ui/money";

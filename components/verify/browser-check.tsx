@@ -37,7 +37,7 @@ async function checkAgain(id: string, page: ServedClaims): Promise<BrowserCheck>
 
 interface BrowserCheckProviderProps {
   readonly id: string;
-  /** What the page that the server made says. */
+  /** Claims of the page as the server made it. */
   readonly page: ServedClaims;
   readonly children: ReactNode;
 }

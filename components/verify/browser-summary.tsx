@@ -1,5 +1,5 @@
 "use client";
-/** What the visitor's browser found, in one sentence below the verdict. A disagreement is loud. */
+/** Result of the visitor's browser, in one sentence below the verdict. A disagreement is loud. */
 import {
   CheckCircleIcon,
   ClockIcon,

@@ -1,4 +1,4 @@
-/** What the browser finds about the fields that a receipt's page shows. */
+/** Findings of the browser about the fields that a receipt's page shows. */
 import { renderToStaticMarkup } from "react-dom/server";
 import { expect, it } from "vitest";
 import type { VerifierReport } from "#lib/verifier/report/report";

@@ -14,7 +14,7 @@ import { checkTitles } from "./check-titles";
 import { type Verification, verdictOf } from "./facts";
 import { findingsOf } from "./findings";
 
-/** What a person reads on the page before the checks, each to be found again in the API's answer. */
+/** Fields that a person reads on the page before the checks, each to be found again in the API's answer. */
 const shownFields = [
   "attestation_id",
   "agent_slug",
@@ -46,7 +46,7 @@ export interface ServedClaims extends Pick<Verification, "keyStatus" | "isTest">
   readonly warnings: string;
 }
 
-/** What the page that the server makes says, for the browser to hold against what it finds. */
+/** Extracts the page's claims as the server made it, for the browser to compare with its own findings. */
 export function claimsOf(verification: Verification): ServedClaims {
   const { answer, keyStatus, isTest } = verification;
   const { title, sentence } = verdictOf(verification);
@@ -124,7 +124,7 @@ function ownApprovalMethod(
   return isApprovalMethod(shown) ? shown : null;
 }
 
-/** What the browser has drawn by itself, and what it cannot draw of hidden content; in the answer's order. */
+/** Warnings that the browser draws by itself, and those of hidden content that it can't; in the answer's order. */
 function ownWarnings(answer: VerifyResponse, { warnings: own, statedWarnings }: VerifierReport): Warning[] {
   const agreed = answer.warnings.filter(
     ({ code }) => statedWarnings.includes(code) || own.some((one) => one.code === code),
@@ -194,7 +194,7 @@ export function browserStatus(
 ): { status: BrowserStatus; reason?: Reason; detail: string } {
   const check = report.checks.find((one) => one.name === name);
   if (check === undefined || check.status === "not_run") return { status: "unavailable", detail: "" };
-  // Of erased content there is nothing to check, for the server neither.
+  // Erased content leaves nothing to check, for the server neither.
   if (report.missing.includes(name) && report.verdict !== "erased")
     return { status: "unavailable", detail: check.detail };
   const { status, reason, detail } = check;

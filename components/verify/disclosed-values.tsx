@@ -1,4 +1,4 @@
-/** What the zero-knowledge proof discloses, if it has verified: nothing unproven is shown as proven. */
+/** Values that the zero-knowledge proof discloses, if it has verified: nothing unproven is shown as proven. */
 import { DisclosedValue } from "#components/presentation/disclosed-value";
 import { DefinitionList } from "#components/ui/definition-list";
 import { FieldName } from "#components/ui/field-name";

@@ -1,7 +1,6 @@
 /**
- * What a record says about its agent, its time and its approval: findings of their own beside its authenticity, each
- * with a state (unknown is one) and with who vouches for it. Pure: the server and the visitor's browser both derive
- * them, and are compared.
+ * Findings about a record's agent, time and approval beside its authenticity, each with a state (unknown is one) and
+ * with who vouches for it. Pure: the server and the visitor's browser both derive them, and are compared.
  */
 import type { Tone } from "#components/ui/status-pill";
 import type { VerifyResponse } from "#lib/api/schemas/verify";

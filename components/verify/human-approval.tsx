@@ -33,7 +33,7 @@ interface BackedProps {
   readonly approval: BackedApproval;
 }
 
-/** What the evidence is, and what it is not. */
+/** Meaning of the evidence, and its limits. */
 const limits: Record<BackedMethod, string> = {
   proof_of_personhood:
     "A nullifier is one enrolled human's identifier for this request only: the same human can't count twice, and it can't link two requests. It doesn't reveal who the human is, or whether they read the page.",
@@ -99,7 +99,7 @@ const claims: Record<ApprovalMethod, string> = {
   rule: "It says that a rule allowed it.",
 };
 
-/** Of a record that failed a check: what it says is shown, and nothing of it as a fact. */
+/** Shows the claims of a record that failed a check, and none as a fact. */
 function ClaimedApproval({ answer, isTest }: Pick<Verification, "answer" | "isTest">) {
   const { human_approval: approval, human_approved: isApproved } = answer;
   const unknown = isApproved === true ? "It says that a human approved." : "What it says cannot be read.";

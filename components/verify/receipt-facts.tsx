@@ -67,7 +67,7 @@ function Organization({ organization }: Pick<Surroundings, "organization">) {
   );
 }
 
-/** What an auditor would miss: said beside the finding that it qualifies. */
+/** Warns an auditor beside the finding that it qualifies. */
 function describeSignatures(
   habits: Habits,
   { agent_authenticated: isSigned }: VerifyResponse,

@@ -120,7 +120,7 @@ interface ReportViewProps {
   readonly report: VerifierReport;
   /** Signed with a key of this instance, which therefore has its page. */
   readonly isOurs?: boolean;
-  /** What the report is about. */
+  /** Name of the verified input. */
   readonly input?: string;
 }
 

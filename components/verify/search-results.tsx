@@ -1,4 +1,4 @@
-/** What the search found: each with what the text is of it. */
+/** Results of a search, each with the part that matches the text. */
 import { AgentText } from "#components/agent-text";
 import { TextLink } from "#components/ui/text-link";
 import { Timestamp } from "#components/ui/timestamp";

@@ -1,4 +1,7 @@
-/** What only the service says about a public record: no part of what is signed, and not repeated by the browser. */
+/**
+ * Facts that only the service states about a public record: no part of the signed bytes, and not repeated by the
+ * browser.
+ */
 import type { Habits } from "#lib/verifier/checks/habits";
 
 export interface Surroundings {

@@ -1,4 +1,4 @@
-/** What a visitor can keep or share: files, commands that repeat the checks elsewhere, a QR code and a badge. */
+/** Offers files, commands that repeat the checks elsewhere, a QR code and a badge, to keep or share. */
 import { QRCodeSVG } from "qrcode.react";
 import { CodeBlock } from "#components/ui/code-block";
 import { TextLink } from "#components/ui/text-link";

@@ -36,9 +36,9 @@ interface VerdictHeaderProps {
   readonly verdict: Pick<Verdict, "title" | "record" | "notes" | "warnings"> & {
     readonly kind: VerdictKind | "unknown";
   };
-  /** What it is about, below the verdict and in its frame; without the verdict's colour. */
+  /** Subject of the verdict, below it and in its frame; without the verdict's colour. */
   readonly children?: ReactNode;
-  /** What the visitor's browser found: below that, or first if it disagrees. */
+  /** Result of the visitor's browser: below that, or first if it disagrees. */
   readonly browser?: ReactNode;
 }
 

@@ -38,9 +38,9 @@ export interface Verdict {
   readonly record: string;
   /** For a badge: lower case, no full stop. */
   readonly short: string;
-  /** What a careful reader must know besides. */
+  /** Notes for a careful reader. */
   readonly notes: readonly string[];
-  /** What the record says that is bad news; if there is any, no page or picture looks as if there were none. */
+  /** Warnings of the record; if there is any, no page or picture looks as if there were none. */
   readonly warnings: readonly Warning[];
 }
 

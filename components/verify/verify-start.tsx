@@ -12,7 +12,7 @@ import { SearchResults } from "./search-results";
 import { Section } from "./section";
 
 interface VerifyStartProps {
-  /** What was searched for, and what was found; null if nothing was searched for. */
+  /** Search text, and its results; null if nothing was searched for. */
   readonly searched: { readonly text: string; readonly found: SearchResponse } | null;
 }
 

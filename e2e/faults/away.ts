@@ -16,7 +16,7 @@ export const ways: readonly Away[] = [
   { name: "slow", isSlow: true, begin: (wire) => wire.delay(slowMs) },
 ];
 
-/** What was sent into a silence is gone, as on a network; what is slow arrives. */
+/** Data sent into a silence is lost, as on a network; slow data arrives. */
 export async function end(wire: Wire, { isSlow }: Away): Promise<void> {
   if (!isSlow) wire.cut();
   await wire.mend();

@@ -6,11 +6,11 @@ import type { Receiver } from "#support/webhook-receiver";
 import type { Ledger } from "./ledger";
 
 export interface Comparison {
-  /** What was acknowledged and is not there as it was. */
+  /** Acknowledged things that are not there as they were. */
   lost: string[];
-  /** What happened twice, or two ways. */
+  /** Things that happened twice, or two ways. */
   doubled: string[];
-  /** What the log does not prove. */
+  /** Things that the log does not prove. */
   forked: string[];
   /** Attestations whose answer nobody heard, and which were stored all the same. */
   storedUnheard: number;

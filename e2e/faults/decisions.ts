@@ -106,7 +106,7 @@ async function prove(work: Work, asked: Asked): Promise<void> {
   await Promise.all([submit(), submit(), ...(work.chance.next() < 0.1 ? [deny(work, asked)] : [])]);
 }
 
-/** What the approval backs is sent three times, and again until one of them or another has it. */
+/** Sends the attestation that the approval backs three times, and again until one of them or another has it. */
 async function spendApproval(work: Work, asked: Asked, human_authorization: unknown): Promise<void> {
   const sent = describeAttestation(work, "approved", asked.id);
   sent.action = asked.action;

@@ -9,7 +9,7 @@ import { type Outcome, type Scenario, seconds } from "./scenario";
 
 /** An empty database has a hundred. */
 const megabytes = 160;
-/** What the disk still has when it is filled: nothing, or enough for a moment of load. */
+/** Bytes left on the disk when it is filled: nothing, or enough for a moment of load. */
 const leftBytes = [0, 2_000_000];
 const fullMs = 5_000;
 const fillLimitMs = 120_000;

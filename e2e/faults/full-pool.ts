@@ -66,7 +66,7 @@ export const fullPool: Scenario = {
 };
 
 const lockedMs = 40_000;
-/** Of the service: 8 s for a statement and its turn, of which a page may need three. */
+/** Limit of the service: 8 s for a statement and its turn, of which a page may need three. */
 const waitLimitMs = 25_000;
 
 export const lockedTables: Scenario = {

@@ -5,7 +5,7 @@ import { listMembers } from "#support/process-family";
 
 export interface Instance {
   base: string;
-  /** Whether it has answered since it was last started, and has not ended. */
+  /** True if it has answered since it was last started, and has not ended. */
   isUp(): boolean;
   /** SIGKILL to all of its processes; false if it is just being started. */
   killAll(): boolean;
@@ -47,7 +47,7 @@ export function superviseInstance(port: number, settings: Record<string, string>
     }
   })();
 
-  /** Whether there was a server to do it to. */
+  /** Returns false if there was no server to do it to. */
   function strike(choose: (pid: number) => number[]): boolean {
     const pid = server !== null && isRunning(server) ? server.child.pid : undefined;
     if (pid === undefined) return false;

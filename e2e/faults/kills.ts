@@ -22,8 +22,8 @@ export const faultNames = [
 export type FaultName = (typeof faultNames)[number];
 
 /**
- * Of a hundred faults. A first process that dies takes its children with it, as soon as they notice. What takes long to
- * start again comes less often.
+ * Shares of a hundred faults. A first process that dies takes its children with it, as soon as they notice. Faults that
+ * take long to start again from come less often.
  */
 const shares: [number, FaultName][] = [
   [41, "process"],
@@ -64,7 +64,10 @@ async function restart(cluster: Cluster): Promise<true> {
   return true;
 }
 
-/** Whether it happened: an instance that is alone, or just being started, is spared by what would end it. */
+/**
+ * Returns false if it didn't happen: an instance that is alone, or just being started, is spared a fault that would end
+ * it.
+ */
 async function strike(name: FaultName, { cluster, instances }: Targets, chance: Chance): Promise<boolean> {
   const instance = chance.pick(instances);
   const isSpared = instances.some((other) => other !== instance && !other.isUp());
@@ -88,7 +91,7 @@ async function strike(name: FaultName, { cluster, instances }: Targets, chance: 
 export type FaultCounts = Record<FaultName, number>;
 
 export interface Progress {
-  /** Whether the time is up. */
+  /** True when the time is up. */
   isOver?: () => boolean;
   onFault?: (done: number, name: FaultName) => void;
   choose?: (chance: Chance) => FaultName;

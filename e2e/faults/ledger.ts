@@ -1,4 +1,4 @@
-/** What the service has acknowledged, as its clients heard it: all of it must be there in the end. */
+/** Acknowledgements of the service, as its clients heard them: all of it must be there in the end. */
 import type { KeptReceipt } from "#support/load";
 
 /** An attestation that was sent once or, under one key or one authorization, several times. */
@@ -83,7 +83,7 @@ export function createLedger(now: () => number): Ledger {
       count += 1;
       const ms = now() - lastMs;
       if (ms > ledger.longestOutage.ms) ledger.longestOutage = { ms, faults };
-      // What was struck last may still be down when an answer of before comes.
+      // The latest fault may still be going on when an earlier answer comes.
       faults = faults.slice(-1);
       lastMs = now();
     },

@@ -18,7 +18,7 @@ const ask = async ({ bases, key, ledger }: Work, minutes: number) => {
   return made.body as { request_id: string; expires_at: string };
 };
 
-/** What this service signs is dated by the time at which it was asked. */
+/** Finds signed times that differ from the time of the request. */
 async function findMisdated({ bases, key }: Work): Promise<string[]> {
   const body = { agent_slug: "clock-bot", action: "act", inputs_hash: "x" };
   const askedMs = Date.now();

@@ -10,9 +10,9 @@ export interface Work {
   client: Client;
   chance: Chance;
   key: string;
-  /** Of the instances. */
+  /** Base URLs of the instances. */
   bases: readonly string[];
-  /** Whether the load goes on. */
+  /** True while the load goes on. */
   isOn(): boolean;
 }
 
@@ -37,7 +37,7 @@ export function describeAttestation(work: Work, kind: string, authorizationId: s
   return sent;
 }
 
-/** Whether it was refused because another request with its key is under way; for how long, the ledger counts. */
+/** True if it was rejected because another request with its key is under way; for how long, the ledger counts. */
 export function isKeyTaken({ ledger }: Work, key: string, { body, headers }: Heard): boolean {
   const isTaken = body?.code === "idempotency_conflict";
   if (isTaken) ledger.noteConflict(key, headers.has("retry-after"));
@@ -117,7 +117,7 @@ async function readCheckpoint(work: Work): Promise<void> {
   if (work.client.judge("checkpoint", heard, [200])) work.ledger.checkpoints.add(String(heard.body));
 }
 
-/** What a client does next, and how often in a hundred. */
+/** Shares of a client's next operation, in a hundred. */
 const shares: [number, (work: Work) => Promise<void>][] = [
   [40, attest],
   [30, attestWithKey],

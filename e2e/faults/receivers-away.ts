@@ -91,7 +91,7 @@ async function tryWay(scene: Scene, way: Away): Promise<string> {
 /** Before the connection broke, the first may have come without its answer being heard: then it comes again, as it should. */
 const unheardMs = 3_000;
 
-/** What came twice though its answer was heard. `arrived`: when each came. */
+/** Finds deliveries that came twice though their answer was heard. `arrived`: when each came. */
 function findDoubled(
   arrived: ReadonlyMap<string, readonly number[]>,
   interruptions: readonly number[],

@@ -5,7 +5,7 @@ import { openProbes, type Probes } from "./probes";
 import { openStage, type Stage, type StageOptions } from "./stage";
 
 export interface Outcome {
-  /** What happened, with its counts. */
+  /** Description of the events, with counts. */
   text: string;
   /** Promises that were broken, in words. */
   problems: string[];

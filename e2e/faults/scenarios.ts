@@ -1,4 +1,4 @@
-/** What happens once, each to a service of its own, before the kills. */
+/** Scenarios that run once, each on a service of its own, before the kills. */
 import { fullDisk } from "./full-disk";
 import { fullPool, lockedTables } from "./full-pool";
 import { movedClock } from "./moved-clock";

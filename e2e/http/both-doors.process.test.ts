@@ -21,7 +21,7 @@ const manyReads = {
   LIMIT_FEED_PER_MINUTE: "100000",
 };
 
-/** Of this machine, as others reach it; undefined if none does. */
+/** Address of this machine for others; undefined if none reaches it. */
 const reachable = Object.values(networkInterfaces())
   .flatMap((all) => all ?? [])
   .find(({ internal, family }) => !internal && family === "IPv4")?.address;

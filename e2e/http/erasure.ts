@@ -65,7 +65,10 @@ async function listAddresses(base: string, slug: string, id: string): Promise<st
   return [...new Set(all)];
 }
 
-/** What Next renders, and keeps apart by the headers of its own links. The rest has handlers, which do not read them. */
+/**
+ * True for pages that Next renders, and keeps apart by the headers of its own links. The rest has handlers, which do
+ * not read them.
+ */
 const isRendered = (target: string) =>
   !/^\/(?:v1|_next|badge)\/|\.(?:json|atom|xml)$|opengraph-image/.test(target);
 

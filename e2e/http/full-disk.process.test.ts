@@ -33,7 +33,7 @@ describe.skipIf(whyNoSmallDisk() !== null)("the embedded database on a disk that
     await disk.close();
   });
 
-  /** What is asked while it is full is answered in time; connections break if the process has ended. */
+  /** Asks while it is full, and is answered in time; connections break if the process has ended. */
   async function ask(): Promise<number> {
     const signal = AbortSignal.timeout(longestMs);
     return fetch(`${server.base}/v1/agent/load-bot-0`, { signal }).then(

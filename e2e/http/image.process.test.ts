@@ -1,5 +1,5 @@
 /**
- * What Dockerfile's last stage puts together, run as it says: the copied files without any others, its command, its
+ * Runs the result of Dockerfile's last stage as it says: the copied files without any others, its command, its
  * environment, its health check. No container engine is needed.
  */
 import { execFile, spawn } from "node:child_process";
@@ -17,7 +17,7 @@ vi.setConfig({ testTimeout: 300_000 });
 const app = mkdtempSync(path.join(tmpdir(), "countersign-image-"));
 afterAll(() => rmSync(app, { recursive: true, force: true, maxRetries: 3 }));
 
-/** What the stage installs, but for what it deletes again. */
+/** Links the packages that the stage installs, but for those that it deletes again. */
 function linkPackages(): void {
   const { packages } = JSON.parse(readFileSync("package-lock.json", "utf8"));
   const [install = ""] = restsOf(stages[1] ?? [], "RUN");

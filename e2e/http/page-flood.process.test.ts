@@ -29,7 +29,7 @@ function actionOf(page: string): string {
   return Object.keys(node).find((id) => page in (node[id]?.workers ?? {})) ?? "";
 }
 
-/** What a client of this address sends through the proxy that the server trusts: each has limits of its own. */
+/** Headers of a client with this address, through the proxy that the server trusts: each has limits of its own. */
 const from = (address: string) => ({ "x-forwarded-for": address });
 
 describe.each<Door>(["server", "next"])("pages (%s)", (door) => {

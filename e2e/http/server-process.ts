@@ -91,7 +91,7 @@ export async function callServer(
   return { status: response.status, headers: response.headers, body: isJson ? JSON.parse(text) : text };
 }
 
-/** Of the newest mail to this address. */
+/** Reads the subject of the newest mail to this address. */
 export type SubjectReader = (base: string, email: string) => Promise<string>;
 
 const readMailbox: SubjectReader = async (base, email) => {

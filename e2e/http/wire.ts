@@ -1,4 +1,7 @@
-/** What no well-behaved client sends, byte by byte: upgrades, malformed targets, forbidden methods, and the log of it. */
+/**
+ * Sends bytes that no well-behaved client sends: upgrades, malformed targets, forbidden methods; and reads the log of
+ * them.
+ */
 import { once } from "node:events";
 import { connect } from "node:net";
 import { beforeAll, describe, expect, it, vi } from "vitest";

@@ -1,4 +1,4 @@
-/** What the approval page gets for a request that waits, on a loopback address; its hashes fit. */
+/** View of a request that waits, on a loopback address; its hashes fit. */
 import type { ApprovalView } from "#lib/api/schemas/approval-view";
 import { bindRequest, confirmationCode } from "#lib/protocol/approval/approval";
 import { contextHash } from "#lib/protocol/approval/shown-content";

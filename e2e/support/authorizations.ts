@@ -14,7 +14,7 @@ const prove = openProver();
 
 export const fromPage = { "sec-fetch-site": "same-origin" };
 
-/** What IDKit would hand the page: a real proof of that test human over what `start` names. */
+/** Result as IDKit would hand it to the page: a real proof of that test human over the values in `start`. */
 export async function makeResult(start: WorldIdStart, human: string, level: LocalLevel = "orb") {
   const known = testHumans.find(({ id }) => id === human);
   if (!known) throw new RangeError(`no test human ${human}`);

@@ -31,13 +31,13 @@ async function signNote(size: number, root: Uint8Array, timesSeconds: number[]):
 }
 
 export interface Clocks {
-  /** What the service says, in seconds. */
+  /** Time by the service, in seconds. */
   made: number;
-  /** What the witness says on the checkpoint that the payload names; none: it names nothing. */
+  /** Time by the witness on the checkpoint that the payload names; none: it names nothing. */
   after?: number;
-  /** What it names instead. */
+  /** Bound that it names instead. */
   beacon?: NotBefore;
-  /** What the witness says on the checkpoint that covers it; none: there is no anchor. */
+  /** Time by the witness on the checkpoint that covers it; none: there is no anchor. */
   before?: number;
   /** Stamps the same checkpoint, now. */
   authority?: Authority;

@@ -56,7 +56,7 @@ export async function layWire(databaseUrl: string): Promise<Wire> {
   let asking: Socket | null = null;
   let isDone = false;
 
-  /** Whether this was the moment; both ends are cut then. */
+  /** True if this was the moment; both ends are cut then. */
   function isCutAt(moment: Moment, near: Socket, far: Socket): boolean {
     if (awaited?.moment !== moment || asking !== near) return false;
     const { cut } = awaited;
@@ -95,7 +95,7 @@ export async function layWire(databaseUrl: string): Promise<Wire> {
     void passed.then(() => passing.get(to) === passed && passing.delete(to));
   }
 
-  /** Whether the chunk was the last; both ends are cut then, when the other has what comes before. */
+  /** True if the chunk was the last; both ends are cut then, when the other has the bytes before it. */
   function isCutAfter(chunk: Buffer, way: Way, from: Socket, to: Socket): boolean {
     if (last?.way !== way) return false;
     const { bytes, isReset } = last;
@@ -133,7 +133,7 @@ export async function layWire(databaseUrl: string): Promise<Wire> {
           near.destroy();
           far.destroy();
         };
-        // What is still on its way arrives first.
+        // Bytes on their way arrive first.
         const onItsWay = passing.get(socket === near ? far : near);
         if (onItsWay === undefined) end();
         else void onItsWay.then(end);

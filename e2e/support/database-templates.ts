@@ -14,7 +14,7 @@ const manifest = path.resolve("node_modules/@electric-sql/pglite/package.json");
 
 let fingerprint: Promise<string> | undefined;
 
-/** Of what is made here of the migrations: another way to make it needs another number. */
+/** Edition of the templates made here from the migrations: another way to make them needs another number. */
 const edition = 2;
 
 async function computeFingerprint(): Promise<string> {

@@ -50,7 +50,7 @@ async function placeIn(entry: Uint8Array, index: 0 | 2, otherLeaf: Uint8Array) {
 
 export interface DecidedReceipt {
   answer: JsonObject;
-  /** Of the second attestation. */
+  /** Answer about the second attestation. */
   again: JsonObject;
   /** The answers of GET /v1/pubkey and GET /v1/agent/{slug}/record. */
   keys: JsonObject;
@@ -64,11 +64,11 @@ export interface DecidedLie {
   isApart?: boolean;
   /** The hash that the record has under the decision's number instead. */
   listed?: Uint8Array;
-  /** What the decision names as the link before it instead. */
+  /** Link that the decision names before it, in place of the real one. */
   previous?: string;
   /** Since when the agent was frozen, as the attestation says. */
   frozen?: string;
-  /** What the approval was stopped by after a run had claimed it, as the attestation says. */
+  /** Reason for which the approval was stopped after a run had claimed it, as the attestation says. */
   stop?: ApprovalStop;
   /** The record has a second attestation that the same decision is behind. */
   isTwice?: boolean;

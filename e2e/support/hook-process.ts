@@ -67,7 +67,7 @@ export interface HookTest {
   key: string;
   /** Where the agent works. The program is elsewhere. */
   folder: string;
-  /** Of the hook's user. */
+  /** Home of the hook's user. */
   home: string;
   run(
     argv: readonly string[],
@@ -120,7 +120,7 @@ export function newCall(folder: string, command = "git push") {
   const eventWith = (name: string, more: object, tool_input: object = { command }) =>
     claudeEvent(name, { ...call, tool_input }, more);
   const event = (name: string, tool_input?: object) => {
-    // What a tool has put out is read leniently.
+    // Output of a tool is read leniently.
     const results = name === "PostToolUse" ? { tool_response: { stdout: "ok\ud83d", id: 0 } } : {};
     return eventWith(name, results, tool_input).replace('"id":0', '"id":12345678901234567890,"id":1e999');
   };

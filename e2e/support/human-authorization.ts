@@ -43,7 +43,7 @@ export const testRequestedBy: RequestedBy = {
   agent_past: { known_since: "2026-10-01T08:00:00.000Z", attestations: 120, requests: 15, denied: 2 },
 };
 
-/** What the page showed of {@link testRequest}. */
+/** Content that the page showed for {@link testRequest}. */
 export const testShown = {
   context: { invoice: "2026-114" },
   context_salt: "c2FsdA==",
@@ -129,7 +129,7 @@ export function signForTest(unsigned: UnsignedAuthorization): HumanAuthorization
   return assembleAuthorization(unsigned, base64Encode(signature));
 }
 
-/** Of an approval by people, in World's production environment. */
+/** Decision by people, in World's production environment. */
 export const testFacts = {
   decided_by: { kind: "people" },
   environment: "production",

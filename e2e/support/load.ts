@@ -10,7 +10,7 @@ import { verifyAndRemember } from "#lib/services/attestations/signature-verdicts
 import { type RecordWalk, walkRecord } from "#lib/verifier/checks/record-walk";
 import { type LogVisitor, type RememberedCheckpoint, visitLog } from "./log";
 
-/** What a client keeps of a 201. */
+/** Receipt fields that a client keeps of a 201. */
 export interface KeptReceipt {
   id: string;
   payload_hash: string;

@@ -21,9 +21,9 @@ export interface LogVisitor {
   check(): Promise<LogCheck & { size: number }>;
   /** base64 of the entry */
   entry(index: number, size: number): Promise<string>;
-  /** Whether the tree of this size begins with the checkpoint's. */
+  /** True if the tree of this size begins with the checkpoint's. */
   isPrefix(checkpoint: RememberedCheckpoint, size: number): Promise<boolean>;
-  /** Whether each of the checkpoints is a prefix of every later one. */
+  /** True if each of the checkpoints is a prefix of every later one. */
   areConsistent(checkpoints: RememberedCheckpoint[]): Promise<boolean>;
 }
 

@@ -5,7 +5,7 @@ import { MockLanguageModelV4 } from "ai-7/test";
 const tokens = { total: 1, noCache: 1, cacheRead: 0, cacheWrite: 0, text: 1, reasoning: 0 };
 const usage = { inputTokens: tokens, outputTokens: tokens };
 
-/** What 6 and 7 take from a model is the same here. */
+/** Versions 6 and 7 take the same from a model here. */
 function doGenerate(input: object) {
   return async ({ prompt }: { prompt: readonly { role: string }[] }) => {
     const isCalled = prompt.some(({ role }) => role === "tool");

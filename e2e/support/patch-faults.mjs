@@ -1,6 +1,6 @@
 /**
- * What goes wrong in a package without one of our patches (.ci/patches/README.md), shown in a process of its own because
- * some of these faults end theirs.
+ * Demonstrates the fault of a package without one of our patches (.ci/patches/README.md), in a process of its own
+ * because some of these faults end theirs.
  *
  *   node e2e/support/patch-faults.mjs PATCH FOLDER DATABASE_URL   prints "faulty" or "sound"
  *

@@ -31,7 +31,7 @@ function readInodes(serverPort: number): Map<number, string> {
   );
 }
 
-/** What the process has open. */
+/** Files that the process has open. */
 function listOpen(pid: number): string[] {
   return readdirSync(`/proc/${pid}/fd`).map((fd) => {
     try {

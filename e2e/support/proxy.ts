@@ -11,9 +11,9 @@ export interface PrivateNetwork {
   /** PEM file of the authority. */
   caFile: string;
   proxyUrl: string;
-  /** What the proxy was asked for, as `CONNECT host:port`. */
+  /** Requests to the proxy, as `CONNECT host:port`. */
   asked: string[];
-  /** What the proxy answers to CONNECT; null: it connects. */
+  /** Answer to CONNECT; null: it connects. */
   refusal: string | null;
   close(): Promise<void>;
 }

@@ -63,7 +63,7 @@ interface Held {
   headers: Record<string, string>;
 }
 
-/** What becomes of a request; nothing: it is answered. `after`: it was stored first. */
+/** Fault of a request; without one it is answered. `after`: it was stored first. */
 export type Fault =
   | "error"
   | "error after"

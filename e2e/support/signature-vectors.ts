@@ -45,7 +45,7 @@ function signWithIdentity(R: Buffer, key: Buffer, message: Buffer, seed: Buffer)
   return Buffer.concat([R, writeNumber((challenge * scalarOf(seed)) % order)]);
 }
 
-/** What no verifier may accept, made of a good signature; by the fault's name. */
+/** Makes signatures that no verifier may accept from a good one; by the fault's name. */
 function spoil(good: Buffer, key: Buffer, message: Buffer, seed: Buffer): Record<string, Buffer> {
   const [R, S] = [good.subarray(0, 32), good.subarray(32)];
   const scalar = readNumber(S);

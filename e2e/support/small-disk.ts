@@ -8,7 +8,7 @@ import path from "node:path";
 export interface SmallDisk {
   /** The folder, for those on the disk's side. */
   folder: string;
-  /** What becomes a program on that side: before the program and its arguments. */
+  /** Command prefix that starts a program on that side. */
   launcher: readonly string[];
   /** Takes the space that is left, but for so many bytes. */
   fill(leftBytes?: number): void;

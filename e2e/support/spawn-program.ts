@@ -5,7 +5,7 @@ import { findPort } from "./ports";
 
 export interface SpawnedProgram {
   base: string;
-  /** What it has printed so far. */
+  /** Output so far. */
   read(): string;
   stop(): Promise<void>;
 }

@@ -13,7 +13,7 @@ interface Leaf {
   previous: Uint8Array | null;
   payload_hash: Uint8Array;
   origin: string;
-  /** Of an attestation or a decision; null for the service's own statements. */
+  /** Payload of an attestation or a decision; null for the service's own statements. */
   payload: Uint8Array | null;
 }
 
@@ -23,7 +23,7 @@ interface Head {
   link: Uint8Array;
 }
 
-/** What is signed, as far as these rules need it; a decision has its place alone. */
+/** Part of the signed predicate that these rules need; a decision has its place alone. */
 interface Predicate {
   record: { agent_id: string; sequence: number; previous: string };
   attestation_id?: string;

@@ -1,4 +1,4 @@
-/** What tests of the log's tree share: a store as a database keeps it, and entries to put in. */
+/** Shared by tests of the log's tree: a store as a database keeps it, and entries to put in. */
 import { bytesEqual, utf8Encode } from "#lib/protocol/encoding/bytes";
 import { leafHash } from "#lib/protocol/tlog/merkle";
 import { appendLeafHashes, emptyRightEdge, type RightEdge, type Tile } from "#lib/protocol/tlog/tiles";

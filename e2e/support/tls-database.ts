@@ -11,7 +11,7 @@ export interface TlsDatabase {
   url(host: "localhost" | "127.0.0.1"): URL;
   /** The file of the authority's certificate, of one that nobody uses, and of a client's certificate and key. */
   files: Record<"root" | "otherRoot" | "client" | "clientKey", string>;
-  /** Of each encrypted connection: its version, and whether the client has shown a certificate of the authority's. */
+  /** Encrypted connections: the version, and whether the client has shown a certificate of the authority's. */
   connections: { version: string | null; hasCertificate: boolean }[];
   stop(): Promise<void>;
 }

@@ -17,7 +17,7 @@ export interface Authority {
   certificate: string;
   /** The reply to a request, DER. `flags`: of `openssl ts -reply`. */
   reply(query: Uint8Array, flags?: string[]): Uint8Array;
-  /** Whether openssl takes the response for a stamp over the data, under this root. */
+  /** True if openssl takes the response for a stamp over the data, under this root. */
   accepts(response: Uint8Array, data: Uint8Array): boolean;
   remove(): void;
 }
@@ -26,7 +26,7 @@ interface Options {
   name?: string;
   key?: KeyKind;
   digest?: string;
-  /** Whether the certificate is signed by an authority between it and the root. */
+  /** True if the certificate is signed by an authority between it and the root. */
   hasIntermediate?: boolean;
 }
 
@@ -96,7 +96,7 @@ export interface TestTsa {
   url: string;
   /** Requests so far. */
   queries: Uint8Array[];
-  /** What it answers; default: the authority's reply. `null`: nothing, ever. */
+  /** Sets its answers; default: the authority's reply. `null`: nothing, ever. */
   answer(make: ((query: Uint8Array) => Uint8Array | null) | null): void;
   close(): Promise<void>;
 }

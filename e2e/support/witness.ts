@@ -20,7 +20,7 @@ export interface TestWitness {
   key: VerifierKey;
   /** An entry of the setting WITNESSES. */
   entry: string;
-  /** What it has cosigned last, by origin. */
+  /** Checkpoint that it has cosigned last, by origin. */
   seen: Map<string, { size: number; root: Uint8Array }>;
   /** Origins and keys of the logs that it follows. */
   follow(logKey: VerifierKey): void;

@@ -37,7 +37,7 @@ function answerRpc({ method, params }: { method: string; params: unknown[] }): o
 
 export interface WorldStub {
   settings: Record<string, string>;
-  /** What the portal was sent. */
+  /** Requests that the portal has received. */
   asked: {
     responses: { nullifier: string; identifier: string; signal_hash: string }[];
     action: string;

@@ -1,5 +1,5 @@
 "use server";
-/** What the buttons of the first steps do. */
+/** Actions of the first steps' buttons. */
 import { revalidatePath } from "next/cache";
 import type { FormState } from "#lib/api/schemas/form-state";
 import { organizationNameForm, stepForm } from "#lib/api/schemas/portal";

@@ -70,7 +70,7 @@ function WarnedCard({ warned: { count, from } }: Pick<Overview, "warned">) {
   );
 }
 
-/** Of an organization that has done something: an empty chart says nothing. */
+/** Shown once an organization has done something: an empty chart says nothing. */
 function Used({ overview }: { readonly overview: Overview }) {
   return (
     <>

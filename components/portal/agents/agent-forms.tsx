@@ -1,5 +1,5 @@
 "use client";
-/** What can be changed on an agent: its profile, its key, its tools. */
+/** Forms that change an agent: its profile, its key, its tools. */
 import { FormStatus } from "#components/portal/forms/form-status";
 import { textValue } from "#components/portal/forms/form-values";
 import { SubmitButton } from "#components/portal/forms/submit-button";

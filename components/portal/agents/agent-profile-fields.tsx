@@ -1,4 +1,4 @@
-/** What an agent says about itself, in the form that registers it and the one that changes it. */
+/** Profile fields, in the form that registers an agent and the one that changes it. */
 import { describeControl, Field, Input, Textarea } from "#components/ui/field";
 
 export interface ProfileValues {

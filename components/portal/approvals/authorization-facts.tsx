@@ -39,13 +39,13 @@ interface ShownAuthorization extends AuthorizationState {
   readonly deciders: readonly PersonDecision[];
   /** The words of the person who took it back, or of who holds the key that did. */
   revocation_reason?: string | null;
-  /** What counts against a standing approval by now. */
+  /** Usage of a standing approval so far. */
   used?: { readonly uses: number; readonly spent: string } | null;
 }
 
 const decisionWords = { allow: "allowed without asking", ask: "people asked", deny: "denied" } as const;
 
-/** What rules that only log would have said. */
+/** Decision that rules which only log would have made. */
 const wouldHave = ({
   decision,
   policy_ids,
@@ -62,7 +62,7 @@ const wouldHave = ({
   ),
 });
 
-/** What would run, and what it may cost. */
+/** Tool that would run, and the amount that it may cost. */
 function costOf({ amount, tool }: AuthorizationState): Definition[] {
   return [
     ...(amount ? [{ id: "amount", name: "Amount", value: <Money {...amount} />, prominent: true }] : []),

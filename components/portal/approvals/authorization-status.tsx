@@ -20,7 +20,7 @@ interface Standing {
   readonly isOver: boolean;
 }
 
-/** What became of an approval after it was given. */
+/** Later end of an approval that was given. */
 function findLater({ status, revokedAt, isOver }: Standing) {
   if (revokedAt !== null) return { tone: "cancelled", text: "Taken back" } as const;
   return isOver && status === "approved" ? ({ tone: "neutral", text: "Ended" } as const) : null;

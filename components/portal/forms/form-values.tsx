@@ -1,4 +1,4 @@
-/** What was typed into a form that was refused. */
+/** Values that were typed into a rejected form. */
 import type { FormState } from "#lib/api/schemas/form-state";
 
 export function textValue(state: FormState<unknown>, name: string, otherwise = ""): string {

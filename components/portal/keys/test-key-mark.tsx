@@ -1,4 +1,4 @@
-/** What test keys make is a test, and says so wherever it is listed: in the look of approvals that are TEST. */
+/** Marks things made by test keys wherever they are listed, in the look of approvals that are TEST. */
 import { StatusPill } from "#components/ui/status-pill";
 
 export function TestKeyMark() {

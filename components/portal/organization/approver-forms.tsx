@@ -88,7 +88,7 @@ function NobodyReached({ hasPeople }: { readonly hasPeople: boolean }) {
   );
 }
 
-/** What a request can demand of the group. */
+/** Counts enrolled people of the group: a request can require as many approvals. */
 function Enrolled({ people, enrolled }: { readonly people: number; readonly enrolled: number }) {
   if (people === 0) return null;
   if (enrolled === 0)

@@ -17,7 +17,7 @@ export interface Member {
   readonly liveKeys: number;
 }
 
-/** What ends with the role of an owner. */
+/** Loss of a person whose role as an owner ends. */
 const describeLoss = (isSelf: boolean) =>
   `${isSelf ? "Your" : "Their"} API keys lose the permissions erase and rules, and changes of the rules that ${isSelf ? "you" : "they"} proposed and that still wait are dropped.`;
 

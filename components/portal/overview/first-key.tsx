@@ -14,7 +14,7 @@ import { usualScopes } from "#lib/api/schemas/key-choices";
 interface FirstKeyProps {
   readonly action: FormAction<CreatedKey>;
   readonly hasKey: boolean;
-  /** What a shell needs after the key is set. */
+  /** Command for the shell after the key is set. */
   readonly command: string;
 }
 

@@ -1,4 +1,4 @@
-/** What comes after the first three steps: one thing, the first that is missing. */
+/** Next step after the first three: one thing, the first that is missing. */
 import { ButtonLink } from "#components/ui/button-link";
 import { Card } from "#components/ui/card";
 

@@ -1,4 +1,4 @@
-/** What a key or an agent did, in one line for each kind of thing. */
+/** Usage by a key or an agent, in one line for each kind of thing. */
 export interface Usage {
   readonly today: number;
   readonly days7: number;

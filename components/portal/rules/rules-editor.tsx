@@ -140,7 +140,7 @@ function indexOf(text: string, { line, column }: RulesProblem): number {
 /** A browser shows and sends lines in ways of its own. */
 const unixLines = (text: string) => text.replaceAll(/\r\n?/g, "\n");
 
-/** What was sent and isn't saved, for a page without JavaScript, which is rendered again. */
+/** Input that was sent and isn't saved, for a page without JavaScript, which is rendered again. */
 const startOf = (state: FormState<unknown>, rules: EditedRules): Chosen =>
   "mode" in state.values
     ? {
@@ -169,7 +169,7 @@ interface VersionEditorProps extends Omit<RulesEditorProps, "action"> {
 
 function VersionEditor({ form: [answer, submit, isPending], rules, isOnlyOwner }: VersionEditorProps) {
   const version = String(rules.version);
-  // What was sent for another version must not be saved over this one.
+  // Input for another version must not be saved over this one.
   const state = textValue(answer, "version", version) === version ? answer : idleState;
   const [text, setText] = useState(() => unixLines(textValue(state, "text", rules.text)));
   const [chosen, setChosen] = useState(() => startOf(state, rules));

@@ -1,4 +1,4 @@
-/** What one version of the rules changed: its text, its settings, or both. */
+/** Changes of one version of the rules: its text, its settings, or both. */
 import { Card } from "#components/ui/card";
 import { HashText } from "#components/ui/code-block";
 import { TextLink } from "#components/ui/text-link";

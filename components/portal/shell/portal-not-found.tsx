@@ -1,4 +1,4 @@
-/** What isn't there, or isn't this organization's. */
+/** Page for a thing that isn't there, or isn't this organization's. */
 import { ButtonLink } from "#components/ui/button-link";
 import { PageHeading } from "./page-heading";
 

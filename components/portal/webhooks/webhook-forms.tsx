@@ -1,5 +1,5 @@
 "use client";
-/** What can be done with a webhook endpoint. */
+/** Forms of a webhook endpoint. */
 import type { ReactNode } from "react";
 import { ActionDialog } from "#components/portal/forms/action-dialog";
 import { FormStatus } from "#components/portal/forms/form-status";

@@ -37,7 +37,7 @@ export async function changeRules(_state: State, form: FormData): Promise<State>
     },
   );
   if (state.result?.kind === "saved") revalidatePath(path);
-  // What isn't saved stays in the form, beside what was found out about it.
+  // Unsaved input stays in the form, beside its problems.
   else if (state.status === "done") return { ...state, values: readForm(form) };
   return state;
 }

@@ -52,7 +52,7 @@ function NextStep({ token, email, user }: NextStepProps) {
   );
 }
 
-/** Whether there ever was one, the page doesn't say. */
+/** The page doesn't say if there ever was one. */
 function InvitationNotFound() {
   return (
     <section className="mx-auto max-w-md px-4 py-16 sm:px-6">

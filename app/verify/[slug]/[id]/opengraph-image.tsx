@@ -1,6 +1,6 @@
 /**
- * What a chat or a timeline shows of the link: the verdict in words, agent and action, never more than is public or
- * holds.
+ * Link card of an attestation, for chats and timelines: the verdict in words, agent and action, never more than is
+ * public or holds.
  */
 import { verdictOf } from "#components/verify/facts";
 import type { VerdictKind } from "#components/verify/verdict";
