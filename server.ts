@@ -33,6 +33,7 @@ function announce(env: Env): void {
   }
   if (env.worldId === "local")
     logger.info("World ID: local stand-in. Approvals made here are permanently marked TEST.");
+  if (env.worldId === "none") logger.info("Approvals: passkeys of enrolled approvers, without World ID.");
   if (env.mail === "mailbox") logger.info(`Mail isn't sent. Read it at ${env.baseUrl}/dev/mailbox`);
 }
 

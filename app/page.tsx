@@ -34,6 +34,7 @@ export default async function HomePage({ searchParams }: HomePageProps) {
     <Home
       base={publicBaseUrl()}
       example={await findExample(app)}
+      proof={app.env.worldId === "none" ? "passkeys" : "World ID"}
       demo={app.env.isDemoOn ? { refused } : null}
     />
   );

@@ -155,6 +155,7 @@ export const settingsSchema = z.object({
     (value) => value === undefined || /^([^<>]*<[^<>@\s]+@[^<>@\s]+>|[^<>@\s]+@[^<>@\s]+)$/.test(value),
     "must be an email address, or a name and an address in angle brackets",
   ),
+  APPROVALS: oneOf("world-id", "passkeys").default("world-id"),
   WORLD_APP_ID: z
     .string()
     .regex(/^app_[a-z0-9_]+$/, "must look like app_…")

@@ -44,6 +44,7 @@ const wrong: [string, string][] = [
   ["WORLD_RP_SIGNING_KEY", "00".repeat(32)],
   ["WORLD_RP_SIGNING_KEY", "ff".repeat(32)],
   ["WORLD_ENVIRONMENT", "test"],
+  ["APPROVALS", "none"],
   ["WORLD_PORTAL_URL", "x"],
   ["WORLD_CHAIN_RPC_URL", "x"],
   ...[
@@ -150,6 +151,24 @@ describe("settings", () => {
       expect([name, messageOf(rest).includes(name)]).toEqual([name, true]);
     }
     expect(messageOf({ WORLD_APP_ID: "app_x" })).toContain("WORLD_RP_ID, WORLD_RP_SIGNING_KEY");
+  });
+
+  it("need no World ID where passkeys approve, and World ID wins once it is set up", () => {
+    const { WORLD_APP_ID, WORLD_RP_ID, WORLD_RP_SIGNING_KEY, ...rest } = production;
+    expect(messageOf(rest)).toContain("set APPROVALS=passkeys");
+    const passkeys = { ...rest, APPROVALS: "passkeys" };
+    expect(parseEnv(passkeys)).toMatchObject({ worldId: "none", bindAddresses: null, isDemoOn: false });
+    expect(parseEnv({ APPROVALS: "passkeys" })).toMatchObject({ worldId: "none", isDemoOn: false });
+    expect(messageOf({ ...passkeys, WORLD_APP_ID })).toContain(
+      "WORLD_RP_ID, WORLD_RP_SIGNING_KEY: must be set",
+    );
+    expect(messageOf({ ...passkeys, WORLD_APP_ID })).not.toContain("APPROVALS");
+    expect(messageOf({ ...passkeys, DEMO: "on" })).toContain("must be set with DEMO=on");
+    expect(parseEnv({ ...production, APPROVALS: "passkeys", DEMO: "on" })).toEqual({
+      ...parseEnv({ ...production, DEMO: "on" }),
+      APPROVALS: "passkeys",
+    });
+    expect(parseEnv({ ...passkeys, WORLD_ENVIRONMENT: "staging" }).isDemoOn).toBe(false);
   });
 
   it("bind loopback while a stand-in runs, and every address or the one of HOST where none does", () => {

@@ -13,7 +13,8 @@ export interface Env extends Omit<Settings, keyof Ceilings>, Ceilings {
   /** Without a slash at its end. */
   baseUrl: string;
   isLoopback: boolean;
-  worldId: "local" | "portal";
+  /** `none`: passkeys of enrolled approvers alone. */
+  worldId: "local" | "portal" | "none";
   /** True if visitors may try an approval. By default they may only where approvals are tests. */
   isDemoOn: boolean;
   mail: "mailbox" | "smtp" | "resend";
@@ -34,11 +35,22 @@ const worldNames = ["WORLD_APP_ID", "WORLD_RP_ID", "WORLD_RP_SIGNING_KEY"] as co
 const usesMailbox = (settings: Settings) =>
   settings.RESEND_API_KEY === undefined && settings.SMTP_URL === undefined;
 
+/** World's settings win over APPROVALS: it only says what to do without them. */
+function chooseWorldId({ WORLD_APP_ID, APPROVALS }: Settings): Env["worldId"] {
+  if (WORLD_APP_ID !== undefined) return "portal";
+  return APPROVALS === "passkeys" ? "none" : "local";
+}
+
 function missingSettings(settings: Settings, isLoopback: boolean): string[] {
   const world = worldNames.filter((name) => settings[name] === undefined);
   const problems: string[] = [];
-  if (world.length > 0 && (world.length < worldNames.length || !isLoopback)) {
-    problems.push(`${world.join(", ")}: must be set, so that approvals are real World ID proofs`);
+  const mayLackWorld = isLoopback || settings.APPROVALS === "passkeys";
+  if (world.length > 0 && (world.length < worldNames.length || !mayLackWorld)) {
+    const orPasskeys =
+      world.length < worldNames.length ? "" : "; or set APPROVALS=passkeys, and enrolled approvers decide";
+    problems.push(
+      `${world.join(", ")}: must be set, so that approvals are real World ID proofs${orPasskeys}`,
+    );
   }
   const hasMail = !usesMailbox(settings);
   if (!hasMail && !isLoopback) problems.push("RESEND_API_KEY or SMTP_URL: must be set, so that mail is sent");
@@ -60,7 +72,7 @@ const loopbackAddresses = ["127.0.0.1", "::1"] as const;
  * it binds loopback only, and does not start with another HOST.
  */
 function bindAddresses(settings: Settings, baseUrl: string): readonly string[] | null {
-  const usesStandIn = settings.WORLD_APP_ID === undefined || usesMailbox(settings);
+  const usesStandIn = chooseWorldId(settings) === "local" || usesMailbox(settings);
   const { HOST } = settings;
   if (HOST === "localhost") return loopbackAddresses;
   if (HOST === undefined && !usesStandIn) return null;
@@ -95,6 +107,10 @@ function missingCompanions(settings: Settings): string[] {
     problems.push(
       "TRUSTED_PROXY_HOPS: must be set with TRUSTED_PROXIES, to how many proxies a request passes",
     );
+  if (settings.DEMO === "on" && chooseWorldId(settings) === "none")
+    problems.push(
+      "WORLD_APP_ID, WORLD_RP_ID, WORLD_RP_SIGNING_KEY: must be set with DEMO=on, because visitors have no passkeys here",
+    );
   if (settings.DATABASE_LISTEN_URL !== undefined && settings.DATABASE_URL === undefined)
     problems.push("DATABASE_URL: must be set with DATABASE_LISTEN_URL, to the pooler in front of it");
   if (settings.DATABASE_REPLICA_URL !== undefined && settings.DATABASE_URL === undefined)
@@ -125,8 +141,8 @@ export function parseEnv(variables: Record<string, string | undefined>): Env {
       `Countersign cannot start, settings are missing:\n${problems.map((p) => `  ${p}`).join("\n")}`,
     );
   }
-  const worldId = settings.WORLD_APP_ID === undefined ? "local" : "portal";
-  const isTest = worldId === "local" || settings.WORLD_ENVIRONMENT === "staging";
+  const worldId = chooseWorldId(settings);
+  const isTest = worldId === "local" || (worldId === "portal" && settings.WORLD_ENVIRONMENT === "staging");
   return {
     ...settings,
     ...fillCeilings(settings),

@@ -1,6 +1,13 @@
 /** Those of approvals, of the people who give them and of the clients that ask; as in list.mjs. */
 export const mutations = [
   {
+    threat: "A service without World ID lets a link alone decide",
+    file: "lib/services/approvals/request/prepare-request.ts",
+    from: 'if (settings.worldId !== "none" || required.length > 0) return;',
+    to: "if (required.length >= 0) return;",
+    test: "lib/services/approvals/passkeys-alone.service.test.ts",
+  },
+  {
     threat: "A human approves a call without seeing its arguments",
     file: "lib/client/gate/shown-inputs.ts",
     from: "entries.length > maxEntries || ",

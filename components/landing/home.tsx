@@ -13,6 +13,8 @@ import { Uses } from "./uses";
 interface HomeProps {
   readonly base: string;
   readonly example: ExampleAttestation;
+  /** What people approve with here. */
+  readonly proof: "World ID" | "passkeys";
   /** Null: this instance offers no demo. */
   readonly demo: TryApprovalProps | null;
 }
@@ -36,14 +38,14 @@ function Section({ id, title, lead, children }: SectionProps) {
   );
 }
 
-const stages = [
+const listStages = (proof: HomeProps["proof"]) => [
   {
     title: "The agent reports",
     text: "Before or after it acts, the agent posts its name, the action, a hash of the inputs and, if it has a key, its own signature.",
   },
   {
     title: "A human decides, if needed",
-    text: "The agent requests approval and shares a link. The page shows the agent, the action and every detail. A person approves with World ID, or denies.",
+    text: `The agent requests approval and shares a link. The page shows the agent, the action and every detail. A person approves with ${proof === "passkeys" ? "a passkey" : proof}, or denies.`,
   },
   {
     title: "Countersign signs and logs",
@@ -53,12 +55,12 @@ const stages = [
     title: "Anyone can check",
     text: "The link shows every check twice: our server's result, and what your own browser computed from the same bytes. The offline verifier needs neither.",
   },
-] as const;
+];
 
-function HowItWorks() {
+function HowItWorks({ proof }: Pick<HomeProps, "proof">) {
   return (
     <ol className="grid gap-px overflow-hidden rounded-lg border border-line bg-line md:grid-cols-2 lg:grid-cols-4">
-      {stages.map((stage, index) => (
+      {listStages(proof).map((stage, index) => (
         <li key={stage.title} className="bg-surface p-5">
           <p aria-hidden="true" className="font-mono text-muted text-sm">
             {index + 1}
@@ -71,7 +73,8 @@ function HowItWorks() {
   );
 }
 
-function Hero({ example, hasDemo }: { readonly example: ExampleAttestation; readonly hasDemo: boolean }) {
+function Hero({ example, demo, proof }: Omit<HomeProps, "base">) {
+  const hasDemo = demo !== null;
   return (
     <section className="mx-auto grid max-w-6xl items-center gap-12 px-4 pt-14 sm:px-6 sm:pt-24 lg:grid-cols-[minmax(0,1fr)_minmax(0,26rem)]">
       <div>
@@ -80,7 +83,8 @@ function Hero({ example, hasDemo }: { readonly example: ExampleAttestation; read
         </h1>
         <p className="mt-6 max-w-[56ch] text-lg text-muted sm:text-xl">
           Countersign turns each action of an AI agent into a signed, publicly logged attestation. If a human
-          approved it, World ID proves that too. Nobody has to take our word for it.
+          approved it, {proof === "passkeys" ? "their passkey" : proof} proves that too. Nobody has to take
+          our word for it.
         </p>
         <div className="mt-8 flex flex-wrap gap-3">
           {hasDemo ? <ButtonLink href="/#approve">Approve a test payment</ButtonLink> : null}
@@ -94,10 +98,10 @@ function Hero({ example, hasDemo }: { readonly example: ExampleAttestation; read
   );
 }
 
-export function Home({ base, example, demo }: HomeProps) {
+export function Home({ base, example, proof, demo }: HomeProps) {
   return (
     <>
-      <Hero example={example} hasDemo={demo !== null} />
+      <Hero example={example} demo={demo} proof={proof} />
       <Section
         id="why"
         title="For the moment when someone asks"
@@ -133,7 +137,7 @@ export function Home({ base, example, demo }: HomeProps) {
         title="How it works"
         lead="One statement, one signature, one entry in a log that can't be rewritten unnoticed."
       >
-        <HowItWorks />
+        <HowItWorks proof={proof} />
       </Section>
       <Section
         id="grades"

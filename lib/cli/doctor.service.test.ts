@@ -215,6 +215,27 @@ describe.skipIf(!databaseKinds.includes("postgres"))("a deployment", () => {
     expect(JSON.stringify(found)).not.toMatch(/pw@|wrong/);
   });
 
+  it("without World ID says who approves, and asks nothing of World", async () => {
+    const none = { WORLD_APP_ID: "", WORLD_RP_ID: "", WORLD_RP_SIGNING_KEY: "", WORLD_CHAIN_RPC_URL: "" };
+    const missing = await run(none);
+    expect(
+      faults(missing)
+        .map(({ says }) => says)
+        .join(),
+    ).toContain("set APPROVALS=passkeys");
+    const passkeys = await run(
+      { ...none, APPROVALS: "passkeys" },
+      createNetwork({ out: ["developer.world.org"] }),
+    );
+    expect(texts(passkeys, "ok")).toContain(
+      "world: approvals are passkeys of enrolled approvers, without World ID",
+    );
+    expect(texts(passkeys).join()).not.toMatch(/world: |TEST/);
+    expect(texts(await run({ APPROVALS: "passkeys" }), "ok")).toContain(
+      "world: World ID is set up, so APPROVALS changes nothing",
+    );
+  });
+
   it("with others out of reach, or clocks that differ, has it named", async () => {
     const hosts = ["witness.example", "developer.world.org"];
     const found = texts(await run({}, createNetwork({ out: hosts })));

@@ -8,7 +8,7 @@ import { isLoopbackName } from "#lib/protocol/text/host";
 
 /** Receivers on this machine are for trying it at home. */
 interface WorldIdSetting {
-  worldId: "local" | "portal";
+  worldId: "local" | "portal" | "none";
 }
 
 export const mayReachLoopback = ({ worldId }: WorldIdSetting): boolean => worldId === "local";

@@ -59,6 +59,7 @@ describe("the local stand-in", () => {
       WORLD_RP_SIGNING_KEY: "22".repeat(32),
     };
     expect((await open(world)).local).toBeNull();
+    expect((await open({ APPROVALS: "passkeys" })).local).toBeNull();
     expect(imports.count).toBe(0);
     expect((await open({})).local).not.toBeNull();
     expect(imports.count).toBe(1);

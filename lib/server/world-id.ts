@@ -1,9 +1,10 @@
-/** World ID for this process: World itself as the settings say, else the local stand-in with an RP key of its own. */
+/** World ID for this process: World itself as the settings say, none, or the local stand-in with an RP key of its own. */
 
 import type { LocalWorldId } from "#lib/emulators/world-id";
 import type { Env } from "#lib/env";
 import type { SecretFiles } from "#lib/log/signing/key-files";
 import { createWorldChain } from "#lib/services/approvals/world-id/chain";
+import { createNoWorldId } from "#lib/services/approvals/world-id/none";
 import { createPortalProvider } from "#lib/services/approvals/world-id/portal";
 import type { WorldIdProvider } from "#lib/services/approvals/world-id/provider";
 
@@ -39,6 +40,7 @@ export async function openWorldId(
   files: SecretFiles,
   random: (length: number) => Uint8Array,
 ): Promise<OpenedWorldId> {
+  if (env.worldId === "none") return { provider: createNoWorldId(env.baseUrl), local: null };
   const { WORLD_APP_ID: appId, WORLD_RP_ID: rpId, WORLD_RP_SIGNING_KEY: rpSigningKeyHex } = env;
   if (appId === undefined || rpId === undefined || rpSigningKeyHex === undefined) {
     const { createLocalWorldId } = await import("#lib/emulators/world-id");

@@ -115,6 +115,7 @@ export default async function OverviewPage() {
         createKey={createKey}
         base={app.env.baseUrl}
         isLoopback={app.env.isLoopback}
+        isByPasskey={app.env.worldId === "none"}
         sendAttestation={sendAttestation}
         askForApproval={askForApproval}
       />

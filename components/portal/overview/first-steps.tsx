@@ -26,6 +26,8 @@ interface FirstStepsProps {
   readonly base: string;
   /** The service answers on this machine only, so that a phone can't open its links. */
   readonly isLoopback: boolean;
+  /** The service has no World ID, so a group of approvers decides. */
+  readonly isByPasskey: boolean;
   readonly createKey: FormAction<CreatedKey>;
   readonly sendAttestation: FormAction;
   readonly askForApproval: FormAction;
@@ -81,13 +83,20 @@ function AttestationStep({ steps, base, sendAttestation }: FirstStepsProps) {
   );
 }
 
-function ApprovalStep({ steps, isLoopback, askForApproval }: FirstStepsProps) {
+function ApprovalStep({ steps, isLoopback, isByPasskey, askForApproval }: FirstStepsProps) {
   const { approval } = steps;
   if (approval?.isApproved) return <p>Your agents can ask for approvals the same way.</p>;
   if (approval === null)
     return (
       <>
-        <p>Request an approval as an agent would, and decide on it yourself.</p>
+        {isByPasskey ? (
+          <p>
+            Add an <TextLink href="/portal/approvers">approver with a passkey, and a group</TextLink>. Then
+            request an approval as an agent would: the group decides.
+          </p>
+        ) : (
+          <p>Request an approval as an agent would, and decide on it yourself.</p>
+        )}
         <div className="mt-3">
           <StepForm action={askForApproval} label="Request an approval" isOpen={steps.hasKey} />
         </div>

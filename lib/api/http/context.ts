@@ -19,7 +19,7 @@ import type { RequestLog } from "./request-log";
 /** The part of the settings that features read; lib/env.ts has them all. */
 export interface ServiceSettings {
   baseUrl: string;
-  worldId: "local" | "portal";
+  worldId: "local" | "portal" | "none";
   mail: "resend" | "smtp" | "mailbox";
   LOG_ORIGIN?: string | undefined;
   WITNESSES?: WitnessPolicySettings | undefined;

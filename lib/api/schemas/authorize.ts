@@ -183,7 +183,8 @@ export const authorizeBody = z
       .nullish(),
     inputs_hash: inputsHash.nullish(),
     required_level: z.enum(levels, "must be none, device or orb").nullish().meta({
-      description: "of World ID; `none` only with required_approvers, whose passkeys then decide alone",
+      description:
+        "of World ID, `device` by default; `none` only with required_approvers, whose passkeys then decide alone. On a service without World ID (APPROVALS=passkeys) it is `none`, required_approvers or a rule has to name a group, and a level is refused",
     }),
     required_approvers: z
       .array(

@@ -87,10 +87,18 @@ async function examineMail(env: Env, outside: Outside): Promise<Finding[]> {
 
 async function examineWorld(env: Env, outside: Outside): Promise<Finding[]> {
   const area = openArea("world");
-  if (env.worldId === "local") {
-    area.fault("the local World ID stand-in runs", "Set WORLD_APP_ID, WORLD_RP_ID and WORLD_RP_SIGNING_KEY.");
+  if (env.worldId === "none") {
+    area.ok("approvals are passkeys of enrolled approvers, without World ID");
     return area.found;
   }
+  if (env.worldId === "local") {
+    area.fault(
+      "the local World ID stand-in runs",
+      "Set WORLD_APP_ID, WORLD_RP_ID and WORLD_RP_SIGNING_KEY, or APPROVALS=passkeys.",
+    );
+    return area.found;
+  }
+  if (env.APPROVALS === "passkeys") area.ok("World ID is set up, so APPROVALS changes nothing");
   try {
     if (env.WORLD_ID_V4_VERIFYING_KEY !== undefined) readV4VerifyingKey(env.WORLD_ID_V4_VERIFYING_KEY);
     else area.warning("v4 proofs are checked by World alone", "Set WORLD_ID_V4_VERIFYING_KEY.");

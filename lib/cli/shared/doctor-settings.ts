@@ -46,8 +46,14 @@ function examineTrust(env: Env, { ok, warning }: Area): void {
   else ok(`${env.WITNESSES.witnesses.length} witnesses, of which ${env.WITNESSES.threshold} must cosign`);
   if (env.TSA_URLS.length === 0)
     warning("no time-stamp authority stamps the log", "Set TSA_URLS and TSA_CERTIFICATES.");
-  if (env.WORLD_ENVIRONMENT === "staging" || env.worldId === "local")
+  const isStaging = env.worldId === "portal" && env.WORLD_ENVIRONMENT === "staging";
+  if (isStaging || env.worldId === "local")
     warning("approvals are marked TEST", "Set the World ID settings of production.");
+  else if (env.worldId === "none" && env.isLoopback)
+    warning(
+      "approvals are marked TEST",
+      "Set PUBLIC_BASE_URL: they are as long as it is a loopback address.",
+    );
   if (env.isDemoOn && env.WORLD_ENVIRONMENT === "production" && env.worldId === "portal")
     warning("visitors may try real approvals (DEMO=on)", "Unset DEMO.");
 }

@@ -89,7 +89,7 @@ function registerWriting(server: McpServer, call: CallOperation, rounds: Rounds,
     {
       title: "Ask a human",
       description:
-        "Ask a human to approve an action, before performing it. A person decides on a page with World ID; no tool can decide.",
+        "Ask a human to approve an action, before performing it. A person decides on a page, with World ID or a passkey; no tool can decide.",
       inputSchema: authorizeInput,
       outputSchema: decisionOutput,
       annotations: adds,

@@ -31,6 +31,20 @@ async function findUnknownGroups(
   );
 }
 
+/** Requests that such a rule applies to would all be denied. */
+const findLevels = ({ settings }: RulesContext, { policies }: ParsedRules): RulesProblem[] =>
+  policies.flatMap(({ annotations: { level }, position }) =>
+    settings.worldId === "none" && typeof level === "string" && level !== "none"
+      ? [
+          {
+            ...position,
+            message: `@level("${level}") asks for World ID, which this service doesn't have`,
+            help: "leave it out: enrolled approvers decide with passkeys",
+          },
+        ]
+      : [],
+  );
+
 async function findMisspeltAgents(
   executor: Executor,
   organizationId: string,
@@ -64,6 +78,7 @@ export async function findProblems(
     ...answer.rules.policies.flatMap(({ refusals, position }) =>
       refusals.map((message) => ({ ...position, message, help: null })),
     ),
+    ...findLevels(context, answer.rules),
     ...(await findUnknownGroups(db, organizationId, answer.rules)),
     ...(await findMisspeltAgents(db, organizationId, text)),
   ];

@@ -7,6 +7,7 @@ import { rowsOf } from "#lib/db/client";
 import { agents, apiKeys, attestations, authorizationRequests } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
 import { hexEncode, sha256, utf8Encode } from "#lib/protocol/encoding/bytes";
+import { listApprovers } from "#lib/services/accounts/approvers";
 import { recordAudit } from "#lib/services/accounts/audit";
 import { requireRole } from "#lib/services/accounts/members";
 import type { Context } from "#lib/services/approvals/context";
@@ -122,6 +123,20 @@ export async function sendFirstAttestation(context: Context, person: MemberPrinc
   });
 }
 
+/** Without World ID a group decides: the default one, or the first that has somebody with a passkey. */
+async function chooseDeciders(context: Context, person: MemberPrincipal) {
+  if (context.settings.worldId !== "none") return {};
+  const { groups } = await listApprovers(context, person);
+  const able = groups.filter(({ enrolled }) => enrolled > 0);
+  const group = able.find(({ isDefault }) => isDefault) ?? able[0];
+  if (group === undefined)
+    throw new AppError(
+      "forbidden",
+      "add an approver with a passkey, and a group with them, under Approvers first",
+    );
+  return { required_approvers: [{ group: group.id, count: 1 }] };
+}
+
 export async function askForFirstApproval(context: Context, person: MemberPrincipal): Promise<void> {
   const principal = await actAsKey(context, person, "authorize");
   const { approval } = await readFirstSteps(context, person.organizationId);
@@ -130,6 +145,7 @@ export async function askForFirstApproval(context: Context, person: MemberPrinci
     agent_slug: await chooseSlug(context, person.organizationId, firstAgent),
     action: "Try out an approval",
     context: { what_happens: "Nothing. This is your first approval, requested from the portal." },
+    ...(await chooseDeciders(context, person)),
   };
   await requestAuthorization(context, { principal, body, hold: null });
 }

@@ -54,7 +54,7 @@ function Groups({ people, groups }: Listed) {
 }
 
 export default async function ApproversPage() {
-  const { context, person, membership } = await requirePortal("/portal/approvers");
+  const { context, person, membership, app } = await requirePortal("/portal/approvers");
   const listed = await listApprovers(context, person);
   const isOwner = membership.role === "owner";
   const { db } = context.database;
@@ -64,7 +64,11 @@ export default async function ApproversPage() {
     <PortalPage organizationId={person.organizationId}>
       <PageHeading
         title="Approvers"
-        lead="They get the link of a request by email. Anyone with the link can decide with World ID, unless the request requires approvers of a group: then only their passkeys count."
+        lead={
+          app.env.worldId === "none"
+            ? "They get the link of a request by email. Each request names a group, and only passkeys of its people count."
+            : "They get the link of a request by email. Anyone with the link can decide with World ID, unless the request requires approvers of a group: then only their passkeys count."
+        }
       />
       <Card>
         <ApproverTable

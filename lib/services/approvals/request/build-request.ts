@@ -52,10 +52,11 @@ export interface RequestFacts {
 
 /** As the caller asks for it, before the rules have a say. */
 export const ownDemands = (
+  { settings }: Pick<Context, "settings">,
   { required_level, approvals_required }: AuthorizeBody,
   groups: readonly NamedGroup[],
 ): Demands => ({
-  required_level: required_level ?? "device",
+  required_level: required_level ?? (settings.worldId === "none" ? "none" : "device"),
   isLevelChosen: required_level != null,
   approvals_required: groups.reduce((sum, { count }) => sum + count, 0) || (approvals_required ?? 1),
   required_approvers: groups.map(({ group, count }) => ({ group, count })),

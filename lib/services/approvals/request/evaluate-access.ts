@@ -65,7 +65,9 @@ export async function evaluateAccess(
         display: {
           title: "People decide this",
           description:
-            "Post the request to the endpoint, and show the link of its answer to who should decide.",
+            context.settings.worldId === "none"
+              ? "Post the request to the endpoint, with the groups that decide in required_approvers, and show them the link of its answer."
+              : "Post the request to the endpoint, and show the link of its answer to who should decide.",
         },
         request,
       },

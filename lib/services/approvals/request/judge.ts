@@ -236,7 +236,11 @@ export async function judge(
   if (gone !== undefined) return deny(`A rule asks for the group "${gone}", which is gone.`);
   if (obligations !== null && isTooMuch(obligations.groups))
     return deny("Rules ask for more people than a request can.");
-  const toPeople: Judged = { ...asked, obligations, groupIds, rules: kept };
+  const wantsWorldId = obligations?.level === "device" || obligations?.level === "orb";
+  const toPeople: Judged =
+    wantsWorldId && context.settings.worldId === "none"
+      ? deny("A rule asks for World ID, which this service doesn't have.")
+      : { ...asked, obligations, groupIds, rules: kept };
   const hidesSomething = enforced?.outcome.forbidsDetails === true && !saysComplete(request);
   if (request.isGrant || hidesSomething) return toPeople;
   if (standing.has_grants && standing.agent_id !== null) {

@@ -45,6 +45,26 @@ function requireTerms(body: AuthorizeBody, now: Date): void {
     );
 }
 
+/** 422 for a level of World ID where the service has none. */
+export function requireOwnLevel({ settings }: Pick<Context, "settings">, body: AuthorizeBody): void {
+  if (settings.worldId !== "none" || body.required_level == null || body.required_level === "none") return;
+  throw fieldError(
+    "validation_error",
+    "required_level",
+    `is ${body.required_level}, and this service has no World ID: leave it out or use none, and name groups in required_approvers`,
+  );
+}
+
+/** Without World ID nobody but enrolled approvers can decide. */
+function requireDeciders({ settings }: Context, { required_approvers: required }: Demands): void {
+  if (settings.worldId !== "none" || required.length > 0) return;
+  throw fieldError(
+    "validation_error",
+    "required_approvers",
+    "must name a group of your organization: on this service its enrolled approvers decide, with passkeys",
+  );
+}
+
 /** Predicts without a lock how a request would be decided now. */
 export async function foresee(
   context: Context,
@@ -55,7 +75,7 @@ export async function foresee(
 ): Promise<Judged> {
   const { db } = context.database;
   const agent = { slug: standing.agent_slug ?? body.agent_slug, public_key: standing.agent_public_key };
-  const own = ownDemands(body, await readGroups(db, organizationId, body));
+  const own = ownDemands(context, body, await readGroups(db, organizationId, body));
   const request = describeJudged(organizationId, body, agent, own, standing.at);
   return judge(context, db, standing, request, slugField);
 }
@@ -72,7 +92,7 @@ export async function prepareRequest(
   requireTerms(body, createdAt);
   const agent = await findAgent(tx, body.agent_slug);
   const asker = await readAsker(tx, principal, agent, body.requester ?? null);
-  const own = ownDemands(body, await readGroups(tx, organizationId, body));
+  const own = ownDemands(context, body, await readGroups(tx, organizationId, body));
   const known = agent ?? { slug: body.agent_slug, public_key: null };
   const judged = await judge(
     context,
@@ -82,7 +102,10 @@ export async function prepareRequest(
   );
   const demands = applyJudged(own, judged);
   const requester = await readRequester(tx, principal, demands);
-  if (judged.verdict === "ask") await requireEnrolled(tx, demands, requester, own);
+  if (judged.verdict === "ask") {
+    requireDeciders(context, demands);
+    await requireEnrolled(tx, demands, requester, own);
+  }
   const names = { ...asker.names, group_names: demands.groupNames };
   const hidden = { requestedBy: asker.requestedBy, names, salt: base64Encode(context.random(16)) };
   const fingerprint = fingerprintOf(organizationId, body);

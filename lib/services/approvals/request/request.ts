@@ -18,7 +18,7 @@ import { DecidedOtherwise, decideAtOnce } from "./decide-at-once";
 import { answerRequest, insertRequest, type Made } from "./insert-request";
 import { readStanding } from "./judge";
 import { notifyApprovers } from "./notify";
-import { type AuthorizeInput, foresee, prepareRequest } from "./prepare-request";
+import { type AuthorizeInput, foresee, prepareRequest, requireOwnLevel } from "./prepare-request";
 
 function tooManyPending(who: string, limit: number): AppError {
   return new AppError(
@@ -101,6 +101,7 @@ export async function requestAuthorization(
 ): Promise<AuthorizeResponse> {
   const { principal, body } = input;
   requireReceiver(context, "callback_url", body.callback_url);
+  requireOwnLevel(context, body);
   for (let attempt = 1; ; attempt += 1) {
     const standing = await readStanding(context.database.db, principal.organizationId, body);
     try {

@@ -42,6 +42,7 @@ export async function startWorldId(
   if (row.agentFrozenAt !== null) throw agentFrozen();
   const request = parseRequest(row);
   const version = row.protocol_version as ProtocolVersion | null;
+  const presets = choosePresets(requireWorldLevel(request), version);
   const { world_action, signal } = bindRequest(request);
   const rp_context = context.worldId.signRequest(world_action);
   const { db } = context.database;
@@ -64,7 +65,7 @@ export async function startWorldId(
     ...context.worldId.idkitConfig,
     action: world_action,
     signal,
-    ...choosePresets(requireWorldLevel(request), version),
+    ...presets,
     protocol_version: version,
     allow_legacy_proofs: version !== "4.0",
     rp_context,

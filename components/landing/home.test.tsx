@@ -1,0 +1,15 @@
+/** Guarantee: the landing page of a service without World ID promises none. */
+import { renderToStaticMarkup } from "react-dom/server";
+import { expect, it } from "vitest";
+import { goldenExample } from "./example-receipt";
+import { Home } from "./home";
+
+const render = (proof: "World ID" | "passkeys") =>
+  renderToStaticMarkup(<Home base="https://one.example" example={goldenExample} proof={proof} demo={null} />);
+
+it("names what people approve with on this instance", () => {
+  expect(render("World ID")).toContain("A person approves with World ID, or denies.");
+  expect(render("World ID")).toContain("approved it, World ID proves that too.");
+  expect(render("passkeys")).toContain("A person approves with a passkey, or denies.");
+  expect(render("passkeys")).toContain("approved it, their passkey proves that too.");
+});
