@@ -1,4 +1,4 @@
-/** What is imported besides code: guides as text (next.config.ts, turbopack.rules), and the style sheet. */
+/** Imports besides code: guides as text (next.config.ts, turbopack.rules), and the style sheet. */
 declare module "*.md" {
   const text: string;
   export default text;

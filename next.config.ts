@@ -21,7 +21,8 @@ const config: NextConfig = {
   cacheMaxMemorySize: 0,
   experimental: {
     serverActions: { bodySizeLimit: "64kb" },
-    // Of what proxy.ts sees, which Next keeps a copy of. The production server refuses more (lib/server/next/page-body.ts).
+    // Limit of the copy that Next keeps of requests to proxy.ts. The production server rejects more
+    // (lib/server/next/page-body.ts).
     proxyClientMaxBodySize: "64kb",
     // Most of a start would go into pages that nobody has asked for.
     preloadEntriesOnStart: false,

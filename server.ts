@@ -10,7 +10,7 @@ import { proxyGlobalFetch } from "#lib/platform/node-fetch";
 import { startSeveral } from "#lib/server/processes/supervisor";
 import type { Role } from "#lib/server/processes/worker-specs";
 
-/** What a process has no use for, it does not load: the first of several is small, and only one holds Next. */
+/** A process loads only modules that it uses: the first of several is small, and only one holds Next. */
 const openPages = async () => (await import("#lib/server/pages/open-pages")).openPages();
 
 async function start(): Promise<void> {

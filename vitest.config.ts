@@ -37,7 +37,7 @@ export default defineConfig({
     // A host that others use too is at times a third as fast: a timeout is for what hangs.
     testTimeout: 360_000,
     hookTimeout: 300_000,
-    // What is awaited comes late on a busy machine; a second, which is the default, would be a test of time.
+    // Polled conditions come late on a busy machine; a second, which is the default, would be a test of time.
     expect: { poll: { timeout: 60_000 } },
     pool: "forks",
     // Three more than CI has processors: a test often waits, for the database or for a process that starts.

@@ -1,4 +1,4 @@
-/** Whether the build matches the current sources: a hash of all that goes into it, kept in dist/ beside its result. */
+/** Stamps a build with a hash of all its sources, kept in dist/ beside the result, to tell if it is current. */
 import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import path from "node:path";

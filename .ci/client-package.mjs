@@ -1,8 +1,8 @@
 /**
- * What agents install: dist/client (the client, for Node with what proxies need, and the verifier as files of its own that it loads if they are needed),
- * dist/countersign.mjs (the command line as one file that needs nothing but Node), and both with types as an npm package
- * without dependencies, dist/countersign.tgz. What it needs of @noble is bundled: an install then brings one package that
- * was tested as a whole, and a few kilobytes of it reach a browser.
+ * Packages for agents: dist/client (the client, for Node with what proxies need, and the verifier as files of its own
+ * that it loads if they are needed), dist/countersign.mjs (the command line as one file that needs nothing but Node),
+ * and both with types as an npm package without dependencies, dist/countersign.tgz. What it needs of @noble is bundled:
+ * an install then brings one package that was tested as a whole, and a few kilobytes of it reach a browser.
  */
 import { copyFileSync, cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
@@ -55,7 +55,7 @@ async function bundleClient() {
   ]);
 }
 
-/** Of a declaration file: the specifiers that are ours, `#lib/…` and `./…`. */
+/** Specifiers of a declaration file that are ours, `#lib/…` and `./…`. */
 const specifier = /(?<=\bfrom\s*"|\bimport\(")(#lib\/|\.\/)([^"]+)(?=")/g;
 
 const declarationOf = (file, prefix, name) =>
@@ -88,7 +88,7 @@ function writeDeclarations() {
   );
 }
 
-/** What the package says about itself is what package.json says, without what only the service needs. */
+/** Fields of package.json that the package keeps; the others are for the service. */
 const manifestNames = [
   "name",
   "version",

@@ -38,7 +38,7 @@ const processors = [
   "x64",
 ];
 
-/** Whether `name` has an entry that the package at `from` would load, searched as node does. */
+/** True if `name` has an entry that the package at `from` would load, searched as node does. */
 function isLocked(packages, from, name) {
   const parent = from.slice(0, Math.max(0, from.lastIndexOf("/node_modules/")));
   if (packages[`${from ? `${from}/` : ""}node_modules/${name}`]) return true;

@@ -46,7 +46,7 @@ const exceptions = [
 
 const nameOf = (place) => place.slice(place.lastIndexOf("node_modules/") + "node_modules/".length);
 
-/** Of an SPDX expression without nesting, as npm's packages have them: every AND must hold, and one of each OR. */
+/** Reads an SPDX expression without nesting, as npm's packages have them: every AND must hold, and one of each OR. */
 function isAllowed(expression) {
   const all = expression.replace(/^\((.*)\)$/, "$1").split(" AND ");
   return all.every((part) => part.split(" OR ").some((license) => allowed.has(license)));

@@ -1,7 +1,7 @@
 /**
- * What a release leaves behind, made once for it and committed: golden receipts of every kind (public/vectors/<version>/),
- * and a dump of each kind of database (e2e/releases/<version>/), by the whole service with keys that are fixed and
- * public. lib/verifier/vectors.test.ts verifies the receipts, and lib/db/releases.process.test.ts upgrades the databases. A
+ * Makes a release's fixtures, once and to be committed: golden receipts of every kind (public/vectors/<version>/), and
+ * a dump of each kind of database (e2e/releases/<version>/), by the whole service with keys that are fixed and public.
+ * lib/verifier/vectors.test.ts verifies the receipts, and lib/db/releases.process.test.ts upgrades the databases. A
  * folder that exists is never written again.
  */
 import { execFileSync, spawnSync } from "node:child_process";

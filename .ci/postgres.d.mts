@@ -1,4 +1,4 @@
-/** What tests in TypeScript use of postgres.mjs. */
+/** Types of postgres.mjs for tests in TypeScript. */
 
 export interface Cluster {
   /** The superuser's address. */

@@ -32,7 +32,7 @@ function checkSystem() {
 
 const readPackages = (path) => JSON.parse(readFileSync(`${root}/${path}`, "utf8")).packages;
 
-/** Whether node_modules holds what package-lock.json says, by npm's own record, which an interrupted install lacks. */
+/** True if node_modules matches package-lock.json, by npm's own record, which an interrupted install lacks. */
 function isInstalled(withDevelopment) {
   if (!existsSync(`${root}/node_modules/.package-lock.json`)) return false;
   const installed = readPackages("node_modules/.package-lock.json");

@@ -1,8 +1,8 @@
 /**
- * What clients/python has from here: a TypedDict for each named schema of the OpenAPI document, and the words of the
+ * Generates sources of clients/python: a TypedDict for each named schema of the OpenAPI document, and the words of the
  * verifier's reasons.
  *
- *   node .ci/python-types.mjs   writes both files; a test holds them to what they are made of
+ *   node .ci/python-types.mjs   writes both files; a test holds them to their sources
  */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
@@ -102,7 +102,7 @@ ${rows.join("")}}
 `;
 }
 
-/** What the files are made of. */
+/** Loads the sources of both files. */
 async function readSources() {
   const outfile = path.join(mkdtempSync(path.join(root, "dist", "python-types-")), "sources.mjs");
   const contents = `

@@ -68,7 +68,7 @@ function listFiles(folder, project) {
 
 /** The first day that a ZIP file can name. */
 const firstDay = 0x21;
-/** Of a file on Unix that anyone may read: -rw-r--r-- */
+/** Mode of a file on Unix that anyone may read: -rw-r--r-- */
 const fileMode = 0o100644;
 
 function numbers(...fields) {

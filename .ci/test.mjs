@@ -19,7 +19,7 @@ import { root, seconds } from "./step.mjs";
 const parts = ["checks", "unit", "e2e", "mutations"];
 const bin = (name) => path.join(root, "node_modules", ".bin", name);
 const totals = { passed: 0, failed: 0, skipped: 0 };
-/** Of what failed: printed at the end, where a log that is cut still shows them. */
+/** Failures are printed at the end, where a log that is cut still shows them. */
 const failures = [];
 process.env.TMPDIR = findScratch();
 const scratch = mkdtempSync(path.join(os.tmpdir(), "countersign-test-"));

@@ -1,6 +1,6 @@
 /**
- * What a person waits for: the proof of personhood is sent, checked, counted, signed and logged, one after another; against
- * the request for it, which is one row. The proofs are made before.
+ * Times a person's wait: the proof of personhood is sent, checked, counted, signed and logged, one after another;
+ * against the request for it, which is one row. The proofs are made before.
  */
 import { askForApproval } from "./fill.mjs";
 import { printRatio, printSides, takeTurns } from "./rounds.mjs";

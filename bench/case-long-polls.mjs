@@ -12,7 +12,7 @@ import { deny } from "./world-app.mjs";
 export const name = "long-polls";
 
 const clients = 1000;
-/** What runs for the first time is slow, and a service that people wait for has decided before. */
+/** First runs are slow, and a service that people wait for has decided before. */
 const earlierDecisions = 20;
 /** Seconds; a poll ends after 25. */
 const longestSettle = 15;
@@ -41,7 +41,7 @@ async function poll(connection, request) {
 }
 
 export async function run(servers) {
-  // Of its own: what other cases have left in a process's heap would hide what the polls add.
+  // A service of its own: garbage of other cases in a process's heap would hide the polls' share.
   const service = await servers.service("polls");
   for (let i = 0; i < earlierDecisions; i += 1) {
     const { link } = await askForApproval(service);

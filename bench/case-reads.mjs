@@ -1,6 +1,6 @@
 /**
- * What is read most, each against one row by key behind Fastify: a verification from the stored bytes (one id again and
- * again; ids at random), a feed of twenty, an authorization, the public keys.
+ * Times the most frequent reads, each against one row by key behind Fastify: a verification from the stored bytes (one
+ * id again and again; ids at random), a feed of twenty, an authorization, the public keys.
  */
 import { askForApproval, attestMany, getSide, pickFrom, readerSlug, recordMany } from "./fill.mjs";
 import { measureOpenssl } from "./openssl.mjs";

@@ -1,4 +1,4 @@
-/** What an agent's own signature costs, when it attests and when what it signed is verified: against an agent without. */
+/** Cost of an agent's own signature, in attesting and in verifying: against an agent without. */
 import { generateKeyPairSync, sign } from "node:crypto";
 import { plainBody } from "./case-attest.mjs";
 import { attestMany, getSide, pickFrom, postJson, postSide } from "./fill.mjs";

@@ -24,7 +24,7 @@ function openCluster() {
   return startCluster(process.env.BENCH_FSYNC === "off" ? [...settings, ...withoutFsync] : settings);
 }
 
-/** What decides about its speed, as the server itself says it. */
+/** Settings that decide about its speed, as the server itself reports them. */
 async function describe(admin) {
   const names = ["server_version", "fsync", "synchronous_commit", "full_page_writes"];
   const shown = [];

@@ -1,6 +1,6 @@
 /** Arithmetic on what was measured, and how to read the figures that other programs print. */
 
-/** Of values in any order. */
+/** Quantile of values in any order. */
 export function quantile(values, share) {
   const sorted = Float64Array.from(values).sort();
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))];
@@ -8,7 +8,7 @@ export function quantile(values, share) {
 
 export const median = (values) => quantile(values, 0.5);
 
-/** Of objects with the same numbers, name by name; a number that one of them lacks counts as 0. */
+/** Medians of objects with the same numbers, name by name; a number that one of them lacks counts as 0. */
 export const medians = (all) =>
   Object.fromEntries(Object.keys(all[0]).map((name) => [name, median(all.map((one) => one[name] ?? 0))]));
 

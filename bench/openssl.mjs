@@ -1,4 +1,4 @@
-/** What this machine's processor can do at most: `openssl speed ed25519`, one thread. */
+/** Limit of this machine's processor: `openssl speed ed25519`, one thread. */
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { parseOpensslSpeed } from "./figures.mjs";

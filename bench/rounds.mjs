@@ -28,7 +28,7 @@ export const report = { measured: [], results: [] };
 
 const times = { medianMs: "median", meanMs: "mean", p99Ms: "p99" };
 
-/** What follows it, until the next one, is about these sides. */
+/** Prints a title for its sides and all figures up to the next one. */
 export function printSides(title, sides) {
   report.measured.push({ title, sides });
   console.log(`\n${title}`);

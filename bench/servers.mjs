@@ -141,7 +141,7 @@ async function startPlainNext({ databaseUrl }) {
   return run({ args, env: { DATABASE_URL: databaseUrl }, cwd: plainNext, port, ready });
 }
 
-/** What the cases ask for, by name; the same name gives the same server. */
+/** Opens servers for the cases by name; the same name gives the same server. */
 export async function openServers() {
   const databases = await openDatabases();
   const folder = await mkdtemp(path.join(os.tmpdir(), "countersign-bench-"));
