@@ -13,8 +13,8 @@ const pills = {
   proof_of_personhood: { tone: "proven", text: "Proven by World ID" },
   enrolled_proof_of_personhood: { tone: "proven", text: "Enrolled approvers, proven by World ID" },
   enrolled_approver: { tone: "proven", text: "Approved by passkey" },
-  standing_approval: { tone: "neutral", text: "Covered by a standing approval" },
-  rule: { tone: "neutral", text: "Allowed by rule, no human asked" },
+  standing_approval: { tone: "neutral", text: "Standing approval" },
+  rule: { tone: "neutral", text: "Allowed by rule" },
 } as const;
 
 /** The grade of one attestation, with its TEST mark if there is one. */
@@ -28,7 +28,7 @@ export function ApprovalPill({ method, environment }: ApprovalPillProps) {
       return environment === "production" ? (
         <StatusPill tone={pills[method].tone}>{pills[method].text}</StatusPill>
       ) : (
-        <TestMark />
+        <TestMark method={method} />
       );
   }
 }
@@ -61,7 +61,7 @@ export function ClaimedPill({
   readonly method: ApprovalMethod | null;
   readonly isTest: boolean;
 }) {
-  if (isTest) return <TestMark />;
+  if (isTest) return <TestMark method={method} />;
   return method === "none" ? (
     <StatusPill tone="neutral">No human approval claimed</StatusPill>
   ) : (

@@ -6,6 +6,7 @@ import { proofStored } from "#lib/api/schemas/approval-page";
 import type { ApprovalView, WalletPreset } from "#lib/api/schemas/approval-view";
 import { bindRequest, confirmationCode } from "#lib/protocol/approval/approval";
 import type { DecidedBy } from "#lib/protocol/approval/decided-by";
+import { rankOf } from "#lib/protocol/approval/detail-names";
 import { contextHash } from "#lib/protocol/approval/shown-content";
 import { alterations } from "#support/alterations";
 import { makeView } from "#support/approval-view";
@@ -14,7 +15,7 @@ import { AgentBlock } from "./agent-block";
 import { ApprovalScreen } from "./approval-screen";
 import { findDifferences } from "./check-shown";
 import { explainDenial, readReason } from "./deny-form";
-import { listDetails, rankOf } from "./details";
+import { listDetails } from "./details";
 import { GrantBlock } from "./grant-block";
 import { describeMissing } from "./groups-needed";
 import { headingOf } from "./heading";
@@ -372,8 +373,8 @@ describe("blocks", () => {
       tool: "bank.pay",
     };
     const html = renderToStaticMarkup(<ActionBlock request={request} />);
-    expect(html.indexOf("12000.5 EUR")).toBeGreaterThan(0);
-    expect(html.indexOf("12000.5 EUR")).toBeLessThan(html.indexOf(request.action));
+    expect(html.indexOf("12,000.50 EUR")).toBeGreaterThan(0);
+    expect(html.indexOf("12,000.50 EUR")).toBeLessThan(html.indexOf(request.action));
     expect(html).toContain("bank.pay");
   });
 
@@ -510,11 +511,11 @@ describe("a standing approval's page", () => {
   const text = html.replaceAll(/<[^>]*>/g, "");
 
   it("shows every limit, and shows a look-alike for what it is", () => {
-    for (const limit of ["Up to 500 EUR in all, 20 uses", "At most 50 EUR each", "payee = Example Ltd"])
+    for (const limit of ["Up to 500.00 EUR in all, 20 uses", "At most 50.00 EUR each", "payee = Example Ltd"])
       expect(text).toContain(limit);
     expect(text).toContain("actions like Pay invoice *, where * can be anything");
     expect(html).toMatch(/Cyrillic|mixes|U\+0430/);
-    expect(text).toContain("more than 50 EUR at once, another currency, or no amount");
+    expect(text).toContain("more than 50.00 EUR at once, another currency, or no amount");
   });
 
   it("says that a covered request meets all of its terms, and one of its actions", () => {
@@ -606,15 +607,17 @@ describe("what nobody was asked about", () => {
       context_hash: "b",
     } satisfies DecidedBy;
     const allowed = render({ status: "approved", decided_by: rule });
-    expect(allowed).toContain("Allowed by rule: small. No human was asked.");
+    expect(allowed).toContain("Rule small allowed it. Nobody was asked.");
     expect(allowed).not.toMatch(/World ID|stand-in|You.re done/);
-    expect(render({ status: "denied", decided_by: rule })).toContain("Denied by rule: small.");
+    expect(render({ status: "denied", decided_by: rule })).toContain(
+      "Rule small denied it. Nobody was asked.",
+    );
     const use = { kind: "grant", request_hash: "a", authorization_hash: "b", use: 3, of: 20 } as const;
     const covered = render({
       status: "approved",
       decided_by: { ...use, spent: "30", budget: "500", currency: "EUR" },
     });
-    expect(covered).toContain("Covered by a standing approval: use 3 of 20, 30 of 500 EUR.");
+    expect(covered).toContain("Standing approval: use 3 of 20, 470.00 of 500.00 EUR left when it was used.");
     expect(covered).not.toContain("stand-in");
   });
 });

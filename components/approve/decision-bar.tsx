@@ -4,7 +4,8 @@ import { AgentText } from "#components/agent-text";
 import { Button } from "#components/ui/button";
 import { Money } from "#components/ui/money";
 import type { ApprovalView } from "#lib/api/schemas/approval-view";
-import { listDetails, rankOf } from "./details";
+import { rankOf } from "#lib/protocol/approval/detail-names";
+import { listDetails } from "./details";
 import { TimeLeft } from "./time-left";
 import { coversBottom } from "./use-seen";
 

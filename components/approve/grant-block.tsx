@@ -6,6 +6,7 @@ import { Card } from "#components/ui/card";
 import { LocalTime } from "#components/ui/local-time";
 import { Money } from "#components/ui/money";
 import { Timestamp } from "#components/ui/timestamp";
+import { formatAmount } from "#lib/protocol/approval/amount";
 import type { GrantTerms } from "#lib/protocol/approval/decided-by";
 import { markPart } from "./mark-parts";
 
@@ -78,7 +79,9 @@ function listUncovered({ tools, actions, max_amount, currency, context }: GrantT
     ...(actions ? ["any other action"] : []),
     ...(max_amount === undefined
       ? ["anything that costs an amount"]
-      : [`more than ${max_amount} ${currency} at once, another currency, or no amount`]),
+      : [
+          `more than ${formatAmount({ value: max_amount, currency: currency ?? "" })} at once, another currency, or no amount`,
+        ]),
     ...(context && Object.keys(context).length > 0 ? ["other details"] : []),
     "any other agent, or this one with another key or other code",
   ];

@@ -6,7 +6,7 @@ import { Card } from "#components/ui/card";
 import { HashText } from "#components/ui/code-block";
 import { DefinitionList } from "#components/ui/definition-list";
 import { FieldName } from "#components/ui/field-name";
-import { StatusPill, TestMark, type Tone } from "#components/ui/status-pill";
+import { isUnasked, StatusPill, TestMark, type Tone } from "#components/ui/status-pill";
 import { Timestamp } from "#components/ui/timestamp";
 import { approvalWords } from "#lib/protocol/approval/approval-words";
 import type { JsonValue } from "#lib/protocol/encoding/canonical-json";
@@ -55,13 +55,21 @@ function isTest(report: PresentationReport): boolean {
   return typeof environment === "string" && environment !== "production";
 }
 
+function methodOf(report: PresentationReport): string | null {
+  const method = findValue(report, "human_approval_method");
+  return typeof method === "string" ? method : null;
+}
+
 /** A bare `human_approved: true` may be the caller's own word or a TEST; what is hidden must not look better than it is. */
 function describeApproval(report: PresentationReport): string {
   const method = findValue(report, "human_approval_method");
   if (method === "hash") return "yes: asserted by the caller, not proven";
   if (!isApprovalMethod(method) || method === "none")
     return "yes, but the method is hidden, so it may only be asserted by the caller";
-  if (isTest(report)) return "yes: a TEST approval, not a real person";
+  if (isTest(report))
+    return isUnasked(method)
+      ? `${approvalWords[method]} (TEST instance)`
+      : "yes: a TEST approval, not a real person";
   return findValue(report, "human_approval_environment") === "production"
     ? `yes: ${approvalWords[method]}`
     : `yes: ${approvalWords[method]}, but the environment is hidden, so it may be a TEST`;
@@ -76,7 +84,7 @@ function Shown({ checked }: { readonly checked: CheckedPresentation }) {
       <Card title={`Shown and proven: ${shown.length} of ${MESSAGE_NAMES.length - 1} fields`}>
         {isTest(report) ? (
           <div className="mb-3">
-            <TestMark />
+            <TestMark method={methodOf(report)} />
           </div>
         ) : null}
         {shown.length === 0 ? (

@@ -1,21 +1,6 @@
-/**
- * An amount of money as people read it: long numbers in threes, apart by a space, because commas and points mean one thing here
- * and another there (ISO 80000-1, 7.3). Screen readers get the number whole.
- */
-import type { Amount } from "#lib/protocol/approval/amount";
+/** An amount of money as people read and hear it: "12,000.50 EUR", broken across lines only where one is too short for it. */
+import { type Amount, formatAmount } from "#lib/protocol/approval/amount";
 
-export function Money({ value, currency }: Amount) {
-  const [whole = "", ...fraction] = value.split(".");
-  if (whole.length < 5) return `${value} ${currency}`;
-  const groups = whole.replaceAll(/\B(?=(?:\d{3})+$)/g, "\u00a0");
-  return (
-    <>
-      <span aria-hidden="true">
-        {[groups, ...fraction].join(".")} {currency}
-      </span>
-      <span className="sr-only select-none">
-        {value} {currency}
-      </span>
-    </>
-  );
-}
+export const Money = (amount: Amount) => (
+  <span className="inline-block max-w-full [overflow-wrap:anywhere]">{formatAmount(amount)}</span>
+);

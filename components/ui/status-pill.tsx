@@ -61,7 +61,15 @@ export function StatusPill({ tone, children, large = false }: StatusPillProps) {
   );
 }
 
-/** The permanent mark of anything from the World ID stand-in or staging. */
-export function TestMark() {
-  return <StatusPill tone="test">TEST approval, not a real person</StatusPill>;
+/** Whether no person was asked: then a mark about a person would contradict what the page says beside it. */
+export const isUnasked = (method: string | null | undefined) =>
+  method === "rule" || method === "standing_approval";
+
+/** The permanent mark of anything from the World ID stand-in or staging. `method`: the approval's, if it is known. */
+export function TestMark({ method }: { readonly method?: string | null }) {
+  return (
+    <StatusPill tone="test">
+      {isUnasked(method) ? "TEST instance" : "TEST approval, not a real person"}
+    </StatusPill>
+  );
 }

@@ -168,6 +168,26 @@ describe("this server against this browser", () => {
     ]);
   });
 
+  it("catches another amount, decision or time than that of the approval", () => {
+    const request = (value: string) => ({ amount: { value, currency: "EUR" }, grant: null });
+    const approved = (value: string, policyId: string) =>
+      makeAnswer({
+        human_approval: { method: "rule", level: "none", environment: "production" },
+        human_authorization: {
+          request: request(value),
+          decided_by: { kind: "rule", policy_ids: [policyId] },
+          environment: "production",
+          approved_at: "2026-11-21T03:04:04.000Z",
+        },
+      });
+    const answer = approved("12000.5", "small");
+    expect(compareWithServer(makePage(answer), answer, makeReport("valid"))).toEqual([]);
+    for (const page of [approved("12.5", "small"), approved("12000.5", "large")])
+      expect(compareWithServer(makePage(page), answer, makeReport("valid"))).toContainEqual(
+        expect.stringMatching(/^Your browser reads: Amount: 12,000\.50 EUR; .*Rule small allowed it/),
+      );
+  });
+
   it("catches a server that leaves out a warning, in the page or in the answer, or makes one up", () => {
     const tools = [warningOf("tools_not_registered")];
     const answer = makeAnswer({ warnings: tools });

@@ -5,13 +5,14 @@
 
 import { type BrowserStatus, isDisagreement } from "#components/checklist-row";
 import type { VerifyResponse } from "#lib/api/schemas/verify";
+import { listFacts } from "#lib/protocol/record/facts";
 import type { Reason } from "#lib/protocol/statement/reasons";
 import { isApprovalMethod } from "#lib/protocol/statement/statement";
 import type { Warning } from "#lib/protocol/statement/warnings";
 import type { AttestationCheckName } from "#lib/verifier/checks/verify-statement";
 import type { VerifierReport } from "#lib/verifier/report/report";
 import { checkTitles } from "./check-titles";
-import { type Verification, verdictOf } from "./facts";
+import { factsOf, type Verification, verdictOf } from "./facts";
 import { findingsOf } from "./findings";
 
 /** Fields that a person reads on the page before the checks, each to be found again in the API's answer. */
@@ -40,6 +41,8 @@ export interface ServedClaims extends Pick<Verification, "keyStatus" | "isTest">
   readonly sentence: string;
   /** About agent and approval, as one text. */
   readonly findings: string;
+  /** How much, who decided and when, as one text. */
+  readonly facts: string;
   readonly shown: Readonly<Record<(typeof shownFields)[number], unknown>>;
   readonly checks: readonly Result[];
   /** Codes. */
@@ -54,10 +57,27 @@ export function claimsOf(verification: Verification): ServedClaims {
   const checks = answer.checks.map(({ detail: _words, ...result }) => result);
   const warnings = listCodes(answer.warnings);
   const findings = listFindings(verification);
-  return { valid: answer.valid, title, sentence, findings, keyStatus, isTest, shown, checks, warnings };
+  const facts = writeFacts(answer);
+  return {
+    valid: answer.valid,
+    title,
+    sentence,
+    findings,
+    facts,
+    keyStatus,
+    isTest,
+    shown,
+    checks,
+    warnings,
+  };
 }
 
 const listCodes = (warnings: readonly Warning[]) => warnings.map(({ code }) => code).join(", ");
+
+const writeFacts = (answer: VerifyResponse) =>
+  listFacts(factsOf(answer))
+    .map(({ label, text }) => `${label}: ${text}`)
+    .join("; ");
 
 const listFindings = (verification: Verification) =>
   Object.values(findingsOf(verification))
@@ -145,6 +165,7 @@ function compareWords(page: ServedClaims, answer: VerifyResponse, report: Verifi
   };
   const own = verdictOf(verification);
   const findings = listFindings(verification);
+  const facts = writeFacts(answer);
   return [
     ...(differing.length === 0
       ? []
@@ -156,6 +177,7 @@ function compareWords(page: ServedClaims, answer: VerifyResponse, report: Verifi
       ? []
       : [`Your browser would say: ${own.title}. ${own.sentence}`]),
     ...(findings === page.findings ? [] : [`Your browser would say: ${findings}.`]),
+    ...(facts === page.facts ? [] : [`Your browser reads: ${facts}.`]),
   ];
 }
 

@@ -1,5 +1,6 @@
-/** From the API's answer to the facts of a verdict: the one place where the two are joined. */
+/** From the API's answer to the facts of a verdict and of the receipt: the one place where they are joined. */
 import type { VerifyResponse } from "#lib/api/schemas/verify";
+import { type Facts, factsOfReceipt, type Names, noNames } from "#lib/protocol/record/facts";
 import type { ApprovalMethod } from "#lib/protocol/statement/statement";
 import type { WarningCode } from "#lib/protocol/statement/warnings";
 import { warningRows } from "#lib/verifier/checks/warning-rows";
@@ -17,6 +18,14 @@ export interface Verification {
 function titleOf(code: WarningCode): string {
   const check = warningRows[code]?.check;
   return check === undefined ? "content" : checkTitles[check].toLowerCase();
+}
+
+/** Facts of the receipt; none of a record that failed verification. */
+export function factsOf(answer: VerifyResponse, names: Names = noNames): Facts {
+  const { valid, action, agent_slug, timestamp, human_approval, human_authorization: object } = answer;
+  const isShown = valid === true && human_approval !== null && timestamp !== null;
+  const attested = isShown ? { request: { action, agent_slug }, human_approval, timestamp } : null;
+  return factsOfReceipt(attested, object ?? null, names);
 }
 
 export function verdictOf({ answer, keyStatus, isTest, approvalMethod }: Verification): Verdict {

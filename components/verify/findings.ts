@@ -2,22 +2,19 @@
  * Findings about a record's agent, time and approval beside its authenticity, each with a state (unknown is one) and
  * with who vouches for it. Pure: the server and the visitor's browser both derive them, and are compared.
  */
-import type { Tone } from "#components/ui/status-pill";
+import { isUnasked, type Tone } from "#components/ui/status-pill";
 import type { VerifyResponse } from "#lib/api/schemas/verify";
-import { countApprovers } from "#lib/protocol/approval/approval-words";
+import { describeDecided } from "#lib/protocol/approval/decided-words";
 import { isJsonObject, type JsonValue } from "#lib/protocol/encoding/canonical-json";
-import {
-  type ApprovalMethod,
-  type BackedApproval,
-  type BackedMethod,
-  isBacked,
-} from "#lib/protocol/statement/statement";
-import type { Verification } from "./facts";
+import { type ApprovalMethod, type BackedMethod, isBacked } from "#lib/protocol/statement/statement";
+import { factsOf, type Verification } from "./facts";
 
 export interface Finding {
   readonly id: "agent" | "approval";
   readonly tone: Tone;
   readonly text: string;
+  /** What it is in full, if the text is only its grade. */
+  readonly detail?: string;
   /** Who vouches for it. */
   readonly by: string;
 }
@@ -56,32 +53,13 @@ function findAgent({ valid, agent_authenticated, payload }: VerifyResponse): Fin
     : { id, tone: "unknown", text: "Agent not proven", by: onlyApiKey };
 }
 
-const levels: Record<string, string> = { orb: "verified with an Orb", device: "verified on a device" };
-
-function describePeople(count: number, level: string): string {
-  const how = levels[level] ?? `level ${level}`;
-  return count === 1 ? `One person's World ID, ${how}` : `World IDs of ${count} different people, ${how}`;
-}
-
 /** Who the enrolled people are is the organization's word, so it is named beside the device's. */
 const byPasskey = "Proven by passkey; who they are is the organization's word";
 
-function findBacked({
-  method,
-  level,
-  nullifier_hashes: humans,
-  approver_ids: approvers,
-}: BackedApproval): Omit<Finding, "id"> {
-  switch (method) {
-    case "proof_of_personhood":
-      return { tone: "proven", text: describePeople(humans.length, level), by: byWorldId };
-    case "enrolled_proof_of_personhood":
-      return { tone: "proven", text: `${countApprovers(approvers)}, each with World ID`, by: byPasskey };
-    case "enrolled_approver":
-      return { tone: "proven", text: countApprovers(approvers), by: byPasskey };
-    default:
-      return privateFindings[method];
-  }
+/** People in full; otherwise the grade, with what decided below it. */
+function findBacked(method: BackedMethod, decided: string): Omit<Finding, "id"> {
+  const grade = privateFindings[method];
+  return isUnasked(method) ? { ...grade, detail: decided } : { ...grade, text: decided };
 }
 
 /** Without the people's number, which only the payload has. */
@@ -95,10 +73,10 @@ const privateFindings: Record<BackedMethod, Omit<Finding, "id">> = {
   enrolled_approver: { tone: "proven", text: "Enrolled approvers", by: byPasskey },
   standing_approval: {
     tone: "neutral",
-    text: "Covered by a standing approval",
-    by: "No human was asked about this one",
+    text: "Standing approval",
+    by: "People approved its limits before",
   },
-  rule: { tone: "neutral", text: "Allowed by rule, no human asked", by: "A rule of the organization" },
+  rule: { tone: "neutral", text: "Allowed by rule", by: "The organization wrote the rule" },
 };
 
 function findPrivateApproval({ answer, approvalMethod }: Verification): Finding {
@@ -125,21 +103,23 @@ const testSources: Partial<Record<ApprovalMethod, string>> = {
   proof_of_personhood: "Made with a test wallet",
   enrolled_proof_of_personhood: "Made with a test wallet",
   enrolled_approver: "Made by passkey on a test instance",
-  standing_approval: "Covered by a standing approval on a test instance",
-  rule: "Allowed by rule on a test instance, no human asked",
+  standing_approval: "People approved its limits before, on a test instance",
+  rule: "The organization wrote the rule, on a test instance",
 };
+
+function findTest(method: ApprovalMethod, decided: string | null): Omit<Finding, "id"> {
+  const text = isUnasked(method) ? "TEST instance" : "TEST approval, not a real person";
+  const by = testSources[method] ?? "Made on a test instance";
+  return { tone: "test", text, by, ...(decided !== null && { detail: decided }) };
+}
 
 function findApproval(verification: Verification): Finding {
   const { answer, isTest, approvalMethod } = verification;
   const { human_approval: approval, human_approved: isApproved, valid } = answer;
   const id = "approval";
-  if (isTest)
-    return {
-      id,
-      tone: "test",
-      text: "TEST approval, not a real person",
-      by: testSources[approval?.method ?? approvalMethod ?? "none"] ?? "Made on a test instance",
-    };
+  const isShown = valid === true && approval !== null && isBacked(approval);
+  const decided = isShown ? describeDecided(factsOf(answer).decided) : null;
+  if (isTest) return { id, ...findTest(approval?.method ?? approvalMethod ?? "none", decided) };
   if (valid === false)
     return isApproved === false || approval?.method === "none"
       ? { id, tone: "unknown", text: "No human approval claimed", by: "This record failed verification" }
@@ -150,7 +130,7 @@ function findApproval(verification: Verification): Finding {
           by: "This record failed verification",
         };
   if (approval === null) return findPrivateApproval(verification);
-  if (isBacked(approval)) return { id, ...findBacked(approval) };
+  if (isBacked(approval)) return { id, ...findBacked(approval.method, decided ?? "") };
   return approval.method === "none"
     ? noApproval
     : { id, tone: "warn", text: "Asserted by the caller, not proven", by: byAgent };

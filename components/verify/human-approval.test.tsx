@@ -65,8 +65,8 @@ describe("the grade of an approval", () => {
   it.each([
     ["proof_of_personhood", "Made with a test wallet", true],
     ["enrolled_approver", "Made by passkey on a test instance", false],
-    ["standing_approval", "Covered by a standing approval on a test instance", false],
-    ["rule", "Allowed by rule on a test instance, no human asked", false],
+    ["standing_approval", "People approved its limits before, on a test instance", false],
+    ["rule", "The organization wrote the rule, on a test instance", false],
   ])("says where a TEST comes from, by a wallet or not: %s", (method, source, hasWallet) => {
     const shown = render({ human_approval: { ...proven, method, environment: "local" } }, true);
     expect(shown).toContain(source);
@@ -79,7 +79,7 @@ describe("the grade of an approval", () => {
       human_approval: { ...proven, method, level: "none", nullifier_hashes: [] },
     });
     expect(shown).not.toMatch(/Proven by World ID|text-pass|by a human/);
-    expect(shown).toMatch(/standing approval|by rule/);
+    expect(shown).toMatch(/standing approval|rule allowed it/i);
   });
 
   it.each(["enrolled_approver", "enrolled_proof_of_personhood"])(

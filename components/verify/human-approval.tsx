@@ -4,7 +4,7 @@ import { ApprovalPill } from "#components/approval-grades";
 import { Callout } from "#components/ui/callout";
 import { CodeBlock } from "#components/ui/code-block";
 import { DefinitionList } from "#components/ui/definition-list";
-import { TestMark } from "#components/ui/status-pill";
+import { isUnasked, TestMark } from "#components/ui/status-pill";
 import type { VerifyResponse } from "#lib/api/schemas/verify";
 import { approvalWords } from "#lib/protocol/approval/approval-words";
 import {
@@ -19,6 +19,12 @@ import type { Verification } from "./facts";
 type HumanApprovalProps = Pick<Verification, "answer" | "isTest" | "approvalMethod">;
 
 function TestCallout({ method }: { readonly method: ApprovalMethod | null }) {
+  if (isUnasked(method))
+    return (
+      <Callout tone="test" title="TEST instance">
+        It was decided on a test instance. It shows that the integration works.
+      </Callout>
+    );
   const isByWallet = method === "proof_of_personhood" || method === "enrolled_proof_of_personhood";
   return (
     <Callout tone="test" title="TEST approval, not a real person">
@@ -154,7 +160,7 @@ export function HumanApprovalPart({ answer, isTest, approvalMethod }: HumanAppro
   if (approvalMethod === "hash") return <AssertedApproval approverHash={null} />;
   return (
     <>
-      {isTest ? <TestMark /> : null}
+      {isTest ? <TestMark method={approvalMethod} /> : null}
       <p className={isTest ? "mt-3" : ""}>
         {approvalMethod !== null && approvalMethod !== "none"
           ? `The zero-knowledge proof below shows the grade: ${approvalWords[approvalMethod]}. Only the owner can show what was approved.`

@@ -47,23 +47,23 @@ describe("findings beside the authenticity", () => {
       findingsOf(verificationOf(fields, more)).approval;
     expect(approval(proven(1))).toMatchObject({
       ...{ tone: "proven", by: "Proven by World ID" },
-      text: "One person's World ID, verified with an Orb",
+      text: "1 person, by World ID (Orb)",
     });
-    expect(approval(proven(2, "device")).text).toBe("World IDs of 2 different people, verified on a device");
+    expect(approval(proven(2, "device")).text).toBe("2 different people, by World ID (device)");
     expect(approval({})).toMatchObject({ tone: "neutral", text: "No human approval" });
     const asserted = approval({ human_approved: true, human_approval: { method: "hash" } });
     expect(asserted).toMatchObject({ tone: "warn", by: "Said by the agent" });
     expect(approval(proven(1), { isTest: true })).toMatchObject({ tone: "test" });
-    const backed = (method: string) => ({
+    const backed = (method: string, level = "orb") => ({
       ...proven(0),
-      human_approval: { ...proven(0).human_approval, method, approver_ids: ["a", "b"] },
+      human_approval: { ...proven(0).human_approval, method, level, approver_ids: ["a", "b"] },
     });
-    expect(approval(backed("enrolled_approver"))).toMatchObject({
-      ...{ tone: "proven", text: "2 enrolled approvers" },
+    expect(approval(backed("enrolled_approver", "none"))).toMatchObject({
+      ...{ tone: "proven", text: "2 enrolled approvers, by passkey" },
       by: "Proven by passkey; who they are is the organization's word",
     });
     expect(approval(backed("enrolled_proof_of_personhood")).text).toBe(
-      "2 enrolled approvers, each with World ID",
+      "2 enrolled approvers, by World ID and passkey (Orb)",
     );
     for (const method of ["standing_approval", "rule"]) {
       const { tone, text, by } = approval({ ...backed(method), human_approved: false });

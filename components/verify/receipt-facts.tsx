@@ -5,16 +5,19 @@
 import type { ReactNode } from "react";
 import { AgentText } from "#components/agent-text";
 import { DomainName } from "#components/domain-name";
+import { Money } from "#components/ui/money";
 import { StatusPill } from "#components/ui/status-pill";
 import { TextLink } from "#components/ui/text-link";
 import { Timestamp } from "#components/ui/timestamp";
 import type { VerifyResponse } from "#lib/api/schemas/verify";
+import { labelDecided } from "#lib/protocol/approval/decided-words";
+import { type Facts, listPeople } from "#lib/protocol/record/facts";
 import type { ApprovalMethod } from "#lib/protocol/statement/statement";
 import { toVisibleText } from "#lib/protocol/text/display-text";
 import { organizationTitle } from "#lib/protocol/text/organization-name";
 import { describeBounds, readableTime } from "#lib/protocol/time/time-words";
 import type { Habits } from "#lib/verifier/checks/habits";
-import type { Verification } from "./facts";
+import { factsOf, type Verification } from "./facts";
 import { byAgent, byService, type Finding, findingsOf } from "./findings";
 import type { Surroundings } from "./surroundings";
 
@@ -83,7 +86,7 @@ function describeSignatures(
 const lacking: Partial<Record<ApprovalMethod, string>> = {
   none: "here there is none.",
   hash: "here none is proven.",
-  rule: "here a rule allowed it, and no human was asked.",
+  rule: "here a rule allowed it, and nobody was asked.",
 };
 
 function UsualApproval({ habits, answer }: { readonly habits: Habits; readonly answer: VerifyResponse }) {
@@ -160,6 +163,21 @@ function When({ answer }: { readonly answer: VerifyResponse }) {
   );
 }
 
+/** Each one's way and time; names are the organization's own and not in public. */
+function People({ facts }: { readonly facts: Facts }) {
+  const people = listPeople(facts);
+  if (people.length === 0) return null;
+  return (
+    <ul className="text-[15px]" data-people>
+      {people.map((person) => (
+        <li key={person}>
+          <AgentText value={person} hideWarnings />
+        </li>
+      ))}
+    </ul>
+  );
+}
+
 interface ReceiptFactsProps {
   readonly verification: Verification;
   readonly surroundings: Surroundings | null;
@@ -168,20 +186,42 @@ interface ReceiptFactsProps {
 export function ReceiptFacts({ verification, surroundings }: ReceiptFactsProps) {
   const { answer } = verification;
   const { approval } = findingsOf(verification);
+  const facts = factsOf(answer);
   return (
     <dl className="divide-y divide-line border-line border-b">
+      {facts.amount === null ? null : (
+        <Fact id="amount" name="Amount">
+          <p className="font-semibold text-2xl leading-tight tabular-nums sm:text-3xl">
+            <Money {...facts.amount} />
+          </p>
+        </Fact>
+      )}
       <Fact id="what" name="What">
         <p className="font-medium text-[17px] leading-snug sm:text-xl">
           <ActionText answer={answer} />
         </p>
+        {facts.tool === null ? null : (
+          <p className="text-[15px]">
+            With the tool{" "}
+            <span className="break-all font-mono">
+              <AgentText value={facts.tool} isName />
+            </span>
+          </p>
+        )}
         {answer.action === null ? null : <By>{byAgent}</By>}
       </Fact>
       <Who verification={verification} surroundings={surroundings} />
       <When answer={answer} />
-      <Fact id="approval" name="Approved by">
+      <Fact id="approval" name={labelDecided(facts.decided)}>
         <p>
           <State finding={approval} />
         </p>
+        {approval.detail === undefined ? null : (
+          <p className="mt-1 text-[15px] [overflow-wrap:anywhere]">
+            <AgentText value={approval.detail} hideWarnings />
+          </p>
+        )}
+        <People facts={facts} />
         <By>{approval.by}</By>
         {surroundings === null ? null : <UsualApproval habits={surroundings.habits} answer={answer} />}
       </Fact>

@@ -11,6 +11,8 @@ const authorization = {
     amount: { value: "12000.5", currency: "EUR" },
   },
   decided_by: { kind: "people" },
+  approvals: [{ type: "passkey", approver_id: "a", verified_at: "2026-11-28T13:31:15.000Z" }],
+  environment: "production",
   approved_at: "2026-11-28T13:31:16.000Z",
   usable_until: null,
 };
@@ -31,11 +33,13 @@ it("says what was approved, for which agent and by whom, once all of it is verif
     const text = show(input);
     for (const words of [
       "⟨U+202E⟩",
-      " 12000.5 EUR",
+      "Amount 12,000.50 EUR",
       "Tool bank.transfer",
       "Agent payer",
-      "Approval Enrolled approvers, by passkey.",
-      "Approved 2026-11-28 13:31:16 UTC",
+      "Approved by 1 enrolled approver, by passkey",
+      "Person 1, by passkey, 2026-11-28 13:31:15 UTC",
+      "Grade Enrolled approvers, by passkey.",
+      "Decided 2026-11-28 13:31:16 UTC",
     ])
       expect(text).toContain(words);
   }
@@ -44,8 +48,8 @@ it("says what was approved, for which agent and by whom, once all of it is verif
 
 it("never calls a rule's or a standing approval's use a human's approval, and shows a standing one's limits", () => {
   const rule = { ...authorization, decided_by: { kind: "rule", policy_ids: ["small"] } };
-  expect(show(rule)).toContain("Allowed by rule: small. No human was asked.");
+  expect(show(rule)).toContain("Decided by Rule small allowed it. Nobody was asked.");
   const grant = { max_calls: 20, max_amount: "100", currency: "EUR", expires_at: "2026-12-28T13:19:52.000Z" };
   const standing = { ...authorization, request: { ...authorization.request, grant } };
-  expect(show(standing)).toContain("at most 20 uses, 100 EUR each, until 2026-12-28 13:19:52 UTC");
+  expect(show(standing)).toContain("at most 20 uses, 100.00 EUR each, until 2026-12-28 13:19:52 UTC");
 });

@@ -135,7 +135,7 @@ export function ReportView({ report, isOurs = false, input }: ReportViewProps) {
         <Warnings report={report} />
         {report.isTest ? (
           <p className="mt-2">
-            <TestMark />
+            <TestMark method={statement?.predicate.human_approval.method ?? authorization?.grade ?? null} />
           </p>
         ) : null}
         {statement === null ? null : (

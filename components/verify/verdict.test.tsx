@@ -85,7 +85,7 @@ describe("the verdict in words", () => {
       for (const isPublic of [true, false]) {
         const approval = isPublic ? { ...proven, method, nullifier_hashes: [] } : null;
         const { sentence, short } = decide({ approval, isPublic, isApproved: false, approvalMethod: method });
-        expect(sentence).toContain("No human was asked");
+        expect(sentence).toContain("Nobody was asked");
         expect(`${sentence} ${short}`).not.toMatch(/World ID|human approved|by a human|enrolled/);
       }
   });

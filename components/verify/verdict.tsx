@@ -2,6 +2,7 @@
  * One sentence for the public: the result of a verification, in words that an expert accepts and a stranger
  * understands. Pure: the page, the Open Graph image, the badge and the landing page all say the same.
  */
+import { isUnasked } from "#components/ui/status-pill";
 import { describeBacked } from "#lib/protocol/approval/approval-words";
 import { type ApprovalMethod, type HumanApproval, isBacked } from "#lib/protocol/statement/statement";
 import type { Warning } from "#lib/protocol/statement/warnings";
@@ -93,12 +94,13 @@ const privateWords: Record<Exclude<ApprovalMethod, "none">, string> = {
   enrolled_proof_of_personhood:
     "Enrolled approvers approved it, each with a key enrolled with World ID. Only the owner can show what was approved.",
   enrolled_approver: "Enrolled approvers approved it by passkey. Only the owner can show what was approved.",
-  standing_approval: "It was covered by a standing approval. No human was asked about this one.",
-  rule: "A rule allowed it. No human was asked.",
+  standing_approval: "It was covered by a standing approval. Nobody was asked about this one.",
+  rule: "A rule allowed it. Nobody was asked.",
 };
 
 /** Never better than what a stranger can be shown. */
 function privateApproval({ isApproved, isTest, approvalMethod }: VerdictFacts): string {
+  if (isTest && isUnasked(approvalMethod)) return " It was decided on a TEST instance.";
   if (isTest) return " Its approval is a TEST approval, not a real person's.";
   if (approvalMethod !== null && approvalMethod !== "none") return ` ${privateWords[approvalMethod]}`;
   return isApproved === true
@@ -108,9 +110,11 @@ function privateApproval({ isApproved, isTest, approvalMethod }: VerdictFacts): 
 
 function approvalGrade(facts: VerdictFacts): string {
   if (!facts.isPublic) return privateApproval(facts);
-  return facts.isTest
-    ? " Its approval is a TEST, so no real person is proven to have approved it."
-    : ` ${approvalSentence(facts.approval)}`;
+  const sentence = ` ${approvalSentence(facts.approval)}`;
+  if (!facts.isTest) return sentence;
+  return isUnasked(facts.approval?.method)
+    ? `${sentence} It was decided on a TEST instance.`
+    : " Its approval is a TEST, so no real person is proven to have approved it.";
 }
 
 /** Which rows to read, in words; the messages themselves are listed below it. */
@@ -124,13 +128,14 @@ function authenticVerdict(facts: VerdictFacts): Verdict {
   const isOnlyTest = warnings.every(({ code }) => code === "approval_test");
   const count = warnings.length === 0 ? "" : `, ${countOf(warnings.length, "warning")}`;
   const more = `${isPublic ? "" : ", private"}${count}`;
+  const test = isUnasked(facts.approval?.method ?? facts.approvalMethod) ? "TEST instance" : "TEST approval";
   const record = `${intact}${isPublic ? "" : " Its content is private."}`;
   return {
     kind: !isOnlyTest ? "warned" : isTest ? "test" : isPublic ? "authentic" : "private",
-    title: `Authentic record${more}${isTest ? " (TEST approval)" : ""}`,
+    title: `Authentic record${more}${isTest ? ` (${test})` : ""}`,
     sentence: `${record}${approvalGrade(facts)}${findingsWords(facts)}`,
     record,
-    short: `authentic${more}${isTest ? ", TEST approval" : shortApproval(facts)}`,
+    short: `authentic${more}${isTest ? `, ${test}` : shortApproval(facts)}`,
     notes: keyNotes(facts.keyStatus),
     warnings,
   };

@@ -9,6 +9,7 @@ import { Timestamp } from "#components/ui/timestamp";
 import { levelWords } from "#lib/api/schemas/approval-page";
 import type { AuthorizationState } from "#lib/api/schemas/authorization-state";
 import type { PersonDecision } from "#lib/api/schemas/portal-authorizations";
+import { formatLeft } from "#lib/protocol/approval/amount";
 import { describeUnasked } from "#lib/protocol/approval/decided-words";
 import { countOf } from "#lib/protocol/text/count";
 
@@ -184,11 +185,7 @@ function usageOf({ status, grant, used }: ShownAuthorization): Definition[] {
   const value = (
     <>
       {used.uses} of {countOf(max_calls, "use")}
-      {max_budget === undefined ? null : (
-        <>
-          , {used.spent} of <Money value={max_budget} currency={currency ?? ""} />
-        </>
-      )}
+      {max_budget === undefined ? null : <>, {formatLeft(used.spent, max_budget, currency ?? "")}</>}
     </>
   );
   return [{ id: "used", name: "Used so far", value }];

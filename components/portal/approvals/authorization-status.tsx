@@ -58,7 +58,7 @@ export function AuthorizationStatusPill({
       {later === null ? null : <StatusPill tone={later.tone}>{later.text}</StatusPill>}
       {unattestedAt ? <StatusPill tone="warn">Claimed, never attested</StatusPill> : null}
       {isTest ? <TestKeyMark /> : null}
-      {isApproval && environment !== "production" ? <TestMark /> : null}
+      {isApproval && environment !== "production" ? <TestMark method={given > 0 ? null : "rule"} /> : null}
     </span>
   );
 }

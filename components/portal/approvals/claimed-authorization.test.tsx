@@ -60,7 +60,7 @@ describe("an approval", () => {
     const decided_by = { kind: "rule", ruleset_hash: "a", policy_ids: ["small"] };
     const changes = { decided_by, approvals: { required: 1, given: 0 } } as unknown as AuthorizationState;
     const [table = "", facts = ""] = show(changes);
-    expect(facts).toContain("Allowed by rule: small. No human was asked.");
+    expect(facts).toContain("Rule small allowed it. Nobody was asked.");
     expect(table).toContain("nobody asked");
     for (const page of [table, facts]) expect(page).not.toContain("0 of 1");
     expect(show({ ...changes, status: "pending", decided_by: null }).join()).toContain("0 of 1");
@@ -87,8 +87,13 @@ describe("an approval", () => {
     const text = (show({ grant })[1] ?? "").replaceAll(/<[^>]*>/g, "");
     expect(text).not.toContain("Used so far");
     const used = show({ grant, used: { uses: 3, spent: "99.9" } })[1] ?? "";
-    expect(used).toContain("3 of 20 uses, 99.9 of 500 EUR");
-    for (const term of ["Up to 500 EUR in all, 20 uses", "At most 50 EUR each", "bank.pay", "2026-12-01"])
+    expect(used).toContain("3 of 20 uses, 400.10 of 500.00 EUR left");
+    for (const term of [
+      "Up to 500.00 EUR in all, 20 uses",
+      "At most 50.00 EUR each",
+      "bank.pay",
+      "2026-12-01",
+    ])
       expect(text).toContain(term);
   });
 });

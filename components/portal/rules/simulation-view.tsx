@@ -1,10 +1,12 @@
 /** "What would this have changed?": the requests that other rules would have answered differently. */
+
 import { AgentText } from "#components/agent-text";
 import { Callout } from "#components/ui/callout";
 import { DataTable } from "#components/ui/data-table";
 import { TextLink } from "#components/ui/text-link";
 import { Timestamp } from "#components/ui/timestamp";
 import type { SimulateResponse } from "#lib/api/schemas/rules";
+import { formatAmount } from "#lib/protocol/approval/amount";
 import { countOf } from "#lib/protocol/text/count";
 
 type Difference = SimulateResponse["differences"][number];
@@ -89,7 +91,7 @@ export function SimulationView({ simulation }: { readonly simulation: SimulateRe
                       <AgentText value={row.tool} isName hideWarnings />
                     </>
                   )}
-                  {row.amount === null ? "" : ` · ${row.amount.value} ${row.amount.currency}`}
+                  {row.amount === null ? "" : ` · ${formatAmount(row.amount)}`}
                 </span>
               </>
             ),

@@ -1,4 +1,5 @@
 /** Requests that wait, or are approved and unused: saved rules reach them, and each can be taken back. */
+
 import { AgentText } from "#components/agent-text";
 import { CancelAuthorizationDialog } from "#components/portal/approvals/cancel-authorization-dialog";
 import { TakeBackDialog } from "#components/portal/approvals/take-back-dialog";
@@ -7,6 +8,7 @@ import { TextLink } from "#components/ui/text-link";
 import { Timestamp } from "#components/ui/timestamp";
 import type { FormAction } from "#lib/api/schemas/form-state";
 import type { UnfinishedRequest } from "#lib/api/schemas/portal-rules";
+import { formatAmount } from "#lib/protocol/approval/amount";
 
 const approvedBy = {
   standing: "standing approval",
@@ -60,7 +62,7 @@ export function UnfinishedRequests({ rows, hasMore, takeBack, cancel }: Unfinish
                       <AgentText value={tool} isName hideWarnings />
                     </>
                   )}
-                  {amount === null ? "" : ` · ${amount.value} ${amount.currency}`}
+                  {amount === null ? "" : ` · ${formatAmount(amount)}`}
                 </span>
               </>
             ),

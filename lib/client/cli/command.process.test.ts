@@ -269,9 +269,9 @@ describe("authorize", () => {
     const put = (mode: string) => test.call("PUT", "/v1/rules", { key, body: { text, mode } });
     expect((await put("enforce")).status).toBe(200);
     const decided = await run(ask);
-    expect(decided.out).toContain("Allowed by rule: reading. No human was asked.");
+    expect(decided.out).toContain("Rule reading allowed it. Nobody was asked.");
     expect(decided.out).not.toContain("nobody gets the link");
-    expect((await run([...ask, "--wait"])).out).toContain("Allowed by rule: reading. No human was asked.");
+    expect((await run([...ask, "--wait"])).out).toContain("Rule reading allowed it. Nobody was asked.");
     expect((await put("off")).status).toBe(200);
   });
 

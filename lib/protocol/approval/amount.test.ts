@@ -5,6 +5,8 @@ import {
   amountValuePattern,
   canonicalAmount,
   findCurrencyMistake,
+  formatAmount,
+  formatLeft,
   writtenAmountPattern,
 } from "./amount";
 
@@ -80,5 +82,27 @@ describe("amounts", () => {
       expect(findCurrencyMistake(currency, "1")).toContain("ISO 4217");
     expect(findCurrencyMistake("JPY", "10.5")).toBe("JPY has no decimals: 10.5 can't be paid");
     expect(findCurrencyMistake("EUR", "10.555")).toBe("EUR has 2 decimals: 10.555 can't be paid");
+  });
+
+  it.each([
+    ["12000.5", "EUR", "12,000.50 EUR"],
+    ["0", "EUR", "0.00 EUR"],
+    ["999", "JPY", "999 JPY"],
+    ["1250000", "JPY", "1,250,000 JPY"],
+    ["1234.5", "KWD", "1,234.500 KWD"],
+    ["0.0001", "CLF", "0.0001 CLF"],
+    ["99999999999999.99", "USD", "99,999,999,999,999.99 USD"],
+    // Signed before currencies were held against the list.
+    ["5000", "EUX", "5,000 EUX"],
+    ["10.5", "JPY", "10.5 JPY"],
+    ["10.1234", "EUR", "10.1234 EUR"],
+  ])("%s %s reads %s", (value, currency, text) => {
+    expect(formatAmount({ value, currency })).toBe(text);
+  });
+
+  it("say what is left of a budget exactly, never less than nothing", () => {
+    expect(formatLeft("3800", "5000", "EUR")).toBe("1,200.00 of 5,000.00 EUR left");
+    expect(formatLeft("0.1", "0.3", "EUR")).toBe("0.20 of 0.30 EUR left");
+    expect(formatLeft("9", "5", "JPY")).toBe("0 of 5 JPY left");
   });
 });

@@ -48,3 +48,22 @@ export function amountValue(units: bigint): string {
     throw new RangeError("not an amount that can be written");
   return value;
 }
+
+/** Whole numbers in threes, with the currency's decimals; a value written with more keeps them. */
+function formatValue(value: string, currency: string): string {
+  const [whole = "", fraction = ""] = value.split(".");
+  const decimals = fraction.padEnd(currencyDecimals(currency) ?? 0, "0");
+  const grouped = whole.replaceAll(/\B(?=(?:\d{3})+$)/g, ",");
+  return decimals === "" ? grouped : `${grouped}.${decimals}`;
+}
+
+/** "12,000.50 EUR". A code that isn't on ISO 4217's list, which older requests could have, adds no decimals. */
+export const formatAmount = ({ value, currency }: Amount): string =>
+  `${formatValue(value, currency)} ${currency}`;
+
+/** "1,200.00 of 5,000.00 EUR left"; all values canonical. */
+export function formatLeft(spent: string, budget: string, currency: string): string {
+  const left = amountUnits(budget) - amountUnits(spent);
+  const value = left < 0n ? "0" : amountValue(left);
+  return `${formatValue(value, currency)} of ${formatAmount({ value: budget, currency })} left`;
+}

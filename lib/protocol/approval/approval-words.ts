@@ -42,8 +42,8 @@ export function describeBacked({
     case "enrolled_approver":
       return `${countApprovers(approvers)} of the organization approved exactly this, by passkey.`;
     case "standing_approval":
-      return "It was covered by a standing approval that people gave before. No human was asked about this one.";
+      return "It was covered by a standing approval that people gave before. Nobody was asked about this one.";
     case "rule":
-      return "A rule of the organization allowed it. No human was asked.";
+      return "A rule of the organization allowed it. Nobody was asked.";
   }
 }

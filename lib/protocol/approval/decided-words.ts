@@ -1,19 +1,153 @@
-/** How a request was decided without people, in words. */
-import type { Decider } from "./decided-by";
+/** Who decided, in words: people with their groups and ways, a standing approval and what is left of it, or a rule. */
+import { countOf } from "#lib/protocol/text/count";
+import { formatLeft } from "./amount";
+import type { DecidedByGrant, Decider } from "./decided-by";
 
-/** Null if people decided, or nobody has. */
-export function describeUnasked(
-  decidedBy: Decider | null | undefined,
-  status: "approved" | "denied" | string,
-): string | null {
-  if (!decidedBy || decidedBy.kind === "people") return null;
-  if (decidedBy.kind === "freeze") return "Denied: the organization has frozen this agent.";
-  if (decidedBy.kind === "grant") {
-    const { use, of, spent, budget, currency } = decidedBy;
-    const money = spent === null ? "" : `, ${spent} of ${budget} ${currency}`;
-    return `Covered by a standing approval: use ${use} of ${of}${money}.`;
+/** `the link`: whoever had it. */
+export type Way = "passkey" | "World ID" | "World ID and passkey" | "the link";
+
+export interface DecidingPerson {
+  /** Null where only a pseudonym is known. */
+  readonly name: string | null;
+  readonly way: Way;
+  /** ISO 8601; null if nothing says it. */
+  readonly at: string | null;
+}
+
+export interface DecidingGroup {
+  /** Null where only its id is known: to the public, and after erasure. */
+  readonly name: string | null;
+  readonly count: number;
+}
+
+export type GrantUse = Pick<DecidedByGrant, "use" | "of" | "spent" | "budget" | "currency">;
+
+export type Decided =
+  | {
+      readonly kind: "people";
+      readonly decision: "approved" | "denied";
+      /** Those that had to decide, if any had to. */
+      readonly groups: readonly DecidingGroup[];
+      readonly people: readonly DecidingPerson[];
+      /** Of World ID; `none` without. */
+      readonly level: string;
+      readonly isTest: boolean;
+    }
+  /** Null: its object, which says which use this is, is not shown. */
+  | { readonly kind: "grant"; readonly use: GrantUse | null }
+  | {
+      readonly kind: "rule";
+      readonly decision: "approved" | "denied";
+      /** None permits it, or which allowed it is not shown. */
+      readonly policyIds: readonly string[];
+    }
+  | { readonly kind: "freeze" }
+  /** The agent's own word. */
+  | { readonly kind: "asserted" }
+  | { readonly kind: "nobody" }
+  | { readonly kind: "waiting"; readonly given: number; readonly required: number }
+  | { readonly kind: "ended"; readonly how: "expired" | "cancelled" }
+  /** Erased, private or unreadable. */
+  | { readonly kind: "hidden" };
+
+/** How many people in words: "2 of finance", to the public "2 of one group". */
+function describeGroups(groups: readonly DecidingGroup[]): string {
+  const nameless = (index: number) => (index === 0 ? "one group" : "another");
+  const each = groups.map(({ name, count }, index) => `${count} of ${name ?? nameless(index)}`);
+  return each.length < 2 ? each.join("") : `${each.slice(0, -1).join(", ")} and ${each.at(-1)}`;
+}
+
+const levels: Record<string, string> = { orb: "Orb", device: "device", proof_of_human: "Orb" };
+
+/** World ID proves that people differ, a test wallet proves none; for passkeys it is the organization's word. */
+function countPeople(people: readonly DecidingPerson[], isTest: boolean): string {
+  const isByWorldId = people.every(({ way }) => way === "World ID");
+  if (!isByWorldId) return countOf(people.length, "enrolled approver");
+  if (isTest) return countOf(people.length, "test wallet");
+  return people.length === 1 ? "1 person" : `${people.length} different people`;
+}
+
+function describePeople({ decision, groups, people, level, isTest }: Decided & { kind: "people" }): string {
+  const ways = [...new Set(people.map(({ way }) => way))];
+  if (decision === "denied" && ways[0] === "the link") return "Whoever had the link";
+  // A denial needs one of them, however many an approval needs.
+  const needed = decision === "denied" ? groups.map((group) => ({ ...group, count: 1 })) : groups;
+  const who =
+    groups.length === 0 || (decision === "denied" && groups.length > 1)
+      ? countPeople(people, isTest)
+      : describeGroups(needed);
+  const grade = level === "none" ? "" : ` (${levels[level] ?? level})`;
+  return `${who}${ways.length === 0 ? "" : `, by ${ways.join(" and ")}`}${grade}`;
+}
+
+/** Without amounts only its uses are counted. */
+function describeUse({ use, of, spent, budget, currency }: GrantUse): string {
+  const money =
+    spent === null || budget === null || currency === null
+      ? ""
+      : `, ${formatLeft(spent, budget, currency)} when it was used`;
+  return `use ${use.toLocaleString("en")} of ${of.toLocaleString("en")}${money}`;
+}
+
+function describeRule({ decision, policyIds }: Decided & { kind: "rule" }): string {
+  if (policyIds.length === 0)
+    return `${decision === "denied" ? "No rule permits" : "A rule allowed"} it. Nobody was asked.`;
+  const which = `${policyIds.length === 1 ? "Rule" : "Rules"} ${policyIds.join(", ")}`;
+  return `${which} ${decision === "denied" ? "denied" : "allowed"} it. Nobody was asked.`;
+}
+
+/** A few words or a sentence. Names in it are other people's text. */
+export function describeDecided(decided: Decided): string {
+  switch (decided.kind) {
+    case "people":
+      return describePeople(decided);
+    case "grant":
+      return decided.use === null
+        ? "Standing approval. Nobody was asked."
+        : `Standing approval: ${describeUse(decided.use)}`;
+    case "rule":
+      return describeRule(decided);
+    case "freeze":
+      return "The organization had frozen this agent. Nobody was asked.";
+    case "asserted":
+      return "The agent says that a human approved. Not proven.";
+    case "nobody":
+      return "No human approval";
+    case "waiting":
+      return `Nobody yet: ${decided.given} of ${countOf(decided.required, "approval")}`;
+    case "ended":
+      return decided.how === "expired" ? "Nobody, it expired" : "Nobody, it was cancelled";
+    case "hidden":
+      return "Not shown here";
   }
-  const names = decidedBy.policy_ids.join(", ");
-  if (status === "denied") return names === "" ? "Denied: no rule permits it." : `Denied by rule: ${names}.`;
-  return `Allowed by rule: ${names}. No human was asked.`;
+}
+
+/** Goes before {@link describeDecided}. */
+export function labelDecided(decided: Decided): "Approved by" | "Denied by" | "Decided by" | "Approval" {
+  switch (decided.kind) {
+    case "people":
+      return decided.decision === "denied" ? "Denied by" : "Approved by";
+    case "grant":
+    case "rule":
+    case "freeze":
+      return "Decided by";
+    default:
+      return "Approval";
+  }
+}
+
+/** What decided without people. */
+export function toUnasked(decidedBy: Exclude<Decider, { kind: "people" }>, status: string): Decided {
+  const decision = status === "denied" ? "denied" : "approved";
+  if (decidedBy.kind === "rule") return { kind: "rule", decision, policyIds: decidedBy.policy_ids };
+  if (decidedBy.kind === "freeze") return { kind: "freeze" };
+  return { kind: "grant", use: decidedBy };
+}
+
+/** A sentence; null if people decided, or nobody has. */
+export function describeUnasked(decidedBy: Decider | null | undefined, status: string): string | null {
+  if (!decidedBy || decidedBy.kind === "people") return null;
+  const decided = toUnasked(decidedBy, status);
+  if (decided.kind === "freeze") return "Denied: the organization has frozen this agent.";
+  return describeDecided(decided).replace(/(?<!\.)$/, ".");
 }

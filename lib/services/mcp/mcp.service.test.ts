@@ -106,7 +106,7 @@ describe("a request by a model", () => {
     const { structuredContent: decided } = await use(client, "request_human_authorization", read);
     expect(decided).toMatchObject({
       status: "approved",
-      decided: "Allowed by rule: reading. No human was asked.",
+      decided: "Rule reading allowed it. Nobody was asked.",
       usable_until: expect.any(String),
     });
     await test.app.context.database.query(

@@ -1,0 +1,31 @@
+/** Which of a request's details say how much and to whom, by the names that agents give them. */
+
+/** A name that is missed here is still shown, only later and smaller. */
+const amounts = /amount|total|price|sum\b|cost|value|fee|budget|limit|currency|quantity/;
+const recipients =
+  /recipient|payee|beneficiary|creditor|receiver|destination|iban|account|wallet|address|e-?mail|domain|host|\bto\b/;
+/** Somebody, rather than the address of something of theirs. */
+const payees = /recipient|payee|beneficiary|creditor|receiver|supplier|vendor|merchant|\bto\b/;
+
+/** `recipientName`, `recipient_name` and `recipient-name` are read alike, hidden characters inside are not read. */
+function readName(name: string): string {
+  const plain = name.normalize("NFKD").replaceAll(/[\p{M}\p{C}\p{Default_Ignorable_Code_Point}]/gu, "");
+  const words = plain.replaceAll(/([a-z])([A-Z])/g, "$1 $2").replaceAll(/[_.\-/]+/g, " ");
+  return words.toLowerCase();
+}
+
+/** 0: how much, 1: to whom, 2: anything else. */
+export function rankOf(name: string): number {
+  const words = readName(name);
+  if (amounts.test(words)) return 0;
+  return recipients.test(words) ? 1 : 2;
+}
+
+const addresses = /iban|account|wallet|address|e-?mail|domain|host/;
+
+/** The value of the first detail that names somebody; null if none does. */
+export function findPayee(context: Readonly<Record<string, string>>): string | null {
+  const named = Object.entries(context).filter(([name]) => payees.test(readName(name)) && rankOf(name) > 0);
+  const [first] = named.filter(([name]) => !addresses.test(readName(name)));
+  return (first ?? named[0])?.[1] ?? null;
+}

@@ -1,0 +1,321 @@
+/**
+ * The business facts of a receipt, a request or a decision: what, how much, to whom, who asked, who decided or which
+ * rule, under which limits, when, and what isn't proven. Pages, pictures, mails, reports, exports and both verifiers take
+ * their words from here. They follow from the objects given; whether those hold is checked elsewhere.
+ */
+import { type Amount, amountValuePattern, formatAmount } from "#lib/protocol/approval/amount";
+import type { DecidedByGrant, DecidedByRule, Decider, GrantTerms } from "#lib/protocol/approval/decided-by";
+import {
+  type Decided,
+  type DecidingGroup,
+  type DecidingPerson,
+  describeDecided,
+  labelDecided,
+  toUnasked,
+} from "#lib/protocol/approval/decided-words";
+import { findPayee } from "#lib/protocol/approval/detail-names";
+import { isJsonObject, type JsonObject, type JsonValue } from "#lib/protocol/encoding/canonical-json";
+import { type ActionPredicate, type BackedApproval, isBacked } from "#lib/protocol/statement/statement";
+import { countOf } from "#lib/protocol/text/count";
+import { readableTime } from "#lib/protocol/time/time-words";
+
+export interface Facts {
+  /** The action, in the agent's words; null if it isn't shown. */
+  readonly what: string | null;
+  readonly tool: string | null;
+  readonly amount: Amount | null;
+  /** From details that only the organization and its approvers see. */
+  readonly payee: string | null;
+  readonly agent: string | null;
+  /** The person or system that asks, in the caller's words. */
+  readonly requester: string | null;
+  readonly decided: Decided;
+  /** The terms, if this asks for a standing approval. */
+  readonly terms: GrantTerms | null;
+  /** Until when an approval can be used; ISO 8601. */
+  readonly usableUntil: string | null;
+  /** When the action was recorded; ISO 8601. */
+  readonly recordedAt: string | null;
+  /** When it was decided; ISO 8601. */
+  readonly decidedAt: string | null;
+  /** Anything but production. */
+  readonly isTest: boolean;
+}
+
+/** The organization's own names, for its members alone; signed objects have ids. */
+export interface Names {
+  readonly groups: Readonly<Record<string, string>>;
+  readonly approvers: Readonly<Record<string, string>>;
+}
+export const noNames: Names = { groups: {}, approvers: {} };
+
+const textOf = (value: JsonValue | undefined) => (typeof value === "string" ? value : null);
+const objectOf = (value: JsonValue | undefined) => (isJsonObject(value) ? value : {});
+const objectsIn = (value: JsonValue | undefined) => (Array.isArray(value) ? value.filter(isJsonObject) : []);
+const nameIn = (names: Readonly<Record<string, string>>, id: JsonValue | undefined) =>
+  typeof id === "string" && Object.hasOwn(names, id) ? (names[id] ?? null) : null;
+
+function readAmount(value: JsonValue | undefined): Amount | null {
+  const { value: written, currency } = objectOf(value);
+  return typeof written === "string" && amountValuePattern.test(written) && typeof currency === "string"
+    ? { value: written, currency }
+    : null;
+}
+
+const readTerms = (value: JsonValue | undefined) =>
+  isJsonObject(value) ? (value as unknown as GrantTerms) : null;
+
+function readPeople(approvals: readonly JsonObject[], names: Names): DecidingPerson[] {
+  const passkeys = approvals.filter(({ type }) => type === "passkey");
+  if (passkeys.length === 0)
+    return approvals.map(({ verified_at }) => ({ name: null, way: "World ID", at: textOf(verified_at) }));
+  return passkeys.map(({ approver_id, nullifier_hash, verified_at }) => ({
+    name: nameIn(names.approvers, approver_id),
+    way: nullifier_hash === undefined ? "passkey" : "World ID and passkey",
+    at: textOf(verified_at),
+  }));
+}
+
+const readGroups = (required: JsonValue | undefined, names: Names): DecidingGroup[] =>
+  objectsIn(required).map(({ group, count }) => ({
+    name: nameIn(names.groups, group),
+    count: Number(count),
+  }));
+
+/** `object`: of the shape of a `human_authorization`. */
+function readDecided(object: JsonObject, names: Names): Decided {
+  const { request, decided_by, approvals, environment } = object;
+  const { required_approvers, required_level } = objectOf(request);
+  const decider = objectOf(decided_by);
+  if (decider["kind"] === "rule" || decider["kind"] === "grant")
+    return toUnasked(decider as unknown as DecidedByGrant | DecidedByRule, "approved");
+  return {
+    kind: "people",
+    decision: "approved",
+    groups: readGroups(required_approvers, names),
+    people: readPeople(objectsIn(approvals), names),
+    level: textOf(required_level) ?? "none",
+    isTest: environment !== "production",
+  };
+}
+
+/** Facts of an approval, from its signed object. */
+export function factsOfApproval(object: JsonObject, names: Names = noNames): Facts {
+  const request = objectOf(object["request"]);
+  return {
+    what: textOf(request["action"]),
+    tool: textOf(request["tool"]),
+    amount: readAmount(request["amount"]),
+    payee: null,
+    agent: textOf(request["agent_slug"]),
+    requester: null,
+    decided: readDecided(object, names),
+    terms: readTerms(request["grant"]),
+    usableUntil: textOf(object["usable_until"]),
+    recordedAt: null,
+    decidedAt: textOf(object["approved_at"]),
+    isTest: object["environment"] !== "production",
+  };
+}
+
+/** Of what is not shown. */
+const hiddenFacts: Facts = {
+  what: null,
+  tool: null,
+  amount: null,
+  payee: null,
+  agent: null,
+  requester: null,
+  decided: { kind: "hidden" },
+  terms: null,
+  usableUntil: null,
+  recordedAt: null,
+  decidedAt: null,
+  isTest: false,
+};
+
+/** Who decided by the receipt's own words, where the object itself is not shown. */
+function readBacking({
+  method,
+  level,
+  nullifier_hashes,
+  approver_ids,
+  environment,
+}: BackedApproval): Decided {
+  if (method === "rule") return { kind: "rule", decision: "approved", policyIds: [] };
+  if (method === "standing_approval") return { kind: "grant", use: null };
+  const isEnrolled = method !== "proof_of_personhood";
+  const way = method === "enrolled_approver" ? "passkey" : isEnrolled ? "World ID and passkey" : "World ID";
+  const people = (isEnrolled ? approver_ids : nullifier_hashes).map(
+    () => ({ name: null, way, at: null }) as const,
+  );
+  const isTest = environment !== "production";
+  return { kind: "people", decision: "approved", groups: [], people, level, isTest };
+}
+
+type Attested = Pick<ActionPredicate, "request" | "human_approval" | "timestamp">;
+
+/** Facts of a receipt: `predicate` is null if its content is hidden, `object` is the approval that backs it. */
+export function factsOfReceipt(
+  predicate: Attested | null,
+  object: JsonObject | null,
+  names: Names = noNames,
+): Facts {
+  if (predicate === null) return hiddenFacts;
+  const { request, human_approval: approval, timestamp } = predicate;
+  const own: Partial<Facts> = {
+    what: textOf(request["action"]),
+    agent: textOf(request["agent_slug"]),
+    recordedAt: timestamp,
+  };
+  if (!isBacked(approval)) {
+    const kind = approval.method === "none" ? "nobody" : "asserted";
+    return { ...hiddenFacts, ...own, decided: { kind } };
+  }
+  const backing =
+    object === null ? { ...hiddenFacts, decided: readBacking(approval) } : factsOfApproval(object, names);
+  return { ...backing, ...own, isTest: approval.environment !== "production" };
+}
+
+/** A request as its organization and its approvers see it. */
+export interface ShownRequest {
+  readonly action: string;
+  readonly tool?: string | null | undefined;
+  readonly amount?: Amount | null | undefined;
+  readonly agent_slug: string;
+  readonly grant?: GrantTerms | null | undefined;
+  readonly context?: Readonly<Record<string, string>> | null | undefined;
+  readonly requester?: string | null | undefined;
+  readonly status: string;
+  readonly decided_by?: Decider | null | undefined;
+  readonly decided_at?: string | null | undefined;
+  readonly usable_until?: string | null | undefined;
+  readonly approvals: { readonly given: number; readonly required: number };
+  readonly groups: readonly DecidingGroup[];
+  readonly people: readonly DecidingPerson[];
+  readonly required_level: string;
+  readonly environment: string;
+}
+
+function decidedOf(asked: ShownRequest): Decided {
+  const { status, decided_by, approvals, groups, people, required_level, environment } = asked;
+  if (status === "pending") return { kind: "waiting", ...approvals };
+  if (status === "expired" || status === "cancelled") return { kind: "ended", how: status };
+  if (decided_by && decided_by.kind !== "people") return toUnasked(decided_by, status);
+  const decision = status === "denied" ? "denied" : "approved";
+  return {
+    kind: "people",
+    decision,
+    groups,
+    people,
+    level: decision === "denied" ? "none" : required_level,
+    isTest: environment !== "production",
+  };
+}
+
+export function factsOfRequest(asked: ShownRequest): Facts {
+  return {
+    // Erased requests have an empty one.
+    what: asked.action === "" ? null : asked.action,
+    tool: asked.tool ?? null,
+    amount: asked.amount ?? null,
+    payee: asked.context ? findPayee(asked.context) : null,
+    agent: asked.agent_slug,
+    requester: asked.requester ?? null,
+    decided: decidedOf(asked),
+    terms: asked.grant ?? null,
+    usableUntil: asked.usable_until ?? null,
+    recordedAt: null,
+    decidedAt: asked.decided_at ?? null,
+    isTest: asked.environment !== "production",
+  };
+}
+
+/** "at most 500 uses, 50.00 EUR each, 5,000.00 EUR in all, until 2026-12-01 00:00:00 UTC" */
+export function describeTerms({
+  max_calls,
+  max_amount,
+  max_budget,
+  currency = "",
+  expires_at,
+}: GrantTerms): string {
+  return [
+    `at most ${countOf(max_calls, "use")}`,
+    ...(max_amount === undefined ? [] : [`${formatAmount({ value: max_amount, currency })} each`]),
+    ...(max_budget === undefined ? [] : [`${formatAmount({ value: max_budget, currency })} in all`]),
+    `until ${readableTime(expires_at)}`,
+  ].join(", ");
+}
+
+/** "Ada Example, by passkey, 2026-11-29 08:00:00 UTC" */
+const describePerson = ({ name, way, at }: DecidingPerson, index: number) =>
+  [name ?? `Person ${index + 1}`, `by ${way}`, ...(at === null ? [] : [readableTime(at)])].join(", ");
+
+/** Each person who decided, with way and time; none if only their number is known. */
+export function listPeople({ decided }: Facts): string[] {
+  if (decided.kind !== "people" || decided.people.every(({ name, at }) => name === null && at === null))
+    return [];
+  return decided.people.map(describePerson);
+}
+
+const describeLimits = ({ terms, usableUntil }: Facts) =>
+  [
+    ...(terms === null ? [] : [`Standing approval: ${describeTerms(terms)}`]),
+    ...(usableUntil === null ? [] : [`Usable until ${readableTime(usableUntil)}`]),
+  ].join("; ");
+
+/** Objects of "It doesn't prove …". */
+export function listNotProven({ decided, isTest, recordedAt, amount, payee }: Facts): string[] {
+  const isReceipt = recordedAt !== null;
+  return [
+    ...(isReceipt ? ["that the action happened as reported"] : []),
+    ...(isReceipt && amount !== null && payee === null
+      ? ["to whom (only a hash of the details is signed)"]
+      : []),
+    ...(decided.kind === "asserted" ? ["that a human approved it"] : []),
+    ...(isTest && decided.kind === "people" ? ["that a real person approved it (TEST)"] : []),
+    ...(isTest && decided.kind !== "people" ? ["what a live instance would decide (TEST)"] : []),
+  ];
+}
+
+export type FactId =
+  | "amount"
+  | "payee"
+  | "what"
+  | "tool"
+  | "agent"
+  | "requester"
+  | "decided"
+  | "people"
+  | "limits"
+  | "decided_at"
+  | "recorded_at"
+  | "not_proven";
+
+export interface Fact {
+  readonly id: FactId;
+  readonly label: string;
+  /** Holds other people's text: show it as such. */
+  readonly text: string;
+}
+
+/** All that is known, in the order in which people read it, for places that have only text. */
+export function listFacts(facts: Facts): Fact[] {
+  const { amount, payee, what, tool, agent, requester, decided, decidedAt, recordedAt } = facts;
+  const people = listPeople(facts);
+  const rows: (readonly [FactId, string, string | null])[] = [
+    ["amount", "Amount", amount && formatAmount(amount)],
+    ["payee", "To", payee],
+    ["what", "Action", what],
+    ["tool", "Tool", tool],
+    ["agent", "Agent", agent],
+    ["requester", "Requested by", requester],
+    ["decided", labelDecided(decided), describeDecided(decided)],
+    ["people", "Each", people.length === 0 ? null : people.join("; ")],
+    ["limits", "Limits", describeLimits(facts) || null],
+    ["decided_at", "Decided", decidedAt && readableTime(decidedAt)],
+    ["recorded_at", "Recorded", recordedAt && readableTime(recordedAt)],
+    ["not_proven", "Not proven", listNotProven(facts).join("; ") || null],
+  ];
+  return rows.flatMap(([id, label, text]) => (text === null ? [] : [{ id, label, text }]));
+}
