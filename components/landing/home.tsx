@@ -13,7 +13,7 @@ import { Uses } from "./uses";
 interface HomeProps {
   readonly base: string;
   readonly example: ExampleAttestation;
-  /** What people approve with here. */
+  /** Proof by which people approve here. */
   readonly proof: "World ID" | "passkeys";
   /** Null: this instance offers no demo. */
   readonly demo: TryApprovalProps | null;
