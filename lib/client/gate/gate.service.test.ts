@@ -292,10 +292,11 @@ describe("gate", () => {
   );
 
   it.each(["taken back", "frozen", "over"])(
-    "attests without the approval what is %s while it runs",
+    "attests without the approval what is %s while it runs, also with the scope hook alone",
     async (what) => {
       const action = newAction({ attestation: { metadata: { invoice: 1042 } } });
-      const { result, attestation } = await clientOf(test, key).gate(
+      const { key: narrow } = await test.createKey("dev@example.com", ["hook"]);
+      const { result, attestation } = await clientOf(test, narrow).gate(
         action,
         inputs(),
         async (_own, approval) => {

@@ -44,8 +44,10 @@ export async function attestCall(
   } catch (error) {
     // The same hook is registered twice, or the agent repeats the event.
     if (error instanceof ApprovalUsedError) return;
-    if (error instanceof ApprovalRevokedError)
-      return attestRevoked(hook, action, { request_id, inputs_hash });
+    if (error instanceof ApprovalRevokedError) {
+      await attestRevoked(hook, action, { request_id, inputs_hash });
+      return removeNote(command.io, note);
+    }
     await cancel(hook, request_id);
     const why = error instanceof Error ? error.message : String(error);
     if (error instanceof ApiError || error instanceof ConnectionError)
@@ -59,7 +61,7 @@ export async function attestCall(
     null,
     call.outcome ?? "unknown",
   );
-  if (note !== null) await removeNote(command.io, note);
+  await removeNote(command.io, note);
   command.io.tell(`Attested: ${public_url}\n`);
   print(command, dialect.writeNote(`Attested: ${public_url}`));
 }
@@ -83,7 +85,7 @@ async function attestUnapproved(
     const problem = error instanceof Error ? error.message : String(error);
     throw new CountersignError(`${said} It could not be attested without one either: ${problem}`);
   });
-  if (note !== null) await removeNote(command.io, note);
+  await removeNote(command.io, note);
   throw new CountersignError(
     `${said} Another hook may have changed the call. Attested as not approved: ${attested.public_url}`,
   );

@@ -59,7 +59,9 @@ export async function listNotes({ io, line }: Command, sessionId: string): Promi
   return notes.filter((note) => note !== null).filter((note) => note.agent_slug === single(line, "agent"));
 }
 
-export const removeNote = (io: ClientIo, note: CallNote) => io.machine.remove(pathOf(io, note));
+export async function removeNote(io: ClientIo, note: CallNote | null): Promise<void> {
+  if (note !== null) await io.machine.remove(pathOf(io, note));
+}
 
 async function readNote(io: ClientIo, name: string): Promise<CallNote | null> {
   const path = `${folderOf(io)}/${name}`;

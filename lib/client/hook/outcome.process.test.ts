@@ -1,7 +1,7 @@
 /** Outcome of approved calls: every one is attested, and says whether it failed. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { approveUnproven, openNext } from "#support/authorizations";
-import { type HookTest, newCall, startHookTest } from "#support/hook-process";
+import { approveUnproven, ask, openNext } from "#support/authorizations";
+import { answerOf, type HookTest, newCall, startHookTest } from "#support/hook-process";
 
 let around: HookTest;
 beforeAll(async () => {
@@ -28,6 +28,54 @@ async function approveAndEnd(dialect: string, before: string, after: string) {
 }
 
 let sessions = 0;
+
+describe("a call whose approval is stopped while it runs", () => {
+  const revoke = async (id: string) => {
+    const path = `/v1/authorizations/${id}/revoke`;
+    expect((await around.test.call("POST", path, { key: around.key, body: {} })).status).toBe(200);
+  };
+
+  it("is attested with a use that it had claimed of a standing approval, and says what stopped it", async () => {
+    const { agent, argv, before, event } = newCall(around.folder);
+    const expires_at = new Date(Date.now() + 3_600_000).toISOString();
+    const terms = { tools: ["Bash"], max_calls: 2, expires_at };
+    const standing = { agent_slug: agent, action: "Run commands", grant: terms };
+    const { made } = await ask(around.test, around.key, standing);
+    await approveUnproven(around.test, made.request_id);
+    expect(answerOf(await around.run(argv, before)).hookSpecificOutput.permissionDecision).toBe("allow");
+    await revoke(made.request_id);
+    expect(await around.run(argv, event("PostToolUse"))).toMatchObject({ code: 0 });
+    const [attested, ...more] = await around.list("attestations", agent);
+    expect(more).toEqual([]);
+    const { body } = await around.test.call("GET", `/v1/verify/${attested.attestation_id}`);
+    expect(body).toMatchObject({
+      human_approval: { method: "standing_approval" },
+      warnings: expect.arrayContaining([expect.objectContaining({ code: "approval_stopped" })]),
+      metadata: { outcome: "completed" },
+    });
+  });
+
+  it.each(["taken back", "frozen"])("is attested once, without an approval that is %s", async (what) => {
+    const { agent, argv, before, event } = newCall(around.folder);
+    const codex = [...argv, "--dialect", "codex"];
+    const running = around.run(codex, before);
+    const { requestId } = await openNext(around.test, around.key, agent);
+    await approveUnproven(around.test, requestId);
+    expect((await running).code).toBe(0);
+    const reason = { key: around.key, body: { reason: "stop" } };
+    if (what === "frozen") await around.test.call("POST", `/v1/identity/${agent}/freeze`, reason);
+    else await revoke(requestId);
+    expect(await around.run(codex, event("PostToolUse"))).toMatchObject({ code: 0 });
+    expect(await around.run(codex, event("Stop"))).toEqual({ code: 0, out: "", err: "" });
+    const [attested, ...more] = await around.list("attestations", agent);
+    expect(more).toEqual([]);
+    const { body } = await around.test.call("GET", `/v1/verify/${attested.attestation_id}`);
+    expect(body).toMatchObject({
+      human_approval: { method: "none" },
+      metadata: { outcome: "unknown", approval: expect.stringContaining(what) },
+    });
+  });
+});
 
 describe("an approved call is attested with its outcome", () => {
   const error = "Command failed with exit code 1 \ud83d";
