@@ -102,7 +102,6 @@ ${rows.join("")}}
 `;
 }
 
-/** Loads the sources of both files. */
 async function readSources() {
   const outfile = path.join(mkdtempSync(path.join(root, "dist", "python-types-")), "sources.mjs");
   const contents = `

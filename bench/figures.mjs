@@ -1,6 +1,5 @@
 /** Arithmetic on what was measured, and how to read the figures that other programs print. */
 
-/** Quantile of values in any order. */
 export function quantile(values, share) {
   const sorted = Float64Array.from(values).sort();
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))];

@@ -43,7 +43,6 @@ const optionWords: Record<ApprovalMethod, string> = {
   rule: "Allowed by rule",
 };
 
-/** Options of a filter. */
 export function ApprovalOptions() {
   return approvalMethods.map((method) => (
     <option key={method} value={method}>

@@ -36,7 +36,6 @@ type Scope = "all" | "only here";
 
 interface Looking {
   axe: { run(context: Document | { include: Element[] }, options: RunOptions): Promise<AxeResults> };
-  /** Elements that a width showed. */
   shownBefore?: Set<Element>;
 }
 

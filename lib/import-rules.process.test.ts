@@ -132,7 +132,6 @@ function isAllowed(from: Room, to: Room | undefined): boolean {
   return from.only ? from.only.includes(to.path) : rooms.indexOf(to) < rooms.indexOf(from);
 }
 
-/** Imports of a file that its room forbids. */
 function listViolations(file: string, source: string): string[] {
   const from = roomOf(file);
   if (!from || isTest(file)) return [];

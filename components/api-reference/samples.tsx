@@ -65,7 +65,6 @@ function curl({ url, method, isKeyed, body }: Called): string {
   return `${sent.prelude}${command}`;
 }
 
-/** Calls that the client library has a function for. */
 const clientCalls: Readonly<Record<string, (body: string) => string>> = {
   attest: (body) => `const receipt = await countersign.attest(${body});\nconsole.log(receipt.public_url);`,
   authorize: (body) =>
@@ -115,7 +114,6 @@ export function toPython(value: unknown, depth = 0): string {
   return lines.length === 0 ? "{}" : `{\n${lines.join("")}${end}}`;
 }
 
-/** Calls that the Python client has a method for. */
 const pythonCalls: Readonly<Record<string, (body: string) => string>> = {
   attest: (body) => `receipt = countersign.attest(${body})\nprint(receipt["public_url"])`,
   authorize: (body) =>

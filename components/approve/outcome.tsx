@@ -46,7 +46,6 @@ function describeWho({ is_test, groups, approvals: { required }, required_level 
 export const endOf = ({ request: { grant }, usable_until, now }: ApprovalView): string | null =>
   findEnd({ usable_until, grant }, now);
 
-/** Use of the approval by the agent, past or possible. */
 function Use({ view, words }: { readonly view: ApprovalView; readonly words: string }) {
   const { attestation } = view;
   const end = endOf(view);

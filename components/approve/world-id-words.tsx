@@ -14,7 +14,6 @@ export interface Words {
 
 const stillPending = "Nothing was decided. The request is still pending.";
 
-/** Preset that the wallet was asked for, and the alternatives. */
 export interface AskedPresets {
   start: Pick<WorldIdStart, "preset" | "fallback">;
   preset: WalletPreset;

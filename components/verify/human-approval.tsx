@@ -39,7 +39,6 @@ interface BackedProps {
   readonly approval: BackedApproval;
 }
 
-/** Meaning of the evidence, and its limits. */
 const limits: Record<BackedMethod, string> = {
   proof_of_personhood:
     "A nullifier is one enrolled human's identifier for this request only: the same human can't count twice, and it can't link two requests. It doesn't reveal who the human is, or whether they read the page.",

@@ -39,7 +39,6 @@ export interface Verdict {
   readonly record: string;
   /** For a badge: lower case, no full stop. */
   readonly short: string;
-  /** Notes for a careful reader. */
   readonly notes: readonly string[];
   /** Warnings of the record; if there is any, no page or picture looks as if there were none. */
   readonly warnings: readonly Warning[];

@@ -91,7 +91,6 @@ async function strike(name: FaultName, { cluster, instances }: Targets, chance: 
 export type FaultCounts = Record<FaultName, number>;
 
 export interface Progress {
-  /** True when the time is up. */
   isOver?: () => boolean;
   onFault?: (done: number, name: FaultName) => void;
   choose?: (chance: Chance) => FaultName;

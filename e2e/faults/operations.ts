@@ -10,7 +10,6 @@ export interface Work {
   client: Client;
   chance: Chance;
   key: string;
-  /** Base URLs of the instances. */
   bases: readonly string[];
   /** True while the load goes on. */
   isOn(): boolean;

@@ -4,7 +4,6 @@ import { type Fault, startS3, type TestS3 } from "#support/s3";
 import type { Probes } from "./probes";
 import { type Scenario, seconds, underLoad } from "./scenario";
 
-/** Settings of a service with this store. */
 export const settingsOf = (s3: TestS3) => ({ ...s3.settings, ...s3.credentials, LOG_STORE_SECONDS: "1" });
 
 const faults: readonly (readonly [string, Fault])[] = [

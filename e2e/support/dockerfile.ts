@@ -20,7 +20,6 @@ export const finalStage = stages.at(-1) ?? [];
 export const restsOf = (stage: readonly Instruction[], instruction: string): string[] =>
   stage.filter(([name]) => name === instruction).map(([, rest]) => rest);
 
-/** Environment of the image. */
 export const imageEnvironment: Record<string, string> = Object.fromEntries(
   restsOf(finalStage, "ENV")
     .flatMap((rest) => rest.split(" "))

@@ -31,7 +31,6 @@ export type Prover = (request: ProofRequest) => Promise<WalletProof>;
 
 export class ProverBusyError extends Error {}
 
-/** Message to the process. */
 export interface ProverTask extends Omit<ProverFiles, "program"> {
   /** Person and credential: proofs of the same have most of the work in common. */
   owner: string;

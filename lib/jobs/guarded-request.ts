@@ -24,7 +24,6 @@ export interface GuardedRequest {
   url: string;
   headers: Record<string, string>;
   body?: string;
-  /** True if a host on this machine will do. */
   mayBeLoopback: boolean;
   timeoutMs: number;
   resolve?: Resolve;

@@ -1,5 +1,3 @@
-/** Context of the log. */
-
 import type { HttpContext } from "#lib/api/http/context";
 import type { ObjectStore } from "#lib/log/object-storage/object-store";
 import type { LogList } from "#lib/log/reading/log-list";

@@ -24,7 +24,6 @@ export interface OpenedLog {
   files: SecretFiles;
   source: KeySource;
   guard: OpenForkGuard;
-  /** Store at LOG_STORE. */
   store: ObjectStore | null;
   lock: HeadLock | null;
   /** The origin of log 1; later logs are named after it. */

@@ -198,7 +198,6 @@ const ownSegments = new Set(
     .filter((segment, at, all) => segment !== "" && all.indexOf(segment) !== at),
 );
 
-/** True if the operation decides about an approval request. */
 export function isDecision(method: string | undefined, path: string): boolean {
   return findMatching(path).some((route) => route.isDecision && route.method === method);
 }

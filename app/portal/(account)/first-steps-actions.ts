@@ -1,5 +1,4 @@
 "use server";
-/** Actions of the first steps' buttons. */
 import { revalidatePath } from "next/cache";
 import type { FormState } from "#lib/api/schemas/form-state";
 import { organizationNameForm, stepForm } from "#lib/api/schemas/portal";

@@ -1,5 +1,4 @@
 "use client";
-/** Forms that change an agent: its profile, its key, its tools. */
 import { FormStatus } from "#components/portal/forms/form-status";
 import { textValue } from "#components/portal/forms/form-values";
 import { SubmitButton } from "#components/portal/forms/submit-button";

@@ -63,7 +63,6 @@ const wouldHave = ({
   ),
 });
 
-/** Tool that would run, and the amount that it may cost. */
 function costOf({ amount, tool }: AuthorizationState): Definition[] {
   return [
     ...(amount ? [{ id: "amount", name: "Amount", value: <Money {...amount} />, prominent: true }] : []),

@@ -20,7 +20,6 @@ interface Standing {
   readonly isOver: boolean;
 }
 
-/** Later end of an approval that was given. */
 function findLater({ status, revokedAt, isOver }: Standing) {
   if (revokedAt !== null) return { tone: "cancelled", text: "Taken back" } as const;
   return isOver && status === "approved" ? ({ tone: "neutral", text: "Ended" } as const) : null;

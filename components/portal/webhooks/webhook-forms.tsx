@@ -1,5 +1,4 @@
 "use client";
-/** Forms of a webhook endpoint. */
 import type { ReactNode } from "react";
 import { ActionDialog } from "#components/portal/forms/action-dialog";
 import { FormStatus } from "#components/portal/forms/form-status";

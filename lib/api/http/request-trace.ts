@@ -5,7 +5,6 @@ import type { HttpRequest } from "./messages";
 import type { KnownKey } from "./principal";
 import type { LoggedRequest } from "./request-log";
 
-/** Facts learned about a request on its way, for the request log. */
 export interface Trace {
   key: KnownKey | null;
   /** Once it is valid. */

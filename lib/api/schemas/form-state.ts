@@ -42,7 +42,6 @@ export function readForm(form: FormData): FormValues {
   return values;
 }
 
-/** Server action of one form, for `useActionState`. */
 export type FormAction<Result = null> = (
   state: FormState<Result>,
   form: FormData,

@@ -2,7 +2,6 @@
 import { z } from "zod";
 import { textOf } from "./primitives";
 
-/** Name that a person gives a passkey. */
 export const passkeyName = textOf(1, 64);
 
 const bytes = (max: number) => z.string().max(max);

@@ -15,7 +15,6 @@ export const authorizationFilters = z.object({
   cursor: cursorText,
 });
 
-/** Decision of one person on a request. */
 export interface PersonDecision {
   decision: "approved" | "denied";
   /** The approver's name in the organization; null if only World ID knows the person, or if they only had the link. */

@@ -7,7 +7,6 @@ import type { JsonObject } from "#lib/protocol/encoding/canonical-json";
 /** POST /v1/attest */
 export interface AttestRequest {
   agent_slug: string;
-  /** Action of the agent, in words. */
   action: string;
   /** Hash of its inputs: see `hashInputs`. */
   inputs_hash: string;

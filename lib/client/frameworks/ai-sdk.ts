@@ -8,7 +8,6 @@ import { askForTool, type RunTool, runTool, type ToolGate } from "./framework";
 
 export type { Description, RunTool, ToolGate } from "./framework";
 
-/** Part of the SDK's options for a tool call. */
 interface CallOptions {
   toolCallId: string;
   abortSignal?: AbortSignal | undefined;

@@ -8,7 +8,6 @@ import { askForTool, type RunTool, runTool, type ToolGate } from "./framework";
 
 export type { Description, RunTool, ToolGate } from "./framework";
 
-/** Part of the SDK's details of a tool call. */
 interface CallDetails {
   toolCall?: { callId: string } | undefined;
   signal?: AbortSignal | undefined;

@@ -45,7 +45,6 @@ export interface GatedAction extends Omit<AuthorizeRequest, "inputs_hash" | "det
    * beside `context`, all of them, and what is too long to be shown can't be approved.
    */
   approveUnseenInputs?: boolean | undefined;
-  /** Further fields of the attestation. */
   attestation?: AttestationExtras | undefined;
   /** Signs the attestation, if the agent has registered a key. */
   agentKey?: AgentKey | undefined;

@@ -22,7 +22,6 @@ export const organizations = pgTable("organizations", {
   /** Name chosen by an owner; null until one has. */
   name: text(),
   default_public: boolean().notNull().default(true),
-  /** True if the requester of an approval may count as one of its approvers. */
   requester_may_approve: boolean().notNull().default(false),
   attestations_per_day: integer(),
   /** Both null: derived from the name (lib/protocol/text/organization-logo.ts). */

@@ -34,7 +34,6 @@ const contentSchema = z.object({
 
 type Content = z.infer<typeof contentSchema>;
 
-/** Content that was read or written last, with its tag. */
 interface Known {
   content: Content;
   tag: string;

@@ -93,7 +93,6 @@ export interface LogItemKind<Item extends LogItem> {
    * verdict for each that is in the way. A batch of such items needs no look-ups.
    */
   storedBy?(placed: Placed<Item>[]): FunctionCall[];
-  /** Interprets such a verdict. */
   judgementOf?(item: Item, verdict: Verdict): Judgement;
   /** Items that claim the same slug get one agent, the first's. */
   shareAgents?(items: Item[]): void;
@@ -106,7 +105,6 @@ export interface QueuedItem {
   reject: (error: unknown) => void;
 }
 
-/** Result of an item in a batch. */
 export interface Outcome {
   queued: QueuedItem;
   result: Placed<LogItem> | Error;

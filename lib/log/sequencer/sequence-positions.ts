@@ -51,7 +51,6 @@ export const placeReadersWithin = (tx: Executor): PlaceReaders => ({
   clients: (ids) => readClientNumbers(tx, ids),
 });
 
-/** Changes by a batch. */
 export interface GrownPlaces {
   records: GrownRecord[];
   clients: CountedClient[];

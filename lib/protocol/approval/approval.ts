@@ -39,7 +39,6 @@ export interface ApprovalRequest {
   /** With required approvers: how many they are together. */
   approvals_required: number;
   required_approvers: RequiredApprovers[];
-  /** True if the requester may be one of the required approvers. */
   requester_may_approve: boolean;
   /** Who asks, if it is one of the organization's approvers: their id. */
   requester_id?: string;

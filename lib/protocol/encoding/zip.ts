@@ -23,7 +23,6 @@ export interface ZipFile {
 /** With the offset of its header. */
 export type PlacedFile = ZipFile & { offset: number };
 
-/** Platform functions that reading needs. */
 export interface ZipTools {
   /** Throws if the bytes are not deflated ones and nothing else, or inflate to more than `maxBytes`. */
   inflate(bytes: Uint8Array, maxBytes: number): Uint8Array;
@@ -106,7 +105,6 @@ export function encodeZipEnd(files: readonly PlacedFile[]): Uint8Array {
   return concatBytes(directory, end);
 }
 
-/** Length of a file with its header. */
 const lengthOf = ({ name, deflatedSize }: ZipFile) => headerBytes + name.length + deflatedSize;
 
 /** One header of ours at this place, or what is wrong with it. */

@@ -12,7 +12,6 @@ import { positionAt, positionAtOctet, type TextPosition } from "./text-position"
 
 export interface RulesProblem extends TextPosition {
   message: string;
-  /** Cedar's suggestion. */
   help: string | null;
 }
 

@@ -45,7 +45,6 @@ export function takeHandedOver<Value>(
 interface View {
   /** Pattern of the path; its group names the record, if there are several. */
   pattern: RegExp;
-  /** Loads the page's data. */
   load(name: string, incoming: IncomingMessage): Promise<unknown>;
 }
 

@@ -16,7 +16,6 @@ export interface Gauges {
   read(): Promise<Reading[]>;
 }
 
-/** Gauges of this process. */
 const ofProcess = [
   { name: "jobs_running", help: "Costly proofs that run now.", labels: [] },
   { name: "jobs_waiting", help: "Costly proofs that wait for a thread.", labels: [] },

@@ -1,4 +1,3 @@
-/** Context of accounts. */
 import type { LogContext } from "#lib/log/context";
 import type { DomainProbe } from "./domain-proof";
 import type { Mailer } from "./mailer";

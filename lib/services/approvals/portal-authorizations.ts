@@ -78,7 +78,6 @@ export async function readOwnAuthorization(context: Context, person: MemberPrinc
     /** The organization has stopped its agent. */
     isFrozen: row.agentFrozenAt !== null,
     revocation_reason: reason,
-    /** Usage of a standing approval. */
     used: usage && { uses: usage.uses, spent: amountValue(usage.spentUnits) },
     deciders: await readDeciders(context.database.db, row),
   };

@@ -41,7 +41,6 @@ export interface AttestationFilter {
 
 type AttestationRow = typeof attestations.$inferSelect;
 
-/** Columns of a list's entry. */
 export type ListedRow = Pick<
   AttestationRow,
   | "id"

@@ -18,7 +18,6 @@ function bearerKey(request: Pick<HttpRequest, "headers">): string | null {
   return text ?? null;
 }
 
-/** Context for identifying the caller. */
 type AuthContext = AccountsContext & { unknownKeys: UnknownKeys; callers: Callers };
 
 /** Null for unknown, malformed, expired and deleted keys alike; throws 429 if the client sent too many of them. */

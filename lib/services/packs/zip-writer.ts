@@ -8,7 +8,6 @@ import { describeFile, type PackedFile } from "#lib/protocol/pack/pack-manifest"
 const deflate = promisify(deflateRaw);
 
 export interface ZipWriter {
-  /** Added files, in order. */
   files: readonly PackedFile[];
   /** The bytes to send. Throws RangeError if the archive would be too large for its format. */
   add(name: string, bytes: Uint8Array): Promise<Uint8Array>;

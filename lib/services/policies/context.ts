@@ -1,5 +1,3 @@
-/** Context of the rules. */
-
 import type { WorldEnvironment } from "#lib/protocol/world-id/world-id-keys";
 import type { AccountsContext } from "#lib/services/accounts/context";
 import type { RulesEngine } from "./engine";

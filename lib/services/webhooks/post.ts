@@ -6,7 +6,6 @@ export interface Posting {
   url: string;
   body: string;
   headers: Record<string, string>;
-  /** True if a receiver on this machine will do. */
   mayBeLoopback: boolean;
   nowMs: number;
   timeoutMs?: number;

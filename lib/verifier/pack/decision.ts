@@ -21,7 +21,6 @@ import { isLogged, readLoggedStatement } from "#lib/verifier/checks/signed-state
 import type { VerifierTrust } from "#lib/verifier/checks/trust";
 import { verifyEvidence } from "#lib/verifier/checks/verify-evidence";
 
-/** Proof that an entry's file gives, or its problem. */
 export type CheckedEntry =
   | { ok: true; payloadHash: Uint8Array; signed: SignedEntry | null }
   | { ok: false; problem: string };

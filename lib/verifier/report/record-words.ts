@@ -17,7 +17,6 @@ export const describeUncounted = (checks: readonly VerifierCheck[]): string =>
     )
     .join("; ");
 
-/** Summarizes the result in a sentence for people. */
 export function describeRecord({
   verdict,
   head,

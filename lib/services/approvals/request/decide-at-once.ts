@@ -18,7 +18,6 @@ import {
   storeDecision,
 } from "#lib/services/approvals/decision/logged-decision";
 
-/** Request as made by the transaction. */
 export interface MadeAtOnce<Answer> {
   requestId: string;
   /** Hex. */

@@ -22,7 +22,6 @@ const usageOf = (grantId: SQL) => sql`SELECT count(*)::int AS uses,
   FROM authorization_requests AS used
   WHERE used.grant_id = ${grantId} AND used.status = 'approved' AND ${isUse}`;
 
-/** Counts the uses of a standing approval so far. */
 export async function readGrantUsage(executor: Executor, requestId: string): Promise<GrantUsage> {
   const [row] = await rowsOf<Pick<Row, "uses" | "spent">>(executor, usageOf(sql`${requestId}`));
   return { uses: row?.uses ?? 0, spentUnits: BigInt(row?.spent ?? "0") };

@@ -104,7 +104,6 @@ export interface Judged {
   /** Null if people are asked. */
   decidedBy: Decider | null;
   denialReason: string | null;
-  /** Obligations on the people who are asked. */
   obligations: Obligations | null;
   /** By name, of the groups that the obligations name. */
   groupIds: Map<string, string>;
