@@ -61,7 +61,7 @@ export function StatusPill({ tone, children, large = false }: StatusPillProps) {
   );
 }
 
-/** Whether no person was asked: then a mark about a person would contradict what the page says beside it. */
+/** True if no person was asked: then a mark about a person would contradict the rest of the page. */
 export const isUnasked = (method: string | null | undefined) =>
   method === "rule" || method === "standing_approval";
 

@@ -13,7 +13,7 @@ export interface Finding {
   readonly id: "agent" | "approval";
   readonly tone: Tone;
   readonly text: string;
-  /** What it is in full, if the text is only its grade. */
+  /** Full text, if `text` is only its grade. */
   readonly detail?: string;
   /** Who vouches for it. */
   readonly by: string;

@@ -29,7 +29,7 @@ export type Decided =
       /** Those that had to decide, if any had to. */
       readonly groups: readonly DecidingGroup[];
       readonly people: readonly DecidingPerson[];
-      /** Of World ID; `none` without. */
+      /** World ID level; `none` without it. */
       readonly level: string;
       readonly isTest: boolean;
     }
@@ -136,7 +136,6 @@ export function labelDecided(decided: Decided): "Approved by" | "Denied by" | "D
   }
 }
 
-/** What decided without people. */
 export function toUnasked(decidedBy: Exclude<Decider, { kind: "people" }>, status: string): Decided {
   const decision = status === "denied" ? "denied" : "approved";
   if (decidedBy.kind === "rule") return { kind: "rule", decision, policyIds: decidedBy.policy_ids };

@@ -118,7 +118,6 @@ export function factsOfApproval(object: JsonObject, names: Names = noNames): Fac
   };
 }
 
-/** Of what is not shown. */
 const hiddenFacts: Facts = {
   what: null,
   tool: null,
