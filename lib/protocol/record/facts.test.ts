@@ -94,7 +94,7 @@ describe("the facts of a receipt", () => {
     for (const id of [finance, ada, bob]) expect(words).not.toContain(id);
   });
 
-  it("say of an approval that is not there what the receipt does, and nothing of hidden content", () => {
+  it("name an absent approval as the receipt does, and give away no hidden content", () => {
     const facts = factsOfReceipt(attested(backed()), null);
     expect(facts.amount).toBeNull();
     expect(describeDecided(facts.decided)).toBe("2 enrolled approvers, by passkey");
