@@ -3,7 +3,7 @@
 import { createLocalSigner } from "#lib/log/signing/local-signer";
 import { buildAuthorization } from "#lib/protocol/approval/approval";
 import { buildDecisionStatement } from "#lib/protocol/approval/approval-decision";
-import type { ApprovalStop } from "#lib/protocol/approval/approval-stop";
+import type { ApprovalStop } from "#lib/protocol/approval/approval-end";
 import { describeBacking } from "#lib/protocol/approval/backing";
 import { base64Encode, hexEncode, sha256 } from "#lib/protocol/encoding/bytes";
 import { canonicalHash, type JsonObject } from "#lib/protocol/encoding/canonical-json";

@@ -10,7 +10,7 @@ import { ed25519 } from "@noble/curves/ed25519.js";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { makeSnapshot } from "#lib/log/records/agent-heads";
 import { buildAuthorization, type HumanAuthorization } from "#lib/protocol/approval/approval";
-import type { ApprovalStop } from "#lib/protocol/approval/approval-stop";
+import type { ApprovalStop } from "#lib/protocol/approval/approval-end";
 import type { SignedDetails } from "#lib/protocol/approval/detail-types";
 import { base64Encode } from "#lib/protocol/encoding/bytes";
 import type { JsonObject } from "#lib/protocol/encoding/canonical-json";

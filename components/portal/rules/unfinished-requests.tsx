@@ -1,7 +1,6 @@
 /** Requests that wait, or are approved and unused: saved rules reach them, and each can be taken back. */
 
 import { AgentText } from "#components/agent-text";
-import { CancelAuthorizationDialog } from "#components/portal/approvals/cancel-authorization-dialog";
 import { TakeBackDialog } from "#components/portal/approvals/take-back-dialog";
 import { DataTable } from "#components/ui/data-table";
 import { TextLink } from "#components/ui/text-link";
@@ -79,12 +78,12 @@ export function UnfinishedRequests({ rows, hasMore, takeBack, cancel }: Unfinish
             header: "Stop it",
             cell: ({ request_id, action, isPending, isClaimed }) =>
               isPending ? (
-                <CancelAuthorizationDialog action={cancel} requestId={request_id} name={action} />
+                <TakeBackDialog action={cancel} requestId={request_id} state="pending" name={action} />
               ) : (
                 <TakeBackDialog
                   action={takeBack}
                   requestId={request_id}
-                  isClaimed={isClaimed}
+                  state={isClaimed ? "claimed" : "approved"}
                   name={action}
                 />
               ),

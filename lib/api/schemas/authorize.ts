@@ -7,7 +7,7 @@ import {
   writtenAmountPattern,
 } from "#lib/protocol/approval/amount";
 import { detailTypes, isOfType } from "#lib/protocol/approval/detail-types";
-import { textAsRead } from "#lib/protocol/text/text-as-read";
+import { textAsRead } from "#lib/protocol/text/display-text";
 import { action, agentSlug, approverName, asciiOf, cursorQuery, inputsHash, textOf } from "./primitives";
 
 export const authorizationStatuses = ["pending", "approved", "denied", "expired", "cancelled"] as const;

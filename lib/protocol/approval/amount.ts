@@ -3,8 +3,6 @@
  * which 64-bit integers and Cedar's decimals hold; never in floating point.
  */
 
-import { currencyDecimals } from "./currencies";
-
 export type Amount = {
   /** At most 14 digits before and 4 after the point; no sign, no leading or trailing zeros. */
   value: string;
@@ -24,6 +22,29 @@ const unitsOfOne = 10n ** BigInt(places);
 /** `100.50` is `100.5`; a text that is no amount stays as it is. */
 export const canonicalAmount = (written: string): string =>
   writtenAmountPattern.test(written) && written.includes(".") ? written.replace(/\.?0+$/, "") : written;
+
+/**
+ * ISO 4217's list one as published on 2026-01-01, by the decimals of each currency. Codes without decimals of their own
+ * (metals, drawing rights, tests, no currency) are left out: nobody can be paid an amount in them.
+ */
+const listOne = [
+  "BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF XPF",
+  "",
+  "AED AFN ALL AMD AOA ARS AUD AWG AZN BAM BBD BDT BMD BND BOB BOV BRL BSD BTN BWP BYN BZD CAD CDF CHE CHF CHW CNY " +
+    "COP COU CRC CUP CVE CZK DKK DOP DZD EGP ERN ETB EUR FJD FKP GBP GEL GHS GIP GMD GTQ GYD HKD HNL HTG HUF IDR ILS " +
+    "INR IRR JMD KES KGS KHR KPW KYD KZT LAK LBP LKR LRD LSL MAD MDL MGA MKD MMK MNT MOP MRU MUR MVR MWK MXN MXV MYR " +
+    "MZN NAD NGN NIO NOK NPR NZD PAB PEN PGK PHP PKR PLN QAR RON RSD RUB SAR SBD SCR SDG SEK SGD SHP SLE SOS SRD SSP " +
+    "STN SVC SYP SZL THB TJS TMT TOP TRY TTD TWD TZS UAH USD USN UYU UZS VED VES WST XAD XCD XCG YER ZAR ZMW ZWG",
+  "BHD IQD JOD KWD LYD OMR TND",
+  "CLF UYW",
+];
+
+const decimals = new Map(
+  listOne.flatMap((codes, places) => codes.match(/[A-Z]{3}/g)?.map((code) => [code, places] as const) ?? []),
+);
+
+/** Undefined for a code that ISO 4217 doesn't list. */
+const currencyDecimals = (code: string): number | undefined => decimals.get(code);
 
 /** Why no amount of this currency can be this; null if one can. `value`: canonical. */
 export function findCurrencyMistake(currency: string, value: string): string | null {

@@ -1,4 +1,9 @@
-/** An approval that is not taken back ends by itself: at its own end or its standing approval's, whichever is earlier. */
+/**
+ * Ends of an approval. One that is not taken back ends by itself: at its own end or its standing approval's, whichever is
+ * earlier. A stop may come after a run had claimed it: what ran may have happened, so it is attested, and says so.
+ */
+import { isJsonObject } from "#lib/protocol/encoding/canonical-json";
+import { isTime } from "#lib/protocol/time/iso-time";
 
 export interface Ends {
   readonly usable_until?: string | null | undefined;
@@ -13,3 +18,26 @@ export function findEnd({ usable_until, grant }: Ends, now: string): string | nu
   const left = Date.parse(end) - Date.parse(now);
   return left < 0 || (grant && left === 0) ? end : null;
 }
+
+/** Whatever backs the attestation could not have been claimed any more. */
+export const approvalStops = {
+  grant_revoked: "its standing approval was taken back",
+  grant_ended: "its standing approval was over",
+  code_changed: "its standing approval is for another code hash than the registered one",
+  rule_forbids: "the organization's rules forbade it",
+  rule_demands_more: "the organization's rules asked for more approval than it has",
+} as const;
+
+export type ApprovalStop = {
+  reason: keyof typeof approvalStops;
+  claimed_at: string;
+};
+
+const isStopReason = (value: unknown): value is ApprovalStop["reason"] =>
+  typeof value === "string" && Object.hasOwn(approvalStops, value);
+
+/** True if only a use of a standing approval is stopped so. */
+export const isStopOfGrant = ({ reason }: ApprovalStop) => !reason.startsWith("rule_");
+
+export const isApprovalStop = (value: unknown): value is ApprovalStop =>
+  isJsonObject(value) && isStopReason(value["reason"]) && isTime(value["claimed_at"]);

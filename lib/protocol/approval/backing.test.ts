@@ -12,7 +12,7 @@ import type { Subject } from "#lib/verifier/checks/record-checks";
 import { makeBothAuthorization, makeEnrolledAuthorization } from "#support/enrolled-approvals";
 import { addTestLogEntry, makeTestAuthorization } from "#support/human-authorization";
 import type { HumanAuthorization } from "./approval";
-import type { ApprovalStop } from "./approval-stop";
+import type { ApprovalStop } from "./approval-end";
 import { describeBacking } from "./backing";
 
 interface Spent {

@@ -6,7 +6,7 @@
 import { readTypes, type SignedDetails } from "#lib/protocol/approval/detail-types";
 import { hexEncode, sha256 } from "#lib/protocol/encoding/bytes";
 import { canonicalBytes, type JsonObject } from "#lib/protocol/encoding/canonical-json";
-import { textAsRead } from "#lib/protocol/text/text-as-read";
+import { textAsRead } from "#lib/protocol/text/display-text";
 import type { CedarCall, CedarValue } from "./cedar";
 
 export interface RuleAmount {

@@ -3,7 +3,7 @@
  * the agent asked and what its own signature covers.
  */
 
-import { type ApprovalStop, isApprovalStop } from "#lib/protocol/approval/approval-stop";
+import { type ApprovalStop, isApprovalStop } from "#lib/protocol/approval/approval-end";
 import { utf8Decode } from "#lib/protocol/encoding/bytes";
 import {
   canonicalBytes,

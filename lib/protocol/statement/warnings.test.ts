@@ -1,7 +1,7 @@
 /** Each code appears exactly if its cause does, in a statement that has none of the others. */
 
 import { describe, expect, it } from "vitest";
-import type { ApprovalStop } from "#lib/protocol/approval/approval-stop";
+import type { ApprovalStop } from "#lib/protocol/approval/approval-end";
 import { hexEncode, sha256 } from "#lib/protocol/encoding/bytes";
 import { buildToolManifest } from "./identity-checks";
 import type { ActionPredicate, BackedApproval } from "./statement";

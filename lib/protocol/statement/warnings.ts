@@ -3,7 +3,7 @@
  * reader must not overlook in it. They follow only from what has been verified, the same in the service, the visitor's
  * browser and the command line. An absence (no signature, no approval) is no warning.
  */
-import { type ApprovalStop, approvalStops } from "#lib/protocol/approval/approval-stop";
+import { type ApprovalStop, approvalStops } from "#lib/protocol/approval/approval-end";
 import type { JsonValue } from "#lib/protocol/encoding/canonical-json";
 import { listUnregisteredTools } from "./identity-checks";
 import { isBacked, type UnplacedPredicate } from "./statement";

@@ -10,7 +10,7 @@ import type { Executor } from "#lib/db/client";
 import { approverGroups, approvers, passkeys, requestApprovers } from "#lib/db/schema";
 import { AppError, fieldError } from "#lib/errors";
 import { uuidV7 } from "#lib/protocol/encoding/ids";
-import { textAsRead } from "#lib/protocol/text/text-as-read";
+import { textAsRead } from "#lib/protocol/text/display-text";
 import { approverUrl, confirmationDays } from "./approver-links";
 import { recordAudit } from "./audit";
 import type { AccountsContext } from "./context";

@@ -1,6 +1,7 @@
 /** The checks of what the payload claims: the agent's identity, the human's approval, the zero-knowledge proof. */
+
+import { isStopOfGrant } from "#lib/protocol/approval/approval-end";
 import { isSameAgentKey } from "#lib/protocol/approval/approval-key";
-import { isStopOfGrant } from "#lib/protocol/approval/approval-stop";
 import { describeBacking } from "#lib/protocol/approval/backing";
 import { base64Decode, hexDecode, hexEncode } from "#lib/protocol/encoding/bytes";
 import {

@@ -2,7 +2,7 @@
 import type { Metadata } from "next";
 import { authorizeCommand } from "#components/commands";
 import { AuthorizationTable } from "#components/portal/approvals/authorization-table";
-import { CancelAuthorizationDialog } from "#components/portal/approvals/cancel-authorization-dialog";
+import { TakeBackDialog } from "#components/portal/approvals/take-back-dialog";
 import { FilterBar } from "#components/portal/forms/filter-bar";
 import { PortalPage } from "#components/portal/organization/shown-organization";
 import { LiveRefresh } from "#components/portal/shell/live-refresh";
@@ -76,9 +76,10 @@ async function AuthorizationsPage({ searchParams }: PageProps) {
                   withText
                 />
               </span>
-              <CancelAuthorizationDialog
+              <TakeBackDialog
                 action={cancelRequest}
                 requestId={row.request_id}
+                state="pending"
                 name={row.action}
               />
             </span>

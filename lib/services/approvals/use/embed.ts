@@ -8,8 +8,8 @@ import { type KeyPrincipal, mayReach } from "#lib/api/http/principal";
 import type { AttestBody } from "#lib/api/schemas/attest";
 import { authorizationRequests } from "#lib/db/schema";
 import { AppError, fieldError } from "#lib/errors";
+import type { ApprovalStop } from "#lib/protocol/approval/approval-end";
 import { isSameAgentKey } from "#lib/protocol/approval/approval-key";
-import type { ApprovalStop } from "#lib/protocol/approval/approval-stop";
 import { describeBacking } from "#lib/protocol/approval/backing";
 import { utf8Decode } from "#lib/protocol/encoding/bytes";
 import {

@@ -2,7 +2,7 @@
 import { sql } from "drizzle-orm";
 import { authorizationRequests } from "#lib/db/schema";
 import { AppError, type ErrorName, fieldError } from "#lib/errors";
-import type { ApprovalStop } from "#lib/protocol/approval/approval-stop";
+import type { ApprovalStop } from "#lib/protocol/approval/approval-end";
 import type { RuleStop } from "#lib/services/approvals/request/rules-now";
 
 /** Null for an approval that can be used. */

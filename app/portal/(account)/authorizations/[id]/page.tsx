@@ -4,7 +4,6 @@ import { cache } from "react";
 import { FrozenNotice } from "#components/approve/frozen-notice";
 import { AuthorizationFacts } from "#components/portal/approvals/authorization-facts";
 import { AuthorizationStatusPill, describeStatus } from "#components/portal/approvals/authorization-status";
-import { CancelAuthorizationDialog } from "#components/portal/approvals/cancel-authorization-dialog";
 import { TakeBackDialog } from "#components/portal/approvals/take-back-dialog";
 import { PortalPage } from "#components/portal/organization/shown-organization";
 import { LiveRefresh } from "#components/portal/shell/live-refresh";
@@ -85,7 +84,7 @@ async function AuthorizationPage({ params }: PageProps) {
             <TakeBackDialog
               action={takeBack}
               requestId={state.request_id}
-              isClaimed={(state.claimed_at ?? null) !== null}
+              state={(state.claimed_at ?? null) === null ? "approved" : "claimed"}
             />
           </div>
         ) : null}
@@ -99,7 +98,7 @@ async function AuthorizationPage({ params }: PageProps) {
           </p>
           <CodeBlock code={state.approval_url} label="approval link" wrap />
           <div className="mt-4">
-            <CancelAuthorizationDialog action={cancelRequest} requestId={state.request_id} />
+            <TakeBackDialog action={cancelRequest} requestId={state.request_id} state="pending" />
           </div>
         </Card>
       )}
