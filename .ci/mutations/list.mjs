@@ -151,7 +151,7 @@ export const mutations = [
   {
     threat: "The stand-ins in production",
     file: "lib/env.ts",
-    from: "(world.length < worldNames.length || !isLoopback)",
+    from: "(world.length < worldNames.length || !mayLackWorld)",
     to: "world.length < worldNames.length",
     test: "lib/env.test.ts",
   },
