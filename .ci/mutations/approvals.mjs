@@ -148,6 +148,13 @@ export const mutations = [
     test: "lib/services/agents/freeze.service.test.ts",
   },
   {
+    threat: 'A forged or stale "approved"',
+    file: "lib/client/gate/gate.ts",
+    from: "if (unbacked.has(requestId)) throw",
+    to: 'if (requestId === "") throw',
+    test: "lib/client/gate/gate.service.test.ts",
+  },
+  {
     threat: "A frozen agent lets itself go on",
     file: "lib/client/gate/attest-run.ts",
     from: "if (stopped === undefined) throw",
