@@ -22,7 +22,6 @@ type Outcome =
       readonly phase: "done";
       readonly report: VerifierReport;
       readonly isOurs: boolean;
-      readonly input: string;
     };
 
 const maxBytes = 2_000_000;
@@ -42,7 +41,7 @@ async function verifyText(input: string, chosen: Promise<string | null>): Promis
     const trust = pinned ?? (await fetchKeys());
     const expected = { nowSeconds: Date.now() / 1_000 };
     const report = await verifyInWorker({ input: `${input.trim()}\n`, trust, expected });
-    return { phase: "done", report, isOurs: pinned === null, input: input.trim() };
+    return { phase: "done", report, isOurs: pinned === null };
   } catch (error) {
     return { phase: "failed", reason: reasonOf(error) };
   }
@@ -204,7 +203,7 @@ export function LocalVerifier() {
         ) : null}
         {outcome.phase === "done" ? (
           <Suspense>
-            <ReportView report={outcome.report} isOurs={outcome.isOurs} input={outcome.input} />
+            <ReportView report={outcome.report} isOurs={outcome.isOurs} />
           </Suspense>
         ) : null}
       </div>

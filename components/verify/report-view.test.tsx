@@ -1,6 +1,8 @@
 /** A human_authorization by itself, as /verify reports it. */
 import { renderToStaticMarkup } from "react-dom/server";
 import { expect, it } from "vitest";
+import type { JsonObject } from "#lib/protocol/encoding/canonical-json";
+import { factsOfApproval, listFacts } from "#lib/protocol/record/facts";
 import type { VerifierReport } from "#lib/verifier/report/report";
 import { ReportView } from "./report-view";
 
@@ -17,33 +19,32 @@ const authorization = {
   usable_until: null,
 };
 
-function show(input: object, more: Partial<VerifierReport> = {}): string {
+function show(input: JsonObject, more: Partial<VerifierReport> = {}): string {
   const report = {
     ...{ kind: "human_authorization", verdict: "valid", checks: [], missing: [], unproven: [], warnings: [] },
     ...{ statement: null, statedWarnings: [], disclosed: [], isTest: false, disagrees: false },
     authorization: { grade_text: "Enrolled approvers, by passkey" },
+    facts: listFacts(factsOfApproval(input)),
     ...more,
   } as unknown as VerifierReport;
-  const html = renderToStaticMarkup(<ReportView report={report} input={JSON.stringify(input)} />);
+  const html = renderToStaticMarkup(<ReportView report={report} />);
   return html.replaceAll(/<[^>]*>/g, " ").replaceAll(/\s+/g, " ");
 }
 
 it("says what was approved, for which agent and by whom, once all of it is verified", () => {
-  for (const input of [authorization, { request_id: "areq_1", human_authorization: authorization }]) {
-    const text = show(input);
-    for (const words of [
-      "⟨U+202E⟩",
-      "Amount 12,000.50 EUR",
-      "Tool bank.transfer",
-      "Agent payer",
-      "Approved by 1 enrolled approver, by passkey",
-      "Person 1, by passkey, 2026-11-28 13:31:15 UTC",
-      "Grade Enrolled approvers, by passkey.",
-      "Decided 2026-11-28 13:31:16 UTC",
-    ])
-      expect(text).toContain(words);
-  }
-  expect(show(authorization, { verdict: "invalid", authorization: null })).not.toContain("payer");
+  const text = show(authorization);
+  for (const words of [
+    "⟨U+202E⟩",
+    "Amount 12,000.50 EUR",
+    "Tool bank.transfer",
+    "Agent payer",
+    "Approved by 1 enrolled approver, by passkey",
+    "Person 1, by passkey, 2026-11-28 13:31:15 UTC",
+    "Grade Enrolled approvers, by passkey.",
+    "Decided 2026-11-28 13:31:16 UTC",
+  ])
+    expect(text).toContain(words);
+  expect(show(authorization, { verdict: "invalid", authorization: null, facts: [] })).not.toContain("payer");
 });
 
 it("never calls a rule's or a standing approval's use a human's approval, and shows a standing one's limits", () => {

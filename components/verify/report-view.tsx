@@ -1,16 +1,13 @@
 /** A report of this browser's own verification of a file; there is no server's word beside it. */
 
 import { AgentText } from "#components/agent-text";
-import { ApprovalPill } from "#components/approval-grades";
 import { Callout, type CalloutTone } from "#components/ui/callout";
-import { DefinitionList } from "#components/ui/definition-list";
+import { type Definition, DefinitionList } from "#components/ui/definition-list";
 import { StatusPill, TestMark, type Tone } from "#components/ui/status-pill";
 import { TextLink } from "#components/ui/text-link";
 import { warningTone } from "#components/warning-tones";
 import type { ActionStatement } from "#lib/protocol/statement/statement";
-import { isBacked } from "#lib/protocol/statement/statement";
 import { toVisibleText } from "#lib/protocol/text/display-text";
-import { readableTime } from "#lib/protocol/time/time-words";
 import { findRowWarning } from "#lib/verifier/checks/warning-rows";
 import {
   listUncompared,
@@ -19,8 +16,8 @@ import {
   wordsFor,
   wordsForTime,
 } from "#lib/verifier/report/report";
-import { AuthorizationSummary } from "./authorization-summary";
 import { checkTitles } from "./check-titles";
+import { factItems } from "./fact-items";
 
 const tones: Record<VerifierReport["verdict"], CalloutTone> = {
   valid: "pass",
@@ -40,45 +37,31 @@ function titleOf(name: string): string {
   return known ?? name.replaceAll("_", " ").replace(/^./, (letter) => letter.toUpperCase());
 }
 
-interface StatementSummaryProps {
-  readonly statement: ActionStatement;
+interface FactsProps {
+  readonly report: VerifierReport;
   readonly isOurs: boolean;
 }
 
-/** Only fields of signed bytes that this browser has verified. */
-function StatementSummary({ statement, isOurs }: StatementSummaryProps) {
-  const { request, timestamp, attestation_id: id, human_approval: approval } = statement.predicate;
-  const environment = isBacked(approval) ? approval.environment : undefined;
-  const slug = String(request["agent_slug"]);
+function describePage(statement: ActionStatement, isOurs: boolean): Definition {
+  const { request, attestation_id: id } = statement.predicate;
+  const path = `/verify/${encodeURIComponent(String(request["agent_slug"]))}/${encodeURIComponent(id)}`;
+  return {
+    id: "page",
+    name: isOurs ? "Public page" : "Attestation",
+    value: isOurs ? <TextLink href={path}>{id}</TextLink> : <AgentText value={id} />,
+  };
+}
+
+/** Only what this browser has verified. An approval's grade says too if it is a TEST, or if only World can check it. */
+function Facts({ report: { facts, statement, authorization }, isOurs }: FactsProps) {
+  if (facts.length === 0) return null;
+  const grade =
+    authorization === null ? [] : [{ id: "grade", name: "Grade", value: `${authorization.grade_text}.` }];
+  const page = statement === null ? [] : [describePage(statement, isOurs)];
   return (
-    <DefinitionList
-      items={[
-        {
-          id: "action",
-          name: "Action",
-          value: <AgentText value={String(request["action"])} />,
-          prominent: true,
-        },
-        { id: "agent", name: "Agent", value: <AgentText value={slug} isName /> },
-        { id: "time", name: "Recorded", value: <AgentText value={readableTime(timestamp)} /> },
-        {
-          id: "approval",
-          name: "Human approval",
-          value: (
-            <ApprovalPill method={approval.method} {...(environment === undefined ? {} : { environment })} />
-          ),
-        },
-        {
-          id: "page",
-          name: isOurs ? "Public page" : "Attestation",
-          value: isOurs ? (
-            <TextLink href={`/verify/${encodeURIComponent(slug)}/${encodeURIComponent(id)}`}>{id}</TextLink>
-          ) : (
-            <AgentText value={id} />
-          ),
-        },
-      ]}
-    />
+    <div className="mt-4">
+      <DefinitionList items={[...factItems(facts), ...grade, ...page]} />
+    </div>
   );
 }
 
@@ -124,7 +107,7 @@ interface ReportViewProps {
   readonly input?: string;
 }
 
-export function ReportView({ report, isOurs = false, input }: ReportViewProps) {
+export function ReportView({ report, isOurs = false }: ReportViewProps) {
   const { checks, unproven, statement, authorization } = report;
   const { title, sentence } = wordsFor(report);
   const uncompared = listUncompared(report);
@@ -170,16 +153,7 @@ export function ReportView({ report, isOurs = false, input }: ReportViewProps) {
           </Callout>
         </div>
       ) : null}
-      {statement === null ? null : (
-        <div className="mt-4">
-          <StatementSummary statement={statement} isOurs={isOurs} />
-        </div>
-      )}
-      {report.kind !== "human_authorization" || authorization === null || input === undefined ? null : (
-        <div className="mt-4">
-          <AuthorizationSummary text={input} grade={authorization.grade_text} />
-        </div>
-      )}
+      <Facts report={report} isOurs={isOurs} />
       <ul className="mt-4 rounded-lg border border-line bg-surface px-4 sm:px-5">
         {checks.map((check) => (
           <li key={check.name} className="border-line border-b py-3 last:border-0">

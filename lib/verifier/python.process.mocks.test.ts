@@ -9,6 +9,7 @@ import path from "node:path";
 import { ed25519 } from "@noble/curves/ed25519.js";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { makeSnapshot } from "#lib/log/records/agent-heads";
+import { formatAmount } from "#lib/protocol/approval/amount";
 import { buildAuthorization, type HumanAuthorization } from "#lib/protocol/approval/approval";
 import type { ApprovalStop } from "#lib/protocol/approval/approval-end";
 import type { SignedDetails } from "#lib/protocol/approval/detail-types";
@@ -99,11 +100,18 @@ async function judge(name: string, receipt: unknown, keys: unknown): Promise<Cas
   const verified = async () => verifyInBrowser(text, keys, { nowSeconds: now });
   const found = await verified().catch((error: unknown) => {
     if (error instanceof UnreadableError)
-      return { verdict: "refused" as const, checks: [], unproven: [], warnings: [], statedWarnings: [] };
+      return {
+        verdict: "refused" as const,
+        checks: [],
+        unproven: [],
+        warnings: [],
+        statedWarnings: [],
+        facts: [],
+      };
     throw error;
   });
-  const { verdict, checks, unproven, warnings, statedWarnings: stated_warnings } = found;
-  const says = { verdict, checks, unproven, warnings, stated_warnings };
+  const { verdict, checks, unproven, warnings, statedWarnings: stated_warnings, facts } = found;
+  const says = { verdict, checks, unproven, warnings, stated_warnings, facts };
   return { kind: "receipt", name, receipt: text, keys: JSON.stringify(keys), ...says, now };
 }
 
@@ -860,6 +868,19 @@ describe.skipIf(python.missing)("both verifiers (run by npm run test:python)", (
     const counted = await agree(judgeSignatures());
     expect(counted["signature"]).toBeGreaterThan(100);
     expect(counted["key"]).toBeGreaterThan(15);
+  });
+
+  it("show amounts alike, in every currency and in codes that are none", async () => {
+    const currencies = Array.from({ length: 26 ** 3 }, (_, code) =>
+      [676, 26, 1].map((weight) => String.fromCharCode(65 + (Math.floor(code / weight) % 26))).join(""),
+    );
+    const values = ["0", "1000", "12000.5", "99999999999999.1234"];
+    const cases = currencies.flatMap((currency, i) => {
+      const value = values[i % values.length] ?? "0";
+      const text = formatAmount({ value, currency });
+      return [{ kind: "amount", name: `${value} ${currency}`, value, currency, text }];
+    });
+    expect((await agree(cases))["amount"]).toBe(26 ** 3);
   });
 
   it("agree on which texts are JSON, and on its canonical form", async () => {

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from ._async_client import AsyncCountersign
 from ._decorate import Describe
 from ._end import Outcome, read_outcome
+from ._facts import describe_unasked
 from ._frameworks import CallNumbers, RunId, require_call_id
 from ._gate_options import GateOptions, Gating
 from ._halves import Begun
@@ -153,11 +154,9 @@ def _decide(decision: str, reason: str, updated_input: Any = None) -> dict[str, 
 def _why_allowed(authorization: AuthorizationState) -> str:
     """Rules and standing approvals are never called a human's approval."""
     by = authorization.get("decided_by")
-    if by is not None and by["kind"] == "grant":
-        money = "" if by["spent"] is None else f", {by['spent']} of {by['budget']} {by['currency']}"
-        return f"Covered by a standing approval: use {by['use']} of {by['of']}{money}."
-    if by is not None and by["kind"] == "rule":
-        return f"Allowed by rule: {', '.join(by['policy_ids'])}. No human was asked."
+    unasked = None if by is None else describe_unasked(by)
+    if unasked is not None:
+        return unasked if unasked.endswith(".") else f"{unasked}."
     return "A human approved exactly this call."
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from countersign_client import UnreadableError
+from countersign_client._facts import format_amount
 from countersign_client._json import canonical_json, parse_strict
 from countersign_client.verify import Report, TrustedKeys, read_trust, verify, verify_record
 from countersign_client.verify._ed25519 import find_key_fault, verify_strict
@@ -35,6 +36,8 @@ def compare_report(case: dict[str, Any]) -> str | None:
         ours = {name: report.to_json()[name] for name in theirs}
         if ours != theirs:
             return f"{theirs}, {ours} here"
+    if "invalid" not in (report.verdict, case["verdict"]) and report.facts != case["facts"]:
+        return f"{case['facts']}, {report.facts} here"
     return compare_checks(report, case["verdict"], {check["name"]: check for check in case["checks"]})
 
 
@@ -90,7 +93,12 @@ def compare_json(case: dict[str, Any]) -> str | None:
     return None if found == case["canonical"] else f"{found} here"
 
 
-KINDS = {"receipt": compare_report, "record": compare_record, "signature": compare_signature, "key": compare_key, "json": compare_json}
+def compare_amount(case: dict[str, Any]) -> str | None:
+    found = format_amount(case["value"], case["currency"])
+    return None if found == case["text"] else f"{found} here"
+
+
+KINDS = {"amount": compare_amount, "receipt": compare_report, "record": compare_record, "signature": compare_signature, "key": compare_key, "json": compare_json}
 
 
 def main(file: str) -> None:

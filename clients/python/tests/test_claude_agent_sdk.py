@@ -256,7 +256,7 @@ def test_calls_no_rule_a_human(client: Any, human: Human, new_agent: Any) -> Non
     with Countersign(BASE_URL, control("key", scopes=["rules"])["key"]) as owner:
         owner.call("PUT", "/v1/rules", {"mode": "enforce", "text": text})
         try:
-            assert asyncio.run(go(2)) == "Allowed by rule: pay. No human was asked."
+            assert asyncio.run(go(2)) == "Rule pay allowed it. Nobody was asked."
         finally:
             owner.call("PUT", "/v1/rules", {"mode": "off", "text": text})
 

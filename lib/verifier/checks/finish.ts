@@ -1,5 +1,7 @@
 /** From what was found to the report. */
 
+import type { JsonObject } from "#lib/protocol/encoding/canonical-json";
+import type { Fact } from "#lib/protocol/record/facts";
 import type { ActionStatement } from "#lib/protocol/statement/statement";
 import type { Warning, WarningCode, WarningFacts } from "#lib/protocol/statement/warnings";
 import type { Verdict, VerifierCheck, VerifierReport } from "#lib/verifier/report/report";
@@ -18,6 +20,8 @@ interface Findings {
   madeBefore?: TimeBound | null;
   presentationHeader?: VerifierReport["presentationHeader"];
   authorization?: AuthorizationReport | null;
+  /** The verified object itself. */
+  authorizationObject?: JsonObject | null;
   isErased?: boolean;
   claimed?: boolean | null;
 }
@@ -33,6 +37,7 @@ export const nothingProven = {
   madeBefore: null,
   presentationHeader: null,
   authorization: null,
+  facts: [],
 } satisfies Partial<VerifierReport>;
 
 export async function finish(
@@ -63,11 +68,22 @@ export async function finish(
     madeBefore,
     presentationHeader,
     authorization,
+    facts: failed ? [] : await gatherFacts(findings),
     ...(failed && nothingProven),
     isTest,
     claimed,
     disagrees: claimed !== null && claimed !== (verdict !== "invalid"),
   };
+}
+
+async function gatherFacts({
+  statement = null,
+  authorizationObject: object = null,
+}: Findings): Promise<Fact[]> {
+  if (statement === null && object === null) return [];
+  const { factsOfApproval, factsOfReceipt, listFacts } = await import("#lib/protocol/record/facts");
+  if (statement !== null) return listFacts(factsOfReceipt(statement.predicate, object));
+  return object === null ? [] : listFacts(factsOfApproval(object));
 }
 
 /** A disclosed value is as good as the payload's; an authorization by itself is a TEST or none. */

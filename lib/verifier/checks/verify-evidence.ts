@@ -107,6 +107,7 @@ async function verifyReceipt(
     madeAfter: report.madeAfter,
     madeBefore: report.madeBefore,
     authorization: costly.authorization(),
+    authorizationObject: costly.object(),
     isErased: receipt.payload === "erased",
     claimed: kind === "attestation" ? readClaim(evidence.object) : null,
   });
@@ -167,12 +168,14 @@ function readClaim(object: JsonObject): boolean | null {
 
 function loadCostlyChecks(trust: VerifierTrust) {
   let authorization: AuthorizationReport | null = null;
+  let shown: JsonObject | null = null;
   const checks: CostlyChecks = {
     verifyHumanAuthorization: async (object) => {
       const { checkAuthorization } = await import("./check-authorization");
       const checked = checkAuthorization(object, trust);
       if (checked === null) return fail("authorization_malformed");
       authorization = checked.report;
+      shown = object;
       return (
         firstFailure([...checked.report.checks, ...checked.logChecks]) ?? pass(checked.report.grade_text)
       );
@@ -186,7 +189,7 @@ function loadCostlyChecks(trust: VerifierTrust) {
       return checkPublicProof(zkProof, trust, expected);
     },
   };
-  return { checks, authorization: () => authorization };
+  return { checks, authorization: () => authorization, object: () => shown };
 }
 
 async function verifyAuthorization(
@@ -202,7 +205,12 @@ async function verifyAuthorization(
   // The service gives none out without it: such an approval is perhaps in no record.
   const missing = object["log"] === undefined ? ["decision_log"] : [];
   const { unproven = [] } = restated ?? {};
-  return finish("human_authorization", checks, { authorization: checked.report, missing, unproven });
+  return finish("human_authorization", checks, {
+    authorization: checked.report,
+    authorizationObject: object,
+    missing,
+    unproven,
+  });
 }
 
 async function verifyZkPresentation(

@@ -1,8 +1,6 @@
 /** The report in words. Every string of the receipt is made visible: it may hold terminal escapes. */
-import { approvalWords } from "#lib/protocol/approval/approval-words";
 import { canonicalJson } from "#lib/protocol/encoding/canonical-json";
 import type { PresentationHeader } from "#lib/protocol/presentation/presentation-header";
-import type { ActionStatement } from "#lib/protocol/statement/statement";
 import { type Warning, warningOf } from "#lib/protocol/statement/warnings";
 import { countOf } from "#lib/protocol/text/count";
 import { toVisibleText } from "#lib/protocol/text/display-text";
@@ -40,7 +38,7 @@ export function formatReport(report: VerifierReport, keysNote: string): string {
   const { title, sentence } = wordsFor(report);
   const uncompared = listUncompared(report);
   const parts = [
-    statement === null ? "" : formatStatement(statement),
+    formatRecord(report),
     statement === null ? "" : toVisibleText(wordsForTime(report)),
     presentationHeader === null ? "" : formatHeader(presentationHeader),
     formatDisclosed(report),
@@ -105,17 +103,17 @@ function formatDisclosed({ kind, verdict, disclosed }: VerifierReport): string {
   );
 }
 
-function formatStatement({ predicate }: ActionStatement): string {
-  const { request, human_approval: approval } = predicate;
-  const facts: [string, unknown][] = [
-    ["attestation", predicate.attestation_id],
-    ["agent", request["agent_slug"]],
-    ["action", request["action"]],
-    ["inputs hash", request["inputs_hash"]],
-    ["time", predicate.timestamp],
-    ["approval", approvalWords[approval.method]],
-  ];
-  return formatFacts(facts, 12);
+/** Business facts first, then what names the record. */
+function formatRecord({ facts, statement }: VerifierReport): string {
+  const names: [string, unknown][] =
+    statement === null
+      ? []
+      : [
+          ["attestation", statement.predicate.attestation_id],
+          ["inputs hash", statement.predicate.request["inputs_hash"]],
+        ];
+  const rows = facts.map(({ label, text }): [string, unknown] => [label.toLowerCase(), text]);
+  return formatFacts([...rows, ...names], 12);
 }
 
 const barWidth = 40;

@@ -2,6 +2,7 @@
 
 import type { JsonValue } from "#lib/protocol/encoding/canonical-json";
 import type { PresentationHeader } from "#lib/protocol/presentation/presentation-header";
+import type { Fact } from "#lib/protocol/record/facts";
 import type { Outcome } from "#lib/protocol/statement/outcome";
 import type { ActionStatement } from "#lib/protocol/statement/statement";
 import type { Warning, WarningCode } from "#lib/protocol/statement/warnings";
@@ -46,6 +47,8 @@ export interface VerifierReport {
   presentationHeader: PresentationHeader | null;
   /** The checks of the human_authorization, if one was verified and nothing failed. */
   authorization: AuthorizationReport | null;
+  /** How much, what, who decided, when, in words; only of a record or an approval of which nothing failed. */
+  facts: Fact[];
   /** An approval made with the stand-in or on World's staging network. */
   isTest: boolean;
   /** Claim of the file about itself; never believed. Null if it says nothing. */

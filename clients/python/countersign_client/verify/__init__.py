@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
+from .._facts import Fact, facts_of_approval, facts_of_receipt
 from .._json import JsonObject, is_object
 from ..errors import UnreadableError
 from ._attestation import Subject, check_attestation
@@ -48,6 +49,8 @@ class Report:
     made_after: Bound | None = None
     made_before: Bound | None = None
     authorization_grade: str | None = None
+    facts: list[Fact] = field(default_factory=list[Fact])
+    """How much, what, who decided, when, in words; empty if a check failed."""
     claimed: bool | None = None
     """Claim of the file about itself; never believed."""
     pinned: bool = False
@@ -188,8 +191,17 @@ def _report(
         None if has_failed else subject.made_after,
         None if has_failed else subject.made_before,
         None if has_failed or subject.authorization is None else subject.authorization.grade,
+        [] if has_failed else _facts_of(subject),
         claimed if isinstance(claimed, bool) else None,
     )
+
+
+def _facts_of(subject: Subject) -> list[Fact]:
+    if subject.action is None:
+        return []
+    is_checked = subject.authorization is not None
+    shown = subject.receipt.human_authorization
+    return facts_of_receipt(subject.action.predicate, shown if is_checked and is_object(shown) else None)
 
 
 def _verify_authorization(
@@ -217,6 +229,7 @@ def _verify_authorization(
         [] if verdict == "invalid" else unproven,
         warnings=warnings,
         authorization_grade=None if verdict == "invalid" else checked.grade,
+        facts=[] if verdict == "invalid" else facts_of_approval(given),
     )
 
 

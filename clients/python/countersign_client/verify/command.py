@@ -207,7 +207,9 @@ def _visible(text: str) -> str:
 
 def _describe(report: Report) -> str:
     words = {"pass": "pass", "fail": "FAIL", "not_applicable": "n/a ", "not_run": "-   "}
-    lines = [f"  {words[check.status]}  {check.name:<22}  {_visible(check.detail)}" for check in report.checks]
+    lines = [f"{fact['label'].lower():<12} {_visible(fact['text'])}" for fact in report.facts]
+    lines += [""] if lines else []
+    lines += [f"  {words[check.status]}  {check.name:<22}  {_visible(check.detail)}" for check in report.checks]
     lines += [f"Warning: {_visible(one.message)} [{one.code}]" for one in report.warnings]
     lines += [f"Warning: {code} (The service says so. Nothing in this file shows it.)" for code in report.stated_warnings]
     if report.unproven:
