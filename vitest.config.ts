@@ -43,6 +43,8 @@ export default defineConfig({
     // Three more than CI has processors: a test often waits, for the database or for a process that starts.
     maxWorkers: 5,
     sequence: { sequencer: LongestFirst },
+    // It imports next/server, which only a bundler finds.
+    server: { deps: { inline: ["next-auth"] } },
     // Optimized WebAssembly costs the embedded database more to compile than it saves in the few queries of a test.
     // Collecting garbage in threads beside takes a tenth more of processors that are all at work.
     // A seventh of the rest was collecting garbage; with 64 MB for what is young most of it never is collected.

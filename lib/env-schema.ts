@@ -81,6 +81,15 @@ function parseNetworks(text: string): Network[] {
   });
 }
 
+/** As addresses are compared: in lower case, in the letters of DNS. Null for what is none. */
+function readDomain(text: string): string | null {
+  const url =
+    /[\s/?#:@\\%[\]]/.test(text) || !URL.canParse(`http://${text}`) ? null : new URL(`http://${text}`);
+  return url !== null && /^(?:[a-z0-9-]+\.)+[a-z0-9-]*[a-z][a-z0-9-]*$/.test(url.hostname)
+    ? url.hostname
+    : null;
+}
+
 export const settingsSchema = z.object({
   PORT: wholeNumber(1, 65_535).default(3000),
   HOST: z
@@ -155,6 +164,15 @@ export const settingsSchema = z.object({
     (value) => value === undefined || /^([^<>]*<[^<>@\s]+@[^<>@\s]+>|[^<>@\s]+@[^<>@\s]+)$/.test(value),
     "must be an email address, or a name and an address in angle brackets",
   ),
+  SIGN_UP: oneOf("open", "invited", "domains").default("open"),
+  SIGN_UP_DOMAINS: text.transform((value, context) => {
+    const names = value?.split(/[\s,]+/).filter((name) => name !== "") ?? [];
+    const domains = names.map(readDomain);
+    const wrong = domains.indexOf(null);
+    if (wrong < 0) return domains as string[];
+    context.addIssue({ code: "custom", message: `${names[wrong]} is not a domain, such as example.com` });
+    return z.NEVER;
+  }),
   APPROVALS: oneOf("world-id", "passkeys").default("world-id"),
   WORLD_APP_ID: z
     .string()

@@ -45,6 +45,7 @@ const wrong: [string, string][] = [
   ["WORLD_RP_SIGNING_KEY", "ff".repeat(32)],
   ["WORLD_ENVIRONMENT", "test"],
   ["APPROVALS", "none"],
+  ["SIGN_UP", "closed"],
   ["WORLD_PORTAL_URL", "x"],
   ["WORLD_CHAIN_RPC_URL", "x"],
   ...[
@@ -169,6 +170,25 @@ describe("settings", () => {
       APPROVALS: "passkeys",
     });
     expect(parseEnv({ ...passkeys, WORLD_ENVIRONMENT: "staging" }).isDemoOn).toBe(false);
+  });
+
+  it("close sign-up only with all that it needs, and never look away from half of it", () => {
+    expect(parseEnv({})).toMatchObject({ SIGN_UP: "open", SIGN_UP_DOMAINS: [] });
+    expect(parseEnv({ SIGN_UP: "invited" }).SIGN_UP).toBe("invited");
+    const domains = { SIGN_UP: "domains", SIGN_UP_DOMAINS: "Corp.example, müller.example" };
+    expect(parseEnv(domains).SIGN_UP_DOMAINS).toEqual(["corp.example", "xn--mller-kva.example"]);
+    expect(messageOf({ SIGN_UP: "domains" })).toContain("SIGN_UP_DOMAINS: must be set with SIGN_UP=domains");
+    for (const SIGN_UP of ["", "open", "invited"])
+      expect(messageOf({ ...domains, SIGN_UP })).toContain("SIGN_UP: must be domains with SIGN_UP_DOMAINS");
+    for (const SIGN_UP_DOMAINS of [
+      "@corp.example",
+      "a@corp.example",
+      "corp",
+      "10.0.0.1",
+      "https://corp.example",
+      "*.corp.example",
+    ])
+      expect(messageOf({ ...domains, SIGN_UP_DOMAINS })).toContain(`${SIGN_UP_DOMAINS} is not a domain`);
   });
 
   it("bind loopback while a stand-in runs, and every address or the one of HOST where none does", () => {

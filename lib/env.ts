@@ -107,6 +107,10 @@ function missingCompanions(settings: Settings): string[] {
     problems.push(
       "TRUSTED_PROXY_HOPS: must be set with TRUSTED_PROXIES, to how many proxies a request passes",
     );
+  if (settings.SIGN_UP === "domains" && settings.SIGN_UP_DOMAINS.length === 0)
+    problems.push("SIGN_UP_DOMAINS: must be set with SIGN_UP=domains, to those whose addresses may sign up");
+  if (settings.SIGN_UP !== "domains" && settings.SIGN_UP_DOMAINS.length > 0)
+    problems.push("SIGN_UP: must be domains with SIGN_UP_DOMAINS, because it is not looked at otherwise");
   if (settings.DEMO === "on" && chooseWorldId(settings) === "none")
     problems.push(
       "WORLD_APP_ID, WORLD_RP_ID, WORLD_RP_SIGNING_KEY: must be set with DEMO=on, because visitors have no passkeys here",

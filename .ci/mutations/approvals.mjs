@@ -1,6 +1,34 @@
 /** Those of approvals, of the people who give them and of the clients that ask; as in list.mjs. */
 export const mutations = [
   {
+    threat: "A stranger begins on a service whose sign-up is closed",
+    file: "lib/services/keys/email-keys.ts",
+    from: "if (consumed === null || !(await mayGetKey(context, tx, email))) return null;",
+    to: "if (consumed === null) return null;",
+    test: "lib/services/accounts/sign-up.service.test.ts",
+  },
+  {
+    threat: "A stranger begins on a service whose sign-up is closed",
+    file: "lib/services/accounts/members.ts",
+    from: "existing.length > 0 || !maySignUp(context, person.email)",
+    to: "existing.length > 0",
+    test: "lib/services/accounts/sign-up.service.test.ts",
+  },
+  {
+    threat: "A stranger begins on a service whose sign-up is closed",
+    file: "lib/services/accounts/sign-up.ts",
+    from: "settings.SIGN_UP_DOMAINS.includes(domainOf(email))",
+    to: "settings.SIGN_UP_DOMAINS.some((one) => email.endsWith(one))",
+    test: "lib/services/accounts/sign-up.service.test.ts",
+  },
+  {
+    threat: "A stranger begins on a service whose sign-up is closed",
+    file: "lib/server/pages/session.ts",
+    from: 'maySignIn(context, context.database.db, user.email ?? "")',
+    to: "true",
+    test: "lib/server/pages/closed-sign-in.service.mocks.test.ts",
+  },
+  {
     threat: "A service without World ID lets a link alone decide",
     file: "lib/services/approvals/request/prepare-request.ts",
     from: 'if (settings.worldId !== "none" || required.length > 0) return;',

@@ -60,6 +60,7 @@ const elsewhere = new Set([
   "invitations/[token]/actions.ts accept",
   "invitations/[token]/actions.ts signOut",
   "sign-in/actions.ts requestLink",
+  "sign-in/actions.ts signOut",
   "sign-in/verify/route.ts POST",
 ]);
 

@@ -164,6 +164,7 @@ describe.skipIf(!databaseKinds.includes("postgres"))("a deployment", () => {
       "keys: AUTH_SECRET opens the keys of 1 webhook endpoint",
       `log: the fork guard agrees with the database: countersign.example/log at size ${size}`,
       "witnesses: witness.example answers",
+      "settings: whoever receives mail can create an organization (SIGN_UP)",
       "world: rpc.example answers",
       "clock: this machine's clock and that of witness.example differ by 0 s",
       "network: the public address answers",

@@ -5,6 +5,7 @@ import { startPublisher } from "#lib/log/reading/publisher";
 import type { SnapshotContext } from "#lib/log/records/agent-heads";
 import { startSnapshots } from "#lib/log/records/snapshot-schedule";
 import { runRosterRound } from "#lib/services/accounts/roster-rounds";
+import { explainNobody } from "#lib/services/accounts/sign-up";
 import type { Context } from "#lib/services/approvals/context";
 import { startRetryLoop } from "#lib/services/approvals/world-id/retry-submissions";
 import { startNotices } from "#lib/services/notifications/send";
@@ -28,8 +29,18 @@ function startRosterRounds(context: Context): () => Promise<void> {
   );
 }
 
+/** Closed sign-up on a new database leaves nobody who could invite the first person. */
+async function warnIfNobody(context: Context): Promise<void> {
+  const nobody = await explainNobody(context, context.database.db);
+  if (nobody !== null)
+    context.logger.warn(`${nobody}. Make the first owner: npm run accounts -- add-owner EMAIL`);
+}
+
 /** Returns the function that ends it. */
 export function startBackground(context: Context): () => Promise<void> {
+  warnIfNobody(context).catch((error: unknown) =>
+    context.logger.warn({ err: error }, "members can't be read"),
+  );
   const stopRetries = startRetryLoop(context);
   const stopNotices = startNotices(context);
   const stopDeliveries = startDeliveries(context);

@@ -2,12 +2,14 @@
 import type { Metadata } from "next";
 import { redirect } from "next/navigation";
 import { SignInForm } from "#components/portal/shell/sign-in-form";
+import { SignOut } from "#components/portal/shell/sign-out";
 import { Callout } from "#components/ui/callout";
 import { TextLink } from "#components/ui/text-link";
+import type { App } from "#lib/server/app";
 import { safePortalPath } from "#lib/server/pages/portal-path";
-import { readUser } from "#lib/server/pages/portal-request";
+import { readPortal, readUser } from "#lib/server/pages/portal-request";
 import { getApp } from "#lib/server/singleton";
-import { requestLink } from "./actions";
+import { requestLink, signOut } from "./actions";
 
 export const metadata: Metadata = { title: "Sign in" };
 
@@ -19,18 +21,46 @@ function textOf(value: string | string[] | undefined): string | undefined {
   return typeof value === "string" ? value : undefined;
 }
 
+const errorTitles = new Map([
+  ["Verification", "This link was already used, or it's older than 30 minutes. Request a new one."],
+  ["AccessDenied", "Sign-up is closed here. Ask an owner of your organization to invite you."],
+]);
+
+function describeSignUp({ SIGN_UP, SIGN_UP_DOMAINS }: App["env"]): string {
+  if (SIGN_UP === "open") return "We'll create an account if you don't have one.";
+  const invited = "ask an owner of your organization to invite you.";
+  if (SIGN_UP === "invited") return `New here? Sign-up is closed: ${invited}`;
+  return `New here? Addresses at ${SIGN_UP_DOMAINS.join(" or ")} can sign up. With another one, ${invited}`;
+}
+
+/** Someone who was removed, or has not accepted their invitation yet. */
+function NoOrganization({ email }: { readonly email: string }) {
+  return (
+    <section className="mx-auto max-w-md px-4 py-16 sm:px-6">
+      <h1 className="font-semibold text-3xl">You don't belong to an organization</h1>
+      <p className="mt-3 mb-8 text-lg text-muted [overflow-wrap:anywhere]">
+        You are signed in as {email}. If you were invited, open the link in that email to join. If not, ask an
+        owner of your organization to invite you.
+      </p>
+      <SignOut action={signOut} />
+    </section>
+  );
+}
+
 export default async function SignInPage({ searchParams }: PageProps) {
   const query = await searchParams;
   const next = safePortalPath(textOf(query["next"]));
-  if ((await readUser()) !== null) redirect(next);
+  const user = await readUser();
+  const mayGoOn = user !== null && (next.startsWith("/portal/invitations/") || (await readPortal()) !== null);
+  if (mayGoOn) redirect(next);
   const { env } = await getApp();
+  if (user !== null) return <NoOrganization email={user.email} />;
   const error = textOf(query["error"]);
   return (
     <section className="mx-auto max-w-md px-4 py-16 sm:px-6">
       <h1 className="font-semibold text-3xl">Sign in to the portal</h1>
       <p className="mt-3 text-lg text-muted">
-        Manage your organization's keys, agents, attestations and approvals. We'll create an account if you
-        don't have one.
+        Manage your organization's keys, agents, attestations and approvals. {describeSignUp(env)}
       </p>
       {query["deleted"] === undefined ? null : (
         <div className="mt-6">
@@ -41,14 +71,7 @@ export default async function SignInPage({ searchParams }: PageProps) {
       )}
       {error === undefined ? null : (
         <div className="mt-6">
-          <Callout
-            tone="fail"
-            title={
-              error === "Verification"
-                ? "This link was already used, or it's older than 30 minutes. Request a new one."
-                : "Sign-in failed. Request a new link."
-            }
-          />
+          <Callout tone="fail" title={errorTitles.get(error) ?? "Sign-in failed. Request a new link."} />
         </div>
       )}
       <div className="mt-8">

@@ -21,6 +21,8 @@ export interface ServiceSettings {
   baseUrl: string;
   worldId: "local" | "portal" | "none";
   mail: "resend" | "smtp" | "mailbox";
+  SIGN_UP: "open" | "invited" | "domains";
+  SIGN_UP_DOMAINS: readonly string[];
   LOG_ORIGIN?: string | undefined;
   WITNESSES?: WitnessPolicySettings | undefined;
   LOG_STORE_SECONDS: number;

@@ -7,6 +7,7 @@ import { createWakeups } from "#lib/db/pubsub";
 import { CannotStart } from "#lib/db/start";
 import type { Env } from "#lib/env";
 import { attestationWrites } from "#lib/log/sequencer/readiness";
+import { explainNobody } from "#lib/services/accounts/sign-up";
 import { type Area, type Finding, openArea, reasonOf, unreadable } from "./findings";
 
 const oldestVersion = 150_000;
@@ -123,6 +124,12 @@ async function examineListening(url: string, listenUrl: string, { ok, fault }: A
   }
 }
 
+/** Tables of this version are there. */
+async function examineMembers({ db }: Database, env: Env, { fault }: Area): Promise<void> {
+  const nobody = await explainNobody({ settings: env }, db);
+  if (nobody !== null) fault(nobody, "Make the first owner: npm run accounts -- add-owner EMAIL.");
+}
+
 async function examineMigrations({ query }: Database, { ok, warning, fault }: Area) {
   const state = await readMigrationState(query, migrationsFolder);
   if (state === "empty") warning("the database is empty", "The first start makes the tables and keys.");
@@ -166,7 +173,10 @@ export async function examineDatabase(url: string, env: Env, clock: () => Date):
     await examineSpeed(database, area);
     clocks.push(...(await examineClock(database, clock)));
     state = await examineMigrations(database, area);
-    if (state === "current") await examineWriting(database, url, area);
+    if (state === "current") {
+      await examineWriting(database, url, area);
+      await examineMembers(database, env, area);
+    }
     const { DATABASE_LISTEN_URL: listenUrl } = env;
     if (database.isPooled && listenUrl !== undefined) await examineListening(url, listenUrl, area);
   } catch (error) {

@@ -58,6 +58,12 @@ function examineTrust(env: Env, { ok, warning }: Area): void {
     warning("visitors may try real approvals (DEMO=on)", "Unset DEMO.");
 }
 
+function examineSignUp({ SIGN_UP, SIGN_UP_DOMAINS }: Env, { ok }: Area): void {
+  if (SIGN_UP === "open") ok("whoever receives mail can create an organization (SIGN_UP)");
+  else if (SIGN_UP === "invited") ok("only invited people can sign in (SIGN_UP)");
+  else ok(`addresses at ${SIGN_UP_DOMAINS.join(", ")} can create an organization (SIGN_UP)`);
+}
+
 function examineOperation(env: Env, { ok, warning, fault }: Area): void {
   if (env.DATABASE_URL === undefined)
     fault("the embedded database is for trying Countersign out", "Set DATABASE_URL to a PostgreSQL.");
@@ -72,6 +78,7 @@ export function examineSettings(env: Env): Finding[] {
   const area = openArea("settings");
   examineAddress(env, area);
   examineTrust(env, area);
+  examineSignUp(env, area);
   examineOperation(env, area);
   return area.found;
 }

@@ -11,14 +11,15 @@ import { base64UrlEncode } from "#lib/protocol/encoding/bytes";
 import type { App } from "#lib/server/app";
 import { requestAddress } from "#lib/server/next/request-address";
 import { getApp } from "#lib/server/singleton";
-import { signInMail } from "#lib/services/accounts/mails";
+import { signInMail, signUpClosedMail } from "#lib/services/accounts/mails";
+import { signInLinkSeconds, signInUrl } from "#lib/services/accounts/sign-in-link";
+import { maySignIn } from "#lib/services/accounts/sign-up";
 import { knownDeviceCookie, markDevice } from "./known-device";
 import { portalCookie } from "./portal-cookie";
 import { safePortalPath } from "./portal-path";
 import { createSessionStore, sessionLabel } from "./session-store";
 import { createSignInLogger } from "./sign-in-log";
 
-const linkLifetimeSeconds = 1800;
 const sessionLifetimeSeconds = 14 * 86_400;
 
 /** Session with the fields of our session callback. */
@@ -33,9 +34,7 @@ interface SessionWithPortal extends Session {
 }
 
 function confirmUrl(baseUrl: string, token: string, email: string, callbackUrl: string | null): string {
-  const url = new URL("/portal/sign-in/confirm", baseUrl);
-  url.searchParams.set("token", token);
-  url.searchParams.set("email", email);
+  const url = signInUrl(baseUrl, token, email);
   const next = safePortalPath(callbackUrl === null ? null : new URL(callbackUrl, baseUrl).pathname);
   if (next !== "/portal") url.searchParams.set("next", next);
   return url.href;
@@ -56,6 +55,8 @@ function buildConfig({ context, env }: App, ip: string | null): NextAuthConfig {
     },
     logger: createSignInLogger(context.logger),
     callbacks: {
+      // When the link is used: an invitation may have been withdrawn since it was mailed.
+      signIn: ({ user }) => maySignIn(context, context.database.db, user.email ?? ""),
       session: ({ session, user }) => ({
         ...session,
         portal: { userId: user.id, email: user.email, label: sessionLabel(session.sessionToken) },
@@ -66,12 +67,12 @@ function buildConfig({ context, env }: App, ip: string | null): NextAuthConfig {
         id: "email",
         type: "email",
         name: "Email",
-        maxAge: linkLifetimeSeconds,
+        maxAge: signInLinkSeconds,
         generateVerificationToken: () => base64UrlEncode(context.random(32)),
         sendVerificationRequest: async ({ identifier, token, url }) => {
           const next = new URL(url).searchParams.get("callbackUrl");
           const link = confirmUrl(env.baseUrl, token, identifier, next);
-          await context.mailer.send(signInMail(identifier, link, linkLifetimeSeconds / 60));
+          await context.mailer.send(signInMail(identifier, link, signInLinkSeconds / 60));
         },
       },
     ],
@@ -84,9 +85,11 @@ const { auth, handlers, signIn, signOut } = NextAuth(async (request) => {
   return buildConfig(app, request === undefined ? null : requestAddress(app, request.headers));
 });
 
-/** Mails a link, whether or not the address is known. The caller has checked the limits. */
+/** Mails a link, or that sign-up is closed: whether or not the address is known. The caller has checked the limits. */
 export async function requestSignInLink(email: string, next: string): Promise<void> {
-  const { env } = await getApp();
+  const { env, context } = await getApp();
+  if (!(await maySignIn(context, context.database.db, email)))
+    return context.mailer.send(signUpClosedMail(email, env.baseUrl));
   const to: unknown = await signIn("email", { email, redirectTo: next, redirect: false });
   if (typeof to !== "string" || new URL(to, env.baseUrl).searchParams.has("error"))
     throw new AppError("service_unavailable", "the mail could not be sent; try again shortly");

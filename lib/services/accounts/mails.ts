@@ -53,6 +53,19 @@ export function linkMail(
   };
 }
 
+/** In place of a sign-in link or a code: the form and the API answer everybody alike. */
+export function signUpClosedMail(to: string, baseUrl: string): Mail {
+  return linkMail(to, "Sign-up is closed", {
+    lead: "This address asked for a sign-in link or an API key of this service:",
+    link: `${baseUrl}/portal/sign-in`,
+    foot: [
+      "New accounts are closed there, and this address belongs to no organization. Ask an owner of yours to invite this address, and open the link in that email.",
+      "If you approve requests, use the links in those emails: they need no account.",
+      "If you didn't ask, ignore this email.",
+    ],
+  });
+}
+
 export function signInMail(to: string, link: string, lifetimeMinutes: number): Mail {
   return linkMail(to, "Your sign-in link for Countersign", {
     lead: `Open this link and press the button to sign in. It works once and expires in ${lifetimeMinutes} minutes.`,

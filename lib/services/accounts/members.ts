@@ -11,6 +11,7 @@ import { AppError } from "#lib/errors";
 import { recordAudit } from "./audit";
 import type { AccountsContext } from "./context";
 import { findOrCreateOrganization, lockOrganization } from "./organizations";
+import { maySignUp } from "./sign-up";
 
 export type Role = "owner" | "member";
 
@@ -33,8 +34,8 @@ export async function listMemberships(executor: Executor, userId: string) {
 export type MembershipView = Awaited<ReturnType<typeof listMemberships>>[number];
 
 /**
- * At least one: who has none gets an organization of their own, the one that the API would use for the address. None of an
- * account that has just ended.
+ * At least one where the person may sign up: who has none gets an organization of their own, the one that the API would use
+ * for the address. None of an account that has just ended.
  */
 export async function ensureMemberships(
   context: AccountsContext,
@@ -42,7 +43,7 @@ export async function ensureMemberships(
 ): Promise<MembershipView[]> {
   const { db } = context.database;
   const existing = await listMemberships(db, person.userId);
-  if (existing.length > 0) return existing;
+  if (existing.length > 0 || !maySignUp(context, person.email)) return existing;
   await db.transaction(async (tx) => {
     const [held] = await tx
       .select({ id: users.id })

@@ -5,6 +5,9 @@ import type { Executor } from "#lib/db/client";
 import { memberships, organizations, users } from "#lib/db/schema";
 import { uuidV7 } from "#lib/protocol/encoding/ids";
 import type { AccountsContext } from "./context";
+import { maySignUp, signUpClosed } from "./sign-up";
+
+type NewIds = Pick<AccountsContext, "clock" | "random">;
 
 /**
  * For counts and roles that must still hold at the commit: transactions that change them wait here. NO KEY UPDATE, so that
@@ -28,7 +31,7 @@ export async function shareOrganization(tx: Executor, organizationId: string): P
 }
 
 /** The person behind an address, made when there is none yet, and held: an account may end with its last organization. */
-async function holdOrCreateUser(context: AccountsContext, tx: Executor, email: string): Promise<string> {
+export async function holdOrCreateUser(context: NewIds, tx: Executor, email: string): Promise<string> {
   const id = uuidV7(context.clock().getTime(), context.random(16));
   const [user] = await tx
     .insert(users)
@@ -59,7 +62,22 @@ async function lockFirst(tx: Executor, userId: string): Promise<string | null> {
   }
 }
 
-/** The person's first organization, made with them as owner when they have none. `email` must have been proven. */
+export async function createOrganization(
+  context: NewIds,
+  tx: Executor,
+  userId: string,
+  name: string | null = null,
+): Promise<string> {
+  const organizationId = uuidV7(context.clock().getTime(), context.random(16));
+  await tx.insert(organizations).values({ id: organizationId, name });
+  await tx.insert(memberships).values({ organization_id: organizationId, user_id: userId, role: "owner" });
+  return organizationId;
+}
+
+/**
+ * The person's first organization, made with them as owner when they have none, if they may sign up. `email` must have been
+ * proven.
+ */
 export async function findOrCreateOrganization(
   context: AccountsContext,
   tx: Executor,
@@ -68,8 +86,6 @@ export async function findOrCreateOrganization(
   const userId = await holdOrCreateUser(context, tx, email);
   const first = await lockFirst(tx, userId);
   if (first !== null) return { organizationId: first, userId };
-  const organizationId = uuidV7(context.clock().getTime(), context.random(16));
-  await tx.insert(organizations).values({ id: organizationId });
-  await tx.insert(memberships).values({ organization_id: organizationId, user_id: userId, role: "owner" });
-  return { organizationId, userId };
+  if (!maySignUp(context, email)) throw signUpClosed();
+  return { organizationId: await createOrganization(context, tx, userId), userId };
 }

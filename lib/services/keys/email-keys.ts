@@ -10,7 +10,9 @@ import type { Executor } from "#lib/db/client";
 import { emailCodeFailures, emailCodes } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
 import type { AccountsContext } from "#lib/services/accounts/context";
+import { signUpClosedMail } from "#lib/services/accounts/mails";
 import { findOrCreateOrganization } from "#lib/services/accounts/organizations";
+import { mayGetKey } from "#lib/services/accounts/sign-up";
 import { createApiKey, utcDay } from "./api-keys";
 
 const codeLifetimeSeconds = 600;
@@ -35,6 +37,9 @@ export async function requestKeyByEmail(
   email: string,
   name: string | null,
 ): Promise<void> {
+  const { db } = context.database;
+  if (!(await mayGetKey(context, db, email)))
+    return context.mailer.send(signUpClosedMail(email, context.settings.baseUrl));
   const code = createCode(context.random);
   const row = {
     code_hmac: hmacOf(context, email, code),
@@ -44,7 +49,7 @@ export async function requestKeyByEmail(
     // By the clock that it will be compared with.
     expires_at: sql`now() + make_interval(secs => ${codeLifetimeSeconds})`,
   };
-  await context.database.db
+  await db
     .insert(emailCodes)
     .values({ email, ...row })
     .onConflictDoUpdate({ target: emailCodes.email, set: row });
@@ -103,7 +108,8 @@ async function consumeCode(
 export async function verifyKeyByEmail(context: AccountsContext, email: string, code: string, ip: string) {
   const made = await context.database.db.transaction(async (tx) => {
     const consumed = await consumeCode(context, tx, email, code);
-    return consumed && createKey(context, tx, email, consumed.name ?? "API key", ip);
+    if (consumed === null || !(await mayGetKey(context, tx, email))) return null;
+    return createKey(context, tx, email, consumed.name ?? "API key", ip);
   });
   if (made === null)
     throw new AppError("invalid_code", "the code is wrong or has expired; request a new one");

@@ -1,0 +1,66 @@
+/**
+ * Guarantee: where sign-up is closed a sign-in link is mailed to members and invited people alone, and one that was mailed
+ * signs nobody in who is neither any more. Whoever isn't let in leaves no account behind.
+ */
+import { afterAll, beforeAll, expect, it, vi } from "vitest";
+import { addOwner } from "#lib/services/accounts/add-owner";
+import { createSignInLink } from "#lib/services/accounts/sign-in-link";
+import { listMailbox } from "#lib/services/notifications/mailbox";
+import { startTestApp, type TestApp } from "#support/app";
+import { anyKind } from "#support/databases";
+import { completeSignIn, requestSignInLink } from "./session";
+
+const jar = vi.hoisted(() => ({ set: () => {}, get: () => undefined, getAll: () => [], delete: () => {} }));
+vi.mock("next/headers", () => ({ headers: async () => new Headers(), cookies: async () => jar }));
+
+let test: TestApp;
+beforeAll(async () => {
+  test = await startTestApp(anyKind, { SIGN_UP: "invited" });
+  await addOwner(test.app.context, "ada@corp.example", { name: "Corp" });
+});
+afterAll(() => test.close());
+
+const query = async (text: string) => (await test.app.context.database.query(text, [])).rows;
+
+async function mailedTo(email: string) {
+  await requestSignInLink(email, "/portal");
+  const [mail] = (await listMailbox(test.app.context.database)).filter(({ to }) => to === email);
+  return { mail, link: /\S+\/portal\/sign-in\/confirm\S+/.exec(mail?.text ?? "")?.[0] };
+}
+
+function use(link: string | null | undefined) {
+  const { searchParams } = new URL(link ?? "");
+  const [token, email] = [searchParams.get("token") ?? "", searchParams.get("email") ?? ""];
+  return completeSignIn(new Request("http://localhost:3000/"), { token, email, next: "/portal" });
+}
+
+const wentTo = (response: Response) => new URL(response.headers.get("location") ?? "").pathname;
+const hasSession = (response: Response) =>
+  response.headers.getSetCookie().some((cookie) => /session-token=[^;]/.test(cookie));
+
+it("mails a member a link that signs in, and a stranger that sign-up is closed", async () => {
+  const { link } = await mailedTo("ada@corp.example");
+  const signedIn = await use(link);
+  expect([hasSession(signedIn), wentTo(signedIn)]).toEqual([true, "/portal"]);
+  const stranger = await mailedTo("eve@elsewhere.example");
+  expect([stranger.mail?.subject, stranger.link]).toEqual(["Sign-up is closed", undefined]);
+});
+
+it("signs nobody in by a link that was mailed before they were removed", async () => {
+  await addOwner(test.app.context, "bob@corp.example", { name: "Bob's" });
+  const { link } = await mailedTo("bob@corp.example");
+  await query(
+    "DELETE FROM memberships WHERE user_id = (SELECT id FROM users WHERE email = 'bob@corp.example')",
+  );
+  const refused = await use(link);
+  expect(hasSession(refused)).toBe(false);
+  expect(refused.headers.get("location")).toContain("/portal/sign-in?error=AccessDenied");
+  expect(await query("SELECT email FROM users WHERE email = 'eve@elsewhere.example'")).toEqual([]);
+});
+
+it("signs in by the operator's link, once", async () => {
+  const link = await createSignInLink(test.app.context, "ada@corp.example");
+  expect(hasSession(await use(link))).toBe(true);
+  expect(hasSession(await use(link))).toBe(false);
+  expect(await createSignInLink(test.app.context, "eve@elsewhere.example")).toBeNull();
+});
