@@ -111,7 +111,7 @@ test("a first visit names the organization, makes a key with something to paste,
   await expect(page.getByRole("heading", { name: "Last 30 days" })).toHaveCount(0);
   await expectGoodPage(page);
   await page.getByLabel("Organization name").fill("Newcomers Ltd");
-  await page.getByRole("button", { name: "Save name" }).click();
+  await page.getByRole("button", { name: "Save", exact: true }).click();
   await expect(page.getByText("Newcomers Ltd")).toBeVisible();
   await expect(page.getByRole("heading", { name: "Name your organization" })).toHaveCount(0);
   await page.getByRole("button", { name: "Create a key" }).click();

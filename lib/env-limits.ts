@@ -16,7 +16,7 @@ const keysWorth = 5;
 export const limitSettings = {
   LIMIT_ATTEST_PER_MINUTE: limit(100),
   LIMIT_ATTEST_PER_ORGANIZATION_PER_MINUTE: ceiling,
-  LIMIT_ATTEST_PER_DAY: limit(1000),
+  LIMIT_ATTEST_PER_DAY: wholeNumber(1, most).optional(),
   LIMIT_VERIFY_PER_MINUTE: limit(1000),
   LIMIT_FEED_PER_MINUTE: limit(100),
   LIMIT_AUTHORIZE_PER_MINUTE: limit(60),

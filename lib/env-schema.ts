@@ -164,6 +164,7 @@ export const settingsSchema = z.object({
     (value) => value === undefined || /^([^<>]*<[^<>@\s]+@[^<>@\s]+>|[^<>@\s]+@[^<>@\s]+)$/.test(value),
     "must be an email address, or a name and an address in angle brackets",
   ),
+  DEFAULT_VISIBILITY: oneOf("private", "public").default("public"),
   SIGN_UP: oneOf("open", "invited", "domains").default("open"),
   SIGN_UP_DOMAINS: text.transform((value, context) => {
     const names = value?.split(/[\s,]+/).filter((name) => name !== "") ?? [];

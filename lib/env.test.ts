@@ -45,6 +45,7 @@ const wrong: [string, string][] = [
   ["WORLD_RP_SIGNING_KEY", "ff".repeat(32)],
   ["WORLD_ENVIRONMENT", "test"],
   ["APPROVALS", "none"],
+  ["DEFAULT_VISIBILITY", "open"],
   ["SIGN_UP", "closed"],
   ["WORLD_PORTAL_URL", "x"],
   ["WORLD_CHAIN_RPC_URL", "x"],
@@ -121,8 +122,9 @@ describe("settings", () => {
       mail: "mailbox",
       TRUSTED_PROXY_HOPS: 0,
       LIMIT_ATTEST_PER_MINUTE: 100,
-      LIMIT_ATTEST_PER_DAY: 1000,
+      DEFAULT_VISIBILITY: "public",
     });
+    expect(parseEnv({})).not.toHaveProperty("LIMIT_ATTEST_PER_DAY");
     expect(parseEnv({ PORT: "4000", REDIS_URL: "" }).baseUrl).toBe("http://localhost:4000");
     for (const url of ["http://127.0.0.1:8080/", "http://[::1]:1", "http://a.localhost"])
       expect(parseEnv({ PUBLIC_BASE_URL: url })).toMatchObject({ isLoopback: true, worldId: "local" });

@@ -115,7 +115,8 @@ describe("docs/wire.md", () => {
 
   it("lists every limit's setting with its default", () => {
     const settings = Object.entries(settingDefaults()).filter(([name]) => name.startsWith("LIMIT_"));
-    const rows = settings.map(([name, value]) => `\`${name}\`,${value === "" ? "5 × the key's" : value}`);
+    const unset = (name: string) => (name === "LIMIT_ATTEST_PER_DAY" ? "none" : "5 × the key's");
+    const rows = settings.map(([name, value]) => `\`${name}\`,${value === "" ? unset(name) : value}`);
     expect(sorted(rowsOf("name | setting").map((row) => row.slice(1, 3).join()))).toEqual(sorted(rows));
     const names = specs.flatMap(({ limit }) => limit ?? []);
     expect(firstCodes("name | setting")).toEqual(expect.arrayContaining([...new Set(names)]));

@@ -47,7 +47,7 @@ interface OwnerOptions {
 }
 
 async function add(opened: CommandContext, email: string, { name, id }: OwnerOptions): Promise<number> {
-  const context = { ...opened, random: createRandom() };
+  const context = { ...opened, random: createRandom(), settings: opened.env };
   const made = await addOwner(
     context,
     email,
@@ -94,7 +94,7 @@ runCommand(usage, async (argv) => {
   if (command === "sign-in-link") return withCommandContext((opened) => link(opened, email));
   if (options.id !== undefined && !/^[0-9a-f-]{36}$/.test(options.id))
     throw new UsageError("--organization: must be an id, as npm run accounts -- list shows it");
-  if (options.name !== undefined && !organizationNameForm.safeParse({ name: options.name }).success)
+  if (options.name !== undefined && !organizationNameForm.shape.name.safeParse(options.name).success)
     throw new UsageError("--name: must be 1-100 characters");
   return withCommandContext((opened) => add(opened, email, options));
 });

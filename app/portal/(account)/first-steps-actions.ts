@@ -28,9 +28,10 @@ export async function askForApproval(_state: FormState<null>, form: FormData): P
 }
 
 export async function saveName(_state: FormState<null>, form: FormData): Promise<FormState<null>> {
-  const state = await runAction(organizationNameForm, form, async ({ context, person }, { name }) => {
-    await nameOrganization(context, person, name);
-    return { message: "Name saved.", result: null };
+  const state = await runAction(organizationNameForm, form, async ({ context, person }, input) => {
+    const { name, default_public: visibility } = input;
+    await nameOrganization(context, person, { name, defaultPublic: visibility === "public" });
+    return { message: `Saved. New attestations are ${visibility}.`, result: null };
   });
   if (state.status === "done") revalidatePath("/portal", "layout");
   return state;

@@ -20,7 +20,14 @@ type Overview = Awaited<ReturnType<typeof readOverview>>;
 
 export const metadata: Metadata = { title: "Overview" };
 
-function TodayCard({ used, limit }: { readonly used: number; readonly limit: number }) {
+function TodayCard({ used, limit }: { readonly used: number; readonly limit: number | null }) {
+  if (limit === null)
+    return (
+      <Card title="Attestations today">
+        <p className="font-semibold text-3xl tabular-nums">{used.toLocaleString("en")}</p>
+        <p className="mt-2 text-muted text-sm">No daily limit.</p>
+      </Card>
+    );
   return (
     <Card title="Attestations today">
       <p className="font-semibold text-3xl tabular-nums">
@@ -106,7 +113,9 @@ export default async function OverviewPage() {
   return (
     <PortalPage organizationId={person.organizationId}>
       <PageHeading title="Overview" />
-      {overview.name === null && membership.role === "owner" ? <NameOrganization action={saveName} /> : null}
+      {overview.name === null && membership.role === "owner" ? (
+        <NameOrganization action={saveName} isPublic={overview.defaultPublic} />
+      ) : null}
       {isBegun && overview.nextStep !== null && membership.role === "owner" ? (
         <NextStep name={overview.nextStep} />
       ) : null}

@@ -6,16 +6,22 @@ import { SubmitButton } from "#components/portal/forms/submit-button";
 import { useFormAction } from "#components/portal/forms/use-form-action";
 import { PortalForm } from "#components/portal/organization/shown-organization";
 import { Card } from "#components/ui/card";
-import { describeControl, Field, Input } from "#components/ui/field";
+import { describeControl, Field, Input, Select } from "#components/ui/field";
 import type { FormAction } from "#lib/api/schemas/form-state";
 
-export function NameOrganization({ action }: { readonly action: FormAction }) {
+interface NameOrganizationProps {
+  readonly action: FormAction;
+  /** True if this instance makes new organizations with public attestations. */
+  readonly isPublic: boolean;
+}
+
+export function NameOrganization({ action, isPublic }: NameOrganizationProps) {
   const [state, submit] = useFormAction(action);
   const error = state.errors["name"];
   return (
     <Card title="Name your organization" className="mb-5">
       <PortalForm action={submit} className="flex flex-col gap-4">
-        <div className="grid gap-3 sm:grid-cols-[minmax(0,1fr)_auto] sm:items-end">
+        <div className="grid gap-3 sm:grid-cols-[minmax(0,1fr)_auto_auto] sm:items-end">
           <Field
             id="first-name"
             label="Organization name"
@@ -31,7 +37,17 @@ export function NameOrganization({ action }: { readonly action: FormAction }) {
               required
             />
           </Field>
-          <SubmitButton>Save name</SubmitButton>
+          <Field id="first-visibility" label="New attestations are" hint="A request can choose by is_public">
+            <Select
+              {...describeControl("first-visibility", { hint: true })}
+              name="default_public"
+              defaultValue={textValue(state, "default_public", isPublic ? "public" : "private")}
+            >
+              <option value="public">public: anyone can read them</option>
+              <option value="private">private: only your organization can</option>
+            </Select>
+          </Field>
+          <SubmitButton>Save</SubmitButton>
         </div>
         <FormStatus state={state} />
       </PortalForm>

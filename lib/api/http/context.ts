@@ -21,6 +21,7 @@ export interface ServiceSettings {
   baseUrl: string;
   worldId: "local" | "portal" | "none";
   mail: "resend" | "smtp" | "mailbox";
+  DEFAULT_VISIBILITY: "private" | "public";
   SIGN_UP: "open" | "invited" | "domains";
   SIGN_UP_DOMAINS: readonly string[];
   LOG_ORIGIN?: string | undefined;
@@ -29,7 +30,8 @@ export interface ServiceSettings {
   TSA_URLS: readonly string[];
   LIMIT_ATTEST_PER_MINUTE: number;
   LIMIT_ATTEST_PER_ORGANIZATION_PER_MINUTE: number;
-  LIMIT_ATTEST_PER_DAY: number;
+  /** Undefined: no limit. */
+  LIMIT_ATTEST_PER_DAY?: number | undefined;
   LIMIT_AUTHORIZE_PENDING: number;
   LIMIT_AUTHORIZE_PENDING_PER_ORGANIZATION: number;
   LIMIT_KEYS_PER_ORGANIZATION: number;

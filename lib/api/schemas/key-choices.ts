@@ -12,6 +12,9 @@ export const scopeNames = [
 ] as const;
 export type Scope = (typeof scopeNames)[number];
 
+export const visibilities = ["public", "private"] as const;
+export type Visibility = (typeof visibilities)[number];
+
 /** Only an owner makes a key with one of these. */
 export const ownerScopes: readonly Scope[] = ["erase", "rules"];
 

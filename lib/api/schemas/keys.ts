@@ -1,6 +1,6 @@
 /** API keys by email, and the service's own public keys (docs/wire.md, API keys and Service). */
 import { z } from "zod";
-import { scopeNames } from "./key-choices";
+import { scopeNames, visibilities } from "./key-choices";
 import { anyObject, base64Text, textOf, timestamp } from "./primitives";
 
 /** The domain in the letters of DNS, as a browser's form sends it: `müller.example` is `xn--mller-kva.example`. */
@@ -34,6 +34,9 @@ export const keyVerifyResponse = z.strictObject({
   name: z.string(),
   email: z.string(),
   created_at: timestamp,
+  default_visibility: z.enum(visibilities).meta({
+    description: "of what the key attests, if a request doesn't set is_public; an owner can change it",
+  }),
 });
 
 export const keyInfoResponse = z
@@ -47,7 +50,13 @@ export const keyInfoResponse = z
     expires_at: timestamp.nullable(),
     scopes: z.array(z.enum(scopeNames)),
     attestations_today: z.number().int(),
-    rate_limit: z.strictObject({ per_minute: z.number().int(), per_day: z.number().int() }),
+    rate_limit: z.strictObject({
+      per_minute: z.number().int(),
+      per_day: z.number().int().meta({
+        format: "int64",
+        description: "9007199254740991: no daily limit",
+      }),
+    }),
   })
   .meta({ id: "KeyInfo" });
 

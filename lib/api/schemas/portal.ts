@@ -2,7 +2,7 @@
 import { z } from "zod";
 import { authorizationRequestIdPattern } from "#lib/protocol/encoding/ids";
 import { markColors, markPattern } from "#lib/protocol/text/organization-logo";
-import { keyLifetimesDays, overlapHours, scopeNames } from "./key-choices";
+import { keyLifetimesDays, overlapHours, scopeNames, visibilities } from "./key-choices";
 import { keyRequestBody } from "./keys";
 import { textOf } from "./primitives";
 
@@ -59,14 +59,14 @@ export const rotateKeyForm = z.object({
 
 export const organizationForm = z.object({
   name: textOf(1, 100),
-  default_public: z.enum(["public", "private"]),
+  default_public: z.enum(visibilities),
   mark_text: z.preprocess(
     emptyAsAbsent,
     z.string().regex(markPattern, "must be one or two letters or digits").optional(),
   ),
   mark_color: z.preprocess(emptyAsAbsent, z.enum(markColors, "must be one of the choices").optional()),
 });
-export const organizationNameForm = z.object({ name: textOf(1, 100) });
+export const organizationNameForm = z.object({ name: textOf(1, 100), default_public: z.enum(visibilities) });
 export const domainForm = z.object({ domain: textOf(1, 300) });
 export const domainIdForm = z.object({ domain_id: id });
 export const inviteForm = z.object({ email, role });

@@ -5,7 +5,9 @@ import { recordAudit } from "./audit";
 import type { AccountsContext } from "./context";
 import { createOrganization, holdOrCreateUser, lockOrganization } from "./organizations";
 
-type CommandContext = Pick<AccountsContext, "database" | "clock" | "random">;
+type CommandContext = Pick<AccountsContext, "database" | "clock" | "random"> & {
+  settings: Pick<AccountsContext["settings"], "DEFAULT_VISIBILITY">;
+};
 
 const actor = { kind: "system", id: "operator", ip: null } as const;
 

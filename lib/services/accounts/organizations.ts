@@ -8,6 +8,7 @@ import type { AccountsContext } from "./context";
 import { maySignUp, signUpClosed } from "./sign-up";
 
 type NewIds = Pick<AccountsContext, "clock" | "random">;
+type NewOrganization = NewIds & { settings: Pick<AccountsContext["settings"], "DEFAULT_VISIBILITY"> };
 
 /**
  * For counts and roles that must still hold at the commit: transactions that change them wait here. NO KEY UPDATE, so that
@@ -63,13 +64,14 @@ async function lockFirst(tx: Executor, userId: string): Promise<string | null> {
 }
 
 export async function createOrganization(
-  context: NewIds,
+  context: NewOrganization,
   tx: Executor,
   userId: string,
   name: string | null = null,
 ): Promise<string> {
   const organizationId = uuidV7(context.clock().getTime(), context.random(16));
-  await tx.insert(organizations).values({ id: organizationId, name });
+  const isPublic = context.settings.DEFAULT_VISIBILITY === "public";
+  await tx.insert(organizations).values({ id: organizationId, name, default_public: isPublic });
   await tx.insert(memberships).values({ organization_id: organizationId, user_id: userId, role: "owner" });
   return organizationId;
 }

@@ -9,6 +9,7 @@ import type { LogItemKind, Placed } from "#lib/log/sequencer/item";
 import { base64Decode, base64UrlDecode } from "#lib/protocol/encoding/bytes";
 import { factsOfStatement, findWarnings, type WarningCode } from "#lib/protocol/statement/warnings";
 import { slugKey } from "#lib/services/agents/agents";
+import { serviceDailyLimit } from "#lib/services/keys/daily-limit";
 import { answerOf } from "./answer";
 import { type AttestationItem, agentSignatureHash, predicateJudgedAt, slugOf } from "./item";
 import { judgementOf } from "./verdicts";
@@ -111,8 +112,8 @@ function storedBy(placed: PlacedItem[]): FunctionCall[] {
     ({ item }) => item.authorization?.rulesVersion,
     ({ item }) => item.predicate.approval_stopped?.reason,
   );
-  const { LIMIT_ATTEST_PER_DAY } = first.item.context.settings;
-  const parameters = [first.logId, LIMIT_ATTEST_PER_DAY, describeNewAgents(placed), ...rows];
+  const perDay = serviceDailyLimit(first.item.context.settings);
+  const parameters = [first.logId, perDay, describeNewAgents(placed), ...rows];
   return [{ name: "store_attestations", parameters }, announcedBy(items)];
 }
 

@@ -2,9 +2,9 @@
 
 import { and, count, eq, gt, isNull, or, sql } from "drizzle-orm";
 import { type Actor, actorOf, type KeyPrincipal, type Principal } from "#lib/api/http/principal";
-import type { Scope } from "#lib/api/schemas/key-choices";
+import type { Scope, Visibility } from "#lib/api/schemas/key-choices";
 import type { Executor } from "#lib/db/client";
-import { apiKeys, dailyKeyUsage, dailyUsage } from "#lib/db/schema";
+import { apiKeys, dailyKeyUsage, dailyUsage, organizations } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
 import { sha256, utf8Encode } from "#lib/protocol/encoding/bytes";
 import { uuidV7 } from "#lib/protocol/encoding/ids";
@@ -13,6 +13,7 @@ import type { AccountsContext } from "#lib/services/accounts/context";
 import { holdRole } from "#lib/services/accounts/members";
 import { lockOrganization } from "#lib/services/accounts/organizations";
 import { createApiKeyText } from "./api-key-text";
+import { shownDailyLimit } from "./daily-limit";
 
 export interface NewApiKey {
   organizationId: string;
@@ -60,7 +61,7 @@ export async function createApiKey(
   context: AccountsContext,
   tx: Executor,
   wanted: NewApiKey,
-): Promise<{ id: string; text: string; createdAt: Date }> {
+): Promise<{ id: string; text: string; createdAt: Date; defaultVisibility: Visibility }> {
   await requireRoomForKey(context, tx, wanted.organizationId);
   const text = createApiKeyText(context.settings.worldId === "local" ? "test" : "live", context.random);
   const createdAt = context.clock();
@@ -89,7 +90,16 @@ export async function createApiKey(
       ...(wanted.attestationsPerDay != null && { attestations_per_day: wanted.attestationsPerDay }),
     },
   });
-  return { id, text, createdAt };
+  return { id, text, createdAt, defaultVisibility: await readVisibility(tx, wanted.organizationId) };
+}
+
+/** Who can read what the key attests, if a request doesn't say. */
+async function readVisibility(tx: Executor, organizationId: string): Promise<Visibility> {
+  const [row] = await tx
+    .select({ isPublic: organizations.default_public })
+    .from(organizations)
+    .where(eq(organizations.id, organizationId));
+  return row?.isPublic === true ? "public" : "private";
 }
 
 /** Limit of one key: its own, or its organization's if that is lower. */
@@ -111,7 +121,7 @@ export async function describeApiKey(context: AccountsContext, principal: KeyPri
     expires_at: row.expires_at?.toISOString() ?? null,
     scopes: row.scopes as Scope[],
     attestations_today: day.used,
-    rate_limit: { per_minute: attestationsPerMinute(context), per_day: day.limit },
+    rate_limit: { per_minute: attestationsPerMinute(context), per_day: shownDailyLimit(day.limit) },
   };
 }
 

@@ -34,7 +34,11 @@ describe("API keys by email", () => {
     const made = await verify("ada@example.com", await mailedCode("ada@example.com"));
     expect(made.status).toBe(201);
     expect(made.headers.get("cache-control")).toBe("no-store");
-    expect(made.body).toMatchObject({ name: "laptop", email: "ada@example.com" });
+    expect(made.body).toMatchObject({
+      name: "laptop",
+      email: "ada@example.com",
+      default_visibility: "public",
+    });
     const again = await request("ada@example.com");
     const unknown = await request("nobody@example.com");
     expect(again.body).toEqual(unknown.body);
@@ -57,7 +61,7 @@ describe("API keys by email", () => {
       scopes: ["attest", "authorize", "identity", "read"],
       attestations_today: 0,
       expires_at: null,
-      rate_limit: { per_minute: 100, per_day: 1000 },
+      rate_limit: { per_minute: 100, per_day: Number.MAX_SAFE_INTEGER },
     });
     expect(JSON.stringify(info)).not.toContain(key);
     await test.call("POST", "/v1/attest", { key, body: { agent_slug: "a", action: "b", inputs_hash: "c" } });

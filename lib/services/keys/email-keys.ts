@@ -126,5 +126,12 @@ async function createKey(context: AccountsContext, tx: Executor, email: string, 
     expiresAt: null,
     actor: { kind: "user", id: email, ip },
   });
-  return { api_key: key.text, key_id: key.id, name, email, created_at: key.createdAt.toISOString() };
+  return {
+    api_key: key.text,
+    key_id: key.id,
+    name,
+    email,
+    created_at: key.createdAt.toISOString(),
+    default_visibility: key.defaultVisibility,
+  };
 }

@@ -8,6 +8,7 @@ import { hexEncode, sha256, utf8Encode } from "#lib/protocol/encoding/bytes";
 import type { AccountsContext } from "#lib/services/accounts/context";
 import { testPrefix } from "./api-key-text";
 import { invalidApiKey, isLiveKey, keyLookUpFailed } from "./api-keys";
+import { serviceDailyLimit } from "./daily-limit";
 
 interface FoundKey {
   keyId: string;
@@ -59,7 +60,7 @@ function describePrincipal(context: AccountsContext, row: FoundKey, ip: string):
     organizationId: row.organizationId,
     scopes: row.scopes,
     defaultPublic: row.defaultPublic,
-    attestationsPerDay: row.perDay ?? context.settings.LIMIT_ATTEST_PER_DAY,
+    attestationsPerDay: row.perDay ?? serviceDailyLimit(context.settings),
     ip,
   };
 }

@@ -82,7 +82,7 @@ export async function makeApiKey(context: AccountsContext, person: MemberPrincip
   return context.database.db.transaction(async (tx) => {
     await requireMaker(tx, person, wish.scopes);
     if (wish.perDay != null) await requireLimiter(tx, person);
-    const { id, text } = await createApiKey(context, tx, {
+    const { id, text, defaultVisibility } = await createApiKey(context, tx, {
       organizationId: person.organizationId,
       name: wish.name,
       email: person.email,
@@ -92,7 +92,7 @@ export async function makeApiKey(context: AccountsContext, person: MemberPrincip
       actor: actorOf(person),
       attestationsPerDay: wish.perDay ?? null,
     });
-    return { id, text };
+    return { id, text, defaultVisibility };
   });
 }
 

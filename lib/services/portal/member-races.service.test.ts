@@ -158,7 +158,7 @@ describe.skipIf(!databaseKinds.includes("postgres"))("members, at the same momen
     const acts: Record<string, () => Promise<unknown>> = {
       domain: () => removeDomain(context, second, id),
       invitation: () => withdrawInvitation(context, second, id),
-      name: () => nameOrganization(context, second, "Ours"),
+      name: () => nameOrganization(context, second, settings),
       settings: () => updateOrganization(context, second, settings),
       key: () => limitApiKey(context, second, { keyId: id, perDay: 1 }),
       passkey: () => removePasskey(context, { ...second, id, name: "Ana" }, id, actorOf(second), second),

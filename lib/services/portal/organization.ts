@@ -39,7 +39,7 @@ export async function readOrganization(context: Context, person: MemberPrincipal
     name: row.name,
     mark: { text: row.mark_text, color: row.mark_color, shown: markOf(row) },
     defaultPublic: row.default_public,
-    attestationsPerDay: row.attestations_per_day ?? context.settings.LIMIT_ATTEST_PER_DAY,
+    attestationsPerDay: row.attestations_per_day ?? context.settings.LIMIT_ATTEST_PER_DAY ?? null,
     createdAt: row.created_at.toISOString(),
     members: await listMembers(db, organizationId),
     invitations: await listInvitations(db, organizationId),
@@ -77,22 +77,23 @@ export async function updateOrganization(
   });
 }
 
-/** Names the organization, the first step of a new owner. */
+/** Names the organization and says who may read its attestations, the first step of a new owner. */
 export async function nameOrganization(
   context: Context,
   person: MemberPrincipal,
-  name: string,
+  { name, defaultPublic }: Pick<OrganizationWish, "name" | "defaultPublic">,
 ): Promise<void> {
   const { organizationId } = person;
   await context.database.db.transaction(async (tx) => {
     await holdRole(tx, person, "owner");
-    await tx.update(organizations).set({ name }).where(eq(organizations.id, organizationId));
+    const detail = { name, default_public: defaultPublic };
+    await tx.update(organizations).set(detail).where(eq(organizations.id, organizationId));
     await recordAudit(context, tx, {
       organizationId,
       actor: actorOf(person),
       action: "organization.updated",
       subject: organizationId,
-      detail: { name },
+      detail,
     });
   });
 }

@@ -51,15 +51,20 @@ export async function readOverview(context: Context, person: MemberPrincipal) {
   await requireRole(db, person, "member");
   const { organizationId } = person;
   const [organization] = await db
-    .select({ name: organizations.name, perDay: organizations.attestations_per_day })
+    .select({
+      name: organizations.name,
+      perDay: organizations.attestations_per_day,
+      isPublic: organizations.default_public,
+    })
     .from(organizations)
     .where(eq(organizations.id, organizationId));
   const usage = await readUsage(context, organizationId);
   return {
     name: organization?.name ?? null,
+    defaultPublic: organization?.isPublic ?? false,
     usage,
     attestationsToday: usage.at(-1)?.attestations ?? 0,
-    attestationsPerDay: organization?.perDay ?? context.settings.LIMIT_ATTEST_PER_DAY,
+    attestationsPerDay: organization?.perDay ?? context.settings.LIMIT_ATTEST_PER_DAY ?? null,
     warned: await readWarned(context, organizationId, usage[0]?.day ?? utcDay(context.clock())),
     pendingAuthorizations: await readPending(context, organizationId),
     firstSteps: await readFirstSteps(context, organizationId),

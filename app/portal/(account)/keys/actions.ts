@@ -15,13 +15,14 @@ export async function createKey(
 ): Promise<FormState<CreatedKey>> {
   const state = await runAction(createKeyForm, form, async ({ context, person }, input) => {
     const days = input.lifetime_days;
-    const { text } = await makeApiKey(context, person, {
+    const { text, defaultVisibility } = await makeApiKey(context, person, {
       name: input.name,
       scopes: input.scopes,
       lifetimeDays: days === undefined ? null : Number(days),
       perDay: input.per_day ?? null,
     });
-    return { message: `Key “${input.name}” created.`, result: { text, scopes: input.scopes } };
+    const message = `Key “${input.name}” created. What it attests is ${defaultVisibility}, unless a request sets is_public.`;
+    return { message, result: { text, scopes: input.scopes } };
   });
   if (state.status === "done") revalidatePath("/portal", "layout");
   return state;

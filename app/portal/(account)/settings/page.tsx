@@ -20,12 +20,15 @@ import { addDomain, checkDomain, removeDomain } from "./domain-actions";
 
 export const metadata: Metadata = { title: "Settings" };
 
-function limitsOf(attestationsPerDay: number): Definition[] {
+function limitsOf(attestationsPerDay: number | null): Definition[] {
   return [
     {
       id: "limit",
       name: "Daily limit",
-      value: `${countOf(attestationsPerDay, "attestation")} per UTC day, set by the operator of this instance.`,
+      value:
+        attestationsPerDay === null
+          ? "None."
+          : `${countOf(attestationsPerDay, "attestation")} per UTC day, set by the operator of this instance.`,
     },
     {
       id: "attestations",
