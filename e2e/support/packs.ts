@@ -5,7 +5,12 @@ import type { JsonObject } from "#lib/protocol/encoding/canonical-json";
 import { readZip } from "#lib/protocol/encoding/zip";
 import { readPackEntry } from "#lib/protocol/pack/pack-entries";
 import { encodePackJson, filesIn, numberedFile, packFiles } from "#lib/protocol/pack/pack-files";
-import { describePack, encodeManifest } from "#lib/protocol/pack/pack-manifest";
+import {
+  describePack,
+  encodeManifest,
+  PACK_VERSION,
+  type PackVersion,
+} from "#lib/protocol/pack/pack-manifest";
 import { renderPackReport } from "#lib/protocol/pack/pack-report";
 import { createZipWriter } from "#lib/services/packs/zip-writer";
 import { nodeIo } from "#lib/verifier/cli/node-io";
@@ -29,7 +34,11 @@ export const parse = (files: PackedFiles, name: string): Json =>
   JSON.parse(utf8Decode(files.get(name) ?? new Uint8Array()));
 
 /** As a forger would who knows the format: the manifest names the files as they are now, and the report is theirs. */
-export async function forge(files: PackedFiles, isWhole: boolean): Promise<Uint8Array> {
+export async function forge(
+  files: PackedFiles,
+  isWhole: boolean,
+  version: PackVersion = PACK_VERSION,
+): Promise<Uint8Array> {
   const names = [...files.keys()].filter((name) => name !== packFiles.manifest && name !== packFiles.report);
   const zip = createZipWriter();
   const sent: Uint8Array[] = [];
@@ -50,12 +59,12 @@ export async function forge(files: PackedFiles, isWhole: boolean): Promise<Uint8
     hasRows: files.has(packFiles.rows),
   });
   const report = isWhole
-    ? utf8Encode(renderPackReport(facts, entries, zip.files))
+    ? utf8Encode(renderPackReport(facts, entries, zip.files, version))
     : (files.get(packFiles.report) ?? new Uint8Array());
   await add(packFiles.report, report);
   await add(
     packFiles.manifest,
-    isWhole ? encodeManifest(facts, zip.files) : encodePackJson({ ...manifest, files: zip.files }),
+    isWhole ? encodeManifest(facts, zip.files, version) : encodePackJson({ ...manifest, files: zip.files }),
   );
   return new Uint8Array(Buffer.concat([...sent, zip.end()]));
 }

@@ -122,7 +122,9 @@ def _approval_rows(given: JsonObject) -> list[tuple[str, str, str]]:
         rows.append(("decided", "Decided by", unasked))
     else:
         ways = [_way(one) for one in people]
-        said = _describe_people(ways, request["required_approvers"], request["required_level"], is_test)
+        levels = [one["level"] for one in approvals if one["type"] == "world_id"]
+        level = "none" if not levels else "orb" if all(level in _LEVELS for level in levels) else "device"
+        said = _describe_people(ways, request["required_approvers"], level, is_test)
         rows.append(("decided", "Approved by", said))
         each = [
             f"Person {number}, by {way}, {_time(one['verified_at'])}"

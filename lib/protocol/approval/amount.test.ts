@@ -7,6 +7,7 @@ import {
   findCurrencyMistake,
   formatAmount,
   formatLeft,
+  sumByCurrency,
   writtenAmountPattern,
 } from "./amount";
 
@@ -98,6 +99,19 @@ describe("amounts", () => {
     ["10.1234", "EUR", "10.1234 EUR"],
   ])("%s %s reads %s", (value, currency, text) => {
     expect(formatAmount({ value, currency })).toBe(text);
+  });
+
+  it("add up by currency, exactly and without an end", () => {
+    const most = { value: "99999999999999.99", currency: "USD" };
+    expect(
+      sumByCurrency([
+        most,
+        { value: "0.1", currency: "EUR" },
+        { value: "0.2", currency: "EUR" },
+        ...Array(9).fill(most),
+      ]).map(({ count, ...sum }) => `${count}: ${formatAmount(sum)}`),
+    ).toEqual(["2: 0.30 EUR", "10: 999,999,999,999,999.90 USD"]);
+    expect(sumByCurrency([])).toEqual([]);
   });
 
   it("say what is left of a budget exactly, never less than nothing", () => {

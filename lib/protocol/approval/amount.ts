@@ -61,10 +61,14 @@ export function amountUnits(value: string): bigint {
   return BigInt(whole) * unitsOfOne + BigInt(fraction.padEnd(places, "0"));
 }
 
+function writeUnits(units: bigint): string {
+  const fraction = (units % unitsOfOne).toString().padStart(places, "0").replace(/0+$/, "");
+  return `${units / unitsOfOne}${fraction === "" ? "" : `.${fraction}`}`;
+}
+
 /** The canonical form of so many units of 10⁻⁴. */
 export function amountValue(units: bigint): string {
-  const fraction = (units % unitsOfOne).toString().padStart(places, "0").replace(/0+$/, "");
-  const value = `${units / unitsOfOne}${fraction === "" ? "" : `.${fraction}`}`;
+  const value = writeUnits(units);
   if (units < 0n || !amountValuePattern.test(value))
     throw new RangeError("not an amount that can be written");
   return value;
@@ -87,4 +91,15 @@ export function formatLeft(spent: string, budget: string, currency: string): str
   const left = amountUnits(budget) - amountUnits(spent);
   const value = left < 0n ? "0" : amountValue(left);
   return `${formatValue(value, currency)} of ${formatAmount({ value: budget, currency })} left`;
+}
+
+/** The sum of each currency, by its code; a sum can have more digits than an amount. */
+export function sumByCurrency(amounts: readonly Amount[]): (Amount & { count: number })[] {
+  const sums = new Map<string, { units: bigint; count: number }>();
+  for (const { value, currency } of amounts) {
+    const { units, count } = sums.get(currency) ?? { units: 0n, count: 0 };
+    sums.set(currency, { units: units + amountUnits(value), count: count + 1 });
+  }
+  const codes = [...sums].sort(([one], [other]) => (one < other ? -1 : 1));
+  return codes.map(([currency, { units, count }]) => ({ currency, value: writeUnits(units), count }));
 }

@@ -21,7 +21,7 @@ export function methodOf(
 }
 
 /** The level that all World ID proofs reach; `none` if there are none. */
-function weakestLevel(levels: readonly (JsonValue | undefined)[]): BackedApproval["level"] {
+export function weakestLevel(levels: readonly (JsonValue | undefined)[]): BackedApproval["level"] {
   if (levels.length === 0) return "none";
   return levels.every((level) => level === "orb" || level === "proof_of_human") ? "orb" : "device";
 }

@@ -5,6 +5,13 @@ import { utf8Encode } from "#lib/protocol/encoding/bytes";
 import { isJsonObject, type JsonObject } from "#lib/protocol/encoding/canonical-json";
 import { type AgentChangeKind, parseChangeStatement } from "#lib/protocol/record/agent-change";
 import {
+  type Facts,
+  factsOfApproval,
+  factsOfReceipt,
+  factsOfSignedRequest,
+  hiddenFacts,
+} from "#lib/protocol/record/facts";
+import {
   type ActionPredicate,
   type HumanApproval,
   isBacked,
@@ -38,6 +45,8 @@ export interface PackEntry {
   isDecision: boolean;
   /** An approval that no real person is proven to have given. */
   isTest: boolean;
+  /** How much and who decided, as far as signed bytes say it. */
+  facts: Facts;
   /** That follow from the signed bytes; a key that was revoked later is no matter of the record. */
   warnings: WarningCode[];
 }
@@ -53,7 +62,7 @@ function warningsOf(predicate: ActionPredicate, answer: JsonObject): WarningCode
 }
 
 function readAttestation(file: string, answer: JsonObject): PackEntry {
-  const { record, status } = answer;
+  const { record, status, human_authorization: object } = answer;
   const payload = bytesOf(answer);
   const predicate = payload === null ? undefined : parseActionStatement(payload)?.predicate;
   const missing = status === "erased" ? "erased" : "withheld";
@@ -69,6 +78,7 @@ function readAttestation(file: string, answer: JsonObject): PackEntry {
     decision: null,
     isDecision: false,
     isTest: approval !== null && isBacked(approval) && approval.environment !== "production",
+    facts: factsOfReceipt(predicate ?? null, isJsonObject(object) ? object : null),
     warnings: predicate === undefined ? [] : warningsOf(predicate, answer),
   };
 }
@@ -92,6 +102,8 @@ function readDecision(file: string, json: JsonObject): PackEntry {
     decision: decided?.decision ?? null,
     isDecision: true,
     isTest: authorization !== null && authorization.environment !== "production",
+    facts:
+      isJsonObject(object) && authorization !== null ? factsOfApproval(object) : factsOfSignedRequest(asked),
     warnings: [],
   };
 }
@@ -112,6 +124,7 @@ function readChange(file: string, json: JsonObject): PackEntry {
     decision: changed?.change ?? null,
     isDecision: true,
     isTest: false,
+    facts: hiddenFacts,
     warnings: [],
   };
 }

@@ -12,7 +12,10 @@ import type { PackEntry } from "./pack-entries";
 import { encodePackJson } from "./pack-files";
 
 export const PACK_TYPE = "countersign-evidence-pack";
-export const PACK_VERSION = 1;
+/** 1: packs of 1.0.0. 2: their report has amounts, tools, who decided, and sums. */
+export type PackVersion = 1 | 2;
+export const PACK_VERSION: PackVersion = 2;
+export const isPackVersion = (value: unknown): value is PackVersion => value === 1 || value === 2;
 
 export interface PackPeriod {
   /** RFC 3339 in UTC: from this time on, and before that one. */
@@ -132,12 +135,19 @@ export const describeFile = (name: string, bytes: Uint8Array): PackedFile => ({
 });
 
 /** `files`: all others, in the order of the archive. */
-export const makeManifest = (facts: PackFacts, files: readonly PackedFile[]) => ({
+export const makeManifest = (
+  facts: PackFacts,
+  files: readonly PackedFile[],
+  version: PackVersion = PACK_VERSION,
+) => ({
   type: PACK_TYPE,
-  version: PACK_VERSION,
+  version,
   ...facts,
   files,
 });
 
-export const encodeManifest = (facts: PackFacts, files: readonly PackedFile[]): Uint8Array =>
-  encodePackJson(makeManifest(facts, files));
+export const encodeManifest = (
+  facts: PackFacts,
+  files: readonly PackedFile[],
+  version: PackVersion = PACK_VERSION,
+): Uint8Array => encodePackJson(makeManifest(facts, files, version));

@@ -1,6 +1,7 @@
 /** The report of a version of packs never changes: a verifier of tomorrow makes it again, and compares the bytes. */
 import { describe, expect, it } from "vitest";
 import { hexEncode, sha256, utf8Encode } from "#lib/protocol/encoding/bytes";
+import { hiddenFacts } from "#lib/protocol/record/facts";
 import { countPack } from "./pack-counts";
 import type { PackEntry } from "./pack-entries";
 import { encodeManifest, isEndShown, PACK_VERSION, type PackFacts } from "./pack-manifest";
@@ -16,6 +17,7 @@ const base = {
   action: null,
   time: null,
   warnings: [],
+  facts: hiddenFacts,
 };
 const at = (sequence: number, more: Partial<PackEntry>): PackEntry => ({
   ...base,
@@ -52,16 +54,52 @@ const files = [{ name: "verify.mjs", sha256: "0".repeat(64), length: 1 }];
 const report = renderPackReport(facts, entries, files);
 
 describe("the report of an evidence pack", () => {
-  it("is that of its version, to the byte, and so is the manifest", () => {
-    const digests = [utf8Encode(report), encodeManifest(facts, files)].map((bytes) =>
-      hexEncode(sha256(bytes)),
-    );
-    // If one of them changes after a release, PACK_VERSION has to be raised, and the old code kept for old packs.
-    expect([PACK_VERSION, ...digests]).toEqual([
+  // If one of them changes after a release, PACK_VERSION has to be raised, and the old code kept for old packs.
+  it.each([
+    [
       1,
       "4ce739cd3b2bac117d625632535c1ae0f2c0cb8b0624a1212398c69a4f4e264f",
       "698893cba8e913f8b5b9cacb92eed206b4ea9d3cb920853a768dc3d5b37b88e8",
-    ]);
+    ],
+    [
+      PACK_VERSION,
+      "cfeafd1fb24e64aea4a03a8872507118541ff76d7e3e171866e6284bd20844ff",
+      "ecb8611feb7994821b009d8b298b57114fdc5b2bcfc83b15fd3dc32b11f7284e",
+    ],
+  ] as const)("is that of version %d, to the byte, and so is the manifest", (version, ...digests) => {
+    const made = [renderPackReport(facts, entries, files, version), encodeManifest(facts, files, version)];
+    expect(made.map((one) => hexEncode(sha256(typeof one === "string" ? utf8Encode(one) : one)))).toEqual(
+      digests,
+    );
+  });
+
+  it("shows amounts in a column of their own, who decided, and sums of each kind by currency", () => {
+    const paid = (sequence: number, value: string, more: Partial<PackEntry>) =>
+      at(sequence, {
+        facts: {
+          ...hiddenFacts,
+          amount: { value, currency: "EUR" },
+          tool: "transfer",
+          decided: { kind: "rule", decision: "approved", policyIds: ["small"] },
+        },
+        ...more,
+      });
+    const html = renderPackReport(
+      facts,
+      [
+        paid(2, "12000.5", { approval: { ...proven, ...more, method: "rule", environment: "production" } }),
+        paid(3, "12000.5", { isDecision: true, decision: "approved" }),
+        paid(4, "1", { isDecision: true, decision: "denied" }),
+        paid(5, "0.5", { approval: { ...proven, ...more, method: "rule", environment: "production" } }),
+      ],
+      files,
+    );
+    const text = html.replaceAll(/<[^>]+>/g, "|").replaceAll(/\|+/g, "|");
+    expect(text).toContain("|Attested actions|EUR|2|12,001.00 EUR|");
+    expect(text).toContain("|Approvals|EUR|1|12,000.50 EUR|");
+    expect(text).toContain("|Denials|EUR|1|1.00 EUR|");
+    expect(text).toContain("|12,000.50 EUR|transfer|Rule small allowed it. Nobody was asked.|");
+    expect(renderPackReport(facts, entries, files, 1)).not.toContain("amount");
   });
 
   it("shows tests as tests, missing content as missing, and hostile text as text", () => {

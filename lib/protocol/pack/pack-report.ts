@@ -2,13 +2,16 @@
  * The report of an evidence pack for people: one HTML page that loads nothing and runs nothing. It follows from the facts
  * and the entries alone, so that its numbers cannot be others than theirs.
  */
+
+import { formatAmount, sumByCurrency } from "#lib/protocol/approval/amount";
 import { approvalWords } from "#lib/protocol/approval/approval-words";
+import { describeDecided } from "#lib/protocol/approval/decided-words";
 import { isBacked } from "#lib/protocol/statement/statement";
 import { toVisibleText } from "#lib/protocol/text/display-text";
 import { escapeHtml } from "#lib/protocol/text/escape-html";
 import { readableTime } from "#lib/protocol/time/time-words";
 import type { PackEntry } from "./pack-entries";
-import type { PackedFile, PackFacts } from "./pack-manifest";
+import { PACK_VERSION, type PackedFile, type PackFacts, type PackVersion } from "./pack-manifest";
 import { listNotProven, listProven, packParts, packSources } from "./pack-words";
 
 /** An agent's text: every character that would not be seen is made visible, and its direction is its own. */
@@ -39,6 +42,9 @@ grid-template-columns:minmax(7rem,15rem) 1fr;border-bottom:1px solid #eceef2;pad
 .foreign,code{overflow-wrap:anywhere}.foreign{white-space:pre-wrap}td code{overflow-wrap:normal}
 .note{border-left:4px solid #545a67;padding:.2rem 0 .2rem 1rem}@page{margin:15mm}
 @media print{body{max-width:none;margin:0}tr,dl div{break-inside:avoid}thead{display:table-header-group}}`;
+
+const amountStyle = `
+.amount{white-space:nowrap;display:block;text-align:right;font-variant-numeric:tabular-nums}`;
 
 function describeCounts({ counts, record, period }: PackFacts): string {
   const { attestations: made, decisions, entries } = counts;
@@ -101,11 +107,63 @@ function describeEntry(entry: PackEntry): string[] {
   ];
 }
 
-const entryHeaders = ["Number", "Time", "Kind", "Action", "Approval", "Warnings", "File"];
-const entryTable = (entries: readonly PackEntry[]) =>
-  entries.length === 0
+function decidedOf({ approval, decision, isTest, facts }: PackEntry): string {
+  if (decision === "authorization_revoked") return "taken back";
+  const test = isTest ? " <strong>TEST</strong>" : "";
+  if (decision !== null && decision !== "approved") return `${decision}${test}`;
+  if (approval === null && decision === null) return "";
+  const lead = decision === null ? "" : "approved: ";
+  return `${lead}${foreign(describeDecided(facts.decided))}${test}`;
+}
+
+function describeFacts(entry: PackEntry): string[] {
+  const [number = "", time = "", kind = "", action = "", _approval, warnings = "", file = ""] =
+    describeEntry(entry);
+  const { amount, tool } = entry.facts;
+  return [
+    number,
+    time,
+    kind,
+    amount === null ? "" : `<b class="amount">${escapeHtml(formatAmount(amount))}</b>`,
+    action,
+    tool === null ? "" : foreign(shorten(tool)),
+    decidedOf(entry),
+    warnings,
+    file,
+  ];
+}
+
+const headers1 = ["Number", "Time", "Kind", "Action", "Approval", "Warnings", "File"];
+const headers2 = ["Number", "Time", "Kind", "Amount", "Action", "Tool", "Decided by", "Warnings", "File"];
+
+function entryTable(entries: readonly PackEntry[], version: PackVersion): string {
+  if (entries.length === 0) return "<p>None.</p>";
+  const [headers, describe] = version === 1 ? [headers1, describeEntry] : [headers2, describeFacts];
+  return `<div class="scroll">${table(headers, entries.map(describe))}</div>`;
+}
+
+const amountsOf = (entries: readonly PackEntry[]) =>
+  entries.flatMap(({ facts: { amount } }) => (amount === null ? [] : [amount]));
+
+/** An approval and the action that it backs have the same amount, so each kind has sums of its own. */
+function describeSums(entries: readonly PackEntry[]): string {
+  const kinds = [
+    ["Attested actions", entries.filter(({ isDecision }) => !isDecision)],
+    ["Approvals", entries.filter(({ decision }) => decision === "approved")],
+    ["Denials", entries.filter(({ decision }) => decision === "denied")],
+  ] as const;
+  const rows = kinds.flatMap(([kind, of]) =>
+    sumByCurrency(amountsOf(of)).map(({ count, ...sum }) => [
+      kind,
+      escapeHtml(sum.currency),
+      String(count),
+      `<b class="amount">${escapeHtml(formatAmount(sum))}</b>`,
+    ]),
+  );
+  return rows.length === 0
     ? "<p>None.</p>"
-    : `<div class="scroll">${table(entryHeaders, entries.map(describeEntry))}</div>`;
+    : `<div class="scroll">${table(["Kind", "Currency", "Count", "Sum"], rows)}</div>`;
+}
 
 function describeSources(): string {
   const rows = packParts.map(({ part, question, files, check, criteria, articles }) =>
@@ -143,6 +201,7 @@ export function renderPackReport(
   pack: PackFacts,
   entries: readonly PackEntry[],
   files: readonly PackedFile[],
+  version: PackVersion = PACK_VERSION,
 ): string {
   const { agent, counts, left_out } = pack;
   const digest = (name: string) => files.find((file) => file.name === name)?.sha256 ?? "";
@@ -152,19 +211,20 @@ export function renderPackReport(
   return `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
-<title>Evidence pack: ${escapeHtml(toVisibleText(agent.slug))}</title><style>${style}</style></head><body>
+<title>Evidence pack: ${escapeHtml(toVisibleText(agent.slug))}</title><style>${style}${version === 1 ? "" : amountStyle}</style></head><body>
 <h1>Evidence pack: ${foreign(agent.slug)}</h1>
 <p class="note">This page states what is in the pack. It proves nothing by itself: run the check below.</p>
 ${[
   section("What is in it", describeCounts(pack)),
+  ...(version === 1 ? [] : [section("Sums by currency", describeSums(entries))]),
   section("Approvals by level", describeApprovals(pack)),
   section(
     "Warnings",
     counts.warnings.length === 0
       ? "<p>None.</p>"
-      : `${facts(counts.warnings.map(({ code, count }) => [code, String(count)]))}${entryTable(warned)}`,
+      : `${facts(counts.warnings.map(({ code, count }) => [code, String(count)]))}${entryTable(warned, version)}`,
   ),
-  section("Denials", entryTable(denied)),
+  section("Denials", entryTable(denied, version)),
   section("How to check it offline", howToCheck),
   section("What it proves, if every check passes", list(listProven(pack))),
   section("What it does not prove", list(listNotProven(pack))),
@@ -176,7 +236,7 @@ ${[
     ),
   ),
   section("Where an assessment may ask for it", describeSources()),
-  section("All entries", entryTable(entries)),
+  section("All entries", entryTable(entries, version)),
   section(
     "Files",
     facts([

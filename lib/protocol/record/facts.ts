@@ -4,6 +4,7 @@
  * their words from here. They follow from the objects given; whether those hold is checked elsewhere.
  */
 import { type Amount, amountValuePattern, formatAmount } from "#lib/protocol/approval/amount";
+import { weakestLevel } from "#lib/protocol/approval/backing";
 import type { DecidedByGrant, DecidedByRule, Decider, GrantTerms } from "#lib/protocol/approval/decided-by";
 import {
   type Decided,
@@ -85,7 +86,8 @@ const readGroups = (required: JsonValue | undefined, names: Names): DecidingGrou
 /** `object`: of the shape of a `human_authorization`. */
 function readDecided(object: JsonObject, names: Names): Decided {
   const { request, decided_by, approvals, environment } = object;
-  const { required_approvers, required_level } = objectOf(request);
+  const { required_approvers } = objectOf(request);
+  const given = objectsIn(approvals);
   const decider = objectOf(decided_by);
   if (decider["kind"] === "rule" || decider["kind"] === "grant")
     return toUnasked(decider as unknown as DecidedByGrant | DecidedByRule, "approved");
@@ -93,8 +95,8 @@ function readDecided(object: JsonObject, names: Names): Decided {
     kind: "people",
     decision: "approved",
     groups: readGroups(required_approvers, names),
-    people: readPeople(objectsIn(approvals), names),
-    level: textOf(required_level) ?? "none",
+    people: readPeople(given, names),
+    level: weakestLevel(given.filter(({ type }) => type === "world_id").map(({ level }) => level)),
     isTest: environment !== "production",
   };
 }
@@ -118,7 +120,7 @@ export function factsOfApproval(object: JsonObject, names: Names = noNames): Fac
   };
 }
 
-const hiddenFacts: Facts = {
+export const hiddenFacts: Facts = {
   what: null,
   tool: null,
   amount: null,
@@ -151,6 +153,16 @@ function readBacking({
   const isTest = environment !== "production";
   return { kind: "people", decision: "approved", groups: [], people, level, isTest };
 }
+
+/** Facts of a signed request by itself, without who decided it. */
+export const factsOfSignedRequest = (request: JsonObject): Facts => ({
+  ...hiddenFacts,
+  what: textOf(request["action"]),
+  tool: textOf(request["tool"]),
+  amount: readAmount(request["amount"]),
+  agent: textOf(request["agent_slug"]),
+  terms: readTerms(request["grant"]),
+});
 
 type Attested = Pick<ActionPredicate, "request" | "human_approval" | "timestamp">;
 

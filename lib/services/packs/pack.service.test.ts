@@ -302,7 +302,7 @@ describe("an evidence pack", () => {
       warnings: [{ code: "approval_test", count: 1 }],
     });
     const html = utf8Decode(unpack(approved).get(packFiles.report) ?? new Uint8Array());
-    expect(html).toContain("approved <strong>TEST</strong>");
+    expect(html).toMatch(/approved: <bdi[^>]*>1 test wallet, by World ID \(Orb\)<\/bdi> <strong>TEST</);
     const decision = "decisions/000000000001.json";
     const files = unpack(approved);
     const json = parse(files, decision);
@@ -404,6 +404,18 @@ describe("an evidence pack", () => {
     expect(verdict).toBe("incomplete");
     expect(facts?.counts.attestations).toMatchObject({ total: 4, public: 2, withheld: 1, erased: 1 });
     expect(facts?.left_out[1]).toMatchObject({ why: "kept out by whoever made the pack" });
+  });
+
+  it("of version 1, as 1.0.0 made them, is still valid, with the report of that version alone", async () => {
+    expect((await check(await forge(unpack(approved), true, 1))).verdict).toBe("valid");
+    const mixed = unpack(approved);
+    mixed.set(
+      packFiles.report,
+      unpack(await forge(mixed, true, 1)).get(packFiles.report) ?? new Uint8Array(),
+    );
+    expect(await failures(await forge(mixed, false))).toEqual([
+      "report report_mismatch: report.html is not the report that follows from the files",
+    ]);
   });
 
   it("is the same bytes for the same state, and shows hostile text as text", async () => {

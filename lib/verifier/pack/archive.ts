@@ -3,7 +3,13 @@ import { utf8Decode } from "#lib/protocol/encoding/bytes";
 import { isJsonObject, type JsonObject, type JsonValue } from "#lib/protocol/encoding/canonical-json";
 import { readZip, type ZipArchive, ZipError, type ZipTools } from "#lib/protocol/encoding/zip";
 import { isPackFile, maxPackBytes, packFiles } from "#lib/protocol/pack/pack-files";
-import { describeFile, PACK_TYPE, PACK_VERSION, type PackedFile } from "#lib/protocol/pack/pack-manifest";
+import {
+  describeFile,
+  isPackVersion,
+  PACK_TYPE,
+  type PackedFile,
+  type PackVersion,
+} from "#lib/protocol/pack/pack-manifest";
 import { type PackCheck, packFault, packPass } from "#lib/protocol/pack/pack-reasons";
 import { countOf } from "#lib/protocol/text/count";
 import { readObject, UnreadableError } from "#lib/verifier/checks/read-json";
@@ -17,6 +23,7 @@ export interface OpenPack {
   readJson(name: string): JsonObject;
   has(name: string): boolean;
   manifest: JsonObject;
+  version: PackVersion;
   /** As they are, without the manifest. */
   files: PackedFile[];
 }
@@ -40,9 +47,9 @@ const isList = (value: JsonValue | undefined): value is JsonObject[] =>
 function findForeign(archive: ZipArchive, manifest: JsonObject): PackCheck | null {
   const { type, version } = manifest;
   const listed = manifest["files"];
-  if (type !== PACK_TYPE || version !== PACK_VERSION || !isList(listed))
+  if (type !== PACK_TYPE || !isPackVersion(version) || !isList(listed))
     return packFault("files", "manifest_unreadable", {
-      problem: "not that of an evidence pack of version 1",
+      problem: "not that of an evidence pack of version 1 or 2",
     });
   const lengths = new Map(listed.map(({ name, length }) => [String(name), length]));
   const changed = archive.files.find((file) => isOther(file) && lengths.get(file.name) !== file.size);
@@ -82,6 +89,7 @@ function openArchive(bytes: Uint8Array, tools: ZipTools) {
     read: archive.read,
     readJson: (name) => readJsonFile(archive, name),
     manifest,
+    version: manifest["version"] === 1 ? 1 : 2,
     files,
   };
   return {

@@ -139,13 +139,13 @@ function findDifference(stated: JsonValue | undefined, found: JsonValue, path: s
 
 /** Manifest and report are made again from the files, and compared. */
 function compareWords(pack: OpenPack, facts: PackFacts, read: ReadPack): PackCheck[] {
-  const made = makeManifest(facts, pack.files);
-  const isOwn = bytesEqual(encodeManifest(facts, pack.files), pack.read(packFiles.manifest));
+  const made = makeManifest(facts, pack.files, pack.version);
+  const isOwn = bytesEqual(encodeManifest(facts, pack.files, pack.version), pack.read(packFiles.manifest));
   const field = isOwn
     ? ""
     : findDifference(pack.manifest, made as unknown as JsonObject, "") || "order or spelling";
   const described = pack.files.filter(({ name }) => name !== packFiles.report);
-  const report = utf8Encode(renderPackReport(facts, read.entries, described));
+  const report = utf8Encode(renderPackReport(facts, read.entries, described, pack.version));
   return [
     isOwn
       ? packPass("manifest", "it says what follows from the files")
