@@ -1,6 +1,6 @@
 /**
  * Who may begin on this service (SIGN_UP). Whoever belongs to an organization or is invited to one may always sign in; an
- * organization of one's own is for those who may sign up.
+ * new organization is for those who may sign up.
  */
 import { and, eq, gt, isNull, sql } from "drizzle-orm";
 import type { Executor } from "#lib/db/client";
