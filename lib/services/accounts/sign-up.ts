@@ -1,5 +1,5 @@
 /**
- * Who may begin on this service (SIGN_UP). Whoever belongs to an organization or is invited to one may always sign in; an
+ * Who may begin on this service (SIGN_UP). Whoever belongs to an organization or is invited to one may always sign in; a
  * new organization is for those who may sign up.
  */
 import { and, eq, gt, isNull, sql } from "drizzle-orm";
