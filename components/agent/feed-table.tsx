@@ -1,6 +1,8 @@
 /** An agent's public attestations, newest first. Rows are taken from the signed bytes. Opening one verifies it. */
 import { AgentText } from "#components/agent-text";
+import { amountColumns } from "#components/amount-column";
 import { ApprovalPill } from "#components/approval-grades";
+import { DecidedLine } from "#components/decided-line";
 import { type Column, DataTable } from "#components/ui/data-table";
 import { EmptyState } from "#components/ui/empty-state";
 import { StatusPill } from "#components/ui/status-pill";
@@ -27,21 +29,23 @@ function Marks({ entry }: { readonly entry: FeedEntry }) {
     <span className="flex flex-wrap gap-1.5">
       <Approval entry={entry} />
       <WarningPills warnings={entry.warnings} />
+      <DecidedLine entry={entry} />
     </span>
   );
 }
 
-const columns: readonly Column<FeedEntry>[] = [
-  {
-    id: "action",
-    header: "Action",
-    isRowHeader: true,
-    cell: (entry) => (
-      <TextLink href={new URL(entry.public_url).pathname}>
-        <AgentText value={entry.action ?? "(cannot be read)"} isExcerpt />
-      </TextLink>
-    ),
-  },
+const actionColumn: Column<FeedEntry> = {
+  id: "action",
+  header: "Action",
+  isRowHeader: true,
+  cell: (entry) => (
+    <TextLink href={new URL(entry.public_url).pathname}>
+      <AgentText value={entry.action ?? "(cannot be read)"} isExcerpt />
+    </TextLink>
+  ),
+};
+
+const otherColumns: readonly Column<FeedEntry>[] = [
   { id: "approval", header: "Human approval, warnings", cell: (entry) => <Marks entry={entry} /> },
   { id: "identity", header: "Signed by", cell: (entry) => <AgentSigned entry={entry} /> },
   {
@@ -66,7 +70,7 @@ export function FeedTable({ entries, isFiltered }: FeedTableProps) {
   return (
     <DataTable
       caption="Public attestations of this agent, newest first"
-      columns={columns}
+      columns={[actionColumn, ...amountColumns(entries), ...otherColumns]}
       rows={entries}
       rowKey={(entry) => entry.attestation_id}
       empty={empty}

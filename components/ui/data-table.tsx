@@ -61,7 +61,7 @@ export function DataTable<Row>({ caption, columns, rows, rowKey, empty }: DataTa
 
 function BodyCell<Row>({ column, row }: { readonly column: Column<Row>; readonly row: Row }) {
   const className = `py-2.5 pr-4 align-top max-md:flex max-md:gap-3 max-md:py-1 max-md:pr-0 ${
-    column.numeric ? "tabular-nums md:text-right" : ""
+    column.numeric ? "tabular-nums md:whitespace-nowrap md:text-right" : ""
   } ${column.isRowHeader ? "text-left font-medium" : "font-normal"}`;
   const content = (
     <>

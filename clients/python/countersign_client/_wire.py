@@ -292,6 +292,9 @@ class AgentFeedAttestationsItem(TypedDict):
     attestation_id: str
     id: str
     action: str | None
+    amount: Amount | None
+    tool: str | None
+    decided: str | None
     inputs_hash: str | None
     timestamp: str | None
     payload_hash: str
@@ -345,6 +348,11 @@ class Identity(TypedDict):
     frozen_at: str | None
     created_at: str
     updated_at: str
+
+
+class Amount(TypedDict):
+    value: str
+    currency: str
 
 
 class AgentRecordEntriesItemRequired(TypedDict):
@@ -475,11 +483,6 @@ class AuthorizationRequest(TypedDict):
     requested_by: RequestedBy | None
     confirmation_code: str
     previously_denied: AuthorizationRequestPreviouslyDenied | None
-
-
-class Amount(TypedDict):
-    value: str
-    currency: str
 
 
 class DecidedBy1(TypedDict):
@@ -815,6 +818,9 @@ class SearchResultsResultsItem(TypedDict):
     attestation_id: str
     id: str
     action: str | None
+    amount: Amount | None
+    tool: str | None
+    decided: str | None
     inputs_hash: str | None
     timestamp: str | None
     payload_hash: str
@@ -847,6 +853,9 @@ class OwnAttestation(TypedDict):
     attestation_id: str
     id: str
     action: str | None
+    amount: Amount | None
+    tool: str | None
+    decided: str | None
     inputs_hash: str | None
     timestamp: str | None
     payload_hash: str

@@ -1,10 +1,14 @@
 /** An organization's authorization requests. */
 import type { ReactNode } from "react";
 import { AgentText } from "#components/agent-text";
+import { amountColumns } from "#components/amount-column";
 import { type Column, DataTable } from "#components/ui/data-table";
 import { TextLink } from "#components/ui/text-link";
 import { Timestamp } from "#components/ui/timestamp";
 import type { AuthorizationStatus } from "#lib/api/schemas/authorize";
+import type { Amount } from "#lib/protocol/approval/amount";
+import type { Decider } from "#lib/protocol/approval/decided-by";
+import { describeUnasked } from "#lib/protocol/approval/decided-words";
 import { AuthorizationStatusPill } from "./authorization-status";
 
 export interface AuthorizationRow {
@@ -18,6 +22,9 @@ export interface AuthorizationRow {
   readonly attestation_id?: string | null | undefined;
   readonly agent_slug: string;
   readonly action: string;
+  readonly amount: Amount | null;
+  readonly tool: string | null;
+  readonly decided_by: Decider | null;
   readonly created_at: string;
   readonly expires_at: string;
   readonly decided_at: string | null;
@@ -43,7 +50,7 @@ export function When({ row }: { readonly row: Times }) {
   );
 }
 
-function columnsOf(actions: (row: AuthorizationRow) => ReactNode): readonly Column<AuthorizationRow>[] {
+function columnsOf({ rows, actions }: AuthorizationTableProps): readonly Column<AuthorizationRow>[] {
   return [
     {
       id: "action",
@@ -56,10 +63,17 @@ function columnsOf(actions: (row: AuthorizationRow) => ReactNode): readonly Colu
           </TextLink>
           <span className="block font-normal text-muted">
             <AgentText value={row.agent_slug} isName hideWarnings />
+            {row.tool === null ? null : (
+              <>
+                {" · "}
+                <AgentText value={row.tool} isName hideWarnings />
+              </>
+            )}
           </span>
         </span>
       ),
     },
+    ...amountColumns(rows),
     {
       id: "status",
       header: "State",
@@ -78,10 +92,16 @@ function columnsOf(actions: (row: AuthorizationRow) => ReactNode): readonly Colu
     {
       id: "approvals",
       header: "Approvals",
-      numeric: true,
-      cell: ({ status, approvals: { given, required } }) =>
-        // A rule or a standing approval gave it.
-        status === "approved" && given === 0 ? "nobody asked" : `${given} of ${required}`,
+      cell: ({ status, decided_by, approvals: { given, required } }) => {
+        const unasked = describeUnasked(decided_by, status);
+        return unasked === null ? (
+          `${given} of ${required}`
+        ) : (
+          <span className="block whitespace-normal md:max-w-56">
+            <AgentText value={unasked} hideWarnings />
+          </span>
+        );
+      },
     },
     { id: "when", header: "When", cell: (row) => <When row={row} /> },
     {
@@ -98,11 +118,12 @@ interface AuthorizationTableProps {
   readonly empty: ReactNode;
 }
 
-export function AuthorizationTable({ rows, actions, empty }: AuthorizationTableProps) {
+export function AuthorizationTable(props: AuthorizationTableProps) {
+  const { rows, empty } = props;
   return (
     <DataTable
       caption="Authorization requests, newest first"
-      columns={columnsOf(actions)}
+      columns={columnsOf(props)}
       rows={rows}
       rowKey={(row) => row.request_id}
       empty={empty}

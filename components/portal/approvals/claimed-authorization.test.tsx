@@ -8,12 +8,15 @@ import { AuthorizationTable } from "./authorization-table";
 
 type More = Partial<AuthorizationState> & { used?: { uses: number; spent: string } };
 
-function show(claim: More, deciders: PersonDecision[] = []): string[] {
+function show(claim: Partial<More>, deciders: PersonDecision[] = []): string[] {
   const row = {
     request_id: "areq_1",
     environment: "local",
     agent_slug: "bot",
     action: "Pay",
+    amount: { value: "12000.5", currency: "EUR" },
+    tool: "transfer",
+    decided_by: null,
     required_level: "device" as const,
     status: "approved" as const,
     approvals: { required: 1, given: 1 },
@@ -24,7 +27,7 @@ function show(claim: More, deciders: PersonDecision[] = []): string[] {
     isTest: false,
     revoked_at: null,
     end: null,
-    ...claim,
+    ...(claim as object),
   };
   const table = <AuthorizationTable rows={[row]} actions={() => null} empty={null} />;
   const state = { ...(row as unknown as AuthorizationState), deciders };
@@ -35,6 +38,13 @@ function show(claim: More, deciders: PersonDecision[] = []): string[] {
 const claim = { claimed_at: "2026-11-22T10:31:00.000Z", run: "night-run" };
 
 describe("an approval", () => {
+  it("has its amount in a column of its own, with the currency's decimals", () => {
+    for (const page of show({})) expect(page).toContain("12,000.50 EUR");
+    const [table = ""] = show({});
+    expect(table).toMatch(/>Amount<\/th>/);
+    expect(show({ amount: null })[0]).not.toContain("Amount");
+  });
+
   it("is marked TEST outside production, also if a rule gave it and no person", () => {
     const approvals = { required: 1, given: 0 };
     expect(show({ approvals })[0]).toContain("TEST");
@@ -61,7 +71,7 @@ describe("an approval", () => {
     const changes = { decided_by, approvals: { required: 1, given: 0 } } as unknown as AuthorizationState;
     const [table = "", facts = ""] = show(changes);
     expect(facts).toContain("Rule small allowed it. Nobody was asked.");
-    expect(table).toContain("nobody asked");
+    expect(table).toContain("Rule small allowed it. Nobody was asked.");
     for (const page of [table, facts]) expect(page).not.toContain("0 of 1");
     expect(show({ ...changes, status: "pending", decided_by: null }).join()).toContain("0 of 1");
   });

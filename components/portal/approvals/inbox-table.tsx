@@ -1,10 +1,12 @@
 /** Requests that wait for a person, or were decided, with the link to the approval page. */
 
 import { AgentText } from "#components/agent-text";
+import { amountColumns } from "#components/amount-column";
 import { type Column, DataTable } from "#components/ui/data-table";
 import { StatusPill } from "#components/ui/status-pill";
 import { TextLink } from "#components/ui/text-link";
 import type { AuthorizationStatus } from "#lib/api/schemas/authorize";
+import type { Amount } from "#lib/protocol/approval/amount";
 import { organizationTitle } from "#lib/protocol/text/organization-name";
 import { AuthorizationStatusPill } from "./authorization-status";
 import { When } from "./authorization-table";
@@ -14,6 +16,9 @@ interface InboxRow {
   readonly organization_name: string | null;
   readonly agent_slug: string;
   readonly action: string;
+  readonly amount: Amount | null;
+  readonly payee: string | null;
+  readonly tool: string | null;
   readonly status: AuthorizationStatus;
   readonly is_test: boolean;
   readonly environment: string;
@@ -27,23 +32,29 @@ interface InboxRow {
   readonly approval_url: string;
 }
 
-const columns: readonly Column<InboxRow>[] = [
-  {
-    id: "action",
-    header: "Action",
-    isRowHeader: true,
-    cell: (row) => (
-      <span className="block md:min-w-40">
-        <TextLink href={new URL(row.approval_url).pathname}>
-          {row.action === "" ? "Erased" : <AgentText value={row.action} isExcerpt />}
-        </TextLink>
-        <span className="block font-normal text-muted">
-          <AgentText value={row.agent_slug} isName hideWarnings /> ·{" "}
-          <AgentText value={organizationTitle(row.organization_name)} isName hideWarnings />
+const actionColumn: Column<InboxRow> = {
+  id: "action",
+  header: "Action",
+  isRowHeader: true,
+  cell: (row) => (
+    <span className="block md:min-w-40">
+      <TextLink href={new URL(row.approval_url).pathname}>
+        {row.action === "" ? "Erased" : <AgentText value={row.action} isExcerpt />}
+      </TextLink>
+      {row.payee === null ? null : (
+        <span className="block font-normal">
+          To <AgentText value={row.payee} isExcerpt />
         </span>
+      )}
+      <span className="block font-normal text-muted">
+        <AgentText value={row.agent_slug} isName hideWarnings /> ·{" "}
+        <AgentText value={organizationTitle(row.organization_name)} isName hideWarnings />
       </span>
-    ),
-  },
+    </span>
+  ),
+};
+
+const otherColumns: readonly Column<InboxRow>[] = [
   {
     id: "status",
     header: "State",
@@ -84,7 +95,7 @@ export function InboxTable({ rows, isWaiting }: InboxTableProps) {
   return (
     <DataTable
       caption={isWaiting ? "Requests that wait, newest first" : "Decided requests, newest first"}
-      columns={columns}
+      columns={[actionColumn, ...amountColumns(rows), ...otherColumns]}
       rows={rows}
       rowKey={(row) => row.request_id}
       empty={

@@ -1,7 +1,9 @@
 /** An organization's own attestations, as the overview and the list show them. */
 import type { ReactNode } from "react";
 import { AgentText } from "#components/agent-text";
+import { amountColumns } from "#components/amount-column";
 import { ApprovalPill } from "#components/approval-grades";
+import { DecidedLine } from "#components/decided-line";
 import { TestKeyMark } from "#components/portal/keys/test-key-mark";
 import { type Column, DataTable } from "#components/ui/data-table";
 import { StatusPill } from "#components/ui/status-pill";
@@ -23,9 +25,16 @@ interface RowProps {
 function Action({ row }: RowProps) {
   const missing = row.status === "erased" ? "(content erased)" : "(cannot be read)";
   return (
-    <TextLink href={`/portal/attestations/${row.id}`}>
-      {row.action === null ? missing : <AgentText value={row.action} isExcerpt />}
-    </TextLink>
+    <>
+      <TextLink href={`/portal/attestations/${row.id}`}>
+        {row.action === null ? missing : <AgentText value={row.action} isExcerpt />}
+      </TextLink>
+      {row.tool === null ? null : (
+        <span className="block break-all font-mono font-normal text-muted">
+          <AgentText value={row.tool} isName hideWarnings />
+        </span>
+      )}
+    </>
   );
 }
 
@@ -47,12 +56,19 @@ function Marks({ row }: RowProps) {
       {!isApprovalMethod(method) || method === "none" ? null : (
         <ApprovalPill method={method} environment={row.human_approval_environment ?? ""} />
       )}
+      <DecidedLine entry={row} />
     </span>
   );
 }
 
-const columns: readonly Column<AttestationRow>[] = [
-  { id: "action", header: "Action", isRowHeader: true, cell: (row) => <Action row={row} /> },
+const actionColumn: Column<AttestationRow> = {
+  id: "action",
+  header: "Action",
+  isRowHeader: true,
+  cell: (row) => <Action row={row} />,
+};
+
+const otherColumns: readonly Column<AttestationRow>[] = [
   {
     id: "agent",
     header: "Agent",
@@ -73,5 +89,13 @@ interface AttestationTableProps {
 }
 
 export function AttestationTable({ caption, rows, empty }: AttestationTableProps) {
-  return <DataTable caption={caption} columns={columns} rows={rows} rowKey={(row) => row.id} empty={empty} />;
+  return (
+    <DataTable
+      caption={caption}
+      columns={[actionColumn, ...amountColumns(rows), ...otherColumns]}
+      rows={rows}
+      rowKey={(row) => row.id}
+      empty={empty}
+    />
+  );
 }

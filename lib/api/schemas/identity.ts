@@ -1,5 +1,6 @@
 /** Agents' registered identities and public feeds (docs/wire.md, Agents and Lists). */
 import { z } from "zod";
+import { amount } from "./authorize";
 import {
   agentSlug,
   anyObject,
@@ -120,6 +121,12 @@ export const feedEntry = z.strictObject({
   attestation_id: z.uuid(),
   id: z.uuid(),
   action: z.string().nullable(),
+  amount: amount.nullable().meta({ description: "in the approval that backs it; null without one" }),
+  tool: z.string().nullable(),
+  decided: z
+    .string()
+    .nullable()
+    .meta({ description: "who decided, in words for people; they may change. Names only for the owner" }),
   inputs_hash: z.string().nullable(),
   timestamp: timestamp.nullable(),
   payload_hash: z.string(),

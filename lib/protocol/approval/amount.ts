@@ -74,12 +74,17 @@ export function amountValue(units: bigint): string {
   return value;
 }
 
-/** Whole numbers in threes, with the currency's decimals; a value written with more keeps them. */
-function formatValue(value: string, currency: string): string {
+/** "12000.50", for spreadsheets: with the currency's decimals; a value written with more keeps them. */
+export function padDecimals({ value, currency }: Amount): string {
   const [whole = "", fraction = ""] = value.split(".");
   const decimals = fraction.padEnd(currencyDecimals(currency) ?? 0, "0");
-  const grouped = whole.replaceAll(/\B(?=(?:\d{3})+$)/g, ",");
-  return decimals === "" ? grouped : `${grouped}.${decimals}`;
+  return decimals === "" ? whole : `${whole}.${decimals}`;
+}
+
+/** The same with whole numbers in threes. */
+function formatValue(value: string, currency: string): string {
+  const [whole = "", ...decimals] = padDecimals({ value, currency }).split(".");
+  return [whole.replaceAll(/\B(?=(?:\d{3})+$)/g, ","), ...decimals].join(".");
 }
 
 /** "12,000.50 EUR". A code that isn't on ISO 4217's list, which older requests could have, adds no decimals. */

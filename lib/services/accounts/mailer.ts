@@ -6,6 +6,8 @@ export interface Mail {
   html: string;
   /** Besides the usual ones. */
   headers?: Record<string, string>;
+  /** Mails of one thread: the same key, and whether others came before. */
+  thread?: { key: string; isReply: boolean };
   /** The same for each attempt at one mail, by which Resend and mailboxes know a second one. */
   idempotencyKey?: string;
 }

@@ -1,25 +1,76 @@
 /** Exports of an organization's own attestations, private ones included, written batch by batch. */
 
+import { and, eq, inArray } from "drizzle-orm";
 import { actorOf, type MemberPrincipal } from "#lib/api/http/principal";
 import type { AttestationFilters, ExportFormat } from "#lib/api/schemas/portal-attestations";
-import { base64Encode, utf8Decode } from "#lib/protocol/encoding/bytes";
+import { authorizationRequests } from "#lib/db/schema";
+import { padDecimals } from "#lib/protocol/approval/amount";
+import { base64Encode, hexDecode, hexEncode, utf8Decode } from "#lib/protocol/encoding/bytes";
+import { isJsonObject } from "#lib/protocol/encoding/canonical-json";
 import { encodeCsvLine } from "#lib/protocol/encoding/csv";
+import { listPeople, type Names } from "#lib/protocol/record/facts";
+import { readNames } from "#lib/services/accounts/approver-names";
 import { recordAudit } from "#lib/services/accounts/audit";
 import { requireRole } from "#lib/services/accounts/members";
 import type { Context } from "#lib/services/approvals/context";
-import { describeOwn, type ListedAttestation, ofOrganization, readAttestations } from "./list";
+import { describeOwn, factsOfListed, type ListedAttestation, ofOrganization, readAttestations } from "./list";
 import { toFilter } from "./own";
 
 const batchSize = 500;
 
-function toRecord(context: Context, listed: ListedAttestation) {
+interface Exported {
+  context: Context;
+  organizationId: string;
+  names: Names;
+}
+
+/** Request ids of standing approvals, by the hashes that their uses name. */
+async function findGrants({ context, organizationId }: Exported, listed: readonly ListedAttestation[]) {
+  const hashes = listed.flatMap(({ approval }) => {
+    const by = approval?.["decided_by"];
+    return isJsonObject(by) && by["kind"] === "grant" ? [hexDecode(String(by["request_hash"]))] : [];
+  });
+  if (hashes.length === 0) return new Map<string, string>();
+  const { id, request_hash, organization_id } = authorizationRequests;
+  const rows = await context.database.db
+    .select({ id, hash: request_hash })
+    .from(authorizationRequests)
+    .where(and(eq(organization_id, organizationId), inArray(request_hash, hashes)));
+  return new Map(rows.map((row) => [hexEncode(row.hash), row.id]));
+}
+
+/** Columns of who decided; empty where another kind did. */
+function describeDecision(listed: ListedAttestation, names: Names, grants: ReadonlyMap<string, string>) {
+  const facts = factsOfListed(listed, names);
+  const { decided } = facts;
+  const use = decided.kind === "grant" ? decided.use : null;
+  const by = listed.approval?.["decided_by"];
+  const grant = isJsonObject(by) && use !== null ? grants.get(String(by["request_hash"])) : undefined;
+  return {
+    approvers: listPeople(facts).join("; "),
+    rule: decided.kind === "rule" ? decided.policyIds.join(", ") : "",
+    standing_approval: grant ?? "",
+    use: use === null ? "" : `${use.use} of ${use.of}`,
+  };
+}
+
+function toRecord(
+  { context, names }: Exported,
+  listed: ListedAttestation,
+  grants: ReadonlyMap<string, string>,
+) {
   const { row } = listed;
-  const own = describeOwn(context.settings.baseUrl, listed);
+  const own = describeOwn(context.settings.baseUrl, listed, names);
   return {
     attestation_id: own.attestation_id,
     timestamp: own.created_at,
     agent_slug: own.agent_slug,
+    amount: own.amount === null ? "" : padDecimals(own.amount),
+    currency: own.amount?.currency ?? "",
     action: own.action,
+    tool: own.tool,
+    decided_by: own.decided,
+    ...describeDecision(listed, names, grants),
     inputs_hash: own.inputs_hash,
     is_public: own.is_public,
     agent_authenticated: own.agent_authenticated,
@@ -42,7 +93,15 @@ const columns = [
   "attestation_id",
   "timestamp",
   "agent_slug",
+  "amount",
+  "currency",
   "action",
+  "tool",
+  "decided_by",
+  "approvers",
+  "rule",
+  "standing_approval",
+  "use",
   "inputs_hash",
   "is_public",
   "agent_authenticated",
@@ -61,26 +120,33 @@ const columns = [
 ] as const satisfies readonly (keyof ReturnType<typeof toRecord>)[];
 
 /** Newest first; a new attestation that arrives meanwhile is not in it. */
-async function* readAll(context: Context, organizationId: string, filters: AttestationFilters) {
+async function* readAll(exported: Exported, filters: AttestationFilters) {
+  const { context, organizationId } = exported;
   const scope = ofOrganization(organizationId);
   const filter = toFilter(filters);
   let cursor: string | undefined;
   do {
     const page = { limit: batchSize, cursor };
     const { shown, nextCursor } = await readAttestations(context, scope, filter, page);
-    if (shown.length > 0) yield shown;
+    const grants = await findGrants(exported, shown);
+    if (shown.length > 0)
+      yield shown.map((listed) => ({ listed, record: toRecord(exported, listed, grants) }));
     cursor = nextCursor ?? undefined;
   } while (cursor !== undefined);
 }
 
-async function* encodeCsv(context: Context, organizationId: string, filters: AttestationFilters) {
-  yield encodeCsvLine(columns);
-  for await (const rows of readAll(context, organizationId, filters)) {
-    const records = rows.map((row) => toRecord(context, row));
-    yield records
-      .map((record) => encodeCsvLine(columns.map((column) => String(record[column] ?? ""))))
+/** Excel and LibreOffice read a file without it as Windows-1252. */
+const byteOrderMark = "\ufeff";
+const exactTextNote =
+  "Text that a spreadsheet would run as a formula has an apostrophe here. The exact text is in the NDJSON export.";
+
+async function* encodeCsv(exported: Exported, filters: AttestationFilters) {
+  yield `${byteOrderMark}${encodeCsvLine(columns)}`;
+  for await (const rows of readAll(exported, filters))
+    yield rows
+      .map(({ record }) => encodeCsvLine(columns.map((column) => String(record[column] ?? ""))))
       .join("");
-  }
+  yield encodeCsvLine([exactTextNote]);
 }
 
 const payloadOf = ({ row: { payload }, statement }: ListedAttestation) =>
@@ -89,9 +155,9 @@ const payloadOf = ({ row: { payload }, statement }: ListedAttestation) =>
 /**
  * Each line also has `payload`, the exact signed bytes as text; null after erasure, or if what is there isn't signed.
  */
-async function* encodeNdjson(context: Context, organizationId: string, filters: AttestationFilters) {
-  for await (const rows of readAll(context, organizationId, filters)) {
-    const lines = rows.map((row) => JSON.stringify({ ...toRecord(context, row), payload: payloadOf(row) }));
+async function* encodeNdjson(exported: Exported, filters: AttestationFilters) {
+  for await (const rows of readAll(exported, filters)) {
+    const lines = rows.map(({ record, listed }) => JSON.stringify({ ...record, payload: payloadOf(listed) }));
     yield `${lines.join("\n")}\n`;
   }
 }
@@ -112,7 +178,6 @@ export async function exportOwnAttestations(
     subject: format,
     detail: { filters: JSON.stringify(filters) },
   });
-  return format === "csv"
-    ? encodeCsv(context, organizationId, filters)
-    : encodeNdjson(context, organizationId, filters);
+  const exported = { context, organizationId, names: await readNames(context.database.db, organizationId) };
+  return format === "csv" ? encodeCsv(exported, filters) : encodeNdjson(exported, filters);
 }

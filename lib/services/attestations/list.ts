@@ -9,14 +9,18 @@ import type { FeedEntry } from "#lib/api/schemas/identity";
 import type { OwnAttestation } from "#lib/api/schemas/receipts";
 import { agents, attestations } from "#lib/db/schema";
 import type { PublishedKey } from "#lib/log/signing/signing-keys";
-import { hexEncode } from "#lib/protocol/encoding/bytes";
+import { describeDecided } from "#lib/protocol/approval/decided-words";
+import { hexEncode, sha256 } from "#lib/protocol/encoding/bytes";
+import type { JsonObject } from "#lib/protocol/encoding/canonical-json";
 import { isUuid } from "#lib/protocol/encoding/uuid";
+import { type Facts, factsOfReceipt, type Names, noNames } from "#lib/protocol/record/facts";
 import { publicUrl } from "#lib/protocol/statement/addresses";
 import {
   type ActionStatement,
   type HumanApproval,
   isBacked,
   isHumanApproved,
+  parseCanonical,
 } from "#lib/protocol/statement/statement";
 import type { Warning } from "#lib/protocol/statement/warnings";
 import { slugKey } from "#lib/services/agents/agents";
@@ -61,6 +65,8 @@ export interface ListedAttestation<Row extends ListedRow = AttestationRow> {
   slug: string;
   /** Null after erasure, and if its hash or its signature does not hold: nothing is said of such a payload. */
   statement: ActionStatement | null;
+  /** Signed object that backs the approval, if it is the one that the statement names. */
+  approval: JsonObject | null;
   warnings: Warning[];
 }
 
@@ -106,13 +112,25 @@ function matches(filter: AttestationFilter, keys: readonly PublishedKey[]): SQL 
   );
 }
 
+function readApproval({ predicate }: ActionStatement, stored: Uint8Array | null): JsonObject | null {
+  const { human_approval: approval } = predicate;
+  if (stored === null || !isBacked(approval)) return null;
+  return hexEncode(sha256(stored)) === approval.authorization_hash ? parseCanonical(stored, true) : null;
+}
+
+export const factsOfListed = (
+  { statement, approval }: ListedAttestation<ListedRow>,
+  names: Names = noNames,
+): Facts => factsOfReceipt(statement?.predicate ?? null, approval, names);
+
 export function toListed<Row extends ListedRow>(
   row: Row,
   slug: string,
   keys: readonly PublishedKey[],
 ): ListedAttestation<Row> {
   const statement = readSignedStatement(row, keys);
-  return { row, slug, statement, warnings: describeWarnings(row, statement, keys) };
+  const approval = statement && readApproval(statement, row.human_authorization);
+  return { row, slug, statement, approval, warnings: describeWarnings(row, statement, keys) };
 }
 
 /** `scope`: whose, or which part of the log; everything else is a filter. */
@@ -154,10 +172,13 @@ export const ofOrganization = (organizationId: string) => eq(attestations.organi
 /** As everyone may see it. */
 export function describeListed(
   baseUrl: string,
-  { row, slug, statement, warnings }: ListedAttestation<ListedRow>,
+  listed: ListedAttestation<ListedRow>,
+  names: Names = noNames,
 ): FeedEntry {
+  const { row, slug, statement, warnings } = listed;
   const predicate = statement?.predicate;
   const approval = predicate?.human_approval;
+  const { amount, tool, decided } = factsOfListed(listed, names);
   const text = (name: string) => {
     const value = predicate?.request[name];
     return typeof value === "string" ? value : null;
@@ -166,6 +187,9 @@ export function describeListed(
     attestation_id: row.id,
     id: row.id,
     action: text("action"),
+    amount,
+    tool,
+    decided: statement === null ? null : describeDecided(decided),
     inputs_hash: text("inputs_hash"),
     timestamp: predicate?.timestamp ?? null,
     payload_hash: hexEncode(row.payload_hash),
@@ -183,9 +207,9 @@ export function describeListed(
 }
 
 /** As its owner sees it. */
-export function describeOwn(baseUrl: string, listed: ListedAttestation): OwnAttestation {
+export function describeOwn(baseUrl: string, listed: ListedAttestation, names: Names): OwnAttestation {
   const { row, slug } = listed;
-  return Object.assign(describeListed(baseUrl, listed), {
+  return Object.assign(describeListed(baseUrl, listed, names), {
     agent_slug: slug,
     is_public: row.is_public,
     status: isErased(row) ? ("erased" as const) : ("recorded" as const),

@@ -14,6 +14,7 @@ import { agents, apiKeys, attestations } from "#lib/db/schema";
 import { isUuid } from "#lib/protocol/encoding/uuid";
 import { disclosureMessages } from "#lib/protocol/presentation/disclosure-messages";
 import type { ZkProof } from "#lib/protocol/presentation/presentation";
+import { readNames } from "#lib/services/accounts/approver-names";
 import { requireRole } from "#lib/services/accounts/members";
 import type { Context } from "#lib/services/approvals/context";
 import { isTestKey } from "#lib/services/keys/test-keys";
@@ -40,7 +41,8 @@ export async function listAttestations(
   const { agent_slug: agentSlug, human_approval_method: approval, q: action, warnings, from, to } = query;
   const filter = { agentSlug, approval, action, warnings, from, to };
   const { shown, nextCursor } = await readOwn(context, principal, filter, query);
-  const rows = shown.map((listed) => describeOwn(context.settings.baseUrl, listed));
+  const names = await readNames(context.database.db, principal.organizationId);
+  const rows = shown.map((listed) => describeOwn(context.settings.baseUrl, listed, names));
   return { attestations: rows, next_cursor: nextCursor };
 }
 
@@ -85,8 +87,9 @@ export async function listOwnAttestations(
     context,
     shown.map(({ row }) => row.id),
   );
+  const names = await readNames(context.database.db, person.organizationId);
   const rows = shown.map((listed) => ({
-    ...describeOwn(context.settings.baseUrl, listed),
+    ...describeOwn(context.settings.baseUrl, listed, names),
     isTest: tests.has(listed.row.id),
   }));
   return { rows, nextCursor };

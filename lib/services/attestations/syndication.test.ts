@@ -7,6 +7,9 @@ const hostile = "<script>alert(1)</script> & \u202e]]> \u0007";
 const entry = {
   attestation_id: "01990000-0000-7000-8000-000000000000",
   action: hostile,
+  amount: { value: "12000.5", currency: "EUR" },
+  tool: "transfer",
+  decided: "1 person, by World ID (Orb)",
   timestamp: "2026-11-21T08:00:00.000Z",
   payload_hash: "ab",
   human_approval_method: "proof_of_personhood",
@@ -25,7 +28,7 @@ const agent = {
 describe("feeds with hostile strings", () => {
   it("JSON Feed: titles are plain text, content is escaped, TEST is said", () => {
     const feed = JSON.parse(writeJsonFeed("http://localhost", agent));
-    expect(feed.items[0].title).toContain("<script>alert(1)</script> & ⟨U+202E⟩");
+    expect(feed.items[0].title).toContain("12,000.50 EUR: <script>alert(1)</script> & ⟨U+202E⟩");
     expect(feed.items[0].content_html).not.toContain("<script>");
     expect(feed.items[0].content_html).toContain("TEST, not a real person");
   });
@@ -34,9 +37,9 @@ describe("feeds with hostile strings", () => {
     const warnings = [warningOf("tools_not_registered"), warningOf("code_hash_mismatch")];
     const warned = { ...agent, attestations: [{ ...entry, action: "Ran", warnings }] } as FeedResponse;
     const [item] = JSON.parse(writeJsonFeed("http://localhost", warned)).items;
-    expect(item.title).toBe("[2 warnings] Ran");
+    expect(item.title).toBe("[2 warnings] 12,000.50 EUR: Ran");
     for (const { message } of warnings) expect(item.content_html).toContain(message);
-    expect(writeAtomFeed("http://localhost", warned)).toContain("[2 warnings] Ran");
+    expect(writeAtomFeed("http://localhost", warned)).toContain("[2 warnings] 12,000.50 EUR: Ran");
     expect(JSON.parse(writeJsonFeed("http://localhost", agent)).items[0].title).not.toContain("warning");
   });
 
@@ -64,7 +67,7 @@ describe("feeds with hostile strings", () => {
     };
     const named = { ...agent, ...linked, attestations: [{ ...entry, ...linked }] } as unknown as FeedResponse;
     const feed = JSON.parse(writeJsonFeed("http://localhost", named));
-    expect(feed.items[0].title).toBe("Pay at https[:]//evil[.]example/x");
+    expect(feed.items[0].title).toBe("12,000.50 EUR: Pay at https[:]//evil[.]example/x");
     expect(feed.items[0].content_html).not.toContain("evil.example");
     expect([feed.title, feed.description].join()).not.toContain("evil.example");
     const text = writeAtomFeed("http://localhost", named).replaceAll(

@@ -4,6 +4,7 @@
  * wherever the format says HTML.
  */
 import type { FeedEntry, FeedResponse } from "#lib/api/schemas/identity";
+import { formatAmount } from "#lib/protocol/approval/amount";
 import { approvalWords } from "#lib/protocol/approval/approval-words";
 import { isApprovalMethod } from "#lib/protocol/statement/statement";
 import { countOf } from "#lib/protocol/text/count";
@@ -19,9 +20,14 @@ function describeApproval({
   return `Human approval: ${isTest ? "TEST, not a real person" : approvalWords[method]}.`;
 }
 
+/** People are in the grade already. */
+const describeDecision = ({ decided, human_approval_method: method }: FeedEntry): string[] =>
+  decided === null || method === "none" || method === "hash" ? [] : [`${decided.replace(/\.$/, "")}.`];
+
 /** A reader that only shows titles must see that something is wrong, so it comes first. */
-function titleOf({ action, warnings }: FeedEntry): string {
-  const text = toUnlinkedText(action ?? "(cannot be read)");
+function titleOf({ action, amount, warnings }: FeedEntry): string {
+  const said = toUnlinkedText(action ?? "(cannot be read)");
+  const text = amount === null ? said : `${formatAmount(amount)}: ${said}`;
   return warnings.length === 0 ? text : `[${countOf(warnings.length, "warning")}] ${text}`;
 }
 
@@ -31,7 +37,7 @@ function describeFeed(baseUrl: string, { slug, name, created_at, attestations }:
   const author = toUnlinkedText(name ?? slug);
   const entries = attestations.map((entry) => {
     const warnings = entry.warnings.map(({ message }) => `Warning: ${message}`);
-    const text = `${[describeApproval(entry), ...warnings].join(" ")} Payload hash ${entry.payload_hash}. Open the link to verify it.`;
+    const text = `${[describeApproval(entry), ...describeDecision(entry), ...warnings].join(" ")} Payload hash ${entry.payload_hash}. Open the link to verify it.`;
     return {
       url: entry.public_url,
       title: titleOf(entry),

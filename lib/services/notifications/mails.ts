@@ -4,7 +4,16 @@
  */
 
 import type { AuthorizationStatus } from "#lib/api/schemas/authorize";
+import type { PersonDecision } from "#lib/api/schemas/portal-authorizations";
+import { formatAmount } from "#lib/protocol/approval/amount";
 import type { ApprovalRequest } from "#lib/protocol/approval/approval";
+import {
+  describeTerms,
+  type FactId,
+  type Facts,
+  factsOfRequest,
+  listFacts,
+} from "#lib/protocol/record/facts";
 import { countOf } from "#lib/protocol/text/count";
 import { organizationTitle } from "#lib/protocol/text/organization-name";
 import { toUnlinkedText } from "#lib/protocol/text/unlinked-text";
@@ -13,9 +22,19 @@ import { noticeUrl } from "#lib/services/accounts/approver-links";
 import type { Mail } from "#lib/services/accounts/mailer";
 import { linkMail } from "#lib/services/accounts/mails";
 import type { Context } from "#lib/services/approvals/context";
+import { readDeciders } from "#lib/services/approvals/decision/deciders";
 import { approvalUrl } from "#lib/services/approvals/link";
 import { environmentOf } from "#lib/services/approvals/read";
-import { type AuthorizationRow, findAuthorization, parseRequest } from "#lib/services/approvals/rows";
+import {
+  type AuthorizationRow,
+  describeRequired,
+  findAuthorization,
+  parseContext,
+  parseDecidedBy,
+  parseGroupNames,
+  parseRequest,
+  parseRequestedBy,
+} from "#lib/services/approvals/rows";
 import type { Claimed } from "./outbox";
 
 const ends: Record<AuthorizationStatus, string> = {
@@ -50,15 +69,31 @@ function describeMeans({ required_approvers, required_level }: ApprovalRequest) 
 /** Names a request in a subject, so that mail programs don't join two into one thread; what is left out is the secret. */
 const nameRequest = (requestId: string) => `(#${requestId.slice(requestId.indexOf("_") + 1).slice(0, 6)})`;
 
+const maxPayee = 60;
+
+/** Agents' words in a subject: never a link, and not all of it. */
+function shorten(text: string): string {
+  const characters = [...toUnlinkedText(text)];
+  return characters.length <= maxPayee ? characters.join("") : `${characters.slice(0, maxPayee).join("")}…`;
+}
+
+/** "12,000.50 EUR to Example Ltd: treasury-bot asks you": the same for all mails about a request. */
+function describeSubject({ amount, payee, terms, agent }: Facts): string {
+  const to = payee === null ? "" : ` to ${shorten(payee)}`;
+  const what =
+    terms !== null
+      ? `Standing approval, ${describeTerms(terms)}: `
+      : amount === null
+        ? ""
+        : `${formatAmount(amount)}${to}: `;
+  return `${what}${toUnlinkedText(agent ?? "")} asks you`;
+}
+
 /** Null if there is nothing left to say: it is decided, or still waits, or was erased. */
 function chooseWords(kind: Claimed["kind"], row: AuthorizationRow, slug: string, approve: string) {
   if ((row.status === "pending") !== (kind !== "decided") || row.context === null) return null;
   if (kind === "decided")
-    return {
-      subject: `${slug}: a request ${ends[row.status]}`,
-      lead: `A request of the agent ${slug} ${ends[row.status]}. Details:`,
-      hints: [],
-    };
+    return { lead: `This request of the agent ${slug} ${ends[row.status]}.`, hints: [] };
   const frozen =
     row.agentFrozenAt === null
       ? []
@@ -70,15 +105,40 @@ function chooseWords(kind: Claimed["kind"], row: AuthorizationRow, slug: string,
   const hints = [...frozen, time, code];
   return kind === "waiting"
     ? {
-        subject: `${slug} requests an approval`,
         lead: `The agent ${slug} requests an approval. Open this page to see all details, then ${approve} or deny:`,
         hints,
       }
-    : {
-        subject: `Expires soon: ${slug} requests an approval`,
-        lead: `The agent ${slug} still waits for an approval:`,
-        hints,
-      };
+    : { lead: `Expires soon: the agent ${slug} still waits for an approval:`, hints };
+}
+
+function readFacts(context: Context, row: AuthorizationRow, deciders: readonly PersonDecision[]): Facts {
+  const request = parseRequest(row);
+  return factsOfRequest({
+    ...request,
+    context: parseContext(row),
+    requester: parseRequestedBy(row)?.requester,
+    status: row.status,
+    decided_by: parseDecidedBy(row),
+    decided_at: row.decided_at?.toISOString(),
+    approvals: { given: row.given, required: row.approvals_required },
+    groups: describeRequired(request, parseGroupNames(row)),
+    people: deciders.map(({ who, by, at }) => ({ name: who, way: by, at })),
+    environment: environmentOf(context, row),
+  });
+}
+
+/** Labels are ours, the rest is not; who decided is only of interest once somebody has. */
+function quoteFacts(facts: Facts, isDecided: boolean) {
+  const wanted: readonly FactId[] = ["amount", "payee", "what", "tool", "requester", "limits"];
+  const decision: readonly FactId[] = isDecided ? ["decided", "people", "decided_at"] : [];
+  const whose: Partial<Record<FactId, string>> = {
+    what: "Action, in the agent's own words:",
+    payee: "To, in the agent's own words:",
+    requester: "Requested by, in the caller's own words:",
+  };
+  return listFacts(facts)
+    .filter(({ id }) => [...wanted, ...decision].includes(id))
+    .map(({ id, label, text }) => ({ whose: whose[id] ?? `${label}:`, words: text }));
 }
 
 export async function composeNotice(context: Context, claimed: Claimed): Promise<Mail | null> {
@@ -89,17 +149,23 @@ export async function composeNotice(context: Context, claimed: Claimed): Promise
   const means = describeMeans(request);
   const words = chooseWords(kind, row, toUnlinkedText(request.agent_slug), means.approve);
   if (words === null) return null;
-  const isTest = environmentOf(context, row) !== "production";
+  const isDecided = kind === "decided";
+  const deciders = isDecided ? await readDeciders(context.database.db, row) : [];
+  const facts = readFacts(context, row, deciders);
+  const { isTest } = facts;
+  const subject = `${isTest ? "[TEST] " : ""}${describeSubject(facts)} ${nameRequest(request_id)}`;
   const leave = noticeUrl(context, approver_id);
-  const mail = linkMail(email, `${isTest ? "[TEST] " : ""}${words.subject} ${nameRequest(request_id)}`, {
+  const isReply = kind !== "waiting";
+  // Gmail joins the mails of a thread only if their subjects are the same but for "Re:".
+  const mail = linkMail(email, `${isReply ? "Re: " : ""}${subject}`, {
     lead: words.lead,
     link: approvalUrl(context, request_id),
     foot: [
       { whose: "Organization:", words: organizationTitle(row.organization_name ?? row.organizationName) },
-      { whose: "Action, in the agent's own words:", words: request.action },
+      ...quoteFacts(facts, isDecided),
       ...words.hints,
       ...(isTest ? ["This is a TEST: an approval here proves nothing about a person."] : []),
-      `${kind === "decided" ? readable : means.forward} To stop these emails:`,
+      `${isDecided ? readable : means.forward} To stop these emails:`,
       leave,
     ],
   });
@@ -110,6 +176,7 @@ export async function composeNotice(context: Context, claimed: Claimed): Promise
       "List-Unsubscribe": `<${leave}/leave>`,
       "List-Unsubscribe-Post": "List-Unsubscribe=One-Click",
     },
+    thread: { key: `${request_id}/${approver_id}`, isReply },
     idempotencyKey: `${request_id}/${kind}/${approver_id}`,
   };
 }

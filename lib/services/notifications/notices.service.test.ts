@@ -79,7 +79,7 @@ describe("notices", () => {
     const [mail] = sent;
     expect(sent).toHaveLength(1);
     expect(mail?.to).toBe(ana);
-    expect(mail?.subject).toBe(`[TEST] ${slug()} requests an approval ${mark(made)}`);
+    expect(mail?.subject).toBe(`[TEST] ${slug()} asks you ${mark(made)}`);
     expect(mail?.text).toContain(`\n\n${made.approval_url}\n\n`);
     expect(mail?.text).toContain("> Pay⟨U+202E⟩⟨U+000A⟩<b>https[:]//evil[.]example</b>\n");
     expect(mail?.html).toContain("&lt;b&gt;https[:]//evil[.]example&lt;/b&gt;</blockquote>");
@@ -93,6 +93,33 @@ describe("notices", () => {
       "List-Unsubscribe": `<${leave}/leave>`,
       "List-Unsubscribe-Post": "List-Unsubscribe=One-Click",
     });
+  });
+
+  it("name the amount and the payee in the subject, the same for all mails about a request, and who decided in the last", async () => {
+    const sent: Mail[] = [];
+    context.mailer = { send: async (mail) => void sent.push(mail) };
+    const payee = `www.evil.example ${"x".repeat(80)}`;
+    const { made, deny } = await request({
+      approvers: ["Ana"],
+      amount: { value: "12000.50", currency: "EUR" },
+      context: { payee },
+      requester: "Bob",
+      tool: "transfer",
+    });
+    await sendAll(test);
+    await deny("no");
+    await sendAll(test);
+    const [asked, decided] = sent;
+    const subject = `12,000.50 EUR to www[.]evil[.]example ${"x".repeat(39)}…: ${slug()} asks you ${mark(made)}`;
+    expect(asked?.subject).toBe(`[TEST] ${subject}`);
+    expect(decided?.subject).toBe(`Re: [TEST] ${subject}`);
+    expect(asked?.thread).toEqual({ ...decided?.thread, isReply: false });
+    for (const words of ["Amount:\n> 12,000.50 EUR", "Tool:\n> transfer", "own words:\n> Bob"])
+      expect(asked?.text).toContain(words);
+    expect(asked?.text).not.toContain("Denied by");
+    expect(decided?.text).toContain("was denied.");
+    expect(decided?.text).toContain("Denied by:\n> Whoever had the link");
+    expect(JSON.stringify(sent)).not.toContain("www.evil");
   });
 
   it("say that the agent is frozen, and what can be decided then", async () => {
@@ -150,7 +177,7 @@ describe("notices", () => {
     await sendAll(test);
     const [mail = { subject: "", text: "", html: "" }] = sent;
     const shown = `evil${counter}[.]example[.]com`;
-    expect(mail.subject).toBe(`[TEST] ${shown} requests an approval ${mark(made)}`);
+    expect(mail.subject).toBe(`[TEST] ${shown} asks you ${mark(made)}`);
     expect(mail.text).toContain(`The agent ${shown} requests an approval.`);
     const own = [made.approval_url, await leaveUrl()];
     expect(mail.text.match(/\S*(?::\/\/|\w@|\w\.com)\S*/g)).toEqual(own);
@@ -354,9 +381,9 @@ describe("notices", () => {
     await expectNotices(test, made.request_id, "decided sent", "reminder sent", "waiting sent");
     expect(new Set(await subjects(ana))).toEqual(
       new Set([
-        `[TEST] ${slug()}: a request was denied ${mark(made)}`,
-        `[TEST] Expires soon: ${slug()} requests an approval ${mark(made)}`,
-        `[TEST] ${slug()} requests an approval ${mark(made)}`,
+        // The reminder and the decision.
+        `Re: [TEST] ${slug()} asks you ${mark(made)}`,
+        `[TEST] ${slug()} asks you ${mark(made)}`,
       ]),
     );
   });
@@ -369,7 +396,7 @@ describe("notices", () => {
     const { made } = await request({ approvers: ["Ana"] });
     await expireRequest(test, made.request_id);
     await expectNotices(test, made.request_id, "decided sent");
-    expect(await subjects(ana)).toEqual([`[TEST] ${slug()}: a request expired ${mark(made)}`]);
+    expect(await subjects(ana)).toEqual([`Re: [TEST] ${slug()} asks you ${mark(made)}`]);
     expect((await mailsTo(test, ana))[0]?.text).not.toContain("can decide");
   });
 

@@ -107,6 +107,22 @@ describe("mail through SMTP", () => {
     expect(parsed.html?.trim()).toBe(mail.html);
   });
 
+  it("joins the mails of a thread, and no other, by the root that all of them refer to", async () => {
+    const received: unknown[] = [];
+    const mailer = createResendMailer("re_test", from, await startResend(received));
+    for (const thread of [
+      { key: "areq_1/2", isReply: false },
+      { key: "areq_1/2", isReply: true },
+      { key: "areq_2/2", isReply: false },
+    ])
+      await mailer.send({ ...mail, thread });
+    const headers = (received as { headers: Record<string, string> }[]).map((one) => one.headers);
+    const root = headers[0]?.["References"];
+    expect(root).toMatch(/^<[0-9a-f]{64}@example\.com>$/);
+    expect(headers.slice(0, 2)).toEqual([{ References: root }, { References: root, "In-Reply-To": root }]);
+    expect(headers[2]?.["References"]).not.toBe(root);
+  });
+
   it("says that mail cannot be sent where nobody answers", async () => {
     stop = async () => {};
     const mailer = createSmtpMailer("smtp://127.0.0.1:1", from);

@@ -4,7 +4,7 @@ import { Resend } from "resend";
 import { AppError } from "#lib/errors";
 import { inTime } from "#lib/in-time";
 import { hexEncode, sha256, utf8Encode } from "#lib/protocol/encoding/bytes";
-import type { Mailer } from "#lib/services/accounts/mailer";
+import type { Mail, Mailer } from "#lib/services/accounts/mailer";
 
 const outOfReach = (cause: unknown) =>
   new AppError("service_unavailable", "mail cannot be sent right now; try again shortly", { cause });
@@ -14,6 +14,23 @@ const usualTimeoutMs = 10_000;
 
 const tooSlow = () => new Error("the mail service did not respond in time");
 
+/** SMTP knows no second attempt, but a mailbox knows a mail that it has (RFC 5322 section 3.6.4). */
+function messageIdOf(key: string, from: string): string {
+  const domain = /@([^\s>]+)/.exec(from)?.[1] ?? "countersign";
+  return `<${hexEncode(sha256(utf8Encode(key)))}@${domain}>`;
+}
+
+/**
+ * RFC 5322 section 3.6.4. All mails of a thread refer to one root that nobody gets, because a service that sends them
+ * may choose the ids of the mails themselves.
+ */
+function addThread({ thread, ...mail }: Mail, from: string): Omit<Mail, "thread"> {
+  if (thread === undefined) return mail;
+  const root = messageIdOf(`thread ${thread.key}`, from);
+  const own = { References: root, ...(thread.isReply && { "In-Reply-To": root }) };
+  return { ...mail, headers: { ...mail.headers, ...own } };
+}
+
 export function createResendMailer(
   apiKey: string,
   from: string,
@@ -22,7 +39,8 @@ export function createResendMailer(
 ): Mailer {
   const resend = new Resend(apiKey, baseUrl === undefined ? {} : { baseUrl });
   return {
-    send: async ({ idempotencyKey, ...mail }) => {
+    send: async (given) => {
+      const { idempotencyKey, ...mail } = addThread(given, from);
       const once = idempotencyKey === undefined ? {} : { idempotencyKey };
       const sent = inTime(resend.emails.send({ from, ...mail }, once), timeoutMs, tooSlow);
       const { error } = await sent.catch((cause: unknown) => {
@@ -32,12 +50,6 @@ export function createResendMailer(
       if (error && error.name !== "invalid_idempotent_request") throw outOfReach(error);
     },
   };
-}
-
-/** SMTP knows no second attempt, but a mailbox knows a mail that it has (RFC 5322 section 3.6.4). */
-function messageIdOf(key: string, from: string): string {
-  const domain = /@([^\s>]+)/.exec(from)?.[1] ?? "countersign";
-  return `<${hexEncode(sha256(utf8Encode(key)))}@${domain}>`;
 }
 
 /** nodemailer's own limits are minutes. What the query of the URL says comes before what is said here. */
@@ -56,7 +68,8 @@ export async function trySmtp(url: string): Promise<void> {
 export function createSmtpMailer(url: string, from: string, timeoutMs = usualTimeoutMs): Mailer {
   const transport = openTransport(url, timeoutMs, { from });
   return {
-    send: async ({ idempotencyKey, ...mail }) => {
+    send: async (given) => {
+      const { idempotencyKey, ...mail } = addThread(given, from);
       const once = idempotencyKey === undefined ? {} : { messageId: messageIdOf(idempotencyKey, from) };
       await transport.sendMail({ ...mail, ...once }).catch((cause: unknown) => {
         throw outOfReach(cause);

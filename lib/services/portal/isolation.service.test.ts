@@ -112,6 +112,11 @@ describe("isolation in the portal", () => {
     const csv = await read("csv");
     expect(csv).toContain(`"'=HYPERLINK(1) paid"`);
     expect(csv).not.toMatch(/(^|,)"?=/m);
+    const [header = "", , note = ""] = csv.split("\r\n");
+    expect(header).toMatch(/^\ufeff"attestation_id"/);
+    for (const column of ["amount", "currency", "tool", "decided_by", "approvers", "rule", "use"])
+      expect(header).toContain(`"${column}"`);
+    expect(note).toContain("The exact text is in the NDJSON export.");
     const lines = (await read("ndjson")).trimEnd().split("\n");
     expect(lines.map((line) => JSON.parse(line).action)).toEqual(["=HYPERLINK(1) paid"]);
   });

@@ -17,12 +17,13 @@ import {
 } from "#lib/db/schema";
 import { type ApprovalRequest, isPasskeyApproval } from "#lib/protocol/approval/approval";
 import { fillPlaces } from "#lib/protocol/approval/assign-groups";
+import { findPayee } from "#lib/protocol/approval/detail-names";
 import { isEnrolled } from "#lib/services/accounts/roster-state";
 import type { Context } from "#lib/services/approvals/context";
 import { approvalUrl } from "#lib/services/approvals/link";
 import { findTestRequests } from "#lib/services/approvals/portal-authorizations";
 import { environmentOf, isAfterCursor, isEnded, readPage } from "#lib/services/approvals/read";
-import { type AuthorizationRow, isOpen, parseRequest } from "#lib/services/approvals/rows";
+import { type AuthorizationRow, isOpen, parseContext, parseRequest } from "#lib/services/approvals/rows";
 import { readApprovals } from "./store";
 import { readApprovalView } from "./view";
 
@@ -86,12 +87,15 @@ export async function listInbox(context: Context, user: UserPrincipal, query: In
   );
   const rows = shown.map((row) => {
     const request = parseRequest(row);
-    const { agent_slug, action, expires_at } = request;
+    const { agent_slug, action, expires_at, amount, tool } = request;
     return {
       request_id: row.id,
       organization_name: row.organizationName,
       agent_slug,
       action,
+      amount: amount ?? null,
+      tool: tool ?? null,
+      payee: findPayee(parseContext(row)),
       status: row.status,
       is_test: tests.has(row.id),
       environment: environmentOf(context, row),
