@@ -96,6 +96,7 @@ describe("notices", () => {
   });
 
   it("name the amount and the payee in the subject, the same for all mails about a request, and who decided in the last", async () => {
+    await saveNoticeSettings(context, await asApprover(ana), owner.organizationId, named);
     const sent: Mail[] = [];
     context.mailer = { send: async (mail) => void sent.push(mail) };
     const payee = `www.evil.example ${"x".repeat(80)}`;
