@@ -14,7 +14,7 @@ export const approvalWords: Record<ApprovalMethod, string> = {
 };
 
 /** "1 enrolled approver", "3 enrolled approvers". */
-export const countApprovers = ({ length }: readonly string[]) => countOf(length, "enrolled approver");
+const countApprovers = ({ length }: readonly string[]) => countOf(length, "enrolled approver");
 
 const levels: Record<string, string> = { orb: "Orb", device: "device" };
 

@@ -243,13 +243,7 @@ export function factsOfRequest(asked: ShownRequest): Facts {
 }
 
 /** "at most 500 uses, 50.00 EUR each, 5,000.00 EUR in all, until 2026-12-01 00:00:00 UTC" */
-export function describeTerms({
-  max_calls,
-  max_amount,
-  max_budget,
-  currency = "",
-  expires_at,
-}: GrantTerms): string {
+function describeTerms({ max_calls, max_amount, max_budget, currency = "", expires_at }: GrantTerms): string {
   return [
     `at most ${countOf(max_calls, "use")}`,
     ...(max_amount === undefined ? [] : [`${formatAmount({ value: max_amount, currency })} each`]),
@@ -276,7 +270,7 @@ const describeLimits = ({ terms, usableUntil }: Facts) =>
   ].join("; ");
 
 /** Objects of "It doesn't prove …". */
-export function listNotProven({ decided, isTest, recordedAt, amount, payee }: Facts): string[] {
+function listNotProven({ decided, isTest, recordedAt, amount, payee }: Facts): string[] {
   const isReceipt = recordedAt !== null;
   return [
     ...(isReceipt ? ["that the action happened as reported"] : []),

@@ -2,7 +2,7 @@
 import type { ServiceSettings } from "#lib/api/http/context";
 
 /** No limit, as the database has it: its largest integer, which no day reaches. */
-export const NO_DAILY_LIMIT = 2_147_483_647;
+const NO_DAILY_LIMIT = 2_147_483_647;
 
 type DailySettings = Pick<ServiceSettings, "LIMIT_ATTEST_PER_DAY">;
 
