@@ -1,7 +1,7 @@
 /**
- * Unit and service tests, in three tiers that a file's suffix names: `x.test.ts` is pure (no database, no app, no socket,
- * no program), `x.service.test.ts` opens databases, apps and servers in its own process, `x.process.test.ts` starts
- * programs. `.mocks` before `.test` gives a file a worker of its own. `TEST_DATABASE_URL` (set by .ci/test.mjs) names the
+ * Unit and service tests, in tiers that a file's suffix names: `x.test.ts` is pure (no database, no app, no socket, no
+ * program), `x.service.test.ts` opens databases, apps and servers in its own process, `x.process.test.ts` starts programs,
+ * and so does `x.smoke.test.ts`, which `npm test` runs too. `.mocks` before `.test` gives a file a worker of its own. `TEST_DATABASE_URL` (set by .ci/test.mjs) names the
  * PostgreSQL that tests use beside the embedded database.
  */
 import path from "node:path";
@@ -14,7 +14,7 @@ const inFolders = (name: string) =>
 /** The longest start first, and the last to start are short, or one processor waits for them. */
 const longest = ["publisher", "crash", "interleavings", "faults", "database-gone"];
 
-const tiers = ["process", "service", "pure"];
+const tiers = ["process", "smoke", "service", "pure"];
 
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
@@ -57,8 +57,12 @@ export default defineConfig({
     ],
     projects: tiers.flatMap((tier) => {
       const suffix = tier === "pure" ? "" : `.${tier}`;
-      const others = tier === "pure" ? inFolders("*.{service,process}{.mocks,}.test") : [];
-      const shared = { globalSetup: tier === "pure" ? [] : ["e2e/support/bundle-testing-server.ts"] };
+      const others = tier === "pure" ? inFolders("*.{service,process,smoke}{.mocks,}.test") : [];
+      const shared = {
+        provide: { tier },
+        setupFiles: ["e2e/support/keep-tier.ts"],
+        globalSetup: tier === "pure" ? [] : ["e2e/support/bundle-testing-server.ts"],
+      };
       return [
         // These share what they import: to load the service takes longer than most of their files run. So each puts back
         // what it changes (spies, globals, the working folder), or the next file in the worker finds it.

@@ -1,18 +1,22 @@
 /**
- * Runs every check and test and ends with one line, "N passed, N failed". `npm test` comes here after the build.
+ * Runs checks and tests and ends with one line, "N passed, N failed". `npm test` comes here after the build.
  *
- *   npm test                                    unit, service and route tests, then the browser's and checks beside them
- *   npm test -- --only checks|unit|e2e [filter…]  one part; filters go to its test runner
- *   npm test -- --only mutations                  a few defences taken out, which takes a test each to see: CI's alone
+ *   npm test                  checks, pure and service tests on one database, a smoke test of programs, and those of the browser
+ *   npm run test:all          the same and what it leaves out: programs, the second database, all of the browser
+ *   npm test -- --rest        what `npm test` leaves out, and a sample of the mutations: for CI, after `npm test`
+ *   npm test -- --only checks|unit|e2e [filter…]  one part, whole; filters go to its test runner
+ *   npm test -- --only mutations                  a few defences taken out, which takes a test each to see
+ *
+ * TEST_DATABASES (postgres, embedded or both) names the databases; the usual is PostgreSQL if its programs are there.
  */
 import { spawn } from "node:child_process";
-import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import os from "node:os";
 import path from "node:path";
 import { stripVTControlCharacters } from "node:util";
 import { findChromium } from "./chromium.mjs";
 import { findNginx, findPgbouncer, findRedis } from "./daemon.mjs";
-import { findFreePort, startPostgres } from "./postgres.mjs";
+import { findBinaries, findFreePort, startPostgres } from "./postgres.mjs";
 import { findScratch } from "./scratch.mjs";
 import { root, seconds } from "./step.mjs";
 
@@ -129,24 +133,30 @@ function countUnit(report) {
   };
 }
 
-async function runUnit(filters) {
-  const redis = findRedis();
-  const pgbouncer = findPgbouncer();
-  const nginx = findNginx();
-  const postgres = await startPostgres();
+/** Programs that only process tests start. */
+const findPrograms = () => ({
+  TEST_REDIS_SERVER: findRedis(),
+  TEST_PGBOUNCER: findPgbouncer(),
+  TEST_NGINX: findNginx(),
+});
+
+/** `databases`: postgres, embedded or both; `programs`: whether process tests run. */
+async function runUnit({ databases, programs, args }) {
+  const found = programs ? findPrograms() : {};
+  const postgres = databases === "embedded" ? undefined : await startPostgres();
   try {
     const file = path.join(scratch, "unit.json");
+    rmSync(file, { force: true });
     const reporters = ["--reporter=default", "--reporter=json", `--outputFile.json=${file}`];
-    const code = await run(bin("vitest"), ["run", ...reporters, ...filters], {
-      TEST_DATABASE_URL: postgres.url,
-      TEST_REDIS_SERVER: redis,
-      TEST_PGBOUNCER: pgbouncer,
-      TEST_NGINX: nginx,
+    const code = await run(bin("vitest"), ["run", ...reporters, ...args], {
+      TEST_DATABASES: databases,
+      TEST_DATABASE_URL: postgres?.url,
+      ...found,
     });
     const report = readReport(file);
     return judge(report ? countUnit(report) : { passed: 0, failed: 0 }, code);
   } finally {
-    await postgres.stop();
+    await postgres?.stop();
   }
 }
 
@@ -169,9 +179,10 @@ function countE2e({ stats, suites }) {
   return { passed: stats.expected, failed: stats.unexpected + stats.flaky, skipped: stats.skipped, names };
 }
 
-async function runE2e(filters) {
+async function runE2e(args) {
   const file = path.join(scratch, "e2e.json");
-  const code = await run(bin("playwright"), ["test", ...filters], {
+  rmSync(file, { force: true });
+  const code = await run(bin("playwright"), ["test", ...args], {
     CHROME_PATH: await findChromium(),
     E2E_DATA_DIR: path.join(scratch, "data"),
     E2E_PORT: String(await findFreePort()),
@@ -181,18 +192,19 @@ async function runE2e(filters) {
   return judge(report ? countE2e(report) : { passed: 0, failed: 0 }, code);
 }
 
+const usage = `usage: npm test -- [--all | --rest | --only ${parts.join("|")} [filter…]]`;
+
+/** `scope`: fast, all, rest, or the one part that was asked for, whose runner gets the filters. */
 function readArguments() {
-  const args = process.argv.slice(2);
-  const at = args.indexOf("--only");
-  const only = at < 0 ? undefined : args.splice(at, 2)[1];
-  if ((at >= 0 && !parts.includes(only)) || (at < 0 && args.length > 0)) {
-    console.error(`usage: npm test -- [--only ${parts.join("|")} [filter…]]`);
-    process.exit(2);
-  }
-  return { only, filters: args };
+  const [flag, part, ...filters] = process.argv.slice(2);
+  if (flag === undefined) return { scope: "fast", filters };
+  if (flag === "--only" && parts.includes(part)) return { scope: part, filters };
+  if ((flag === "--all" || flag === "--rest") && part === undefined) return { scope: flag.slice(2), filters };
+  console.error(usage);
+  process.exit(2);
 }
 
-const { only, filters } = readArguments();
+const { scope, filters } = readArguments();
 process.on("exit", () => rmSync(scratch, { recursive: true, force: true }));
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) {
   process.on(signal, () => {
@@ -201,14 +213,65 @@ for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) {
   });
 }
 
-const wants = (part) => (only === undefined ? part !== "mutations" : part === only);
-if (wants("unit")) await runPart("unit, service and route tests", () => runUnit(filters));
-// Unit tests leave the processors idle for a thirtieth of the time, browser tests for a sixth.
-const checks = wants("checks") ? runChecks() : undefined;
-if (wants("e2e")) await runPart("browser tests", () => runE2e(filters));
-await checks;
-if (wants("mutations")) await check("mutations", process.execPath, [".ci/mutations.mjs", "--sample", "3"]);
+const chosen = process.env.TEST_DATABASES;
+const one = chosen ?? (process.env.TEST_DATABASE_URL || findBinaries() ? "postgres" : "embedded");
+const both = chosen ?? "both";
+const runMutations = () => check("mutations", process.execPath, [".ci/mutations.mjs", "--sample", "3"]);
+const runService = () =>
+  runPart(`pure and service tests (${one})`, () =>
+    runUnit({ databases: one, args: ["--project=!process*"] }),
+  );
+const runPrograms = () =>
+  runPart("tests of programs", () =>
+    runUnit({ databases: both, programs: true, args: ["--project=process*"] }),
+  );
+/** Service tests of what differs between the databases. */
+const listPerDatabase = () =>
+  readdirSync(path.join(root, "lib"), { recursive: true })
+    .filter((file) => /\.service\..*test\.ts$/.test(file))
+    .map((file) => path.join("lib", file))
+    .filter((file) => readFileSync(path.join(root, file), "utf8").includes(".each(databaseKinds)"));
+const runEmbedded = () =>
+  runPart("service tests (embedded)", () =>
+    runUnit({
+      databases: "embedded",
+      args: ["--project=service*", "--testNamePattern=\\(embedded\\)", ...listPerDatabase()],
+    }),
+  );
+const runUnits = () =>
+  runPart("unit, service and route tests", () => runUnit({ databases: both, programs: true, args: filters }));
+const runBrowser = (args) => runPart("browser tests", () => runE2e(args));
+/** Unit tests leave the processors idle for a thirtieth of the time, browser tests for a sixth. */
+const runBeside = (...work) => Promise.all(work.map((start) => start()));
+
+const plans = {
+  fast: async () => {
+    await runService();
+    await runBeside(runChecks, () => runBrowser(["--grep", "@smoke"]));
+  },
+  rest: async () => {
+    await runPrograms();
+    await runEmbedded();
+    await runBeside(runMutations, () => runBrowser(["--grep-invert", "@smoke"]));
+  },
+  all: async () => {
+    await runUnits();
+    await runBeside(runChecks, () => runBrowser([]));
+  },
+  checks: runChecks,
+  unit: runUnits,
+  e2e: () => runBrowser(filters),
+  mutations: runMutations,
+};
+await plans[scope]();
+
 if (interrupted) totals.failed += 1;
 for (const name of failures) console.log(`failed: ${name}`);
+if (scope === "fast") {
+  const other = one === "postgres" ? "the embedded database" : "PostgreSQL, whose programs are not here";
+  console.log(
+    `left out: tests that start programs, ${other}, most browser tests. All of it: npm run test:all`,
+  );
+}
 console.log(describe(totals));
 process.exit(totals.failed > 0 || totals.passed === 0 ? 1 : 0);

@@ -44,10 +44,9 @@ test.beforeAll(async ({ browser, request }) => {
 
 test.afterAll(() => late.page.close());
 
-test("denied with a ready reason and free text, and an equal request says so on top", async ({
-  page,
-  request,
-}) => {
+test("denied with a ready reason and free text, and an equal request says so on top", {
+  tag: "@smoke",
+}, async ({ page, request }) => {
   const fields = { action: "Delete the archive", context: { path: "/archive/2019" } };
   const asked = await ask(request, key, fields);
   await page.goto(asked.approval_url);
@@ -173,10 +172,9 @@ test("without JavaScript everything can be read, and denied by the form alone", 
   await context.close();
 });
 
-test("with the keyboard alone: Enter is bound to neither, Deny comes before Approve", async ({
-  page,
-  request,
-}) => {
+test("with the keyboard alone: Enter is bound to neither, Deny comes before Approve", {
+  tag: "@smoke",
+}, async ({ page, request }) => {
   const asked = await ask(request, key, { action: "By keyboard" });
   await page.goto(asked.approval_url);
   const deny = page.getByRole("button", { name: "Deny", exact: true });

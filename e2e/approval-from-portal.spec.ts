@@ -11,7 +11,11 @@ test.describe.configure({ timeout: 180_000 });
 const mark = (page: Page) => page.evaluate(() => Object.assign(window, { isMarked: true }));
 const isMarked = (page: Page) => page.evaluate(() => "isMarked" in window);
 
-test("opens and completes from the overview and from the inbox", async ({ page, context, request }) => {
+test("opens and completes from the overview and from the inbox", { tag: "@smoke" }, async ({
+  page,
+  context,
+  request,
+}) => {
   const key = await signInWithKey(page, "opener");
   await page.goto("/portal/inbox");
   await page.getByRole("link", { name: "Overview", exact: true }).click();

@@ -21,7 +21,7 @@ test.beforeAll(async ({ request }) => {
   key = await getApiKey(request, "approvals");
 });
 
-test("a human approves in the browser, and the agent's receipt proves it", async ({
+test("a human approves in the browser, and the agent's receipt proves it", { tag: "@smoke" }, async ({
   page,
   context,
   request,

@@ -31,10 +31,9 @@ const verdict = (page: Page) => page.getByRole("heading", { level: 1 });
 const agrees = (page: Page) => page.getByText("and agrees.");
 const row = (page: Page, name: string) => page.locator(`#check-${name}`);
 
-test("a stranger on a phone reads the verdict first, and the own browser repeats every check", async ({
-  page,
-  request,
-}) => {
+test("a stranger on a phone reads the verdict first, and the own browser repeats every check", {
+  tag: "@smoke",
+}, async ({ page, request }) => {
   await page.setViewportSize(phone);
   const made = await attest(request, key);
   await openVerified(page, made.public_url);
@@ -217,10 +216,9 @@ test("hostile strings in every field run nothing and are shown visibly", async (
   }
 });
 
-test("a lying server is caught by the browser: a verdict of valid over changed bytes", async ({
-  page,
-  request,
-}) => {
+test("a lying server is caught by the browser: a verdict of valid over changed bytes", {
+  tag: "@smoke",
+}, async ({ page, request }) => {
   const made = await attest(request, key, { action: "Paid 100 EUR" });
   await page.route(`**/v1/verify/${made.attestation_id}`, async (route) => {
     const answer = await (await route.fetch()).text();

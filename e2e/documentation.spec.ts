@@ -11,7 +11,7 @@ for (const [path, status] of [
   ["/docs/api/attest", 200],
   ["/nothing-here", 404],
 ] as const)
-  test(`${path} is a good page`, async ({ page }) => {
+  test(`${path} is a good page`, { tag: path === "/" ? "@smoke" : [] }, async ({ page }) => {
     expect((await page.goto(path))?.status()).toBe(status);
     await expectGoodPage(page);
     await expectNoSidewaysScroll(page);

@@ -6,7 +6,10 @@ import { attest, run } from "./public-pages-helpers";
 import { expectNoSidewaysScroll } from "./small-screen-helpers";
 import { test } from "./test";
 
-test("a visitor approves a test payment and gets its receipt", async ({ page, context }) => {
+test("a visitor approves a test payment and gets its receipt", { tag: "@smoke" }, async ({
+  page,
+  context,
+}) => {
   test.slow();
   await page.goto("/");
   await page.getByRole("button", { name: "Start a test payment" }).click();

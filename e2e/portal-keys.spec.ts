@@ -5,7 +5,10 @@ import { expectGoodPage } from "./accessibility-helpers";
 import { makeKey, newAddress, readLink, signIn, signInWithKey } from "./portal-helpers";
 import { test } from "./test";
 
-test("makes, rotates and revokes a key by keyboard and mouse", async ({ page, request }) => {
+test("makes, rotates and revokes a key by keyboard and mouse", { tag: "@smoke" }, async ({
+  page,
+  request,
+}) => {
   await signIn(page, newAddress("keys"));
   await page.goto("/portal/keys");
   await expect(page.getByText("No keys yet")).toBeVisible();

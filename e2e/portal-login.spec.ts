@@ -10,7 +10,10 @@ async function signIn(page: Page, email: string): Promise<void> {
   await expect(page.getByRole("heading", { name: "Overview", level: 1 })).toBeVisible();
 }
 
-test("only the button's POST signs in, and the link works once", async ({ page, browser }) => {
+test("only the button's POST signs in, and the link works once", { tag: "@smoke" }, async ({
+  page,
+  browser,
+}) => {
   const link = await askForLink(page, newAddress("login"));
   const scanner = await browser.newContext();
   const scannerPage = await scanner.newPage();

@@ -50,7 +50,7 @@ test("registers an agent with a key from this browser, which never leaves it", a
   await expect(page.getByText("Key removed.")).toBeVisible();
 });
 
-test("searches, exports and presents attestations", async ({ page, request }) => {
+test("searches, exports and presents attestations", { tag: "@smoke" }, async ({ page, request }) => {
   const key = await signInWithKey(page, "attestations");
   await page.goto("/portal/attestations");
   await expect(page.getByText("No attestations yet")).toBeVisible();

@@ -8,7 +8,10 @@ test.describe.configure({ timeout: 180_000 });
 
 const editor = (page: Page) => page.getByLabel("Rules, in Cedar");
 
-test("rules are written, compared with what happened, saved, and in effect", async ({ page, request }) => {
+test("rules are written, compared with what happened, saved, and in effect", { tag: "@smoke" }, async ({
+  page,
+  request,
+}) => {
   const key = await signInWithKey(page, "ruler");
   const agent_slug = newAddress("ruled").split("@")[0];
   const pay = (value: string) =>

@@ -13,7 +13,11 @@ import { test } from "./test";
 
 const email = `quick-${Date.now()}@example.com`;
 
-test("the commands on the landing page do what they say", async ({ page, request, baseURL }) => {
+test("the commands on the landing page do what they say", { tag: "@smoke" }, async ({
+  page,
+  request,
+  baseURL,
+}) => {
   await page.goto("/");
   const commands = await page.locator("ol pre code").allInnerTexts();
   expect(commands).toHaveLength(4);

@@ -7,7 +7,10 @@ import { test } from "./test";
 
 test.describe.configure({ timeout: 180_000 });
 
-test("freezes an agent with a reason, shows it to everyone, and lets it go on", async ({ page, request }) => {
+test("freezes an agent with a reason, shows it to everyone, and lets it go on", { tag: "@smoke" }, async ({
+  page,
+  request,
+}) => {
   const key = await signInWithKey(page, "stops");
   const slug = `stopped-${Date.now()}`;
   await callApi(request, key, "/v1/attest", {

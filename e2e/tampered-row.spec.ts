@@ -20,7 +20,7 @@ test.beforeAll(async () => {
 });
 test.afterAll(() => server.remove());
 
-test("a tampered row is shown as invalid by the server, and the browser agrees", async ({
+test("a tampered row is shown as invalid by the server, and the browser agrees", { tag: "@smoke" }, async ({
   page,
   playwright,
 }) => {

@@ -1,4 +1,7 @@
-/** Databases for tests. `TEST_DATABASE_URL` (set by .ci/test.mjs) is where PostgreSQL's databases are made. */
+/**
+ * Databases for tests. `TEST_DATABASE_URL` (set by .ci/test.mjs) is where PostgreSQL's databases are made;
+ * `TEST_DATABASES` (postgres, embedded or both) names the kinds that a run has.
+ */
 import { randomBytes } from "node:crypto";
 import { mkdtemp, rm } from "node:fs/promises";
 import os from "node:os";
@@ -13,8 +16,15 @@ export type DatabaseKind = "embedded" | "postgres";
 
 const adminUrl = process.env["TEST_DATABASE_URL"];
 
-/** For `describe.each`; PostgreSQL is left out only if TEST_DATABASE_URL is not set. */
-export const databaseKinds: DatabaseKind[] = adminUrl === undefined ? ["embedded"] : ["embedded", "postgres"];
+const kindsByName: Record<string, DatabaseKind[]> = {
+  embedded: ["embedded"],
+  postgres: ["postgres"],
+  both: ["embedded", "postgres"],
+};
+
+/** For `describe.each`, where the two differ; with the kind in parentheses in its title, by which .ci/test.mjs finds it. */
+export const databaseKinds: DatabaseKind[] =
+  kindsByName[adminUrl === undefined ? "embedded" : (process.env["TEST_DATABASES"] ?? "both")] ?? [];
 
 /** For a test that would say the same on both: PostgreSQL, which opens ten times as fast, if there is one. */
 export const anyKind = databaseKinds.at(-1) as DatabaseKind;

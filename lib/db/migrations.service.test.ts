@@ -37,7 +37,7 @@ describe("a database that was upgraded", () => {
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
   const words = /^Countersign cannot start: a newer version of Countersign has changed this database/;
 
-  it("refuses the version before (embedded)", async () => {
+  it("refuses the version before, on the embedded database", async () => {
     const data = path.join(folder, "data");
     mkdirSync(data);
     await copyEmbeddedTemplate(data);
@@ -46,7 +46,7 @@ describe("a database that was upgraded", () => {
     await (await openEmbedded(data, "drizzle")).close();
   });
 
-  it.skipIf(!databaseKinds.includes("postgres"))("refuses the version before (PostgreSQL)", async () => {
+  it.skipIf(!databaseKinds.includes("postgres"))("refuses the version before, on PostgreSQL", async () => {
     const { url, drop } = await createTestDatabase({ empty: true });
     const open = (migrations: string) => openPostgres({ url, listenUrl: undefined }, migrations, true);
     await (await open(older)).close();

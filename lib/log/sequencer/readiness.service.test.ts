@@ -96,7 +96,7 @@ describe.skipIf(!databaseKinds.includes("postgres"))("on PostgreSQL", () => {
   });
 });
 
-describe.each(databaseKinds)("on %s", (kind) => {
+describe.each(databaseKinds)("on a database (%s)", (kind) => {
   it("is not ready with another key than the active one, or a log that is older than what was signed", async () => {
     const test = await startTestApp(kind);
     closers.push(() => test.close());

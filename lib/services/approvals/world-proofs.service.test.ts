@@ -14,12 +14,12 @@ vi.setConfig({ testTimeout: 240_000 });
 
 type Result = Awaited<ReturnType<typeof makeResult>>;
 
-describe.each([anyKind])("approvals (%s)", (kind) => {
+describe("approvals", () => {
   let test: TestApp;
   let key: string;
   let world: WorldIdProvider;
   beforeAll(async () => {
-    test = await startTestApp(kind);
+    test = await startTestApp(anyKind);
     ({ key } = await test.createKey());
     world = test.app.context.worldId;
   });

@@ -10,7 +10,7 @@ import { canonicalBytes, type JsonObject } from "#lib/protocol/encoding/canonica
 import { signedRequest } from "#lib/protocol/statement/signed-request";
 import { startTestApp, type TestAnswer, type TestApp, type TestCall } from "#support/app";
 import { approveUnproven, ask } from "#support/authorizations";
-import { databaseKinds } from "#support/databases";
+import { anyKind } from "#support/databases";
 import type { AttestationItem } from "./item";
 
 interface Case {
@@ -20,7 +20,7 @@ interface Case {
   expected: { status: number; body?: object };
 }
 
-describe.each(databaseKinds)("the verdict on an attestation (%s)", (kind) => {
+describe("the verdict on an attestation", () => {
   let test: TestApp;
   let key: string;
   let neighbour: string;
@@ -29,7 +29,7 @@ describe.each(databaseKinds)("the verdict on an attestation (%s)", (kind) => {
     (await test.app.context.database.query(text, values)).rows;
 
   beforeAll(async () => {
-    test = await startTestApp(kind, {
+    test = await startTestApp(anyKind, {
       LIMIT_ATTEST_PER_MINUTE: "100000",
       LIMIT_AUTHORIZE_PER_MINUTE: "100000",
       LIMIT_AUTHORIZE_PENDING: "1000",
