@@ -2,7 +2,7 @@
 import { isIP } from "node:net";
 import ipaddr from "ipaddr.js";
 import { z } from "zod";
-import { plainAddress } from "#lib/protocol/text/host";
+import { isLoopbackUrl, plainAddress } from "#lib/protocol/text/host";
 import { parseStoreAddress } from "#lib/protocol/text/store-address";
 import { parseWitnessPolicy } from "#lib/protocol/tlog/witness-policy";
 import { findAddressProblem } from "./database-address";
@@ -90,6 +90,13 @@ function readDomain(text: string): string | null {
     : null;
 }
 
+/** What it answers is believed because TLS says who answers. Its exact text is compared, so none of it is repaired. */
+function isSafeIssuer(text: string): boolean {
+  if (!URL.canParse(text)) return false;
+  const { protocol, search, hash } = new URL(text);
+  return (protocol === "https:" || isLoopbackUrl(text)) && search + hash === "";
+}
+
 export const settingsSchema = z.object({
   PORT: wholeNumber(1, 65_535).default(3000),
   HOST: z
@@ -174,6 +181,12 @@ export const settingsSchema = z.object({
     context.addIssue({ code: "custom", message: `${names[wrong]} is not a domain, such as example.com` });
     return z.NEVER;
   }),
+  OIDC_ISSUER: fetchedAddress()
+    .refine(isSafeIssuer, "must be an https address without ? and #, or one of this machine")
+    .optional(),
+  OIDC_CLIENT_ID: text,
+  OIDC_CLIENT_SECRET: text,
+  OIDC_ENFORCED: oneOf("on", "off").default("off"),
   APPROVALS: oneOf("world-id", "passkeys").default("world-id"),
   WORLD_APP_ID: z
     .string()

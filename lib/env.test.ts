@@ -193,6 +193,29 @@ describe("settings", () => {
       expect(messageOf({ ...domains, SIGN_UP_DOMAINS })).toContain(`${SIGN_UP_DOMAINS} is not a domain`);
   });
 
+  it("name a provider of sign-in whole, by TLS, and before it is enforced", () => {
+    const oidc = {
+      OIDC_ISSUER: "https://id.corp.example/realms/corp",
+      OIDC_CLIENT_ID: "c",
+      OIDC_CLIENT_SECRET: "s",
+    };
+    expect(parseEnv({ ...oidc, OIDC_ENFORCED: "on" })).toMatchObject({ ...oidc, OIDC_ENFORCED: "on" });
+    expect(messageOf({ OIDC_ISSUER: oidc.OIDC_ISSUER })).toContain(
+      "OIDC_CLIENT_ID, OIDC_CLIENT_SECRET: must be set",
+    );
+    expect(messageOf({ OIDC_ENFORCED: "on" })).toContain("OIDC_ISSUER, OIDC_CLIENT_ID, OIDC_CLIENT_SECRET");
+    for (const OIDC_ISSUER of [
+      "http://id.corp.example",
+      "https://id.corp.example/?a=b",
+      "https://user:secret@id.corp.example",
+      "id.corp.example",
+    ])
+      expect(messageOf({ ...oidc, OIDC_ISSUER })).toContain("OIDC_ISSUER: must");
+    expect(parseEnv({ ...oidc, OIDC_ISSUER: "http://127.0.0.1:8080" }).OIDC_ISSUER).toBe(
+      "http://127.0.0.1:8080",
+    );
+  });
+
   it("bind loopback while a stand-in runs, and every address or the one of HOST where none does", () => {
     const both = ["127.0.0.1", "::1"];
     expect(parseEnv({}).bindAddresses).toEqual(both);

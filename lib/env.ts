@@ -111,6 +111,11 @@ function missingCompanions(settings: Settings): string[] {
     problems.push("SIGN_UP_DOMAINS: must be set with SIGN_UP=domains, to those whose addresses may sign up");
   if (settings.SIGN_UP !== "domains" && settings.SIGN_UP_DOMAINS.length > 0)
     problems.push("SIGN_UP: must be domains with SIGN_UP_DOMAINS, because it is not looked at otherwise");
+  const oidc = (["OIDC_ISSUER", "OIDC_CLIENT_ID", "OIDC_CLIENT_SECRET"] as const).filter(
+    (name) => settings[name] === undefined,
+  );
+  if (oidc.length > 0 && (oidc.length < 3 || settings.OIDC_ENFORCED === "on"))
+    problems.push(`${oidc.join(", ")}: must be set for sign-in with an OpenID Connect provider`);
   if (settings.DEMO === "on" && chooseWorldId(settings) === "none")
     problems.push(
       "WORLD_APP_ID, WORLD_RP_ID, WORLD_RP_SIGNING_KEY: must be set with DEMO=on, because visitors have no passkeys here",

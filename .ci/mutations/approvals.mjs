@@ -1,6 +1,62 @@
 /** Those of approvals, of the people who give them and of the clients that ask; as in list.mjs. */
 export const mutations = [
   {
+    threat: "A provider's unverified address",
+    file: "lib/services/accounts/provider-sign-in.ts",
+    from: " || email_verified !== true",
+    to: "",
+    test: "lib/server/pages/provider-sign-in.service.mocks.test.ts",
+  },
+  {
+    threat: "A provider's unverified address",
+    file: "lib/services/accounts/provider-sign-in.ts",
+    from: 'if (owners.length === 0) return "DomainUnverified";',
+    to: "",
+    test: "lib/server/pages/provider-sign-in.service.mocks.test.ts",
+  },
+  {
+    threat: "A provider's unverified address",
+    file: "lib/services/accounts/provider-sign-in.ts",
+    from: "isNotNull(organizationDomains.verified_since),",
+    to: "",
+    test: "lib/server/pages/provider-sign-in.service.mocks.test.ts",
+  },
+  {
+    threat: "An account is linked by its address",
+    file: "lib/services/accounts/provider-sign-in.ts",
+    from: 'if (linked === null && ofAddress.length > 0) return "OtherAccount";',
+    to: "",
+    test: "lib/server/pages/provider-sign-in.service.mocks.test.ts",
+  },
+  {
+    threat: "An account is linked by its address",
+    file: "lib/services/accounts/provider-sign-in.ts",
+    from: 'if (linked !== null && linked.email !== email) return "OtherAddress";',
+    to: "",
+    test: "lib/server/pages/provider-sign-in.service.mocks.test.ts",
+  },
+  {
+    threat: "An account is linked by its address",
+    file: "lib/server/pages/session.ts",
+    from: "!/authjs\\.session-token/.test(cookie)",
+    to: 'cookie !== ""',
+    test: "lib/server/pages/provider-sign-in.service.mocks.test.ts",
+  },
+  {
+    threat: "Links or keys by email go around",
+    file: "lib/server/pages/session.ts",
+    from: 'env.OIDC_ENFORCED === "on" && !isOperatorToken(link.token)',
+    to: 'link.token === ""',
+    test: "lib/server/pages/provider-sign-in.service.mocks.test.ts",
+  },
+  {
+    threat: "Links or keys by email go around",
+    file: "lib/services/keys/routes.ts",
+    from: 'settings.OIDC_ENFORCED === "on"',
+    to: 'settings.baseUrl === ""',
+    test: "lib/server/pages/provider-sign-in.service.mocks.test.ts",
+  },
+  {
     threat: "A stranger begins on a service whose sign-up is closed",
     file: "lib/services/keys/email-keys.ts",
     from: "if (consumed === null || !(await mayGetKey(context, tx, email))) return null;",

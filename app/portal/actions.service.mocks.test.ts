@@ -61,6 +61,7 @@ const elsewhere = new Set([
   "invitations/[token]/actions.ts signOut",
   "sign-in/actions.ts requestLink",
   "sign-in/actions.ts signOut",
+  "sign-in/oidc/route.ts GET",
   "sign-in/verify/route.ts POST",
 ]);
 

@@ -237,6 +237,22 @@ describe.skipIf(!databaseKinds.includes("postgres"))("a deployment", () => {
     );
   });
 
+  it("with a provider of sign-in has its discovery document read", async () => {
+    const issuer = "https://id.corp.example";
+    const oidc = { OIDC_ISSUER: issuer, OIDC_CLIENT_ID: "c", OIDC_CLIENT_SECRET: "s" };
+    const read = async (document: object) => run(oidc, createNetwork({ body: JSON.stringify(document) }));
+    const fit = await read({ issuer, userinfo_endpoint: `${issuer}/me` });
+    expect(texts(fit, "ok")).toContain("network: id.corp.example signs people in (OIDC)");
+    const named = async (document: object) =>
+      texts(await read(document)).filter((one) => one.startsWith("network"));
+    expect(await named({ issuer: "https://other.example", userinfo_endpoint: "x" })).toEqual([
+      "network: id.corp.example calls itself another issuer",
+    ]);
+    expect(await named({ issuer })).toEqual(["network: id.corp.example has no userinfo endpoint"]);
+    const away = texts(await run(oidc, createNetwork({ out: ["id.corp.example"] })));
+    expect(away).toContain("network: id.corp.example can't be read (ECONNREFUSED)");
+  });
+
   it("with others out of reach, or clocks that differ, has it named", async () => {
     const hosts = ["witness.example", "developer.world.org"];
     const found = texts(await run({}, createNetwork({ out: hosts })));

@@ -414,6 +414,18 @@ describe("the OpenAPI document", () => {
     }
   });
 
+  it("describes a service that gives no keys by email", async () => {
+    const enforced = await startTestApp(anyKind, {
+      OIDC_ISSUER: "https://id.corp.example",
+      OIDC_CLIENT_ID: "c",
+      OIDC_CLIENT_SECRET: "s",
+      OIDC_ENFORCED: "on",
+    });
+    for (const id of ["requestKey", "verifyKey"] as const)
+      expect([id, (await send(enforced, id, {}, bodyOf(id))).status]).toEqual([id, 403]);
+    await enforced.close();
+  });
+
   it("describes a log that was begun after the first", async () => {
     const { database, guard, keys } = test.app.context;
     const { origin: firstOrigin } = await readOpenHead(database.db);

@@ -1,13 +1,14 @@
 /** /portal/sign-in: one form for new and existing users. */
 import type { Metadata } from "next";
 import { redirect } from "next/navigation";
-import { SignInForm } from "#components/portal/shell/sign-in-form";
+import { SignInChoices } from "#components/portal/shell/sign-in-choices";
 import { SignOut } from "#components/portal/shell/sign-out";
 import { Callout } from "#components/ui/callout";
 import { TextLink } from "#components/ui/text-link";
 import type { App } from "#lib/server/app";
 import { safePortalPath } from "#lib/server/pages/portal-path";
 import { readPortal, readUser } from "#lib/server/pages/portal-request";
+import { listSignInWays } from "#lib/server/pages/sign-in-ways";
 import { getApp } from "#lib/server/singleton";
 import { requestLink, signOut } from "./actions";
 
@@ -23,10 +24,28 @@ function textOf(value: string | string[] | undefined): string | undefined {
 
 const errorTitles = new Map([
   ["Verification", "This link was already used, or it's older than 30 minutes. Request a new one."],
+  ["MailedLinksOff", "Links by email are off here. Sign in with your company account."],
+  [
+    "EmailUnverified",
+    "Your company's sign-in doesn't say that it has verified your email address. Ask whoever runs it.",
+  ],
+  [
+    "DomainUnverified",
+    "No organization here has verified the domain of your email address. An owner can, in the settings. Until then, sign in with a link by email.",
+  ],
+  [
+    "OtherAccount",
+    "The account of this email address belongs to another person of your company's sign-in. Ask the operator of this service.",
+  ],
+  [
+    "OtherAddress",
+    "Your email address has changed at your company's sign-in. Ask an owner of your organization to invite the new one.",
+  ],
   ["AccessDenied", "Sign-up is closed here. Ask an owner of your organization to invite you."],
 ]);
 
-function describeSignUp({ SIGN_UP, SIGN_UP_DOMAINS }: App["env"]): string {
+function describeSignUp({ SIGN_UP, SIGN_UP_DOMAINS, OIDC_ENFORCED }: App["env"]): string {
+  if (OIDC_ENFORCED === "on") return "Your company account signs you in.";
   if (SIGN_UP === "open") return "We'll create an account if you don't have one.";
   const invited = "ask an owner of your organization to invite you.";
   if (SIGN_UP === "invited") return `New here? Sign-up is closed: ${invited}`;
@@ -71,11 +90,11 @@ export default async function SignInPage({ searchParams }: PageProps) {
       )}
       {error === undefined ? null : (
         <div className="mt-6">
-          <Callout tone="fail" title={errorTitles.get(error) ?? "Sign-in failed. Request a new link."} />
+          <Callout tone="fail" title={errorTitles.get(error) ?? "Sign-in failed. Try again."} />
         </div>
       )}
       <div className="mt-8">
-        <SignInForm action={requestLink} next={next} />
+        <SignInChoices ways={listSignInWays(env)} action={requestLink} next={next} />
       </div>
       {env.mail === "mailbox" ? (
         <p className="mt-8 text-muted text-sm">

@@ -22,6 +22,7 @@ export interface ServiceSettings {
   worldId: "local" | "portal" | "none";
   mail: "resend" | "smtp" | "mailbox";
   DEFAULT_VISIBILITY: "private" | "public";
+  OIDC_ENFORCED: "on" | "off";
   SIGN_UP: "open" | "invited" | "domains";
   SIGN_UP_DOMAINS: readonly string[];
   LOG_ORIGIN?: string | undefined;

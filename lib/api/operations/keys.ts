@@ -19,7 +19,7 @@ export const keysOperations = {
     limit: "key_request",
     body: keyRequestBody,
     responses: { 200: keyRequestResponse },
-    errors: [413, 422],
+    errors: [403, 413, 422],
   },
   verifyKey: {
     method: "POST",
@@ -30,7 +30,7 @@ export const keysOperations = {
     limit: "public_read",
     body: keyVerifyBody,
     responses: { 201: keyVerifyResponse },
-    errors: [401, 409, 413, 422],
+    errors: [401, 403, 409, 413, 422],
   },
   keyInfo: {
     method: "GET",

@@ -115,6 +115,33 @@ async function examineWorld(env: Env, outside: Outside): Promise<Finding[]> {
   return [...area.found, ...(await examineReach(outside, "world", urls, mend))];
 }
 
+/** The discovery document, as each sign-in reads it. */
+async function examineProvider(env: Env, outside: Outside): Promise<Finding[]> {
+  const { OIDC_ISSUER: issuer } = env;
+  if (issuer === undefined) return [];
+  const area = openArea("network");
+  const url = `${issuer.replace(/\/$/, "")}/.well-known/openid-configuration`;
+  try {
+    const answer = await reach(outside, url, { accept: "application/json" });
+    const found = answer.ok ? ((await answer.json()) as Record<string, unknown>) : null;
+    if (found === null) area.fault(`${url} answers ${answer.status}`, "Check OIDC_ISSUER.");
+    else if (found["issuer"] !== issuer)
+      area.fault(
+        `${hostOf(url)} calls itself another issuer`,
+        `Set OIDC_ISSUER to ${String(found["issuer"])}.`,
+      );
+    else if (typeof found["userinfo_endpoint"] !== "string")
+      area.fault(`${hostOf(url)} has no userinfo endpoint`, "Sign-in needs one.");
+    else area.ok(`${hostOf(url)} signs people in (OIDC)`);
+  } catch (error) {
+    area.fault(
+      `${hostOf(url)} can't be read (${reasonOf(error)})`,
+      "Check OIDC_ISSUER, and allow this host in the firewall.",
+    );
+  }
+  return area.found;
+}
+
 async function examineTime(env: Env, outside: Outside): Promise<Finding[]> {
   const area = openArea("witnesses");
   const witnesses = env.WITNESSES?.witnesses.map(({ url }) => url) ?? [];
@@ -158,7 +185,7 @@ async function examineNetwork(env: Env, outside: Outside): Promise<Finding[]> {
 }
 
 export async function examineOutside(env: Env, outside: Outside): Promise<Finding[]> {
-  const areas = [examineTime, examineMail, examineWorld, examineNetwork].map((examine) =>
+  const areas = [examineTime, examineMail, examineWorld, examineProvider, examineNetwork].map((examine) =>
     examine(env, outside),
   );
   return (await Promise.all(areas)).flat();

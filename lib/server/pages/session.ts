@@ -1,22 +1,24 @@
 /**
  * Sign-in by email link: next-auth with sessions in the database. The mailed link leads to a page of ours that only
- * shows a button; its POST ends in `completeSignIn`, and next-auth's own routes are not
+ * shows a button; its POST ends in `completeSignIn`. Of next-auth's own routes only the provider's callback is
  * exposed at all. This file reaches Next: nothing that server.ts bundles may import it.
  */
 
 import { NextRequest, NextResponse } from "next/server";
 import NextAuth, { type NextAuthConfig, type Session } from "next-auth";
 import { AppError } from "#lib/errors";
-import { base64UrlEncode } from "#lib/protocol/encoding/bytes";
+import { base64UrlEncode, hexEncode, sha256, utf8Encode } from "#lib/protocol/encoding/bytes";
 import type { App } from "#lib/server/app";
 import { requestAddress } from "#lib/server/next/request-address";
 import { getApp } from "#lib/server/singleton";
 import { signInMail, signUpClosedMail } from "#lib/services/accounts/mails";
-import { signInLinkSeconds, signInUrl } from "#lib/services/accounts/sign-in-link";
+import { joinByDomain, PROVIDER_ID } from "#lib/services/accounts/provider-sign-in";
+import { isOperatorToken, signInLinkSeconds, signInUrl } from "#lib/services/accounts/sign-in-link";
 import { maySignIn } from "#lib/services/accounts/sign-up";
 import { knownDeviceCookie, markDevice } from "./known-device";
 import { portalCookie } from "./portal-cookie";
 import { safePortalPath } from "./portal-path";
+import { admitByProvider, listProviders } from "./provider";
 import { createSessionStore, sessionLabel } from "./session-store";
 import { createSignInLogger } from "./sign-in-log";
 
@@ -40,7 +42,8 @@ function confirmUrl(baseUrl: string, token: string, email: string, callbackUrl: 
   return url.href;
 }
 
-function buildConfig({ context, env }: App, ip: string | null): NextAuthConfig {
+function buildConfig(app: App, ip: string | null): NextAuthConfig {
+  const { context, env } = app;
   return {
     adapter: createSessionStore(context, ip),
     basePath: "/api/auth",
@@ -56,13 +59,23 @@ function buildConfig({ context, env }: App, ip: string | null): NextAuthConfig {
     logger: createSignInLogger(context.logger),
     callbacks: {
       // When the link is used: an invitation may have been withdrawn since it was mailed.
-      signIn: ({ user }) => maySignIn(context, context.database.db, user.email ?? ""),
+      signIn: ({ user, account, profile }) =>
+        account?.provider === PROVIDER_ID
+          ? admitByProvider(app, profile)
+          : maySignIn(context, context.database.db, user.email ?? ""),
       session: ({ session, user }) => ({
         ...session,
         portal: { userId: user.id, email: user.email, label: sessionLabel(session.sessionToken) },
       }),
     },
+    events: {
+      signIn: async ({ user: { id, email }, account }) => {
+        if (account?.provider === PROVIDER_ID && id && email)
+          await joinByDomain(context, { userId: id, email, ip });
+      },
+    },
     providers: [
+      ...listProviders(app),
       {
         id: "email",
         type: "email",
@@ -85,14 +98,22 @@ const { auth, handlers, signIn, signOut } = NextAuth(async (request) => {
   return buildConfig(app, request === undefined ? null : requestAddress(app, request.headers));
 });
 
+const mailedLinksOff = () =>
+  new AppError("forbidden", "links by email are off on this service: sign in with your company account");
+
 /** Mails a link, or that sign-up is closed: whether or not the address is known. The caller has checked the limits. */
 export async function requestSignInLink(email: string, next: string): Promise<void> {
   const { env, context } = await getApp();
+  if (env.OIDC_ENFORCED === "on") throw mailedLinksOff();
   if (!(await maySignIn(context, context.database.db, email)))
     return context.mailer.send(signUpClosedMail(email, env.baseUrl));
   const to: unknown = await signIn("email", { email, redirectTo: next, redirect: false });
   if (typeof to !== "string" || new URL(to, env.baseUrl).searchParams.has("error"))
     throw new AppError("service_unavailable", "the mail could not be sent; try again shortly");
+}
+
+function redirectTo(location: string): Response {
+  return new Response(null, { status: 303, headers: { location, "cache-control": "no-store" } });
 }
 
 /**
@@ -104,6 +125,9 @@ export async function completeSignIn(
   link: { token: string; email: string; next: string },
 ): Promise<Response> {
   const { context, env } = await getApp();
+  // One that was mailed before it was turned off, too.
+  if (env.OIDC_ENFORCED === "on" && !isOperatorToken(link.token))
+    return redirectTo("/portal/sign-in?error=MailedLinksOff");
   const url = new URL("/api/auth/callback/email", env.baseUrl);
   url.searchParams.set("token", link.token);
   url.searchParams.set("email", link.email);
@@ -116,6 +140,42 @@ export async function completeSignIn(
   if (isSignedIn)
     response.cookies.set(knownDeviceCookie, markDevice(context, link.email), portalCookie(env.baseUrl));
   return response;
+}
+
+/** Leads to the provider, which leads back to {@link completeProviderSignIn}; what binds the two is in cookies. */
+export async function startProviderSignIn(request: Request): Promise<Response> {
+  const { context, env } = await getApp();
+  if (env.OIDC_ISSUER === undefined) return redirectTo("/portal/sign-in");
+  const next = safePortalPath(new URL(request.url).searchParams.get("next"));
+  // next-auth wants its own proof that a page of ours asks. Whoever else starts it gets no further than the provider.
+  const csrfToken = base64UrlEncode(context.random(32));
+  const hash = hexEncode(sha256(utf8Encode(`${csrfToken}${context.secrets.session}`)));
+  const prefix = env.baseUrl.startsWith("https://") ? "__Host-" : "";
+  const headers = new Headers(request.headers);
+  headers.set("cookie", `${prefix}authjs.csrf-token=${encodeURIComponent(`${csrfToken}|${hash}`)}`);
+  headers.set("content-type", "application/x-www-form-urlencoded");
+  const body = new URLSearchParams({ csrfToken, callbackUrl: new URL(next, env.baseUrl).href });
+  const url = new URL(`/api/auth/signin/${PROVIDER_ID}`, env.baseUrl);
+  return asRedirect(await handlers.POST(new NextRequest(url, { method: "POST", headers, body: `${body}` })));
+}
+
+/** GET of the address that the provider leads back to. */
+export async function completeProviderSignIn(request: Request): Promise<Response> {
+  const { env } = await getApp();
+  if (env.OIDC_ISSUER === undefined) return redirectTo("/portal/sign-in");
+  const url = new URL(`/api/auth/callback/${PROVIDER_ID}`, env.baseUrl);
+  url.search = new URL(request.url).search;
+  const headers = new Headers(request.headers);
+  // Else next-auth links the provider's account to whoever is signed in here, whatever their address.
+  const cookies = (headers.get("cookie") ?? "").split(/;\s*/);
+  headers.set("cookie", cookies.filter((cookie) => !/authjs\.session-token/.test(cookie)).join("; "));
+  return asRedirect(await handlers.GET(new NextRequest(url, { headers })));
+}
+
+function asRedirect(answer: Response): Response {
+  const headers = new Headers(answer.headers);
+  headers.set("cache-control", "no-store");
+  return new Response(null, { status: 303, headers });
 }
 
 /** Null if the visitor isn't signed in. */

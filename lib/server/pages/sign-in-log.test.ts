@@ -22,6 +22,12 @@ it("says in one line, below a warning and without a stack, that a link was refus
   expect(line).not.toHaveProperty("err");
 });
 
+it("says so too of a person who may not sign up", () => {
+  expect(write("error", authError("AccessDenied"))).toMatchObject([
+    { level: 30, msg: expect.stringContaining("sign-up is closed") },
+  ]);
+});
+
 it("keeps what an operator should see", () => {
   expect(write("error", authError("AdapterError"))).toMatchObject([{ level: 50, err: { message: "gone" } }]);
   expect(write("error", new Error("gone"))).toMatchObject([{ level: 50 }]);

@@ -50,7 +50,7 @@ async function requireNewcomer(tx: Executor, organizationId: string, email: stri
 }
 
 /** Members and open invitations are listed whole. Under the organization's lock, so that invitations made at once count. */
-async function requireRoom(tx: Executor, organizationId: string): Promise<void> {
+export async function hasRoom(tx: Executor, organizationId: string): Promise<boolean> {
   const [members] = await tx
     .select({ count: count() })
     .from(memberships)
@@ -59,7 +59,11 @@ async function requireRoom(tx: Executor, organizationId: string): Promise<void> 
     .select({ count: count() })
     .from(invitations)
     .where(and(eq(invitations.organization_id, organizationId), isOpen));
-  if ((members?.count ?? 0) + (invited?.count ?? 0) < maxMembers) return;
+  return (members?.count ?? 0) + (invited?.count ?? 0) < maxMembers;
+}
+
+async function requireRoom(tx: Executor, organizationId: string): Promise<void> {
+  if (await hasRoom(tx, organizationId)) return;
   throw new AppError(
     "validation_error",
     `an organization can have ${maxMembers} members, including open invitations; remove a member or withdraw an invitation first`,

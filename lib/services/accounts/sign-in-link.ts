@@ -8,6 +8,11 @@ import { holdOrCreateUser } from "./organizations";
 
 export const signInLinkSeconds = 1800;
 
+/** No mailed token begins with it: a point is no letter of base64url. */
+const operatorMark = "operator.";
+
+export const isOperatorToken = (token: string): boolean => token.startsWith(operatorMark);
+
 export function signInUrl(baseUrl: string, token: string, email: string): URL {
   const url = new URL("/portal/sign-in/confirm", baseUrl);
   url.searchParams.set("token", token);
@@ -23,7 +28,7 @@ type LinkContext = Pick<HttpContext, "database" | "clock" | "random"> & {
 /** Works once, as a mailed one. Null if the address belongs to no organization. */
 export async function createSignInLink(context: LinkContext, email: string): Promise<string | null> {
   const { clock, random, settings, secrets } = context;
-  const token = base64UrlEncode(random(32));
+  const token = `${operatorMark}${base64UrlEncode(random(32))}`;
   return context.database.db.transaction(async (tx) => {
     const own = await listMemberships(tx, await holdOrCreateUser(context, tx, email));
     if (own.length === 0) return null;

@@ -12,7 +12,7 @@ interface SignUpContext {
   settings: Pick<AccountsContext["settings"], "SIGN_UP" | "SIGN_UP_DOMAINS">;
 }
 
-const domainOf = (email: string) => email.slice(email.lastIndexOf("@") + 1).toLowerCase();
+export const domainOf = (email: string) => email.slice(email.lastIndexOf("@") + 1).toLowerCase();
 
 /** Not below a listed domain: whoever runs a host of it may be anybody. */
 export function maySignUp({ settings }: SignUpContext, email: string): boolean {

@@ -4,12 +4,13 @@ import type { Metadata } from "next";
 import { notFound } from "next/navigation";
 import { AgentText } from "#components/agent-text";
 import { AcceptInvitationForm } from "#components/portal/organization/accept-invitation-form";
-import { SignInForm } from "#components/portal/shell/sign-in-form";
+import { SignInChoices } from "#components/portal/shell/sign-in-choices";
 import { SignOut } from "#components/portal/shell/sign-out";
 import { ButtonLink } from "#components/ui/button-link";
 import type { UserPrincipal } from "#lib/api/http/principal";
 import { organizationTitle } from "#lib/protocol/text/organization-name";
 import { readUser } from "#lib/server/pages/portal-request";
+import { listSignInWays } from "#lib/server/pages/sign-in-ways";
 import { withNotFound } from "#lib/server/pages/with-not-found";
 import { getApp } from "#lib/server/singleton";
 import { readInvitation } from "#lib/services/accounts/invitations";
@@ -29,14 +30,15 @@ interface NextStepProps {
   readonly token: string;
   readonly email: string;
   readonly user: UserPrincipal | null;
+  readonly ways: ReturnType<typeof listSignInWays>;
 }
 
-function NextStep({ token, email, user }: NextStepProps) {
+function NextStep({ token, email, user, ways }: NextStepProps) {
   if (user === null) {
     return (
       <>
         <p className="mb-4">First sign in with the invited email address:</p>
-        <SignInForm action={requestLink} next={`/portal/invitations/${token}`} email={email} />
+        <SignInChoices ways={ways} action={requestLink} next={`/portal/invitations/${token}`} email={email} />
       </>
     );
   }
@@ -70,7 +72,7 @@ function InvitationNotFound() {
 
 async function InvitationPage({ params }: PageProps) {
   const { token } = await params;
-  const { context } = await getApp();
+  const { context, env } = await getApp();
   const invitation = await readInvitation(context, token);
   if (invitation === null) notFound();
   return (
@@ -83,7 +85,7 @@ async function InvitationPage({ params }: PageProps) {
         </strong>{" "}
         as {invitation.role === "owner" ? "an owner" : "a member"}.
       </p>
-      <NextStep token={token} email={invitation.email} user={await readUser()} />
+      <NextStep token={token} email={invitation.email} user={await readUser()} ways={listSignInWays(env)} />
     </section>
   );
 }

@@ -1,0 +1,247 @@
+/**
+ * Guarantee: the company's provider, a real one here, signs in whom it vouches for and nobody else: no unverified address, no
+ * account of another person's address, no role by a groups claim, and no way around it by email where it is enforced.
+ */
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
+import { hexEncode, sha256, utf8Encode } from "#lib/protocol/encoding/bytes";
+import { addOwner } from "#lib/services/accounts/add-owner";
+import { createSignInLink } from "#lib/services/accounts/sign-in-link";
+import { removeMember } from "#lib/services/portal/organization-members";
+import { startTestApp, type TestApp } from "#support/app";
+import { anyKind } from "#support/databases";
+import { client, startProvider, type TestProvider } from "#support/oidc-provider";
+import { completeProviderSignIn, completeSignIn, requestSignInLink, startProviderSignIn } from "./session";
+
+const jar = vi.hoisted(() => ({ set: () => {}, get: () => undefined, getAll: () => [], delete: () => {} }));
+vi.mock("next/headers", () => ({ headers: async () => new Headers(), cookies: async () => jar }));
+
+const base = "http://localhost:3000";
+const callback = `${base}/api/auth/callback/oidc`;
+
+let test: TestApp;
+let provider: TestProvider;
+let organizationId: string;
+let domain: string;
+let counter = 0;
+
+beforeAll(async () => {
+  provider = await startProvider(callback);
+});
+afterAll(() => provider.close());
+
+const query = async (text: string, ...values: unknown[]) =>
+  (await test.app.context.database.query(text, values)).rows;
+
+async function verifyDomain(of: string, name: string) {
+  await query(
+    `INSERT INTO organization_domains (id, organization_id, domain, token, created_at, verified_since)
+      VALUES (gen_random_uuid(), $1, $2, 'token', now(), now())`,
+    of,
+    name,
+  );
+}
+
+function readCookies(response: Response) {
+  const pairs = response.headers.getSetCookie().map((one) => one.split(";")[0] ?? "");
+  return pairs.filter((pair) => !pair.endsWith("=")).join("; ");
+}
+
+/** The address that the sign-in ended at, the session's cookie if there is one, and the cookies that bound it. */
+async function signIn({ sub, ...claims }: Record<string, unknown>, { cookie = "", next = "" } = {}) {
+  provider.person = { sub: String(sub), claims };
+  const started = await startProviderSignIn(new Request(`${base}/portal/sign-in/oidc?next=${next}`));
+  const bound = readCookies(started);
+  const back = await provider.visit(started.headers.get("location") ?? "");
+  const headers = { cookie: [bound, cookie].filter((one) => one !== "").join("; ") };
+  const ended = await completeProviderSignIn(new Request(back, { headers }));
+  const session = /authjs\.session-token=[^;]+/.exec(readCookies(ended))?.[0] ?? null;
+  return { location: ended.headers.get("location") ?? "", session, bound, back };
+}
+
+const person = (name: string, more: object = {}) => ({
+  sub: `sub-${name}`,
+  email: `${name}@${domain}`,
+  email_verified: true,
+  ...more,
+});
+const membersOf = async (email: string) =>
+  query(
+    `SELECT organization_id AS id, role FROM memberships JOIN users ON users.id = user_id WHERE email = $1`,
+    email,
+  );
+const refusedWith = (code: string) => ({ location: `${base}/portal/sign-in?error=${code}`, session: null });
+
+describe("sign-in with a provider", () => {
+  beforeAll(async () => {
+    test = await startTestApp(anyKind, {
+      SIGN_UP: "invited",
+      OIDC_ISSUER: provider.issuer,
+      OIDC_CLIENT_ID: client.id,
+      OIDC_CLIENT_SECRET: client.secret,
+    });
+  });
+  afterAll(() => test.close());
+  beforeEach(async () => {
+    counter += 1;
+    domain = `corp${counter}.example`;
+    organizationId = (await addOwner(test.app.context, `owner@${domain}`, { name: "Corp" })) ?? "";
+    await verifyDomain(organizationId, domain);
+  });
+
+  it("makes a person a member of their domain's organization, once, by PKCE, state and nonce", async () => {
+    const { location, session } = await signIn(person("ada"), { next: "/portal/keys" });
+    expect([location, session === null]).toEqual([`${base}/portal/keys`, false]);
+    expect(await membersOf(`ada@${domain}`)).toEqual([{ id: organizationId, role: "member" }]);
+    const asked = provider.requests.at(-1);
+    expect(asked?.get("code_challenge_method")).toBe("S256");
+    for (const name of ["code_challenge", "state", "nonce"])
+      expect(asked?.get(name)?.length).toBeGreaterThan(20);
+    await signIn(person("ada"));
+    const events = await query(
+      "SELECT action, detail FROM audit_events WHERE subject = $1 ORDER BY id",
+      `ada@${domain}`,
+    );
+    expect(events.filter(({ action }) => action === "member.joined")).toMatchObject([
+      { detail: { role: "member", by_domain: domain } },
+    ]);
+    const [stored] = await query("SELECT * FROM accounts WHERE provider_account_id LIKE $1", "%sub-ada");
+    expect(stored).toMatchObject({ access_token: null, id_token: null, refresh_token: null });
+  });
+
+  it.each([
+    { email_verified: false },
+    { email_verified: undefined },
+    { email_verified: "true" },
+    { email: undefined },
+  ])("refuses an address that the provider doesn't say it verified: %o", async (claims) => {
+    expect(await signIn(person("eve", claims))).toMatchObject(refusedWith("EmailUnverified"));
+    expect(await membersOf(`eve@${domain}`)).toEqual([]);
+  });
+
+  it("refuses an address elsewhere: neither takes over its account nor sits in wait for it", async () => {
+    await addOwner(test.app.context, "ceo@elsewhere.example", { name: "Elsewhere" });
+    for (const email of ["ceo@elsewhere.example", "next@elsewhere.example", `ada@sub.${domain}`])
+      expect(await signIn(person("eve", { email }))).toMatchObject(refusedWith("DomainUnverified"));
+    expect(await query("SELECT email FROM users WHERE email = 'next@elsewhere.example'")).toEqual([]);
+    // A domain that was never proven, or no longer is.
+    await query("UPDATE organization_domains SET verified_since = NULL WHERE domain = $1", domain);
+    expect(await signIn(person("ada"))).toMatchObject(refusedWith("DomainUnverified"));
+  });
+
+  it("links the account of a verified address, and never to a second person who gets that address", async () => {
+    const { session } = await signIn(person("owner", { sub: `first-${domain}` }));
+    expect(session).not.toBeNull();
+    expect(await membersOf(`owner@${domain}`)).toEqual([{ id: organizationId, role: "owner" }]);
+    expect(await signIn(person("owner", { sub: `second-${domain}` }))).toMatchObject(
+      refusedWith("OtherAccount"),
+    );
+    expect(await signIn(person("renamed", { sub: `first-${domain}` }))).toMatchObject(
+      refusedWith("OtherAddress"),
+    );
+  });
+
+  it("reads no role out of a groups claim", async () => {
+    await signIn(person("mallory", { groups: ["owners", "admin"], role: "owner", roles: ["owner"] }));
+    expect(await membersOf(`mallory@${domain}`)).toEqual([{ id: organizationId, role: "member" }]);
+  });
+
+  it("doesn't link a provider's account to whoever is signed in in the browser", async () => {
+    const { session } = await signIn(person("victim", { sub: `victim-${domain}` }));
+    const attacker = await signIn(person("attacker", { sub: `attacker-${domain}` }), {
+      cookie: session ?? "",
+    });
+    expect(attacker.session).not.toBe(session);
+    const links = await query(
+      `SELECT email, provider_account_id AS subject FROM accounts JOIN users ON users.id = user_id
+        WHERE provider_account_id LIKE $1 ORDER BY email`,
+      `%-${domain}`,
+    );
+    expect(links).toEqual([
+      { email: `attacker@${domain}`, subject: `${provider.issuer} attacker-${domain}` },
+      { email: `victim@${domain}`, subject: `${provider.issuer} victim-${domain}` },
+    ]);
+  });
+
+  it("takes no answer without the cookies of the browser that asked, nor one twice", async () => {
+    const first = await signIn(person("ada"));
+    for (const cookie of ["", first.bound]) {
+      const again = await completeProviderSignIn(new Request(first.back, { headers: { cookie } }));
+      expect(/session-token=[^;]/.test(readCookies(again))).toBe(false);
+      expect(again.headers.get("location")).toContain("/portal/sign-in?error=");
+    }
+  });
+
+  it("leaves out whom the organization has removed, and chooses none of two organizations", async () => {
+    await signIn(person("bob"));
+    const [bob] = await query("SELECT id FROM users WHERE email = $1", `bob@${domain}`);
+    const owner = { kind: "user", userId: "", email: "", ip: null, session: "", organizationId } as const;
+    const [ownerRow] = await query("SELECT id FROM users WHERE email = $1", `owner@${domain}`);
+    await removeMember(
+      test.app.context,
+      { ...owner, userId: String(ownerRow?.["id"]) },
+      { userId: String(bob?.["id"]), revokeKeys: true },
+    );
+    expect(await signIn(person("bob"))).toMatchObject(refusedWith("AccessDenied"));
+    const other = (await addOwner(test.app.context, "x@other.example", { name: "Other" })) ?? "";
+    await verifyDomain(other, domain);
+    expect(await signIn(person("carol"))).toMatchObject(refusedWith("AccessDenied"));
+    expect(await membersOf(`carol@${domain}`)).toEqual([]);
+  });
+});
+
+describe("sign-in where the provider is enforced", () => {
+  beforeEach(async () => {
+    domain = "enforced.example";
+    test = await startTestApp(anyKind, {
+      OIDC_ISSUER: provider.issuer,
+      OIDC_CLIENT_ID: client.id,
+      OIDC_CLIENT_SECRET: client.secret,
+      OIDC_ENFORCED: "on",
+    });
+    organizationId = (await addOwner(test.app.context, `owner@${domain}`, { name: "Corp" })) ?? "";
+    await verifyDomain(organizationId, domain);
+  });
+  afterEach(() => test.close());
+
+  it("mails no link, uses none that was mailed before, and gives no key by email", async () => {
+    await expect(requestSignInLink(`owner@${domain}`, "/portal")).rejects.toMatchObject({
+      errorName: "forbidden",
+    });
+    const link = await createSignInLink(test.app.context, `owner@${domain}`);
+    const token = new URL(link ?? "").searchParams.get("token") ?? "";
+    const use = (given: string) =>
+      completeSignIn(new Request(base), { token: given, email: `owner@${domain}`, next: "/portal" });
+    // As a mail had it: the same row of the database, without the operator's mark.
+    const secret = test.app.context.secrets.session;
+    await query(
+      "INSERT INTO verification_tokens (identifier, token, expires) VALUES ($1, $2, now() + interval '10 minutes')",
+      `owner@${domain}`,
+      hexEncode(sha256(utf8Encode(`mailed${secret}`))),
+    );
+    const mailed = await use("mailed");
+    expect(mailed.headers.get("location")).toBe("/portal/sign-in?error=MailedLinksOff");
+    expect(mailed.headers.getSetCookie()).toEqual([]);
+    expect(readCookies(await use(token))).toMatch(/session-token=[^;]/);
+    for (const [path, more] of [
+      ["request", {}],
+      ["verify", { code: "123456" }],
+    ] as const) {
+      const { status, body } = await test.call("POST", `/v1/keys/${path}`, {
+        body: { email: `owner@${domain}`, ...more },
+      });
+      expect([status, body.code]).toEqual([403, "forbidden"]);
+      expect(body.detail).toContain("sign in to the portal with your company account");
+    }
+    expect((await signIn(person("ada"))).session).not.toBeNull();
+  });
+});
+
+it("isn't there unless the settings name a provider", async () => {
+  test = await startTestApp(anyKind);
+  for (const answer of [
+    await startProviderSignIn(new Request(`${base}/portal/sign-in/oidc`)),
+    await completeProviderSignIn(new Request(`${callback}?code=x&state=y`)),
+  ])
+    expect(answer.headers.get("location")).toBe("/portal/sign-in");
+  await test.close();
+});

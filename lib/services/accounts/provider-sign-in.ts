@@ -1,0 +1,152 @@
+/**
+ * Sign-in with the OpenID Connect provider of the settings. The provider is believed about an address only if it says that it
+ * verified it, and only at a domain that an organization here has verified: nobody takes over, or sits in wait for, the
+ * account of an address elsewhere. Of all other claims (groups above all) nothing is read.
+ */
+import { and, desc, eq, inArray, isNotNull, isNull } from "drizzle-orm";
+import type { Executor } from "#lib/db/client";
+import {
+  accounts,
+  auditEvents,
+  memberships,
+  organizationDomains,
+  organizations,
+  users,
+} from "#lib/db/schema";
+import { recordAudit } from "./audit";
+import type { AccountsContext } from "./context";
+import { hasRoom } from "./invitations";
+import { listMemberships } from "./members";
+import { lockOrganization } from "./organizations";
+import { domainOf, maySignIn } from "./sign-up";
+
+export const PROVIDER_ID = "oidc";
+
+/** What the provider's userinfo says, checked only as far as that its subject is the token's. */
+export interface ProviderClaims {
+  sub?: unknown;
+  email?: unknown;
+  email_verified?: unknown;
+}
+
+/** The codes of the sign-in page's sentences (app/portal/sign-in). */
+export type SignInRefusal =
+  | "EmailUnverified"
+  | "DomainUnverified"
+  | "OtherAccount"
+  | "OtherAddress"
+  | "AccessDenied";
+
+/** Subjects are unique for one issuer only: another one that the settings name later can't speak for the same people. */
+export const subjectKey = (issuer: string, subject: string): string => `${issuer} ${subject}`;
+
+/** The organizations that have verified the domain of the address. */
+async function findByDomain(executor: Executor, email: string): Promise<string[]> {
+  const rows = await executor
+    .select({ id: organizations.id })
+    .from(organizationDomains)
+    .innerJoin(organizations, eq(organizations.id, organizationDomains.organization_id))
+    .where(
+      and(
+        eq(organizationDomains.domain, domainOf(email)),
+        isNotNull(organizationDomains.verified_since),
+        isNull(organizations.deleted_at),
+      ),
+    );
+  return rows.map(({ id }) => id);
+}
+
+/** The address of the account that the subject has here, and the subjects that the account of the address has. */
+async function readLinks(executor: Executor, key: string, email: string) {
+  const links = executor
+    .select({ email: users.email, subject: accounts.providerAccountId })
+    .from(accounts)
+    .innerJoin(users, eq(users.id, accounts.userId));
+  const isOurs = eq(accounts.provider, PROVIDER_ID);
+  return {
+    linked: (await links.where(and(isOurs, eq(accounts.providerAccountId, key))))[0] ?? null,
+    ofAddress: await executor
+      .select({ subject: accounts.providerAccountId })
+      .from(accounts)
+      .innerJoin(users, eq(users.id, accounts.userId))
+      .where(and(isOurs, eq(users.email, email))),
+  };
+}
+
+/** Null if the person may sign in, and may be linked to the account of their address. */
+export async function refuseProvider(
+  context: AccountsContext,
+  issuer: string,
+  { sub, email: given, email_verified }: ProviderClaims,
+): Promise<SignInRefusal | null> {
+  const { db } = context.database;
+  if (typeof sub !== "string" || typeof given !== "string" || email_verified !== true)
+    return "EmailUnverified";
+  const email = given.toLowerCase();
+  const owners = await findByDomain(db, email);
+  if (owners.length === 0) return "DomainUnverified";
+  const key = subjectKey(issuer, sub);
+  const { linked, ofAddress } = await readLinks(db, key, email);
+  if (linked !== null && linked.email !== email) return "OtherAddress";
+  // The address was given to another person since: what the first one had is not theirs.
+  if (linked === null && ofAddress.length > 0) return "OtherAccount";
+  const mayEnter = (await findJoinable(db, owners, email)) !== null || (await maySignIn(context, db, email));
+  return mayEnter ? null : "AccessDenied";
+}
+
+/** The one organization of the domain. Of several none is chosen; one that has removed the person has to invite them. */
+async function findJoinable(
+  executor: Executor,
+  owners: readonly string[],
+  email: string,
+): Promise<string | null> {
+  const [organizationId, ...others] = owners;
+  if (organizationId === undefined || others.length > 0) return null;
+  const [last] = await executor
+    .select({ action: auditEvents.action })
+    .from(auditEvents)
+    .where(
+      and(
+        eq(auditEvents.organization_id, organizationId),
+        inArray(auditEvents.action, ["member.removed", "member.joined"]),
+        eq(auditEvents.subject, email),
+      ),
+    )
+    .orderBy(desc(auditEvents.id))
+    .limit(1);
+  return last?.action === "member.removed" ? null : organizationId;
+}
+
+/** As a member, whatever the provider says about groups; an owner changes roles here. */
+export async function joinByDomain(
+  context: AccountsContext,
+  { userId, email, ip }: { userId: string; email: string; ip: string | null },
+): Promise<void> {
+  await context.database.db.transaction(async (tx) => {
+    const organizationId = await findJoinable(tx, await findByDomain(tx, email), email);
+    if (organizationId === null) return;
+    const own = await listMemberships(tx, userId);
+    if (own.some((one) => one.organizationId === organizationId)) return;
+    await lockOrganization(tx, organizationId);
+    if (!(await hasRoom(tx, organizationId))) {
+      context.logger.warn(
+        { organizationId },
+        "an organization is full, so a person of its domain didn't join it",
+      );
+      return;
+    }
+    const joined = await tx
+      .insert(memberships)
+      .values({ organization_id: organizationId, user_id: userId, role: "member" })
+      .onConflictDoNothing()
+      .returning({ id: memberships.user_id });
+    if (joined.length === 0) return;
+    await recordAudit(context, tx, {
+      organizationId,
+      actor: { kind: "user", id: email, ip },
+      action: "member.joined",
+      subject: email,
+      detail: { role: "member", by_domain: domainOf(email) },
+    });
+  });
+}
