@@ -243,7 +243,13 @@ export function factsOfRequest(asked: ShownRequest): Facts {
 }
 
 /** "at most 500 uses, 50.00 EUR each, 5,000.00 EUR in all, until 2026-12-01 00:00:00 UTC" */
-function describeTerms({ max_calls, max_amount, max_budget, currency = "", expires_at }: GrantTerms): string {
+export function describeTerms({
+  max_calls,
+  max_amount,
+  max_budget,
+  currency = "",
+  expires_at,
+}: GrantTerms): string {
   return [
     `at most ${countOf(max_calls, "use")}`,
     ...(max_amount === undefined ? [] : [`${formatAmount({ value: max_amount, currency })} each`]),
