@@ -431,10 +431,10 @@ describe("blocks", () => {
       );
     const both = { groups: [group], approvals: { required: 2, given: 2 } };
     const alone = render({ ...both, required_level: "none" });
-    expect(alone).toContain("2 enrolled approvers, by passkey, approved it");
+    expect(alone).toContain("2 of finance, by passkey, approved it");
     expect(alone).not.toMatch(/World IDs? of|The stand-in approved/);
     expect(render({ ...both, required_level: "orb" })).toContain(
-      "2 enrolled approvers, by passkey and World ID, approved it",
+      "2 of finance, by passkey and World ID, approved it",
     );
     expect(render({ is_test: false, environment: "production" })).toContain("A World ID approved it");
   });

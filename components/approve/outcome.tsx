@@ -6,7 +6,7 @@ import { TextLink } from "#components/ui/text-link";
 import { Timestamp } from "#components/ui/timestamp";
 import type { ApprovalView } from "#lib/api/schemas/approval-view";
 import { findEnd } from "#lib/protocol/approval/approval-end";
-import { describeUnasked } from "#lib/protocol/approval/decided-words";
+import { describeGroups, describeUnasked } from "#lib/protocol/approval/decided-words";
 import { HowChecked } from "./how-checked";
 
 interface OutcomeProps {
@@ -36,7 +36,7 @@ function Decided({ view }: { readonly view: ApprovalView }) {
 function describeWho({ is_test, groups, approvals: { required }, required_level }: ApprovalView): string {
   if (groups.length > 0) {
     const means = required_level === "none" ? "by passkey" : "by passkey and World ID";
-    return `${required === 1 ? "An enrolled approver" : `${required} enrolled approvers`}, ${means},`;
+    return `${describeGroups(groups)}, ${means},`;
   }
   if (is_test) return "The stand-in";
   return required === 1 ? "A World ID" : `World IDs of ${required} different humans`;

@@ -42,6 +42,8 @@ interface ShownAuthorization extends AuthorizationState {
   revocation_reason?: string | null;
   /** Usage of a standing approval so far. */
   used?: { readonly uses: number; readonly spent: string } | null;
+  /** The request of the standing approval whose use it is. */
+  grant_request_id?: string | null;
 }
 
 const decisionWords = { allow: "allowed without asking", ask: "people asked", deny: "denied" } as const;
@@ -63,12 +65,10 @@ const wouldHave = ({
   ),
 });
 
-function costOf({ amount, tool }: AuthorizationState): Definition[] {
-  return [
-    ...(amount ? [{ id: "amount", name: "Amount", value: <Money {...amount} />, prominent: true }] : []),
-    ...(tool ? [{ id: "tool", name: "Tool", value: <AgentText value={tool} isName /> }] : []),
-  ];
-}
+const amountOf = ({ amount }: AuthorizationState): Definition[] =>
+  amount ? [{ id: "amount", name: "Amount", value: <Money {...amount} />, prominent: true }] : [];
+const toolOf = ({ tool }: AuthorizationState): Definition[] =>
+  tool ? [{ id: "tool", name: "Tool", value: <AgentText value={tool} isName /> }] : [];
 
 function groupsOf({ required_approvers: groups = [] }: AuthorizationState): Definition[] {
   if (groups.length === 0) return [];
@@ -126,7 +126,23 @@ function outcomeOf(state: ShownAuthorization): Definition[] {
     });
   const unasked = describeUnasked(state.decided_by, state.status);
   if (unasked !== null)
-    items.push({ id: "unasked", name: "Decided by", value: <AgentText value={unasked} hideWarnings /> });
+    items.push({
+      id: "unasked",
+      name: "Decided by",
+      value: (
+        <>
+          <AgentText value={unasked} hideWarnings />
+          {state.grant_request_id ? (
+            <>
+              {" "}
+              <TextLink href={`/portal/authorizations/${state.grant_request_id}`}>
+                The approval that gave it
+              </TextLink>
+            </>
+          ) : null}
+        </>
+      ),
+    });
   if (state.rules?.mode === "log_only") items.push(wouldHave(state.rules));
   if (state.revoked_at !== null)
     items.push({
@@ -201,13 +217,14 @@ interface AuthorizationFactsProps {
 export function AuthorizationFacts({ state, end }: AuthorizationFactsProps) {
   const isUnasked = describeUnasked(state.decided_by, state.status) !== null;
   const items: Definition[] = [
+    ...amountOf(state),
     {
       id: "action",
       name: "Action",
       value: state.action === "" ? "Erased" : <AgentText value={state.action} />,
       prominent: true,
     },
-    ...costOf(state),
+    ...toolOf(state),
     ...contextOf(state),
     {
       id: "agent",

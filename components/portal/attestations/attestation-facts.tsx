@@ -6,12 +6,17 @@ import { OwnNumber } from "#components/own-number";
 import { Callout } from "#components/ui/callout";
 import { HashText } from "#components/ui/code-block";
 import { type Definition, DefinitionList } from "#components/ui/definition-list";
+import { Money } from "#components/ui/money";
 import { StatusPill } from "#components/ui/status-pill";
+import { TextLink } from "#components/ui/text-link";
 import { Timestamp } from "#components/ui/timestamp";
 import { checkTexts } from "#components/verify/check-texts";
 import { checkTitles } from "#components/verify/check-titles";
+import { factsOf } from "#components/verify/facts";
 import { warningTone } from "#components/warning-tones";
 import type { VerifyResponse } from "#lib/api/schemas/verify";
+import { describeDecided, labelDecided } from "#lib/protocol/approval/decided-words";
+import { type Facts, listPeople, type Names } from "#lib/protocol/record/facts";
 import { isBacked } from "#lib/protocol/statement/statement";
 import { countOf } from "#lib/protocol/text/count";
 import { findRowWarning } from "#lib/verifier/checks/warning-rows";
@@ -105,18 +110,78 @@ function Approval({ found }: { readonly found: VerifyResponse }) {
   return <ApprovalPill method={approval.method} environment={environment} />;
 }
 
-export function AttestationFacts({ found }: { readonly found: VerifyResponse }) {
+function Decided({ facts }: { readonly facts: Facts }) {
+  const people = listPeople(facts);
+  return (
+    <>
+      <AgentText value={describeDecided(facts.decided)} hideWarnings />
+      {people.length === 0 ? null : (
+        <ul>
+          {people.map((person) => (
+            <li key={person}>
+              <AgentText value={person} hideWarnings />
+            </li>
+          ))}
+        </ul>
+      )}
+    </>
+  );
+}
+
+/** Links to the approval, and to the one that people gave for many uses. */
+function Origin({ requestId, grantId }: Backing) {
+  return (
+    <>
+      <TextLink href={`/portal/authorizations/${requestId}`}>This approval</TextLink>
+      {grantId === null ? null : (
+        <>
+          {" · "}
+          <TextLink href={`/portal/authorizations/${grantId}`}>The standing approval that gave it</TextLink>
+        </>
+      )}
+    </>
+  );
+}
+
+function decisionItems(facts: Facts, approval: Backing | null): Definition[] {
+  const { decided } = facts;
+  const isByNobody = ["nobody", "hidden", "asserted"].includes(decided.kind);
+  return [
+    ...(isByNobody ? [] : [{ id: "decided", name: labelDecided(decided), value: <Decided facts={facts} /> }]),
+    ...(approval === null ? [] : [{ id: "origin", name: "Details", value: <Origin {...approval} /> }]),
+  ];
+}
+
+interface Backing {
+  readonly requestId: string;
+  readonly grantId: string | null;
+}
+
+interface AttestationFactsProps {
+  readonly found: VerifyResponse;
+  readonly names: Names;
+  readonly approval: Backing | null;
+}
+
+export function AttestationFacts({ found, names, approval }: AttestationFactsProps) {
+  const facts = factsOf(found, names);
+  const { amount, tool } = facts;
   const items: Definition[] = [
+    ...(amount === null
+      ? []
+      : [{ id: "amount", name: "Amount", value: <Money {...amount} />, prominent: true }]),
     {
       id: "action",
       name: "Action",
       value: found.action === null ? "(erased)" : <AgentText value={found.action} />,
       prominent: true,
     },
+    ...(tool === null ? [] : [{ id: "tool", name: "Tool", value: <AgentText value={tool} isName /> }]),
     ...agentSaid(found),
     ...toolsUsed(found),
     { id: "visibility", name: "Visibility", value: found.is_public ? "public" : "private" },
     { id: "approval", name: "Human approval", value: <Approval found={found} /> },
+    ...decisionItems(facts, approval),
     {
       id: "authenticated",
       name: "Signed by the agent",

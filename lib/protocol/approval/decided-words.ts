@@ -51,7 +51,7 @@ export type Decided =
   | { readonly kind: "hidden" };
 
 /** How many people in words: "2 of finance", to the public "2 of one group". */
-function describeGroups(groups: readonly DecidingGroup[]): string {
+export function describeGroups(groups: readonly DecidingGroup[]): string {
   const nameless = (index: number) => (index === 0 ? "one group" : "another");
   const each = groups.map(({ name, count }, index) => `${count} of ${name ?? nameless(index)}`);
   return each.length < 2 ? each.join("") : `${each.slice(0, -1).join(", ")} and ${each.at(-1)}`;

@@ -78,6 +78,8 @@ export async function readOwnAuthorization(context: Context, person: MemberPrinc
     /** The organization has stopped its agent. */
     isFrozen: row.agentFrozenAt !== null,
     revocation_reason: reason,
+    /** The request of the standing approval whose use this is. */
+    grant_request_id: row.grant_id,
     used: usage && { uses: usage.uses, spent: amountValue(usage.spentUnits) },
     deciders: await readDeciders(context.database.db, row),
   };

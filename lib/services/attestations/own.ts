@@ -10,7 +10,7 @@ import type {
   OwnAttestation,
   OwnAttestationsResponse,
 } from "#lib/api/schemas/receipts";
-import { agents, apiKeys, attestations } from "#lib/db/schema";
+import { agents, apiKeys, attestations, authorizationRequests } from "#lib/db/schema";
 import { isUuid } from "#lib/protocol/encoding/uuid";
 import { disclosureMessages } from "#lib/protocol/presentation/disclosure-messages";
 import type { ZkProof } from "#lib/protocol/presentation/presentation";
@@ -95,6 +95,16 @@ export async function listOwnAttestations(
   return { rows, nextCursor };
 }
 
+/** The request behind the attestation's approval, and that of the standing approval whose use it was. */
+async function findBacking({ database: { db } }: Context, id: string) {
+  const [found] = await db
+    .select({ requestId: authorizationRequests.id, grantId: authorizationRequests.grant_id })
+    .from(attestations)
+    .innerJoin(authorizationRequests, eq(authorizationRequests.id, attestations.authorization_id))
+    .where(eq(attestations.id, id));
+  return found ?? null;
+}
+
 /** The owner's full view; an attestation of another organization, public or not, is not here. */
 export async function readOwnAttestation(context: Context, person: MemberPrincipal, id: string) {
   await requireRole(context.database.db, person, "member");
@@ -102,6 +112,8 @@ export async function readOwnAttestation(context: Context, person: MemberPrincip
   if (!isOwnerOf(person, stored)) throw attestationNotFound();
   return {
     verification: await verifyAttestationById(context, id, person),
+    names: await readNames(context.database.db, person.organizationId),
+    approval: await findBacking(context, id),
     isTest: (await findTests(context, [id])).size > 0,
     /** Name and JSON text of each message that can be disclosed; null if there is nothing to present. */
     messages:

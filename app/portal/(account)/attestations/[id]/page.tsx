@@ -87,7 +87,9 @@ function EraseCard({ id }: { readonly id: string }) {
 
 async function AttestationPage({ params }: PageProps) {
   const { id } = await params;
-  const { person, membership, verification, messages, isTest } = await orNotFound(readFound(id));
+  const { person, membership, verification, messages, isTest, names, approval } = await orNotFound(
+    readFound(id),
+  );
   return (
     <PortalPage organizationId={person.organizationId}>
       <PageHeading
@@ -110,7 +112,7 @@ async function AttestationPage({ params }: PageProps) {
       />
       <WarningList found={verification} />
       <Card title="Content">
-        <AttestationFacts found={verification} />
+        <AttestationFacts found={verification} names={names} approval={approval} />
       </Card>
       <Card title="Checked just now" className="mt-5">
         <CheckList checks={verification.checks} warnings={verification.warnings} />
