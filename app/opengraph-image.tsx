@@ -14,6 +14,8 @@ export default function SiteImage(): Promise<Response> {
     title: "Proof of what your AI agent did",
     sentence: "Signed, publicly logged records, and proof that a human approved.",
     subject: "Anyone can verify them, without trusting the service.",
+    amount: "",
+    decided: "",
     time: "",
   });
 }

@@ -7,6 +7,8 @@ it("draws a card of the size that links ask for, with nothing but what it is giv
     title: "Valid",
     sentence: "A sentence.",
     subject: "bot: Paid invoice 12 €",
+    amount: "12,000.50 EUR",
+    decided: "Approved by: 2 of one group, by passkey",
     time: "Made between A and B.",
   };
   const png = Buffer.from(await drawCard(card));
@@ -14,5 +16,6 @@ it("draws a card of the size that links ask for, with nothing but what it is giv
   expect([png.readUInt32BE(16), png.readUInt32BE(20)]).toEqual([1200, 630]);
   expect(Buffer.from(await drawCard(card)).equals(png)).toBe(true);
   expect(Buffer.from(await drawCard({ ...card, title: "Invalid" })).equals(png)).toBe(false);
-  expect(Buffer.from(await drawCard({ ...card, time: "" })).equals(png)).toBe(false);
+  for (const name of ["amount", "decided", "time"] as const)
+    expect(Buffer.from(await drawCard({ ...card, [name]: "" })).equals(png)).toBe(false);
 });

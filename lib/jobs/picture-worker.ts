@@ -17,6 +17,10 @@ export interface Card {
   title: string;
   sentence: string;
   subject: string;
+  /** Largest of all; empty for none. */
+  amount: string;
+  /** Who decided; empty for nothing. */
+  decided: string;
   /** When it was made, as others vouch for it; empty for nothing. */
   time: string;
 }
@@ -26,7 +30,7 @@ const size = { width: 1200, height: 630 };
 const box = (style: CSSProperties, ...children: ReactNode[]) =>
   createElement("div", { style: { display: "flex", ...style } }, ...children);
 
-const layOut = ({ color, title, sentence, subject, time }: Card) =>
+const layOut = ({ color, title, sentence, subject, amount, decided, time }: Card) =>
   box(
     {
       width: "100%",
@@ -47,7 +51,9 @@ const layOut = ({ color, title, sentence, subject, time }: Card) =>
     ),
     box(
       { flexDirection: "column", color: "#565d68", lineHeight: 1.3 },
+      ...(amount === "" ? [] : [box({ fontSize: 64, fontWeight: 600, color: "#14181f" }, amount)]),
       box({ fontSize: 31 }, subject),
+      ...(decided === "" ? [] : [box({ marginTop: 8, fontSize: 27 }, decided)]),
       box({ marginTop: 12, fontSize: 24 }, time),
     ),
   );

@@ -3,10 +3,9 @@
  * words. Verified again for each response and never cached: a badge must not outlive its truth.
  */
 import { verdictOf } from "#components/verify/facts";
-import type { VerdictKind } from "#components/verify/verdict";
+import { describeBadge, verdictColors } from "#components/verify/share-words";
 import { forOwnHosts } from "#lib/api/http/next-host-check";
 import { readPublicly } from "#lib/api/http/read-publicly";
-import type { VerifyResponse } from "#lib/api/schemas/verify";
 import { AppError } from "#lib/errors";
 import { isUuid } from "#lib/protocol/encoding/uuid";
 import { escapeHtml } from "#lib/protocol/text/escape-html";
@@ -24,15 +23,6 @@ interface Badge {
   color: string;
 }
 
-/** Dark enough for white text at 4.5:1. */
-const colors: Record<VerdictKind, string> = {
-  authentic: "#14603c",
-  warned: "#7a4a00",
-  test: "#6b2a86",
-  private: "#474e59",
-  erased: "#474e59",
-  invalid: "#a3201f",
-};
 const grey = "#474e59";
 
 async function describeState(slug: string, request: Request): Promise<Badge> {
@@ -45,22 +35,8 @@ async function describeState(slug: string, request: Request): Promise<Badge> {
   const verification = await verifyForPage(app.context, id, requestAddress(app, request.headers));
   if (verification.answer.agent_slug.toLowerCase() !== slug.toLowerCase())
     return { status: 404, message: "unknown attestation", color: grey };
-  const { kind, short } = verdictOf(verification);
-  const message = `${asked === null ? "latest: " : ""}${short}${describeTime(verification.answer)}`;
-  return { status: 200, message, color: colors[kind] };
-}
-
-const minuteOf = ({ at }: { at: string }) => at.slice(0, 16).replace("T", " ");
-
-/** As others vouch for it; nothing if none does. */
-function describeTime({
-  valid,
-  time_bounds: { made_after: after, made_before: before },
-}: VerifyResponse): string {
-  if (valid === false || (after === null && before === null)) return "";
-  if (after === null) return before === null ? "" : `, made before ${minuteOf(before)} UTC`;
-  if (before === null) return `, made after ${minuteOf(after)} UTC`;
-  return `, made between ${minuteOf(after)} and ${minuteOf(before)} UTC`;
+  const message = `${asked === null ? "latest: " : ""}${describeBadge(verification)}`;
+  return { status: 200, message, color: verdictColors[verdictOf(verification).kind] };
 }
 
 function describeFailure(error: unknown): Badge {
