@@ -1,17 +1,16 @@
 /**
- * Answers for our own hosts only (lib/api/http/next-host-check.ts), counts pages that no production server has counted, and gives
+ * Answers for our own hosts only (lib/api/http/host-check.ts), counts pages that no production server has counted, and gives
  * every page a Content-Security-Policy with a fresh nonce. The matcher leaves out /v1, the log, badges and static
  * files, which have fixed headers (next.config.ts) and must not pay for this; what is not there at all is answered by
  * a page, and so is not left out.
  */
 import { type NextRequest, NextResponse } from "next/server";
-import { buildContentSecurityPolicy } from "#lib/api/http/content-security-policy";
-import { toResponse } from "#lib/api/http/messages";
-import { admitInNext } from "#lib/api/http/next-host-check";
-import { publicBaseUrl } from "#lib/api/http/public-base-url";
+import { buildContentSecurityPolicy } from "#lib/api/http/common-headers";
+import { admitInNext, publicBaseUrl } from "#lib/api/http/host-check";
+import { toResponse } from "#lib/api/http/problem";
 import { strictTransport } from "#lib/api/http/security-headers";
 import { isWalletPage } from "#lib/api/schemas/page-headers";
-import { COUNTED_HEADER, limitOfPage, refusePage } from "#lib/server/next/page-limits";
+import { COUNTED_HEADER, limitOfPage, refusePage } from "#lib/server/next/page-cache";
 import { getApp } from "#lib/server/singleton";
 
 /** The 429, or null; what is counted says so to the page, in a header that only this process can write. */

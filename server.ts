@@ -1,5 +1,5 @@
 /**
- * The production server, one command and one port. With PROCESSES it is several processes (lib/server/processes/worker-specs.ts);
+ * The production server, one command and one port. With PROCESSES it is several processes (lib/server/processes/supervisor.ts);
  * else everything is done in this one.
  */
 import "#lib/platform/node-wasm";
@@ -7,8 +7,7 @@ import cluster from "node:cluster";
 import { type Env, readEnv } from "#lib/env";
 import { logger } from "#lib/logger";
 import { proxyGlobalFetch } from "#lib/platform/node-fetch";
-import { startSeveral } from "#lib/server/processes/supervisor";
-import type { Role } from "#lib/server/processes/worker-specs";
+import { type Role, startSeveral } from "#lib/server/processes/supervisor";
 
 /** A process loads only modules that it uses: the first of several is small, and only one holds Next. */
 const openPages = async () => (await import("#lib/server/pages/open-pages")).openPages();

@@ -19,18 +19,18 @@ import { AttestationTable } from "#components/portal/attestations/attestation-ta
 import { ReportView } from "#components/verify/report-view";
 import { describeBadge, describeCard } from "#components/verify/share-words";
 import { VerificationView } from "#components/verify/verification-view";
-import type { MemberPrincipal } from "#lib/api/http/principal";
-import { approvalChallenge } from "#lib/protocol/passkey/challenge";
+import type { MemberPrincipal } from "#lib/api/http/context";
+import { approvalChallenge } from "#lib/protocol/passkey/assertion";
 import { verifyForPage } from "#lib/server/pages/public-verification";
-import type { Mail } from "#lib/services/accounts/mailer";
-import { saveNoticeSettings } from "#lib/services/accounts/notice-settings";
-import { listInbox } from "#lib/services/approvals/decision/inbox";
-import { readApprovalView } from "#lib/services/approvals/decision/view";
+import { type Mail, saveNoticeSettings } from "#lib/services/accounts/mails";
+import { listInbox, readApprovalView } from "#lib/services/approvals/decision/inbox";
 import { listOwnAuthorizations, readOwnAuthorization } from "#lib/services/approvals/portal-authorizations";
-import { exportOwnAttestations } from "#lib/services/attestations/export";
-import { readAgentFeed } from "#lib/services/attestations/feed";
-import { listOwnAttestations, readOwnAttestation } from "#lib/services/attestations/own";
-import { writeAtomFeed, writeJsonFeed } from "#lib/services/attestations/syndication";
+import { readAgentFeed, writeAtomFeed, writeJsonFeed } from "#lib/services/attestations/feed";
+import {
+  exportOwnAttestations,
+  listOwnAttestations,
+  readOwnAttestation,
+} from "#lib/services/attestations/own";
 import { describeState } from "#lib/services/mcp/tools";
 import { createNotices } from "#lib/services/notifications/send";
 import { makeEvidencePack } from "#lib/services/packs/pack";

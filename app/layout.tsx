@@ -8,7 +8,7 @@ import { SiteFooter } from "#components/site-footer";
 import { SiteHeader } from "#components/site-header";
 import { SkipLink } from "#components/ui/skip-link";
 import { parseTheme, themeCookieName } from "#components/ui/theme";
-import { publicBaseUrl } from "#lib/api/http/public-base-url";
+import { publicBaseUrl } from "#lib/api/http/host-check";
 import "./globals.css";
 
 /*

@@ -1,11 +1,11 @@
 import { headers } from "next/headers";
 import { goldenExample } from "#components/landing/example-receipt";
 import { Home } from "#components/landing/home";
-import { publicBaseUrl } from "#lib/api/http/public-base-url";
+import { publicBaseUrl } from "#lib/api/http/host-check";
 import { isBacked } from "#lib/protocol/statement/statement";
 import type { App } from "#lib/server/app";
 import { takeHandedOver } from "#lib/server/next/record-page-cache";
-import { findLandingExample } from "#lib/server/pages/landing-example";
+import { findLandingExample } from "#lib/server/pages/agent-page";
 import { getApp } from "#lib/server/singleton";
 import type { ExampleAttestation } from "#lib/services/attestations/example";
 

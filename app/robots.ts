@@ -1,5 +1,5 @@
 import type { MetadataRoute } from "next";
-import { publicBaseUrl } from "#lib/api/http/public-base-url";
+import { publicBaseUrl } from "#lib/api/http/host-check";
 
 export const dynamic = "force-dynamic";
 

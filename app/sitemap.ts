@@ -2,7 +2,7 @@ import type { MetadataRoute } from "next";
 import { readDocument } from "#components/api-reference/document";
 import { listEntries } from "#components/api-reference/entries";
 import { guideGroups } from "#components/guides/guides-index";
-import { publicBaseUrl } from "#lib/api/http/public-base-url";
+import { publicBaseUrl } from "#lib/api/http/host-check";
 
 export const dynamic = "force-dynamic";
 

@@ -3,7 +3,7 @@ import { AppRouterContext } from "next/dist/shared/lib/app-router-context.shared
 import type { ReactNode } from "react";
 import { renderToStaticMarkup } from "react-dom/server";
 import { describe, expect, it } from "vitest";
-import type { VerifyResponse } from "#lib/api/schemas/verify";
+import type { VerifyResponse } from "#lib/api/schemas/receipts";
 import { FreezeCard } from "./portal/agents/freeze-card";
 import { AuthorizationFacts } from "./portal/approvals/authorization-facts";
 import { type KeyRow, KeyTable } from "./portal/keys/key-table";

@@ -1,5 +1,5 @@
 /** The mark that an organization chose. Beside the name always, because it says nothing by itself. */
-import type { OrganizationMark as Mark, MarkColor } from "#lib/protocol/text/organization-logo";
+import type { OrganizationMark as Mark, MarkColor } from "#lib/protocol/text/organization-name";
 
 const fills: Record<MarkColor, string> = {
   slate: "bg-mark-slate",

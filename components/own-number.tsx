@@ -1,5 +1,5 @@
 /** The number that an agent gave its attestation, and which of its instances counts. */
-import type { ClientNumber } from "#lib/protocol/statement/client-number";
+import type { ClientNumber } from "#lib/protocol/statement/statement";
 import { AgentText } from "./agent-text";
 
 export function OwnNumber({ instance, sequence }: ClientNumber) {

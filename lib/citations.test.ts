@@ -42,9 +42,11 @@ describe("citations", () => {
 
   it("name no source file that is not in the repository", () => {
     const names = new Set(files.map((file) => file.slice(file.lastIndexOf("/") + 1)));
+    // A released migration never changes: it names the files of its day.
     const cited = findAll(/(?<![\w/.\-"'`}])(?!dist\/)(?:[\w.-]+\/)*([\w-][\w.-]*\.tsx?)\b/g);
     expect(cited.length).toBeGreaterThan(50);
-    expect(cited.filter(({ match: [, name = ""] }) => !names.has(name)).map(say)).toEqual([]);
+    const missing = cited.filter(({ match: [, name = ""] }) => !names.has(name));
+    expect(missing.filter(({ file }) => !file.startsWith("drizzle/")).map(say)).toEqual([]);
     const migrations = findAll(/\bdrizzle\/[\w-]+\.sql\b/g);
     expect(migrations.filter(({ match: [name] }) => !existsSync(name)).map(say)).toEqual([]);
   });

@@ -2,8 +2,7 @@
 import { isIP } from "node:net";
 import ipaddr from "ipaddr.js";
 import { z } from "zod";
-import { isLoopbackUrl, plainAddress } from "#lib/protocol/text/host";
-import { parseStoreAddress } from "#lib/protocol/text/store-address";
+import { isLoopbackUrl, parseStoreAddress, plainAddress } from "#lib/protocol/text/host";
 import { parseWitnessPolicy } from "#lib/protocol/tlog/witness-policy";
 import { findAddressProblem } from "./database-address";
 import { limitSettings, wholeNumber } from "./env-limits";
@@ -90,7 +89,7 @@ function readDomain(text: string): string | null {
     : null;
 }
 
-/** What it answers is believed because TLS says who answers. Its exact text is compared, so none of it is repaired. */
+/** TLS alone says who answers. The address is compared as text, so none of it is repaired. */
 function isSafeIssuer(text: string): boolean {
   if (!URL.canParse(text)) return false;
   const { protocol, search, hash } = new URL(text);

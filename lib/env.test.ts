@@ -2,8 +2,8 @@ import { readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { encodeSettings, readExample, settingsFile } from "#ci/settings";
-import { publicBaseUrl } from "#lib/api/http/public-base-url";
-import { encodeVerifierKey, makeVerifierKey } from "#lib/protocol/tlog/signed-note";
+import { publicBaseUrl } from "#lib/api/http/host-check";
+import { encodeVerifierKey, makeVerifierKey } from "#lib/protocol/tlog/checkpoint";
 import { logLevel, parseEnv, settingDefaults } from "./env";
 
 const production = {

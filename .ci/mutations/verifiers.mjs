@@ -79,7 +79,7 @@ export const mutations = [
   },
   {
     threat: "The service invents an approver",
-    file: "lib/verifier/pack/grounds.ts",
+    file: "lib/verifier/pack/uses.ts",
     from: "logOrigin !== origin || logIndex < index",
     to: "true",
     test: "lib/verifier/pack/grounds.test.ts",

@@ -1,6 +1,6 @@
 /** POST /demo: makes a demo request. A refusal leads back to the landing page, which explains it. */
 
-import { forOwnHosts } from "#lib/api/http/next-host-check";
+import { forOwnHosts } from "#lib/api/http/host-check";
 import { AppError, type ErrorName } from "#lib/errors";
 import { answerPlainForm } from "#lib/server/pages/plain-form";
 import { requestDemo } from "#lib/services/portal/demo";

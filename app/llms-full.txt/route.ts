@@ -2,10 +2,9 @@ import { readDocument } from "#components/api-reference/document";
 import { findGuide } from "#components/guides/guides";
 import { guideEntries } from "#components/guides/guides-index";
 import { writeLlmsFullText } from "#components/llms-text";
-import { forOwnHosts } from "#lib/api/http/next-host-check";
-import { answerText } from "#lib/api/http/plain-text";
-import { publicBaseUrl } from "#lib/api/http/public-base-url";
-import { describePrograms } from "#lib/services/attestations/program-files";
+import { forOwnHosts, publicBaseUrl } from "#lib/api/http/host-check";
+import { answerText } from "#lib/api/http/plain-page";
+import { describePrograms } from "#lib/services/attestations/receipt-files";
 
 export const dynamic = "force-dynamic";
 

@@ -1,8 +1,7 @@
 import { readDocument } from "#components/api-reference/document";
 import { writeLlmsText } from "#components/llms-text";
-import { forOwnHosts } from "#lib/api/http/next-host-check";
-import { answerText } from "#lib/api/http/plain-text";
-import { publicBaseUrl } from "#lib/api/http/public-base-url";
+import { forOwnHosts, publicBaseUrl } from "#lib/api/http/host-check";
+import { answerText } from "#lib/api/http/plain-page";
 
 export const dynamic = "force-dynamic";
 

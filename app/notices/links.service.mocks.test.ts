@@ -4,14 +4,17 @@
  */
 
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
-import type { MemberPrincipal, UserPrincipal } from "#lib/api/http/principal";
+import type { MemberPrincipal, UserPrincipal } from "#lib/api/http/context";
 import { organizationTitle } from "#lib/protocol/text/organization-name";
-import { readApproverLink } from "#lib/services/accounts/approver-links";
-import { addApprover, listApprovers, removeApprover } from "#lib/services/accounts/approvers";
-import { listNoticeSettings, saveNoticeSettings } from "#lib/services/accounts/notice-settings";
+import {
+  addApprover,
+  listApprovers,
+  readApproverLink,
+  removeApprover,
+} from "#lib/services/accounts/approvers";
+import { listNoticeSettings, saveNoticeSettings } from "#lib/services/accounts/mails";
 import { countWaiting, listInbox } from "#lib/services/approvals/decision/inbox";
-import { deleteOrganization } from "#lib/services/portal/organization";
-import { removeMember } from "#lib/services/portal/organization-members";
+import { deleteOrganization, removeMember } from "#lib/services/portal/organization";
 import { startTestApp, type TestApp } from "#support/app";
 import { sendAll } from "#support/approvers";
 import { ask } from "#support/authorizations";

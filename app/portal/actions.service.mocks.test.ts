@@ -5,12 +5,12 @@
 import { readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
-import type { MemberPrincipal } from "#lib/api/http/principal";
+import type { MemberPrincipal } from "#lib/api/http/context";
 import { type FormState, shownOrganizationField, switchedOrganization } from "#lib/api/schemas/form-state";
 import { AppError } from "#lib/errors";
 import { organizationTitle } from "#lib/protocol/text/organization-name";
 import { acceptInvitation, inviteMember } from "#lib/services/accounts/invitations";
-import { listNoticeSettings } from "#lib/services/accounts/notice-settings";
+import { listNoticeSettings } from "#lib/services/accounts/mails";
 import { listMailbox } from "#lib/services/notifications/mailbox";
 import { startTestApp, type TestApp } from "#support/app";
 import { anyKind } from "#support/databases";

@@ -3,15 +3,15 @@ import type { Metadata } from "next";
 import { headers } from "next/headers";
 import { redirect } from "next/navigation";
 import { VerifyStart } from "#components/verify/verify-start";
-import { publicBaseUrl } from "#lib/api/http/public-base-url";
-import { readPublicly } from "#lib/api/http/read-publicly";
+import { publicBaseUrl } from "#lib/api/http/host-check";
+import { readPublicly } from "#lib/api/http/remembered-answers";
 import type { SearchResponse } from "#lib/api/schemas/search";
 import { AppError } from "#lib/errors";
-import { parseSearched } from "#lib/protocol/text/searched";
-import { countPage } from "#lib/server/next/page-limits";
+import { parseSearched } from "#lib/protocol/text/mixed-script";
+import { countPage } from "#lib/server/next/page-cache";
 import { getApp } from "#lib/server/singleton";
 import type { Context } from "#lib/services/approvals/context";
-import { searchPublicly } from "#lib/services/attestations/search";
+import { searchPublicly } from "#lib/services/attestations/list";
 import { readAttestation } from "#lib/services/attestations/stored-receipt";
 
 export function generateMetadata(): Metadata {

@@ -1,6 +1,5 @@
 /** The chain as a picture: one cell an entry, the newest last. A hole is a hole. */
-import type { RecordReport } from "#lib/verifier/checks/check-record";
-import type { RecordMark } from "#lib/verifier/checks/record-pages";
+import type { RecordMark, RecordReport } from "#lib/verifier/checks/check-record";
 
 const cells: Record<RecordMark, { label: string; look: string }> = {
   public: { label: "Public", look: "bg-accent" },

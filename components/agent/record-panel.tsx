@@ -5,11 +5,10 @@ import { Button } from "#components/ui/button";
 import { Callout } from "#components/ui/callout";
 import { StatusPill, type Tone } from "#components/ui/status-pill";
 import { useIsReady } from "#components/ui/use-is-ready";
-import { countOf } from "#lib/protocol/text/count";
-import { toVisibleText } from "#lib/protocol/text/display-text";
+import { countOf, toVisibleText } from "#lib/protocol/text/display-text";
 import { readableTime } from "#lib/protocol/time/time-words";
 import type { RecordReport } from "#lib/verifier/checks/check-record";
-import { isMiscounted } from "#lib/verifier/report/record-words";
+import { isMiscounted } from "#lib/verifier/report/report";
 import { ChainOutline, RecordChain } from "./record-chain";
 import { followRecord, type RecordMessage } from "./run-record-check";
 

@@ -1,6 +1,6 @@
 /** Past of the agent before it asked, as counted at that moment and hashed with the request. */
 import { Timestamp } from "#components/ui/timestamp";
-import { countedUpTo, type AgentPast as Past } from "#lib/protocol/approval/requested-by";
+import { countedUpTo, type AgentPast as Past } from "#lib/protocol/approval/assign-groups";
 
 /** "1 attestation", "1,000 or more attestations" */
 export function countWords(count: number, noun: string): string {

@@ -1,7 +1,7 @@
 /** Shows who asks: the organization's words as its own, and checked facts with their dates. */
 import { renderToStaticMarkup } from "react-dom/server";
 import { describe, expect, it } from "vitest";
-import type { RequestedBy } from "#lib/protocol/approval/requested-by";
+import type { RequestedBy } from "#lib/protocol/approval/assign-groups";
 import { testRequestedBy } from "#support/human-authorization";
 import { AgentPast, countWords } from "./agent-past";
 import { OrganizationBlock } from "./organization-block";

@@ -7,7 +7,11 @@ import { DomainName } from "#components/domain-name";
 import { OrganizationMark } from "#components/organization-logo";
 import { StatusPill } from "#components/ui/status-pill";
 import { Timestamp } from "#components/ui/timestamp";
-import { isFreshlyChecked, type RequestedBy, type VerifiedDomain } from "#lib/protocol/approval/requested-by";
+import {
+  isFreshlyChecked,
+  type RequestedBy,
+  type VerifiedDomain,
+} from "#lib/protocol/approval/assign-groups";
 import { organizationTitle } from "#lib/protocol/text/organization-name";
 
 interface DomainProps {

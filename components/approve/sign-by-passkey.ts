@@ -2,7 +2,7 @@
 import type { ApprovalView, SentAssertion } from "#lib/api/schemas/approval-view";
 import { requestHash } from "#lib/protocol/approval/approval";
 import { base64UrlEncode } from "#lib/protocol/encoding/bytes";
-import { approvalChallenge, type PasskeyDecision, relyingPartyOf } from "#lib/protocol/passkey/challenge";
+import { approvalChallenge, type PasskeyDecision, relyingPartyOf } from "#lib/protocol/passkey/assertion";
 import { findDifferences } from "./check-shown";
 
 export type Signed =

@@ -1,7 +1,7 @@
 "use client";
 /** Counts down by the server's clock; screen readers hear it at 60 and at 10 seconds only. */
 import { useEffect, useRef, useState } from "react";
-import { countOf } from "#lib/protocol/text/count";
+import { countOf } from "#lib/protocol/text/display-text";
 
 interface TimeLeftProps {
   readonly expiresAt: string;

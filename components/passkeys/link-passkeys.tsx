@@ -1,7 +1,7 @@
 "use client";
 /** A person's passkeys on the page of a mail's link. */
 import { postJson } from "#components/approve/post-json";
-import type { PasskeyAnswer, ShownPasskey } from "#lib/api/schemas/passkeys";
+import type { PasskeyAnswer, ShownPasskey } from "#lib/api/schemas/rosters";
 import type { PasskeyActions } from "./passkey-actions";
 import { PasskeyList } from "./passkey-list";
 

@@ -1,6 +1,6 @@
 /** Passkey actions of a page: server actions, each for the person that its page is about. */
 import type { PublicKeyCredentialCreationOptionsJSON } from "@simplewebauthn/browser";
-import type { PasskeyAnswer } from "#lib/api/schemas/passkeys";
+import type { PasskeyAnswer } from "#lib/api/schemas/rosters";
 
 export interface PasskeyActions {
   readonly begin: () => Promise<PasskeyAnswer<PublicKeyCredentialCreationOptionsJSON>>;

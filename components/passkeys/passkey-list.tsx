@@ -7,7 +7,7 @@ import { useRefresh } from "#components/ui/router";
 import { Timestamp } from "#components/ui/timestamp";
 import { useIsReady } from "#components/ui/use-is-ready";
 import { useKeptFocus } from "#components/ui/use-kept-focus";
-import type { PasskeyAnswer, ShownPasskey } from "#lib/api/schemas/passkeys";
+import type { PasskeyAnswer, ShownPasskey } from "#lib/api/schemas/rosters";
 import { EnrolPasskey } from "./enrol-passkey";
 import type { PasskeyActions } from "./passkey-actions";
 

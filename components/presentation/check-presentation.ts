@@ -7,14 +7,14 @@ import { isJsonObject, type JsonObject } from "#lib/protocol/encoding/canonical-
 import { verifyEd25519Strict } from "#lib/protocol/keys/ed25519";
 import { findEndorsementFault } from "#lib/protocol/keys/key-endorsement";
 import { checkPresentation as verify } from "#lib/verifier/checks/check-presentation";
-import type { PresentationReport } from "#lib/verifier/checks/presentation-verify";
 import {
   readObject,
   requireIndex,
   requireObject,
   requireText,
   UnreadableError,
-} from "#lib/verifier/checks/read-json";
+} from "#lib/verifier/checks/evidence";
+import type { PresentationReport } from "#lib/verifier/checks/presentation-verify";
 import { parseTrust, type VerifierTrust } from "#lib/verifier/checks/trust";
 
 export interface PresentationQuestion {

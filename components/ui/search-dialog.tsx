@@ -2,7 +2,7 @@
 /** A search: a combobox with a list (WAI-ARIA Authoring Practices, "Combobox"), in a modal dialog. */
 import { type KeyboardEvent, useEffect, useId, useRef, useState } from "react";
 import { AgentText } from "#components/agent-text";
-import { countOf } from "#lib/protocol/text/count";
+import { countOf } from "#lib/protocol/text/display-text";
 import { Modal } from "./dialog";
 import { Input } from "./field";
 import { useVisit } from "./router";

@@ -5,7 +5,7 @@ import type { Definition } from "#components/ui/definition-list";
 import { describeLevel } from "#lib/protocol/approval/approval-words";
 import { isJsonObject, type JsonObject } from "#lib/protocol/encoding/canonical-json";
 import type { BackedApproval } from "#lib/protocol/statement/statement";
-import { countOf } from "#lib/protocol/text/count";
+import { countOf } from "#lib/protocol/text/display-text";
 import { readableTime } from "#lib/protocol/time/time-words";
 
 /** The names in `verified_by`, as people would say them. */

@@ -7,7 +7,7 @@ import {
   XCircleIcon,
 } from "@heroicons/react/24/outline";
 import { Callout } from "#components/ui/callout";
-import { countOf } from "#lib/protocol/text/count";
+import { countOf } from "#lib/protocol/text/display-text";
 import { findRowWarning } from "#lib/verifier/checks/warning-rows";
 import { type BrowserCheck, useBrowserCheck } from "./browser-check";
 import { checkTitles } from "./check-titles";

@@ -2,10 +2,9 @@
 /** The checks, each with the server's and the browser's result side by side; those that don't apply are folded. */
 import { ChecklistRow, isDisagreement } from "#components/checklist-row";
 import { StatusPill } from "#components/ui/status-pill";
-import type { VerifyResponse } from "#lib/api/schemas/verify";
+import type { VerifyResponse } from "#lib/api/schemas/receipts";
 import type { Warning } from "#lib/protocol/statement/warnings";
-import { countOf } from "#lib/protocol/text/count";
-import { toVisibleText } from "#lib/protocol/text/display-text";
+import { countOf, toVisibleText } from "#lib/protocol/text/display-text";
 import { findRowWarning } from "#lib/verifier/checks/warning-rows";
 import { type BrowserCheck, useBrowserCheck } from "./browser-check";
 import type { CheckText } from "./check-texts";

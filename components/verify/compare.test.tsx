@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { VerifyResponse } from "#lib/api/schemas/verify";
+import type { VerifyResponse } from "#lib/api/schemas/receipts";
 import { pass, skip } from "#lib/protocol/statement/outcome";
 import { warningOf } from "#lib/protocol/statement/warnings";
 import type { VerifierCheck, VerifierReport } from "#lib/verifier/report/report";

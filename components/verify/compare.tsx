@@ -4,7 +4,7 @@
  */
 
 import { type BrowserStatus, isDisagreement } from "#components/checklist-row";
-import type { VerifyResponse } from "#lib/api/schemas/verify";
+import type { VerifyResponse } from "#lib/api/schemas/receipts";
 import { listFacts } from "#lib/protocol/record/facts";
 import type { Reason } from "#lib/protocol/statement/reasons";
 import { isApprovalMethod } from "#lib/protocol/statement/statement";

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import type { VerifyResponse } from "#lib/api/schemas/verify";
+import type { VerifyResponse } from "#lib/api/schemas/receipts";
 import { describePlace } from "./decoded-fields";
 
 it("calls the log's newest entry the last of as many as there are", () => {

@@ -5,7 +5,7 @@ import { HashText } from "#components/ui/code-block";
 import { type Definition, DefinitionList } from "#components/ui/definition-list";
 import { TextLink } from "#components/ui/text-link";
 import { Timestamp } from "#components/ui/timestamp";
-import type { VerifyResponse } from "#lib/api/schemas/verify";
+import type { VerifyResponse } from "#lib/api/schemas/receipts";
 import { subjectDigest } from "#lib/protocol/statement/statement";
 import { InputsFile } from "./inputs-file";
 import { JsonTable } from "./json-text";

@@ -3,7 +3,7 @@ import { DisclosedValue } from "#components/presentation/disclosed-value";
 import { DefinitionList } from "#components/ui/definition-list";
 import { FieldName } from "#components/ui/field-name";
 import { TextLink } from "#components/ui/text-link";
-import type { VerifyResponse } from "#lib/api/schemas/verify";
+import type { VerifyResponse } from "#lib/api/schemas/receipts";
 import type { JsonValue } from "#lib/protocol/encoding/canonical-json";
 import type { AttestationCheck } from "#lib/verifier/checks/verify-statement";
 

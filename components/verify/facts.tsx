@@ -1,5 +1,5 @@
 /** From the API's answer to the facts of a verdict and of the receipt: the one place where they are joined. */
-import type { VerifyResponse } from "#lib/api/schemas/verify";
+import type { VerifyResponse } from "#lib/api/schemas/receipts";
 import { type Facts, factsOfReceipt, type Names, noNames } from "#lib/protocol/record/facts";
 import type { ApprovalMethod } from "#lib/protocol/statement/statement";
 import type { WarningCode } from "#lib/protocol/statement/warnings";

@@ -3,7 +3,7 @@
  * with who vouches for it. Pure: the server and the visitor's browser both derive them, and are compared.
  */
 import { isUnasked, type Tone } from "#components/ui/status-pill";
-import type { VerifyResponse } from "#lib/api/schemas/verify";
+import type { VerifyResponse } from "#lib/api/schemas/receipts";
 import { describeDecided } from "#lib/protocol/approval/decided-words";
 import { isJsonObject, type JsonValue } from "#lib/protocol/encoding/canonical-json";
 import { type ApprovalMethod, type BackedMethod, isBacked } from "#lib/protocol/statement/statement";

@@ -1,6 +1,6 @@
 import { renderToStaticMarkup } from "react-dom/server";
 import { describe, expect, it } from "vitest";
-import type { VerifyResponse } from "#lib/api/schemas/verify";
+import type { VerifyResponse } from "#lib/api/schemas/receipts";
 import { HumanApprovalPart } from "./human-approval";
 import { ReceiptFacts } from "./receipt-facts";
 

@@ -5,7 +5,7 @@ import { Callout } from "#components/ui/callout";
 import { CodeBlock } from "#components/ui/code-block";
 import { DefinitionList } from "#components/ui/definition-list";
 import { isUnasked, TestMark } from "#components/ui/status-pill";
-import type { VerifyResponse } from "#lib/api/schemas/verify";
+import type { VerifyResponse } from "#lib/api/schemas/receipts";
 import { approvalWords } from "#lib/protocol/approval/approval-words";
 import {
   type ApprovalMethod,

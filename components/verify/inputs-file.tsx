@@ -3,7 +3,7 @@
 import { useState } from "react";
 import { AgentText } from "#components/agent-text";
 import { Callout } from "#components/ui/callout";
-import { hashFile } from "#lib/protocol/encoding/hash-file";
+import { hashFile } from "#lib/protocol/encoding/read-stream";
 import { FileDrop } from "./file-drop";
 
 interface InputsFileProps {

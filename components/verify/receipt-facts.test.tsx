@@ -1,6 +1,6 @@
 import { renderToStaticMarkup } from "react-dom/server";
 import { describe, expect, it } from "vitest";
-import type { VerifyResponse } from "#lib/api/schemas/verify";
+import type { VerifyResponse } from "#lib/api/schemas/receipts";
 import type { HumanApproval } from "#lib/protocol/statement/statement";
 import type { Verification } from "./facts";
 import { findingsOf } from "./findings";

@@ -1,7 +1,7 @@
 /** Texts of the picture that a chat shows of a receipt's link, and of its badge: never more than is public or holds. */
 import { formatAmount } from "#lib/protocol/approval/amount";
 import { describeDecided, labelDecided } from "#lib/protocol/approval/decided-words";
-import { drawable } from "#lib/protocol/text/drawable";
+import { drawable } from "#lib/protocol/text/display-text";
 import { describeBounds } from "#lib/protocol/time/time-words";
 import { factsOf, type Verification, verdictOf } from "./facts";
 import type { VerdictKind } from "./verdict";

@@ -2,7 +2,7 @@
  * Facts that only the service states about a public record: no part of the signed bytes, and not repeated by the
  * browser.
  */
-import type { Habits } from "#lib/verifier/checks/habits";
+import type { Habits } from "#lib/verifier/checks/warning-rows";
 
 export interface Surroundings {
   readonly organization: {

@@ -2,7 +2,7 @@
 import { QRCodeSVG } from "qrcode.react";
 import { CodeBlock } from "#components/ui/code-block";
 import { TextLink } from "#components/ui/text-link";
-import type { VerifyResponse } from "#lib/api/schemas/verify";
+import type { VerifyResponse } from "#lib/api/schemas/receipts";
 
 interface TakeAlongProps {
   readonly answer: VerifyResponse;

@@ -6,7 +6,7 @@ import { isUnasked } from "#components/ui/status-pill";
 import { describeBacked } from "#lib/protocol/approval/approval-words";
 import { type ApprovalMethod, type HumanApproval, isBacked } from "#lib/protocol/statement/statement";
 import type { Warning } from "#lib/protocol/statement/warnings";
-import { countOf } from "#lib/protocol/text/count";
+import { countOf } from "#lib/protocol/text/display-text";
 
 export type VerdictKind = "authentic" | "warned" | "test" | "private" | "invalid" | "erased";
 

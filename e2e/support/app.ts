@@ -5,8 +5,8 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { rememberPeer } from "#lib/api/http/client-ip";
-import { type Scope, scopeNames } from "#lib/api/schemas/key-choices";
+import { rememberPeer } from "#lib/api/http/rate-limit";
+import { type Scope, scopeNames } from "#lib/api/schemas/keys";
 import { parseEnv } from "#lib/env";
 import { openThreads } from "#lib/jobs/zk-worker-pool";
 import { type App, buildApp, zkWorkerFile } from "#lib/server/app";

@@ -5,8 +5,8 @@ import type { AuthorizationState, AuthorizeResponse } from "#lib/api/schemas/aut
 import { type LocalLevel, testHumans } from "#lib/emulators/test-humans";
 import { LOCAL_APP_ID } from "#lib/emulators/world-id";
 import { externalNullifier, hashSignal, wordHex } from "#lib/protocol/world-id/world-id-proof";
-import { acceptApproval, type ProvenApproval } from "#lib/services/approvals/decision/accept";
-import { approvalUrl } from "#lib/services/approvals/link";
+import { acceptApproval, type ProvenApproval } from "#lib/services/approvals/decision/decide";
+import { approvalUrl } from "#lib/services/approvals/rows";
 import type { TestAnswer, TestApp } from "./app";
 import { openProver } from "./shared-prover";
 

@@ -1,18 +1,21 @@
 /** A receipt whose time others vouch for, made in memory, so that every clock in it is the test's. */
 
-import { createLocalSigner } from "#lib/log/signing/local-signer";
+import { createLocalSigner } from "#lib/log/signing/signing-keys";
 import { base64Encode, hexEncode, sha256, utf8Encode } from "#lib/protocol/encoding/bytes";
-import { computeKeyId } from "#lib/protocol/keys/ed25519-key";
+import { computeKeyId } from "#lib/protocol/keys/ed25519";
 import { signEnvelope } from "#lib/protocol/statement/dsse";
 import { type ActionPredicate, buildActionStatement } from "#lib/protocol/statement/statement";
-import { boundOf } from "#lib/protocol/time/not-before";
-import type { NotBefore } from "#lib/protocol/time/not-before-shape";
+import { boundOf, type NotBefore } from "#lib/protocol/time/not-before";
 import { encodeTimeStampRequest } from "#lib/protocol/time/time-stamp";
-import { addNoteSignatures, signCheckpoint } from "#lib/protocol/tlog/checkpoint";
-import { cosignCheckpoint } from "#lib/protocol/tlog/cosignature";
+import {
+  addNoteSignatures,
+  cosignCheckpoint,
+  makeVerifierKey,
+  parseNote,
+  signCheckpoint,
+} from "#lib/protocol/tlog/checkpoint";
 import { encodeLogLeaf, makeLogLeaf } from "#lib/protocol/tlog/log-leaf";
 import { leafHash } from "#lib/protocol/tlog/merkle";
-import { makeVerifierKey, parseNote } from "#lib/protocol/tlog/signed-note";
 import type { VerifierTrust } from "#lib/verifier/checks/trust";
 import type { Authority } from "./tsa";
 

@@ -1,6 +1,6 @@
 /** For tests: the client of lib/client in front of a test app, without a port, and connections that break. */
 
-import { rememberPeer } from "#lib/api/http/client-ip";
+import { rememberPeer } from "#lib/api/http/rate-limit";
 import { type Countersign, type CountersignOptions, createCountersign } from "#lib/client/create";
 import { dispatch } from "#lib/server/operations";
 import type { TestApp } from "./app";

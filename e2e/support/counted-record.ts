@@ -1,7 +1,7 @@
 /** The answers about one long record and its count, made in memory: a service with no other work than this. */
 import type { RecordResponse } from "#lib/api/schemas/record";
-import { sealStatement } from "#lib/log/sequencer/sign-statement";
-import { createLocalSigner } from "#lib/log/signing/local-signer";
+import { sealStatement } from "#lib/log/sequencer/item";
+import { createLocalSigner } from "#lib/log/signing/signing-keys";
 import {
   base64Encode,
   concatBytes,
@@ -10,14 +10,17 @@ import {
   utf8Decode,
   utf8Encode,
 } from "#lib/protocol/encoding/bytes";
-import { agentTag, buildHeadsTree, HEAD_ROW_BYTES, headsTileReader } from "#lib/protocol/record/agent-heads";
+import {
+  agentTag,
+  buildHeadsStatement,
+  buildHeadsTree,
+  HEAD_ROW_BYTES,
+  headsTileReader,
+} from "#lib/protocol/record/agent-heads";
 import { emptyRecord, encodeUint64, extendRecord } from "#lib/protocol/record/agent-record";
-import { buildHeadsStatement } from "#lib/protocol/record/heads-statement";
-import { signCheckpoint } from "#lib/protocol/tlog/checkpoint";
+import { encodeVerifierKey, makeVerifierKey, signCheckpoint } from "#lib/protocol/tlog/checkpoint";
 import { leafHash } from "#lib/protocol/tlog/merkle";
-import { encodeVerifierKey, makeVerifierKey } from "#lib/protocol/tlog/signed-note";
-import { proveInclusion } from "#lib/protocol/tlog/tile-proofs";
-import { appendLeafHashes, emptyRightEdge } from "#lib/protocol/tlog/tiles";
+import { appendLeafHashes, emptyRightEdge, proveInclusion } from "#lib/protocol/tlog/tiles";
 
 const signerOf = (n: number) => createLocalSigner(Buffer.alloc(32, n).toString("base64"), "test");
 const [service, log] = [signerOf(41), signerOf(42)];

@@ -1,20 +1,18 @@
 /** An attestation that a rule allowed, in a log of three leaves whose order a lying service chooses. */
 
-import { createLocalSigner } from "#lib/log/signing/local-signer";
+import { createLocalSigner } from "#lib/log/signing/signing-keys";
 import { buildAuthorization } from "#lib/protocol/approval/approval";
 import { buildDecisionStatement } from "#lib/protocol/approval/approval-decision";
 import type { ApprovalStop } from "#lib/protocol/approval/approval-end";
-import { describeBacking } from "#lib/protocol/approval/backing";
+import { describeBacking } from "#lib/protocol/approval/assign-groups";
 import { base64Encode, hexEncode, sha256 } from "#lib/protocol/encoding/bytes";
 import { canonicalHash, type JsonObject } from "#lib/protocol/encoding/canonical-json";
 import { emptyRecord, extendRecord, type RecordHead } from "#lib/protocol/record/agent-record";
 import { signEnvelope } from "#lib/protocol/statement/dsse";
 import { buildActionStatement } from "#lib/protocol/statement/statement";
-import { signCheckpoint } from "#lib/protocol/tlog/checkpoint";
+import { encodeVerifierKey, makeVerifierKey, signCheckpoint } from "#lib/protocol/tlog/checkpoint";
 import { encodeLogLeaf, makeLogLeaf } from "#lib/protocol/tlog/log-leaf";
-import { leafHash, rootOfLeafHashes } from "#lib/protocol/tlog/merkle";
-import { encodeVerifierKey, makeVerifierKey } from "#lib/protocol/tlog/signed-note";
-import { inclusionRanges } from "#lib/protocol/tlog/subtree-ranges";
+import { inclusionRanges, leafHash, rootOfLeafHashes } from "#lib/protocol/tlog/merkle";
 import { signForTest, testFacts, testKeyId, testRequest } from "./human-authorization";
 
 /** The key of {@link signForTest}. */

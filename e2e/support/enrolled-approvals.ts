@@ -7,7 +7,7 @@ import {
   type HumanAuthorization,
   requestHash,
 } from "#lib/protocol/approval/approval";
-import type { PasskeyApproval } from "#lib/protocol/approval/passkey-approval";
+import type { PasskeyApproval } from "#lib/protocol/approval/human-authorization-shape";
 import {
   base64Encode,
   base64UrlEncode,
@@ -16,9 +16,14 @@ import {
   sha256,
   utf8Encode,
 } from "#lib/protocol/encoding/bytes";
-import { approvalChallenge, type PasskeyDecision, relyingPartyOf } from "#lib/protocol/passkey/challenge";
-import { buildRosterHead, hashGroup, orderEntries, proveMembership } from "#lib/protocol/passkey/roster";
-import type { RosterEntry } from "#lib/protocol/passkey/roster-shape";
+import { approvalChallenge, type PasskeyDecision, relyingPartyOf } from "#lib/protocol/passkey/assertion";
+import {
+  buildRosterHead,
+  hashGroup,
+  orderEntries,
+  proveMembership,
+  type RosterEntry,
+} from "#lib/protocol/passkey/roster";
 import { makeTestApproval, signForTest, testFacts, testRequest } from "./human-authorization";
 
 /** An authenticator of software: ES256, one credential. */

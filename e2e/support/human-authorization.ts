@@ -11,16 +11,16 @@ import {
   type WorldIdApproval,
 } from "#lib/protocol/approval/approval";
 import { buildDecisionStatement } from "#lib/protocol/approval/approval-decision";
-import type { RequestedBy } from "#lib/protocol/approval/requested-by";
+import type { RequestedBy } from "#lib/protocol/approval/assign-groups";
 import { contextHash } from "#lib/protocol/approval/shown-content";
 import { base64Encode, hexEncode, sha256 } from "#lib/protocol/encoding/bytes";
 import { canonicalBytes, type JsonObject } from "#lib/protocol/encoding/canonical-json";
-import { computeDsseKeyId } from "#lib/protocol/keys/ed25519-key";
+import { computeDsseKeyId } from "#lib/protocol/keys/ed25519";
 import { preAuthEncoding } from "#lib/protocol/statement/dsse";
 import { STATEMENT_MEDIA_TYPE } from "#lib/protocol/statement/statement";
 import { encodeLogLeaf, makeLogLeaf } from "#lib/protocol/tlog/log-leaf";
 import { type WorldProofV4, wordHex } from "#lib/protocol/world-id/world-id-proof";
-import type { AuthorizationVerifyOptions } from "#lib/verifier/checks/authorization-checks";
+import type { AuthorizationVerifyOptions } from "#lib/verifier/checks/approval-checks";
 import { publicInputsV4 } from "#lib/verifier/checks/check-world-proof";
 import { compressProof, makeTrapdoorKey } from "./groth16";
 

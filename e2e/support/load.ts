@@ -3,11 +3,10 @@
 import type { RecordResponse } from "#lib/api/schemas/record";
 import { base64Decode, bytesEqual, hexDecode } from "#lib/protocol/encoding/bytes";
 import type { RecordPlace } from "#lib/protocol/record/agent-record";
-import { verifyCheckpoint } from "#lib/protocol/tlog/checkpoint";
+import { parseVerifierKey, type VerifierKey, verifyCheckpoint } from "#lib/protocol/tlog/checkpoint";
 import { leafHash, verifyInclusion } from "#lib/protocol/tlog/merkle";
-import { parseVerifierKey, type VerifierKey } from "#lib/protocol/tlog/signed-note";
-import { verifyAndRemember } from "#lib/services/attestations/signature-verdicts";
-import { type RecordWalk, walkRecord } from "#lib/verifier/checks/record-walk";
+import { verifyAndRemember } from "#lib/services/attestations/stored-receipt";
+import { type RecordWalk, walkRecord } from "#lib/verifier/checks/record-checks";
 import { type LogVisitor, type RememberedCheckpoint, visitLog } from "./log";
 
 /** Receipt fields that a client keeps of a 201. */

@@ -1,11 +1,15 @@
 /** An outsider's view of the public log, for tests: everything through its public paths alone. */
 import { base64Encode, bytesEqual } from "#lib/protocol/encoding/bytes";
-import { verifyCheckpoint } from "#lib/protocol/tlog/checkpoint";
-import { decodeEntryBundle } from "#lib/protocol/tlog/entry-bundle";
+import { type VerifierKey, verifyCheckpoint } from "#lib/protocol/tlog/checkpoint";
+import { decodeEntryBundle } from "#lib/protocol/tlog/log-leaf";
 import { verifyConsistency } from "#lib/protocol/tlog/merkle";
-import type { VerifierKey } from "#lib/protocol/tlog/signed-note";
-import { encodeTilePath, tileWidth } from "#lib/protocol/tlog/tile-path";
-import { proveConsistency, rootAtSize, type TileReader } from "#lib/protocol/tlog/tile-proofs";
+import {
+  encodeTilePath,
+  proveConsistency,
+  rootAtSize,
+  type TileReader,
+  tileWidth,
+} from "#lib/protocol/tlog/tiles";
 import { checkLog, type LogCheck } from "#lib/verifier/checks/check-log";
 
 export type FetchLog = (path: string) => Promise<{ status: number; bytes: Uint8Array }>;

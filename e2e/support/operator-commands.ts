@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { parseVerifierKey } from "#lib/protocol/tlog/signed-note";
+import { parseVerifierKey } from "#lib/protocol/tlog/checkpoint";
 import { dispatch } from "#lib/server/operations";
 import { startTestApp, type TestApp } from "./app";
 import { type CommandRun, runProgram } from "./commands";

@@ -4,15 +4,18 @@ import { utf8Decode, utf8Encode } from "#lib/protocol/encoding/bytes";
 import type { JsonObject } from "#lib/protocol/encoding/canonical-json";
 import { readZip } from "#lib/protocol/encoding/zip";
 import { readPackEntry } from "#lib/protocol/pack/pack-entries";
-import { encodePackJson, filesIn, numberedFile, packFiles } from "#lib/protocol/pack/pack-files";
 import {
   describePack,
   encodeManifest,
+  encodePackJson,
+  filesIn,
+  numberedFile,
   PACK_VERSION,
   type PackVersion,
+  packFiles,
 } from "#lib/protocol/pack/pack-manifest";
 import { renderPackReport } from "#lib/protocol/pack/pack-report";
-import { createZipWriter } from "#lib/services/packs/zip-writer";
+import { createZipWriter } from "#lib/services/packs/pack";
 import { nodeIo } from "#lib/verifier/cli/node-io";
 
 export type PackedFiles = Map<string, Uint8Array>;

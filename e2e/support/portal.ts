@@ -1,8 +1,8 @@
 /** People for the portal's tests: signed in without mail. */
 
-import type { MemberPrincipal, UserPrincipal } from "#lib/api/http/principal";
+import type { MemberPrincipal, UserPrincipal } from "#lib/api/http/context";
 import { users } from "#lib/db/schema";
-import { uuidV7 } from "#lib/protocol/encoding/ids";
+import { uuidV7 } from "#lib/protocol/encoding/bytes";
 import type { AccountsContext } from "#lib/services/accounts/context";
 import { ensureMemberships } from "#lib/services/accounts/members";
 

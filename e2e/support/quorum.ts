@@ -1,5 +1,5 @@
 /** Says by itself when a quorum is met: the service asks the database. */
-import type { Quorum } from "#lib/protocol/approval/quorum";
+import type { Quorum } from "#lib/protocol/approval/assign-groups";
 
 export function meetsQuorum(quorum: Quorum, names: ReadonlySet<string>): boolean {
   if (typeof quorum === "string") return names.has(quorum);

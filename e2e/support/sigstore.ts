@@ -1,9 +1,9 @@
 /** For tests only: Sigstore's own verifier, offline. */
 import { bundleFromJSON } from "@sigstore/bundle";
 import { toSignedEntity, toTrustMaterial, Verifier } from "@sigstore/verify";
-import { computeDsseKeyId, encodePublicKeySpki } from "#lib/protocol/keys/ed25519-key";
+import { computeDsseKeyId, encodePublicKeySpki } from "#lib/protocol/keys/ed25519";
 import { computeLogId } from "#lib/protocol/statement/bundle";
-import type { VerifierKey } from "#lib/protocol/tlog/signed-note";
+import type { VerifierKey } from "#lib/protocol/tlog/checkpoint";
 
 /** Throws unless the bundle holds, with nothing of ours but the two public keys. */
 export function verifyWithSigstore(bundle: unknown, publicKey: Uint8Array, logKey: VerifierKey): void {

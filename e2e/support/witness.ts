@@ -2,18 +2,18 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
-import type { Signer } from "#lib/log/signing/signer";
+import type { Signer } from "#lib/log/signing/signing-keys";
 import { bytesEqual } from "#lib/protocol/encoding/bytes";
 import { parseAddCheckpoint } from "#lib/protocol/tlog/add-checkpoint";
-import { verifyCheckpoint } from "#lib/protocol/tlog/checkpoint";
-import { cosignCheckpoint } from "#lib/protocol/tlog/cosignature";
-import { verifyConsistency } from "#lib/protocol/tlog/merkle";
 import {
+  cosignCheckpoint,
   encodeSignatureLine,
   encodeVerifierKey,
   makeVerifierKey,
   type VerifierKey,
-} from "#lib/protocol/tlog/signed-note";
+  verifyCheckpoint,
+} from "#lib/protocol/tlog/checkpoint";
+import { verifyConsistency } from "#lib/protocol/tlog/merkle";
 
 export interface TestWitness {
   vkey: string;

@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { operations } from "#lib/api/operations/index";
 import type { OperationSpec } from "#lib/api/operations/operation";
-import { encodeTilePath } from "#lib/protocol/tlog/tile-path";
+import { encodeTilePath } from "#lib/protocol/tlog/tiles";
 import { buildOpenApi, describedPath } from "./openapi";
 
 const documented = (Object.entries(operations) as [string, OperationSpec][]).filter(

@@ -3,8 +3,7 @@ import { z } from "zod";
 import { findExample, pathExamples, requestExamples } from "#lib/api/operations/examples";
 import { type OperationId, operations } from "#lib/api/operations/index";
 import type { OperationSpec } from "#lib/api/operations/operation";
-import { jsonValueSchema } from "#lib/api/schemas/primitives";
-import { problem } from "#lib/api/schemas/problem";
+import { jsonValueSchema, problem } from "#lib/api/schemas/primitives";
 import type { JsonObject, JsonValue } from "#lib/protocol/encoding/canonical-json";
 
 const bearerText =

@@ -13,8 +13,7 @@ import { runCommand, say } from "#lib/cli/shared/command-line";
 import { type CommandContext, withCommandContext } from "#lib/cli/shared/open-service";
 import { memberships, organizations, users } from "#lib/db/schema";
 import { readCommandLine, single, UsageError, unexpectedWords } from "#lib/protocol/text/command-words";
-import { createRandom } from "#lib/server/random";
-import { openSecrets } from "#lib/server/secrets";
+import { createRandom, openSecrets } from "#lib/server/secrets";
 import { addOwner } from "#lib/services/accounts/add-owner";
 import { createSignInLink, signInLinkSeconds } from "#lib/services/accounts/sign-in-link";
 

@@ -10,8 +10,13 @@
 import "#lib/platform/node-wasm";
 import { readFile } from "node:fs/promises";
 import path from "node:path";
-import { resolveGiven, runCommand, say } from "#lib/cli/shared/command-line";
-import { type KeyCommand, parseKeyArguments } from "#lib/cli/shared/key-arguments";
+import {
+  type KeyCommand,
+  parseKeyArguments,
+  resolveGiven,
+  runCommand,
+  say,
+} from "#lib/cli/shared/command-line";
 import { type CommandContext, withCommandContext } from "#lib/cli/shared/open-service";
 import { readEnv } from "#lib/env";
 import {
@@ -22,9 +27,9 @@ import {
   replaceActiveKey,
   requireUnused,
   revokeRetiredKey,
-} from "#lib/log/keys/rotate-keys";
+} from "#lib/log/keys/key-events";
 import { requireOwnHistory } from "#lib/log/reading/history";
-import { wrapSecretFiles } from "#lib/log/signing/key-files";
+import { wrapSecretFiles } from "#lib/log/signing/first-keys";
 import {
   findKeySetting,
   keepNextKey,

@@ -9,36 +9,36 @@
 import "#lib/platform/node-wasm";
 import { readFile } from "node:fs/promises";
 import { resolveGiven, runCommand, say } from "#lib/cli/shared/command-line";
-import { type CommandContext, withCommandContext } from "#lib/cli/shared/open-service";
-import { describeRevived, describeUnknown, readHeldAt } from "#lib/cli/shared/revived";
+import {
+  type CommandContext,
+  describeRevived,
+  describeUnknown,
+  readHeldAt,
+  withCommandContext,
+} from "#lib/cli/shared/open-service";
 import type { Executor } from "#lib/db/client";
 import { findListeners } from "#lib/db/pubsub";
 import { keyEventKind, makeKeyEvent } from "#lib/log/keys/key-events";
 import { beginEpoch } from "#lib/log/keys/new-epoch";
-import { openFolderStore } from "#lib/log/object-storage/folder-store";
-import { openStore } from "#lib/log/object-storage/open-store";
-import { compactLogs } from "#lib/log/reading/compact";
+import { openFolderStore, openStore } from "#lib/log/object-storage/open-store";
+import { compactLogs, createOldEntries } from "#lib/log/reading/compact";
 import { type ExistingFiles, exportTiles } from "#lib/log/reading/export-tiles";
 import { checkStoredLogs, requireOwnHistory } from "#lib/log/reading/history";
-import { makeLogList } from "#lib/log/reading/make-log-list";
-import { createOldEntries } from "#lib/log/reading/old-entries";
+import { makeLogList } from "#lib/log/reading/log-list";
 import { readOpenHead } from "#lib/log/reading/reader";
 import { makeSnapshot } from "#lib/log/records/agent-heads";
-import { checkStoredRecords } from "#lib/log/records/check-records";
-import { checkStoredSnapshots } from "#lib/log/records/check-snapshots";
-import { checkSum } from "#lib/log/records/unrecorded";
+import { checkStoredRecords, checkStoredSnapshots, checkSum } from "#lib/log/records/check-records";
 import { reloadSigners } from "#lib/log/signing/first-keys";
 import { findKeySetting, keepNextKey, randomKeyText } from "#lib/log/signing/key-source";
-import { createLocalSigner } from "#lib/log/signing/local-signer";
-import type { Signer } from "#lib/log/signing/signer";
+import { createLocalSigner, type Signer } from "#lib/log/signing/signing-keys";
 import { logger } from "#lib/logger";
-import { encodePublicKeyPem } from "#lib/protocol/keys/ed25519-key";
+import { encodePublicKeyPem } from "#lib/protocol/keys/ed25519";
 import { mergeHeads } from "#lib/protocol/record/agent-heads";
 import { readCommandLine, single, UsageError, unexpectedWords } from "#lib/protocol/text/command-words";
-import { countOf } from "#lib/protocol/text/count";
-import { TILE_WIDTH } from "#lib/protocol/tlog/tile-path";
-import { createRandom } from "#lib/server/random";
-import { countUnknownApprovals, findUnknownApprovals } from "#lib/services/approvals/decision/end-unknown";
+import { countOf } from "#lib/protocol/text/display-text";
+import { TILE_WIDTH } from "#lib/protocol/tlog/tiles";
+import { createRandom } from "#lib/server/secrets";
+import { countUnknownApprovals, findUnknownApprovals } from "#lib/services/approvals/decision/revoke";
 
 const usage =
   "usage: npm run log -- check | snapshot | new-epoch [--new-log-key | --anyway | --restored] |\n                         export-tiles [STORE] [--repair | --new-only] | compact [--older-than DAYS] |\n                         list FOLDER --key-file FILE URL...";

@@ -2,7 +2,7 @@
 import { createPrivateKey, generateKeyPairSync, sign } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { UnreadableError } from "#lib/client/api/errors";
-import type { AgentKey } from "#lib/client/api/sign";
+import type { AgentKey } from "#lib/client/api/inputs";
 import type { Attestation } from "#lib/client/api/wire";
 import { startTestApp, type TestApp } from "#support/app";
 import { openRequest } from "#support/authorizations";

@@ -1,30 +1,37 @@
 /** The client: `createCountersign({ baseUrl, apiKey })`. */
 
-import { attest, type WriteOptions } from "#lib/client/api/attest";
-import { type AttestMany, attestMany } from "#lib/client/api/attest-many";
 import {
+  type Attest,
+  type AttestMany,
+  attest,
+  attestMany,
+  countAttestations,
+  type WriteOptions,
+} from "#lib/client/api/attest";
+import {
+  type ApprovedAuthorization,
   authorize,
   cancel,
   claim,
+  freeze,
   type ReasonOptions,
   type RequestOptions,
   revoke,
+  unfreeze,
+  type WaitOptions,
+  waitForDecision,
 } from "#lib/client/api/authorize";
-import { type Attest, countAttestations } from "#lib/client/api/client-sequence";
-import { type ApprovedAuthorization, type WaitOptions, waitForDecision } from "#lib/client/api/decision";
 import { UnreadableError } from "#lib/client/api/errors";
-import { freeze, unfreeze } from "#lib/client/api/freeze";
-import { hashInputs } from "#lib/client/api/inputs";
-import { signAgentRequest } from "#lib/client/api/sign";
+import { hashInputs, signAgentRequest } from "#lib/client/api/inputs";
 import { type Runtime, readBaseUrl, readHeader, type Service, sendForText } from "#lib/client/api/transport";
 import type { Verification, VerifyOptions } from "#lib/client/api/verification";
-import type { AgentIdentity } from "#lib/client/api/wire";
 import type {
+  AgentIdentity,
   AuthorizationRequest,
   AuthorizationState,
   AuthorizeRequest,
   ClaimedAuthorization,
-} from "#lib/client/api/wire-authorization";
+} from "#lib/client/api/wire";
 import {
   askOnce,
   type Gated,

@@ -7,7 +7,7 @@ import path from "node:path";
 import { pathToFileURL } from "node:url";
 import { build } from "esbuild";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { toUnlinkedText } from "#lib/protocol/text/unlinked-text";
+import { toUnlinkedText } from "#lib/protocol/text/display-text";
 import { startTestApp, type TestApp } from "#support/app";
 import { approveUnproven, openNext } from "#support/authorizations";
 import { runProgram } from "#support/commands";

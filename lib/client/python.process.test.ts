@@ -3,8 +3,8 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { PYTHON_WHEEL } from "#lib/protocol/statement/product";
-import { packagePath } from "#lib/services/attestations/program-files";
+import { PYTHON_WHEEL } from "#lib/protocol/statement/outcome";
+import { packagePath } from "#lib/services/attestations/receipt-files";
 import { runProgram } from "#support/commands";
 import { findPython, type PythonService, runPytest, startPythonService } from "#support/python";
 

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { databaseParameters, findAddressProblem, readDatabaseAddress } from "#lib/database-address";
-import { openDriver } from "#lib/db/postgres/driver";
+import { openDriver } from "#lib/db/postgres/first-connection";
 import { parseEnv } from "#lib/env";
 import { createTestDatabase, databaseKinds } from "#support/databases";
 import { startTlsDatabase, type TlsDatabase } from "#support/tls-database";

@@ -7,8 +7,8 @@ import type { PgDatabase, PgQueryResultHKT } from "drizzle-orm/pg-core";
 import { openEmbedded } from "#lib/db/embedded/embedded";
 import { openPostgres } from "#lib/db/postgres/client";
 import { startLockKey } from "#lib/db/postgres/first-connection";
+import { waitingFor } from "./migrations";
 import type * as schema from "./schema";
-import { waitingFor } from "./start";
 
 export type Executor = PgDatabase<PgQueryResultHKT, typeof schema>;
 

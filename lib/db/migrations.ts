@@ -2,13 +2,41 @@
  * Which migrations this version has and which the database holds. A database that another version has changed is
  * refused: this one would leave out what the newer tables expect, and what it writes could not be put right afterwards.
  */
+
 import { readFileSync } from "node:fs";
 import path from "node:path";
 import { drizzle } from "drizzle-orm/postgres-js";
 import { migrate } from "drizzle-orm/postgres-js/migrator";
 import type postgres from "postgres";
+import { logger } from "#lib/logger";
 import type { Database } from "./client";
-import { CannotStart, waitingFor } from "./start";
+
+/* Messages to the operator if a start fails or has to wait, with what to do. */
+
+/** The message is for the operator, who gets no stack. */
+export class CannotStart extends Error {
+  readonly words: { says: string; mend: string };
+  constructor(words: { says: string; mend: string }, cause?: unknown) {
+    super(`Countersign cannot start: ${words.says}. ${words.mend}`, { cause });
+    this.words = words;
+  }
+}
+
+const sayEveryMs = 5_000;
+
+/** Says what the start waits for if that takes long, and says it again. */
+export async function waitingFor<T>(what: string, work: Promise<T>): Promise<T> {
+  const startMs = performance.now();
+  const timer = setInterval(() => {
+    const seconds = Math.round((performance.now() - startMs) / 1000);
+    logger.warn(`Countersign is starting: it has waited ${seconds} s for ${what}`);
+  }, sayEveryMs);
+  try {
+    return await work;
+  } finally {
+    clearInterval(timer);
+  }
+}
 
 /** `foreign`: an older history than this version's, or a branch of it, which migrations would not complete. */
 export type MigrationState = "empty" | "behind" | "current" | "newer" | "foreign";

@@ -1,7 +1,7 @@
 /** Wakes waiting requests when something changes, in this process or another that shares the database. */
 import { sql } from "drizzle-orm";
 import type { Database } from "./client";
-import { CannotStart } from "./start";
+import { CannotStart } from "./migrations";
 
 const channel = "countersign_wakeups";
 

@@ -2,8 +2,10 @@
  * The database's time, which all processes share, whatever the clocks of their machines say. It is asked for at the
  * start and from time to time; in between this machine counts, on the monotonic clock.
  */
+
+import { sql } from "drizzle-orm";
 import type { Logger } from "#lib/logger";
-import type { Database } from "./client";
+import { type Database, type Executor, rowsOf } from "./client";
 
 export interface SharedClock {
   now: () => Date;
@@ -85,4 +87,14 @@ export async function openSharedClock(database: Queried, logger: Logger): Promis
     },
     close: () => clearInterval(timer),
   };
+}
+
+/** Database's clock, in whole milliseconds that are over. */
+export async function readDatabaseTime(executor: Executor): Promise<Date> {
+  const [row] = await rowsOf<{ ms: string }>(
+    executor,
+    sql`SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::text AS ms`,
+  );
+  if (!row) throw new Error("the database returned no time");
+  return new Date(Number(row.ms));
 }

@@ -7,12 +7,11 @@
 import { z } from "zod";
 import { base64Decode } from "#lib/protocol/encoding/bytes";
 import { externalNullifier, parseFieldElement } from "#lib/protocol/world-id/world-id-proof";
-import { open, seal, sealedSchema } from "./bridge-cipher";
+import { readJson } from "./portal";
 import { type Prover, ProverBusyError } from "./prover";
-import { readJson } from "./read-json";
 import { proofRequestSchema, type RpChecker } from "./rp-signature";
 import { type LocalLevel, type TestHuman, testHumans } from "./test-humans";
-import type { WalletBridge } from "./wallet-bridge";
+import { open, seal, sealedSchema, type WalletBridge } from "./wallet-bridge";
 
 const MAX_OPENED = 200;
 const TTL_MS = 900_000;

@@ -1,3 +1,5 @@
+import { LRUCache } from "lru-cache";
+
 /**
  * Results of pure, costly functions under a key that identifies all the bytes they read. A full memo forgets what the
  * owner with the most entries has used least recently, so that no owner pushes out what others need.
@@ -43,3 +45,23 @@ export function createBoundedMemo(maxEntries: number): BoundedMemo {
     },
   };
 }
+
+/*
+ * Cache of recent reads, for work that is checked against the database before it counts. Bounded, and each entry ends
+ * by itself, so that nothing rests on it for long.
+ */
+
+export type TimedCache<Value extends object | true> = LRUCache<string, Value>;
+
+export const createTimedCache = <Value extends object | true>(
+  clock: () => Date,
+  lifetimeMs: number,
+): TimedCache<Value> =>
+  new LRUCache({
+    // By size, because for a number of entries it takes memory for all of them at once: two milliseconds of each start.
+    maxSize: 10_000,
+    sizeCalculation: () => 1,
+    ttl: lifetimeMs,
+    ttlResolution: 0,
+    perf: { now: () => clock().getTime() },
+  });

@@ -2,9 +2,12 @@
  * Work that waits in a table which several processes read: a few pieces at once, shared between their owners, so that
  * an owner with slow or many ones doesn't keep others waiting. What finds no place stays due.
  */
+
+import { eq, sql } from "drizzle-orm";
+import type { Executor } from "#lib/db/client";
+import { leases } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
-import { createFairQueue } from "./fair-queue";
-import type { Share } from "./fair-share";
+import { createFairQueue, type Share } from "./fair-queue";
 
 export interface DueWorkOptions<Due> {
   slots: number;
@@ -64,4 +67,88 @@ export function createDueWork<Due>(options: DueWorkOptions<Due>): DueWork {
       return tried.reduce((sum, one) => sum + one, 0);
     },
   };
+}
+
+type Work = (isStopped: () => boolean) => Promise<unknown>;
+
+/**
+ * Work that a process does again and again by itself. A round doesn't wait for the one before: what hangs holds its own
+ * place only. Never the reason that a process stays.
+ */
+export function startInterval(
+  everyMs: number,
+  work: Work,
+  onError: (error: unknown) => void,
+): () => Promise<void> {
+  const rounds = new Set<Promise<unknown>>();
+  let isStopped = false;
+  const timer = setInterval(() => {
+    const round = work(() => isStopped)
+      .catch(onError)
+      .finally(() => rounds.delete(round));
+    rounds.add(round);
+  }, everyMs);
+  timer.unref();
+  return async () => {
+    isStopped = true;
+    clearInterval(timer);
+    await Promise.all(rounds);
+  };
+}
+
+/** A round that is due while another one runs is left out. */
+export function oneAtATime(work: Work): Work {
+  let isRunning = false;
+  return async (isStopped) => {
+    if (isRunning) return;
+    isRunning = true;
+    await work(isStopped).finally(() => {
+      isRunning = false;
+    });
+  };
+}
+
+/* Whose turn it is to ask somebody outside: one process at a time, and not more often than agreed. */
+
+const inSeconds = (seconds: number) => sql`now() + make_interval(secs => ${seconds})`;
+
+/** True for one caller alone; the next one's turn is `seconds` later, or when {@link releaseLease} says. */
+export async function takeLease(executor: Executor, name: string, seconds: number): Promise<boolean> {
+  const taken = await executor
+    .insert(leases)
+    .values({ name, next_at: inSeconds(seconds) })
+    .onConflictDoUpdate({
+      target: leases.name,
+      set: { next_at: inSeconds(seconds) },
+      setWhere: sql`${leases.next_at} <= now()`,
+    })
+    .returning({ name: leases.name });
+  return taken.length > 0;
+}
+
+const firstPauseSeconds = 60;
+const longestPauseSeconds = 3_600;
+
+/** After a failure the next turn comes later each time, up to an hour. */
+export async function releaseLease(executor: Executor, name: string, isDone: boolean): Promise<void> {
+  const pause = sql`least(${longestPauseSeconds}, ${firstPauseSeconds} * 2 ^ least(${leases.failures}, 16))`;
+  await executor
+    .update(leases)
+    .set(
+      isDone
+        ? { failures: 0, next_at: sql`now()` }
+        : {
+            failures: sql`${leases.failures} + 1`,
+            next_at: sql`now() + make_interval(secs => ${pause})`,
+          },
+    )
+    .where(eq(leases.name, name));
+}
+
+/** For work that is done again and again: the next turn comes so long after the end of this one, whose ever it is. */
+export async function restFor(executor: Executor, name: string, seconds: number): Promise<void> {
+  await executor
+    .update(leases)
+    .set({ next_at: inSeconds(seconds) })
+    .where(eq(leases.name, name));
 }

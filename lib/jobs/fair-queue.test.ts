@@ -1,7 +1,6 @@
 /** Shares by the order in which work runs: nothing here looks at a clock. */
 import { describe, expect, it } from "vitest";
-import { createFairQueue, type FairQueueOptions } from "./fair-queue";
-import { type Lane, type Owner, shareOf } from "./fair-share";
+import { createFairQueue, type FairQueueOptions, type Lane, type Owner, shareOf } from "./fair-queue";
 
 /** A queue whose work ends when the test says so. */
 function createBench(options: Partial<FairQueueOptions> = {}) {

@@ -1,6 +1,6 @@
 /** Guarantee: nothing is sent to an address of this machine or its networks, however it is written. */
 import { describe, expect, it } from "vitest";
-import { findUrlProblem, isReachable, mayReachLoopback } from "./receiver-url";
+import { findUrlProblem, isReachable, mayReachLoopback } from "./guarded-request";
 
 const inside = [
   ...["0.0.0.0", "10.0.0.1", "127.0.0.1", "127.9.9.9", "169.254.169.254", "172.16.0.1", "192.168.1.1"],

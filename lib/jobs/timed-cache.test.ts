@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { createTimedCache } from "./timed-cache";
+import { createTimedCache } from "./bounded-memo";
 
 it("goes by the clock that it is given, and forgets what was used least recently when it is full", () => {
   let nowMs = Date.UTC(2026, 0, 1);

@@ -6,7 +6,7 @@ import { build } from "esbuild";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { ZkKeyPair } from "#lib/protocol/presentation/disclosure";
 import { ATTESTATION_ID, testKeyPair, testPayload } from "#support/disclosure";
-import { shareOf } from "./fair-share";
+import { shareOf } from "./fair-queue";
 import type * as zkWorker from "./zk-worker";
 import { createZkPool, type PoolOptions, type WorkerPool } from "./zk-worker-pool";
 

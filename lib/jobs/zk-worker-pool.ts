@@ -10,8 +10,7 @@ import { Piscina } from "piscina";
 import { AppError } from "#lib/errors";
 import { measure } from "#lib/instrumentation";
 import { type BoundedMemo, createBoundedMemo } from "./bounded-memo";
-import { createFairQueue, type Load } from "./fair-queue";
-import type { Share } from "./fair-share";
+import { createFairQueue, type Load, type Share } from "./fair-queue";
 import type * as zkWorker from "./zk-worker";
 
 type JobTable = Record<string, (input: never) => unknown>;

@@ -11,18 +11,17 @@ import type { Anchor, HumanAuthorization } from "#lib/protocol/approval/approval
 import { base64UrlDecode } from "#lib/protocol/encoding/bytes";
 import type { JsonObject } from "#lib/protocol/encoding/canonical-json";
 import { verifyEd25519Strict } from "#lib/protocol/keys/ed25519";
-import type { MessageName, ZkKeyPair } from "#lib/protocol/presentation/disclosure";
-import { disclosureMessages } from "#lib/protocol/presentation/disclosure-messages";
+import { disclosureMessages, type MessageName, type ZkKeyPair } from "#lib/protocol/presentation/disclosure";
 import {
   derivePresentation as derive,
   derivePublicProof,
+  type PresentationHeader,
   signMessages,
   type ZkCredential,
   type ZkProof,
 } from "#lib/protocol/presentation/presentation";
-import type { PresentationHeader } from "#lib/protocol/presentation/presentation-header";
 import { mergeHeads as merge } from "#lib/protocol/record/agent-heads";
-import type { BeaconBound } from "#lib/protocol/time/not-before-shape";
+import type { BeaconBound } from "#lib/protocol/time/not-before";
 import {
   parseVerificationKey,
   type VerificationKey,

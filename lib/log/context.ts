@@ -1,7 +1,7 @@
 import type { HttpContext } from "#lib/api/http/context";
 import type { ObjectStore } from "#lib/log/object-storage/object-store";
+import type { OldEntries } from "#lib/log/reading/compact";
 import type { LogList } from "#lib/log/reading/log-list";
-import type { OldEntries } from "#lib/log/reading/old-entries";
 import type { StaticTiles } from "#lib/log/reading/static-tiles";
 import type { ForkGuard } from "#lib/log/sequencer/fork-guard";
 import type { HeadLock } from "#lib/log/sequencer/head-lock";

@@ -1,12 +1,11 @@
 /** The public log's files (c2sp.org/tlog-tiles): content types, and how long each may be remembered. */
 
-import type { Handlers } from "#lib/api/http/call";
-import type { logOperations } from "#lib/api/operations/log";
-import type { serviceOperations } from "#lib/api/operations/service";
+import type { Handlers } from "#lib/api/http/pipeline";
+import type { logOperations, serviceOperations } from "#lib/api/operations/service";
 import { AppError } from "#lib/errors";
 import { readJwks, writePublicKeys } from "#lib/log/keys/public-keys";
+import { readStatements } from "#lib/log/reading/history";
 import { readCheckpoint, readCosignedNote, readHeadRows, readTilePath } from "#lib/log/reading/public-log";
-import { readStatements } from "#lib/log/reading/statements";
 import type { LogContext } from "./context";
 
 /** Only the one spelling of a log's number; 0 is no log. The first is found below /log/ alone. */

@@ -3,49 +3,46 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import path from "node:path";
 import { createHealthCheck } from "#lib/api/http/health";
-import { createIdempotencyLeases } from "#lib/api/http/idempotency-leases";
-import { unknownKeyPolicy } from "#lib/api/http/limits";
+import { createIdempotencyLeases } from "#lib/api/http/idempotency";
+import { type HttpDependencies, unknownKeyPolicy } from "#lib/api/http/pipeline";
 import { createRateLimiter } from "#lib/api/http/rate-limit";
 import { openRememberedAnswers } from "#lib/api/http/remembered-answers";
 import { createRequestLog } from "#lib/api/http/request-log";
-import type { HttpDependencies } from "#lib/api/http/route";
+import { waitingFor } from "#lib/db/migrations";
+import { throwRefused } from "#lib/db/postgres/first-connection";
 import { openReplica } from "#lib/db/postgres/replica";
-import { throwRefused } from "#lib/db/postgres/start-failures";
 import { createWakeups } from "#lib/db/pubsub";
 import { openSharedClock } from "#lib/db/shared-clock";
-import { waitingFor } from "#lib/db/start";
 import type { LocalWorldId } from "#lib/emulators/world-id";
 import { type Env, readEnv } from "#lib/env";
+import { createTimedCache } from "#lib/jobs/bounded-memo";
 import { createFairQueue } from "#lib/jobs/fair-queue";
 import type * as pictureWorker from "#lib/jobs/picture-worker";
-import { createTimedCache } from "#lib/jobs/timed-cache";
 import { createZkPool, type WorkerPool, type WorkerThreads } from "#lib/jobs/zk-worker-pool";
 import { logMadeKeys } from "#lib/log/keys/key-events";
+import { createOldEntries } from "#lib/log/reading/compact";
 import { requireOwnHistory } from "#lib/log/reading/history";
 import { openLogList } from "#lib/log/reading/log-list";
-import { createOldEntries } from "#lib/log/reading/old-entries";
 import { createStaticTiles } from "#lib/log/reading/static-tiles";
-import { createReadiness } from "#lib/log/sequencer/readiness";
-import { createLogSequencer } from "#lib/log/sequencer/sequencer";
+import { createLogSequencer, createReadiness } from "#lib/log/sequencer/sequencer";
 import { openSigners, reloadSigners } from "#lib/log/signing/first-keys";
 import { createSigningKeys } from "#lib/log/signing/signing-keys";
 import { logger } from "#lib/logger";
-import { originOfLog } from "#lib/protocol/tlog/log-epochs";
+import { originOfLog } from "#lib/protocol/tlog/log-leaf";
 import type { HandedOver } from "#lib/server/next/record-page-cache";
-import type { Calls } from "#lib/server/processes/ipc";
-import { appendInWriter, workInWriter } from "#lib/server/processes/writer-ipc";
-import { domainProbe } from "#lib/services/accounts/domain-proof";
+import { appendInWriter, type Calls, workInWriter } from "#lib/server/processes/ipc";
+import { domainProbe } from "#lib/services/accounts/domains";
 import type { Context } from "#lib/services/approvals/context";
-import { authenticate, authenticateFromCache } from "#lib/services/keys/authenticate";
-import { createCallers } from "#lib/services/keys/callers";
-import { createUnknownKeys } from "#lib/services/keys/unknown-keys";
+import {
+  authenticate,
+  authenticateFromCache,
+  createCallers,
+  createUnknownKeys,
+} from "#lib/services/keys/authenticate";
 import { createRulesEngine } from "#lib/services/policies/engine";
 import { startBackground } from "./background";
-import { type OpenedLog, openLog } from "./open-log";
-import { openMailer } from "./open-mailer";
-import { openTime } from "./open-time";
-import { createRandom } from "./random";
-import { openSecrets } from "./secrets";
+import { type OpenedLog, openLog, openMailer, openTime } from "./open-log";
+import { createRandom, openSecrets } from "./secrets";
 import { keepApp } from "./singleton";
 import { openWorldId } from "./world-id";
 

@@ -2,7 +2,7 @@
 import { createServer, type Server } from "node:http";
 import { type AddressInfo, connect } from "node:net";
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
-import { rememberPeer } from "#lib/api/http/client-ip";
+import { rememberPeer } from "#lib/api/http/rate-limit";
 import { serveDirectly } from "#lib/server/next/node-http";
 import { startTestApp, type TestApp } from "#support/app";
 import { anyKind } from "#support/databases";

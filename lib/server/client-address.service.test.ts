@@ -1,6 +1,6 @@
 /** Whose request it is that a limit counts: the socket's, or what a trusted proxy says (docs/wire.md, Limits). */
 import { describe, expect, it } from "vitest";
-import { clientAddress, isFromThisMachine, PEER_HEADER, rememberPeer } from "#lib/api/http/client-ip";
+import { clientAddress, isFromThisMachine, PEER_HEADER, rememberPeer } from "#lib/api/http/rate-limit";
 import { parseEnv } from "#lib/env";
 import { startTestApp } from "#support/app";
 import { anyKind } from "#support/databases";

@@ -1,7 +1,7 @@
 /** Conventions of every operation: paths, methods, headers, errors (docs/wire.md, Conventions and Errors). */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { operations } from "#lib/api/operations/index";
-import { problem } from "#lib/api/schemas/problem";
+import { problem } from "#lib/api/schemas/primitives";
 import { startTestApp, type TestApp } from "#support/app";
 import { anyKind } from "#support/databases";
 

@@ -4,13 +4,12 @@
  * approve as any human.
  */
 
-import { isFromThisMachine } from "#lib/api/http/client-ip";
-import { toResponse } from "#lib/api/http/messages";
-import { answerProblem } from "#lib/api/http/problem";
-import { readBytes } from "#lib/api/http/read-json-body";
+import { readBytes } from "#lib/api/http/pipeline";
+import { answerProblem, toResponse } from "#lib/api/http/problem";
+import { isFromThisMachine } from "#lib/api/http/rate-limit";
 import type { LocalWorldId } from "#lib/emulators/world-id";
 import { AppError } from "#lib/errors";
-import { httpRequestId } from "#lib/protocol/encoding/ids";
+import { httpRequestId } from "#lib/protocol/encoding/bytes";
 import { getApp } from "./singleton";
 
 type Answer = (request: Request, params: { id: string }) => Promise<Response>;

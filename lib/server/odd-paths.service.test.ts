@@ -1,13 +1,11 @@
 /** Names in a path that are nobody's: U+0000, which no column holds, and letters that lower-case to others. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { operations } from "#lib/api/operations/index";
-import { organizationForm } from "#lib/api/schemas/portal";
-import { attestationFilters } from "#lib/api/schemas/portal-attestations";
+import { attestationFilters, organizationForm } from "#lib/api/schemas/portal";
 import { readOwnAgent } from "#lib/services/agents/portal-agents";
 import { readOwnAuthorization } from "#lib/services/approvals/portal-authorizations";
-import { exportOwnAttestations } from "#lib/services/attestations/export";
 import { readAgentFeed } from "#lib/services/attestations/feed";
-import { listOwnAttestations } from "#lib/services/attestations/own";
+import { exportOwnAttestations, listOwnAttestations } from "#lib/services/attestations/own";
 import { startTestApp, type TestApp } from "#support/app";
 import { anyKind } from "#support/databases";
 import { signInPerson } from "#support/portal";

@@ -1,23 +1,35 @@
 /** Opens database, key files and fork guard of these settings, for the service and the command lines. */
 import { constants } from "node:fs";
-import { access } from "node:fs/promises";
+import { access, readFile } from "node:fs/promises";
 import path from "node:path";
 import { type Database, openDatabase } from "#lib/db/client";
-import { makePrivateParent } from "#lib/db/embedded/private-folder";
-import { throwRefused } from "#lib/db/postgres/start-failures";
-import { CannotStart } from "#lib/db/start";
+import { makePrivateParent } from "#lib/db/embedded/data-folder";
+import { CannotStart } from "#lib/db/migrations";
+import { throwRefused } from "#lib/db/postgres/first-connection";
 import type { Env } from "#lib/env";
-import type { ObjectStore } from "#lib/log/object-storage/object-store";
+import { measure } from "#lib/instrumentation";
+import { shareOf } from "#lib/jobs/fair-queue";
+import { type ObjectStore, requireConditions } from "#lib/log/object-storage/object-store";
 import { openStore } from "#lib/log/object-storage/open-store";
-import { requireConditions } from "#lib/log/object-storage/probe";
 import { type OpenForkGuard, openForkGuard } from "#lib/log/sequencer/fork-guard";
 import { createHeadLock, type HeadLock } from "#lib/log/sequencer/head-lock";
-import { type KeySource, readFirstOrigin } from "#lib/log/signing/first-keys";
-import { openSecretFiles, type SecretFiles } from "#lib/log/signing/key-files";
+import {
+  type KeySource,
+  openSecretFiles,
+  readFirstOrigin,
+  type SecretFiles,
+} from "#lib/log/signing/first-keys";
 import { createKeySource } from "#lib/log/signing/key-source";
 import { createKeyWrapping } from "#lib/log/signing/key-wrapping";
+import { createNotBefore } from "#lib/log/time/not-before";
+import { createTimeStamps } from "#lib/log/time/time-stamps";
+import { createWitnesses } from "#lib/log/witness/witnesses";
 import { logger } from "#lib/logger";
-import { createRandom } from "./random";
+import { type Certificate, parseCertificates } from "#lib/protocol/encoding/certificate";
+import type { Mailer } from "#lib/services/accounts/mails";
+import type { Context } from "#lib/services/approvals/context";
+import { createMailboxMailer } from "#lib/services/notifications/mailbox";
+import { createRandom } from "./secrets";
 
 export interface OpenedLog {
   database: Database;
@@ -96,4 +108,93 @@ export async function openLog(env: Env, isWriter = true): Promise<OpenedLog> {
     await database.close();
     return throwRefused(error, databaseUrl);
   }
+}
+
+/* Whatever the settings send mail by. */
+
+type Tools = Pick<Context, "database" | "clock" | "random" | "logger">;
+
+/** Modules for some settings are loaded only with them: a start that loads all of them takes longer by a fifth. */
+async function chooseMailer(env: Env, { database, clock, random, logger }: Tools): Promise<Mailer> {
+  const { RESEND_API_KEY: resendKey, SMTP_URL: smtpUrl, MAIL_FROM: from = "" } = env;
+  if (resendKey === undefined && smtpUrl === undefined)
+    return createMailboxMailer({ database, clock, random, print: (line) => logger.info(line) });
+  const { createResendMailer, createSmtpMailer } = await import("#lib/services/notifications/transports");
+  if (resendKey !== undefined) return createResendMailer(resendKey, from, env.RESEND_BASE_URL);
+  return createSmtpMailer(String(smtpUrl), from);
+}
+
+export async function openMailer(env: Env, tools: Tools): Promise<Mailer> {
+  const { send } = await chooseMailer(env, tools);
+  return { send: (mail) => measure("mail", "send a mail", () => send(mail)) };
+}
+
+/* Opens sources of time bounds: witnesses, beacons and time-stamp authorities, none of them on a request's path. */
+
+/** The service's own work, which weighs like one client's. */
+export const serviceShare = shareOf("other", { organization: "service" });
+
+async function readTimeAuthorities(file: string | undefined): Promise<Certificate[]> {
+  if (file === undefined) return [];
+  try {
+    return parseCertificates(await readFile(file, "utf8"));
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    throw new Error(`Countersign cannot start: TSA_CERTIFICATES, ${file}: ${why}`);
+  }
+}
+
+interface Dependencies extends Pick<Context, "database" | "clock" | "random" | "logger" | "pool"> {
+  env: Env;
+  /** True if this process asks witnesses and authorities; one does for all. */
+  isAsking: boolean;
+}
+
+export async function openTime({ env, isAsking, pool, ...shared }: Dependencies) {
+  const { database, clock, random, logger } = shared;
+  const witnesses = createWitnesses({
+    database,
+    policy: env.WITNESSES,
+    logger,
+    clock,
+    intervalSeconds: env.WITNESS_INTERVAL_SECONDS,
+    onCosigned: () => notBefore.refresh(),
+  });
+  const schedule = () => {
+    if (isAsking) witnesses.schedule();
+  };
+  const notBefore = createNotBefore({
+    database,
+    policy: env.WITNESSES,
+    drandUrl: env.DRAND_URL,
+    clock,
+    logger,
+    maxAgeSeconds: env.NOT_BEFORE_MAX_AGE_SECONDS,
+    verifyBeacon: (bound) => pool.runRemembered("verifyBeacon", bound, serviceShare),
+    renew: schedule,
+  });
+  const timeAuthorities = await readTimeAuthorities(env.TSA_CERTIFICATES);
+  const timeStamps = createTimeStamps({
+    database,
+    urls: env.TSA_URLS,
+    pinned: timeAuthorities,
+    clock,
+    random,
+    logger,
+  });
+  return {
+    notBefore,
+    timeAuthorities,
+    onCommit: schedule,
+    start: async () => {
+      if (isAsking) await witnesses.ask();
+      notBefore.start();
+      if (isAsking) timeStamps.start();
+    },
+    close: async () => {
+      await timeStamps.close();
+      await notBefore.close();
+      await witnesses.close();
+    },
+  };
 }

@@ -7,13 +7,13 @@ import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 import addFormats from "ajv-formats";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { parseStrictObject } from "#lib/api/http/read-json-body";
+import { parseStrictObject } from "#lib/api/http/pipeline";
 import { buildOpenApi, describedPath } from "#lib/api/openapi";
 import { requestExamples } from "#lib/api/operations/examples";
 import { type OperationId, operations } from "#lib/api/operations/index";
 import type { OperationSpec } from "#lib/api/operations/operation";
 import type { JsonObject, JsonValue } from "#lib/protocol/encoding/canonical-json";
-import { encodePublicKeyPem } from "#lib/protocol/keys/ed25519-key";
+import { encodePublicKeyPem } from "#lib/protocol/keys/ed25519";
 import { startTestApp, type TestApp } from "#support/app";
 import { anyKind } from "#support/databases";
 

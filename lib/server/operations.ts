@@ -1,20 +1,27 @@
 /** Binds the table of operations to the services, and finds the operation of a request. */
 
-import type { Handler, Handlers, Params } from "#lib/api/http/call";
 import { addCommonHeaders } from "#lib/api/http/common-headers";
-import { type HttpRequest, type HttpResponse, toResponse } from "#lib/api/http/messages";
-import { answerProblem } from "#lib/api/http/problem";
-import { createHandler, isForEveryone } from "#lib/api/http/route";
+import type { HttpContext } from "#lib/api/http/context";
+import {
+  createHandler,
+  type Handler,
+  type Handlers,
+  isForEveryone,
+  type Params,
+} from "#lib/api/http/pipeline";
+import { answerProblem, type HttpRequest, type HttpResponse, toResponse } from "#lib/api/http/problem";
+import { buildOpenApi } from "#lib/api/openapi";
 import { type OperationId, operations } from "#lib/api/operations/index";
 import type { OperationSpec } from "#lib/api/operations/operation";
+import type { serviceOperations as specs } from "#lib/api/operations/service";
 import { AppError } from "#lib/errors";
 import { logHandlers } from "#lib/log/routes";
-import { httpRequestId } from "#lib/protocol/encoding/ids";
+import { httpRequestId } from "#lib/protocol/encoding/bytes";
 import { rostersHandlers } from "#lib/services/accounts/routes";
 import { agentsHandlers } from "#lib/services/agents/routes";
 import type { Context } from "#lib/services/approvals/context";
 import { authorizationsHandlers, replayHydrators } from "#lib/services/approvals/routes";
-import { presentationsHandlers } from "#lib/services/attestations/presentation-routes";
+import { presentationsHandlers } from "#lib/services/attestations/presentations";
 import { receiptsHandlers } from "#lib/services/attestations/receipt-routes";
 import { attestationsHandlers } from "#lib/services/attestations/routes";
 import { keysHandlers } from "#lib/services/keys/routes";
@@ -22,8 +29,22 @@ import { createMcpHandlers } from "#lib/services/mcp/routes";
 import { mailHandlers } from "#lib/services/notifications/routes";
 import { rulesHandlers } from "#lib/services/policies/routes";
 import { webhooksHandlers } from "#lib/services/webhooks/routes";
-import { serviceHandlers } from "./service-routes";
 import { getApp } from "./singleton";
+
+/* Runs the operations of lib/api/operations/service.ts that are about the service as a whole. */
+
+const serviceHandlers: Handlers<Pick<typeof specs, "openapi" | "health">, HttpContext> = {
+  openapi: async ({ context }) => ({
+    body: buildOpenApi(context.settings.baseUrl),
+    headers: { "cache-control": "public, max-age=60" },
+  }),
+  health: async ({ context }) => {
+    if (context.leaving.hasBegun)
+      throw new AppError("service_unavailable", "this server is about to stop; ask another one");
+    await context.health.check();
+    return { body: { status: "ok", database: context.database.kind, time: context.clock().toISOString() } };
+  },
+};
 
 const handlers: Handlers<typeof operations, Context> = {
   ...attestationsHandlers,

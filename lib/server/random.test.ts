@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { createRandom } from "./random";
+import { createRandom } from "./secrets";
 
 /** A source whose bytes count up, so that each one can be told from the others. */
 function counting() {

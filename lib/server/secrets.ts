@@ -1,8 +1,8 @@
 /** The secrets of this deployment, all of them from AUTH_SECRET or its file. */
-import { hkdfSync } from "node:crypto";
+import { hkdfSync, randomFillSync } from "node:crypto";
 import type { Secrets } from "#lib/api/http/context";
 import type { Env } from "#lib/env";
-import type { SecretFiles } from "#lib/log/signing/key-files";
+import type { SecretFiles } from "#lib/log/signing/first-keys";
 import { authSecretFile } from "#lib/log/signing/key-source";
 
 /** Made with the first keys only: a second instance with a secret of its own would refuse the first one's links. */
@@ -32,3 +32,32 @@ function deriveSecrets(authSecret: string): Secrets {
 
 export const openSecrets = async (env: Env, files: SecretFiles): Promise<Secrets> =>
   deriveSecrets(await readAuthSecret(env, files));
+
+/*
+ * Random bytes of the system's generator, asked for in bulk: a call for each identifier and salt costs more than its
+ * bytes. No byte is given out twice or kept after it was.
+ */
+
+const poolBytes = 4096;
+
+export function createRandom(
+  fill: (pool: Uint8Array) => void = randomFillSync,
+): (length: number) => Uint8Array {
+  const pool = new Uint8Array(poolBytes);
+  let used = poolBytes;
+  return (length) => {
+    if (length > poolBytes) {
+      const bytes = new Uint8Array(length);
+      fill(bytes);
+      return bytes;
+    }
+    if (used + length > poolBytes) {
+      fill(pool);
+      used = 0;
+    }
+    const bytes = pool.slice(used, used + length);
+    pool.fill(0, used, used + length);
+    used += length;
+    return bytes;
+  };
+}

@@ -2,7 +2,7 @@
 
 import type { LocalWorldId } from "#lib/emulators/world-id";
 import type { Env } from "#lib/env";
-import type { SecretFiles } from "#lib/log/signing/key-files";
+import type { SecretFiles } from "#lib/log/signing/first-keys";
 import { createWorldChain } from "#lib/services/approvals/world-id/chain";
 import { createNoWorldId } from "#lib/services/approvals/world-id/none";
 import { createPortalProvider } from "#lib/services/approvals/world-id/portal";

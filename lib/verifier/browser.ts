@@ -10,7 +10,7 @@ import type { VerifierReport } from "#lib/verifier/report/report";
 /**
  * `json`: the answer of GET /v1/verify/:id or POST /v1/attest, a Sigstore bundle, a human_authorization, a
  * presentation (text or parsed), or the text of a tlog-proof. `trust`: the answer of GET /v1/pubkey, or a file
- * in its form that the visitor has pinned. Throws UnreadableError (read-json.ts) for what is neither.
+ * in its form that the visitor has pinned. Throws UnreadableError (lib/verifier/checks/evidence.ts) for what is neither.
  */
 export function verifyInBrowser(
   json: unknown,

@@ -3,7 +3,7 @@
  * refuse the file. What carries no evidence is listed by name, and the list is exact.
  */
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import { UnreadableError } from "#lib/verifier/checks/read-json";
+import { UnreadableError } from "#lib/verifier/checks/evidence";
 import { startTestApp, type TestApp } from "#support/app";
 import { anyKind } from "#support/databases";
 import { makeReceiptSamples, type ReceiptSamples } from "#support/receipt-samples";

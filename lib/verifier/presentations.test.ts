@@ -1,7 +1,6 @@
 /** Presentations as an outsider verifies them: what they are held to beside their own proof. */
 import { beforeAll, describe, expect, it } from "vitest";
-import type { MessageName, ZkKeyPair } from "#lib/protocol/presentation/disclosure";
-import { disclosureMessages } from "#lib/protocol/presentation/disclosure-messages";
+import { disclosureMessages, type MessageName, type ZkKeyPair } from "#lib/protocol/presentation/disclosure";
 import { derivePresentation, signMessages, type ZkCredential } from "#lib/protocol/presentation/presentation";
 import type { VerifierTrust } from "#lib/verifier/checks/trust";
 import { type Expectation, verifyEvidence } from "#lib/verifier/checks/verify-evidence";

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { AuthorizationState } from "#lib/api/schemas/authorization-state";
-import { encodePackJson } from "#lib/protocol/pack/pack-files";
+import { encodePackJson } from "#lib/protocol/pack/pack-manifest";
 import { makeEvidencePack, type PackRequest } from "#lib/services/packs/pack";
 import { nodeIo } from "#lib/verifier/cli/node-io";
 import { runCommand } from "#lib/verifier/cli/run-command";

@@ -4,10 +4,10 @@ import { notFound, permanentRedirect } from "next/navigation";
 import { AgentView } from "#components/agent/agent-view";
 import { UnknownAgent } from "#components/agent/unknown-agent";
 import { PageRefusal } from "#components/page-refusal";
-import { publicBaseUrl } from "#lib/api/http/public-base-url";
-import { toUnlinkedText } from "#lib/protocol/text/unlinked-text";
+import { publicBaseUrl } from "#lib/api/http/host-check";
+import { toUnlinkedText } from "#lib/protocol/text/display-text";
 import { loadAgent } from "#lib/server/pages/agent-page";
-import { withNotFound } from "#lib/server/pages/with-not-found";
+import { withNotFound } from "#lib/server/pages/page-failure";
 
 interface PageProps {
   readonly params: Promise<{ slug: string }>;

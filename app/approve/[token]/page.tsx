@@ -7,9 +7,9 @@ import { notFound } from "next/navigation";
 import { cache } from "react";
 import { ApprovalScreen } from "#components/approve/approval-screen";
 import { headingOf } from "#components/approve/heading";
-import { withNotFound } from "#lib/server/pages/with-not-found";
+import { withNotFound } from "#lib/server/pages/page-failure";
 import { getApp } from "#lib/server/singleton";
-import { readApprovalView } from "#lib/services/approvals/decision/view";
+import { readApprovalView } from "#lib/services/approvals/decision/inbox";
 import ApprovalNotFound from "./not-found";
 
 interface ApprovePageProps {

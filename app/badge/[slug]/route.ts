@@ -4,13 +4,13 @@
  */
 import { verdictOf } from "#components/verify/facts";
 import { describeBadge, verdictColors } from "#components/verify/share-words";
-import { forOwnHosts } from "#lib/api/http/next-host-check";
-import { readPublicly } from "#lib/api/http/read-publicly";
+import { forOwnHosts } from "#lib/api/http/host-check";
+import { readPublicly } from "#lib/api/http/remembered-answers";
 import { AppError } from "#lib/errors";
-import { isUuid } from "#lib/protocol/encoding/uuid";
-import { escapeHtml } from "#lib/protocol/text/escape-html";
-import { countPage } from "#lib/server/next/page-limits";
-import { requestAddress } from "#lib/server/next/request-address";
+import { isUuid } from "#lib/protocol/encoding/bytes";
+import { escapeHtml } from "#lib/protocol/text/display-text";
+import { requestAddress } from "#lib/server/next/node-http";
+import { countPage } from "#lib/server/next/page-cache";
 import { verifyForPage } from "#lib/server/pages/public-verification";
 import { getApp } from "#lib/server/singleton";
 import { readAgentFeed } from "#lib/services/attestations/feed";

@@ -6,7 +6,7 @@ import type { Metadata } from "next";
 import { headers } from "next/headers";
 import { notFound } from "next/navigation";
 import { Mailbox } from "#components/dev/mailbox";
-import { isOwnRequest } from "#lib/server/next/request-address";
+import { isOwnRequest } from "#lib/server/next/node-http";
 import { getApp } from "#lib/server/singleton";
 import { listMailbox } from "#lib/services/notifications/mailbox";
 

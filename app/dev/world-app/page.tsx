@@ -3,7 +3,7 @@ import type { Metadata } from "next";
 import { headers } from "next/headers";
 import { notFound } from "next/navigation";
 import { TestWallet } from "#components/dev/test-wallet";
-import { isOwnRequest } from "#lib/server/next/request-address";
+import { isOwnRequest } from "#lib/server/next/node-http";
 import { getApp } from "#lib/server/singleton";
 
 export const metadata: Metadata = {

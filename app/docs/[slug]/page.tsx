@@ -4,9 +4,9 @@ import { findGuide } from "#components/guides/guides";
 import { Markdown } from "#components/markdown";
 import { NotFoundPage } from "#components/not-found-page";
 import { TextLink } from "#components/ui/text-link";
-import { publicBaseUrl } from "#lib/api/http/public-base-url";
-import { withNotFound } from "#lib/server/pages/with-not-found";
-import { describePrograms } from "#lib/services/attestations/program-files";
+import { publicBaseUrl } from "#lib/api/http/host-check";
+import { withNotFound } from "#lib/server/pages/page-failure";
+import { describePrograms } from "#lib/services/attestations/receipt-files";
 
 interface GuidePageProps {
   readonly params: Promise<{ slug: string }>;

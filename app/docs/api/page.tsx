@@ -6,7 +6,7 @@ import { readDocument } from "#components/api-reference/document";
 import { groupEntries } from "#components/api-reference/entries";
 import { OperationIndex } from "#components/api-reference/operation-index";
 import { TextLink } from "#components/ui/text-link";
-import { publicBaseUrl } from "#lib/api/http/public-base-url";
+import { publicBaseUrl } from "#lib/api/http/host-check";
 
 export const metadata: Metadata = {
   title: "API reference",

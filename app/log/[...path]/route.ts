@@ -1,6 +1,6 @@
 /** The public log in Next: the same table, the same handlers. */
 
-import { forOwnHosts } from "#lib/api/http/next-host-check";
+import { forOwnHosts } from "#lib/api/http/host-check";
 import { dispatch } from "#lib/server/operations";
 
 const handle = forOwnHosts(dispatch);

@@ -11,12 +11,11 @@ import { Button } from "#components/ui/button";
 import { Callout } from "#components/ui/callout";
 import { TextLink } from "#components/ui/text-link";
 import { organizationTitle } from "#lib/protocol/text/organization-name";
+import { withNotFound } from "#lib/server/pages/page-failure";
 import { orNotFound } from "#lib/server/pages/portal-request";
-import { withNotFound } from "#lib/server/pages/with-not-found";
 import { getApp } from "#lib/server/singleton";
-import { readApproverLink } from "#lib/services/accounts/approver-links";
-import { readPasskeyLink } from "#lib/services/accounts/passkey-access";
-import { listPasskeys, maxPasskeys } from "#lib/services/accounts/passkeys";
+import { readApproverLink } from "#lib/services/accounts/approvers";
+import { listPasskeys, maxPasskeys, readPasskeyLink } from "#lib/services/accounts/passkeys";
 
 export const metadata: Metadata = {
   title: "Emails about approval requests",

@@ -3,8 +3,8 @@ import { revalidatePath } from "next/cache";
 import type { FormState } from "#lib/api/schemas/form-state";
 import { organizationNameForm, stepForm } from "#lib/api/schemas/portal";
 import { type Portal, runAction } from "#lib/server/pages/portal-request";
-import { askForFirstApproval, sendFirstAttestation } from "#lib/services/portal/first-steps";
 import { nameOrganization } from "#lib/services/portal/organization";
+import { askForFirstApproval, sendFirstAttestation } from "#lib/services/portal/overview";
 
 async function runStep(
   form: FormData,

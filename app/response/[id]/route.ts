@@ -1,4 +1,4 @@
-import { forOwnHosts } from "#lib/api/http/next-host-check";
+import { forOwnHosts } from "#lib/api/http/host-check";
 import { serveStandIn } from "#lib/server/emulators";
 
 const handle = forOwnHosts(serveStandIn);

@@ -1,6 +1,6 @@
 /** The /v1 operations in Next (`next dev`, `next start`, any Next host): the same table, the same handlers. */
 
-import { forOwnHosts } from "#lib/api/http/next-host-check";
+import { forOwnHosts } from "#lib/api/http/host-check";
 import { dispatch } from "#lib/server/operations";
 
 const handle = forOwnHosts(dispatch);

@@ -9,8 +9,12 @@ import { SecretReveal } from "#components/portal/keys/secret-reveal";
 import { Button } from "#components/ui/button";
 import { Checkbox, describeControl, Field, Textarea } from "#components/ui/field";
 import { useIsReady } from "#components/ui/use-is-ready";
-import { derivePublicKeyPem, encodePrivateKeyPem, provePossession } from "#lib/protocol/keys/agent-key";
-import { SEED_BYTES } from "#lib/protocol/keys/agent-seed";
+import {
+  derivePublicKeyPem,
+  encodePrivateKeyPem,
+  provePossession,
+  SEED_BYTES,
+} from "#lib/protocol/keys/agent-key";
 
 interface AgentKeyFieldProps {
   /** The proof of possession names it. */

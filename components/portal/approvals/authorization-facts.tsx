@@ -6,12 +6,12 @@ import { type Definition, DefinitionList } from "#components/ui/definition-list"
 import { Money } from "#components/ui/money";
 import { TextLink } from "#components/ui/text-link";
 import { Timestamp } from "#components/ui/timestamp";
-import { levelWords } from "#lib/api/schemas/approval-page";
+import { levelWords } from "#lib/api/schemas/approval-view";
 import type { AuthorizationState } from "#lib/api/schemas/authorization-state";
-import type { PersonDecision } from "#lib/api/schemas/portal-authorizations";
+import type { PersonDecision } from "#lib/api/schemas/portal";
 import { formatLeft } from "#lib/protocol/approval/amount";
 import { describeUnasked } from "#lib/protocol/approval/decided-words";
-import { countOf } from "#lib/protocol/text/count";
+import { countOf } from "#lib/protocol/text/display-text";
 
 function contextOf(state: AuthorizationState): Definition[] {
   return Object.entries(state.context ?? {}).map(([name, value]) => ({

@@ -2,7 +2,7 @@
 import { renderToStaticMarkup } from "react-dom/server";
 import { describe, expect, it } from "vitest";
 import type { AuthorizationState } from "#lib/api/schemas/authorization-state";
-import type { PersonDecision } from "#lib/api/schemas/portal-authorizations";
+import type { PersonDecision } from "#lib/api/schemas/portal";
 import { AuthorizationFacts } from "./authorization-facts";
 import { AuthorizationTable } from "./authorization-table";
 

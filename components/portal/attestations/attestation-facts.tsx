@@ -14,11 +14,11 @@ import { checkTexts } from "#components/verify/check-texts";
 import { checkTitles } from "#components/verify/check-titles";
 import { factsOf } from "#components/verify/facts";
 import { warningTone } from "#components/warning-tones";
-import type { VerifyResponse } from "#lib/api/schemas/verify";
+import type { VerifyResponse } from "#lib/api/schemas/receipts";
 import { describeDecided, labelDecided } from "#lib/protocol/approval/decided-words";
 import { type Facts, listPeople, type Names } from "#lib/protocol/record/facts";
 import { isBacked } from "#lib/protocol/statement/statement";
-import { countOf } from "#lib/protocol/text/count";
+import { countOf } from "#lib/protocol/text/display-text";
 import { findRowWarning } from "#lib/verifier/checks/warning-rows";
 
 function VerdictPill({ verdict }: { readonly verdict: boolean | null }) {

@@ -3,7 +3,7 @@
 import { ApprovalOptions } from "#components/approval-grades";
 import { FilterBar } from "#components/portal/forms/filter-bar";
 import { Field, Input, Select } from "#components/ui/field";
-import type { AttestationFilters } from "#lib/api/schemas/portal-attestations";
+import type { AttestationFilters } from "#lib/api/schemas/portal";
 
 interface AttestationFilterFormProps {
   readonly filters: AttestationFilters;

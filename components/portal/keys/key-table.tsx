@@ -7,8 +7,7 @@ import { HashText } from "#components/ui/code-block";
 import { type Column, DataTable } from "#components/ui/data-table";
 import { StatusPill } from "#components/ui/status-pill";
 import { Timestamp } from "#components/ui/timestamp";
-import { countOf } from "#lib/protocol/text/count";
-import { toVisibleText } from "#lib/protocol/text/display-text";
+import { countOf, toVisibleText } from "#lib/protocol/text/display-text";
 
 export interface KeyRow {
   readonly id: string;

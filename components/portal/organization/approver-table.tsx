@@ -6,7 +6,7 @@ import { type Column, DataTable } from "#components/ui/data-table";
 import { StatusPill } from "#components/ui/status-pill";
 import { Timestamp } from "#components/ui/timestamp";
 import type { FormAction } from "#lib/api/schemas/form-state";
-import type { ShownPasskey } from "#lib/api/schemas/passkeys";
+import type { ShownPasskey } from "#lib/api/schemas/rosters";
 
 export interface Approver {
   readonly id: string;

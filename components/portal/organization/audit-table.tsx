@@ -4,7 +4,7 @@ import { AgentText } from "#components/agent-text";
 import { AddressText } from "#components/portal/address-text";
 import { type Column, DataTable } from "#components/ui/data-table";
 import { Timestamp } from "#components/ui/timestamp";
-import type { ActorKind } from "#lib/api/schemas/portal-audit";
+import type { ActorKind } from "#lib/api/schemas/portal";
 
 export interface AuditRow {
   readonly id: string;

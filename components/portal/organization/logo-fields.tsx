@@ -3,7 +3,7 @@ import { OrganizationMark } from "#components/organization-logo";
 import { textValue } from "#components/portal/forms/form-values";
 import { describeControl, Field, Input, Select } from "#components/ui/field";
 import type { FormState } from "#lib/api/schemas/form-state";
-import { type OrganizationMark as Mark, markColors } from "#lib/protocol/text/organization-logo";
+import { type OrganizationMark as Mark, markColors } from "#lib/protocol/text/organization-name";
 
 export interface ChosenMark {
   readonly text: string | null;

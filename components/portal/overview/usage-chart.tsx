@@ -1,5 +1,5 @@
 /** Attestations of the last 30 days, as bars. The numbers are also in a table, for screen readers. */
-import { countOf } from "#lib/protocol/text/count";
+import { countOf } from "#lib/protocol/text/display-text";
 
 export interface UsageDay {
   readonly day: string;

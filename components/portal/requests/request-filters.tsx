@@ -2,7 +2,7 @@
 
 import { FilterBar } from "#components/portal/forms/filter-bar";
 import { Field, Input, Select } from "#components/ui/field";
-import type { RequestFilters } from "#lib/api/schemas/portal-requests";
+import type { RequestFilters } from "#lib/api/schemas/portal";
 import { toVisibleText } from "#lib/protocol/text/display-text";
 
 interface RequestFilterFormProps {

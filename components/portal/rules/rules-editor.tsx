@@ -10,7 +10,7 @@ import { Callout } from "#components/ui/callout";
 import { Checkbox, Field, Select, Textarea } from "#components/ui/field";
 import { useIsReady } from "#components/ui/use-is-ready";
 import { type FormAction, type FormState, idleState } from "#lib/api/schemas/form-state";
-import type { RulesFormResult } from "#lib/api/schemas/portal-rules";
+import type { RulesFormResult } from "#lib/api/schemas/portal";
 import type { RulesProblem } from "#lib/protocol/policy/parse-rules";
 import { rulesTemplates } from "#lib/protocol/policy/templates";
 import { RulesDiff } from "./rules-diff";

@@ -7,7 +7,7 @@ import { TextLink } from "#components/ui/text-link";
 import { Timestamp } from "#components/ui/timestamp";
 import type { SimulateResponse } from "#lib/api/schemas/rules";
 import { formatAmount } from "#lib/protocol/approval/amount";
-import { countOf } from "#lib/protocol/text/count";
+import { countOf } from "#lib/protocol/text/display-text";
 
 type Difference = SimulateResponse["differences"][number];
 

@@ -6,7 +6,7 @@ import { DataTable } from "#components/ui/data-table";
 import { TextLink } from "#components/ui/text-link";
 import { Timestamp } from "#components/ui/timestamp";
 import type { FormAction } from "#lib/api/schemas/form-state";
-import type { UnfinishedRequest } from "#lib/api/schemas/portal-rules";
+import type { UnfinishedRequest } from "#lib/api/schemas/portal";
 import { formatAmount } from "#lib/protocol/approval/amount";
 
 const approvedBy = {

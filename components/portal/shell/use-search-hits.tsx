@@ -2,7 +2,7 @@
 /** Asks the portal's search a moment after the last keystroke; an older answer never replaces a newer one. */
 import { useEffect, useState } from "react";
 import { shownOrganizationField } from "#lib/api/schemas/form-state";
-import type { SearchHit } from "#lib/api/schemas/portal-search";
+import type { SearchHit } from "#lib/api/schemas/portal";
 
 const pauseMs = 150;
 const shortest = 2;

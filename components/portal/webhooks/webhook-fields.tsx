@@ -4,7 +4,7 @@ import { ChoiceFields } from "#components/portal/forms/choice-fields";
 import { listValue, textValue } from "#components/portal/forms/form-values";
 import { describeControl, Field, Input } from "#components/ui/field";
 import type { FormState } from "#lib/api/schemas/form-state";
-import { type WebhookEvent, webhookEvents } from "#lib/protocol/webhook/webhook-events";
+import { type WebhookEvent, webhookEvents } from "#lib/protocol/webhook/webhook";
 
 const eventHints: Record<WebhookEvent, string> = {
   "authorization.approved": "enough people approved, or a rule or a standing approval did",

@@ -8,7 +8,7 @@ import { useFormAction } from "#components/portal/forms/use-form-action";
 import { SecretReveal } from "#components/portal/keys/secret-reveal";
 import { PortalForm } from "#components/portal/organization/shown-organization";
 import type { FormAction } from "#lib/api/schemas/form-state";
-import { webhookEvents } from "#lib/protocol/webhook/webhook-events";
+import { webhookEvents } from "#lib/protocol/webhook/webhook";
 import { WebhookFields } from "./webhook-fields";
 
 export interface NewSecret {

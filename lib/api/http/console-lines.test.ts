@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { createLogger } from "#lib/logger";
-import { logConsole } from "./console-lines";
+import { logConsole } from "./request-log";
 
 function print(...args: unknown[]) {
   const lines: string[] = [];

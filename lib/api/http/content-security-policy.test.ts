@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { describe, expect, it } from "vitest";
-import { buildContentSecurityPolicy, worldBridgeOrigin } from "./content-security-policy";
+import { buildContentSecurityPolicy, worldBridgeOrigin } from "./common-headers";
 import { plainPage } from "./plain-page";
 
 const base = { nonce: "bm9uY2U", allowWorldId: false, secure: true, development: false };

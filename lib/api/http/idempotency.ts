@@ -2,37 +2,175 @@
  * Idempotency-Key (docs/wire.md, Idempotency). A row is reserved before the work, and the answer is written into it
  * in the work's own transaction: a crash between commit and answer replays, and a failure leaves nothing.
  */
-
-import { and, inArray, ne, type SQL, sql } from "drizzle-orm";
-import type { Executor } from "#lib/db/client";
+import { and, eq, inArray, isNull, ne, type SQL, sql } from "drizzle-orm";
+import { arrayLiteral } from "#lib/db/array-literal";
+import type { Database, Executor } from "#lib/db/client";
 import { idempotencyKeys } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
-import { bytesEqual, sha256 } from "#lib/protocol/encoding/bytes";
+import type { Logger } from "#lib/logger";
+import { bytesEqual, sha256, uuidV7 } from "#lib/protocol/encoding/bytes";
 import {
   canonicalBytes,
   isJsonObject,
   type JsonObject,
   type JsonValue,
 } from "#lib/protocol/encoding/canonical-json";
-import { uuidV7 } from "#lib/protocol/encoding/ids";
 import type { HttpContext } from "./context";
-import { isForgettable } from "./idempotency-expiry";
-import { type IdempotencyHold, leaseSeconds } from "./idempotency-leases";
-import {
-  abandon,
-  abandonedHolders,
-  areReserved,
-  areRows,
-  type Rows,
-  releaseIdempotent,
-  rowsOf,
-} from "./idempotency-release";
+
+/* How long the answer to a request with an Idempotency-Key is kept (docs/wire.md, Idempotency). */
+
+/**
+ * An answer may be forgotten when its time is over. The answer to POST /v1/authorize is kept as long as its approval can be
+ * used, for a day after its use, and as long as a standing approval lasts: a repeat in that time gets the same request, not
+ * a second human. Nobody forgets it if the approval was taken back, or if a run has claimed it and nothing was attested:
+ * nobody knows how far that run came, and a second request could be approved and run again.
+ */
+export const isForgettable = sql`${idempotencyKeys.expires_at} < now() AND NOT EXISTS (
+  SELECT FROM authorization_requests AS asked LEFT JOIN attestations AS used ON used.id = asked.attestation_id
+  WHERE asked.id = ${idempotencyKeys.authorization_id}
+    AND (coalesce(why_unusable(asked), 'frozen') IN ('frozen', 'code_changed')
+      OR asked.revoked_at IS NOT NULL OR asked.claimed_at IS NOT NULL AND asked.attestation_id IS NULL
+      OR used.created_at > now() - interval '24 hours'
+      OR EXISTS (SELECT FROM grants WHERE grants.request_id = asked.id AND grants.expires_at > now())))`;
+
+/*
+ * A reservation of an idempotency key lasts for seconds, and the process that works on it renews it. So a process that was
+ * killed holds no client up for longer, and no other process has to find out that it is dead.
+ */
+
+/** A reservation that the work completes or gives back. */
+export interface IdempotencyHold {
+  organizationId: string;
+  route: string;
+  key: string;
+  holder: string;
+}
+
+export const leaseSeconds = 6;
+const renewMs = 2_000;
+
+export interface IdempotencyLeases {
+  /** From now on it is renewed, until the returned function is called. */
+  keep(hold: IdempotencyHold): () => void;
+  close(): void;
+}
+
+/** One whose work commits just now is locked, and a request that wants its key waits for that. */
+async function renew({ db }: Database, holds: readonly IdempotencyHold[]): Promise<void> {
+  const column = (read: (hold: IdempotencyHold) => string) => arrayLiteral(holds.map(read));
+  await db.execute(sql`
+    UPDATE ${idempotencyKeys} AS kept SET locked_until = now() + make_interval(secs => ${leaseSeconds})
+    FROM (
+      SELECT own.organization_id, own.route, own.key
+      FROM unnest(${column((hold) => hold.organizationId)}::uuid[], ${column((hold) => hold.route)}::text[],
+        ${column((hold) => hold.key)}::text[], ${column((hold) => hold.holder)}::uuid[])
+        AS given(organization_id, route, key, holder)
+      JOIN ${idempotencyKeys} AS own USING (organization_id, route, key)
+      WHERE own.holder = given.holder AND own.response IS NULL FOR UPDATE OF own SKIP LOCKED
+    ) AS own
+    WHERE kept.organization_id = own.organization_id AND kept.route = own.route AND kept.key = own.key`);
+}
+
+export function createIdempotencyLeases(database: Database, logger: Logger): IdempotencyLeases {
+  const held = new Set<IdempotencyHold>();
+  let isRenewing = false;
+
+  /** Most work is done before its first renewal. */
+  async function renewAll(): Promise<void> {
+    if (held.size === 0 || isRenewing) return;
+    isRenewing = true;
+    try {
+      await renew(database, [...held]);
+    } catch (error) {
+      logger.debug({ err: error }, "idempotency keys could not be renewed");
+    } finally {
+      isRenewing = false;
+    }
+  }
+  const timer = setInterval(() => void renewAll(), renewMs).unref();
+
+  return {
+    keep: (hold) => {
+      held.add(hold);
+      return () => held.delete(hold);
+    },
+    close: () => clearInterval(timer),
+  };
+}
+
+/* Reservations whose work has failed are given back, so that the next request with the key gets it at once. */
+
+/** The keys of one request: as many as it has entries. */
+export type Rows = Omit<IdempotencyHold, "key" | "holder"> & { keys: readonly string[] };
+
+const { organization_id, route: routeColumn, key: keyColumn, holder: holderColumn } = idempotencyKeys;
+
+const areRows = ({ organizationId, route, keys }: Rows) =>
+  and(eq(organization_id, organizationId), eq(routeColumn, route), inArray(keyColumn, [...keys]));
+
+/** While they are this holder's. */
+const areReserved = (rows: Rows, holder: string) => and(areRows(rows), eq(holderColumn, holder));
+
+function rowsOf(holds: readonly [IdempotencyHold, ...IdempotencyHold[]]): Rows {
+  const [{ organizationId, route }] = holds;
+  return { organizationId, route, keys: holds.map(({ key }) => key) };
+}
+
+/**
+ * By holder: this process's reservations that it could not give back, because the database was out of reach, and those
+ * whose answer it never heard. They hold up no request to this process: that one takes over, or finds the answer of a commit
+ * that succeeded.
+ */
+const abandoned = new Map<string, Rows>();
+
+function abandonedHolders({ organizationId, route, keys }: Rows): string[] {
+  const isOneOf = (rows: Rows) =>
+    rows.organizationId === organizationId &&
+    rows.route === route &&
+    rows.keys.some((key) => keys.includes(key));
+  return [...abandoned].filter(([, rows]) => isOneOf(rows)).map(([holder]) => holder);
+}
+
+async function giveBack({ database }: HttpContext, rows: Rows, holder: string): Promise<void> {
+  const isUnused = and(areReserved(rows, holder), isNull(idempotencyKeys.response));
+  await database.db.delete(idempotencyKeys).where(isUnused);
+}
+
+const retryMs = 1_000;
+
+/** Gives them back later: what is still on its way into the database is there by then, or its lease has lapsed. */
+function abandon(context: HttpContext, rows: Rows, holder: string): void {
+  abandoned.set(holder, rows);
+  const stop = () => {
+    clearInterval(timer);
+    abandoned.delete(holder);
+  };
+  const timer = setInterval(() => void giveBack(context, rows, holder).then(stop, () => {}), retryMs).unref();
+  // By then it is free for everybody.
+  setTimeout(stop, leaseSeconds * 1000).unref();
+}
+
+/**
+ * Releases one request's holds, whose failures are not kept. Never rejects: a hold that can't be released now is tried
+ * again until it lapses.
+ */
+export async function releaseIdempotent(
+  context: HttpContext,
+  [first, ...others]: readonly IdempotencyHold[],
+): Promise<void> {
+  if (first === undefined) return;
+  const rows = rowsOf([first, ...others]);
+  try {
+    await giveBack(context, rows, first.holder);
+  } catch (error) {
+    context.logger.warn({ err: error }, "an idempotency key could not be given back; it is tried again");
+    abandon(context, rows, first.holder);
+  }
+}
 
 export type IdempotencyStart =
   | { kind: "replay"; status: number; response: string }
   | { kind: "held"; hold: IdempotencyHold };
-
-const { organization_id, route: routeColumn, key: keyColumn, holder: holderColumn } = idempotencyKeys;
 
 /** `besides`: keys that a request with another body may have under the same Idempotency-Key. */
 type Wanted = Rows & { besides?: readonly string[] };

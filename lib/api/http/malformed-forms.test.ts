@@ -2,8 +2,8 @@
 import { expect, it, vi } from "vitest";
 import { happened } from "#lib/instrumentation";
 import { createLogger } from "#lib/logger";
-import { logConsole } from "./console-lines";
-import { runWithForm } from "./malformed-forms";
+import { runWithForm } from "./plain-page";
+import { logConsole } from "./request-log";
 
 const root = "/srv/countersign";
 const runtime = `${root}/node_modules/next/dist/compiled/next-server/app-page-turbo.runtime.prod.js:15:84543`;

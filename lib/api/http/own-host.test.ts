@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { AppError } from "#lib/errors";
 import { parseHost } from "#lib/protocol/text/host";
-import { type HostClaim, listOwnHosts, requireOwnHost } from "./own-host";
+import { type HostClaim, listOwnHosts, requireOwnHost } from "./host-check";
 
 const loopback = listOwnHosts("http://localhost:3000", 3000);
 const production = listOwnHosts("https://countersign.example", 3000);

@@ -1,9 +1,19 @@
 /** A page in one piece, for when Next makes none. It needs no JavaScript, and leads on by GET whatever it answers. */
+
+import { AsyncLocalStorage } from "node:async_hooks";
+import { createHash } from "node:crypto";
 import { describeError } from "#lib/errors";
-import type { Logger } from "#lib/logger";
-import type { HttpResponse } from "./messages";
-import { plainStyle, plainStyleSource } from "./plain-style";
-import { toAppError } from "./problem";
+import { count } from "#lib/instrumentation";
+import { clip, type Logger } from "#lib/logger";
+import { type HttpResponse, toAppError } from "./problem";
+
+/* The style of pages in one piece (plain-page.ts), which every page's Content-Security-Policy allows by its hash. */
+
+const plainStyle =
+  ":root{color-scheme:light dark}body{font:1.125rem/1.5 system-ui,sans-serif;max-width:34rem;margin:12vh auto;padding:0 1rem}";
+
+/** As `style-src` names it. */
+export const plainStyleSource = `'sha256-${createHash("sha256").update(plainStyle).digest("base64")}'`;
 
 /** The page comes back by itself. */
 const againSeconds = 5;
@@ -56,4 +66,63 @@ export function failurePage(thrown: unknown, back: string, logger: Logger): Retu
   logger.error({ err: cause ?? thrown }, "a form failed");
   const text = "Something failed, and we don't know whether this went through. Go back to see.";
   return plainPage({ ...page, title: "We don't know whether this went through", text });
+}
+
+/** Texts for programs that read instead of browsing. */
+const kinds = { markdown: "text/markdown", plain: "text/plain" } as const;
+
+/** `null`: there is no such text. */
+export function answerText(text: string | null, kind: keyof typeof kinds): Response {
+  if (text === null)
+    return new Response("Not found\n", {
+      status: 404,
+      headers: { "Content-Type": "text/plain; charset=utf-8" },
+    });
+  return new Response(text, {
+    headers: {
+      "Content-Type": `${kinds[kind]}; charset=utf-8`,
+      "Cache-Control": "public, max-age=300",
+      "Access-Control-Allow-Origin": "*",
+    },
+  });
+}
+
+/*
+ * Forms that Next can't read. It reports each as an error with a stack, often twice, though anybody can send one. Here
+ * that is one short line and a count. What our own code reports about a form that could be read stays as it is.
+ */
+
+export interface PostedForm {
+  isMalformed: boolean;
+}
+
+const posted = new AsyncLocalStorage<PostedForm>();
+
+const isOfNext = (frame: string) => /node_modules[/_]next[/_]dist/.test(frame);
+const isOfNode = (frame: string) => /\(?(?:node:|<anonymous>|index \d+)/.test(frame);
+
+/** True if Next alone was at work, and none of our code. */
+function isNextsOwn({ stack = "" }: Error): boolean {
+  const frames = stack.split("\n").filter((line) => /^\s+at /.test(line));
+  return frames.some(isOfNext) && frames.every((frame) => isOfNext(frame) || isOfNode(frame));
+}
+
+/** For what Next does with a request that may have one. */
+export const runWithForm = <T>(form: PostedForm, work: () => T): T => posted.run(form, work);
+
+/** Message of Next before the error that it throws for a form from another site. */
+const announced = /from a forwarded Server Actions request\. Aborting/;
+
+/** False: this is about something else, or no form. */
+export function noteMalformedForm(error: Error | undefined, text: string, logger: Logger): boolean {
+  const form = posted.getStore();
+  if (form === undefined) return false;
+  if (error === undefined) return announced.test(text);
+  if (!isNextsOwn(error)) return false;
+  if (!form.isMalformed) {
+    form.isMalformed = true;
+    count("malformed form", "");
+    logger.warn({ problem: clip(error.message.split("\n")[0] ?? "", 120) }, "a form could not be read");
+  }
+  return true;
 }

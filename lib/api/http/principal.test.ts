@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { actorOf, isOwnerOf, type KeyPrincipal, type MemberPrincipal } from "./principal";
+import { actorOf, isOwnerOf, type KeyPrincipal, type MemberPrincipal } from "./context";
 
 const key: KeyPrincipal = {
   kind: "key",

@@ -1,9 +1,37 @@
 /** Errors as RFC 9457 documents. What is not an AppError becomes 500 or 503 without its cause. */
-import type { Problem } from "#lib/api/schemas/problem";
+import type { Problem } from "#lib/api/schemas/primitives";
 import { isUnreachable } from "#lib/db/postgres/failures";
 import { AppError, describeError } from "#lib/errors";
 import type { Logger } from "#lib/logger";
-import type { HttpResponse } from "./messages";
+
+/**
+ * The shapes of a request, as far as operations ask about it, and of an answer in text. The web's Request is one such
+ * request; the production server makes them from node:http, because a Request and a Response cost more than most
+ * operations.
+ */
+export interface HttpRequest {
+  readonly method: string;
+  /** Absolute; its host says nothing. */
+  readonly url: string;
+  readonly headers: Pick<Headers, "get" | "has">;
+  readonly body: ReadableStream<Uint8Array> | null;
+  /** All of a body whose announced length is `announced` bytes; rejects if its sender breaks it off. */
+  readonly whole?: { announced: number; read: () => Promise<Uint8Array> } | undefined;
+}
+
+/** An answer in text. Header names are in lower case. */
+export interface HttpResponse {
+  status: number;
+  headers: Record<Lowercase<string>, string>;
+  /** Null for none. */
+  text: string | null;
+}
+
+export function toResponse(answer: HttpResponse | Response): Response {
+  if (answer instanceof Response) return answer;
+  const { status, headers, text } = answer;
+  return new Response(text, { status, headers });
+}
 
 /** The database being out of reach is a passing state of the service, not a fault of the request. */
 export function toAppError(error: unknown): AppError {
@@ -57,4 +85,39 @@ export function writeProblem(error: AppError, baseUrl: string, requestId: string
   if (status === 429 && headers["retry-after"] !== undefined)
     body.retry_after = Number(headers["retry-after"]);
   return { status, headers, text: JSON.stringify(body) };
+}
+
+/** JSON that was written before, in ASCII: for what stays the same for a while and is asked for often. */
+export class WrittenJson {
+  /** One byte a character. */
+  readonly text: string;
+
+  private constructor(text: string) {
+    this.text = text;
+  }
+
+  static of(value: unknown): WrittenJson {
+    const text = JSON.stringify(value).replaceAll(
+      /[\u0080-\uffff]/g,
+      (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`,
+    );
+    // The replacement made it two bytes a character.
+    return new WrittenJson(Buffer.from(text, "latin1").toString("latin1"));
+  }
+
+  /** An object of which some lists were written before. */
+  static object(members: Record<string, unknown>): WrittenJson {
+    const isWritten = (value: unknown) => Array.isArray(value) && value[0] instanceof WrittenJson;
+    const write = (value: unknown) =>
+      isWritten(value)
+        ? `[${(value as WrittenJson[]).map(({ text }) => text).join(",")}]`
+        : WrittenJson.of(value).text;
+    const written = Object.entries(members).map(([name, value]) => `${JSON.stringify(name)}:${write(value)}`);
+    return new WrittenJson(`{${written.join(",")}}`);
+  }
+
+  /** `text`: of another one. */
+  static again(text: string): WrittenJson {
+    return new WrittenJson(text);
+  }
 }

@@ -4,8 +4,13 @@
  * object in memory; each second, or when there are many, one statement writes what has come together and counts it. All
  * is bounded: what there is no room for is counted as dropped.
  */
+
+import type { OperationSpec } from "#lib/api/operations/operation";
 import type { Database } from "#lib/db/client";
-import type { Logger } from "#lib/logger";
+import { describeMessage, type Logger } from "#lib/logger";
+import type { HttpContext, KnownKey } from "./context";
+import { noteMalformedForm } from "./plain-page";
+import type { HttpRequest } from "./problem";
 
 export interface LoggedRequest {
   id: string;
@@ -203,4 +208,78 @@ export function createRequestLog(
       await flush();
     },
   };
+}
+
+/* Collects a request's row for the request log. */
+
+export interface Trace {
+  key: KnownKey | null;
+  /** Once it is valid. */
+  body: unknown;
+  /** The agents of the attestations that it recorded. */
+  attested: readonly string[];
+  errorCode: string | null;
+}
+
+function agentSlugOf({ body }: Trace): string | null {
+  const isNamed = typeof body === "object" && body !== null && "agent_slug" in body;
+  return isNamed && typeof body.agent_slug === "string" ? body.agent_slug : null;
+}
+
+/** Adds the request to the log, if a known key made it. */
+export function logRequest(
+  { clock, requestLog }: HttpContext,
+  { path }: OperationSpec,
+  { method }: HttpRequest,
+  trace: Trace,
+  answered: Pick<LoggedRequest, "id" | "startMs" | "status">,
+): void {
+  if (trace.key === null) return;
+  const { id, startMs, status } = answered;
+  const { keyId, organizationId } = trace.key;
+  requestLog.add({
+    id,
+    organizationId,
+    keyId,
+    startMs,
+    method,
+    path,
+    status,
+    code: trace.errorCode,
+    durationMs: clock().getTime() - startMs,
+    agentSlug: status < 300 ? agentSlugOf(trace) : null,
+    attested: trace.attested,
+  });
+}
+
+/*
+ * Next and libraries print with `console`, in several lines and with whatever a client sent. In the production
+ * server that goes through the logger instead: one JSON line each, an error as the logger writes errors, and of
+ * the rest text alone, since other values may hold rows and parameters.
+ */
+
+const levels = { debug: "debug", log: "info", info: "info", warn: "warn", error: "error" } as const;
+
+/** Node prints warnings as errors: `(node:71) NodeVersionSupportWarning: …` */
+const isNodeWarning = /^\(node:\d+\) /;
+
+function describeText(args: unknown[]): string {
+  return args
+    .filter((arg) => ["string", "number", "boolean"].includes(typeof arg))
+    .map(String)
+    .join(" ")
+    .trim();
+}
+
+/** From now on, for the whole process. */
+export function logConsole(logger: Logger, target: Pick<Console, keyof typeof levels> = console): void {
+  for (const [name, level] of Object.entries(levels)) {
+    target[name as keyof typeof levels] = (...args: unknown[]) => {
+      const err = args.find((arg) => arg instanceof Error);
+      const text = describeText(args);
+      if (noteMalformedForm(err, text, logger)) return;
+      const message = describeMessage(text) || "console";
+      logger[isNodeWarning.test(text) ? "warn" : level](err === undefined ? {} : { err }, message);
+    };
+  }
 }

@@ -1,6 +1,6 @@
 /** Which pages may have something changed: `Origin` decides if there is one. */
 import { expect, it } from "vitest";
-import { requireSameOrigin } from "./same-origin";
+import { requireSameOrigin } from "./common-headers";
 
 type Sent = Record<string, string>;
 const mayChange = (sent: Sent, baseUrl: string): boolean => {

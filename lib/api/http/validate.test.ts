@@ -3,7 +3,7 @@ import { expect, it } from "vitest";
 import { requestExamples } from "#lib/api/operations/examples";
 import { type OperationId, operations } from "#lib/api/operations/index";
 import { AppError } from "#lib/errors";
-import { validate } from "./validate";
+import { validate } from "./pipeline";
 
 const otherValues = [-1, 0.5, 1e9, "", " ", "x".repeat(100_000), true, [], [1], {}, { x: 1 }];
 

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { WrittenJson } from "./written-json";
+import { WrittenJson } from "./problem";
 
 it("writes any text in ASCII, and as the same value", () => {
   const value = { ключ: "an em dash — é \u{1f511} \u0000 \ud800", list: [1, null, "plain"] };

@@ -14,6 +14,7 @@ import {
 } from "#lib/api/schemas/identity";
 import { cursorQuery } from "#lib/api/schemas/primitives";
 import { recordQuery, recordResponse } from "#lib/api/schemas/record";
+import { readRosterQuery, rosterResponse } from "#lib/api/schemas/rosters";
 import { anyone, type OperationSpec, withKey } from "./operation";
 
 export const agentsOperations = {
@@ -117,5 +118,21 @@ export const agentsOperations = {
     body: unfreezeBody,
     responses: { 200: identityResponse },
     errors: [401, 403, 404, 413, 422],
+  },
+} as const satisfies Record<string, OperationSpec>;
+
+/* Who may approve. */
+
+export const rostersOperations = {
+  readRoster: {
+    method: "GET",
+    path: "/v1/roster",
+    summary: "Read who may approve for your organization: the newest roster, or an earlier one",
+    tag: "Authorizations",
+    auth: withKey("read"),
+    limit: "keyed",
+    query: readRosterQuery,
+    responses: { 200: rosterResponse },
+    errors: [401, 403],
   },
 } as const satisfies Record<string, OperationSpec>;

@@ -3,6 +3,8 @@ import {
   authorizationList,
   authorizationState,
   authorizeResponse,
+  evaluationBody,
+  evaluationResponse,
 } from "#lib/api/schemas/authorization-state";
 import {
   authorizeBody,
@@ -11,7 +13,6 @@ import {
   readAuthorizationQuery,
   revokeBody,
 } from "#lib/api/schemas/authorize";
-import { evaluationBody, evaluationResponse } from "#lib/api/schemas/authzen";
 import { anyone, type OperationSpec, withKey } from "./operation";
 
 export const authorizationsOperations = {

@@ -1,8 +1,10 @@
 /** The service itself: public keys, health, the development mailbox. */
 import { z } from "zod";
 import { pubkeyResponse } from "#lib/api/schemas/keys";
+import { statementsQuery, statementsResponse } from "#lib/api/schemas/log";
 import { anyObject } from "#lib/api/schemas/primitives";
-import { anyone, type OperationSpec } from "./operation";
+import { bytesFile, textFile } from "./files";
+import { anyone, type OperationSpec, withKey } from "./operation";
 
 export const serviceOperations = {
   pubkey: {
@@ -62,5 +64,103 @@ export const serviceOperations = {
     errors: [404],
     internal: true,
     onlyFromThisMachine: true,
+  },
+} as const satisfies Record<string, OperationSpec>;
+
+/* The Model Context Protocol. Its tools are in mcp.ts; the protocol describes them itself. */
+
+export const mcpOperations = {
+  mcp: {
+    method: "POST",
+    path: "/mcp",
+    summary: "Model Context Protocol (streamable HTTP)",
+    tag: "Service",
+    auth: withKey(),
+    limit: "keyed",
+    responses: { 200: null, 202: null },
+    errors: [401, 403, 413],
+    internal: true,
+  },
+} as const satisfies Record<string, OperationSpec>;
+
+/*
+ * The public log (c2sp.org/tlog-tiles). Log 1 is at /log/, later logs at /log/{log}/. Neither ever moves, because
+ * tiles are cached permanently.
+ */
+
+const log = {
+  method: "GET",
+  tag: "Log",
+  auth: anyone,
+  limit: "public_read",
+  responses: { 200: null },
+  errors: [404],
+} satisfies Partial<OperationSpec>;
+
+export const logOperations = {
+  /** Log 1 is there from the first start. */
+  log_checkpoint: {
+    ...log,
+    path: "/log/checkpoint",
+    summary: "The log's latest checkpoint, a signed note",
+    file: textFile,
+    errors: [],
+  },
+  log_tile: {
+    ...log,
+    path: "/log/tile/{path...}",
+    file: bytesFile,
+    summary: "A hash tile <L>/<N>[.p/<W>] or an entry bundle entries/<N>[.p/<W>]",
+  },
+  log_cosigned: {
+    ...log,
+    path: "/log/cosigned/{hash}",
+    summary: "The cosigned checkpoint with this SHA-256, as an attestation names it in not_before",
+    file: textFile,
+  },
+  log_agent_heads: {
+    ...log,
+    path: "/log/agent-heads/{covers_size}",
+    file: bytesFile,
+    summary: "The heads of all agents' records at this size of the log, 72 octets each, for 31 days",
+  },
+  log_list: {
+    ...log,
+    path: "/.well-known/log-list.json",
+    file: { mediaType: "application/json", schema: anyObject },
+    summary:
+      "The logs that run side by side with this one, in the shape of Certificate Transparency's log list",
+  },
+  log_list_signature: {
+    ...log,
+    path: "/.well-known/log-list.sig",
+    file: bytesFile,
+    summary: "The Ed25519 signature over the bytes of the log list",
+  },
+  log_statements: {
+    ...log,
+    path: "/v1/log/statements",
+    summary: "The service's own statements in the log: key events, new logs, snapshots of all records' heads",
+    query: statementsQuery,
+    responses: { 200: statementsResponse },
+    errors: [],
+  },
+  epoch_checkpoint: {
+    ...log,
+    path: "/log/{log}/checkpoint",
+    file: textFile,
+    summary: "The latest checkpoint of a later log",
+  },
+  epoch_tile: {
+    ...log,
+    path: "/log/{log}/tile/{path...}",
+    file: bytesFile,
+    summary: "A tile or entry bundle of a later log",
+  },
+  epoch_agent_heads: {
+    ...log,
+    path: "/log/{log}/agent-heads/{covers_size}",
+    file: bytesFile,
+    summary: "The heads of all agents' records at this size of a later log",
   },
 } as const satisfies Record<string, OperationSpec>;

@@ -6,7 +6,7 @@ import {
   findCurrencyMistake,
   writtenAmountPattern,
 } from "#lib/protocol/approval/amount";
-import { detailTypes, isOfType } from "#lib/protocol/approval/detail-types";
+import { detailTypes, isOfType } from "#lib/protocol/approval/shown-content";
 import { textAsRead } from "#lib/protocol/text/display-text";
 import { action, agentSlug, approverName, asciiOf, cursorQuery, inputsHash, textOf } from "./primitives";
 

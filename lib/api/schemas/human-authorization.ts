@@ -10,10 +10,10 @@ import {
   versionOf,
 } from "#lib/protocol/approval/approval";
 import type { DecidedBy, GrantTerms } from "#lib/protocol/approval/decided-by";
-import { signedTypesPattern } from "#lib/protocol/approval/detail-types";
+import { signedTypesPattern } from "#lib/protocol/approval/shown-content";
+import { isUuid } from "#lib/protocol/encoding/bytes";
 import type { JsonObject } from "#lib/protocol/encoding/canonical-json";
-import { isUuid } from "#lib/protocol/encoding/uuid";
-import { isGroupOpening, isProof, isRosterEntry, isRosterHead } from "#lib/protocol/passkey/roster-shape";
+import { isGroupOpening, isProof, isRosterEntry, isRosterHead } from "#lib/protocol/passkey/roster";
 import { parseFieldElement, parseWord, wordHex } from "#lib/protocol/world-id/world-id-proof";
 
 const isCanonical = (parse: (text: string) => bigint | undefined) => (text: string) => {

@@ -12,7 +12,7 @@ import {
   timestamp,
   verdict,
 } from "./primitives";
-import { warnings, warningsFilter } from "./warnings";
+import { warnings, warningsFilter } from "./record";
 
 const toolName = textOf(1, 128);
 const tools = z

@@ -6,7 +6,7 @@ import { z } from "zod";
 import { previouslyDenied } from "./authorization-state";
 import { amount, authorizationStatuses, authorizeBody, claimBody } from "./authorize";
 import { action, agentSlug, approverName, inputsHash, textOf, timestamp, verdict } from "./primitives";
-import { warnings as listedWarnings } from "./warnings";
+import { warnings as listedWarnings } from "./record";
 
 /** Schemas have no `$ref`: some clients don't resolve them, and recursive ones, as of `z.json()`, break others. */
 const json = z.unknown();

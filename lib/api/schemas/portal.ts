@@ -1,10 +1,17 @@
 /** The forms of the portal: what each may hold. */
 import { z } from "zod";
-import { authorizationRequestIdPattern } from "#lib/protocol/encoding/ids";
-import { markColors, markPattern } from "#lib/protocol/text/organization-logo";
-import { keyLifetimesDays, overlapHours, scopeNames, visibilities } from "./key-choices";
-import { keyRequestBody } from "./keys";
-import { textOf } from "./primitives";
+import type { Decider } from "#lib/protocol/approval/decided-by";
+import { authorizationRequestIdPattern } from "#lib/protocol/encoding/bytes";
+import type { RulesProblem } from "#lib/protocol/policy/parse-rules";
+import { approvalMethods } from "#lib/protocol/statement/statement";
+import { markColors, markPattern } from "#lib/protocol/text/organization-name";
+import { authorizationStatuses } from "./authorize";
+import { freezeBody, putToolsBody, registerBody, updateIdentityBody } from "./identity";
+import { keyLifetimesDays, keyRequestBody, overlapHours, scopeNames, visibilities } from "./keys";
+import { lifetimeSeconds, presentationRequest } from "./presentation";
+import { agentSlug, approverName, textOf } from "./primitives";
+import { putRulesBody, type SimulateResponse } from "./rules";
+import { createWebhookBody } from "./webhooks";
 
 const email = keyRequestBody.shape.email;
 const id = z.uuid("must be an id");
@@ -81,3 +88,274 @@ export const authorizationForm = z.object({
 export const acceptInvitationForm = z.object({
   token: z.string().regex(/^[A-Za-z0-9_-]{43}$/, "must be a token"),
 });
+
+/* The portal's forms for agents: text fields, turned into the very bodies of the API (identity.ts). */
+
+type Fields = Record<string, unknown>;
+
+const isFields = (value: unknown): value is Fields => typeof value === "object" && value !== null;
+const lines = (value: unknown) =>
+  typeof value === "string"
+    ? value
+        .split("\n")
+        .map((line) => line.trim())
+        .filter((line) => line !== "")
+    : [];
+
+/** An empty field is absent. */
+export const registerAgentForm = z.preprocess((value) => {
+  if (!isFields(value)) return value;
+  const tools = lines(value["tools"]);
+  const given = Object.entries(value).filter(([name, text]) => name !== "tools" && text !== "");
+  return { ...Object.fromEntries(given), ...(tools.length > 0 && { tools }) };
+}, registerBody);
+
+/** The form has every field, so an empty one clears what was there. */
+export const agentProfileForm = z.preprocess(
+  (value) => {
+    if (!isFields(value)) return value;
+    const { slug, ...profile } = value;
+    const cleared = Object.entries(profile).map(([name, text]) => [name, text === "" ? null : text]);
+    return { slug, profile: Object.fromEntries(cleared) };
+  },
+  z.object({
+    slug: agentSlug,
+    profile: updateIdentityBody.pick({ name: true, description: true, code_hash: true, model_id: true }),
+  }),
+);
+
+export const agentKeyForm = z.object({
+  slug: agentSlug,
+  public_key_pem: z.string().trim().min(1, "paste a public key, or generate one").max(1000),
+  proof_of_possession: z.preprocess(
+    (value) => (value === "" ? undefined : value),
+    updateIdentityBody.shape.proof_of_possession,
+  ),
+});
+
+export const agentSlugForm = z.object({ slug: agentSlug });
+
+export const agentToolsForm = z.object({
+  slug: agentSlug,
+  tools: z.preprocess(lines, putToolsBody.shape.tools),
+});
+
+export const freezeAgentForm = z.object({ slug: agentSlug, reason: freezeBody.shape.reason });
+export const unfreezeAgentForm = z.object({
+  slug: agentSlug,
+  reason: z.preprocess(emptyAsAbsent, freezeBody.shape.reason.optional()),
+});
+
+/* The portal's list of attestations: filters of its address bar, columns of its exports. */
+
+/** With a day after it. */
+const day = z.iso.date().refine((text) => text >= "0001-01-01" && text < "9999-12-31");
+/** A filter that is empty or makes no sense is no filter: an address that a person edited still shows a list. */
+const filter = <Schema extends z.ZodType>(schema: Schema) => schema.optional().catch(undefined);
+
+export const attestationFilters = z.object({
+  q: filter(textOf(1, 1000)),
+  agent: filter(agentSlug),
+  visibility: filter(z.enum(["public", "private"])),
+  approval: filter(z.enum(approvalMethods)),
+  warnings: filter(z.enum(["true", "false"])),
+  from: filter(day),
+  until: filter(day),
+});
+
+export type AttestationFilters = z.output<typeof attestationFilters>;
+
+export const cursorId = filter(z.uuid());
+/** As the lists of the API hand them out. */
+export const cursorText = filter(z.string().regex(/^[A-Za-z0-9_-]{1,200}$/));
+
+export const exportFormats = ["csv", "ndjson"] as const;
+export type ExportFormat = (typeof exportFormats)[number];
+export const exportFormat = z.enum(exportFormats).catch("ndjson");
+
+const disclosable = presentationRequest.shape;
+
+export const attestationForm = z.object({ attestation_id: z.uuid() });
+
+/** The form for a presentation; `expires_in` comes as text. */
+export const presentationForm = z.object({
+  attestation_id: z.uuid(),
+  disclose: z.preprocess((value) => (value === undefined ? [] : [value].flat()), disclosable.disclose),
+  audience: disclosable.audience,
+  nonce: disclosable.nonce,
+  expires_in: z.coerce.number().pipe(lifetimeSeconds),
+});
+
+/* The portal's forms about approvers: who they are, and which emails each gets. */
+
+const emptyAsNull = (value: unknown) => (value === "" ? null : value);
+
+export const approverForm = z.object({ name: approverName, email: keyRequestBody.shape.email });
+export const approverIdForm = z.object({ approver_id: id });
+
+/** Without an id: a new one. */
+export const groupForm = z.object({
+  group_id: z.preprocess(emptyAsNull, id.nullish()),
+  name: approverName,
+  members: z.preprocess((value) => (value === undefined ? [] : [value].flat()), z.array(id).max(100)),
+});
+export const groupIdForm = z.object({ group_id: id });
+export const defaultGroupForm = z.object({ group_id: z.preprocess(emptyAsNull, id.nullable()) });
+
+export const passkeyIdForm = z.object({ approver_id: id, passkey_id: id });
+export const requesterForm = z.object({ requester_may_approve: z.enum(["yes", "no"]) });
+
+const noticeRequests = ["all", "named", "none"] as const;
+export const noticeForm = z.object({
+  organization_id: id,
+  requests: z.enum(noticeRequests, "must be one of the choices"),
+  decisions: checked,
+  reminders: checked,
+});
+
+export const inboxFilters = z.object({
+  show: z.enum(["waiting", "decided"]).catch("waiting"),
+  cursor: cursorText,
+});
+
+/* The audit log's filter. */
+
+export const actorKinds = ["user", "key", "human", "system"] as const;
+export type ActorKind = (typeof actorKinds)[number];
+
+export const auditFilters = z.object({ kind: z.enum(actorKinds).optional().catch(undefined) });
+export type AuditFilters = z.output<typeof auditFilters>;
+
+/* The portal's list of authorization requests. */
+
+export const revokeForm = authorizationForm.extend({
+  reason: z.preprocess((value) => (value === "" ? undefined : value), textOf(1, 1000).optional()),
+});
+
+export const authorizationFilters = z.object({
+  status: z.enum(authorizationStatuses).optional().catch(undefined),
+  agent_slug: agentSlug.optional().catch(undefined),
+  cursor: cursorText,
+});
+
+export interface PersonDecision {
+  decision: "approved" | "denied";
+  /** The approver's name in the organization; null if only World ID knows the person, or if they only had the link. */
+  who: string | null;
+  by: "passkey" | "World ID" | "World ID and passkey" | "the link";
+  at: string;
+}
+
+/* The portal's form for an evidence pack: an agent, and whole days in UTC. */
+
+const dayMs = 86_400_000;
+const packDay = z.iso
+  .date("must be a date")
+  .refine((text) => text >= "2000-01-01" && text < "9999-12-31", "must be a date after 2000");
+
+/** `until` is the last packDay of the period. */
+export const evidenceForm = z
+  .object({ agent: agentSlug, from: packDay, until: packDay, private: z.literal("on").optional() })
+  .refine(({ from, until }) => from <= until, {
+    path: ["until"],
+    message: "must not be before the first day",
+  })
+  .transform((form) => ({
+    agentSlug: form.agent,
+    withPrivate: form.private === "on",
+    period: {
+      from: new Date(`${form.from}T00:00:00Z`).toISOString(),
+      to: new Date(Date.parse(`${form.until}T00:00:00Z`) + dayMs).toISOString(),
+    },
+  }));
+
+/* The request log's filters, in the address of its page. */
+
+/** By the first digit of the status. */
+const statusClasses = ["2", "4", "5"] as const;
+
+/** Looked for whatever it is: what no code or id can be is not found. */
+const searchText = filter(z.string().trim().pipe(textOf(1, 100)));
+
+export const requestFilters = z.object({
+  status: filter(z.enum(statusClasses)),
+  key: filter(z.uuid()),
+  code: searchText,
+  id: searchText,
+});
+export type RequestFilters = z.output<typeof requestFilters>;
+
+/* The portal's form of rules: compared with what happened, or saved. */
+
+const { text, mode } = putRulesBody.shape;
+
+export const rulesForm = z.object({
+  text: z.preprocess((value) => (typeof value === "string" ? value.replaceAll("\r\n", "\n") : value), text),
+  mode,
+  fallback: z.enum(["ask", "deny"], "must be one of the choices"),
+  second_owner: z.literal("on").optional(),
+  version: z.coerce.number().int().min(0),
+  intent: z.enum(["compare", "save"]),
+});
+
+export const proposalForm = z.object({ proposal_id: z.uuid("must be an id") });
+
+/** A request that saved rules can still stop. */
+export interface UnfinishedRequest {
+  request_id: string;
+  created_at: string;
+  agent_slug: string;
+  action: string;
+  tool: string | null;
+  amount: { value: string; currency: string } | null;
+  isPending: boolean;
+  /** Null while nobody has decided. */
+  approvedBy: "standing" | Decider["kind"] | null;
+  isClaimed: boolean;
+  /** Why the rules of now let nobody approve, claim or use it; null if they do. */
+  stop: string | null;
+}
+
+export type RulesFormResult =
+  | { kind: "problems"; problems: RulesProblem[] }
+  | { kind: "compared"; simulation: SimulateResponse }
+  | { kind: "saved"; counts: boolean };
+
+/* The portal's search: what its route takes and answers. */
+
+export const searchQuery = z
+  .string()
+  .trim()
+  .min(2)
+  .max(100)
+  .refine((text) => !text.includes("\0"))
+  .optional()
+  .catch(undefined);
+
+export interface SearchHit {
+  kind: "Key" | "Agent" | "Attestation" | "Authorization" | "Request";
+  label: string;
+  href: string;
+}
+
+/* The forms of the portal's webhooks, and the place in a delivery log. */
+
+const webhook_id = z.uuid("must be an id");
+const { url, events } = createWebhookBody.shape;
+/** Check boxes: one that is on comes alone, none comes not at all. */
+const checkedEvents = z.preprocess((value) => (value === undefined ? [] : [value].flat()), events);
+
+export const createWebhookForm = z.object({ url, events: checkedEvents });
+export const editWebhookForm = z.object({ webhook_id, url, events: checkedEvents });
+export const webhookForm = z.object({ webhook_id });
+export const enableWebhookForm = z.object({ webhook_id, enabled: z.enum(["true", "false"]) });
+export const rotateWebhookForm = z.object({
+  webhook_id,
+  overlap_hours: z.enum(overlapHours, "must be one of the choices"),
+});
+export const replayForm = z.object({
+  webhook_id,
+  message_id: z.string().regex(/^msg_[0-9a-f]{32}$/, "must be a message's id"),
+});
+
+export const deliveryFilters = z.object({ cursor: cursorText });

@@ -1,11 +1,20 @@
 /** POST /v1/attestations/:id/presentations: which messages to disclose, and to whom. */
 import { z } from "zod";
-import { MESSAGE_NAMES, type MessageName } from "#lib/protocol/presentation/disclosure";
+import {
+  BBS_CIPHERSUITE,
+  DISCLOSURE_SCHEMA,
+  MESSAGE_COUNT,
+  MESSAGE_NAMES,
+  type MessageName,
+  ZK_PROOF_TYPE,
+} from "#lib/protocol/presentation/disclosure";
 import {
   MAX_AUDIENCE_LENGTH,
   MAX_NONCE_LENGTH,
   PUBLIC_AUDIENCE,
-} from "#lib/protocol/presentation/presentation-header";
+  type ZkCredential,
+  type ZkProof,
+} from "#lib/protocol/presentation/presentation";
 import { noNulPattern } from "./primitives";
 
 type DisclosableName = Exclude<MessageName, "blinding">;
@@ -52,3 +61,42 @@ export const presentationRequest = z
   .meta({ id: "PresentationRequest" });
 
 export type PresentationRequest = z.output<typeof presentationRequest>;
+
+/*
+ * Zero-knowledge proofs and credentials on the wire (BBS selective disclosure); the shapes of
+ * lib/protocol/presentation/presentation.ts.
+ */
+
+const base64Url = z.string().meta({ description: "base64url without padding" });
+
+/** Proof as given to a verifier: the public proof of GET /v1/verify/:id, or a presentation for one audience. */
+export const zkProof = z
+  .strictObject({
+    type: z.string().meta({ examples: [ZK_PROOF_TYPE] }),
+    ciphersuite: z.string().meta({ examples: [BBS_CIPHERSUITE] }),
+    schema: z.string().meta({ examples: [DISCLOSURE_SCHEMA] }),
+    kid: z.string().meta({ description: "base64url SHA-256 of the public key; pin it" }),
+    public_key: base64Url,
+    header: base64Url,
+    presentation_header: base64Url.meta({
+      description: 'canonical JSON of {aud, exp, iat, nonce}, or of {attestation_id, aud: "public"}',
+    }),
+    total_messages: z.int().meta({ examples: [MESSAGE_COUNT] }),
+    disclosed: z.record(z.string().regex(/^\d{1,2}$/), z.string()).meta({
+      description:
+        'index of the message → its canonical text, for example {"18": "[\\"human_approved\\",true]"}',
+    }),
+    proof: base64Url,
+  })
+  .meta({ id: "ZkProof" }) satisfies z.ZodType<ZkProof>;
+
+/** For the owner alone: with the signature, guesses of the hidden messages could be tested. */
+export const zkCredential = z
+  .strictObject({
+    kid: z.string(),
+    public_key: base64Url,
+    header: base64Url,
+    signature: base64Url,
+    messages: z.array(z.string()).length(MESSAGE_COUNT),
+  })
+  .meta({ id: "ZkCredential" }) satisfies z.ZodType<ZkCredential>;

@@ -1,7 +1,8 @@
 /** GET /v1/agent/:slug/record: the complete list of an agent's entries, by their hashes. */
 import { z } from "zod";
+import { warningCodes } from "#lib/protocol/statement/warnings";
 import { recordSnapshot } from "./log";
-import { hexHash, numberedPage } from "./primitives";
+import { base64Text, hexHash, numberedPage, timestamp } from "./primitives";
 
 export const recordQuery = numberedPage("the sequence of the first entry to show");
 
@@ -42,3 +43,76 @@ export const recordResponse = z
 
 export type RecordResponse = z.infer<typeof recordResponse>;
 export type RecordEntry = z.infer<typeof recordEntry>;
+
+/* Bad news in an authentic record, as every response names it. */
+
+export const warnings = z
+  .array(
+    z.strictObject({
+      code: z.enum(warningCodes),
+      message: z
+        .string()
+        .meta({ description: "a sentence for people, which can contain text from an agent" }),
+    }),
+  )
+  .meta({
+    id: "Warnings",
+    description:
+      "what is authentic but bad news, derived from the signed bytes; empty if there is none, and if the record is not authentic",
+  });
+
+export const warningsFilter = z
+  .enum(["true", "false"], "must be true or false")
+  .transform((text) => text === "true")
+  .optional()
+  .meta({ description: "true: only attestations with warnings; false: only those without" });
+
+/* When a record was made, as others vouch for it (docs/wire.md, Time). */
+
+const bound = z
+  .strictObject({
+    at: timestamp,
+    by: z
+      .array(z.string())
+      .meta({ description: "whose clocks: names of witnesses and time-stamp authorities, or drand" }),
+  })
+  .meta({ id: "TimeBound" });
+
+const anchor = z
+  .strictObject({
+    tree_size: z.number().int(),
+    inclusion_proof: z.array(base64Text),
+    checkpoint: z.string().meta({ description: "a C2SP signed note with the witnesses' cosignatures" }),
+    time_stamps: z.array(
+      z.strictObject({
+        tsa: z.string().meta({ description: "the authority's address" }),
+        response: base64Text.meta({ description: "RFC 3161, over the checkpoint's text" }),
+      }),
+    ),
+  })
+  .meta({ id: "Anchor" });
+
+export type AnchorAnswer = z.infer<typeof anchor>;
+
+export const timeBounds = z
+  .strictObject({
+    made_after: bound.nullable(),
+    made_before: bound.nullable(),
+    checkpoint: z
+      .string()
+      .nullable()
+      .meta({ description: "the cosigned note that the payload names in not_before" }),
+    anchors: z.array(anchor),
+  })
+  .meta({ id: "TimeBounds" });
+
+export const anchorsResponse = z
+  .strictObject({
+    attestation_id: z.uuid(),
+    payload_hash: z.string(),
+    log: z.strictObject({ origin: z.string(), index: z.number().int(), entry: base64Text }),
+    anchors: z.array(anchor),
+  })
+  .meta({ id: "Anchors" });
+
+export type AnchorsResponse = z.infer<typeof anchorsResponse>;

@@ -1,7 +1,7 @@
 /** GET and PUT /v1/rules, POST /v1/rules/simulate (docs/wire.md, Rules). */
 import { z } from "zod";
-import { MAX_RULES_BYTES } from "#lib/protocol/policy/rules-schema";
-import { rulesModes } from "#lib/protocol/policy/ruleset-statement";
+import { rulesModes } from "#lib/protocol/policy/replay";
+import { MAX_RULES_BYTES } from "#lib/protocol/policy/rule-context";
 import { hexHash, textOf, timestamp } from "./primitives";
 
 const rulesText = textOf(0, MAX_RULES_BYTES).meta({

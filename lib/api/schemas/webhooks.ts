@@ -1,6 +1,6 @@
 /** Webhooks: endpoints, their deliveries, and the messages that are sent (docs/wire.md, Webhooks). */
 import { z } from "zod";
-import { webhookEvents } from "#lib/protocol/webhook/webhook-events";
+import { webhookEvents } from "#lib/protocol/webhook/webhook";
 import { httpUri } from "./authorize";
 import { cursorQuery, timestamp } from "./primitives";
 

@@ -1,14 +1,16 @@
 /** The PostgreSQL of DATABASE_URL: reachable, durable, large enough, of this version, and in time. Changes nothing. */
+
+import { setTimeout as sleep } from "node:timers/promises";
 import { type Database, migrationsFolder } from "#lib/db/client";
-import { type MigrationState, readMigrationState, refusals } from "#lib/db/migrations";
-import { openAsItIs } from "#lib/db/postgres/client";
-import { explainDatabase } from "#lib/db/postgres/start-failures";
+import { CannotStart, type MigrationState, readMigrationState, refusals } from "#lib/db/migrations";
+import { openAsItIs, openReplicaDatabase } from "#lib/db/postgres/client";
+import { explainDatabase } from "#lib/db/postgres/first-connection";
+import { watchReplica } from "#lib/db/postgres/replica";
 import { createWakeups } from "#lib/db/pubsub";
-import { CannotStart } from "#lib/db/start";
 import type { Env } from "#lib/env";
-import { attestationWrites } from "#lib/log/sequencer/readiness";
+import { attestationWrites } from "#lib/log/sequencer/sequencer";
 import { explainNobody } from "#lib/services/accounts/sign-up";
-import { type Area, type Finding, openArea, reasonOf, unreadable } from "./findings";
+import { type Area, explain, type Finding, openArea, reasonOf, unreadable } from "./findings";
 
 const oldestVersion = 150_000;
 const slowMs = 10;
@@ -189,4 +191,26 @@ export async function examineDatabase(url: string, env: Env, clock: () => Date):
     database: isCurrent ? database : null,
     isEmpty: state === "empty",
   };
+}
+
+/* The standby of DATABASE_REPLICA_URL: whether it follows the primary closely enough to answer public reads. */
+
+const silent = { info: () => {}, warn: () => {} };
+
+/** It is asked as the service asks, until it is fresh or something is wrong with it, for `patienceMs` at most. */
+export async function examineReplica(url: string, primary: Database, patienceMs = 6_000): Promise<Finding[]> {
+  const area = openArea("replica");
+  const clockMs = () => performance.now();
+  const untilMs = clockMs() + patienceMs;
+  const replica = watchReplica({ primary, open: () => openReplicaDatabase(url), logger: silent, clockMs });
+  const isLate = () => replica.fresh() === null && typeof replica.problem() === "string";
+  while (isLate() && clockMs() < untilMs) await sleep(50);
+  if (replica.fresh() === null)
+    area.fault(
+      `the replica isn't used: ${explain(replica.problem())}`,
+      "Let DATABASE_REPLICA_URL lead to a streaming standby of this database that keeps up. Until then the primary answers.",
+    );
+  else area.ok("the replica follows the primary");
+  await replica.close();
+  return area.found;
 }

@@ -2,10 +2,9 @@
 import { existsSync } from "node:fs";
 import path from "node:path";
 import type { Env } from "#lib/env";
-import { examineDatabase } from "./doctor-database";
+import { examineDatabase, examineReplica } from "./doctor-database";
 import { examineKeys, examineLog } from "./doctor-keys";
 import { examineOutside, type Outside } from "./doctor-outside";
-import { examineReplica } from "./doctor-replica";
 import { examineSettings, readSettings } from "./doctor-settings";
 import type { Finding } from "./findings";
 

@@ -1,5 +1,5 @@
 /** Findings of `npm run doctor`, and their lines. No line holds a secret: addresses are shown by their host alone. */
-import { countOf } from "#lib/protocol/text/count";
+import { countOf } from "#lib/protocol/text/display-text";
 
 export interface Finding {
   area:

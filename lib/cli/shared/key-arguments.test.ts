@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { UsageError } from "#lib/protocol/text/command-words";
-import { parseKeyArguments } from "./key-arguments";
+import { parseKeyArguments } from "./command-line";
 
 const parse = (line: string) => parseKeyArguments(line.split(" ").filter((word) => word !== ""));
 

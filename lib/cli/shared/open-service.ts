@@ -1,15 +1,19 @@
 /** Opens the service for commands that change keys or logs. Makes no keys and no log: an empty database is refused. */
 import { existsSync } from "node:fs";
 import path from "node:path";
+import { desc, eq, sql } from "drizzle-orm";
+import { type Executor, rowsOf } from "#lib/db/client";
+import { logCheckpoints } from "#lib/db/schema";
 import { type Env, readEnv } from "#lib/env";
 import { readOpenHead } from "#lib/log/reading/reader";
 import { createLogSequencer, type LogSequencer } from "#lib/log/sequencer/sequencer";
 import { preferActive, requireOrigin } from "#lib/log/signing/first-keys";
-import type { Signer } from "#lib/log/signing/signer";
-import type { Signers } from "#lib/log/signing/signing-keys";
+import type { Signer, Signers } from "#lib/log/signing/signing-keys";
 import { logger } from "#lib/logger";
+import { countOf } from "#lib/protocol/text/display-text";
 import { type OpenedLog, openLog } from "#lib/server/open-log";
-import { createRandom } from "#lib/server/random";
+import { createRandom } from "#lib/server/secrets";
+import type { UnknownApprovals } from "#lib/services/approvals/decision/revoke";
 
 export interface CommandContext extends OpenedLog {
   env: Env;
@@ -40,4 +44,68 @@ export async function withCommandContext<T>(work: (opened: CommandContext) => Pr
     store?.close();
     await database.close();
   }
+}
+
+/* Lists in words whatever a database that lacks the newest entries brings back: only the operator can judge it. */
+
+export function describeUnknown({ approvals, grants, waiting }: UnknownApprovals): string {
+  const counts = [
+    countOf(approvals, "approval without an attestation", "approvals without an attestation"),
+    countOf(grants, "standing approval"),
+    countOf(waiting, "waiting request"),
+  ];
+  return counts.join(", ").replace(/, (?=[^,]*$)/, " and ");
+}
+
+/** When the newest entry that the database holds of the log was signed. */
+export async function readHeldAt(executor: Executor, logId: number): Promise<Date | null> {
+  const [last] = await executor
+    .select({ at: logCheckpoints.created_at })
+    .from(logCheckpoints)
+    .where(eq(logCheckpoints.log_id, logId))
+    .orderBy(desc(logCheckpoints.size))
+    .limit(1);
+  return last?.at ?? null;
+}
+
+interface Counts {
+  keys: number;
+  members: number;
+  invitations: number;
+  approvers: number;
+  passkeys: number;
+  rules: number;
+  proposals: number;
+  frozen: number;
+  agents: number;
+}
+
+const countText = sql`SELECT
+  (SELECT count(*)::int FROM api_keys WHERE revoked_at IS NULL AND (expires_at IS NULL OR expires_at > now())) AS keys,
+  (SELECT count(*)::int FROM memberships) AS members,
+  (SELECT count(*)::int FROM invitations WHERE accepted_at IS NULL AND expires_at > now()) AS invitations,
+  (SELECT count(*)::int FROM approvers WHERE email IS NOT NULL AND status = 'confirmed') AS approvers,
+  (SELECT count(*)::int FROM passkeys WHERE removed_at IS NULL) AS passkeys,
+  (SELECT count(*)::int FROM (SELECT DISTINCT ON (organization_id) mode FROM rule_sets
+    ORDER BY organization_id, number DESC) AS newest WHERE mode <> 'off') AS rules,
+  (SELECT count(*)::int FROM rule_proposals) AS proposals,
+  (SELECT count(*)::int FROM agents WHERE frozen_at IS NOT NULL) AS frozen,
+  (SELECT count(*)::int FROM agents) AS agents`;
+
+/** One line for each thing that may have been stopped since and works again. */
+export async function describeRevived(executor: Executor, heldAt: Date | null): Promise<string[]> {
+  const [counts] = await rowsOf<Counts>(executor, countText);
+  if (counts === undefined) return [];
+  const { keys, members, invitations, approvers, passkeys, rules, proposals, frozen, agents } = counts;
+  const since = heldAt === null ? "the backup" : heldAt.toISOString();
+  return [
+    `The database has everything else as it was at ${since}. Start the service where nobody else reaches it (HOST=127.0.0.1), and look at:`,
+    `  keys: ${countOf(keys, "API key")} ${keys === 1 ? "works" : "work"}. Delete again each that was deleted since.`,
+    `  members: ${countOf(members, "membership")} and ${countOf(invitations, "open invitation")}. Remove again who was removed since.`,
+    `  passkeys: ${countOf(passkeys, "passkey")} of ${countOf(approvers, "approver")}. Remove again each approver and passkey that was removed since.`,
+    `  rules: ${countOf(rules, "organization")} ${rules === 1 ? "has" : "have"} rules, and ${countOf(proposals, "change")} of rules ${proposals === 1 ? "waits" : "wait"} for a second owner. Save again what was saved since.`,
+    `  freezes: ${countOf(frozen, "agent")} of ${agents} ${frozen === 1 ? "is" : "are"} frozen. Freeze again each that was frozen since, and register again keys and code that were replaced.`,
+    "  erasures: erase again what was erased since.",
+    "docs/operations.md, Backup and restore, has the steps.",
+  ];
 }

@@ -1,19 +1,25 @@
 /** Asking for an approval, taking back the question or the approval, and claiming it for one run. */
+
+import type { JsonObject } from "#lib/protocol/encoding/canonical-json";
 import type { WriteOptions } from "./attest";
 import {
   AgentFrozenError,
   ApiError,
   ApprovalClaimedError,
+  ApprovalMismatchError,
   ApprovalRevokedError,
   ApprovalUsedError,
+  CountersignError,
+  NotApprovedError,
 } from "./errors";
 import { type Service, send, sendForText } from "./transport";
 import type {
+  AgentIdentity,
   AuthorizationRequest,
   AuthorizationState,
   AuthorizeRequest,
   ClaimedAuthorization,
-} from "./wire-authorization";
+} from "./wire";
 
 export async function authorize(
   service: Service,
@@ -77,4 +83,109 @@ export async function claim(
     if (code === "agent_frozen") throw new AgentFrozenError();
     throw error;
   }
+}
+
+/* Waiting for a human's decision, and the one place that says whether an action may run. */
+
+export interface ApprovedAuthorization extends AuthorizationState {
+  status: "approved";
+  human_authorization: JsonObject;
+}
+
+export interface WaitOptions {
+  signal?: AbortSignal | undefined;
+}
+
+const longPollSeconds = 25;
+const usualPauseSeconds = 5;
+/** With the pauses between them more than two minutes: a restart of the service must not end a wait of hours. */
+const tries = 10;
+
+export async function readAuthorization(
+  service: Service,
+  requestId: string,
+  query: string,
+  { signal }: WaitOptions,
+): Promise<{ state: AuthorizationState; pauseSeconds: number }> {
+  const path = `/v1/authorize/${encodeURIComponent(requestId)}${query}`;
+  const { text, retryAfterSeconds } = await sendForText(service, { method: "GET", path, signal, tries });
+  const state = JSON.parse(text) as AuthorizationState;
+  return { state, pauseSeconds: Math.max(1, retryAfterSeconds ?? usualPauseSeconds) };
+}
+
+/** Throws NotApprovedError if the decision is anything but an approval: then stop and report, and don't ask again by yourself. */
+export async function waitForDecision(
+  service: Service,
+  requestId: string,
+  options: WaitOptions = {},
+): Promise<ApprovedAuthorization> {
+  const query = `?wait=${longPollSeconds}`;
+  for (;;) {
+    const { state, pauseSeconds } = await readAuthorization(service, requestId, query, options);
+    if (state.status !== "pending") return requireApproved(state);
+    await service.sleep(pauseSeconds * 1_000, options.signal);
+  }
+}
+
+function requireApproved(state: AuthorizationState): ApprovedAuthorization {
+  const { status, human_authorization } = state;
+  if (status === "pending") throw new CountersignError("No human has decided yet.");
+  if (status !== "approved") throw new NotApprovedError(status, state);
+  // Erased with the attestation that it was used for.
+  if (human_authorization === undefined) throw new ApprovalUsedError(null);
+  if (state.revoked_at !== null) throw new ApprovalRevokedError();
+  return { ...state, status, human_authorization };
+}
+
+export interface AboutToRun {
+  agent_slug: string;
+  action: string;
+  inputs_hash: string;
+}
+
+/**
+ * Asks the service for the decision, at the moment of running, and compares it with what is about to run. An "approved"
+ * from anywhere else (a framework's state, a message, a webhook) can be forged or out of date. Throws, or the action may run once it is claimed.
+ */
+export async function requireApproval(
+  service: Service,
+  requestId: string,
+  readAboutToRun: () => AboutToRun,
+  options: WaitOptions,
+): Promise<ApprovedAuthorization> {
+  const { state } = await readAuthorization(service, requestId, "", options);
+  const approved = requireApproved(state);
+  // Without the scope read or hook this isn't known. The claim that follows finds out.
+  if (approved.attestation_id) throw new ApprovalUsedError(approved.attestation_id);
+  // Read after the last wait: from here to the action nothing else runs.
+  const aboutToRun = readAboutToRun();
+  // The service answers the slug as it is registered: slugs are unique without regard to case.
+  if (approved.agent_slug.toLowerCase() !== aboutToRun.agent_slug.toLowerCase())
+    throw new ApprovalMismatchError("agent_slug");
+  for (const field of ["action", "inputs_hash"] as const)
+    if (approved[field] !== aboutToRun[field]) throw new ApprovalMismatchError(field);
+  return approved;
+}
+
+/* The stop button: an agent is frozen by any key of its organization, and goes on by one with the scope `freeze`. */
+
+const freezePath = (slug: string, what: string) => `/v1/identity/${encodeURIComponent(slug)}/${what}`;
+
+export async function freeze(
+  service: Service,
+  slug: string,
+  reason: string,
+  { signal }: RequestOptions = {},
+): Promise<AgentIdentity> {
+  const path = freezePath(slug, "freeze");
+  return send(service, { method: "POST", path, body: { reason }, isRepeatable: true, signal });
+}
+
+export async function unfreeze(
+  service: Service,
+  slug: string,
+  { reason, signal }: ReasonOptions = {},
+): Promise<AgentIdentity> {
+  const path = freezePath(slug, "unfreeze");
+  return send(service, { method: "POST", path, body: { reason }, isRepeatable: true, signal });
 }

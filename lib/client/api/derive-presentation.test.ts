@@ -1,6 +1,5 @@
 import { beforeAll, describe, expect, it } from "vitest";
-import type { ZkKeyPair } from "#lib/protocol/presentation/disclosure";
-import { disclosureMessages } from "#lib/protocol/presentation/disclosure-messages";
+import { disclosureMessages, type ZkKeyPair } from "#lib/protocol/presentation/disclosure";
 import { signMessages, type ZkCredential } from "#lib/protocol/presentation/presentation";
 import { verifyPresentation } from "#lib/verifier/checks/presentation-verify";
 import { testKeyPair, testPayload } from "#support/disclosure";

@@ -3,7 +3,7 @@
  * safely repeat it has repeated before it throws.
  */
 import { isJsonObject, type JsonValue } from "#lib/protocol/encoding/canonical-json";
-import type { AuthorizationState } from "./wire-authorization";
+import type { AuthorizationState } from "./wire";
 
 export class CountersignError extends Error {
   /** Written out, because bundlers rename classes. */

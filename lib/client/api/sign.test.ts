@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { createCountersign } from "#lib/client/create";
 import { utf8Decode } from "#lib/protocol/encoding/bytes";
 import { canonicalJson } from "#lib/protocol/encoding/canonical-json";
-import { type AgentKey, signAgentRequest } from "./sign";
+import { type AgentKey, signAgentRequest } from "./inputs";
 import type { AttestRequest } from "./wire";
 
 const request: AttestRequest = { agent_slug: "a", action: "first", inputs_hash: "c", metadata: { n: 1 } };

@@ -1,13 +1,19 @@
 /** The types of the package are those of the schemas. The compiler checks it: a difference is an error in this file. */
 import { expectTypeOf, it } from "vitest";
 import type { z } from "zod";
-import type { AttestResponse, attestBody } from "#lib/api/schemas/attest";
-import type { AttestBatchResponse } from "#lib/api/schemas/attest-batch";
+import type { AttestBatchResponse, AttestResponse, attestBody } from "#lib/api/schemas/attest";
 import type { AuthorizeResponse, AuthorizationState as State } from "#lib/api/schemas/authorization-state";
 import type { AuthorizeBody } from "#lib/api/schemas/authorize";
 import type { IdentityResponse } from "#lib/api/schemas/identity";
-import type { AgentIdentity, Attestation, AttestBatchAnswer, AttestRequest } from "./wire";
-import type { AuthorizationRequest, AuthorizationState, AuthorizeRequest } from "./wire-authorization";
+import type {
+  AgentIdentity,
+  Attestation,
+  AttestBatchAnswer,
+  AttestRequest,
+  AuthorizationRequest,
+  AuthorizationState,
+  AuthorizeRequest,
+} from "./wire";
 
 /** Drops `?`: the package doesn't distinguish a missing field from an undefined one. */
 type Plain<T> = T extends readonly (infer Item)[]

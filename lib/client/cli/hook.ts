@@ -10,12 +10,14 @@ import { answerCheck, checkHook, findCheck } from "#lib/client/hook/check";
 import {
   type Dialect,
   findDialect,
+  needsHuman,
   readDialectName,
   readEvent,
+  readPattern,
   type ToolCall,
+  type ToolPattern,
 } from "#lib/client/hook/dialects";
-import { installHook } from "#lib/client/hook/install";
-import { needsHuman, readPattern, type ToolPattern } from "#lib/client/hook/match";
+import { installHook } from "#lib/client/hook/settings";
 import { utf8Decode } from "#lib/protocol/encoding/bytes";
 import { single, UsageError } from "#lib/protocol/text/command-words";
 import { type Command, type FlagOption, requireWords, type ValuedOption } from "./io";

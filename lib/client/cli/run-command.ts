@@ -12,20 +12,18 @@ import {
 import { readCommandLine, UsageError } from "#lib/protocol/text/command-words";
 import { toVisibleText } from "#lib/protocol/text/display-text";
 import { runCommand as runVerifier } from "#lib/verifier/cli/run-command";
-import { runAgent, runKeys } from "./account";
-import { runCancel, runClaim, runFreeze, runRevoke, runUnfreeze } from "./approval";
-import { runAttest, runAuthorize } from "./attest";
-import { LinesRefusedError } from "./attest-many";
+import { runAgent, runCancel, runClaim, runFreeze, runKeys, runRevoke, runUnfreeze } from "./account";
+import { LinesRefusedError, runAttest, runAuthorize } from "./attest";
 import { hookOptions, runHook } from "./hook";
 import {
   type ClientIo,
   type Command,
   type FlagOption,
   flagOptions,
+  usage,
   type ValuedOption,
   valuedOptions,
 } from "./io";
-import { usage } from "./usage";
 import { runWebhooks } from "./webhooks";
 
 const exitCodes = {

@@ -4,8 +4,7 @@ import { type Service, send } from "#lib/client/api/transport";
 import { isJsonObject } from "#lib/protocol/encoding/canonical-json";
 import { parseStrictJson } from "#lib/protocol/encoding/strict-json";
 import { single, UsageError } from "#lib/protocol/text/command-words";
-import { verifyWithSecret } from "#lib/protocol/webhook/webhook";
-import { webhookEvents } from "#lib/protocol/webhook/webhook-events";
+import { verifyWithSecret, webhookEvents } from "#lib/protocol/webhook/webhook";
 import { type Command, connect, formatFacts, type Received, requireKey, requireWords } from "./io";
 
 interface Created {

@@ -1,6 +1,6 @@
 /** Shared by the files for frameworks: a tool that runs only through the gate. Nothing of a framework is imported. */
 
-import type { AuthorizationRequest } from "#lib/client/api/wire-authorization";
+import type { AuthorizationRequest } from "#lib/client/api/wire";
 import type { Countersign } from "#lib/client/create";
 import type { GatedAction } from "#lib/client/gate/gate";
 

@@ -3,10 +3,10 @@
  * is resumed with can be anybody's, so it is ignored, and the service is asked.
  */
 
-import type { AuthorizationRequest } from "#lib/client/api/wire-authorization";
+import type { AuthorizationRequest } from "#lib/client/api/wire";
 import type { Countersign } from "#lib/client/create";
 import type { Run } from "#lib/client/gate/gate";
-import { requireFunction } from "#lib/client/gate/run-checks";
+import { requireFunction } from "#lib/client/gate/gate-checks";
 import type { Description } from "./framework";
 
 export type { Description } from "./framework";

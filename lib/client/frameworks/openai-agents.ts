@@ -3,7 +3,7 @@
  * can write it, so `execute` asks the service itself.
  */
 
-import { requireFunction } from "#lib/client/gate/run-checks";
+import { requireFunction } from "#lib/client/gate/gate-checks";
 import { askForTool, type RunTool, runTool, type ToolGate } from "./framework";
 
 export type { Description, RunTool, ToolGate } from "./framework";

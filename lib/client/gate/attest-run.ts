@@ -1,7 +1,7 @@
 /** Attests a run on an approval: as it ended, and whatever happened to the approval meanwhile. */
 
 import { attest } from "#lib/client/api/attest";
-import type { ApprovedAuthorization } from "#lib/client/api/decision";
+import type { ApprovedAuthorization } from "#lib/client/api/authorize";
 import { ApiError, NotAttestedError } from "#lib/client/api/errors";
 import type { Service } from "#lib/client/api/transport";
 import type { Attestation, AttestRequest } from "#lib/client/api/wire";

@@ -1,8 +1,6 @@
 /** Rejects an action that couldn't be attested before a human is asked. */
-
-import { type AgentKey, asSent, readAgentKey } from "#lib/client/api/sign";
-import type { AttestRequest } from "#lib/client/api/wire";
-import type { AuthorizeRequest } from "#lib/client/api/wire-authorization";
+import { type AgentKey, asSent, readAgentKey } from "#lib/client/api/inputs";
+import type { AttestRequest, AuthorizeRequest } from "#lib/client/api/wire";
 import {
   canonicalBytes,
   canonicalJson,
@@ -101,4 +99,20 @@ function requireFit(name: string, value: unknown): void {
 export function requireIds(ids: { runId: string; callId: string }): void {
   for (const [name, id] of Object.entries<string | null | undefined>(ids))
     if (id === undefined || id === null || id === "") throw new TypeError(`${name} is missing`);
+}
+
+/* Requires that an action has run when it is attested. Imports nothing: each file for a framework has a copy. */
+
+const lazy = "the action is a generator: it runs when it is read, so it would be attested before it ran";
+
+export function requireFunction(run: unknown): void {
+  if (typeof run !== "function") throw new TypeError("the action is no function");
+  if (/Generator/.test(Object.prototype.toString.call(run))) throw new TypeError(lazy);
+}
+
+/** Rejects a lazy result of a function that didn't look lazy. */
+export function requireRun<Result>(result: Result): Result {
+  const { next, throw: raise } = (result ?? {}) as { next?: unknown; throw?: unknown };
+  if (typeof next === "function" && typeof raise === "function") throw new TypeError(lazy);
+  return result;
 }

@@ -10,7 +10,7 @@ import {
   NotApprovedError,
   NotAttestedError,
 } from "#lib/client/api/errors";
-import type { AuthorizationRequest, AuthorizationState } from "#lib/client/api/wire-authorization";
+import type { AuthorizationRequest, AuthorizationState } from "#lib/client/api/wire";
 import { createCountersign } from "#lib/client/create";
 import { derivePublicKeyPem } from "#lib/protocol/keys/agent-key";
 import { startTestApp, type TestApp } from "#support/app";

@@ -3,27 +3,33 @@
  * attest. Whatever breaks on the way, nothing runs without an approval, and nothing is asked, run or attested twice.
  */
 
-import { authorizeOnce, cancel, claim } from "#lib/client/api/authorize";
 import {
   type ApprovedAuthorization,
+  authorizeOnce,
+  cancel,
+  claim,
   readAuthorization,
   requireApproval,
   waitForDecision,
-} from "#lib/client/api/decision";
+} from "#lib/client/api/authorize";
 import { ApprovalClaimedError, ApprovalUsedError, CountersignError } from "#lib/client/api/errors";
-import { sealInputs } from "#lib/client/api/inputs";
-import type { AgentKey } from "#lib/client/api/sign";
+import { type AgentKey, sealInputs } from "#lib/client/api/inputs";
 import type { Service } from "#lib/client/api/transport";
-import type { Attestation } from "#lib/client/api/wire";
 import type {
+  Attestation,
   AuthorizationRequest,
   AuthorizationState,
   AuthorizeRequest,
-} from "#lib/client/api/wire-authorization";
+} from "#lib/client/api/wire";
 import { canonicalHash } from "#lib/protocol/encoding/canonical-json";
 import { attestFailure, attestRun } from "./attest-run";
-import { type AttestationExtras, requireAttestable, requireIds } from "./gate-checks";
-import { requireFunction, requireRun } from "./run-checks";
+import {
+  type AttestationExtras,
+  requireAttestable,
+  requireFunction,
+  requireIds,
+  requireRun,
+} from "./gate-checks";
 import { showInputs } from "./shown-inputs";
 
 /** Question to the human, for a given call of a given run. */

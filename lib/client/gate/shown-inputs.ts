@@ -1,7 +1,7 @@
 /** Shows an action's inputs to the human: all of them, or nothing is asked. */
 
-import type { Details } from "#lib/client/api/wire-authorization";
-import { type DetailType, typeOfValue } from "#lib/protocol/approval/detail-types";
+import type { Details } from "#lib/client/api/wire";
+import { type DetailType, typeOfValue } from "#lib/protocol/approval/shown-content";
 import { canonicalJson, isJsonObject, type JsonValue } from "#lib/protocol/encoding/canonical-json";
 
 /** Limits of AuthorizeRequest (docs/wire.md, Authorization requests). */

@@ -1,7 +1,7 @@
 /** After a call: what ran is attested, with the approval that it had or without. */
 
 import { attest } from "#lib/client/api/attest";
-import { type ApprovedAuthorization, requireApproval } from "#lib/client/api/decision";
+import { type ApprovedAuthorization, requireApproval } from "#lib/client/api/authorize";
 import {
   ApiError,
   ApprovalRevokedError,
@@ -15,9 +15,8 @@ import { attestRun, attestStopped } from "#lib/client/gate/attest-run";
 import { confirmApproval, type GatedAction } from "#lib/client/gate/gate";
 import { canonicalHash } from "#lib/protocol/encoding/canonical-json";
 import { askForCall, cancel, describeCall, type Hook, openHook, print } from "./call";
-import type { Dialect, ToolCall } from "./dialects";
-import { needsHuman, type ToolPattern } from "./match";
-import { type CallNote, findNote, listNotes, removeNote } from "./notes";
+import { type Dialect, needsHuman, type ToolCall, type ToolPattern } from "./dialects";
+import { type CallNote, findNote, listNotes, removeNote } from "./tools";
 
 /** The tool has run, whether or not it has failed. Whatever is wrong here can only be said. */
 export async function attestCall(

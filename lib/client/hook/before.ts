@@ -1,7 +1,6 @@
 /** Before a call: a human is asked, and the call is allowed, denied or deferred. However it ends, nothing is left behind. */
 
-import { claim } from "#lib/client/api/authorize";
-import { type ApprovedAuthorization, waitForDecision } from "#lib/client/api/decision";
+import { type ApprovedAuthorization, claim, waitForDecision } from "#lib/client/api/authorize";
 import { ApprovalClaimedError, CountersignError, NotApprovedError } from "#lib/client/api/errors";
 import type { Service } from "#lib/client/api/transport";
 import { factsOf } from "#lib/client/cli/attest";
@@ -12,7 +11,7 @@ import { single } from "#lib/protocol/text/command-words";
 import { toVisibleText } from "#lib/protocol/text/display-text";
 import { type Asked, askForCall, cancel, describeCall, type Hook } from "./call";
 import type { Answer } from "./dialects";
-import { writeNote } from "./notes";
+import { writeNote } from "./tools";
 
 /** How long a request that is on its way may still arrive, so that it can be cancelled. */
 const graceMs = 5_000;

@@ -2,7 +2,7 @@
 
 import { CountersignError } from "#lib/client/api/errors";
 import { type Service, send } from "#lib/client/api/transport";
-import type { AuthorizationState } from "#lib/client/api/wire-authorization";
+import type { AuthorizationState } from "#lib/client/api/wire";
 import {
   readContext,
   readCount,

@@ -12,10 +12,16 @@ import { parseStrictJson } from "#lib/protocol/encoding/strict-json";
 import { single } from "#lib/protocol/text/command-words";
 import { toVisibleText } from "#lib/protocol/text/display-text";
 import { readTimeout } from "./call";
-import { type Answer, type DialectName, readDialectName, type ToolCall } from "./dialects";
-import { findSettings } from "./install";
-import { isMatched, listTexts, type ToolPattern } from "./match";
-import { isFailClosed, listOtherHooks, listSettings, settingsOf } from "./settings";
+import {
+  type Answer,
+  type DialectName,
+  isMatched,
+  listTexts,
+  readDialectName,
+  type ToolCall,
+  type ToolPattern,
+} from "./dialects";
+import { findSettings, isFailClosed, listOtherHooks, listSettings, settingsOf } from "./settings";
 import { checkedShellsOf } from "./tools";
 
 const checkFolder = /\/tmp\/countersign-check-[0-9a-f]{32}(?=\/ran)/;

@@ -1,6 +1,6 @@
 /** Events have one reading, but for what a tool has put out. */
 import { describe, expect, it } from "vitest";
-import { parseEvent } from "./event";
+import { parseEvent } from "./dialects";
 
 const parse = (text: string) => parseEvent(text, ["tool_response", "error"]);
 

@@ -13,7 +13,7 @@ import {
   runHookProcess,
   startHookTest,
 } from "#support/hook-process";
-import { needsHuman, readPattern } from "./match";
+import { needsHuman, readPattern } from "./dialects";
 import { settingsOf } from "./settings";
 
 let around: HookTest;

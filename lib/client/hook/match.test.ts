@@ -2,8 +2,7 @@
 import { describe, expect, it } from "vitest";
 import type { JsonValue } from "#lib/protocol/encoding/canonical-json";
 import { UsageError } from "#lib/protocol/text/command-words";
-import type { DialectName } from "./dialects";
-import { listTexts, listUnmatched, needsHuman, readPattern } from "./match";
+import { type DialectName, listTexts, listUnmatched, needsHuman, readPattern } from "./dialects";
 
 const matches = (rule: string, tool: string, input: JsonValue, dialect: DialectName = "claude") =>
   needsHuman([readPattern(rule, dialect)], tool, input);

@@ -1,14 +1,27 @@
 /** Where each agent's settings are, and what the hook is in them. */
 
+import {
+  type Command,
+  connect,
+  describeChange,
+  type FlagOption,
+  requireWords,
+  type ValuedOption,
+} from "#lib/client/cli/io";
 import type { Machine } from "#lib/client/cli/machine";
+import { utf8Decode } from "#lib/protocol/encoding/bytes";
 import {
   canonicalJson,
   isJsonObject,
   type JsonObject,
   type JsonValue,
 } from "#lib/protocol/encoding/canonical-json";
-import { UsageError } from "#lib/protocol/text/command-words";
-import type { DialectName } from "./dialects";
+import { parseStrictJson } from "#lib/protocol/encoding/strict-json";
+import { single, UsageError } from "#lib/protocol/text/command-words";
+import { toVisibleText } from "#lib/protocol/text/display-text";
+import { deferringElsewhere } from "./before";
+import { readTimeout } from "./call";
+import { type DialectName, listUnmatched, readDialectName, readPattern } from "./dialects";
 
 interface AgentSettings {
   name: string;
@@ -115,7 +128,7 @@ export async function listSettings(machine: Machine, dialect: DialectName, file:
 }
 
 /** The settings with this hook for every event, and without what an earlier installation has left. */
-export function addHook(
+function addHook(
   dialect: DialectName,
   settings: JsonObject | null,
   command: string,
@@ -191,3 +204,179 @@ export const isFailClosed = (dialect: DialectName, settings: JsonObject): boolea
   listHandlers(dialect, settings)
     .filter(({ handler }) => isOurs(handler))
     .every(({ handler }) => handler["onFailure"] === "block");
+
+/* `countersign hook install`: the program where the agent does not work, and the hook in the agent's settings. */
+
+/** Options of the installation itself; every other one becomes part of the hook's command. */
+const ownOptions = ["to", "settings", "run-as", "url", "key-file"] as const;
+const files: readonly ValuedOption[] = ["output", "agent-key"];
+const ownFlags: readonly FlagOption[] = ["system", "yes", "json"];
+/** How much later than the hook the agent gives up: the hook cancels its request in between. */
+const spareSeconds = 30;
+/** Whatever the installer's umask: a program that the agent's user can't read blocks nothing. */
+const forAll = { file: 0o644, folder: 0o755 };
+
+interface Plan {
+  settingsFile: string;
+  /** Settings at present; empty if there are none. */
+  before: string;
+  after: string;
+  program: string;
+  /** Commands that the agent's user may run as another, as sudoers(5) writes them. */
+  sudoers: string;
+}
+
+export async function installHook(command: Command): Promise<void> {
+  requireWords({ ...command, words: command.words.slice(1) });
+  const { io, line } = command;
+  if (!["linux", "darwin"].includes(io.machine.platform))
+    throw new UsageError("hook install works on Linux and macOS; elsewhere, write the settings by hand");
+  const plan = await makePlan(command);
+  const { program, settingsFile, before, after } = plan;
+  const change = describeChange(before, after);
+  const isProgramNew = await differs(command, program);
+  if (isProgramNew) io.print(`${program}\n+ this program\n\n`);
+  if (change !== "") io.print(`${settingsFile}\n${change}`);
+  if (change === "" && !isProgramNew) io.print("Nothing to change: the hook is installed.\n");
+  else if (line.flags.has("yes")) {
+    if (isProgramNew) await io.machine.writeFile(program, await readProgram(command), forAll);
+    // Settings may hold secrets: who could not read them must not begin to.
+    const file = (await io.machine.readMode(settingsFile)) ?? forAll.file;
+    if (change !== "") await io.machine.writeFile(settingsFile, after, { ...forAll, file });
+    io.print(
+      "\nInstalled. Restart the agent, then prove that it is live: countersign hook install --check\n",
+    );
+  } else io.print("\nNothing is written yet. To write it, add --yes.\n");
+  describeReach(command);
+  await warn(command, plan);
+}
+
+async function makePlan(command: Command): Promise<Plan> {
+  const { line, io } = command;
+  const { machine } = io;
+  const dialect = readDialectName(single(line, "dialect"));
+  if (single(line, "agent") === undefined) throw new UsageError("hook install needs --agent");
+  for (const rule of line.values.match ?? []) readPattern(rule, dialect);
+  // The hook couldn't see where it runs, and would deny each call that nobody decides in time.
+  if (line.flags.has("defer") && single(line, "run-as") !== undefined)
+    throw new UsageError(
+      "--defer doesn't work with --run-as: sudo hides from the hook how Claude Code was started",
+    );
+  const usualFolder = line.flags.has("system") ? "/opt/countersign" : `${machine.home}/.countersign`;
+  const folder = machine.absolute(single(line, "to") ?? usualFolder);
+  await requireOutside(command, folder);
+  const program = `${folder}/countersign.mjs`;
+  const words = [machine.nodePath, program, "hook", ...(await listArguments(command))];
+  const user = single(line, "run-as");
+  const prefix = user === undefined ? [] : ["sudo", "-n", "-u", user, "--"];
+  const shell = [...prefix, ...words].map(quote).join(" ");
+  const settingsFile = findSettings(command);
+  const before = (await io.isFile(settingsFile)) ? utf8Decode(await io.readFile(settingsFile)) : "";
+  const seconds = readTimeout(command) + spareSeconds;
+  const settings = addHook(dialect, parseSettings(settingsFile, before), shell, seconds);
+  const after = `${JSON.stringify(settings, null, 2)}\n`;
+  return { settingsFile, before, after, program, sudoers: words.map(escapeForSudoers).join(" ") };
+}
+
+export function findSettings({ line, io: { machine } }: Command): string {
+  const { ofMachine, ofUser } = settingsOf(readDialectName(single(line, "dialect")));
+  const named = single(line, "settings");
+  if (named !== undefined) return machine.absolute(named);
+  if (!line.flags.has("system")) return `${machine.home}/${ofUser}`;
+  return machine.platform === "darwin" ? ofMachine.darwin : ofMachine.linux;
+}
+
+/** The options as they were given, with absolute paths: an agent runs the hook anywhere. */
+async function listArguments(command: Command): Promise<string[]> {
+  const { line, io } = command;
+  const keyFile = single(line, "key-file");
+  if (keyFile === undefined)
+    throw new UsageError("hook install needs --key-file: a file with an API key that has the scope hook");
+  const key = io.machine.absolute(keyFile);
+  await requireOutside(command, key);
+  const valued = Object.entries(line.values) as [ValuedOption, string[]][];
+  const given = valued
+    .filter(([name]) => !(ownOptions as readonly string[]).includes(name))
+    .flatMap(([name, values]) => values.flatMap((value) => [`--${name}`, toAbsolute(command, name, value)]));
+  const flags = [...line.flags].filter((flag) => !ownFlags.includes(flag)).map((flag) => `--${flag}`);
+  return ["--url", connect(command).baseUrl, "--key-file", key, ...given, ...flags];
+}
+
+const toAbsolute = ({ io }: Command, name: ValuedOption, value: string) =>
+  files.includes(name) ? io.machine.absolute(value) : value;
+
+/** An agent can change or read everything in a project. */
+async function requireOutside({ io: { machine } }: Command, path: string): Promise<void> {
+  const project = await machine.findProject(path);
+  if (project !== null) throw new UsageError(`${path} is in the repository ${project}: choose another place`);
+  for (const folder of machine.workingFolders) {
+    // Somebody at home, or above it, isn't in a project.
+    if (await machine.isInside(machine.home, folder)) continue;
+    if (await machine.isInside(path, folder))
+      throw new UsageError(`${path} is in the working folder ${folder}: choose another place`);
+  }
+}
+
+function parseSettings(file: string, text: string): JsonObject | null {
+  if (text.trim() === "") return null;
+  try {
+    const settings = parseStrictJson(text);
+    if (isJsonObject(settings)) return settings;
+  } catch {
+    // Said below: comments, for example, would be lost.
+  }
+  throw new UsageError(`${file} is not plain JSON, so nothing was changed: write the hook into it by hand`);
+}
+
+async function readProgram({ io }: Command): Promise<Uint8Array> {
+  const { programPath } = io.machine;
+  if (programPath === undefined) throw new UsageError("hook install works with countersign.mjs only");
+  return io.readFile(programPath);
+}
+
+async function differs(command: Command, file: string): Promise<boolean> {
+  const bytes = await readProgram(command);
+  if (!(await command.io.isFile(file))) return true;
+  return utf8Decode(await command.io.readFile(file)) !== utf8Decode(bytes);
+}
+
+/** Which of the agent's tools ask nobody, and where `--defer` defers nothing. */
+function describeReach({ io, line }: Command): void {
+  const dialect = readDialectName(single(line, "dialect"));
+  const patterns = (line.values.match ?? []).map((rule) => readPattern(rule, dialect));
+  const unmatched = listUnmatched(patterns, dialect);
+  const { name } = settingsOf(dialect);
+  if (unmatched.length > 0)
+    io.print(
+      `\nNot matched, so nobody is asked for these tools of ${name}: ${unmatched.join(", ")}; nor for tools that are not listed here, such as those of MCP servers, unless a --match names them.\n`,
+    );
+  if (line.flags.has("defer")) io.print(`\n${deferringElsewhere}\n`);
+}
+
+/** Warns of problems that the installation can't fix. */
+async function warn({ io, line }: Command, { sudoers }: Plan): Promise<void> {
+  const keyFile = single(line, "key-file") ?? "";
+  const mode = await io.machine.readMode(keyFile);
+  if (mode === null) io.tell(`Warning: ${toVisibleText(keyFile)} isn't there.\n`);
+  else if ((mode & 0o044) !== 0)
+    io.tell(`Warning: other users can read ${toVisibleText(keyFile)}. Run: chmod 600 ${quote(keyFile)}\n`);
+  const user = single(line, "run-as");
+  if (user === undefined)
+    io.tell(
+      "Warning: commands that the agent runs as your user can read this key and change these files. --run-as and --system are against that: see /docs/hook\n",
+    );
+  else
+    io.tell(
+      `For visudo, with the agent's user in place of AGENT:\nAGENT ALL=(${user}) NOPASSWD: ${sudoers}\n`,
+    );
+}
+
+const quote = (word: string) =>
+  /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`;
+
+/**
+ * As sudoers(5) has it, where a backslash is read twice: by the file's reader, and by what compares arguments. A bare `*`
+ * would allow any words, such as another --url.
+ */
+const escapeForSudoers = (word: string) =>
+  word.replaceAll("\\", String.raw`\\\\`).replace(/[,:=*?[\]#\s]/g, String.raw`\$&`);

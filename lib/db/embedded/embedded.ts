@@ -2,19 +2,158 @@
  * The embedded database: PGlite, its files in a folder, on a thread of its own (./worker.ts), so that no request
  * waits while it works. The driver and the statements are PostgreSQL's.
  */
+
 import path from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { Worker } from "node:worker_threads";
 import postgres from "postgres";
 import type { Database } from "#lib/db/client";
-import { bringUpToDate } from "#lib/db/migrations";
+import { bringUpToDate, waitingFor } from "#lib/db/migrations";
 import { openClients } from "#lib/db/postgres/client";
-import { shareSession } from "#lib/db/postgres/multiplexed-session";
-import { createWaitingList } from "#lib/db/postgres/pending-queries";
+import { createWaitingList, type Exchange, shareSession } from "#lib/db/postgres/multiplexed-session";
 import { overdueMs } from "#lib/db/postgres/time-limits";
-import { waitingFor } from "#lib/db/start";
-import { logger } from "#lib/logger";
-import { lockFolder } from "./folder-lock";
-import { makePrivateFolder } from "./private-folder";
-import { type KeptThread, keepThread, type ThreadTimes } from "./thread";
+import { type Logger, logger } from "#lib/logger";
+import { lockFolder, makePrivateFolder } from "./data-folder";
+
+/*
+ * The thread of the embedded database (./worker.ts), replaced by another when it ends or does not answer: on a
+ * full disk the database has been seen to turn in a loop that nothing inside of it ends. What it has committed is in its
+ * files, whichever way it ended.
+ */
+
+interface Thread {
+  exchange(messages: Uint8Array, limitMs: number): Promise<Uint8Array>;
+  /** Asks it to close its files; ends it if it does not. */
+  close(): Promise<void>;
+  /** Resolves to the reason when it stops answering. */
+  failed: Promise<unknown>;
+  exited: Promise<void>;
+}
+
+export interface ThreadTimes {
+  /** Until it has opened its files, and has recovered what a hard end left in them. */
+  startMs: number;
+  /** Until it has closed them, or has ended on request. */
+  endMs: number;
+}
+
+export interface ThreadOptions {
+  /** The bundled worker. */
+  file: string;
+  folder: string;
+  times: ThreadTimes;
+  logger: Logger;
+  /** It neither answers nor can be replaced. */
+  giveUp(reason: unknown): void;
+}
+
+/** Rejects if the database cannot be opened. */
+async function startThread({ file, folder, times, giveUp }: ThreadOptions): Promise<Thread> {
+  const worker = new Worker(file, { workerData: { folder } });
+  let failure: unknown = null;
+  let settle: { resolve(answer: Uint8Array): void; reject(reason: unknown): void } | null = null;
+  let fail = (_reason: unknown) => {};
+  const failed = new Promise<unknown>((resolve) => {
+    fail = (reason) => {
+      failure ??= reason;
+      resolve(failure);
+      settle?.reject(failure);
+    };
+  });
+  const exited = new Promise<void>((resolve) => worker.once("exit", () => resolve()));
+  worker.on("error", fail);
+  worker.on("exit", () => fail(new Error("the embedded database's thread has ended")));
+
+  async function end(reason: unknown): Promise<void> {
+    fail(reason);
+    const isEnded = await Promise.race([worker.terminate().then(() => true), sleep(times.endMs, false)]);
+    if (!isEnded) giveUp(new Error("the embedded database's thread cannot be ended", { cause: reason }));
+  }
+
+  /** The next message; the thread is ended if it takes longer. */
+  function hear(limitMs: number, what: string): Promise<Uint8Array> {
+    return new Promise((resolve, reject) => {
+      const overdue = () => void end(new Error(`the embedded database ${what} in ${limitMs / 1000} seconds`));
+      // An answer that came while this thread was busy is read before it is judged.
+      const judge = () => setImmediate(() => settle?.resolve === answered && overdue());
+      const timer = setTimeout(judge, limitMs);
+      const answered = (answer: Uint8Array) => {
+        settle = null;
+        clearTimeout(timer);
+        resolve(answer);
+      };
+      settle = {
+        resolve: answered,
+        reject: (reason) => {
+          clearTimeout(timer);
+          reject(reason);
+        },
+      };
+    });
+  }
+
+  worker.on("message", (answer: Uint8Array) => settle?.resolve(answer));
+  await hear(times.startMs, "did not open its files");
+  return {
+    failed,
+    exited,
+    exchange: (messages, limitMs) => {
+      if (failure !== null) return Promise.reject(failure);
+      const answer = hear(limitMs, "did not answer a statement");
+      // Copy: a transfer takes the whole underlying buffer from this thread.
+      const copy = new Uint8Array(messages);
+      worker.postMessage(copy, [copy.buffer]);
+      return answer;
+    },
+    close: async () => {
+      if (failure !== null) return;
+      worker.postMessage(null);
+      const isClosed = await Promise.race([
+        exited.then(() => true),
+        sleep(times.endMs, false, { ref: false }),
+      ]);
+      if (!isClosed) await end(new Error("the embedded database did not close its files"));
+    },
+  };
+}
+
+export interface KeptThread {
+  /** A statement that takes longer than the limit ends the thread. While another is started, the answer waits for it. */
+  exchange(limitMs: number): Exchange;
+  close(): Promise<void>;
+}
+
+/** Rejects if the database cannot be opened the first time. */
+export async function keepThread(options: ThreadOptions): Promise<KeptThread> {
+  const { logger, giveUp } = options;
+  let isClosing = false;
+  let current = Promise.resolve(await startThread(options));
+
+  async function replace({ exited }: Thread, reason: unknown): Promise<Thread> {
+    logger.error({ err: reason }, "the embedded database's thread has ended and is started again");
+    await exited;
+    const next = await startThread(options);
+    watch(next);
+    return next;
+  }
+  function watch(thread: Thread): void {
+    void thread.failed.then((reason) => {
+      if (isClosing) return;
+      current = replace(thread, reason);
+      current.catch(giveUp);
+    });
+  }
+  watch(await current);
+
+  return {
+    exchange: (limitMs) => async (messages) => (await current).exchange(messages, limitMs),
+    close: async () => {
+      isClosing = true;
+      const thread = await current.catch(() => null);
+      await thread?.close();
+    },
+  };
+}
 
 const times: ThreadTimes = { startMs: 60_000, endMs: 5_000 };
 /** A migration of a large database may take its time. */

@@ -8,7 +8,7 @@ import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { logger } from "#lib/logger";
 import { startTestApp } from "#support/app";
 import { databaseKinds } from "#support/databases";
-import { makePrivateFolder, makePrivateParent } from "./private-folder";
+import { makePrivateFolder, makePrivateParent } from "./data-folder";
 
 let parent: string;
 beforeEach(() => {

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { logger } from "#lib/logger";
-import { type KeptThread, keepThread } from "./thread";
+import { type KeptThread, keepThread } from "./embedded";
 
 describe("the embedded database's thread", () => {
   let folder = "";

@@ -2,7 +2,7 @@
 import "#lib/platform/node-wasm";
 import { parentPort, workerData } from "node:worker_threads";
 import { PGlite } from "@electric-sql/pglite";
-import { planSettings } from "#lib/db/postgres/plan-settings";
+import { planSettings } from "#lib/db/postgres/time-limits";
 
 const settings = {
   ...planSettings,

@@ -1,4 +1,4 @@
-/** Our own: the server has it, or will get it, and no request waits for it any more (pending-queries.ts). */
+/** Our own: the server has it, or will get it, and no request waits for it any more (multiplexed-session.ts). */
 export const OVERDUE = "STATEMENT_OVERDUE";
 
 /** Codes of a failure which mean that the database (or whatever else is asked) is out of reach, a passing state. */

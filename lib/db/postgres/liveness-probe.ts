@@ -7,7 +7,7 @@
  * fail as those of any connection that breaks.
  */
 import { connect, Socket } from "node:net";
-import { createWaitingList, type WaitingList } from "./pending-queries";
+import { createWaitingList, type WaitingList } from "./multiplexed-session";
 
 export interface HostWatch {
   /** For the driver's option of that name. */

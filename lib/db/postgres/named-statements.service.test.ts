@@ -3,7 +3,7 @@ import { sql } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Database } from "#lib/db/client";
 import { databaseKinds, openTestDatabase } from "#support/databases";
-import { createNaming } from "./named-statements";
+import { createNaming } from "./client";
 
 describe("the naming of statements", () => {
   it("names the first texts and no more, and never several statements at once", () => {

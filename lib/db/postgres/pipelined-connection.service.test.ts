@@ -1,7 +1,7 @@
 /** Statements share one connection, and none waits behind a slow one that was there before it came. */
 import { describe, expect, it } from "vitest";
 import { databaseKinds, openTestDatabase } from "#support/databases";
-import { shareConnection } from "./pipelined-connection";
+import { shareConnection } from "./batched-reads";
 
 describe("a shared connection", () => {
   function open() {

@@ -6,8 +6,7 @@ import { afterEach, describe, expect, it, vi } from "vitest";
 import { openDatabase } from "#lib/db/client";
 import { inTime } from "#lib/in-time";
 import { createTestDatabase, databaseKinds } from "#support/databases";
-import { startLockKey } from "./first-connection";
-import { explainDatabase } from "./start-failures";
+import { explainDatabase, startLockKey } from "./first-connection";
 
 vi.setConfig({ testTimeout: 60_000 });
 

@@ -24,7 +24,7 @@ export const organizations = pgTable("organizations", {
   default_public: boolean().notNull().default(true),
   requester_may_approve: boolean().notNull().default(false),
   attestations_per_day: integer(),
-  /** Both null: derived from the name (lib/protocol/text/organization-logo.ts). */
+  /** Both null: derived from the name (lib/protocol/text/organization-name.ts). */
   mark_text: text(),
   mark_color: text({ enum: ["slate", "blue", "violet", "teal", "brown", "plum"] }),
   created_at: createdAt(),
@@ -152,4 +152,19 @@ export const auditEvents = pgTable(
     created_at: createdAt(),
   },
   (t) => [index("audit_organization").on(t.organization_id, t.id.desc())],
+);
+
+/* The development mailbox. */
+
+export const mailboxMessages = pgTable(
+  "mailbox_messages",
+  {
+    id: uuid().primaryKey(),
+    recipient: text().notNull(),
+    subject: text().notNull(),
+    text: text().notNull(),
+    html: text().notNull(),
+    created_at: createdAt(),
+  },
+  (t) => [index().on(t.created_at)],
 );

@@ -7,6 +7,7 @@ import {
   index,
   integer,
   pgTable,
+  primaryKey,
   text,
   uniqueIndex,
   uuid,
@@ -36,7 +37,7 @@ export const authorizationRequests = pgTable(
     organization_name: text(),
     /** JSON array of the required groups' names, bound likewise. */
     group_names: text(),
-    /** Canonical JSON of who asks (lib/protocol/approval/requested-by.ts), bound likewise. */
+    /** Canonical JSON of who asks (lib/protocol/approval/assign-groups.ts), bound likewise. */
     requested_by: text(),
     /** SHA-256 of what makes two requests equal. */
     fingerprint: bytea().notNull(),
@@ -171,5 +172,124 @@ export const approvals = pgTable(
     uniqueIndex("approvals_nullifier").on(t.environment, t.world_action, t.nullifier_hash),
     uniqueIndex("approvals_approver").on(t.request_id, t.approver_id),
     foreignKey({ columns: [t.request_id], foreignColumns: [authorizationRequests.id] }),
+  ],
+);
+
+/* Standing approvals: what people allowed once for many uses. Their uses are requests of their own. */
+
+export const grants = pgTable(
+  "grants",
+  {
+    /** The request that people approved. */
+    request_id: text()
+      .primaryKey()
+      .references(() => authorizationRequests.id),
+    agent_id: uuid()
+      .notNull()
+      .references(() => agents.id),
+    /** As the request names it; another one suspends the grant. */
+    public_key: bytea(),
+    /** As registered when it was approved; another one suspends the grant. */
+    code_hash: text(),
+    /** Canonical JSON (lib/protocol/approval/decided-by.ts). */
+    terms: text().notNull(),
+    request_hash: text().notNull(),
+    authorization_hash: text().notNull(),
+    /** Where it was given: in anything but production its uses are TESTs. */
+    environment: text().notNull(),
+    approved_at: at("approved_at").notNull(),
+    expires_at: at("expires_at").notNull(),
+  },
+  (t) => [index("grants_agent").on(t.agent_id, t.expires_at)],
+);
+
+/*
+ * Who is notified of authorization requests. Notices are the outbox of their mails: lib/services/approvals/request/request.ts and a
+ * trigger write them in the transaction that makes or ends the request, so neither is ever without the other. They hold
+ * no content: a mail is written from the request when it is sent.
+ */
+
+/** People and groups, whose names share one namespace. */
+export const approvers = pgTable(
+  "approvers",
+  {
+    id: uuid().primaryKey(),
+    organization_id: uuid()
+      .notNull()
+      .references(() => organizations.id),
+    /** Name for requests; null for a member who has only chosen their emails. */
+    name: text(),
+    /** Null for a group. */
+    email: text(),
+    /** Only the confirmed get mail. `left`: they unsubscribed; `removed`: an owner took them off. */
+    status: text({ enum: ["invited", "confirmed", "left", "removed"] }).notNull(),
+    /** When the mail that asks for the confirmation was sent last. */
+    invited_at: at("invited_at"),
+    /** The group that is notified if a request names nobody. */
+    is_default: boolean().notNull().default(false),
+    /** Which requests they get a mail about; `all`: members only. */
+    requests: text({ enum: ["all", "named", "none"] })
+      .notNull()
+      .default("named"),
+    decisions: boolean().notNull().default(false),
+    reminders: boolean().notNull().default(false),
+    created_at: createdAt(),
+  },
+  (t) => [
+    uniqueIndex("approvers_email").on(t.organization_id, t.email),
+    uniqueIndex("approvers_name")
+      .on(t.organization_id, sql`lower(${t.name})`)
+      .where(sql`${t.status} <> 'removed'`),
+    uniqueIndex("approvers_default").on(t.organization_id).where(sql`${t.is_default}`),
+    index("approvers_person").on(t.email),
+  ],
+);
+
+export const approverGroups = pgTable(
+  "approver_groups",
+  {
+    group_id: uuid()
+      .notNull()
+      .references(() => approvers.id, { onDelete: "cascade" }),
+    approver_id: uuid()
+      .notNull()
+      .references(() => approvers.id, { onDelete: "cascade" }),
+  },
+  (t) => [primaryKey({ columns: [t.group_id, t.approver_id] }), index().on(t.approver_id)],
+);
+
+/** Whom a request names: the people of its groups at that time. */
+export const requestApprovers = pgTable(
+  "request_approvers",
+  {
+    request_id: text()
+      .notNull()
+      .references(() => authorizationRequests.id),
+    approver_id: uuid()
+      .notNull()
+      .references(() => approvers.id, { onDelete: "cascade" }),
+  },
+  (t) => [primaryKey({ columns: [t.request_id, t.approver_id] }), index().on(t.approver_id)],
+);
+
+/** Without foreign keys: an organization that is being deleted must not hold up the log. */
+export const notices = pgTable(
+  "notices",
+  {
+    request_id: text().notNull(),
+    kind: text({ enum: ["waiting", "reminder", "decided"] }).notNull(),
+    approver_id: uuid().notNull(),
+    organization_id: uuid().notNull(),
+    /** `dropped`: it was no longer wanted when its time came. */
+    status: text({ enum: ["pending", "sent", "dropped", "failed"] }).notNull(),
+    attempts: integer().notNull().default(0),
+    /** While an attempt runs: when another process may think that it died. */
+    next_attempt_at: at("next_attempt_at").notNull(),
+    created_at: createdAt(),
+  },
+  (t) => [
+    primaryKey({ columns: [t.request_id, t.kind, t.approver_id] }),
+    index("notices_due").on(t.organization_id, t.next_attempt_at).where(sql`${t.status} = 'pending'`),
+    index("notices_age").on(t.created_at),
   ],
 );

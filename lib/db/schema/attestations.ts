@@ -88,7 +88,7 @@ export const agentRecords = pgTable("agent_records", {
   salt: bytea(),
 });
 
-/** The last number that an instance of an agent has given an attestation (lib/log/sequencer/client-numbers.ts). */
+/** The last number that an instance of an agent has given an attestation (lib/log/sequencer/positions.ts). */
 export const agentClients = pgTable("agent_clients", {
   /** SHA-256 over the agent's id and the instance's name. */
   id: bytea().primaryKey(),

@@ -85,12 +85,12 @@ export const dailyCounts = pgTable(
   (t) => [primaryKey({ columns: [t.organization_id, t.kind, t.subject, t.day] })],
 );
 
-/** Unlogged, and always empty: what the health check writes here is rolled back (lib/log/sequencer/readiness.ts). */
+/** Unlogged, and always empty: what the health check writes here is rolled back (lib/log/sequencer/sequencer.ts). */
 export const writeProbe = pgTable("write_probe", { filler: text().notNull() });
 
 /**
  * The packages that this version and the ones before it have served under an address with their digest. An address goes on
- * serving its bytes after an upgrade (lib/services/attestations/program-files.ts).
+ * serving its bytes after an upgrade (lib/services/attestations/receipt-files.ts).
  */
 export const servedPackages = pgTable(
   "served_packages",

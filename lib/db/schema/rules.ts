@@ -11,7 +11,7 @@ export const ruleSets = pgTable(
       .references(() => organizations.id),
     number: integer().notNull(),
     text: text().notNull(),
-    /** Hex SHA-256 over text and schema (lib/protocol/policy/rules-schema.ts). */
+    /** Hex SHA-256 over text and schema (lib/protocol/policy/rule-context.ts). */
     hash: text().notNull(),
     mode: text({ enum: ["off", "log_only", "enforce"] }).notNull(),
     fallback: text({ enum: ["ask", "deny"] }).notNull(),

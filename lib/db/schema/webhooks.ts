@@ -17,7 +17,7 @@ export const webhookEndpoints = pgTable(
     /** Null for the organization's callbacks: each request names an address of its own, and all share the keys. */
     url: text(),
     events: text().array().notNull(),
-    /** Sealed (lib/services/webhooks/keys.ts); null until they are first needed. */
+    /** Sealed (lib/services/webhooks/endpoints.ts); null until they are first needed. */
     keys: bytea(),
     /** Those before the last rotation, which sign as well until then. */
     old_keys: bytea(),

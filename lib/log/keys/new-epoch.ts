@@ -8,20 +8,24 @@ import { and, eq, sql } from "drizzle-orm";
 import type { Database, Executor } from "#lib/db/client";
 import { logs, signingKeys } from "#lib/db/schema";
 import { holdsCheckpoints, readHead } from "#lib/log/reading/reader";
-import { appendLeaves, type Head, lockOpenHead, storeWithin } from "#lib/log/sequencer/append";
-import { sequenceLocked } from "#lib/log/sequencer/batch";
+import {
+  appendLeaves,
+  type Head,
+  lockOpenHead,
+  sequenceLocked,
+  storeWithin,
+  toSigned,
+} from "#lib/log/sequencer/append";
 import { type ForkGuard, isHigher, type SignedHead } from "#lib/log/sequencer/fork-guard";
 import type { HeadLock } from "#lib/log/sequencer/head-lock";
-import type { LogItem, LogItemKind } from "#lib/log/sequencer/item";
-import { toSigned } from "#lib/log/sequencer/known-head";
-import { describeRecords } from "#lib/log/sequencer/record-heads";
-import { sealStatement } from "#lib/log/sequencer/sign-statement";
+import { type LogItem, type LogItemKind, sealStatement } from "#lib/log/sequencer/item";
+import { describeRecords } from "#lib/log/sequencer/positions";
 import { insertLog } from "#lib/log/signing/first-keys";
-import type { Signer } from "#lib/log/signing/signer";
+import type { Signer } from "#lib/log/signing/signing-keys";
 import { base64Encode, hexDecode, hexEncode, sha256, utf8Encode } from "#lib/protocol/encoding/bytes";
 import { buildStatement, EPOCH_PREDICATE } from "#lib/protocol/statement/statement";
-import { originOfLog } from "#lib/protocol/tlog/log-epochs";
-import { encodeVerifierKey, makeVerifierKey } from "#lib/protocol/tlog/signed-note";
+import { encodeVerifierKey, makeVerifierKey } from "#lib/protocol/tlog/checkpoint";
+import { originOfLog } from "#lib/protocol/tlog/log-leaf";
 import { emptyRightEdge } from "#lib/protocol/tlog/tiles";
 
 export interface EpochContext {

@@ -2,20 +2,19 @@
 
 import { eq } from "drizzle-orm";
 import type { z } from "zod";
-import { WrittenJson } from "#lib/api/http/written-json";
+import { WrittenJson } from "#lib/api/http/problem";
 import type { pubkeyResponse } from "#lib/api/schemas/keys";
 import { signingKeys } from "#lib/db/schema";
 import type { LogContext } from "#lib/log/context";
 import { readOpenHead } from "#lib/log/reading/reader";
-import { readLogs } from "#lib/log/signing/log-keys";
-import type { PublishedKey } from "#lib/log/signing/signing-keys";
+import { type PublishedKey, readLogs } from "#lib/log/signing/signing-keys";
 import { readCosignedSizes } from "#lib/log/witness/cosigned-checkpoints";
 import { base64Encode, base64UrlEncode, utf8Decode } from "#lib/protocol/encoding/bytes";
 import { encodeCertificatePem } from "#lib/protocol/encoding/certificate";
-import { computeJwkThumbprint, encodePublicKeyJwk } from "#lib/protocol/keys/ed25519-key";
+import { computeJwkThumbprint, encodePublicKeyJwk } from "#lib/protocol/keys/ed25519";
 import { BBS_CIPHERSUITE, DISCLOSURE_SCHEMA } from "#lib/protocol/presentation/disclosure";
-import { pathOfLog } from "#lib/protocol/tlog/log-epochs";
-import { encodeVerifierKey } from "#lib/protocol/tlog/signed-note";
+import { encodeVerifierKey } from "#lib/protocol/tlog/checkpoint";
+import { pathOfLog } from "#lib/protocol/tlog/log-leaf";
 import { encodeWitnessPolicy } from "#lib/protocol/tlog/witness-policy";
 import { listKeyEvents } from "./key-events";
 

@@ -4,13 +4,11 @@ import os from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { utf8Decode, utf8Encode } from "#lib/protocol/encoding/bytes";
-import { parseStoreAddress } from "#lib/protocol/text/store-address";
+import { parseStoreAddress } from "#lib/protocol/text/host";
 import { hasRealS3, startRealS3 } from "#support/real-s3";
 import { startS3, type TestS3 } from "#support/s3";
-import { openFolderStore } from "./folder-store";
-import type { ObjectStore } from "./object-store";
-import { openStore } from "./open-store";
-import { requireConditions } from "./probe";
+import { type ObjectStore, requireConditions } from "./object-store";
+import { openFolderStore, openStore } from "./open-store";
 
 interface Opened {
   /** Each another client of the same store. */

@@ -8,10 +8,9 @@ import { startTestApp, type TestApp } from "#support/app";
 import { anyKind } from "#support/databases";
 import { checkWholeLog } from "#support/operator-commands";
 import { startS3, type TestS3 } from "#support/s3";
-import { compactLogs } from "./compact";
+import { compactLogs, createOldEntries } from "./compact";
 import { exportTiles } from "./export-tiles";
 import { checkStoredLogs } from "./history";
-import { createOldEntries } from "./old-entries";
 
 const bundle = "of-the/log/tile/entries/000";
 

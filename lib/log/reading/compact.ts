@@ -5,16 +5,80 @@
  *
  * A bundle is dropped only if the store's objects, read back now, have byte for byte what the database has.
  */
+
 import { and, desc, eq, gte, isNotNull, lt, lte, sql } from "drizzle-orm";
+import { LRUCache } from "lru-cache";
 import type { Database } from "#lib/db/client";
 import { logCheckpoints, logLeaves } from "#lib/db/schema";
-import type { ObjectStore } from "#lib/log/object-storage/object-store";
-import { readLogs } from "#lib/log/signing/log-keys";
-import { bytesEqual, utf8Decode } from "#lib/protocol/encoding/bytes";
+import { AppError } from "#lib/errors";
+import { type ObjectStore, within } from "#lib/log/object-storage/object-store";
+import { readLogs } from "#lib/log/signing/signing-keys";
+import { bytesEqual, concatBytes, utf8Decode } from "#lib/protocol/encoding/bytes";
 import { verifyCheckpoint } from "#lib/protocol/tlog/checkpoint";
-import { encodeTilePath, TILE_WIDTH } from "#lib/protocol/tlog/tile-path";
-import { storeOfLog } from "./old-entries";
+import { decodeEntryBundle } from "#lib/protocol/tlog/log-leaf";
+import { HASH_BYTES, leafHash } from "#lib/protocol/tlog/merkle";
+import { encodeTilePath, TILE_WIDTH, type TileReader } from "#lib/protocol/tlog/tiles";
 import { readTilePath } from "./public-log";
+
+/*
+ * Entries that were dropped from the database (`npm run log -- compact`), from the store: a whole bundle at a time, compared
+ * with the leaf hashes that the database keeps (its tile), and kept in memory as long as there is room.
+ */
+
+export interface OldEntries {
+  /**
+   * All 256 entries of a full bundle. Throws RangeError if the store's are missing or not those of the tile, and
+   * service_unavailable if the store doesn't answer.
+   */
+  readBundle(logId: number, index: number, readTile: TileReader): Promise<readonly Uint8Array[]>;
+}
+
+/** Bundles have some 140 kB. */
+const maxBytes = 16_000_000;
+
+/** Where the log lies in a store that has others beside it. */
+export const storeOfLog = (store: ObjectStore, logId: number) =>
+  within(store, logId === 1 ? "" : String(logId));
+
+async function load(store: ObjectStore, logId: number, index: number, readTile: TileReader) {
+  const name = encodeTilePath({ level: "entries", index, width: TILE_WIDTH });
+  const found = await storeOfLog(store, logId)
+    .read(name)
+    .catch((cause: unknown) => {
+      throw new AppError("service_unavailable", "the log's store did not respond; try again shortly", {
+        cause,
+      });
+    });
+  if (found === null) throw new RangeError(`${name} of log ${logId} is missing in ${store.name}`);
+  const entries = decodeEntryBundle(found.bytes);
+  const tile = await readTile(0, index);
+  const wanted = tile?.subarray(0, TILE_WIDTH * HASH_BYTES);
+  if (wanted === undefined || !bytesEqual(concatBytes(...entries.map(leafHash)), wanted))
+    throw new RangeError(`${name} of log ${logId} in ${store.name} is not that of the database's tile`);
+  return { entries, bytes: found.bytes.length };
+}
+
+export function createOldEntries(store: ObjectStore): OldEntries {
+  type Bundle = Awaited<ReturnType<typeof load>>;
+  const bundles = new LRUCache<string, Bundle>({ maxSize: maxBytes, sizeCalculation: ({ bytes }) => bytes });
+  const loading = new Map<string, Promise<Bundle>>();
+  return {
+    readBundle: async (logId, index, readTile) => {
+      const name = `${logId}/${index}`;
+      const known = bundles.get(name);
+      if (known !== undefined) return known.entries;
+      const begun = loading.get(name) ?? load(store, logId, index, readTile);
+      loading.set(name, begun);
+      try {
+        const bundle = await begun;
+        bundles.set(name, bundle);
+        return bundle.entries;
+      } finally {
+        loading.delete(name);
+      }
+    },
+  };
+}
 
 type Log = Awaited<ReturnType<typeof readLogs>>[number];
 
@@ -98,4 +162,42 @@ export async function compactLogs(
   if (compacted.some(({ leaves }) => leaves > 0))
     await database.db.execute(sql`VACUUM (ANALYZE) log_leaves`).catch(() => {});
   return compacted;
+}
+
+/* How far LOG_STORE is behind the log, by the store's own checkpoint. */
+
+export interface Unpublished {
+  entries: number;
+  /** Since the first checkpoint that the store has nothing of; 0 if it has all. */
+  seconds: number;
+}
+
+/** Zero for a store whose checkpoint isn't this log's. */
+async function readOfLog(
+  { query }: Pick<Database, "query">,
+  store: ObjectStore,
+  log: Awaited<ReturnType<typeof readLogs>>[number],
+): Promise<Unpublished> {
+  const found = await storeOfLog(store, log.id).read("checkpoint");
+  const verdict = found === null ? null : verifyCheckpoint(utf8Decode(found.bytes), log.key);
+  const published = verdict?.ok ? verdict.checkpoint.size : 0;
+  const { rows } = await query(
+    `SELECT extract(epoch FROM clock_timestamp() - created_at)::float8 AS seconds
+     FROM log_checkpoints WHERE log_id = $1 AND size > $2 ORDER BY size LIMIT 1`,
+    [log.id, published],
+  );
+  return { entries: Math.max(log.size - published, 0), seconds: Number(rows[0]?.["seconds"] ?? 0) };
+}
+
+/** Sums all logs: one that can't be published holds up no other, and would be missed. */
+export async function readUnpublished(
+  database: Pick<Database, "db" | "query">,
+  store: ObjectStore,
+): Promise<Unpublished> {
+  let all: Unpublished = { entries: 0, seconds: 0 };
+  for (const log of await readLogs(database.db)) {
+    const { entries, seconds } = await readOfLog(database, store, log);
+    all = { entries: all.entries + entries, seconds: Math.max(all.seconds, seconds) };
+  }
+  return all;
 }

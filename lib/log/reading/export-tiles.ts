@@ -4,23 +4,107 @@
  *
  * Everything that a checkpoint needs is in the store before the checkpoint is, so a run that ends anywhere leaves the tree
  * of the last whole run, and the next one goes on from its checkpoint. What is there already is compared with the database
- * first (exported-files.ts), unless the caller trusts it, and written again only for a repair. Leaves hold hashes and
+ * first (export-tiles.ts), unless the caller trusts it, and written again only for a repair. Leaves hold hashes and
  * signatures only, so an erased record leaves nothing here.
  */
-
-import type { Executor } from "#lib/db/client";
+import type { Database, Executor } from "#lib/db/client";
+import { oneAtATime, restFor, startInterval, takeLease } from "#lib/jobs/due-work";
 import type { ObjectStore } from "#lib/log/object-storage/object-store";
-import { readLogs } from "#lib/log/signing/log-keys";
+import { readLogs } from "#lib/log/signing/signing-keys";
 import { readShownCheckpoint } from "#lib/log/witness/cosigned-checkpoints";
+import type { Logger } from "#lib/logger";
 import { bytesEqual, utf8Decode, utf8Encode } from "#lib/protocol/encoding/bytes";
 import { type Checkpoint, verifyCheckpoint } from "#lib/protocol/tlog/checkpoint";
-import { encodeTilePath } from "#lib/protocol/tlog/tile-path";
-import { rootAtSize } from "#lib/protocol/tlog/tile-proofs";
+import { decodeEntryBundle } from "#lib/protocol/tlog/log-leaf";
+import { HASH_BYTES, leafHash } from "#lib/protocol/tlog/merkle";
+import {
+  encodeTilePath,
+  parseTilePath,
+  rootAtSize,
+  TILE_WIDTH,
+  type TilePath,
+  tileWidth,
+  treeHasTile,
+} from "#lib/protocol/tlog/tiles";
 import type { WitnessPolicySettings } from "#lib/protocol/tlog/witness-policy";
-import { findWrongFiles, tilesBetween, type WrongFile } from "./exported-files";
-import { type OldEntries, storeOfLog } from "./old-entries";
+import { type OldEntries, storeOfLog } from "./compact";
 import { readTilePath } from "./public-log";
 import { tileReader } from "./reader";
+
+/* Which files an exported tree has, and which of those in a store are not what the database has. */
+
+/** The tiles and bundles of a tree of `size` that one of `from` did not have. */
+function* tilesBetween(from: number, size: number): Generator<TilePath> {
+  for (let level = 0, span = 1; Math.floor(size / span) > 0; level += 1, span *= TILE_WIDTH) {
+    const first = Math.floor(Math.floor(from / span) / TILE_WIDTH);
+    for (let index = first; tileWidth(level, index, size) > 0; index += 1) {
+      const width = tileWidth(level, index, size);
+      if (width === tileWidth(level, index, from)) continue;
+      yield { level, index, width };
+      if (level === 0) yield { level: "entries", index, width };
+    }
+  }
+}
+
+export interface WrongFile {
+  name: string;
+  problem: string;
+}
+
+interface Exported {
+  executor: Executor;
+  logId: number;
+  store: ObjectStore;
+  /** Size of the store's checkpoint, and of the one to publish. */
+  from: number;
+  size: number;
+}
+
+/** The file that a tree of `from` needs, and the partial ones that smaller trees left beside it. */
+async function listFiles(tile: TilePath, { store, size }: Exported): Promise<Set<string>> {
+  const partial = `${encodeTilePath({ ...tile, width: TILE_WIDTH })}.p`;
+  const widths = await store.list(partial);
+  const isOfTree = (name: string) => {
+    const parsed = parseTilePath(name);
+    return parsed !== undefined && treeHasTile(parsed, size);
+  };
+  return new Set([encodeTilePath(tile), ...widths.map((width) => `${partial}/${width}`).filter(isOfTree)]);
+}
+
+/** `hashes`: the stored tile; of a bundle the one of its leaves. */
+function isRight(bytes: Uint8Array, { level, width }: TilePath, hashes: Uint8Array): boolean {
+  const wanted = hashes.subarray(0, width * HASH_BYTES);
+  if (level !== "entries") return bytesEqual(bytes, wanted);
+  try {
+    const found = decodeEntryBundle(bytes).map(leafHash);
+    return bytesEqual(Buffer.concat(found), wanted);
+  } catch (error) {
+    if (error instanceof RangeError) return false;
+    throw error;
+  }
+}
+
+async function findProblem(store: ObjectStore, name: string, hashes: Uint8Array): Promise<string | null> {
+  const found = await store.read(name);
+  if (found === null) return "is missing";
+  return isRight(found.bytes, parseTilePath(name) as TilePath, hashes) ? null : "differs from the database";
+}
+
+/** Reads every file of the store's tree once, and the stored hashes: entries are compared by their hashes. */
+async function findWrongFiles(exported: Exported): Promise<WrongFile[]> {
+  const readTile = tileReader(exported.executor, exported.logId);
+  const wrong: WrongFile[] = [];
+  let hashes: Uint8Array = new Uint8Array();
+  for (const tile of tilesBetween(0, exported.from)) {
+    // A bundle follows the tile of its leaves.
+    if (tile.level !== "entries") hashes = (await readTile(tile.level, tile.index)) ?? new Uint8Array();
+    for (const name of await listFiles(tile, exported)) {
+      const problem = await findProblem(exported.store, name, hashes);
+      if (problem !== null) wrong.push({ name, problem });
+    }
+  }
+  return wrong;
+}
 
 /** The database, and what the store has that the database has no longer. */
 export interface ExportSource {
@@ -170,4 +254,46 @@ export async function exportTiles(
     throw new AggregateError(failures, failures.map(({ message }) => message).join("\n"));
   if (failures[0] !== undefined) throw failures[0];
   return exported;
+}
+
+/*
+ * Publishes the logs to LOG_STORE again and again, in the background of one process at a time. Nobody waits for it: it reads
+ * what is committed. The store's own checkpoint says what it has, so the process with the next turn goes on from there.
+ */
+
+interface PublisherOptions {
+  database: Database;
+  store: ObjectStore;
+  policy: WitnessPolicySettings | undefined;
+  logger: Logger;
+  everySeconds: number;
+}
+
+const turnName = "publish the log";
+/** After it another process may begin, though this one is still at it: both write the same bytes. */
+const turnSeconds = 60;
+
+/** Never the reason that a process stays. Returns the function that ends it. */
+export function startPublisher(options: PublisherOptions): () => Promise<void> {
+  const { database, store, policy, logger, everySeconds } = options;
+  const published = new Map<number, string>();
+  let isFailing = false;
+
+  async function publish(): Promise<void> {
+    if (!(await takeLease(database.db, turnName, Math.max(turnSeconds, everySeconds)))) return;
+    try {
+      await exportTiles({ db: database.db, old: null }, policy, store, "trust", published);
+      if (isFailing) logger.info({ store: store.name }, "the log is published again");
+      isFailing = false;
+    } finally {
+      await restFor(database.db, turnName, everySeconds);
+    }
+  }
+
+  const tell = (error: unknown) => {
+    if (!isFailing)
+      logger.warn({ err: error, store: store.name }, "the log can't be published; it is tried again");
+    isFailing = true;
+  };
+  return startInterval(everySeconds * 1_000, oneAtATime(publish), tell);
 }

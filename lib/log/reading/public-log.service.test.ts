@@ -1,10 +1,9 @@
 /** The public log is what an outsider needs to check everything again, and nothing else is at its paths. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { base64Decode } from "#lib/protocol/encoding/bytes";
-import { verifyCheckpoint } from "#lib/protocol/tlog/checkpoint";
-import { decodeEntryBundle } from "#lib/protocol/tlog/entry-bundle";
+import { parseVerifierKey, verifyCheckpoint } from "#lib/protocol/tlog/checkpoint";
+import { decodeEntryBundle } from "#lib/protocol/tlog/log-leaf";
 import { leafHash, verifyInclusion } from "#lib/protocol/tlog/merkle";
-import { parseVerifierKey } from "#lib/protocol/tlog/signed-note";
 import { dispatch } from "#lib/server/operations";
 import { startTestApp, type TestApp } from "#support/app";
 import { anyKind } from "#support/databases";

@@ -3,13 +3,12 @@ import { and, eq } from "drizzle-orm";
 import type { Executor } from "#lib/db/client";
 import { agentHeads } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
-import { readShownCheckpoint } from "#lib/log/witness/cosigned-checkpoints";
-import { findCosignedNote } from "#lib/log/witness/cosigned-notes";
-import { encodeEntryBundle } from "#lib/protocol/tlog/entry-bundle";
+import { findCosignedNote, readShownCheckpoint } from "#lib/log/witness/cosigned-checkpoints";
+import { encodeEntryBundle } from "#lib/protocol/tlog/log-leaf";
 import { HASH_BYTES } from "#lib/protocol/tlog/merkle";
-import { parseTilePath, TILE_WIDTH, treeHasTile } from "#lib/protocol/tlog/tile-path";
+import { parseTilePath, TILE_WIDTH, treeHasTile } from "#lib/protocol/tlog/tiles";
 import type { WitnessPolicySettings } from "#lib/protocol/tlog/witness-policy";
-import type { OldEntries } from "./old-entries";
+import type { OldEntries } from "./compact";
 import { findHead, readEntries, tileReader } from "./reader";
 
 /** A width that the tree does not have yet may exist a moment later, so no cache may keep the answer. */

@@ -6,10 +6,9 @@
 
 import type { Logger } from "#lib/logger";
 import { readTextAtMost } from "#lib/protocol/encoding/read-stream";
-import { verifyCheckpoint } from "#lib/protocol/tlog/checkpoint";
-import { pathOfLog } from "#lib/protocol/tlog/log-epochs";
-import type { VerifierKey } from "#lib/protocol/tlog/signed-note";
-import { encodeTilePath, parseTilePath, TILE_WIDTH, treeHasTile } from "#lib/protocol/tlog/tile-path";
+import { type VerifierKey, verifyCheckpoint } from "#lib/protocol/tlog/checkpoint";
+import { pathOfLog } from "#lib/protocol/tlog/log-leaf";
+import { encodeTilePath, parseTilePath, TILE_WIDTH, treeHasTile } from "#lib/protocol/tlog/tiles";
 
 const lifetimeMs = 60_000;
 const timeoutMs = 5_000;

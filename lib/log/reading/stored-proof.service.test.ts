@@ -7,7 +7,7 @@ import { arrayLiteral } from "#lib/db/array-literal";
 import { leafHash, verifyInclusion } from "#lib/protocol/tlog/merkle";
 import { appendLeafHashes, emptyRightEdge, loadRightEdge } from "#lib/protocol/tlog/tiles";
 import { anyKind, databaseKinds, openTestDatabase } from "#support/databases";
-import { proveStored, selectTiles } from "./stored-proof";
+import { proveStored, selectTiles } from "./reader";
 
 it("prove leaves of trees of any size", async () => {
   const database = await openTestDatabase(anyKind);

@@ -1,19 +1,26 @@
 /** Snapshots of all records' heads: every leaf is counted, in all that the service shows of them. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { rememberPeer } from "#lib/api/http/client-ip";
+import { rememberPeer } from "#lib/api/http/rate-limit";
 import type { RecordSnapshot, StatementsResponse } from "#lib/api/schemas/log";
 import type { RecordResponse } from "#lib/api/schemas/record";
 import { base64Decode, hexEncode, utf8Encode } from "#lib/protocol/encoding/bytes";
-import { agentTag, buildHeadsTree, decodeHeadRow, mergeHeads } from "#lib/protocol/record/agent-heads";
-import { addsUp, isOfStatement, parseHeadsStatement } from "#lib/protocol/record/heads-statement";
+import {
+  addsUp,
+  agentTag,
+  buildHeadsTree,
+  decodeHeadRow,
+  isOfStatement,
+  mergeHeads,
+  parseHeadsStatement,
+} from "#lib/protocol/record/agent-heads";
 import { leafHash, verifyInclusion } from "#lib/protocol/tlog/merkle";
 import { dispatch } from "#lib/server/operations";
 import { startTestApp, type TestApp } from "#support/app";
 import { ask } from "#support/authorizations";
 import { anyKind } from "#support/databases";
 import { dropOldRows, makeSnapshot, readSinceSnapshot, SnapshotTaken } from "./agent-heads";
-import { checkStoredSnapshots } from "./check-snapshots";
-import { snapshotIfDue } from "./snapshot-schedule";
+import { checkStoredSnapshots } from "./check-records";
+import { snapshotIfDue } from "./record-snapshot";
 
 const hourMs = 3_600_000;
 

@@ -9,12 +9,20 @@ import { AppError } from "#lib/errors";
 import type { LogContext } from "#lib/log/context";
 import { readOpenHead } from "#lib/log/reading/reader";
 import { kindsOfRecords } from "#lib/log/sequencer/append";
-import type { LogItem, LogItemKind, Placed } from "#lib/log/sequencer/item";
-import { sealStatement } from "#lib/log/sequencer/sign-statement";
-import { submitSigned } from "#lib/log/sequencer/submit-signed";
+import {
+  type LogItem,
+  type LogItemKind,
+  type Placed,
+  sealStatement,
+  submitSigned,
+} from "#lib/log/sequencer/item";
 import { concatBytes } from "#lib/protocol/encoding/bytes";
-import type { mergeHeads } from "#lib/protocol/record/agent-heads";
-import { type AgentHeads, addsUp, buildHeadsStatement } from "#lib/protocol/record/heads-statement";
+import {
+  type AgentHeads,
+  addsUp,
+  buildHeadsStatement,
+  type mergeHeads,
+} from "#lib/protocol/record/agent-heads";
 
 type Merged = ReturnType<typeof mergeHeads>;
 

@@ -3,14 +3,27 @@ import { eq } from "drizzle-orm";
 import type { RecordSnapshot } from "#lib/api/schemas/log";
 import type { Database } from "#lib/db/client";
 import { agentRecords } from "#lib/db/schema";
-import type { OldEntries } from "#lib/log/reading/old-entries";
+import { oneAtATime, startInterval } from "#lib/jobs/due-work";
+import type { OldEntries } from "#lib/log/reading/compact";
 import { readEntries, readHead, tileReader } from "#lib/log/reading/reader";
 import { readShownCheckpoint } from "#lib/log/witness/cosigned-checkpoints";
 import { base64Encode, utf8Decode } from "#lib/protocol/encoding/bytes";
-import { agentTag, HEAD_ROW_BYTES, headsTileReader } from "#lib/protocol/record/agent-heads";
-import { pathOfLog } from "#lib/protocol/tlog/log-epochs";
-import { proveInclusion } from "#lib/protocol/tlog/tile-proofs";
+import {
+  agentTag,
+  HEAD_ROW_BYTES,
+  headsTileReader,
+  snapshotIntervalSeconds,
+} from "#lib/protocol/record/agent-heads";
+import { pathOfLog } from "#lib/protocol/tlog/log-leaf";
+import { proveInclusion } from "#lib/protocol/tlog/tiles";
 import type { WitnessPolicySettings } from "#lib/protocol/tlog/witness-policy";
+import {
+  dropOldRows,
+  makeSnapshot,
+  readSinceSnapshot,
+  type SnapshotContext,
+  SnapshotTaken,
+} from "./agent-heads";
 
 interface Reading {
   database: Database;
@@ -99,4 +112,34 @@ export async function readRecordSnapshot(
       log: await readLogReceipt(reading, log_id, snapshot.leaf_index),
     },
   };
+}
+
+/* A snapshot every hour, or after 100,000 leaves, in the background of one process. */
+
+const keepRowsMs = 31 * 86_400_000;
+
+const lookMs = 60_000;
+const everyMs = snapshotIntervalSeconds * 1_000;
+const everyLeaves = 100_000;
+
+export async function snapshotIfDue(context: SnapshotContext): Promise<boolean> {
+  const { leaves, at } = await readSinceSnapshot(context.database.db);
+  const ageMs = context.clock().getTime() - at.getTime();
+  if (ageMs < everyMs && leaves < everyLeaves) return false;
+  try {
+    await makeSnapshot(context);
+  } catch (error) {
+    if (error instanceof SnapshotTaken) return false;
+    throw error;
+  }
+  await dropOldRows(context.database.db, new Date(context.clock().getTime() - keepRowsMs));
+  return true;
+}
+
+/** Returns the function that ends the rounds. */
+export function startSnapshots(context: SnapshotContext): () => Promise<void> {
+  const run = oneAtATime(() => snapshotIfDue(context));
+  return startInterval(lookMs, run, (error) =>
+    context.logger.error({ err: error }, "no snapshot of the agents' records could be made"),
+  );
 }

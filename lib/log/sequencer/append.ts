@@ -5,18 +5,58 @@
 import { and, eq, inArray, isNull, or, type SQL, sql } from "drizzle-orm";
 import type { LogReceipt } from "#lib/api/schemas/attest";
 import { arrayLiteral } from "#lib/db/array-literal";
-import type { Executor } from "#lib/db/client";
-import { planSettings } from "#lib/db/postgres/plan-settings";
+import type { Database, Executor } from "#lib/db/client";
+import {
+  isRefusedByServer,
+  isSurelyNotStored,
+  isUnreachable,
+  type Refusal,
+  refusalOf,
+} from "#lib/db/postgres/failures";
+import { planSettings } from "#lib/db/postgres/time-limits";
 import { logs, logTiles, signingKeys } from "#lib/db/schema";
-import type { Signer } from "#lib/log/signing/signer";
-import { base64Encode, bytesEqual, hexDecode, sha256 } from "#lib/protocol/encoding/bytes";
+import { AppError } from "#lib/errors";
+import { holdsCheckpoints, tileReader } from "#lib/log/reading/reader";
+import type { Signer, SigningKeys } from "#lib/log/signing/signing-keys";
+import { base64Encode, bytesEqual, hexDecode, hexEncode, sha256 } from "#lib/protocol/encoding/bytes";
 import type { RecordPlace } from "#lib/protocol/record/agent-record";
-import { signCheckpoint } from "#lib/protocol/tlog/checkpoint";
+import { makeVerifierKey, signCheckpoint } from "#lib/protocol/tlog/checkpoint";
 import { HASH_BYTES, leafHash } from "#lib/protocol/tlog/merkle";
-import { makeVerifierKey } from "#lib/protocol/tlog/signed-note";
-import { rightEdgeTiles } from "#lib/protocol/tlog/tile-path";
-import { appendLeafHashes, loadRightEdge, type RightEdge, type Tile } from "#lib/protocol/tlog/tiles";
-import type { SealedStatement } from "./sign-statement";
+import {
+  appendLeafHashes,
+  loadRightEdge,
+  type RightEdge,
+  rightEdgeTiles,
+  type Tile,
+} from "#lib/protocol/tlog/tiles";
+import { type ForkGuard, ForkGuardError, requirePrefix, type SignedHead } from "./fork-guard";
+import { type HeadLock, HeadLockAway } from "./head-lock";
+import {
+  isSamePosition,
+  type Judgement,
+  type LogItem,
+  type LogItemKind,
+  type Outcome,
+  type Place,
+  type Placed,
+  type QueuedItem,
+  type SealedStatement,
+  SigningKeyChanged,
+  type Verdict,
+} from "./item";
+import {
+  createKnownPlaces,
+  type createPlaceReaders,
+  describeClients,
+  describeRecords,
+  type GivingPlaces,
+  type GrownPlaces,
+  givePlaces,
+  type KnownPlaces,
+  type PlaceReaders,
+  placeReadersWithin,
+  rememberPlaces,
+} from "./positions";
 
 export type LeafKind =
   | "attestation"
@@ -58,7 +98,7 @@ export interface ActiveKeys {
 }
 
 /** Read under the head's lock, so that a rotation is before or after a batch, never inside. */
-export async function readActiveKeyIds(tx: Executor): Promise<ActiveKeys> {
+async function readActiveKeyIds(tx: Executor): Promise<ActiveKeys> {
   const rows = await tx
     .select({ purpose: signingKeys.purpose, keyId: signingKeys.key_id })
     .from(signingKeys)
@@ -157,7 +197,7 @@ export interface FunctionCall {
 }
 
 /** The one statement that stores a batch: the leaves first, then what belongs to them. */
-export function describeStore(append: readonly unknown[], besides: readonly FunctionCall[]) {
+function describeStore(append: readonly unknown[], besides: readonly FunctionCall[]) {
   const all: unknown[] = [];
   const write = ({ name, parameters }: FunctionCall) =>
     `${name}(${parameters.map((value) => `$${all.push(value)}`).join(", ")})`;
@@ -190,4 +230,397 @@ export async function storeWithin(
     tx.execute(planOnce),
     tx.execute(sql`SELECT ${selected} FROM ${call({ name: "append_leaves", parameters: append })}`),
   ]);
+}
+
+/* The log's head in this process's memory, and under its lock in the database. */
+
+export interface CommittedHead extends SignedHead {
+  checkpoint: string;
+}
+
+/** The head as this process last left it. Another process may have moved it since. */
+export interface KnownHead {
+  log: OpenLog;
+  edge: RightEdge;
+  active: ActiveKeys;
+  /** As they are if the log's head is this one. */
+  places: KnownPlaces;
+}
+
+export const toSigned = ({ log, edge }: KnownHead): SignedHead => ({
+  logId: log.id,
+  size: edge.size,
+  rootHex: hexEncode(edge.root),
+});
+
+/** Edge of the last commit if the head is still that; else the edge is loaded, and compared with the guard. */
+async function findEdge(
+  tx: Executor,
+  head: Head,
+  known: KnownHead | null,
+  guard: ForkGuard,
+): Promise<Pick<KnownHead, "edge" | "places">> {
+  const signed = { logId: head.id, size: head.size, rootHex: hexEncode(head.root) };
+  guard.check(signed);
+  const isCurrent =
+    known?.log.id === head.id && known.edge.size === head.size && bytesEqual(known.edge.root, head.root);
+  if (isCurrent) return known;
+  const [edge] = await Promise.all([
+    loadEdge(tx, head),
+    requirePrefix(guard, signed, tileReader(tx, head.id)),
+  ]);
+  return { edge, places: createKnownPlaces() };
+}
+
+/** Locks the head: no other process appends until the transaction ends. */
+async function lockHead(
+  tx: Executor,
+  known: KnownHead | null,
+  { keys, guard }: { keys: Pick<SigningKeys, "logSigner">; guard: ForkGuard },
+): Promise<KnownHead> {
+  const head = await lockOpenHead(tx);
+  if (head.key_id !== keys.logSigner.keyId) throw new SigningKeyChanged();
+  const [{ edge, places }, active] = await Promise.all([
+    findEdge(tx, head, known, guard),
+    readActiveKeyIds(tx),
+  ]);
+  const { id, origin, key_id } = head;
+  return { log: { id, origin, key_id }, edge, places, active };
+}
+
+/* Explains a failed batch to the sequencer, and to the callers that wait. */
+
+/** The commit was sent and its outcome is unknown: nothing may be reported, and nothing tried a second time. */
+class UncertainCommit extends Error {}
+
+function judge(outcomes: readonly Outcome[], { reason, detail }: Refusal): Map<QueuedItem, Judgement> {
+  if (reason !== "verdicts") return new Map();
+  const byIndex = new Map((JSON.parse(detail) as Verdict[]).map((one) => [one.leaf_index, one]));
+  const judged = new Map<QueuedItem, Judgement>();
+  for (const { queued, result } of outcomes) {
+    const verdict = result instanceof Error ? undefined : byIndex.get(result.receipt.index);
+    if (verdict === undefined) continue;
+    if (queued.kind.judgementOf === undefined) throw new Error(`nothing judges items of ${queued.kind.kind}`);
+    judged.set(queued, queued.kind.judgementOf(queued.item, verdict));
+  }
+  return judged;
+}
+
+/** The database refused the statement for what it says; nothing is stored. */
+export class Refused extends Error {
+  readonly reason: string | null;
+  /** Empty if the database said nothing of single items. */
+  readonly judged: Map<QueuedItem, Judgement>;
+  constructor(cause: unknown, outcomes: readonly Outcome[]) {
+    super("the batch was refused", { cause });
+    const refusal = refusalOf(cause);
+    this.reason = refusal?.reason ?? null;
+    this.judged = refusal === null ? new Map() : judge(outcomes, refusal);
+  }
+}
+
+/** The error for the caller if a whole batch failed; null: its items may be tried separately. */
+export function wholeFailure(error: unknown): AppError | SigningKeyChanged | null {
+  if (error instanceof SigningKeyChanged) return error;
+  if (error instanceof ForkGuardError) {
+    const detail = "the log cannot be extended until its operator has investigated";
+    return new AppError("service_unavailable", detail, { cause: error });
+  }
+  if (error instanceof HeadLockAway) {
+    const detail = "the log's store did not respond, so nothing was recorded; try again shortly";
+    return new AppError("service_unavailable", detail, { cause: error });
+  }
+  if (error instanceof UncertainCommit) {
+    const detail =
+      "the database did not respond, so this may or may not have been recorded; send it again with the same Idempotency-Key to record it once";
+    return new AppError("service_unavailable", detail, { cause: error });
+  }
+  if (!isUnreachable(error)) return null;
+  return new AppError("service_unavailable", "the database is unreachable; try again shortly", {
+    cause: error,
+  });
+}
+
+/*
+ * One batch of the sequencer: its items get their places, the tree grows and its checkpoint is signed (append.ts), and
+ * all of it is stored at once.
+ */
+
+function groupByKind(queued: readonly QueuedItem[]): Map<LogItemKind<LogItem>, QueuedItem[]> {
+  const groups = new Map<LogItemKind<LogItem>, QueuedItem[]>();
+  for (const one of queued) groups.set(one.kind, [...(groups.get(one.kind) ?? []), one]);
+  return groups;
+}
+
+const isSignedByActive = ({ item }: QueuedItem, active: ActiveKeys) =>
+  (item.replacesKeyId ?? item.keyId) === active.attestation &&
+  (item.zkKeyId === undefined || item.zkKeyId === active.zk);
+
+/**
+ * A transaction that makes a request locks its organization first, and then reads the agent. One that changes who approves
+ * locks the person, and its triggers the mark of the roster last.
+ */
+const lockOrderOf = ({ kind, locksOrganizations, locksAgents }: LogItemKind<LogItem>) =>
+  locksOrganizations ? 0 : locksAgents ? 1 : kind === "approver_roster" ? 3 : 2;
+
+async function refuseCaller(tx: Executor, { item }: QueuedItem): Promise<AppError | null> {
+  try {
+    await item.holdCaller?.(tx);
+    return null;
+  } catch (error) {
+    if (error instanceof AppError) return error;
+    throw error;
+  }
+}
+
+/** The checks of every kind, on the items whose keys are still the active ones. */
+async function admitAll(
+  tx: Executor,
+  batch: QueuedItem[],
+  active: ActiveKeys,
+): Promise<{ admitted: QueuedItem[]; refused: Outcome[] }> {
+  const isSigned = (queued: QueuedItem) => isSignedByActive(queued, active);
+  const admitted: QueuedItem[] = [];
+  const refused: Outcome[] = batch
+    .filter((queued) => !isSigned(queued))
+    .map((queued) => ({ queued, result: new SigningKeyChanged() }));
+  const allowed: QueuedItem[] = [];
+  for (const queued of batch.filter(isSigned)) {
+    const error = await refuseCaller(tx, queued);
+    if (error) refused.push({ queued, result: error });
+    else allowed.push(queued);
+  }
+  const byKind = [...groupByKind(allowed)];
+  const inOrder = byKind.toSorted(([a], [b]) => lockOrderOf(a) - lockOrderOf(b));
+  for (const [kind, members] of inOrder) {
+    const items = members.map(({ item }) => item);
+    const errors = (await kind.admit?.(tx, items)) ?? [];
+    for (const [i, queued] of members.entries()) {
+      const error = errors[i];
+      if (error) refused.push({ queued, result: error });
+      else admitted.push(queued);
+    }
+  }
+  return { admitted, refused };
+}
+
+/** A batch with its places in the log and everything signed, but not stored. */
+export interface Sequenced {
+  outcomes: Outcome[];
+  /** As it is after the commit, but for the places. */
+  head: KnownHead;
+  grown: GrownPlaces;
+  note: string;
+  /** Parameters of `append_leaves`. */
+  append: readonly unknown[];
+  byKind: Map<LogItemKind<LogItem>, Placed<LogItem>[]>;
+}
+
+/** Signs each item in its place, in the order of the items. */
+async function sealAll(items: readonly QueuedItem[], places: GivingPlaces) {
+  const sealed: { place: Place | null; sealed: SealedStatement }[] = [];
+  for (const { item } of items) {
+    const { preparation } = item;
+    const place = places.next(item);
+    if (preparation && place && !(preparation.place && isSamePosition(preparation.place, place)))
+      await preparation.make(place);
+    const one = item.seal(place);
+    places.take(item, one.payloadHash);
+    sealed.push({ place, sealed: one });
+  }
+  return sealed;
+}
+
+async function sequence(
+  before: KnownHead,
+  items: readonly QueuedItem[],
+  { keys, random }: Pick<Signing, "keys" | "random">,
+  read: PlaceReaders,
+): Promise<Sequenced> {
+  const places = await givePlaces(
+    before.places,
+    items.map(({ item }) => item),
+    read,
+    random,
+  );
+  const sealed = await sealAll(items, places);
+  const leaves = items.map(({ kind }, i): NewLeaf => {
+    const { place, sealed: statement } = sealed[i] as (typeof sealed)[number];
+    return { kind: kind.kind, sealed: statement, place: place?.record ?? null };
+  });
+  const { edge, note, receipts, parameters } = await appendLeaves(
+    before.log,
+    before.edge,
+    leaves,
+    keys.logSigner,
+  );
+  const byKind: Sequenced["byKind"] = new Map();
+  const outcomes = items.map((queued, i): Outcome => {
+    const { place, sealed: statement } = sealed[i] as (typeof sealed)[number];
+    const receipt = receipts[i] as LogReceipt;
+    const placed = { item: queued.item, logId: before.log.id, place, sealed: statement, receipt };
+    const own = byKind.get(queued.kind);
+    if (own === undefined) byKind.set(queued.kind, [placed]);
+    else own.push(placed);
+    return { queued, result: placed };
+  });
+  const namesZkKey = items.some(({ item }) => item.zkKeyId !== undefined);
+  const active = { ...before.active, zk: namesZkKey ? before.active.zk : null };
+  const grown = places.grown();
+  const append = [...parameters(active), ...describeRecords(grown.records)];
+  return { outcomes, head: { ...before, edge }, grown, note, append, byKind };
+}
+
+/** Calls of the database's own functions; the other kinds' rows follow in the same transaction. */
+function callsBesides({ byKind, grown }: Sequenced): FunctionCall[] {
+  const calls = [...byKind].flatMap(([kind, placed]) => kind.storedBy?.(placed) ?? []);
+  return [...calls, ...describeClients(grown.clients)];
+}
+
+export interface Signing {
+  keys: Pick<SigningKeys, "logSigner">;
+  guard: ForkGuard;
+  /** Null without a store. */
+  lock: HeadLock | null;
+  random: (bytes: number) => Uint8Array;
+}
+
+/** Throws Refused if the database refuses the statement that stores the batch. */
+async function storeSequenced(
+  { outcomes }: Pick<Sequenced, "outcomes">,
+  store: () => Promise<unknown>,
+): Promise<void> {
+  try {
+    await store();
+  } catch (error) {
+    throw isRefusedByServer(error) ? new Refused(error, outcomes) : error;
+  }
+}
+
+/** Rules come last: what is in their batch was judged by those before them. */
+const byRules = (a: QueuedItem, b: QueuedItem) =>
+  Number(a.kind.kind === "ruleset") - Number(b.kind.kind === "ruleset");
+
+/** Under the head's lock: what the active keys signed, and their kinds admit, is stored. */
+export async function sequenceLocked(
+  tx: Executor,
+  batch: QueuedItem[],
+  known: KnownHead | null,
+  signing: Signing,
+): Promise<{ refused: Outcome[]; sequenced: Sequenced | null }> {
+  const before = await lockHead(tx, known, signing);
+  const { admitted, refused } = await admitAll(tx, batch, before.active);
+  if (admitted.length === 0) return { refused, sequenced: null };
+  const sequenced = await sequence(before, admitted.toSorted(byRules), signing, placeReadersWithin(tx));
+  await storeSequenced(sequenced, () => storeWithin(tx, sequenced.append, callsBesides(sequenced)));
+  for (const [kind, placed] of sequenced.byKind) await kind.store?.(tx, placed);
+  // Under the head's lock and before the commit: see docs/decisions/0046-one-lock-for-all-machines.md.
+  await signing.lock?.intend(toSigned(before), toSigned(sequenced.head));
+  return { refused, sequenced };
+}
+
+/*
+ * Commits a batch in one of two ways:
+ * - direct: on top of the head in memory, in one statement that stores nothing if anything has changed;
+ * - locked: the head is locked first, because other processes keep moving it, an item's kind needs a transaction, or
+ *   machines share a lock in the store (head-lock.ts).
+ */
+
+/** After another process has moved the head, so many batches lock it before they are signed. */
+const lockedBatches = 64;
+
+export interface Committer {
+  /** `isAnew`: from the database alone, after a failure. Throws Refused if nothing was stored because something had changed. */
+  commit(batch: QueuedItem[], isAnew: boolean, isGroup?: boolean): Promise<Outcome[]>;
+  /** The places that are known with the head; undefined if it isn't. */
+  places(): KnownHead["places"] | undefined;
+  /** How many batches there have been. */
+  count(): number;
+}
+
+/** `onCommit`: called with each head after its commit, and after the lock's and the fork guard's note of it. */
+export function createCommitter(
+  dependencies: Signing & { database: Database },
+  readers: ReturnType<typeof createPlaceReaders>,
+  onCommit: (head: CommittedHead) => void,
+): Committer {
+  const { database, guard, lock } = dependencies;
+  let known: KnownHead | null = null;
+  let batches = 0;
+  let lockedUntil = 0;
+
+  async function finish({ head, grown, note }: Sequenced): Promise<void> {
+    rememberPlaces(head.places, grown);
+    known = head;
+    await lock?.confirm(toSigned(head), (heads) => holdsCheckpoints(database.db, heads));
+    await guard.advance(toSigned(head));
+    onCommit({ ...toSigned(head), checkpoint: note });
+  }
+
+  /** Throws Refused if nothing was stored because something had changed. */
+  async function commitDirectly(before: KnownHead, batch: QueuedItem[]): Promise<Outcome[]> {
+    guard.check(toSigned(before));
+    const sequenced = await sequence(before, batch, dependencies, readers);
+    const { text, parameters } = describeStore(sequenced.append, callsBesides(sequenced));
+    known = null;
+    try {
+      await storeSequenced(sequenced, () => database.statement(text, "write")(...parameters));
+    } catch (error) {
+      // The head was as it is known: the items are judged after it.
+      if (error instanceof Refused && error.judged.size > 0) known = before;
+      if (error instanceof Refused || isSurelyNotStored(error)) throw error;
+      throw new UncertainCommit("the statement has no answer", { cause: error });
+    }
+    await finish(sequenced).catch((error: unknown) => {
+      known = null;
+      throw new UncertainCommit("the commit could not be noted", { cause: error });
+    });
+    return sequenced.outcomes;
+  }
+
+  async function commitLocked(batch: QueuedItem[], isGroup: boolean): Promise<Outcome[]> {
+    const before = known;
+    known = null;
+    let isCommitting = false;
+    try {
+      const { refused, sequenced } = await database.db.transaction(async (tx) => {
+        const locked = await sequenceLocked(tx, batch, before, dependencies);
+        if (isGroup && locked.refused[0] !== undefined) throw locked.refused[0].result;
+        // The point of no return: from here on a failure does not say that nothing was stored.
+        isCommitting = locked.sequenced !== null;
+        return locked;
+      });
+      if (sequenced === null) return refused;
+      await finish(sequenced);
+      // It changes what the next batch must be signed with.
+      if (batch.some(({ kind }) => kind.kind === "key_event")) known = null;
+      return [...refused, ...sequenced.outcomes];
+    } catch (error) {
+      known = null;
+      if (isCommitting) throw new UncertainCommit("the commit failed", { cause: error });
+      throw error;
+    }
+  }
+
+  /** Made from memory, signed with the keys that were active, and stored by the database's own function. */
+  const mayGoDirectly = (batch: QueuedItem[], { log, active }: KnownHead) =>
+    lock === null &&
+    log.key_id === dependencies.keys.logSigner.keyId &&
+    batches > lockedUntil &&
+    batch.every((queued) => queued.kind.storedBy !== undefined && isSignedByActive(queued, active));
+
+  async function commit(batch: QueuedItem[], isAnew: boolean, isGroup = false): Promise<Outcome[]> {
+    batches += 1;
+    if (isAnew) known = null;
+    if (known === null || !mayGoDirectly(batch, known)) return commitLocked(batch, isGroup);
+    try {
+      return await commitDirectly(known, batch);
+    } catch (error) {
+      if (!(error instanceof Refused) || error.judged.size > 0) throw error;
+      if (error.reason === "head") lockedUntil = batches + lockedBatches;
+      return commitLocked(batch, isGroup);
+    }
+  }
+
+  return { commit, places: () => known?.places, count: () => batches };
 }

@@ -14,7 +14,7 @@ import { promisify } from "node:util";
 import { crc32 } from "node:zlib";
 import { makeFolder } from "#lib/make-folder";
 import { bytesEqual, hexDecode } from "#lib/protocol/encoding/bytes";
-import { rootAtSize, type TileReader } from "#lib/protocol/tlog/tile-proofs";
+import { rootAtSize, type TileReader } from "#lib/protocol/tlog/tiles";
 
 export interface SignedHead {
   logId: number;

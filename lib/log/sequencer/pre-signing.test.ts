@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { AppError } from "#lib/errors";
 import type { Place, QueuedItem } from "./item";
-import { createPreSigning } from "./pre-signing";
+import { createPreSigning } from "./sequencer";
 
 const place = { record: { agent_id: "a", sequence: 1, previous: "0" }, clientGap: null };
 

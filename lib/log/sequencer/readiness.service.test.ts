@@ -3,10 +3,10 @@ import { randomBytes } from "node:crypto";
 import postgres from "postgres";
 import { afterEach, describe, expect, it } from "vitest";
 import { type Happening, happened } from "#lib/instrumentation";
-import { createLocalSigner } from "#lib/log/signing/local-signer";
+import { createLocalSigner } from "#lib/log/signing/signing-keys";
 import { startTestApp, type TestApp } from "#support/app";
 import { createTestDatabase, databaseKinds } from "#support/databases";
-import { createReadiness, emptyProbe } from "./readiness";
+import { createReadiness, emptyProbe } from "./sequencer";
 
 const closers: (() => unknown)[] = [];
 afterEach(async () => {

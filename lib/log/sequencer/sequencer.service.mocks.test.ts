@@ -11,9 +11,8 @@ import { utf8Encode } from "#lib/protocol/encoding/bytes";
 import { startTestApp, type TestApp } from "#support/app";
 import { databaseKinds } from "#support/databases";
 import { type ForkGuard, ForkGuardError } from "./fork-guard";
-import { type LogItem, type LogItemKind, SigningKeyChanged } from "./item";
+import { type LogItem, type LogItemKind, SigningKeyChanged, sealStatement } from "./item";
 import { createLogSequencer } from "./sequencer";
-import { sealStatement } from "./sign-statement";
 
 interface TestItem extends LogItem {
   isBad: boolean;

@@ -1,35 +1,181 @@
 /**
  * The one sequencer of a database's log. Life of a leaf: `submit` puts an item into the queue; while one batch
- * commits the next gathers, so a lone item doesn't wait; a batch is stored at once (batch.ts); only after the
- * commit (commit.ts), and the lock's and the fork guard's note of it, do receipts leave the process. The database gives
+ * commits the next gathers, so a lone item doesn't wait; a batch is stored at once (append.ts); only after the
+ * commit (append.ts), and the lock's and the fork guard's note of it, do receipts leave the process. The database gives
  * a verdict for each item that can't be stored: those get their answers, and the rest goes again without them.
  */
+
+import { sql } from "drizzle-orm";
 import type { Database } from "#lib/db/client";
+import { writeProbe } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
 import { count, measure } from "#lib/instrumentation";
+import type { SigningKeys } from "#lib/log/signing/signing-keys";
 import type { Logger } from "#lib/logger";
-import type { Signing } from "./batch";
-import { Refused, wholeFailure } from "./batch-failures";
-import { createCommitter } from "./commit";
-import { ForkGuardError } from "./fork-guard";
+import { type CommittedHead, createCommitter, Refused, type Signing, wholeFailure } from "./append";
+import { checkHead, type ForkGuard, ForkGuardError } from "./fork-guard";
+import type { HeadLock } from "./head-lock";
 import {
   type Group,
+  GroupRefused,
   isUnprepared,
   type Judgement,
   type LogItem,
   type LogItemKind,
   type Outcome,
+  type Place,
   type Placed,
   type QueuedItem,
+  StaleInputs,
 } from "./item";
-import type { CommittedHead } from "./known-head";
-import { createPreSigning } from "./pre-signing";
-import { createRefusedOwners } from "./refused-owners";
-import { runGroup } from "./run-group";
-import { createPlaceReaders, readNextPlace } from "./sequence-positions";
+import { createPlaceReaders, readNextPlace } from "./positions";
+
+/*
+ * Items that need their place for something that takes long (a zero-knowledge proof) before they are signed. Such an
+ * item waits apart while that is made, and with it whatever comes behind it in the same agent's record; other agents'
+ * batches go on. If its slug has become another agent's, it waits once more. If another process takes the place meanwhile,
+ * the batch makes it once more.
+ */
+
+interface PreSigning {
+  /** The items that may go into a batch now; the others are kept until they may. */
+  take(items: readonly QueuedItem[]): QueuedItem[];
+  /** Once what came before is committed: starts with those that `take` has kept. */
+  begin(): void;
+  /** True if items of this agent wait. */
+  holds(agentId: string | undefined): boolean;
+  /** How many items wait. */
+  count(): number;
+  /** Resolves when one of them has ended. */
+  settled(): Promise<void>;
+}
+
+/** Those of a slug that nobody has claimed yet are of one agent before one of them is prepared for its place. */
+function shareAgents(queued: readonly QueuedItem[]): void {
+  for (const kind of new Set(queued.map((one) => one.kind)))
+    kind.shareAgents?.(queued.flatMap((one) => (one.kind === kind ? [one.item] : [])));
+}
+
+/** `release` gets items that may go on, in their order; they come before all that is queued. */
+export function createPreSigning(
+  readPlace: (item: LogItem) => Promise<Place>,
+  release: (items: QueuedItem[]) => void,
+): PreSigning {
+  /** By agent: the item that is prepared, and those behind it. */
+  const waiting = new Map<string, QueuedItem[]>();
+  const running = new Map<string, Promise<void>>();
+
+  function isKept(queued: QueuedItem): boolean {
+    const { agentId } = queued.item;
+    if (agentId === undefined) return false;
+    const before = waiting.get(agentId);
+    if (before !== undefined) before.push(queued);
+    else if (isUnprepared(queued.item)) waiting.set(agentId, [queued]);
+    else return false;
+    return true;
+  }
+
+  async function prepare(agentId: string, first: QueuedItem): Promise<void> {
+    let isMade = false;
+    try {
+      await first.item.preparation?.make(await readPlace(first.item));
+      isMade = true;
+    } catch (error) {
+      first.reject(wholeFailure(error) ?? error);
+    }
+    const [, ...behind] = waiting.get(agentId) ?? [];
+    waiting.delete(agentId);
+    running.delete(agentId);
+    release(isMade ? [first, ...behind] : behind);
+  }
+
+  return {
+    take: (items) => {
+      shareAgents([...[...waiting.values()].flatMap(([first]) => first ?? []), ...items]);
+      return items.filter((queued) => !isKept(queued));
+    },
+    holds: (agentId) => agentId !== undefined && waiting.has(agentId),
+    begin: () => {
+      for (const [agentId, [first]] of waiting)
+        if (first !== undefined && !running.has(agentId)) running.set(agentId, prepare(agentId, first));
+    },
+    count: () => [...waiting.values()].reduce((sum, items) => sum + items.length, 0),
+    settled: () => Promise.race(running.values()),
+  };
+}
+
+/* After an item was refused, its owner's items go apart from the others' for a while: most refusals come in numbers. */
+
+const apartBatches = 64;
+
+export interface RefusedOwners {
+  /** `batches`: how many there have been. What only has to be made again is no refusal. */
+  note(item: LogItem, error: unknown, batches: number): void;
+  /** The others' items, and those that go apart. */
+  part(batch: QueuedItem[], batches: number): [QueuedItem[], QueuedItem[]];
+}
+
+function createRefusedOwners(): RefusedOwners {
+  /** The first ends first. */
+  const apartUntil = new Map<string, number>();
+  return {
+    note({ owner }, error, batches) {
+      if (owner === undefined || !(error instanceof AppError) || error instanceof StaleInputs) return;
+      apartUntil.delete(owner);
+      apartUntil.set(owner, batches + apartBatches);
+      for (const [other, until] of apartUntil) {
+        if (until >= batches) break;
+        apartUntil.delete(other);
+      }
+    },
+    part(batch, batches) {
+      if (apartUntil.size === 0) return [batch, []];
+      const goesApart = ({ item }: QueuedItem) =>
+        item.owner !== undefined && (apartUntil.get(item.owner) ?? 0) > batches;
+      return [batch.filter((queued) => !goesApart(queued)), batch.filter(goesApart)];
+    },
+  };
+}
+
+/* A group: all of its items are stored, or none. */
+
+/** How often a group is tried again with what has changed put in place. */
+const groupAttempts = 3;
+
+/** `after`: it is in the way of another one of its group, which no order can help. */
+const reasonOf = (judgement: Judgement | undefined): AppError | null =>
+  judgement === "after"
+    ? new AppError("validation_error", "another entry has the same agent_signature or human_authorization")
+    : judgement instanceof AppError
+      ? judgement
+      : null;
+
+/** `commit`: from the database alone if `isAnew`. Rejects the group with GroupRefused if some can't be stored as they are. */
+async function runGroup(
+  { batch, resolve, reject }: Group,
+  commit: (batch: QueuedItem[], isAnew: boolean) => Promise<Outcome[]>,
+  tellRefusal: (error: unknown) => void,
+): Promise<void> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      const outcomes = await commit(batch, attempt > 1);
+      return resolve(outcomes.map(({ result }) => result as Placed<LogItem>));
+    } catch (error) {
+      const judged = error instanceof Refused ? error.judged : new Map<QueuedItem, Judgement>();
+      if (judged.size === 0) {
+        tellRefusal(error);
+        return reject(wholeFailure(error) ?? error);
+      }
+      for (const [{ item }, judgement] of judged) if (judgement instanceof AppError) item.forget?.();
+      const isChangedInPlace = [...judged.values()].every((judgement) => judgement === "again");
+      if (!isChangedInPlace || attempt === groupAttempts)
+        return reject(new GroupRefused(batch.map((queued) => reasonOf(judged.get(queued)))));
+    }
+  }
+}
 
 export interface LogSequencer {
-  /** Rejects with SigningKeyChanged if the item must be signed again (submit-signed.ts does that). */
+  /** Rejects with SigningKeyChanged if the item must be signed again (item.ts does that). */
   submit<Item extends LogItem>(kind: LogItemKind<Item>, item: Item): Promise<Placed<Item>>;
   /** All of them or none. Rejects with GroupRefused if some can't be stored as they are. */
   submitAll<Item extends LogItem>(kind: LogItemKind<Item>, items: readonly Item[]): Promise<Placed<Item>[]>;
@@ -190,4 +336,109 @@ export function createLogSequencer(dependencies: Dependencies): LogSequencer {
       while (running !== null || preparing.count() > 0) await (running ?? preparing.settled());
     },
   };
+}
+
+/*
+ * Probes if an attestation could be stored now: a database that answers may still refuse every write (rights taken
+ * away, a standby, a full disk), and a key may have been rotated away or the log put back. Leaves nothing behind.
+ */
+
+/** Writes of an attestation. Rights are judged before the first row, and there is none. */
+export const attestationWrites = [
+  "UPDATE logs SET size = size WHERE false",
+  "UPDATE log_tiles SET hashes = hashes WHERE false",
+  "UPDATE agent_records SET sequence = sequence WHERE false",
+  "UPDATE daily_usage SET attestations = attestations WHERE false",
+  "UPDATE idempotency_keys SET response = response WHERE false",
+  ...[
+    "log_tiles",
+    "log_checkpoints",
+    "log_leaves",
+    "agent_records",
+    "attestations",
+    "agents",
+    "daily_usage",
+  ].map((table) => `INSERT INTO ${table} SELECT * FROM ${table} WHERE false`),
+].join("; ");
+
+/** No autovacuum has looked here for a long time: the probe must not fill the disk itself. */
+const largestProbeBytes = 8_000_000;
+
+/** A page of the disk, which a rolled back row leaves to the next vacuum. In one statement, so in one round trip. */
+const tryWriting = `DO $$ BEGIN
+  ${attestationWrites};
+  INSERT INTO write_probe SELECT repeat('x', 7000) WHERE pg_relation_size('write_probe') < ${largestProbeBytes};
+  RAISE EXCEPTION USING ERRCODE = 'CS002';
+EXCEPTION WHEN SQLSTATE 'CS002' THEN NULL;
+END $$`;
+
+const readHead = `SELECT id, size::float8 AS size, encode(root, 'hex') AS root, key_id,
+    (SELECT key_id FROM signing_keys WHERE purpose = 'attestation' AND status = 'active') AS attestation_key
+  FROM logs WHERE closed_at IS NULL`;
+
+interface Row {
+  id: number;
+  size: number;
+  root: string;
+  key_id: string;
+  attestation_key: string;
+}
+
+interface Given {
+  database: Pick<Database, "query">;
+  keys: Pick<SigningKeys, "signer" | "logSigner" | "reload">;
+  guard: ForkGuard;
+  lock: HeadLock | null;
+  logger: Pick<Logger, "error" | "info">;
+}
+
+async function readHeadRow(database: Given["database"]): Promise<Row> {
+  const { rows } = await database.query(readHead, []);
+  const head = rows[0] as unknown as Row | undefined;
+  if (head === undefined) throw new Error("the database has no open log");
+  return head;
+}
+
+const rowToSignedHead = ({ id, size, root }: Row) => ({ logId: id, size, rootHex: root });
+
+async function requireHead({ database, keys, guard, lock }: Given): Promise<void> {
+  // Read first: whatever is committed meanwhile is on top of it.
+  const kept = guard.current();
+  const head = await readHeadRow(database);
+  checkHead(kept, rowToSignedHead(head));
+  await lock?.requireSince(async () => rowToSignedHead(await readHeadRow(database)));
+  const areAtHand = () => keys.signer.keyId === head.attestation_key && keys.logSigner.keyId === head.key_id;
+  if (areAtHand()) return;
+  // As an attestation would after a rotation by another process.
+  await keys.reload();
+  if (!areAtHand()) throw new Error("the active signing keys are not at hand");
+}
+
+/** Rejects with what a client may know; the log has the cause, once for each change. */
+export function createReadiness(given: Given): () => Promise<void> {
+  let wasReady = true;
+  const tell = (isReady: boolean, error?: unknown) => {
+    if (isReady === wasReady) return;
+    wasReady = isReady;
+    if (isReady) given.logger.info("attestations can be stored again");
+    else given.logger.error({ err: error }, "attestations can't be stored; the health check says 503");
+  };
+  return async () => {
+    try {
+      await given.database.query(tryWriting, []);
+      await requireHead(given);
+      tell(true);
+    } catch (cause) {
+      tell(false, cause);
+      // A load balancer sends no attestation that would be refused here.
+      if (cause instanceof ForkGuardError) count("fork guard refused", "");
+      const detail = "attestations can't be stored right now; the server's log has the reason";
+      throw new AppError("service_unavailable", detail, { cause });
+    }
+  };
+}
+
+/** The embedded database has no autovacuum, and no other process reads the table while it is emptied. */
+export async function emptyProbe({ db, kind }: Database): Promise<void> {
+  if (kind === "embedded") await db.execute(sql`TRUNCATE ${writeProbe}`);
 }

@@ -4,11 +4,9 @@
  */
 import { randomBytes } from "node:crypto";
 import type { Env } from "#lib/env";
-import type { KeySource } from "./first-keys";
-import type { SecretFiles } from "./key-files";
+import type { KeySource, SecretFiles } from "./first-keys";
 import type { KeyWrapping } from "./key-wrapping";
-import { createLocalSigner } from "./local-signer";
-import type { KeyPurpose, Signers } from "./signing-keys";
+import { createLocalSigner, type KeyPurpose, type Signers } from "./signing-keys";
 
 const keyFiles = { attestation: "signing-key", log: "log-signing-key", zk: "zk-signing-key" } as const;
 /** Made with the first keys. */

@@ -20,7 +20,7 @@ export function openKeyPair(seed: Buffer) {
   };
 }
 
-/** It doesn't refuse all that lib/protocol/keys/ed25519.ts does: lib/services/attestations/signature-verdicts.ts is as strict. */
+/** It doesn't refuse all that lib/protocol/keys/ed25519.ts does: lib/services/attestations/stored-receipt.ts is as strict. */
 export const verifySignature: VerifyEd25519 = (signature, message, publicKey) =>
   signature.length === SIGNATURE_BYTES &&
   publicKey.length === PUBLIC_KEY_BYTES &&

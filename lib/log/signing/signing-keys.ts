@@ -3,15 +3,44 @@
  * or changed key stops the start. Which key is active, and for which log indexes a key's signatures are valid,
  * is in the database and, as key events, in the log.
  */
+
+import { createPrivateKey, type KeyObject } from "node:crypto";
 import { and, asc, eq } from "drizzle-orm";
 import type { Database, Executor } from "#lib/db/client";
 import { logs, signingKeys } from "#lib/db/schema";
+import { count } from "#lib/instrumentation";
 import { hexEncode, sha256, utf8Encode } from "#lib/protocol/encoding/bytes";
-import { encodePublicKeyPem } from "#lib/protocol/keys/ed25519-key";
+import { computeKeyId, encodePublicKeyPem } from "#lib/protocol/keys/ed25519";
 import { type ZkKeyPair, zkKeyPairFromSeed } from "#lib/protocol/presentation/disclosure";
-import type { VerifierKey } from "#lib/protocol/tlog/signed-note";
-import { findLogKey } from "./log-keys";
-import type { Signer } from "./signer";
+import { makeVerifierKey, type VerifierKey } from "#lib/protocol/tlog/checkpoint";
+import { openKeyPair } from "./libsodium";
+
+/* The logs of this service and the key that signs each one's checkpoints. */
+
+/** Every log with its key, oldest first. */
+export async function readLogs(executor: Executor) {
+  const rows = await executor
+    .select({ log: logs, publicKey: signingKeys.public_key })
+    .from(logs)
+    .innerJoin(signingKeys, and(eq(signingKeys.key_id, logs.key_id), eq(signingKeys.purpose, "log")))
+    .orderBy(asc(logs.id));
+  return rows.map(({ log, publicKey }) => ({ ...log, key: makeVerifierKey(log.origin, 1, publicKey) }));
+}
+
+/** The key of the log with this origin; an old log keeps its own. */
+async function findLogKey(executor: Executor, origin: string): Promise<VerifierKey | null> {
+  return (await readLogs(executor)).find((log) => log.origin === origin)?.key ?? null;
+}
+
+/** Whatever signs with Ed25519. Synchronous: keys wrapped by a KMS are unwrapped at start. */
+export interface Signer {
+  /** First 16 hex digits of SHA-256 over the raw public key. */
+  readonly keyId: string;
+  /** 32 bytes */
+  readonly publicKey: Uint8Array;
+  /** 64 bytes (RFC 8032, pure Ed25519). */
+  sign(message: Uint8Array): Uint8Array;
+}
 
 export type KeyPurpose = "attestation" | "log" | "zk";
 
@@ -160,6 +189,42 @@ export function createSigningKeys(
         });
       }
       return cached.keys;
+    },
+  };
+}
+
+/* A signer of a secret key that is at hand: in a setting, in a file, or unwrapped by a KMS. */
+
+/** RFC 8410: the prefix of the seed in PKCS #8. */
+const pkcs8Prefix = Buffer.from("302e020100300506032b657004220420", "hex");
+
+function parsePrivateKey(text: string): KeyObject {
+  if (text.includes("-----BEGIN")) return createPrivateKey(text.replaceAll("\\n", "\n"));
+  const seed = Buffer.from(text, "base64");
+  if (seed.length !== 32) throw new Error("not the base64 of a 32-byte seed");
+  return createPrivateKey({ key: Buffer.concat([pkcs8Prefix, seed]), format: "der", type: "pkcs8" });
+}
+
+/** `text`: PKCS #8 PEM, or base64 of the 32-byte seed; `name` is the setting or file that messages name. */
+export function createLocalSigner(text: string, name: string): Signer {
+  let privateKey: KeyObject;
+  try {
+    privateKey = parsePrivateKey(text.trim());
+  } catch (cause) {
+    throw new Error(`${name}: must be an Ed25519 private key (PKCS #8 PEM, or base64 of its 32-byte seed)`, {
+      cause,
+    });
+  }
+  if (privateKey.asymmetricKeyType !== "ed25519") throw new Error(`${name}: must be an Ed25519 key`);
+  const seed = Buffer.from(String(privateKey.export({ format: "jwk" }).d), "base64url");
+  const { publicKey, sign } = openKeyPair(seed);
+  const keyId = computeKeyId(publicKey);
+  return {
+    keyId,
+    publicKey,
+    sign: (message) => {
+      count("signature", keyId);
+      return sign(message);
     },
   };
 }

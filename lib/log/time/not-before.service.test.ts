@@ -1,14 +1,15 @@
 /** Lower bound on an attestation's time: from witnesses, else from drand, and never at the price of an answer. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
-import { createLocalSigner } from "#lib/log/signing/local-signer";
-import { keepNewestCosigned } from "#lib/log/witness/cosigned-notes";
+import { createLocalSigner } from "#lib/log/signing/signing-keys";
+import { keepNewestCosigned } from "#lib/log/witness/cosigned-checkpoints";
 import { createWitnesses } from "#lib/log/witness/witnesses";
-import { hashNote } from "#lib/protocol/time/not-before";
-import type { NotBefore } from "#lib/protocol/time/not-before-shape";
-import { quicknet, roundTimeMs } from "#lib/protocol/time/quicknet";
-import { parseCheckpoint } from "#lib/protocol/tlog/checkpoint";
-import { verifyCosignature } from "#lib/protocol/tlog/cosignature";
-import { makeVerifierKey, parseNote } from "#lib/protocol/tlog/signed-note";
+import { hashNote, type NotBefore, quicknet, roundTimeMs } from "#lib/protocol/time/not-before";
+import {
+  makeVerifierKey,
+  parseCheckpoint,
+  parseNote,
+  verifyCosignature,
+} from "#lib/protocol/tlog/checkpoint";
 import { verifyBeacon } from "#lib/verifier/checks/verify-beacon";
 import { startTestApp, type TestApp } from "#support/app";
 import { startTestBeacon, type TestBeacon } from "#support/beacon";

@@ -4,11 +4,42 @@
  */
 
 import type { Database } from "#lib/db/client";
-import { type FoundBound, keepNewestCosigned } from "#lib/log/witness/cosigned-notes";
+import { type FoundBound, keepNewestCosigned } from "#lib/log/witness/cosigned-checkpoints";
 import type { Logger } from "#lib/logger";
-import type { BeaconBound, NotBefore } from "#lib/protocol/time/not-before-shape";
+import { readTextAtMost } from "#lib/protocol/encoding/read-stream";
+import {
+  type BeaconBound,
+  type NotBefore,
+  parseRound,
+  quicknet,
+  roundTimeMs,
+} from "#lib/protocol/time/not-before";
 import type { WitnessPolicySettings } from "#lib/protocol/tlog/witness-policy";
-import { fetchBeacon } from "./beacon";
+
+/* The newest round of drand's quicknet, verified before anything is signed over it. */
+
+const timeoutMs = 5_000;
+const maxAnswerBytes = 10_000;
+
+/** Throws if the beacon is out of reach, or its answer is no round that is over and verifies. */
+async function fetchBeacon(
+  url: string,
+  verify: (bound: BeaconBound) => Promise<boolean>,
+  clock: () => Date,
+): Promise<FoundBound> {
+  const response = await fetch(`${url.replace(/\/+$/, "")}/${quicknet.chain}/public/latest`, {
+    redirect: "error",
+    signal: AbortSignal.timeout(timeoutMs),
+  });
+  const text = response.ok ? await readTextAtMost(response, maxAnswerBytes) : null;
+  const bound = text === null ? undefined : parseRound(text);
+  if (bound === undefined) throw new Error(`the beacon answered ${response.status} without a round`);
+  const atMs = roundTimeMs(bound.round);
+  if (atMs > clock().getTime())
+    throw new Error(`round ${bound.round} is not due yet by this machine's clock`);
+  if (!(await verify(bound))) throw new Error(`the signature of round ${bound.round} does not verify`);
+  return { bound, atMs };
+}
 
 export interface NotBeforeSource {
   /** Nothing is looked for before. */

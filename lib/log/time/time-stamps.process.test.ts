@@ -1,14 +1,13 @@
 /** The log is stamped in the background, once for all processes, and what an authority does wrong costs a stamp alone. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { parseEnv } from "#lib/env";
-import { releaseLease, takeLease } from "#lib/jobs/leases";
-import { createLocalSigner } from "#lib/log/signing/local-signer";
+import { releaseLease, takeLease } from "#lib/jobs/due-work";
+import { createLocalSigner } from "#lib/log/signing/signing-keys";
 import { base64Decode, utf8Encode } from "#lib/protocol/encoding/bytes";
 import { parseCertificates } from "#lib/protocol/encoding/certificate";
 import { encodeTimeStampRequest } from "#lib/protocol/time/time-stamp";
-import { parseCheckpoint } from "#lib/protocol/tlog/checkpoint";
+import { parseCheckpoint, parseNote } from "#lib/protocol/tlog/checkpoint";
 import { leafHash, verifyInclusion } from "#lib/protocol/tlog/merkle";
-import { parseNote } from "#lib/protocol/tlog/signed-note";
 import { verifyInBrowser } from "#lib/verifier/browser";
 import { startTestApp, type TestApp } from "#support/app";
 import { anyKind } from "#support/databases";

@@ -1,7 +1,7 @@
 /** The database judges a quorum as it is meant: which checkpoint is shown depends on it. */
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { Quorum } from "#lib/protocol/approval/quorum";
+import type { Quorum } from "#lib/protocol/approval/assign-groups";
 import { startTestApp, type TestApp } from "#support/app";
 import { anyKind } from "#support/databases";
 import { meetsQuorum } from "#support/quorum";

@@ -2,8 +2,8 @@
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { makeVerifierKey } from "#lib/protocol/tlog/signed-note";
-import { addCheckpoint } from "./witness-client";
+import { makeVerifierKey } from "#lib/protocol/tlog/checkpoint";
+import { addCheckpoint } from "./witnesses";
 
 it.each([403, 404])("a witness that doesn't know the log (%d) is given its key", async (status) => {
   const server = createServer((_incoming, outgoing) => outgoing.writeHead(status).end());

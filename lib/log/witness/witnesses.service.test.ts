@@ -1,18 +1,18 @@
 /** Checkpoints are cosigned by witnesses that check consistency for real, and the log never waits for them. */
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { parseEnv } from "#lib/env";
-import { createLocalSigner } from "#lib/log/signing/local-signer";
+import { createLocalSigner } from "#lib/log/signing/signing-keys";
 import { base64Decode } from "#lib/protocol/encoding/bytes";
-import { parseCheckpoint } from "#lib/protocol/tlog/checkpoint";
-import { verifyCosignature } from "#lib/protocol/tlog/cosignature";
-import { leafHash, verifyInclusion } from "#lib/protocol/tlog/merkle";
 import {
   encodeSignatureLine,
   encodeVerifierKey,
   makeVerifierKey,
+  parseCheckpoint,
   parseNote,
   parseVerifierKey,
-} from "#lib/protocol/tlog/signed-note";
+  verifyCosignature,
+} from "#lib/protocol/tlog/checkpoint";
+import { leafHash, verifyInclusion } from "#lib/protocol/tlog/merkle";
 import { parseWitnessPolicy } from "#lib/protocol/tlog/witness-policy";
 import { startTestApp, type TestApp } from "#support/app";
 import { anyKind } from "#support/databases";

@@ -2,7 +2,6 @@
  * Amounts of money: a decimal string in one canonical form and an ISO 4217 code. Arithmetic is in whole units of 10⁻⁴,
  * which 64-bit integers and Cedar's decimals hold; never in floating point.
  */
-
 export type Amount = {
   /** At most 14 digits before and 4 after the point; no sign, no leading or trailing zeros. */
   value: string;

@@ -5,8 +5,7 @@
 
 import { base64Decode, bytesEqual, hexEncode, sha256 } from "#lib/protocol/encoding/bytes";
 import { canonicalBytes, isJsonObject, type JsonObject } from "#lib/protocol/encoding/canonical-json";
-import type { VerifyEd25519 } from "#lib/protocol/keys/ed25519";
-import { computeDsseKeyId } from "#lib/protocol/keys/ed25519-key";
+import { computeDsseKeyId, type VerifyEd25519 } from "#lib/protocol/keys/ed25519";
 import { isRecordPlace, type RecordPlace } from "#lib/protocol/record/agent-record";
 import { verifyEnvelope } from "#lib/protocol/statement/dsse";
 import {

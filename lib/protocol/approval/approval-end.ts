@@ -3,7 +3,7 @@
  * earlier. A stop may come after a run had claimed it: what ran may have happened, so it is attested, and says so.
  */
 import { isJsonObject } from "#lib/protocol/encoding/canonical-json";
-import { isTime } from "#lib/protocol/time/iso-time";
+import { isTime } from "#lib/protocol/time/time-words";
 
 export interface Ends {
   readonly usable_until?: string | null | undefined;

@@ -1,6 +1,6 @@
 /** The grade of a human approval in words: one wording each, so that no page, picture, feed or pack blurs them. */
 import type { ApprovalMethod, BackedApproval } from "#lib/protocol/statement/statement";
-import { countOf } from "#lib/protocol/text/count";
+import { countOf } from "#lib/protocol/text/display-text";
 
 /** After "Human approval: ". */
 export const approvalWords: Record<ApprovalMethod, string> = {

@@ -5,6 +5,7 @@
  */
 import { hexDecode, hexEncode, sha256, utf8Encode } from "#lib/protocol/encoding/bytes";
 import { canonicalBytes, type JsonObject } from "#lib/protocol/encoding/canonical-json";
+import { isLoopbackUrl } from "#lib/protocol/text/host";
 import type { WorldEnvironment } from "#lib/protocol/world-id/world-id-keys";
 import {
   hashToField,
@@ -15,8 +16,8 @@ import {
 } from "#lib/protocol/world-id/world-id-proof";
 import type { Amount } from "./amount";
 import { type DecidedBy, type GrantTerms, type RequiredApprovers, usableUntil } from "./decided-by";
-import type { SignedDetails } from "./detail-types";
-import type { PasskeyApproval } from "./passkey-approval";
+import type { PasskeyApproval } from "./human-authorization-shape";
+import type { SignedDetails } from "./shown-content";
 
 export interface ApprovalRequest {
   request_id: string;
@@ -181,4 +182,22 @@ function base32Lower(bytes: Uint8Array): string {
   return (bits.match(/.{1,5}/g) ?? [])
     .map((five) => alphabet[Number.parseInt(five.padEnd(5, "0"), 2)])
     .join("");
+}
+
+/* An approval is given to an agent under the key that the page showed, and backs only what is attested under that key. */
+
+/** `asked`: `human_authorization.request`. `registeredKey`: base64; null if none is registered. */
+export function isSameAgentKey(asked: JsonObject, registeredKey: string | null): boolean {
+  return (asked["agent_public_key"] ?? null) === registeredKey;
+}
+
+/* Where an authorization was given: anything but production is a TEST. */
+
+/** A passkey, a rule or a standing approval proves the same on a loopback address, but counts as a TEST there. */
+export function findEnvironment(origin: string, approvals: readonly Approval[]): WorldEnvironment {
+  const proofs = approvals.filter(isWorldIdApproval);
+  const [first] = proofs;
+  if (first && (first.environment !== "production" || proofs.length === approvals.length))
+    return first.environment;
+  return !URL.canParse(origin) || isLoopbackUrl(origin) ? "local" : "production";
 }

@@ -13,7 +13,7 @@ import { makeBothAuthorization, makeEnrolledAuthorization } from "#support/enrol
 import { addTestLogEntry, makeTestAuthorization } from "#support/human-authorization";
 import type { HumanAuthorization } from "./approval";
 import type { ApprovalStop } from "./approval-end";
-import { describeBacking } from "./backing";
+import { describeBacking } from "./assign-groups";
 
 interface Spent {
   registeredKey?: string | null;

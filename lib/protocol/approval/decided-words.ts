@@ -1,5 +1,5 @@
 /** Who decided, in words: people with their groups and ways, a standing approval and what is left of it, or a rule. */
-import { countOf } from "#lib/protocol/text/count";
+import { countOf } from "#lib/protocol/text/display-text";
 import { formatLeft } from "./amount";
 import type { DecidedByGrant, Decider } from "./decided-by";
 

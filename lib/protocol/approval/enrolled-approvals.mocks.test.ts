@@ -22,8 +22,7 @@ import {
 } from "#support/enrolled-approvals";
 import { makeTestApproval, signForTest, testFacts, testVerifyOptions } from "#support/human-authorization";
 import { type ApprovalRequest, buildAuthorization, type HumanAuthorization } from "./approval";
-import { parseHumanAuthorization } from "./human-authorization-shape";
-import type { PasskeyApproval } from "./passkey-approval";
+import { type PasskeyApproval, parseHumanAuthorization } from "./human-authorization-shape";
 
 vi.mock("#lib/protocol/passkey/assertion", async (load) => {
   const { rememberIn } = await import("#support/remember");

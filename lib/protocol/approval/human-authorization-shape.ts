@@ -4,14 +4,22 @@
  * that people read before they run it; a test holds it against the schema of lib/api/schemas.
  */
 
+import { isUuid } from "#lib/protocol/encoding/bytes";
 import { isJsonObject } from "#lib/protocol/encoding/canonical-json";
-import { isUuid } from "#lib/protocol/encoding/uuid";
-import { isGroupOpening, isProof, isRosterEntry, isRosterHead } from "#lib/protocol/passkey/roster-shape";
-import { isTime } from "#lib/protocol/time/iso-time";
+import {
+  type GroupOpening,
+  isGroupOpening,
+  isProof,
+  isRosterEntry,
+  isRosterHead,
+  type RosterEntry,
+  type RosterHead,
+} from "#lib/protocol/passkey/roster";
+import { isTime } from "#lib/protocol/time/time-words";
 import { parseFieldElement, parseWord, wordHex } from "#lib/protocol/world-id/world-id-proof";
 import { amountValuePattern, currencyPattern } from "./amount";
 import { type HumanAuthorization, versionOf } from "./approval";
-import { signedTypesPattern } from "./detail-types";
+import { signedTypesPattern } from "./shown-content";
 
 type Rule = (value: unknown) => boolean;
 
@@ -235,4 +243,24 @@ export function parseHumanAuthorization(value: unknown): HumanAuthorization | nu
   if (!authorization(value)) return null;
   const read = value as HumanAuthorization;
   return read.version === versionOf(read.request) ? read : null;
+}
+
+/* An enrolled approver's approval: a passkey's signature over the request, and its place in the organization's roster. */
+
+export interface PasskeyApproval {
+  type: "passkey";
+  /** A pseudonym: the person's id in the organization. */
+  approver_id: string;
+  /** base64url of the COSE key; base64url too are the next three. */
+  credential_public_key: string;
+  authenticator_data: string;
+  client_data_json: string;
+  signature: string;
+  verified_at: string;
+  /** Nullifier of the World ID proof from the same visit, if the request asks for a level. */
+  nullifier_hash?: string;
+  /** `proof`: base64, from the entry's sibling upwards. */
+  roster: { head: RosterHead; entry: RosterEntry; index: number; proof: string[] };
+  /** Open those of the entry's groups that the request requires. */
+  groups: GroupOpening[];
 }

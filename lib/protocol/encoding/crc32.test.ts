@@ -1,7 +1,7 @@
 import { crc32 as nodes } from "node:zlib";
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { crc32 } from "./crc32";
+import { crc32 } from "./zip";
 
 it("is Node's own", () => {
   expect(crc32(new TextEncoder().encode("123456789"))).toBe(0xcbf43926);

@@ -2,8 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { measureMs, shortestMs } from "#support/shortest";
 import { canonicalJson } from "./canonical-json";
-import { findRounding } from "./exact-number";
-import { parseStrictJson } from "./strict-json";
+import { findRounding, parseStrictJson } from "./strict-json";
 
 /** A fraction of integers, by no other rule than what the digits of a decimal mean. */
 function toFraction(text: string): [bigint, bigint] {

@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from "node:crypto";
 import { expect, it } from "vitest";
-import { hashFile } from "./hash-file";
+import { hashFile } from "./read-stream";
 
 it("hashes a file piece by piece as a whole, also an empty one", async () => {
   for (const size of [0, 1, 200_000]) {

@@ -1,6 +1,5 @@
 import { expect, it } from "vitest";
-import { hexDecode } from "./bytes";
-import { uuidV7 } from "./ids";
+import { hexDecode, uuidV7 } from "./bytes";
 
 it("makes the UUID of RFC 9562, appendix A.6, and leaves its randomness as it is", () => {
   const random = hexDecode("ffffffffffff0cc318c4dc0c0c07398f");

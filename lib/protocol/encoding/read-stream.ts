@@ -1,5 +1,7 @@
 /** Bytes of a stream whose sender is not trusted to end it. */
-import { concatBytes } from "./bytes";
+
+import { sha256 } from "@noble/hashes/sha2.js";
+import { concatBytes, hexEncode } from "./bytes";
 
 type Reader = ReadableStreamDefaultReader<Uint8Array>;
 
@@ -45,4 +47,19 @@ export async function discard(reader: Reader, maxBytes: number): Promise<void> {
 export async function readTextAtMost(response: Response, maxBytes: number): Promise<string | null> {
   const bytes = await readAtMost(response.body, maxBytes);
   return bytes && new TextDecoder().decode(bytes);
+}
+
+/* The SHA-256 of a file of any size, a piece at a time. */
+
+/** Hex. A piece at a time, so that a file of gigabytes is no array of gigabytes. */
+export async function hashFile(file: Blob, onProgress: (share: number) => void = () => {}): Promise<string> {
+  const hash = sha256.create();
+  const reader = file.stream().getReader();
+  let done = 0;
+  for (let piece = await reader.read(); !piece.done; piece = await reader.read()) {
+    hash.update(piece.value);
+    done += piece.value.length;
+    onProgress(done / file.size);
+  }
+  return hexEncode(hash.digest());
 }

@@ -17,7 +17,6 @@ import * as portable from "#lib/platform/portable-ed25519";
 import { base64Encode, concatBytes, hexDecode, hexEncode, utf8Encode } from "#lib/protocol/encoding/bytes";
 import { makeSignatureVectors, type SignatureVectors } from "#support/signature-vectors";
 import { listVectors } from "#support/vectors";
-import { verifyEd25519Strict, vetPublicKey } from "./ed25519";
 import {
   computeDsseKeyId,
   computeJwkThumbprint,
@@ -27,7 +26,9 @@ import {
   encodePublicKeyPem,
   encodePublicKeySpki,
   parsePublicKey,
-} from "./ed25519-key";
+  verifyEd25519Strict,
+  vetPublicKey,
+} from "./ed25519";
 
 const SEED = hexDecode("9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60");
 /** RFC 8032 section 7.1, test 1; also the key of RFC 8037 appendix A. */

@@ -2,14 +2,59 @@
  * The manifest of an evidence pack. Only the period is its maker's word. Everything else follows from the other files, so
  * the verifier makes it again and compares the bytes.
  */
-
 import { base64Decode, hexEncode, sha256, utf8Encode } from "#lib/protocol/encoding/bytes";
-import { isJsonObject, type JsonObject } from "#lib/protocol/encoding/canonical-json";
-import { decodeHeadRow } from "#lib/protocol/record/agent-heads";
-import { parseHeadsStatement } from "#lib/protocol/record/heads-statement";
-import { countPack, type PackCounts } from "./pack-counts";
-import type { PackEntry } from "./pack-entries";
-import { encodePackJson } from "./pack-files";
+import { isJsonObject, type JsonObject, type JsonValue } from "#lib/protocol/encoding/canonical-json";
+import { decodeHeadRow, parseHeadsStatement } from "#lib/protocol/record/agent-heads";
+import { countPack, type PackCounts, type PackEntry } from "./pack-entries";
+
+/* The files of an evidence pack (docs/wire.md, Evidence pack). */
+
+export const packFiles = {
+  /** The rows of the newest snapshot of all records. */
+  rows: "agent-heads.bin",
+  /** The entries just outside the period. */
+  before: "before.json",
+  after: "after.json",
+  /** The newest public attestation, if it is none of the others. */
+  newest: "newest.json",
+  keys: "keys.json",
+  log: "log.json",
+  verifier: "verify.mjs",
+  report: "report.html",
+  manifest: "manifest.json",
+} as const;
+
+export type PackFolder = "record" | "attestations" | "decisions" | "rules" | "statements";
+
+/** Sorted as numbers are: `attestations/000000000017.json`. */
+export const numberedFile = (folder: PackFolder, number: number): string =>
+  `${folder}/${String(number).padStart(12, "0")}.json`;
+
+/** Limit on all files together, inflated: a pack too large to check isn't made. */
+export const maxPackBytes = 1024 ** 3;
+
+const fixed = new Set<string>(Object.values(packFiles));
+const numbered = /^(?:record|attestations|decisions|rules|statements)\/(\d{12})\.json$/;
+
+export const isPackFile = (name: string): boolean => fixed.has(name) || numbered.test(name);
+
+/** Names of one folder, in order. */
+export const filesIn = (folder: PackFolder, names: readonly string[]): string[] =>
+  names.filter((name) => name.startsWith(`${folder}/`)).sort();
+
+export const numberOf = (name: string): number => Number(numbered.exec(name)?.[1]);
+
+export const encodePackJson = (value: unknown): Uint8Array =>
+  utf8Encode(`${JSON.stringify(value, null, 2)}\n`);
+
+/** Every signed note in a file: what lies under the name `checkpoint`, at any depth. */
+export function findCheckpoints(value: JsonValue): string[] {
+  if (typeof value !== "object" || value === null) return [];
+  if (Array.isArray(value)) return value.flatMap(findCheckpoints);
+  return Object.entries(value).flatMap(([name, inner]) =>
+    name === "checkpoint" && typeof inner === "string" ? [inner] : findCheckpoints(inner),
+  );
+}
 
 export const PACK_TYPE = "countersign-evidence-pack";
 /** 1: packs of 1.0.0. 2: their report has amounts, tools, who decided, and sums. */

@@ -2,11 +2,9 @@
 import { describe, expect, it } from "vitest";
 import { hexEncode, sha256, utf8Encode } from "#lib/protocol/encoding/bytes";
 import { hiddenFacts } from "#lib/protocol/record/facts";
-import { countPack } from "./pack-counts";
-import type { PackEntry } from "./pack-entries";
+import { countPack, type PackEntry } from "./pack-entries";
 import { encodeManifest, isEndShown, PACK_VERSION, type PackFacts } from "./pack-manifest";
-import { renderPackReport } from "./pack-report";
-import { listNotProven, listProven } from "./pack-words";
+import { listNotProven, listProven, renderPackReport } from "./pack-report";
 
 const base = {
   isTest: false,

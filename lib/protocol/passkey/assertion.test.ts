@@ -6,8 +6,14 @@ import { describe, expect, it } from "vitest";
 import { base64UrlDecode, base64UrlEncode, hexEncode } from "#lib/protocol/encoding/bytes";
 import { verifyEd25519Strict } from "#lib/protocol/keys/ed25519";
 import { reasonCodes } from "#lib/protocol/statement/reasons";
-import { checkAssertion, type ExpectedAssertion, type PasskeyAssertion } from "./assertion";
-import { approvalChallenge, type PasskeyDecision, relyingPartyOf } from "./challenge";
+import {
+  approvalChallenge,
+  checkAssertion,
+  type ExpectedAssertion,
+  type PasskeyAssertion,
+  type PasskeyDecision,
+  relyingPartyOf,
+} from "./assertion";
 
 interface Vectors {
   origin: string;

@@ -5,14 +5,17 @@ import { describe, expect, it } from "vitest";
 import { utf8Decode, utf8Encode } from "#lib/protocol/encoding/bytes";
 import {
   buildRosterHead,
+  buildRosterStatement,
   checkMembership,
+  isRosterEntry,
+  isRosterHead,
   type Membership,
   orderEntries,
+  parseRosterStatement,
   proveMembership,
+  type RosterHead,
   rosterHash,
 } from "./roster";
-import { isRosterEntry, isRosterHead, type RosterHead } from "./roster-shape";
-import { buildRosterStatement, parseRosterStatement } from "./roster-statement";
 
 interface Vectors {
   rosters: { head: RosterHead; hash: string; members: Omit<Membership, "head">[] }[];

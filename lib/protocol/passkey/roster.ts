@@ -1,6 +1,6 @@
 /**
  * Who may approve for an organization: one entry for each passkey, the RFC 6962 root over the entries, and a head that
- * names the head before. Each head's hash is logged (roster-statement.ts), so a passkey that the organization did not
+ * names the head before. Each head's hash is logged (roster.ts), so a passkey that the organization did not
  * enrol can't be used without a trace in the log.
  *
  * An entry names its groups by salted hashes, each with a salt of its own: who is shown one entry and one group learns
@@ -8,20 +8,143 @@
  *
  *     group = hex SHA-256(canonical [salt, group id])
  */
-import { base64Decode, base64Encode, hexDecode, hexEncode } from "#lib/protocol/encoding/bytes";
-import { canonicalBytes, canonicalHash } from "#lib/protocol/encoding/canonical-json";
-import { fail, type Outcome, pass } from "#lib/protocol/statement/outcome";
-import { leafHash, rootOfLeafHashes, verifyInclusion } from "#lib/protocol/tlog/merkle";
-import { inclusionRanges } from "#lib/protocol/tlog/subtree-ranges";
 import {
-  type GroupOpening,
-  isGroupOpening,
-  isProof,
-  isRosterEntry,
-  isRosterHead,
-  type RosterEntry,
-  type RosterHead,
-} from "./roster-shape";
+  base64Decode,
+  base64Encode,
+  base64UrlDecode,
+  bytesEqual,
+  hexDecode,
+  hexEncode,
+  isUuid,
+  sha256,
+  utf8Encode,
+} from "#lib/protocol/encoding/bytes";
+import { canonicalBytes, canonicalHash, isJsonObject } from "#lib/protocol/encoding/canonical-json";
+import { fail, type Outcome, pass } from "#lib/protocol/statement/outcome";
+import { APPROVER_ROSTER_PREDICATE, buildStatement, parseCanonical } from "#lib/protocol/statement/statement";
+import { isTime } from "#lib/protocol/time/time-words";
+import {
+  inclusionRanges,
+  isTreeSize,
+  leafHash,
+  rootOfLeafHashes,
+  verifyInclusion,
+} from "#lib/protocol/tlog/merkle";
+import { maxCoseKeyBytes } from "./assertion";
+
+/* The exact shape of what shows a passkey's place in a roster: nothing is hashed before its fields are known and bounded. */
+
+export type RosterHead = {
+  /** The organization's id, as in an approval's request. */
+  organization: string;
+  /** From 1, without a gap. */
+  number: number;
+  /** `rosterHash` of the head before; null for the first. */
+  previous: string | null;
+  /** How many entries. */
+  size: number;
+  /** Hex; over the canonical entries, in the order of their credential ids. */
+  root: string;
+  /** ISO 8601 */
+  changed_at: string;
+};
+
+export type RosterEntry = {
+  /** One person of the organization; a person has one entry for each passkey. */
+  approver_id: string;
+  /** base64url */
+  credential_id: string;
+  /** base64url of the COSE key. */
+  public_key: string;
+  /** In order, each once. */
+  groups: string[];
+  /** When the passkey was enrolled, ISO 8601. */
+  since: string;
+  /** base64 of 16 random bytes */
+  salt: string;
+};
+
+/** Shows that an entry is in the group. */
+export type GroupOpening = {
+  /** The group's id. */
+  group: string;
+  /** base64 of 16 random bytes */
+  salt: string;
+};
+
+const maxGroups = 100;
+/** WebAuthn, section 4: credential ids have at most 1,023 bytes. */
+export const maxCredentialIdBytes = 1_023;
+const maxProof = 20;
+const SALT_BYTES = 16;
+
+function hasFields(value: unknown, ...names: string[]): value is Record<string, unknown> {
+  return isJsonObject(value) && Object.keys(value).sort().join() === names.sort().join();
+}
+
+const isHash = (value: unknown) => typeof value === "string" && /^[0-9a-f]{64}$/.test(value);
+const isId = (value: unknown) => typeof value === "string" && isUuid(value);
+
+/** How many bytes the text decodes to; null unless it is their one spelling. */
+function countBytes(value: unknown, decode: (text: string) => Uint8Array): number | null {
+  try {
+    return typeof value === "string" ? decode(value).length : null;
+  } catch {
+    return null;
+  }
+}
+
+const isSalt = (value: unknown) => countBytes(value, base64Decode) === SALT_BYTES;
+
+function isWithin(value: unknown, maxBytes: number): boolean {
+  const count = countBytes(value, base64UrlDecode);
+  return count !== null && count >= 1 && count <= maxBytes;
+}
+
+export function isRosterHead(value: unknown): value is RosterHead {
+  if (!hasFields(value, "organization", "number", "previous", "size", "root", "changed_at")) return false;
+  const { organization, number, previous, size, root, changed_at } = value;
+  return (
+    isId(organization) &&
+    isTreeSize(number as number) &&
+    (number === 1 ? previous === null : (number as number) > 1 && isHash(previous)) &&
+    isTreeSize(size as number) &&
+    isHash(root) &&
+    isTime(changed_at)
+  );
+}
+
+function isGroupList(value: unknown): boolean {
+  if (!Array.isArray(value) || value.length > maxGroups || !value.every(isHash)) return false;
+  return value.every((group, i) => i === 0 || (value[i - 1] as string) < group);
+}
+
+export function isRosterEntry(value: unknown): value is RosterEntry {
+  if (!hasFields(value, "approver_id", "credential_id", "public_key", "groups", "since", "salt"))
+    return false;
+  const { approver_id, credential_id, public_key, groups, since, salt } = value;
+  return (
+    isId(approver_id) &&
+    isWithin(credential_id, maxCredentialIdBytes) &&
+    isWithin(public_key, maxCoseKeyBytes) &&
+    isGroupList(groups) &&
+    isTime(since) &&
+    isSalt(salt)
+  );
+}
+
+export function isGroupOpening(value: unknown): value is GroupOpening {
+  return hasFields(value, "group", "salt") && isId(value["group"]) && isSalt(value["salt"]);
+}
+
+/** An inclusion proof in base64. */
+export function isProof(value: unknown): value is string[] {
+  return (
+    Array.isArray(value) &&
+    value.length <= maxProof &&
+    value.every((hash) => countBytes(hash, base64Decode) === 32)
+  );
+}
 
 export interface Membership {
   head: RosterHead;
@@ -76,4 +199,54 @@ export function checkMembership({ head, entry, index, proof, groups }: Membershi
   return Array.isArray(groups) && groups.every(isIn)
     ? pass(`in roster ${head.number} since ${entry.since}`)
     : fail("roster_group_mismatch");
+}
+
+/*
+ * Statement that logs a roster change. Everyone can list the service's own statements, so this one names the
+ * organization by a hash: whoever knows the organization's id finds every change, and nobody else learns whose it is.
+ * All of it follows from the head and the key, so whoever holds an approval can rebuild it.
+ *
+ *     organization = hex SHA-256("countersign roster v1\\n" || organization id)
+ */
+
+/** `predicate` of the signed statement. */
+export type RosterChange = Pick<RosterHead, "number" | "previous" | "changed_at"> & {
+  /** {@link rosterOrganization}. */
+  organization: string;
+  /** The service's key that signs the statement. */
+  key_id: string;
+};
+
+const label = utf8Encode("countersign roster v1\n");
+const SUBJECT = "approver-roster";
+
+export const rosterOrganization = (organizationId: string): string =>
+  hexEncode(sha256(label, utf8Encode(organizationId)));
+
+export function buildRosterStatement(head: RosterHead, keyId: string): Uint8Array {
+  const { number, previous, changed_at } = head;
+  const organization = rosterOrganization(head.organization);
+  return write({ number, previous, changed_at, organization, key_id: keyId, roster_hash: rosterHash(head) });
+}
+
+const write = ({ roster_hash, ...change }: RosterChange & { roster_hash: string }) =>
+  buildStatement(APPROVER_ROSTER_PREDICATE, SUBJECT, roster_hash, change);
+
+/** Null for bytes that are not the statement of a roster's change, as {@link buildRosterStatement} writes it. */
+export function parseRosterStatement(bytes: Uint8Array): (RosterChange & { roster_hash: string }) | null {
+  const statement = parseCanonical(bytes);
+  const predicate = statement?.["predicate"];
+  const subject = Array.isArray(statement?.["subject"]) ? statement["subject"][0] : null;
+  const digest = isJsonObject(subject) ? subject["digest"] : null;
+  if (!isJsonObject(predicate) || !isJsonObject(digest)) return null;
+  const { number, previous, changed_at, organization, key_id } = predicate;
+  const { sha256: roster_hash } = digest;
+  const isFirst = number === 1 && previous === null;
+  if (!isFirst && !(Number.isSafeInteger(number) && (number as number) > 1 && isHash(previous))) return null;
+  if (!isTime(changed_at) || !isHash(organization) || !isHash(roster_hash)) return null;
+  if (typeof key_id !== "string" || !/^[0-9a-f]{16}$/.test(key_id)) return null;
+  const read = { number, previous, changed_at, organization, key_id, roster_hash } as RosterChange & {
+    roster_hash: string;
+  };
+  return bytesEqual(write(read), bytes) ? read : null;
 }

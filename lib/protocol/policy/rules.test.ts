@@ -3,8 +3,7 @@ import { describe, expect, it } from "vitest";
 import type { Cedar } from "./cedar";
 import { evaluateRules, evaluateStrictly, prepareRules, type RulesFallback } from "./evaluate-rules";
 import { type ParsedRules, parseRules, type RulesProblem } from "./parse-rules";
-import { hoursOf, type RuleContext, ruleContextHash } from "./rule-context";
-import { isRulesetHash, rulesetHash } from "./rules-schema";
+import { hoursOf, isRulesetHash, type RuleContext, ruleContextHash, rulesetHash } from "./rule-context";
 import { rulesTemplates } from "./templates";
 
 const cedar = cedarWasm as unknown as Cedar;

@@ -5,15 +5,16 @@ import { testKeyPair, testPayload } from "#support/disclosure";
 import {
   BBS_CIPHERSUITE,
   DISCLOSURE_HEADER,
+  disclosureMessages,
   MESSAGE_COUNT,
   MESSAGE_NAMES,
   PUBLIC_MESSAGE_NAMES,
+  parseMessage,
   type ZkKeyPair,
   zkKeyId,
   zkKeyPairFromSeed,
 } from "./disclosure";
-import { disclosureMessages, parseMessage } from "./disclosure-messages";
-import { decodePresentationHeader, encodePresentationHeader } from "./presentation-header";
+import { decodePresentationHeader, encodePresentationHeader } from "./presentation";
 
 let keyPair: ZkKeyPair;
 beforeAll(async () => {

@@ -18,20 +18,20 @@ import { ATTESTATION_ID, testKeyPair, testPayload } from "#support/disclosure";
 import {
   BBS_CIPHERSUITE,
   DISCLOSURE_HEADER,
+  disclosureMessages,
   MESSAGE_NAMES,
   type MessageName,
   PUBLIC_MESSAGE_NAMES,
   type ZkKeyPair,
 } from "./disclosure";
-import { disclosureMessages } from "./disclosure-messages";
 import {
+  type AudienceHeader,
   derivePresentation,
   derivePublicProof,
   signMessages,
   type ZkCredential,
   type ZkProof,
 } from "./presentation";
-import type { AudienceHeader } from "./presentation-header";
 
 const AUDIENCE: AudienceHeader = {
   kind: "audience",

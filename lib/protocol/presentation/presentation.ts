@@ -4,8 +4,15 @@
  *
  * The signature is never published: with it, a guess of all 24 messages could be tested.
  */
+
 import { deriveProof, sign } from "@digitalbazaar/bbs-signatures";
-import { base64UrlDecode, base64UrlEncode, utf8Encode } from "#lib/protocol/encoding/bytes";
+import { base64UrlDecode, base64UrlEncode, utf8Decode, utf8Encode } from "#lib/protocol/encoding/bytes";
+import {
+  canonicalBytes,
+  canonicalJson,
+  isJsonObject,
+  type JsonValue,
+} from "#lib/protocol/encoding/canonical-json";
 import {
   BBS_CIPHERSUITE,
   BBS_PUBLIC_KEY_BYTES,
@@ -17,12 +24,83 @@ import {
   MESSAGE_NAMES,
   type MessageName,
   PUBLIC_MESSAGE_NAMES,
+  parseMessage,
+  proofLengthBytes,
   ZK_PROOF_TYPE,
   type ZkKeyPair,
   zkKeyId,
 } from "./disclosure";
-import { parseMessage } from "./disclosure-messages";
-import { encodePresentationHeader, type PresentationHeader } from "./presentation-header";
+
+/*
+ * The presentation header: whom a proof was made for. It is inside the proof, so it can't be changed.
+ *
+ *   {"attestation_id":"…","aud":"public"}              the public proof, replayable by design
+ *   {"aud":"…","exp":1795237200,"iat":1795233600,"nonce":"…"}   made for one verifier, Unix seconds
+ */
+
+export const MAX_AUDIENCE_LENGTH = 512;
+export const MAX_NONCE_LENGTH = 256;
+export const PUBLIC_AUDIENCE = "public";
+
+export interface PublicHeader {
+  kind: "public";
+  attestationId: string;
+}
+export interface AudienceHeader {
+  kind: "audience";
+  audience: string;
+  nonce: string;
+  issuedAtSeconds: number;
+  expiresAtSeconds: number;
+}
+export type PresentationHeader = PublicHeader | AudienceHeader;
+
+/** Throws RangeError if the parts would not be accepted by a verifier. */
+export function encodePresentationHeader(header: PresentationHeader): Uint8Array {
+  const value: JsonValue =
+    header.kind === "public"
+      ? { aud: PUBLIC_AUDIENCE, attestation_id: header.attestationId }
+      : {
+          aud: header.audience,
+          nonce: header.nonce,
+          iat: header.issuedAtSeconds,
+          exp: header.expiresAtSeconds,
+        };
+  const bytes = canonicalBytes(value);
+  if (decodePresentationHeader(bytes) === null) throw new RangeError("not a presentation header");
+  return bytes;
+}
+
+/** Null if the bytes are not exactly one of the two headers in canonical form. */
+export function decodePresentationHeader(bytes: Uint8Array): PresentationHeader | null {
+  let value: JsonValue;
+  try {
+    const text = utf8Decode(bytes);
+    value = JSON.parse(text) as JsonValue;
+    if (canonicalJson(value) !== text) return null;
+  } catch {
+    return null;
+  }
+  if (!isJsonObject(value)) return null;
+  const { aud, attestation_id: attestationId, nonce, iat, exp } = value;
+  const names = Object.keys(value).sort().join();
+  if (names === "attestation_id,aud") {
+    return aud === PUBLIC_AUDIENCE && isText(attestationId, 64) ? { kind: "public", attestationId } : null;
+  }
+  if (names !== "aud,exp,iat,nonce" || aud === PUBLIC_AUDIENCE) return null;
+  if (!isText(aud, MAX_AUDIENCE_LENGTH) || !isText(nonce, MAX_NONCE_LENGTH)) return null;
+  if (!isUnixSeconds(iat) || !isUnixSeconds(exp) || exp <= iat) return null;
+  return { kind: "audience", audience: aud, nonce, issuedAtSeconds: iat, expiresAtSeconds: exp };
+}
+
+/** In Unicode code points, as the API counts. */
+function isText(value: JsonValue | undefined, maxLength: number): value is string {
+  return typeof value === "string" && value !== "" && [...value].length <= maxLength;
+}
+
+function isUnixSeconds(value: JsonValue | undefined): value is number {
+  return typeof value === "number" && Number.isSafeInteger(value) && value >= 0;
+}
 
 /** For the owner alone. A bearer secret; every byte string is base64url. */
 export type ZkCredential = {
@@ -142,4 +220,59 @@ function messageAt(credential: ZkCredential, index: number): string {
   const message = credential.messages[index];
   if (message === undefined) throw new RangeError("the credential lacks a message");
   return message;
+}
+
+/*
+ * The shape of a presentation as JSON: every field known, typed and bounded before anything is decoded or
+ * handed to the BBS library, whose work grows with the length of what it gets.
+ */
+
+const MAX_MESSAGE_LENGTH = 65_536;
+/** Characters of base64url, in the order in which the proof's JSON lists them. */
+const MAX_TEXT_LENGTH: Record<Exclude<keyof ZkProof, "total_messages" | "disclosed">, number> = {
+  type: 64,
+  ciphersuite: 64,
+  schema: 256,
+  kid: 43,
+  public_key: base64UrlLength(BBS_PUBLIC_KEY_BYTES),
+  header: 1_024,
+  presentation_header: 8_192,
+  proof: base64UrlLength(proofLengthBytes(0)),
+};
+const FIELD_NAMES = [...Object.keys(MAX_TEXT_LENGTH), "total_messages", "disclosed"].sort().join();
+
+function base64UrlLength(bytes: number): number {
+  return Math.ceil((bytes * 4) / 3);
+}
+
+/** The proof, or a sentence that says what is wrong with its shape. */
+export function parseZkProof(value: unknown): ZkProof | string {
+  if (!isJsonObject(value)) return "not an object";
+  if (Object.keys(value).sort().join() !== FIELD_NAMES) return "fields are missing or unknown";
+  for (const [name, maxLength] of Object.entries(MAX_TEXT_LENGTH)) {
+    const text = value[name];
+    if (typeof text !== "string") return `${name} is not a string`;
+    if (text.length > maxLength) return `${name} is longer than ${maxLength} characters`;
+  }
+  if (typeof value["total_messages"] !== "number") return "total_messages is not a number";
+  return describeDisclosedFault(value["disclosed"]) ?? (value as ZkProof);
+}
+
+function describeDisclosedFault(disclosed: JsonValue | undefined): string | null {
+  if (!isJsonObject(disclosed)) return "disclosed is not an object";
+  const texts = Object.values(disclosed);
+  if (texts.length > MESSAGE_COUNT) return `disclosed has more than ${MESSAGE_COUNT} messages`;
+  if (texts.some((text) => typeof text !== "string" || text.length > MAX_MESSAGE_LENGTH)) {
+    return `a disclosed message is not a string of at most ${MAX_MESSAGE_LENGTH} characters`;
+  }
+  return null;
+}
+
+/** Null if the text is not canonical base64url. */
+export function decodeOrNull(text: string): Uint8Array | null {
+  try {
+    return base64UrlDecode(text);
+  } catch {
+    return null;
+  }
 }

@@ -3,9 +3,10 @@ import { createHash } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { bytesEqual, concatBytes, hexEncode, utf8Decode, utf8Encode } from "#lib/protocol/encoding/bytes";
 import { leafHash, rootOfLeafHashes, verifyInclusion } from "#lib/protocol/tlog/merkle";
-import { proveInclusion } from "#lib/protocol/tlog/tile-proofs";
+import { proveInclusion } from "#lib/protocol/tlog/tiles";
 import {
   agentTag,
+  buildHeadsStatement,
   buildHeadsTree,
   compareBytes,
   countRows,
@@ -13,11 +14,12 @@ import {
   findRow,
   HEAD_ROW_BYTES,
   headsTileReader,
+  isOfStatement,
   mergeHeads,
+  parseHeadsStatement,
   rowAt,
 } from "./agent-heads";
 import { encodeUint64 } from "./agent-record";
-import { buildHeadsStatement, isOfStatement, parseHeadsStatement } from "./heads-statement";
 
 const hash = (...parts: (string | Uint8Array)[]) => {
   const made = createHash("sha256");

@@ -1,17 +1,28 @@
 /**
  * A snapshot of the heads of all agents' records: one row of 72 bytes for each agent that has entries, in the order of
- * their tags, and the RFC 6962 root over the rows, which a statement of the log signs (./heads-statement.ts). A tag needs
+ * their tags, and the RFC 6962 root over the rows, which a statement of the log signs (./agent-heads.ts). A tag needs
  * the agent's salt, which its public record shows, so the file tells volumes and no names.
  *
  *     row = tag(32) || u64be(sequence) || link(32)
  *     tag = SHA-256("countersign/agent-tag/v1\n" || salt(16) || agent_id)
  */
-
-import { bytesEqual, concatBytes, sha256, utf8Encode } from "#lib/protocol/encoding/bytes";
+import {
+  base64Encode,
+  bytesEqual,
+  concatBytes,
+  hexEncode,
+  sha256,
+  utf8Encode,
+} from "#lib/protocol/encoding/bytes";
+import { isJsonObject, type JsonObject } from "#lib/protocol/encoding/canonical-json";
+import {
+  AGENT_HEADS_PREDICATE,
+  buildStatement,
+  parseCanonical,
+  STATEMENT_TYPE,
+} from "#lib/protocol/statement/statement";
 import { HASH_BYTES, leafHash } from "#lib/protocol/tlog/merkle";
-import { TILE_WIDTH } from "#lib/protocol/tlog/tile-path";
-import type { TileReader } from "#lib/protocol/tlog/tile-proofs";
-import { appendLeafHashes, emptyRightEdge } from "#lib/protocol/tlog/tiles";
+import { appendLeafHashes, emptyRightEdge, TILE_WIDTH, type TileReader } from "#lib/protocol/tlog/tiles";
 import type { RecordHead } from "./agent-record";
 
 /** The service signs one at least this often, also if nothing was added: its time says until when nothing was. */
@@ -166,4 +177,75 @@ export function mergeHeads(before: Uint8Array, given: Uint8Array): HeadsTree & {
   add(before.subarray(at * HEAD_ROW_BYTES));
   const rows = merged.slice(0, length);
   return { ...buildHeadsTree(rows), rows };
+}
+
+/*
+ * Statement that logs a snapshot of all agents' heads. Every leaf below `covers_size` is counted, in an agent's row or
+ * as a statement of the service.
+ *
+ *     entries + statements = earlier_size + covers_size
+ */
+
+/** `predicate` of the signed statement. */
+export type AgentHeads = {
+  log_origin: string;
+  /** The size of that log for which the rows are complete. */
+  covers_size: number;
+  agents: number;
+  entries: number;
+  /** Statements of the service below it, in this log and the closed ones before. */
+  statements: number;
+  /** Leaves of the closed logs together. */
+  earlier_size: number;
+  /** base64 */
+  root: string;
+  /** ISO 8601 */
+  at: string;
+  signed_by: string;
+};
+
+const SUBJECT = "agent-heads";
+
+export const addsUp = ({ entries, statements, earlier_size, covers_size }: AgentHeads): boolean =>
+  entries + statements === earlier_size + covers_size;
+
+export function buildHeadsStatement(
+  { agents, entries, root, digest }: HeadsSummary,
+  about: Omit<AgentHeads, "agents" | "entries" | "root">,
+): Uint8Array {
+  const predicate: AgentHeads = { ...about, agents, entries, root: base64Encode(root) };
+  return buildStatement(AGENT_HEADS_PREDICATE, SUBJECT, hexEncode(digest), predicate);
+}
+
+const counts = ["covers_size", "agents", "entries", "statements", "earlier_size"] as const;
+const texts = ["log_origin", "root", "at", "signed_by"] as const;
+
+/** Null for bytes that are not the canonical form of such a statement. */
+export function parseHeadsStatement(payload: Uint8Array): (AgentHeads & { digestHex: string }) | null {
+  const statement = parseCanonical(payload);
+  const predicate = statement?.["predicate"];
+  if (statement === null || !isJsonObject(predicate) || statement["_type"] !== STATEMENT_TYPE) return null;
+  if (statement["predicateType"] !== AGENT_HEADS_PREDICATE) return null;
+  const isCount = (value: unknown) => Number.isSafeInteger(value) && (value as number) >= 0;
+  const isWhole =
+    counts.every((name) => isCount(predicate[name])) &&
+    texts.every((name) => typeof predicate[name] === "string");
+  const digestHex = isWhole ? readDigest(statement) : null;
+  return digestHex === null ? null : { ...(predicate as unknown as AgentHeads), digestHex };
+}
+
+function readDigest({ subject }: JsonObject): string | null {
+  if (!Array.isArray(subject) || subject.length !== 1 || !isJsonObject(subject[0])) return null;
+  const { name, digest } = subject[0];
+  const hex = isJsonObject(digest) ? digest["sha256"] : null;
+  return name === SUBJECT && typeof hex === "string" ? hex : null;
+}
+
+export function isOfStatement(tree: HeadsSummary, heads: AgentHeads & { digestHex: string }): boolean {
+  return (
+    tree.agents === heads.agents &&
+    tree.entries === heads.entries &&
+    base64Encode(tree.root) === heads.root &&
+    hexEncode(tree.digest) === heads.digestHex
+  );
 }

@@ -2,9 +2,7 @@
 import { createHash } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { hexDecode, hexEncode, sha256, utf8Encode } from "#lib/protocol/encoding/bytes";
-import { checkAgentRecord } from "#lib/verifier/checks/agent-record-check";
-import type { Subject } from "#lib/verifier/checks/record-checks";
-import { walkRecord } from "#lib/verifier/checks/record-walk";
+import { checkAgentRecord, type Subject, walkRecord } from "#lib/verifier/checks/record-checks";
 import {
   emptyRecord,
   extendRecord,

@@ -5,8 +5,7 @@
  *     link_0 = SHA-256("countersign/agent-record/v1\n" || agent_id)
  *     link_n = SHA-256("countersign/agent-record/v1\n" || link_{n-1} || u64be(n) || payload_hash_n)
  */
-import { bytesEqual, hexEncode, sha256, utf8Encode } from "#lib/protocol/encoding/bytes";
-import { isUuid } from "#lib/protocol/encoding/uuid";
+import { bytesEqual, hexEncode, isUuid, sha256, utf8Encode } from "#lib/protocol/encoding/bytes";
 import { HASH_BYTES } from "#lib/protocol/tlog/merkle";
 
 const label = utf8Encode("countersign/agent-record/v1\n");

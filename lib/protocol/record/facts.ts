@@ -4,7 +4,7 @@
  * their words from here. They follow from the objects given; whether those hold is checked elsewhere.
  */
 import { type Amount, amountValuePattern, formatAmount } from "#lib/protocol/approval/amount";
-import { weakestLevel } from "#lib/protocol/approval/backing";
+import { weakestLevel } from "#lib/protocol/approval/assign-groups";
 import type { DecidedByGrant, DecidedByRule, Decider, GrantTerms } from "#lib/protocol/approval/decided-by";
 import {
   type Decided,
@@ -17,7 +17,7 @@ import {
 import { findPayee } from "#lib/protocol/approval/detail-names";
 import { isJsonObject, type JsonObject, type JsonValue } from "#lib/protocol/encoding/canonical-json";
 import { type ActionPredicate, type BackedApproval, isBacked } from "#lib/protocol/statement/statement";
-import { countOf } from "#lib/protocol/text/count";
+import { countOf } from "#lib/protocol/text/display-text";
 import { readableTime } from "#lib/protocol/time/time-words";
 
 export interface Facts {

@@ -10,13 +10,16 @@ import {
   utf8Encode,
 } from "#lib/protocol/encoding/bytes";
 import { canonicalBytes, canonicalJson } from "#lib/protocol/encoding/canonical-json";
-import { verifyEd25519Strict } from "#lib/protocol/keys/ed25519";
-import { computeDsseKeyId } from "#lib/protocol/keys/ed25519-key";
-import { addNoteSignatures, signCheckpoint } from "#lib/protocol/tlog/checkpoint";
-import { cosignCheckpoint } from "#lib/protocol/tlog/cosignature";
+import { computeDsseKeyId, verifyEd25519Strict } from "#lib/protocol/keys/ed25519";
+import {
+  addNoteSignatures,
+  cosignCheckpoint,
+  makeVerifierKey,
+  parseNote,
+  signCheckpoint,
+} from "#lib/protocol/tlog/checkpoint";
 import { encodeLogLeaf, leafMatchesEnvelope, makeLogLeaf, parseLogLeaf } from "#lib/protocol/tlog/log-leaf";
 import { leafHash } from "#lib/protocol/tlog/merkle";
-import { makeVerifierKey, parseNote } from "#lib/protocol/tlog/signed-note";
 import { appendLeafHashes, emptyRightEdge } from "#lib/protocol/tlog/tiles";
 import { encodeTlogProof, parseTlogProof } from "#lib/protocol/tlog/tlog-proof";
 import { verifyWithSigstore } from "#support/sigstore";

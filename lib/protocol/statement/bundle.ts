@@ -12,10 +12,15 @@ import {
   type JsonValue,
 } from "#lib/protocol/encoding/canonical-json";
 import { parseStrictJson } from "#lib/protocol/encoding/strict-json";
-import { parseCheckpoint, parseDecimal } from "#lib/protocol/tlog/checkpoint";
+import {
+  computeNoteKeyHash,
+  parseCheckpoint,
+  parseDecimal,
+  parseNote,
+  type VerifierKey,
+} from "#lib/protocol/tlog/checkpoint";
 import { LEAF_KIND, LEAF_VERSION } from "#lib/protocol/tlog/log-leaf";
 import { HASH_BYTES } from "#lib/protocol/tlog/merkle";
-import { computeNoteKeyHash, parseNote, type VerifierKey } from "#lib/protocol/tlog/signed-note";
 import { type Envelope, envelopeFromJson, envelopeToJson, requireFields, requireString } from "./dsse";
 
 export const BUNDLE_MEDIA_TYPE = "application/vnd.dev.sigstore.bundle.v0.3+json";

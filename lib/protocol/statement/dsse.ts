@@ -11,8 +11,12 @@ import {
   type JsonObject,
   type JsonValue,
 } from "#lib/protocol/encoding/canonical-json";
-import { SIGNATURE_BYTES, type VerifyEd25519, verifyEd25519Strict } from "#lib/protocol/keys/ed25519";
-import { computeDsseKeyId } from "#lib/protocol/keys/ed25519-key";
+import {
+  computeDsseKeyId,
+  SIGNATURE_BYTES,
+  type VerifyEd25519,
+  verifyEd25519Strict,
+} from "#lib/protocol/keys/ed25519";
 import { STATEMENT_MEDIA_TYPE } from "./statement";
 
 export type Envelope = {

@@ -4,8 +4,7 @@
  */
 import { base64Decode, hexEncode, sha256 } from "#lib/protocol/encoding/bytes";
 import { canonicalBytes, type JsonObject } from "#lib/protocol/encoding/canonical-json";
-import type { RegisteredIdentity, Verdict, Verdicts } from "./statement";
-import { parseCanonical } from "./statement";
+import { parseCanonical, type RegisteredIdentity, type Verdict, type Verdicts } from "./statement";
 
 export type Ed25519Verify = (signature: Uint8Array, message: Uint8Array, publicKey: Uint8Array) => boolean;
 

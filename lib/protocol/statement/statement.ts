@@ -7,16 +7,47 @@ import { type ApprovalStop, isApprovalStop } from "#lib/protocol/approval/approv
 import { utf8Decode } from "#lib/protocol/encoding/bytes";
 import {
   canonicalBytes,
+  canonicalHash,
   isCanonicalText,
   isJsonObject,
   type JsonObject,
   type JsonValue,
 } from "#lib/protocol/encoding/canonical-json";
 import { isRecordPlace, type RecordPlace } from "#lib/protocol/record/agent-record";
-import { isTime } from "#lib/protocol/time/iso-time";
-import { isNotBefore, type NotBefore } from "#lib/protocol/time/not-before-shape";
-import { isClientNumber } from "./client-number";
-import { PRODUCT_URI } from "./product";
+import { isNotBefore, type NotBefore } from "#lib/protocol/time/not-before";
+import { isTime } from "#lib/protocol/time/time-words";
+import { PRODUCT_URI } from "./outcome";
+
+/*
+ * An agent's own numbers: each instance of it may count its attestations from 1, so that one that was lost on its way to
+ * the service shows. docs/wire.md (Attest) has the rule.
+ */
+
+/** `request.client` of a signed payload. */
+export type ClientNumber = {
+  /** Which of the agent's writers counts. */
+  instance: string;
+  /** From 1. */
+  sequence: number;
+};
+
+function isClientNumber(value: JsonValue | undefined): value is ClientNumber {
+  if (!isJsonObject(value)) return false;
+  const { instance, sequence, ...others } = value;
+  return (
+    typeof instance === "string" &&
+    Number.isSafeInteger(sequence) &&
+    (sequence as number) >= 1 &&
+    Object.keys(others).length === 0
+  );
+}
+
+export function clientNumberOf({ client }: JsonObject): ClientNumber | null {
+  return isClientNumber(client) ? client : null;
+}
+
+/** `last`: the number that the instance's last recorded attestation has, 0 before its first. */
+export const isClientGap = (last: number, { sequence }: ClientNumber) => sequence !== last + 1;
 
 export const STATEMENT_TYPE = "https://in-toto.io/Statement/v1";
 export const STATEMENT_MEDIA_TYPE = "application/vnd.in-toto+json";
@@ -35,7 +66,7 @@ export interface Verdicts {
   agent_authenticated: Verdict;
   code_hash_verified: Verdict;
   tools_authorized: Verdict;
-  /** Only if the request has a number of the agent's own (client-number.ts). */
+  /** Only if the request has a number of the agent's own (statement.ts). */
   client_gap?: boolean;
 }
 
@@ -236,4 +267,20 @@ export function parseActionStatement(bytes: Uint8Array, isOwn?: boolean): Action
   const digest = subjectDigest(String(typed.predicate.request["inputs_hash"]));
   // The bytes are canonical, so the subject is written in this order and no other.
   return JSON.stringify(statement["subject"]) === JSON.stringify([{ digest, name: "inputs" }]) ? typed : null;
+}
+
+/* Bytes that an agent signs (docs/wire.md, Attest). */
+
+/**
+ * The request body without nulls and `agent_signature`, `human_authorization` by its hash. Its canonical
+ * bytes are what `agent_signature` signs.
+ */
+export function signedRequest(body: JsonObject): JsonObject {
+  const request: JsonObject = {};
+  for (const [name, value] of Object.entries(body)) {
+    if (value === null || name === "agent_signature") continue;
+    if (name === "human_authorization") request["human_authorization_hash"] = canonicalHash(value);
+    else request[name] = value;
+  }
+  return request;
 }

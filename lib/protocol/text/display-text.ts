@@ -3,7 +3,6 @@
  * of their own, and names that mix scripts are reported. The signed hash covers the raw characters; nothing here
  * changes them.
  */
-
 export type DisplaySegment =
   | { readonly kind: "text"; readonly value: string }
   /** `label` is `U+202E`; `value` is the raw character, so that joining all values gives the string back. */
@@ -170,3 +169,53 @@ export const textAsRead = (text: string): string =>
     .replaceAll(/[\s\p{White_Space}]+/gu, " ")
     .trim()
     .normalize("NFC");
+
+/* Text for a picture, whose font has Latin letters only. */
+
+const maxLength = 120;
+
+/**
+ * Null for other letters, for which the renderer would ask a foreign host for a font: such a text is left to the page.
+ * Hidden characters are outside this range too, the soft hyphen (U+00AD) among them.
+ */
+export function drawable(text: string): string | null {
+  if (!/^[\x20-\x7e\xa1-\xac\xae-\xff\u0100-\u017f\u2010-\u2026\u20ac]*$/.test(text)) return null;
+  return text.length <= maxLength ? text : `${text.slice(0, maxLength)}…`;
+}
+
+/*
+ * Agents' words for programs that turn into a link whatever looks like one: mail, chats, feed readers. They get the
+ * visible form, with brackets around the character that makes an address: `https[:]//evil[.]example`, `a[@]b[.]example`.
+ * Amounts, dates and times stay as they are: no program links 100.00, 22.11.2026 or 10:30.
+ */
+
+/**
+ * A dot before a letter, the first dot of an IPv4 address, the colon of a scheme or port, an @, and the backslashes
+ * of `\\server`. Domain names know three other dots (UTS 46).
+ */
+const addressMakers =
+  /(?<=[^\s.])[.\u3002\uFF0E\uFF61](?=\p{L})|[.\u3002\uFF0E\uFF61](?=\d{1,3}[.\u3002\uFF0E\uFF61]\d{1,3}[.\u3002\uFF0E\uFF61]\d)|:(?=\/\/)|(?<=\p{L}):(?=\S)|@(?=\S)|\\(?=\\)/gu;
+
+export const toUnlinkedText = (text: string): string => toVisibleText(text).replace(addressMakers, "[$&]");
+
+/** Text in HTML or XML: the five characters that mean something there. */
+const escapes: Record<string, string> = {
+  "&": "&amp;",
+  "<": "&lt;",
+  ">": "&gt;",
+  '"': "&quot;",
+  "'": "&#39;",
+};
+
+export const escapeHtml = (text: string): string =>
+  text.replace(/[&<>"']/g, (character) => escapes[character] ?? "");
+
+/** An error's detail as a page says it: "the key is gone" → "The key is gone." */
+export function sentence(text: string): string {
+  return `${text.charAt(0).toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) ? "" : "."}`;
+}
+
+/** "1 attestation", "2,000 attestations": a number with its noun. */
+export function countOf(count: number, one: string, many = `${one}s`): string {
+  return `${count.toLocaleString("en")} ${count === 1 ? one : many}`;
+}

@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { toVisibleText } from "./display-text";
-import { drawable } from "./drawable";
+import { drawable, toVisibleText } from "./display-text";
 
 describe("text for a picture", () => {
   it("holds no character that a page would mark as hidden", () => {

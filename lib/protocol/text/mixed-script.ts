@@ -2,6 +2,7 @@
  * Warnings about letters that pass for other letters (Unicode TS 39, "highly restrictive": one script, or Latin
  * with Japanese, Chinese or Korean). Whole words in another script that merely look Latin are not detected.
  */
+import { authorizationRequestIdPattern } from "#lib/protocol/encoding/bytes";
 
 export interface TextWarning {
   readonly kind: "mixed-script" | "styled-letters" | "right-to-left";
@@ -97,4 +98,25 @@ export function findTextWarnings(text: string, scope: "words" | "whole"): TextWa
   const warnings = parts.flatMap(warnAboutWord);
   if (rightToLeft.test(text)) warnings.push({ kind: "right-to-left", word: "", scripts: [] });
   return warnings;
+}
+
+/* Classifies search input: an id, a hash, a request, a place in the log, or nothing. */
+
+export type Searched =
+  | { kind: "attestation_id"; id: string }
+  | { kind: "hash"; hex: string }
+  | { kind: "request_id"; id: string }
+  | { kind: "log_index"; index: number };
+
+const uuid = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/i;
+const hash = /^(?:sha-?256[:=]\s*)?([0-9a-f]{64})$/i;
+
+export function parseSearched(text: string): Searched | null {
+  const trimmed = text.trim();
+  const id = uuid.exec(trimmed)?.[0];
+  if (id !== undefined) return { kind: "attestation_id", id: id.toLowerCase() };
+  const hex = hash.exec(trimmed)?.[1];
+  if (hex !== undefined) return { kind: "hash", hex: hex.toLowerCase() };
+  if (authorizationRequestIdPattern.test(trimmed)) return { kind: "request_id", id: trimmed };
+  return /^\d{1,15}$/.test(trimmed) ? { kind: "log_index", index: Number(trimmed) } : null;
 }

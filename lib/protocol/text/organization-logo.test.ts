@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { deriveMark, markColors, markPattern } from "./organization-logo";
+import { deriveMark, markColors, markPattern } from "./organization-name";
 
 describe("a mark that nobody chose", () => {
   it.each([

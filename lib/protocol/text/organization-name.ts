@@ -1,8 +1,33 @@
 /** An organization by the name that an owner gave it, for people. */
-
 const unnamedOrganization = "Unnamed organization";
 
 /** `name`: null until an owner has given one. */
 export function organizationTitle(name: string | null): string {
   return name ?? unnamedOrganization;
+}
+
+/*
+ * One or two characters and a colour beside an organization's name, so that people recognize whom they know. The
+ * organization chooses them: they prove nothing.
+ */
+
+export const markColors = ["slate", "blue", "violet", "teal", "brown", "plum"] as const;
+export type MarkColor = (typeof markColors)[number];
+
+export interface OrganizationMark {
+  text: string;
+  color: MarkColor;
+}
+
+/** Letters and digits only: signs could pass for a verdict. `#`: a name that has neither. */
+export const markPattern = /^(?:[\p{L}\p{N}]{1,2}|#)$/u;
+
+const firstCharacter = (text: string) => [...text][0] ?? "";
+
+/** The first characters of the first two words, and a colour that follows from the name. */
+export function deriveMark(name: string): OrganizationMark {
+  const words = name.match(/[\p{L}\p{N}]+/gu) ?? [];
+  const initials = words.slice(0, 2).map((word) => firstCharacter(firstCharacter(word).toUpperCase()));
+  const sum = [...name].reduce((total, character) => total + (character.codePointAt(0) ?? 0), 0);
+  return { text: initials.join("") || "#", color: markColors[sum % markColors.length] ?? "slate" };
 }

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { parseSearched } from "./searched";
+import { parseSearched } from "./mixed-script";
 
 const id = "01990000-0000-7000-8000-00000000abcd";
 const hex = "ab".repeat(32);

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { parse } from "tldts";
 import { describe, expect, it } from "vitest";
-import { toUnlinkedText } from "./unlinked-text";
+import { toUnlinkedText } from "./display-text";
 
 /** Finds everything that any known program turns into a link, a superset of what each of them does. */
 function findLinks(text: string): string[] {

@@ -1,12 +1,14 @@
 import { beforeAll, describe, expect, it } from "vitest";
-import { createLocalSigner } from "#lib/log/signing/local-signer";
-import { addNoteSignatures, signCheckpoint } from "#lib/protocol/tlog/checkpoint";
-import { cosignCheckpoint } from "#lib/protocol/tlog/cosignature";
-import { makeVerifierKey, parseNote } from "#lib/protocol/tlog/signed-note";
+import { createLocalSigner } from "#lib/log/signing/signing-keys";
+import {
+  addNoteSignatures,
+  cosignCheckpoint,
+  makeVerifierKey,
+  parseNote,
+  signCheckpoint,
+} from "#lib/protocol/tlog/checkpoint";
 import { verifyBeacon } from "#lib/verifier/checks/verify-beacon";
-import { boundOf, earliest, hashNote, readCosigners } from "./not-before";
-import { isNotBefore } from "./not-before-shape";
-import { quicknet, roundTimeMs } from "./quicknet";
+import { boundOf, earliest, hashNote, isNotBefore, quicknet, readCosigners, roundTimeMs } from "./not-before";
 
 const signerOf = (n: number) => createLocalSigner(Buffer.alloc(32, n).toString("base64"), "test");
 const logKey = makeVerifierKey("example.com/log", 1, signerOf(1).publicKey);

@@ -5,12 +5,50 @@
  * - A cosigned checkpoint: the witnesses' signatures are unpredictable to the service, and each states its time.
  * - A round of drand's quicknet: its signature needs a threshold of drand's operators.
  */
+
 import { hexEncode, sha256, utf8Encode } from "#lib/protocol/encoding/bytes";
+import { isJsonObject } from "#lib/protocol/encoding/canonical-json";
 import type { VerifyEd25519 } from "#lib/protocol/keys/ed25519";
-import { parseCheckpoint } from "#lib/protocol/tlog/checkpoint";
-import { verifyCosignature } from "#lib/protocol/tlog/cosignature";
-import { parseNote, signaturesOf, type VerifierKey } from "#lib/protocol/tlog/signed-note";
-import type { CosignedBound } from "./not-before-shape";
+import {
+  parseCheckpoint,
+  parseNote,
+  signaturesOf,
+  type VerifierKey,
+  verifyCosignature,
+} from "#lib/protocol/tlog/checkpoint";
+import { isTreeSize } from "#lib/protocol/tlog/merkle";
+
+/* The shape of `predicate.not_before` (not-before.ts), apart from what judges it. */
+
+export interface CosignedBound {
+  type: "tlog-cosignature";
+  origin: string;
+  size: number;
+  /** hex SHA-256 of the note with its cosignature lines */
+  checkpoint_hash: string;
+}
+
+export interface BeaconBound {
+  type: "drand";
+  /** The chain's hash. */
+  chain: string;
+  round: number;
+  /** hex */
+  signature: string;
+}
+
+export type NotBefore = CosignedBound | BeaconBound;
+
+const isHex = (value: unknown, bytes: number) =>
+  typeof value === "string" && value.length === 2 * bytes && /^[0-9a-f]*$/.test(value);
+
+export function isNotBefore(value: unknown): value is NotBefore {
+  if (!isJsonObject(value)) return false;
+  const { type, origin, size, checkpoint_hash, chain, round, signature } = value;
+  if (type === "tlog-cosignature")
+    return typeof origin === "string" && isTreeSize(size as number) && isHex(checkpoint_hash, 32);
+  return type === "drand" && isHex(chain, 32) && Number.isSafeInteger(round) && isHex(signature, 48);
+}
 
 export const hashNote = (note: string): string => hexEncode(sha256(utf8Encode(note)));
 
@@ -48,3 +86,32 @@ export function readCosigners(
 /** Sound as soon as one of these witnesses is honest: later signatures were not known at the earliest time. */
 export const earliest = (witnessed: readonly Witnessed[]): number =>
   Math.min(...witnessed.map(({ timeMs }) => timeMs));
+
+/* drand's quicknet, the League of Entropy's public beacon (scheme bls-unchained-g1-rfc9380): a round every 3 seconds. */
+
+export const quicknet = {
+  /** The chain's hash: what its API is addressed by. */
+  chain: "52db9ba70e0cc0f6eaf7803dd07447a1f5477735fd3f661792ba94600c84e971",
+  /** hex, compressed, on G2 */
+  publicKey:
+    "83cf0f2896adee7eb8b5f01fcad3912212c437e0073e911fb90022d3e760183c8c4b450b6a0a6c3ac6a5776a2d1064510d1fec758c921cc22b0e17e63aaf4bcb5ed66304de9cf809bd274ca73bab4af5a6e9c76a4bc09e76eae8991ef5ece45a",
+  genesisSeconds: 1_692_803_367,
+  periodSeconds: 3,
+} as const;
+
+/** When the round was due; it cannot be known before. */
+export function roundTimeMs(round: number): number {
+  return (quicknet.genesisSeconds + quicknet.periodSeconds * (round - 1)) * 1000;
+}
+
+/** From the answer of `GET <url>/<chain>/public/latest`; undefined for anything else. Says nothing about the signature. */
+export function parseRound(text: string): BeaconBound | undefined {
+  try {
+    const { round, signature } = JSON.parse(text) as Record<string, unknown>;
+    if (!Number.isSafeInteger(round) || Number(round) < 1) return undefined;
+    if (typeof signature !== "string" || !/^[0-9a-f]{96}$/.test(signature)) return undefined;
+    return { type: "drand", chain: quicknet.chain, round: Number(round), signature };
+  } catch {
+    return undefined;
+  }
+}

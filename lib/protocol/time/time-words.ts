@@ -1,5 +1,4 @@
 /** When a record was made, in words: what others' clocks say about it. */
-
 export interface ShownBound {
   /** ISO 8601 */
   at: string;
@@ -16,4 +15,11 @@ export function describeBounds(after: ShownBound | null, before: ShownBound | nu
   if (after !== null) return `Made after ${show(after)}. Nobody else has confirmed when at the latest.`;
   if (before !== null) return `Made before ${show(before)}. Nobody else has confirmed when at the earliest.`;
   return "Only Countersign says when this was made. Nobody else has confirmed the time.";
+}
+
+/** Accepts a time only in the service's format: RFC 3339 in UTC with milliseconds. */
+export function isTime(value: unknown): value is string {
+  if (typeof value !== "string" || !/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/.test(value)) return false;
+  const date = new Date(value);
+  return !Number.isNaN(date.getTime()) && date.toISOString() === value;
 }

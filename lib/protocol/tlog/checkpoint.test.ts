@@ -4,14 +4,19 @@ import { base64Decode, concatBytes, hexEncode, utf8Decode, utf8Encode } from "#l
 import { encodeAddCheckpoint, parseAddCheckpoint } from "./add-checkpoint";
 import {
   addNoteSignatures,
+  cosignatureMessage,
+  cosignCheckpoint,
   encodeCheckpoint,
+  encodeNote,
+  makeVerifierKey,
   parseCheckpoint,
   parseDecimal,
+  parseNote,
   signCheckpoint,
+  signNoteText,
   verifyCheckpoint,
+  verifyCosignature,
 } from "./checkpoint";
-import { cosignatureMessage, cosignCheckpoint, verifyCosignature } from "./cosignature";
-import { encodeNote, makeVerifierKey, parseNote, signNoteText } from "./signed-note";
 
 /** The examples of c2sp.org/tlog-checkpoint, tlog-cosignature and tlog-witness. */
 const SPEC_TEXT = "example.com/behind-the-sofa\n20852163\nCsUYapGGPo4dkMgIAUqom/Xajj7h2fB2MPA3j2jxq2I=\n";

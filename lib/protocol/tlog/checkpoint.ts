@@ -5,20 +5,157 @@
  *     20852163
  *     CsUYapGGPo4dkMgIAUqom/Xajj7h2fB2MPA3j2jxq2I=
  */
-import { base64Decode, base64Encode } from "#lib/protocol/encoding/bytes";
-import type { SignEd25519, VerifyEd25519 } from "#lib/protocol/keys/ed25519";
+import {
+  base64Decode,
+  base64Encode,
+  bytesEqual,
+  concatBytes,
+  hexDecode,
+  hexEncode,
+  sha256,
+  utf8Encode,
+} from "#lib/protocol/encoding/bytes";
+import {
+  PUBLIC_KEY_BYTES,
+  SIGNATURE_BYTES,
+  type SignEd25519,
+  type VerifyEd25519,
+  verifyEd25519Strict,
+} from "#lib/protocol/keys/ed25519";
 import { type Fault, fault } from "#lib/protocol/statement/outcome";
 import { HASH_BYTES, isTreeSize } from "./merkle";
-import {
-  encodeNote,
-  encodeSignatureLine,
-  type NoteSignature,
-  parseNote,
-  type SignedNote,
-  signNoteText,
-  type VerifierKey,
-  verifyNoteSignature,
-} from "./signed-note";
+
+/*
+ * Signed notes and verifier keys (c2sp.org/signed-note):
+ *
+ *     text that ends in a newline
+ *
+ *     — example.com/log Az3grlgtzPICa5OS8npVmf1Myq/…      base64(key ID[4] ‖ signature)
+ *
+ *     example.com/log+033de0ae+AQ…                        vkey: name+hex(key ID)+base64(type ‖ public key)
+ */
+
+/** 1: Ed25519 over the note's text; 4: timestamped cosignature (checkpoint.ts). */
+export type NoteKeyType = 1 | 4;
+
+export type VerifierKey = {
+  name: string;
+  type: NoteKeyType;
+  publicKey: Uint8Array;
+  keyId: Uint8Array;
+};
+
+/** `signature` is what follows the key ID; its shape depends on the key. */
+export type NoteSignature = { name: string; keyId: Uint8Array; signature: Uint8Array };
+
+export type SignedNote = { text: string; signatures: NoteSignature[] };
+
+const KEY_ID_BYTES = 4;
+/** The specification asks for at least 16. */
+const MAX_SIGNATURES = 100;
+const MAX_NOTE_CHARACTERS = 1_000_000;
+
+/** All 32 bytes of the hash whose first four are the key ID; Sigstore's trust roots name a log by it. */
+export function computeNoteKeyHash(name: string, type: NoteKeyType, publicKey: Uint8Array): Uint8Array {
+  return sha256(utf8Encode(`${name}\n`), Uint8Array.of(type), publicKey);
+}
+
+/** Throws RangeError for a name that notes cannot carry or a key that is not 32 bytes. */
+export function makeVerifierKey(name: string, type: NoteKeyType, publicKey: Uint8Array): VerifierKey {
+  if (!isKeyName(name)) throw new RangeError("a key name has no spaces, plus signs or control characters");
+  if (publicKey.length !== PUBLIC_KEY_BYTES) throw new RangeError("an Ed25519 public key has 32 bytes");
+  return { name, type, publicKey, keyId: computeNoteKeyHash(name, type, publicKey).slice(0, KEY_ID_BYTES) };
+}
+
+export function encodeVerifierKey({ name, type, publicKey, keyId }: VerifierKey): string {
+  return `${name}+${hexEncode(keyId)}+${base64Encode(concatBytes(Uint8Array.of(type), publicKey))}`;
+}
+
+/** Throws RangeError if the text is no vkey of a type known here or its key ID does not fit. */
+export function parseVerifierKey(vkey: string): VerifierKey {
+  const match = /^([^+]+)\+([0-9a-f]{8})\+(.+)$/.exec(vkey);
+  if (match === null) throw new RangeError("not a verifier key");
+  const [, name = "", keyIdHex = "", encoded = ""] = match;
+  const [type, ...publicKey] = base64Decode(encoded);
+  if (type !== 1 && type !== 4) throw new RangeError("unknown type of verifier key");
+  const key = makeVerifierKey(name, type, Uint8Array.from(publicKey));
+  if (!bytesEqual(key.keyId, hexDecode(keyIdHex))) throw new RangeError("the verifier key's ID does not fit");
+  return key;
+}
+
+export function encodeSignatureLine({ name, keyId, signature }: NoteSignature): string {
+  return `— ${name} ${base64Encode(concatBytes(keyId, signature))}\n`;
+}
+
+/** One or more signature lines, as a witness answers them; throws RangeError for anything else. */
+export function parseSignatureLines(lines: string): NoteSignature[] {
+  if (!lines.endsWith("\n")) throw new RangeError("a signature line ends in a newline");
+  const signatures = lines.slice(0, -1).split("\n").map(parseSignatureLine);
+  if (signatures.length > MAX_SIGNATURES) throw new RangeError("too many signatures");
+  return signatures;
+}
+
+/** Throws RangeError for a text or signatures that a note cannot hold. */
+export function encodeNote({ text, signatures }: SignedNote): string {
+  const note = `${text}\n${signatures.map(encodeSignatureLine).join("")}`;
+  if (parseNote(note).text !== text) throw new RangeError("not the text of a note");
+  return note;
+}
+
+/** Throws RangeError for anything but a well-formed note; says nothing about its signatures. */
+export function parseNote(note: string): SignedNote {
+  if (note.length > MAX_NOTE_CHARACTERS) throw new RangeError("the note is too long");
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: the specification forbids exactly these
+  if (!note.isWellFormed() || /[\x00-\x09\x0b-\x1f]/.test(note))
+    throw new RangeError("not the text of a note");
+  const blank = note.lastIndexOf("\n\n");
+  if (blank < 0) throw new RangeError("the note has no signatures");
+  return { text: note.slice(0, blank + 1), signatures: parseSignatureLines(note.slice(blank + 2)) };
+}
+
+/** An Ed25519 (type 1) signature over the text. */
+export async function signNoteText(
+  text: string,
+  key: VerifierKey,
+  sign: SignEd25519,
+): Promise<NoteSignature> {
+  if (key.type !== 1) throw new RangeError("only keys of type 1 sign a note's text");
+  return { name: key.name, keyId: key.keyId, signature: await sign(utf8Encode(text)) };
+}
+
+/**
+ * Verifies a type 1 key's signature on the note. Lines of other keys are ignored; if several lines claim this key,
+ * every one must verify.
+ */
+export function verifyNoteSignature(
+  note: SignedNote,
+  key: VerifierKey,
+  verify: VerifyEd25519 = verifyEd25519Strict,
+): boolean {
+  if (key.type !== 1) throw new RangeError("only keys of type 1 sign a note's text");
+  const message = utf8Encode(note.text);
+  const own = signaturesOf(note, key);
+  return own.length > 0 && own.every(({ signature }) => verify(signature, message, key.publicKey));
+}
+
+/** The signature lines that claim this key, by name and key ID. */
+export function signaturesOf(note: SignedNote, key: VerifierKey): NoteSignature[] {
+  return note.signatures.filter(({ name, keyId }) => name === key.name && bytesEqual(keyId, key.keyId));
+}
+
+function parseSignatureLine(line: string): NoteSignature {
+  const match = /^— (\S+) (\S+)$/.exec(line);
+  if (match === null) throw new RangeError("not a signature line");
+  const [, name = "", encoded = ""] = match;
+  const bytes = base64Decode(encoded);
+  if (!isKeyName(name) || bytes.length <= KEY_ID_BYTES) throw new RangeError("not a signature line");
+  return { name, keyId: bytes.slice(0, KEY_ID_BYTES), signature: bytes.slice(KEY_ID_BYTES) };
+}
+
+function isKeyName(name: string): boolean {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: the specification forbids exactly these
+  return name.isWellFormed() && /^[^\p{White_Space}+\x00-\x1f]+$/u.test(name);
+}
 
 export type Checkpoint = {
   origin: string;
@@ -101,4 +238,61 @@ export function parseDecimal(text: string): number {
   if (!/^(?:0|[1-9]\d{0,15})$/.test(text) || !Number.isSafeInteger(value))
     throw new RangeError("not a decimal");
   return value;
+}
+
+/*
+ * Witness cosignatures (c2sp.org/tlog-cosignature, Ed25519 type 0x04). A cosignature says: at this
+ * time this was the largest consistent checkpoint of the log that the witness had seen.
+ *
+ *     cosignature/v1
+ *     time 1679315147
+ *     <the checkpoint's text>
+ */
+
+const TIME_BYTES = 8;
+
+/** `text` is the checkpoint's text with its final newline, without signatures. */
+export async function cosignCheckpoint(
+  text: string,
+  key: VerifierKey,
+  timeSeconds: number,
+  sign: SignEd25519,
+): Promise<NoteSignature> {
+  requireCosigner(key);
+  const signature = await sign(cosignatureMessage(text, timeSeconds));
+  return { name: key.name, keyId: key.keyId, signature: concatBytes(encodeTime(timeSeconds), signature) };
+}
+
+/** The time of the note's cosignature by this key; undefined if it has none that verifies. */
+export function verifyCosignature(
+  note: SignedNote,
+  key: VerifierKey,
+  verify: VerifyEd25519 = verifyEd25519Strict,
+): number | undefined {
+  requireCosigner(key);
+  const times = signaturesOf(note, key).map(({ signature }) => {
+    if (signature.length !== TIME_BYTES + SIGNATURE_BYTES) return undefined;
+    const timeSeconds = Number(new DataView(signature.slice(0, TIME_BYTES).buffer).getBigUint64(0));
+    if (!Number.isSafeInteger(timeSeconds)) return undefined;
+    const message = cosignatureMessage(note.text, timeSeconds);
+    return verify(signature.subarray(TIME_BYTES), message, key.publicKey) ? timeSeconds : undefined;
+  });
+  // As for the log's own key: a false line beside a true one is not overlooked.
+  if (times.includes(undefined)) return undefined;
+  return times.length === 0 ? undefined : Math.max(...(times as number[]));
+}
+
+export function cosignatureMessage(text: string, timeSeconds: number): Uint8Array {
+  if (!Number.isSafeInteger(timeSeconds) || timeSeconds < 0) throw new RangeError("a POSIX time in seconds");
+  return utf8Encode(`cosignature/v1\ntime ${timeSeconds}\n${text}`);
+}
+
+function encodeTime(timeSeconds: number): Uint8Array {
+  const bytes = new Uint8Array(TIME_BYTES);
+  new DataView(bytes.buffer).setBigUint64(0, BigInt(timeSeconds));
+  return bytes;
+}
+
+function requireCosigner(key: VerifierKey): void {
+  if (key.type !== 4) throw new RangeError("only keys of type 4 cosign");
 }

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { decodeEntryBundle, encodeEntryBundle } from "./entry-bundle";
+import { decodeEntryBundle, encodeEntryBundle } from "./log-leaf";
 
 describe("entry bundles", () => {
   it("come back from their bytes", () => {

@@ -9,6 +9,7 @@ import {
   base64Decode,
   base64Encode,
   bytesEqual,
+  concatBytes,
   hexDecode,
   hexEncode,
   sha256,
@@ -17,9 +18,9 @@ import {
 } from "#lib/protocol/encoding/bytes";
 import type { JsonValue } from "#lib/protocol/encoding/canonical-json";
 import { parseStrictJson } from "#lib/protocol/encoding/strict-json";
-import { SIGNATURE_BYTES } from "#lib/protocol/keys/ed25519";
-import { decodePublicKeyPem, encodePublicKeyPem } from "#lib/protocol/keys/ed25519-key";
+import { decodePublicKeyPem, encodePublicKeyPem, SIGNATURE_BYTES } from "#lib/protocol/keys/ed25519";
 import { type Envelope, encodeEnvelope, requireFields, requireString } from "#lib/protocol/statement/dsse";
+import { TILE_WIDTH } from "./tiles";
 
 export const LEAF_KIND = "dsse";
 export const LEAF_VERSION = "0.0.1";
@@ -91,4 +92,54 @@ function decodeText(bytes: Uint8Array): string {
   } catch {
     throw new RangeError("not UTF-8");
   }
+}
+
+/*
+ * Entry bundles (c2sp.org/tlog-tiles, "Log entries"): for each entry `uint16be length ‖ data`, at most 256.
+ */
+
+const MAX_ENTRY_BYTES = 0xffff;
+
+/** Throws RangeError if there are none or more than 256 entries, or one is too long. */
+export function encodeEntryBundle(entries: readonly Uint8Array[]): Uint8Array {
+  if (entries.length === 0 || entries.length > TILE_WIDTH)
+    throw new RangeError("a bundle has 1 to 256 entries");
+  const parts: Uint8Array[] = [];
+  for (const entry of entries) {
+    if (entry.length > MAX_ENTRY_BYTES) throw new RangeError("an entry has at most 65,535 bytes");
+    parts.push(Uint8Array.of(entry.length >> 8, entry.length & 0xff), entry);
+  }
+  return concatBytes(...parts);
+}
+
+/** Throws RangeError for anything but 1 to 256 whole entries. */
+export function decodeEntryBundle(bytes: Uint8Array): Uint8Array[] {
+  const entries: Uint8Array[] = [];
+  for (let offset = 0; offset < bytes.length; ) {
+    const [high, low] = bytes.subarray(offset, offset + 2);
+    if (high === undefined || low === undefined) throw new RangeError("truncated entry bundle");
+    const end = offset + 2 + high * 256 + low;
+    if (end > bytes.length) throw new RangeError("truncated entry bundle");
+    entries.push(bytes.slice(offset + 2, end));
+    offset = end;
+  }
+  if (entries.length === 0 || entries.length > TILE_WIDTH)
+    throw new RangeError("a bundle has 1 to 256 entries");
+  return entries;
+}
+
+/*
+ * Names and paths of the logs of one service. Log 1 has the configured origin and is at /log/; a later log (a new
+ * epoch) has an origin and a path of its own, because to witnesses and caches an origin is one history and a tile never
+ * changes.
+ */
+
+/** `example.com/log`, then `example.com/log/2` and so on. */
+export function originOfLog(firstOrigin: string, logId: number): string {
+  return logId === 1 ? firstOrigin : `${firstOrigin}/${logId}`;
+}
+
+/** Where the log's checkpoint and tiles lie, without a slash at the end. */
+export function pathOfLog(logId: number): string {
+  return logId === 1 ? "/log" : `/log/${logId}`;
 }

@@ -1,6 +1,6 @@
 /**
  * The Merkle tree of the log (RFC 6962 section 2.1; the verification loops are those of RFC 9162 sections
- * 2.1.3.2 and 2.1.4.2). Proofs are made from tiles (tile-proofs.ts); here are the hashes and the checks.
+ * 2.1.3.2 and 2.1.4.2). Proofs are made from tiles (tiles.ts); here are the hashes and the checks.
  * Sizes and indices are safe integers, so halves are taken by arithmetic and never by 32-bit shifts.
  */
 import { bytesEqual, sha256 } from "#lib/protocol/encoding/bytes";
@@ -35,7 +35,7 @@ export function rootOfLeafHashes(leafHashes: readonly Uint8Array[]): Uint8Array 
 }
 
 /** The largest power of two smaller than n, for n ≥ 2: where a tree of n leaves splits. */
-export function largestPowerOfTwoBelow(n: number): number {
+function largestPowerOfTwoBelow(n: number): number {
   let power = 1;
   while (power * 2 < n) power *= 2;
   return power;
@@ -136,4 +136,94 @@ function isOdd(n: number): boolean {
 
 function half(n: number): number {
   return Math.floor(n / 2);
+}
+
+/*
+ * Which parts of the tree a proof is made of (RFC 6962 sections 2.1.1 and 2.1.2), as ranges of leaves
+ * [from, to), and how the hash of a range follows from its perfect subtrees, wherever they are kept: the
+ * sequencer's memory (tiles.ts) or tiles that are read (tiles.ts).
+ */
+
+export type LeafRange = readonly [from: number, to: number];
+
+/** The hash of the perfect subtree over the leaves [index·2^height, (index+1)·2^height). */
+export type PerfectNodeReader = (height: number, index: number) => Uint8Array;
+
+/** PATH(index, D[0:size]), from the leaf's sibling upwards. */
+export function inclusionRanges(index: number, size: number): LeafRange[] {
+  if (!isTreeSize(index) || !isTreeSize(size) || index >= size)
+    throw new RangeError("index outside the tree");
+  const ranges: LeafRange[] = [];
+  let from = 0;
+  let to = size;
+  while (to - from > 1) {
+    const split = from + largestPowerOfTwoBelow(to - from);
+    if (index < split) {
+      ranges.push([split, to]);
+      to = split;
+    } else {
+      ranges.push([from, split]);
+      from = split;
+    }
+  }
+  return ranges.reverse();
+}
+
+/** PROOF(oldSize, D[0:newSize]); empty from size 0 and between equal sizes. */
+export function consistencyRanges(oldSize: number, newSize: number): LeafRange[] {
+  if (!isTreeSize(oldSize) || !isTreeSize(newSize) || oldSize > newSize) {
+    throw new RangeError("the old tree must not be larger than the new one");
+  }
+  if (oldSize === 0 || oldSize === newSize) return [];
+  const ranges: LeafRange[] = [];
+  let from = 0;
+  let to = newSize;
+  while (to !== oldSize) {
+    const split = from + largestPowerOfTwoBelow(to - from);
+    if (oldSize <= split) {
+      ranges.push([split, to]);
+      to = split;
+    } else {
+      ranges.push([from, split]);
+      from = split;
+    }
+  }
+  // The verifier holds the old root, so the last subtree is left out if it is the whole old tree.
+  if (from > 0) ranges.push([from, to]);
+  return ranges.reverse();
+}
+
+/** The perfect subtrees that a range is folded from, largest first. */
+export function perfectNodes([from, to]: LeafRange): { height: number; index: number }[] {
+  const nodes = [];
+  for (let start = from; start < to; ) {
+    let height = 0;
+    let width = 1;
+    while (width * 2 <= to - start) {
+      width *= 2;
+      height++;
+    }
+    nodes.push({ height, index: start / width });
+    start += width;
+  }
+  return nodes;
+}
+
+/** Hashes ranges, and remembers the imperfect ones: the proofs of one batch share them. */
+export function rangeHasher(readNode: PerfectNodeReader): (range: LeafRange) => Uint8Array {
+  const remembered = new Map<string, Uint8Array>();
+  const hashRange = ([from, to]: LeafRange): Uint8Array => {
+    if (from === to) return emptyRoot();
+    const [first, ...rest] = perfectNodes([from, to]);
+    if (first === undefined) throw new RangeError("not a range of leaves");
+    if (rest.length === 0) return readNode(first.height, first.index);
+    const name = `${from}-${to}`;
+    const known = remembered.get(name);
+    if (known !== undefined) return known;
+    const split = (first.index + 1) * 2 ** first.height;
+    const hash = nodeHash(readNode(first.height, first.index), hashRange([split, to]));
+    remembered.set(name, hash);
+    return hash;
+  };
+  return hashRange;
 }

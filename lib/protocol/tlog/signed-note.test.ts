@@ -11,7 +11,7 @@ import {
   signaturesOf,
   signNoteText,
   verifyNoteSignature,
-} from "./signed-note";
+} from "./checkpoint";
 
 // The reference vector of golang.org/x/mod/sumdb/note.
 const VKEY = "PeterNeumann+c74f20a3+ARpc2QcUPDhMQegwxbzhKqiBfsVkmqq/LDE4izWy10TW";

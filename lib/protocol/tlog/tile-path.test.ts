@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { encodeTilePath, parseTilePath, rightEdgeTiles, tileWidth, treeHasTile } from "./tile-path";
+import { encodeTilePath, parseTilePath, rightEdgeTiles, tileWidth, treeHasTile } from "./tiles";
 
 describe("tile paths", () => {
   it.each([

@@ -3,9 +3,15 @@ import { describe, expect, it, vi } from "vitest";
 import { checkLog } from "#lib/verifier/checks/check-log";
 import { flipBit, grownTo, HASHES, readEntries, TileStore } from "#support/tiles";
 import { emptyRoot, rootOfLeafHashes, verifyConsistency, verifyInclusion } from "./merkle";
-import { rightEdgeTiles, tileWidth } from "./tile-path";
-import { proveConsistency, proveInclusion, rootAtSize } from "./tile-proofs";
-import { appendLeafHashes, loadRightEdge } from "./tiles";
+import {
+  appendLeafHashes,
+  loadRightEdge,
+  proveConsistency,
+  proveInclusion,
+  rightEdgeTiles,
+  rootAtSize,
+  tileWidth,
+} from "./tiles";
 
 // A mock function would keep what half a million calls were given.
 const hashed = vi.hoisted(() => ({ nodes: 0 }));

@@ -1,8 +1,8 @@
 /** Policies of witnesses in groups (c2sp.org/tlog-policy), beside the short form. */
 import { describe, expect, it } from "vitest";
-import { createLocalSigner } from "#lib/log/signing/local-signer";
+import { createLocalSigner } from "#lib/log/signing/signing-keys";
 import { meetsQuorum } from "#support/quorum";
-import { encodeVerifierKey, makeVerifierKey } from "./signed-note";
+import { encodeVerifierKey, makeVerifierKey } from "./checkpoint";
 import { encodeWitnessPolicy, parseWitnessPolicy } from "./witness-policy";
 
 const publicKeyOf = (n: number) =>

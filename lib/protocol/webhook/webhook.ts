@@ -7,7 +7,7 @@
 import { hmac } from "@noble/hashes/hmac.js";
 import { sha256 } from "@noble/hashes/sha2.js";
 import { base64Decode, base64Encode, bytesEqual, utf8Encode } from "#lib/protocol/encoding/bytes";
-import { signEd25519 } from "#lib/protocol/keys/ed25519-sign";
+import { signEd25519 } from "#lib/protocol/keys/ed25519";
 
 export interface WebhookMessage {
   id: string;
@@ -49,3 +49,18 @@ export function verifyWithSecret(
   const expected = digest(signWithSecret(message, key));
   return signatures.split(" ").some((given) => bytesEqual(digest(given), expected));
 }
+
+/** Events that webhooks announce, apart from their signatures, which pages need not load. */
+export const webhookEvents = [
+  "authorization.approved",
+  "authorization.denied",
+  "authorization.expired",
+  "authorization.cancelled",
+  "authorization.unattested",
+  "authorization.revoked",
+  "agent.frozen",
+  "agent.unfrozen",
+  "attestation.created",
+  "roster.changed",
+] as const;
+export type WebhookEvent = (typeof webhookEvents)[number];

@@ -7,9 +7,8 @@
 import "#lib/platform/node-wasm";
 import { type IncomingMessage, Server, type ServerResponse } from "node:http";
 import { openApp } from "#lib/server/app";
-import { isDispatched, serveDirectly } from "./node-http";
+import { isDispatched, serveDirectly, vouchForPeer } from "./node-http";
 import { isDecodable, serveMalformed } from "./page-requests";
-import { vouchForPeer } from "./peer-address";
 
 async function answerHere(incoming: IncomingMessage, outgoing: ServerResponse): Promise<boolean> {
   const { url = "/", headers } = incoming;

@@ -3,7 +3,7 @@
  * that answers it. The handlers are the very ones that the production server dispatches to.
  */
 
-import { forOwnHosts } from "#lib/api/http/next-host-check";
+import { forOwnHosts } from "#lib/api/http/host-check";
 import type { OperationId } from "#lib/api/operations/index";
 import { dispatch, handlerOf } from "#lib/server/operations";
 

@@ -2,12 +2,48 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { Readable } from "node:stream";
 import { finished } from "node:stream/promises";
-import { PEER_HEADER, rememberPeer } from "#lib/api/http/client-ip";
-import type { HttpRequest, HttpResponse } from "#lib/api/http/messages";
+import type { HttpRequest, HttpResponse } from "#lib/api/http/problem";
+import {
+  clientAddress,
+  isFromThisMachine,
+  PEER_HEADER,
+  peerFromHeader,
+  rememberPeer,
+} from "#lib/api/http/rate-limit";
 import { logger } from "#lib/logger";
+import type { App } from "#lib/server/app";
 import { isStandInPath, serveStandIn } from "#lib/server/emulators";
 import { handleRequest, isOperationPath, normalizePath } from "#lib/server/operations";
-import { peerOf } from "./peer-address";
+
+/*
+ * The address at the other end of the client's connection. Another process of the server, and Next, learn it from a
+ * header that no client can write, because it has a secret in it.
+ */
+
+/** Clients whose requests came through another process. */
+const vouchedFor = new WeakMap<IncomingMessage, string>();
+
+export function peerOf(incoming: IncomingMessage): string {
+  return vouchedFor.get(incoming) ?? incoming.socket.remoteAddress ?? "unknown";
+}
+
+/** The header's value. */
+export const vouch = (incoming: IncomingMessage, peerSecret: string) => `${peerSecret} ${peerOf(incoming)}`;
+
+/** For Next, in this process. */
+export function vouchForPeer(incoming: IncomingMessage, peerSecret: string): void {
+  incoming.headers[PEER_HEADER] = vouch(incoming, peerSecret);
+  // Next would write the socket's, and a socket between processes has none.
+  incoming.headers["x-forwarded-for"] ??= peerOf(incoming);
+}
+
+/** For a request that another process hands on: believes it about the address. False: it is none of ours. */
+export function takeHandedOn(incoming: IncomingMessage, peerSecret: string): boolean {
+  const peer = peerFromHeader(incoming.headers[PEER_HEADER]?.toString() ?? null, peerSecret);
+  if (peer === undefined) return false;
+  vouchedFor.set(incoming, peer);
+  return true;
+}
 
 /** True if the table of operations answers this path; everything else is Next's. */
 export function isDispatched(url: string, accept: string | undefined): boolean {
@@ -140,3 +176,14 @@ export async function serveDirectly(incoming: IncomingMessage, outgoing: ServerR
 }
 
 const pathOfTarget = ({ url = "/" }: IncomingMessage) => normalizePath(url.split("?")[0] ?? "/");
+
+/* Who asks, when only headers are at hand: server components and server actions. */
+
+const bare = (headers: Headers) => new Request("http://localhost", { headers });
+
+export const requestAddress = ({ env, peerSecret }: App, headers: Headers): string =>
+  clientAddress(bare(headers), peerSecret, env);
+
+/** Other machines can't see the pages of the stand-ins. */
+export const isOwnRequest = ({ env, peerSecret }: App, headers: Headers): boolean =>
+  isFromThisMachine(bare(headers), peerSecret, env);

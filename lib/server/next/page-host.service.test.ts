@@ -5,10 +5,9 @@ import { type AddressInfo, connect } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startTestApp, type TestApp } from "#support/app";
 import { anyKind } from "#support/databases";
-import { receiveBody } from "./page-body";
-import { COUNTED_HEADER } from "./page-limits";
+import { vouchForPeer } from "./node-http";
+import { COUNTED_HEADER, receiveBody } from "./page-cache";
 import { serveInTurn, serveMalformed, serveRefusal } from "./page-requests";
-import { vouchForPeer } from "./peer-address";
 import { createPageGate } from "./render-limiter";
 
 describe("the pages' host check", () => {

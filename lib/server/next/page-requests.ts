@@ -2,15 +2,14 @@
 import { type IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import { clientAddress, rememberPeer } from "#lib/api/http/client-ip";
-import type { HttpResponse } from "#lib/api/http/messages";
+import type { HttpResponse } from "#lib/api/http/problem";
+import { clientAddress, rememberPeer } from "#lib/api/http/rate-limit";
 import type { Env } from "#lib/env";
 import { AppError } from "#lib/errors";
 import { answerServerOptions, normalizePath, refuse } from "#lib/server/operations";
 import { getApp } from "#lib/server/singleton";
-import { forbiddenMethods, readHeaders, send } from "./node-http";
-import { COUNTED_HEADER, explainRefusal, limitOfPage, refusePage } from "./page-limits";
-import { peerOf } from "./peer-address";
+import { forbiddenMethods, peerOf, readHeaders, send } from "./node-http";
+import { COUNTED_HEADER, explainRefusal, limitOfPage, refusePage } from "./page-cache";
 import type { PageGate } from "./render-limiter";
 
 /** Who asks: all that a limit needs of a request, whose body is left alone. */

@@ -7,7 +7,7 @@
 import { createHash, randomBytes } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { LRUCache } from "lru-cache";
-import { answerKept, collectPage, type KeptPage, makeImpersonal, themeOf } from "./cached-page";
+import { answerKept, collectPage, type KeptPage, makeImpersonal, themeOf } from "./page-cache";
 
 /** Names what is handed over to the page that Next renders. Clients can't guess it. */
 export const HANDED_OVER_HEADER = "x-countersign-handed-over";

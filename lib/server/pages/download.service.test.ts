@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
-import type { MemberPrincipal } from "#lib/api/http/principal";
+import type { MemberPrincipal } from "#lib/api/http/context";
 import { memberships } from "#lib/db/schema";
-import { removeMember } from "#lib/services/portal/organization-members";
+import { removeMember } from "#lib/services/portal/organization";
 import { startTestApp, type TestApp } from "#support/app";
 import { anyKind } from "#support/databases";
 import { signInPerson } from "#support/portal";
-import { answerDownload } from "./download";
+import { answerDownload } from "./feed-answer";
 
 let test: TestApp;
 let owner: MemberPrincipal;

@@ -1,7 +1,7 @@
 /** Whose links a browser may ask for when strangers have used them up. */
 import { expect, it } from "vitest";
 import type { HttpContext } from "#lib/api/http/context";
-import { findKnownDevice, markDevice } from "./known-device";
+import { findKnownDevice, markDevice } from "./session";
 
 let made = 0;
 const contextOf = (secret: number) =>

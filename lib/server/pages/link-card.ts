@@ -1,9 +1,9 @@
 /** The picture that a chat or a timeline shows of a link, drawn off the request thread. */
 import { headers as requestHeaders } from "next/headers";
 import { AppError, describeError } from "#lib/errors";
-import { shareOf } from "#lib/jobs/fair-share";
+import { shareOf } from "#lib/jobs/fair-queue";
 import type { Card } from "#lib/jobs/picture-worker";
-import { requestAddress } from "#lib/server/next/request-address";
+import { requestAddress } from "#lib/server/next/node-http";
 import { getApp } from "#lib/server/singleton";
 
 export type { Card };

@@ -1,19 +1,17 @@
 /** Next inside the production server: everything that the table of operations doesn't answer. Loading it takes a second and 100 MB. */
 import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from "node:http";
 import next from "next";
-import { runWithForm } from "#lib/api/http/malformed-forms";
+import { runWithForm } from "#lib/api/http/plain-page";
 import { listStaticFiles } from "#lib/api/http/static-assets";
 import { logger } from "#lib/logger";
-import { receiveBody } from "#lib/server/next/page-body";
-import { createKeptPages } from "#lib/server/next/page-cache";
+import { vouchForPeer } from "#lib/server/next/node-http";
+import { createKeptPages, receiveBody } from "#lib/server/next/page-cache";
 import { addressOf, serveInTurn, serveMalformed, serveRefusal } from "#lib/server/next/page-requests";
-import { vouchForPeer } from "#lib/server/next/peer-address";
 import { createKeptRecords } from "#lib/server/next/record-page-cache";
 import { createPageGate } from "#lib/server/next/render-limiter";
 import { getApp } from "#lib/server/singleton";
-import { findLandingExample } from "./landing-example";
+import { findLandingExample, readAgentForPage } from "./agent-page";
 import { explainFailure, isDocument } from "./page-failure";
-import { readAgentForPage } from "./public-agent";
 import { verifyForPage } from "./public-verification";
 
 const attestationPath = /^\/verify\/[\w.-]+\/([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/;

@@ -1,15 +1,19 @@
 /** Passkey actions of a person, on the page of a mail's link or signed in: the same work, other proof of who it is. */
 import type { z } from "zod";
-import { enforceLimit, limitPolicy } from "#lib/api/http/limits";
+import { enforceLimit, limitPolicy } from "#lib/api/http/pipeline";
 import { toAppError } from "#lib/api/http/problem";
-import { type PasskeyAnswer, passkeyName, registrationResponse } from "#lib/api/schemas/passkeys";
+import { type PasskeyAnswer, passkeyName, registrationResponse } from "#lib/api/schemas/rosters";
 import { AppError } from "#lib/errors";
-import { isUuid } from "#lib/protocol/encoding/uuid";
-import { sentence } from "#lib/protocol/text/sentence";
+import { isUuid } from "#lib/protocol/encoding/bytes";
+import { sentence } from "#lib/protocol/text/display-text";
 import { getApp } from "#lib/server/singleton";
-import { beginEnrolment, finishEnrolment } from "#lib/services/accounts/enrol-passkey";
-import type { Acting } from "#lib/services/accounts/passkey-access";
-import { removePasskey, renamePasskey } from "#lib/services/accounts/passkeys";
+import {
+  type Acting,
+  beginEnrolment,
+  finishEnrolment,
+  removePasskey,
+  renamePasskey,
+} from "#lib/services/accounts/passkeys";
 import type { Context } from "#lib/services/approvals/context";
 import { currentAddress, requireOwnPage } from "./portal-request";
 

@@ -1,7 +1,7 @@
 /** The same as lib/server/pages/passkey-actions.ts, as a POST of JSON. */
 import { z } from "zod";
-import { readBytes } from "#lib/api/http/read-json-body";
-import type { PasskeyAnswer } from "#lib/api/schemas/passkeys";
+import { readBytes } from "#lib/api/http/pipeline";
+import type { PasskeyAnswer } from "#lib/api/schemas/rosters";
 import { utf8Decode } from "#lib/protocol/encoding/bytes";
 import { parseStrictJson } from "#lib/protocol/encoding/strict-json";
 import { begin, type FindActing, finish, remove, rename } from "./passkey-actions";

@@ -1,10 +1,10 @@
 /** Buttons of the demo and of approvers: plain forms that work without JavaScript, each answered with where to go. */
 
-import { toResponse } from "#lib/api/http/messages";
+import { requireSameOrigin } from "#lib/api/http/common-headers";
 import { failurePage } from "#lib/api/http/plain-page";
-import { requireSameOrigin } from "#lib/api/http/same-origin";
+import { toResponse } from "#lib/api/http/problem";
 import type { App } from "#lib/server/app";
-import { requestAddress } from "#lib/server/next/request-address";
+import { requestAddress } from "#lib/server/next/node-http";
 import { getApp } from "#lib/server/singleton";
 
 /** `work` gives the path that the visitor is led to; `back` is the form's own page. */

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { safePortalPath } from "./portal-path";
+import { safePortalPath } from "./session";
 
 it.each(["/portal", "/portal/keys", "/portal/invitations/aZ09_-"])(
   "keeps the portal's own path %s",

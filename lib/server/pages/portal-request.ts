@@ -7,10 +7,15 @@ import { cookies, headers } from "next/headers";
 import { notFound, redirect } from "next/navigation";
 import { cache } from "react";
 import type { z } from "zod";
-import { enforceLimit, keyRequestAddressPolicy, knownDevicePolicy, limitPolicy } from "#lib/api/http/limits";
-import type { MemberPrincipal, UserPrincipal } from "#lib/api/http/principal";
+import { requireSameOrigin } from "#lib/api/http/common-headers";
+import type { MemberPrincipal, UserPrincipal } from "#lib/api/http/context";
+import {
+  enforceLimit,
+  keyRequestAddressPolicy,
+  knownDevicePolicy,
+  limitPolicy,
+} from "#lib/api/http/pipeline";
 import { toAppError } from "#lib/api/http/problem";
-import { requireSameOrigin } from "#lib/api/http/same-origin";
 import {
   type FormState,
   type FormValues,
@@ -20,16 +25,13 @@ import {
   switchedOrganization,
 } from "#lib/api/schemas/form-state";
 import { AppError } from "#lib/errors";
-import { sentence } from "#lib/protocol/text/sentence";
+import { sentence } from "#lib/protocol/text/display-text";
 import type { App } from "#lib/server/app";
-import { requestAddress } from "#lib/server/next/request-address";
+import { requestAddress } from "#lib/server/next/node-http";
 import { getApp } from "#lib/server/singleton";
 import { ensureMemberships, type MembershipView } from "#lib/services/accounts/members";
 import type { Context } from "#lib/services/approvals/context";
-import { findKnownDevice, knownDeviceCookie } from "./known-device";
-import { portalCookie } from "./portal-cookie";
-import { safePortalPath } from "./portal-path";
-import { readSession } from "./session";
+import { findKnownDevice, knownDeviceCookie, portalCookie, readSession, safePortalPath } from "./session";
 
 const organizationCookie = "countersign-organization";
 

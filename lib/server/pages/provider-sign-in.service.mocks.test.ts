@@ -6,7 +6,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } 
 import { hexEncode, sha256, utf8Encode } from "#lib/protocol/encoding/bytes";
 import { addOwner } from "#lib/services/accounts/add-owner";
 import { createSignInLink } from "#lib/services/accounts/sign-in-link";
-import { removeMember } from "#lib/services/portal/organization-members";
+import { removeMember } from "#lib/services/portal/organization";
 import { startTestApp, type TestApp } from "#support/app";
 import { anyKind } from "#support/databases";
 import { client, startProvider, type TestProvider } from "#support/oidc-provider";

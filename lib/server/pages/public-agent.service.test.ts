@@ -2,11 +2,11 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
 import type { Database } from "#lib/db/client";
 import type { Context } from "#lib/services/approvals/context";
-import { markUnattested } from "#lib/services/approvals/use/unattested";
+import { markUnattested } from "#lib/services/approvals/use/claim";
 import { startTestApp, type TestApp } from "#support/app";
 import { type AskedRequest, approveUnproven, ask } from "#support/authorizations";
 import { anyKind } from "#support/databases";
-import { readAgentForPage } from "./public-agent";
+import { readAgentForPage } from "./agent-page";
 
 let test: TestApp;
 beforeAll(async () => {

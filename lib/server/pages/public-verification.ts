@@ -1,23 +1,29 @@
 /** Loads an attestation for pages, images and badges: the API's own answer and a little besides. */
 
-import { readPublicly } from "#lib/api/http/read-publicly";
-import type { VerifyResponse } from "#lib/api/schemas/verify";
-import type { VerifiedDomain } from "#lib/protocol/approval/requested-by";
-import { MESSAGE_NAMES } from "#lib/protocol/presentation/disclosure";
-import { parseMessage } from "#lib/protocol/presentation/disclosure-messages";
+import { headers } from "next/headers";
+import { cache } from "react";
+import { readPublicly } from "#lib/api/http/remembered-answers";
+import type { VerifyResponse } from "#lib/api/schemas/receipts";
+import { AppError } from "#lib/errors";
+import type { VerifiedDomain } from "#lib/protocol/approval/assign-groups";
+import { MESSAGE_NAMES, parseMessage } from "#lib/protocol/presentation/disclosure";
 import {
   type ApprovalMethod,
   type HumanApproval,
   isApprovalMethod,
   isBacked,
 } from "#lib/protocol/statement/statement";
+import type { App } from "#lib/server/app";
+import { requestAddress } from "#lib/server/next/node-http";
+import { countPage } from "#lib/server/next/page-cache";
+import { takeHandedOver } from "#lib/server/next/record-page-cache";
+import { getApp } from "#lib/server/singleton";
 import { readIdentity } from "#lib/services/accounts/organization-identity";
 import type { Context } from "#lib/services/approvals/context";
-import { readNeighbours } from "#lib/services/attestations/neighbours";
+import { readNeighbours } from "#lib/services/attestations/record";
 import type { StoredAttestation } from "#lib/services/attestations/stored-receipt";
-import { parseObject } from "#lib/services/attestations/verify";
-import { rememberVerification } from "#lib/services/attestations/write-verification";
-import { findHabits, type Habits } from "#lib/verifier/checks/habits";
+import { parseObject, rememberVerification } from "#lib/services/attestations/verify";
+import { findHabits, type Habits } from "#lib/verifier/checks/warning-rows";
 
 export interface VerificationPage {
   /** As a stranger gets it from GET /v1/verify/:id. */
@@ -108,3 +114,33 @@ async function verifyFrom(context: Context, id: string, client: string): Promise
   const { organizationId, ...page } = JSON.parse(text) as Remembered;
   return { ...page, surroundings: await readSurroundings(context, organizationId, page.answer) };
 }
+
+/* Loads an attestation's page and its metadata for Next. */
+
+export type LoadedVerification =
+  | ({ kind: "found" } & VerificationPage)
+  | { kind: "unknown"; elsewhere: string | null }
+  | { kind: "limited"; detail: string };
+
+/** Takes the data that the production server has handed over for this request, or loads it here. */
+async function findVerification(app: App, id: string): Promise<VerificationPage> {
+  const asked = await headers();
+  const handedOver = takeHandedOver<VerificationPage>(app, asked);
+  if (handedOver !== null) return handedOver;
+  await countPage(asked, "verify");
+  return verifyForPage(app.context, id, requestAddress(app, asked));
+}
+
+/** Once a request, for the page and its metadata together. Everything but 404 and 429 is thrown. */
+export const loadVerification = cache(async (id: string): Promise<LoadedVerification> => {
+  const app = await getApp();
+  try {
+    return { kind: "found", ...(await findVerification(app, id)) };
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error;
+    if (error.errorName === "attestation_not_found")
+      return { kind: "unknown", elsewhere: app.context.logList?.baseOf(id) ?? null };
+    if (error.errorName === "rate_limit_exceeded") return { kind: "limited", detail: error.detail };
+    throw error;
+  }
+});

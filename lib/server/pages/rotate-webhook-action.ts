@@ -1,6 +1,6 @@
 /** The one action that the list of webhooks (for the callbacks) and the page of an endpoint share. */
 import type { FormState } from "#lib/api/schemas/form-state";
-import { rotateWebhookForm } from "#lib/api/schemas/portal-webhooks";
+import { rotateWebhookForm } from "#lib/api/schemas/portal";
 import { rotateOwnWebhook } from "#lib/services/webhooks/portal-webhooks";
 import { runAction } from "./portal-request";
 

@@ -4,23 +4,149 @@
  * exposed at all. This file reaches Next: nothing that server.ts bundles may import it.
  */
 
+import { DrizzleAdapter } from "@auth/drizzle-adapter";
 import { NextRequest, NextResponse } from "next/server";
 import NextAuth, { type NextAuthConfig, type Session } from "next-auth";
+import type { Adapter, AdapterSession } from "next-auth/adapters";
+import type { HttpContext } from "#lib/api/http/context";
+import { makeToken, readToken } from "#lib/api/http/link-token";
+import { accounts, sessions, users, verificationTokens } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
-import { base64UrlEncode, hexEncode, sha256, utf8Encode } from "#lib/protocol/encoding/bytes";
+import type { Logger } from "#lib/logger";
+import {
+  base64UrlDecode,
+  base64UrlEncode,
+  bytesEqual,
+  concatBytes,
+  hexEncode,
+  sha256,
+  utf8Encode,
+} from "#lib/protocol/encoding/bytes";
 import type { App } from "#lib/server/app";
-import { requestAddress } from "#lib/server/next/request-address";
+import { requestAddress } from "#lib/server/next/node-http";
 import { getApp } from "#lib/server/singleton";
 import { signInMail, signUpClosedMail } from "#lib/services/accounts/mails";
+import { recordSignIn } from "#lib/services/accounts/members";
 import { joinByDomain, PROVIDER_ID } from "#lib/services/accounts/provider-sign-in";
 import { isOperatorToken, signInLinkSeconds, signInUrl } from "#lib/services/accounts/sign-in-link";
 import { maySignIn } from "#lib/services/accounts/sign-up";
-import { knownDeviceCookie, markDevice } from "./known-device";
-import { portalCookie } from "./portal-cookie";
-import { safePortalPath } from "./portal-path";
+import type { Context } from "#lib/services/approvals/context";
 import { admitByProvider, listProviders } from "./provider";
-import { createSessionStore, sessionLabel } from "./session-store";
-import { createSignInLogger } from "./sign-in-log";
+
+/*
+ * The mark of a browser in which somebody signed in: a cookie for their address. Sign-in links that such a browser asks for are
+ * counted by themselves, so that strangers who use up an address's links don't lock its owner out (OWASP, "Slow Down Online
+ * Guessing Attacks with Device Cookies").
+ */
+
+export const knownDeviceCookie = "countersign-known-device";
+
+const randomBytes = 16;
+const hashAddress = (email: string) => sha256(utf8Encode(email.toLowerCase()));
+
+/** For the browser that signs in as `email`. */
+export function markDevice({ secrets, random }: HttpContext, email: string): string {
+  const id = concatBytes(random(randomBytes), hashAddress(email));
+  return makeToken(secrets.knownDevice, base64UrlEncode(id));
+}
+
+/** The browser's id; null if `email` has not signed in there. */
+export function findKnownDevice(
+  { secrets }: HttpContext,
+  email: string,
+  mark: string | undefined,
+): string | null {
+  const id = readToken(secrets.knownDevice, mark ?? "");
+  if (id === null) return null;
+  const address = base64UrlDecode(id).subarray(randomBytes);
+  return bytesEqual(address, hashAddress(email)) ? id : null;
+}
+
+/** How the portal's own cookies are kept: for a year, by the browser alone. */
+export const portalCookie = (baseUrl: string) =>
+  ({
+    path: "/portal",
+    httpOnly: true,
+    sameSite: "lax",
+    secure: baseUrl.startsWith("https://"),
+    maxAge: 365 * 86_400,
+  }) as const;
+
+/* Where a sign-in may lead: a path of the portal and nowhere else. */
+
+/** `/portal` for everything that is not such a path, with `//`, `\` and dots refused. */
+export function safePortalPath(path: string | null | undefined): string {
+  return path && /^\/portal(?:\/[A-Za-z0-9_-]+)*$/.test(path) ? path : "/portal";
+}
+
+/*
+ * Where next-auth keeps people, sessions and link tokens: our tables, through the drizzle adapter. Session tokens
+ * are stored as SHA-256, so that a copy of the database can't be used to sign in.
+ */
+
+const hashToken = (token: string) => hexEncode(sha256(utf8Encode(token)));
+
+/** How the audit log names a session: enough to tell two apart, useless for signing in. */
+function sessionLabel(storedToken: string): string {
+  return `sess_${storedToken.slice(0, 12)}`;
+}
+
+function requireMethods(adapter: Adapter) {
+  const { createSession, getSessionAndUser, updateSession, deleteSession } = adapter;
+  if (!createSession || !getSessionAndUser || !updateSession || !deleteSession)
+    throw new Error("the adapter keeps no sessions");
+  return { createSession, getSessionAndUser, updateSession, deleteSession };
+}
+
+/** `ip`: of the request that signs in, for the audit log. */
+function createSessionStore(context: Context, ip: string | null): Adapter {
+  const adapter = DrizzleAdapter(context.database.db, {
+    usersTable: users,
+    accountsTable: accounts,
+    sessionsTable: sessions,
+    verificationTokensTable: verificationTokens,
+  });
+  const kept = requireMethods(adapter);
+  return {
+    ...adapter,
+    createSession: async (session): Promise<AdapterSession> => {
+      const sessionToken = hashToken(session.sessionToken);
+      const stored = await kept.createSession({ ...session, sessionToken });
+      await recordSignIn(context, stored.userId, { ip, session: sessionLabel(sessionToken) });
+      return { ...stored, sessionToken: session.sessionToken };
+    },
+    getSessionAndUser: async (token) => kept.getSessionAndUser(hashToken(token)),
+    updateSession: async (session) =>
+      kept.updateSession({ ...session, sessionToken: hashToken(session.sessionToken) }),
+    deleteSession: async (token) => {
+      await kept.deleteSession(hashToken(token));
+    },
+  };
+}
+
+/* Logs next-auth's reports, at the level that they have for an operator. */
+
+/** A visitor's matter, which their page explains: by next-auth's type of the problem. */
+const visitors = new Map([
+  ["Verification", "a sign-in link was refused: it was used already or is too old"],
+  ["AccessDenied", "a sign-in was refused: sign-up is closed to this person"],
+]);
+
+function explain(problem: unknown): string | undefined {
+  return problem instanceof Error && "type" in problem ? visitors.get(String(problem.type)) : undefined;
+}
+
+export function createSignInLogger(logger: Logger) {
+  return {
+    error: (problem: unknown) => {
+      const words = explain(problem);
+      if (words !== undefined) logger.info(words);
+      else logger.error({ err: problem }, "sign-in");
+    },
+    warn: (problem: unknown) => logger.warn({ err: problem }, "sign-in"),
+    debug: () => {},
+  };
+}
 
 const sessionLifetimeSeconds = 14 * 86_400;
 

@@ -5,10 +5,9 @@
 import { type FormState, failedState } from "#lib/api/schemas/form-state";
 import { signInForm } from "#lib/api/schemas/portal";
 import { AppError } from "#lib/errors";
-import { sentence } from "#lib/protocol/text/sentence";
-import { safePortalPath } from "./portal-path";
+import { sentence } from "#lib/protocol/text/display-text";
 import { isForm, limitMails, noForm, readKnownDevice, requireOwnPage } from "./portal-request";
-import { requestSignInLink } from "./session";
+import { requestSignInLink, safePortalPath } from "./session";
 
 export async function runSignInRequest(form: FormData): Promise<FormState<null>> {
   if (!isForm(form)) return noForm();

@@ -1,7 +1,7 @@
 /** A used link is no trouble of the service's: no error line, whatever else stays one. */
 import { expect, it } from "vitest";
 import { createLogger } from "#lib/logger";
-import { createSignInLogger } from "./sign-in-log";
+import { createSignInLogger } from "./session";
 
 /** As next-auth names its errors. */
 const authError = (type: string) => Object.assign(new Error("gone"), { type });

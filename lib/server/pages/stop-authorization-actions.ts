@@ -1,8 +1,7 @@
 /** Actions that several pages of authorization requests share. */
 
 import type { FormState } from "#lib/api/schemas/form-state";
-import { authorizationForm } from "#lib/api/schemas/portal";
-import { revokeForm } from "#lib/api/schemas/portal-authorizations";
+import { authorizationForm, revokeForm } from "#lib/api/schemas/portal";
 import {
   cancelOwnAuthorization,
   revokeOwnAuthorization,

@@ -2,7 +2,7 @@
 import type { Worker } from "node:cluster";
 import { EventEmitter } from "node:events";
 import { expect, it } from "vitest";
-import { watchConnections } from "./connection-cleanup";
+import { watchConnections } from "./supervisor";
 
 const createHandle = () => {
   const close = () => {

@@ -6,6 +6,26 @@ import { once } from "node:events";
 import { rm } from "node:fs/promises";
 import { connect, createServer, type Server, type Socket } from "node:net";
 import { deserialize, serialize } from "node:v8";
+import { AppError, type ErrorName } from "#lib/errors";
+import type { Share } from "#lib/jobs/fair-queue";
+import type { ZkPool } from "#lib/jobs/zk-worker-pool";
+import {
+  type LogItem,
+  type LogItemKind,
+  type Placed,
+  reloadKeys,
+  SigningKeyChanged,
+  StaleInputs,
+} from "#lib/log/sequencer/item";
+import type { LogSequencer } from "#lib/log/sequencer/sequencer";
+import type { Context } from "#lib/services/approvals/context";
+import {
+  type AttestationFacts,
+  type AttestationItem,
+  attestationKind,
+  factsOf,
+  toItem,
+} from "#lib/services/attestations/store";
 
 /** Answers the call of this name; never rejects. */
 export type Answering = (name: string, argument: unknown) => Promise<unknown>;
@@ -17,7 +37,7 @@ export interface Calls {
 }
 
 /** Connection lost: the other process may or may not have done the work. */
-export class CallLost extends Error {}
+class CallLost extends Error {}
 
 interface Message {
   id: number;
@@ -149,5 +169,160 @@ export async function openCalls(path: string): Promise<Calls> {
       isClosed = true;
       socket?.destroy();
     },
+  };
+}
+
+/*
+ * Delegates work of this server's other processes to the writer. It alone appends to the log, because processes that
+ * move the log's head in turns slow each other down; and it alone has the threads for costly proofs, whose limits are
+ * in memory. It alone appends to the log, because processes that move the log's head in turns slow each other down; and
+ * it alone has the threads for costly proofs, whose limits are in memory. The others put attestations together, and the
+ * writer signs them in their places. Without a writer they do both: the log's sequencer is correct in any number of
+ * processes.
+ */
+
+/** An error on its way to another process, as far as somebody there asks about it. */
+type Failure =
+  | { kind: "signing key changed" | "outdated" }
+  | { kind: "app"; name: ErrorName; detail: string; options: Pick<AppError, "errors" | "headers"> }
+  | { kind: "other"; message: string };
+
+type Outcome<Value> = { value: Value; failure: null } | { failure: Failure };
+/** Item's fields that the writer has added. */
+type Appended = Outcome<Omit<Placed<AttestationItem>, "item"> & Pick<AttestationItem, "agentId" | "zk">> & {
+  isStale: boolean;
+};
+
+interface Job {
+  name: string;
+  input: unknown;
+  share: Share;
+  isRemembered: boolean;
+}
+
+function describeFailure(error: unknown): Failure {
+  if (error instanceof SigningKeyChanged) return { kind: "signing key changed" };
+  if (error instanceof StaleInputs) return { kind: "outdated" };
+  if (error instanceof AppError) {
+    const { errorName, detail, errors, headers } = error;
+    return { kind: "app", name: errorName, detail, options: { errors, headers } };
+  }
+  return { kind: "other", message: String(error) };
+}
+
+function restoreError(failure: Failure): Error {
+  switch (failure.kind) {
+    case "signing key changed":
+      return new SigningKeyChanged();
+    case "outdated":
+      return new StaleInputs();
+    case "app": {
+      const { errors, headers } = failure.options;
+      return new AppError(failure.name, failure.detail, { headers, ...(errors && { errors }) });
+    }
+    case "other":
+      return new Error(`in the writing process: ${failure.message}`);
+  }
+}
+
+async function settle<Value>(work: Promise<Value>): Promise<Outcome<Value>> {
+  try {
+    return { value: await work, failure: null };
+  } catch (error) {
+    return { failure: describeFailure(error) };
+  }
+}
+
+async function append(context: Context, facts: AttestationFacts): Promise<Appended> {
+  let isStale = false;
+  const submit = async () => {
+    const item = await toItem(context, facts);
+    const { forget } = item;
+    item.forget = () => {
+      isStale = true;
+      forget?.();
+    };
+    const { item: stored, ...placed } = await context.log.submit(attestationKind, item);
+    return { ...placed, agentId: stored.agentId, zk: stored.zk };
+  };
+  const outcome = await settle(
+    submit().catch(async (error: unknown) => {
+      // The key of the log or of this process may be the one that has changed, which is for it alone to notice.
+      if (error instanceof SigningKeyChanged) await reloadKeys(context);
+      throw error;
+    }),
+  );
+  return { ...outcome, isStale };
+}
+
+type AnyRun = (name: string, input: unknown, share: Share) => Promise<unknown>;
+
+/** In the writer. */
+export function createAnswers(context: Context): Answering {
+  const run = (job: Job) => {
+    const work = (job.isRemembered ? context.pool.runRemembered : context.pool.run) as AnyRun;
+    return settle(work(job.name, job.input, job.share));
+  };
+  return (name, argument) =>
+    name === "append" ? append(context, argument as AttestationFacts) : run(argument as Job);
+}
+
+const notKnown = (cause: unknown) =>
+  new AppError(
+    "service_unavailable",
+    "a process of this server ended, so this may or may not have been recorded; send it again with the same Idempotency-Key to record it once",
+    { cause },
+  );
+
+async function appendThere(
+  item: AttestationItem,
+  answering: Promise<unknown>,
+): Promise<Placed<AttestationItem>> {
+  const answer = (await answering.catch((cause: unknown) => {
+    throw notKnown(cause);
+  })) as Appended;
+  if (answer.isStale) item.forget?.();
+  if (answer.failure !== null) throw restoreError(answer.failure);
+  const { agentId, zk, ...placed } = answer.value;
+  return { ...placed, item: { ...item, agentId, zk } };
+}
+
+/** Attestations go to the writer; other items are rare, and appended here. */
+export function appendInWriter(own: LogSequencer, writer: Calls): LogSequencer {
+  return {
+    ...own,
+    submit: <Item extends LogItem>(kind: LogItemKind<Item>, item: Item) => {
+      // Next's bundle has a second copy of every kind.
+      if (kind.kind !== attestationKind.kind) return own.submit(kind, item);
+      const attestation = item as unknown as AttestationItem;
+      const answering = writer.call("append", factsOf(attestation));
+      return answering === null
+        ? own.submit(kind, item)
+        : (appendThere(attestation, answering) as unknown as Promise<Placed<Item>>);
+    },
+  };
+}
+
+/** Jobs change nothing, so one whose writer has ended is done here. */
+export function workInWriter(own: ZkPool, writer: Calls): ZkPool {
+  const choose = (isRemembered: boolean): AnyRun => {
+    const runHere = (isRemembered ? own.runRemembered : own.run) as AnyRun;
+    return async (name, input, share) => {
+      try {
+        const answering = writer.call("job", { name, input, share, isRemembered } satisfies Job);
+        if (answering === null) return await runHere(name, input, share);
+        const outcome = (await answering) as Outcome<unknown>;
+        if (outcome.failure !== null) throw restoreError(outcome.failure);
+        return outcome.value;
+      } catch (error) {
+        if (error instanceof CallLost) return runHere(name, input, share);
+        throw error;
+      }
+    };
+  };
+  return {
+    ...own,
+    run: choose(false) as ZkPool["run"],
+    runRemembered: choose(true) as ZkPool["runRemembered"],
   };
 }

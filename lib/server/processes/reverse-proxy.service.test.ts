@@ -6,7 +6,7 @@ import { type AddressInfo, connect } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { peerOf, takeHandedOn } from "#lib/server/next/peer-address";
+import { peerOf, takeHandedOn } from "#lib/server/next/node-http";
 import { listenAt } from "./ipc";
 import { createReverseProxy } from "./reverse-proxy";
 

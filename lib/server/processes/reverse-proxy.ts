@@ -1,10 +1,10 @@
 /**
  * Hands a whole request on to another process of this server and its answer back, as streams. The other process
- * believes what this one says about the client's address (peer-address.ts), and gets the request as it was admitted.
+ * believes what this one says about the client's address (lib/server/next/node-http.ts), and gets the request as it was admitted.
  */
 import { Agent, type IncomingMessage, request, type ServerResponse } from "node:http";
-import { PEER_HEADER } from "#lib/api/http/client-ip";
-import { vouch } from "#lib/server/next/peer-address";
+import { PEER_HEADER } from "#lib/api/http/rate-limit";
+import { vouch } from "#lib/server/next/node-http";
 
 /** `wasSent`: whether the other process may have begun with it. Then its body is gone. */
 type Otherwise = (wasSent: boolean) => void;

@@ -1,7 +1,7 @@
 /** The whole server in one process. */
 import type { RequestListener } from "node:http";
-import { logConsole } from "#lib/api/http/console-lines";
 import { stopServers } from "#lib/api/http/listen";
+import { logConsole } from "#lib/api/http/request-log";
 import type { Env } from "#lib/env";
 import { logger } from "#lib/logger";
 import { openApp } from "#lib/server/app";

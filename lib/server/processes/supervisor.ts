@@ -12,10 +12,111 @@ import { graceMs } from "#lib/api/http/listen";
 import type { Env } from "#lib/env";
 import { logger } from "#lib/logger";
 import { type Member, serveMetrics } from "#lib/server/telemetry/metrics-server";
-import { watchConnections } from "./connection-cleanup";
 import { untilStop } from "./draining";
 import { openCalls } from "./ipc";
-import { type Done, type Order, type Setup, socketsIn, type WorkerSpec } from "./worker-specs";
+
+/*
+ * Connections that no process of a server will take. node:cluster passes a connection on to a worker and waits for a word
+ * that it was accepted. If the worker is killed in between, no process would ever close it. If the worker takes no more,
+ * because it stops, cluster keeps the connection for another one, also when all stop. In both cases its client would
+ * wait. Node.js has no public way to know, so this follows cluster's own messages (lib/internal/cluster in Node.js 20 to
+ * 24).
+ */
+
+interface Closable {
+  close(): void;
+}
+
+const isClosable = (handle: unknown): handle is Closable =>
+  typeof (handle as Partial<Closable> | undefined)?.close === "function";
+
+interface Connections {
+  watch(worker: Worker): void;
+  /** When no worker takes a connection any more: closes what they have refused, and will refuse. */
+  cutRefused(): void;
+}
+
+export function watchConnections(): Connections {
+  const refused = new Set<Closable>();
+  /** By the number of cluster's message. */
+  const onTheWay = new Map<number, { handle: Closable; to: Worker }>();
+  let isOver = false;
+
+  const isSent = (handle: Closable) => [...onTheWay.values()].some((one) => one.handle === handle);
+
+  function settle(seq: number, isAccepted: boolean): void {
+    const handle = onTheWay.get(seq)?.handle;
+    onTheWay.delete(seq);
+    // Cluster has heard it before, and may have sent it to another worker.
+    if (handle === undefined || isAccepted || isSent(handle)) return;
+    if (isOver) handle.close();
+    else refused.add(handle);
+  }
+
+  return {
+    watch(worker) {
+      const child = worker.process;
+      const send = child.send.bind(child) as (...given: unknown[]) => boolean;
+      child.send = ((message: { act?: string; seq?: number }, handle?: unknown, ...more: unknown[]) => {
+        if (message.act === "newconn" && message.seq !== undefined && isClosable(handle)) {
+          refused.delete(handle);
+          onTheWay.set(message.seq, { handle, to: worker });
+        }
+        return send(message, handle, ...more);
+      }) as typeof child.send;
+      child.on("internalMessage", ({ ack, accepted }: { ack?: number; accepted?: boolean }) => {
+        if (ack !== undefined) settle(ack, accepted === true);
+      });
+      worker.once("exit", () => {
+        for (const [seq, { handle, to }] of onTheWay) {
+          if (to !== worker) continue;
+          onTheWay.delete(seq);
+          handle.close();
+        }
+      });
+    },
+    cutRefused() {
+      isOver = true;
+      for (const handle of refused) handle.close();
+      refused.clear();
+    },
+  };
+}
+
+/*
+ * The processes of one server, and what they and the one that started them say to each other. A child says `loaded`,
+ * `opened`, `listening`, `unbound` and `drained` when it has done what it was asked; all open before any listens, and all
+ * are drained before any closes, so whom a request is handed on to is there. `unbound`: it takes no new connection.
+ */
+
+/** Writers and readers answer the API; there is one writer, which appends to the log. */
+export type Role = "writer" | "reader" | "pages";
+
+export type Done = "loaded" | "opened" | "listening" | "unbound" | "drained";
+
+/** A process's part, and its name in metrics, which its replacement gets too. */
+export interface WorkerSpec {
+  role: Role;
+  name: string;
+}
+
+export interface Setup {
+  /** Folder of the sockets; its user's alone. */
+  folder: string;
+  peerSecret: string;
+}
+
+export type Order =
+  | { todo: "open"; setup: Setup; name: string }
+  | { todo: "listen" | "leave" | "drain" | "close" };
+
+/** Where the writer answers calls, where it and the pages' process take whole requests, and where each tells its metrics. */
+export const socketsIn = (folder: string) => ({
+  calls: path.join(folder, "calls"),
+  writer: path.join(folder, "writer"),
+  pages: path.join(folder, "pages"),
+  metrics: (name: string) => path.join(folder, `metrics-${name}`),
+});
 
 interface Child {
   place: WorkerSpec;

@@ -1,4 +1,4 @@
-/** One of several processes of a server (worker-specs.ts), from its start to its end. */
+/** One of several processes of a server (supervisor.ts), from its start to its end. */
 import {
   createServer,
   type IncomingMessage,
@@ -6,23 +6,21 @@ import {
   type Server,
   type ServerResponse,
 } from "node:http";
-import { logConsole } from "#lib/api/http/console-lines";
 import { stopServers } from "#lib/api/http/listen";
+import { logConsole } from "#lib/api/http/request-log";
 import { readEnv } from "#lib/env";
 import { AppError } from "#lib/errors";
 import { logger } from "#lib/logger";
 import { type App, openApp } from "#lib/server/app";
 import { isStandInPath } from "#lib/server/emulators";
 import { prepareFront } from "#lib/server/next/listener";
-import { sendResponse, serveDirectly } from "#lib/server/next/node-http";
-import { explainRefusal } from "#lib/server/next/page-limits";
-import { takeHandedOn } from "#lib/server/next/peer-address";
+import { sendResponse, serveDirectly, takeHandedOn } from "#lib/server/next/node-http";
+import { explainRefusal } from "#lib/server/next/page-cache";
 import { isDecision, normalizePath, refuse } from "#lib/server/operations";
 import { openTelemetry } from "#lib/server/telemetry/open";
-import { listenAt, openCalls, serveCalls } from "./ipc";
+import { createAnswers, listenAt, openCalls, serveCalls } from "./ipc";
 import { createReverseProxy } from "./reverse-proxy";
-import { type Done, type Order, type Role, type Setup, socketsIn } from "./worker-specs";
-import { createAnswers } from "./writer-ipc";
+import { type Done, type Order, type Role, type Setup, socketsIn } from "./supervisor";
 
 const retryLater = { headers: { "retry-after": "2" } };
 

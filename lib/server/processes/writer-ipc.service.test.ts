@@ -5,16 +5,18 @@ import path from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { LogReceipt } from "#lib/api/schemas/attest";
 import { AppError } from "#lib/errors";
-import { shareOf } from "#lib/jobs/fair-share";
+import { shareOf } from "#lib/jobs/fair-queue";
 import type { ZkPool } from "#lib/jobs/zk-worker-pool";
-import { type Placed, SigningKeyChanged, StaleInputs } from "#lib/log/sequencer/item";
+import { type Placed, type SealedStatement, SigningKeyChanged, StaleInputs } from "#lib/log/sequencer/item";
 import type { LogSequencer } from "#lib/log/sequencer/sequencer";
-import type { SealedStatement } from "#lib/log/sequencer/sign-statement";
 import type { Context } from "#lib/services/approvals/context";
-import { type AttestationFacts, type AttestationItem, toItem } from "#lib/services/attestations/item";
-import { attestationKind } from "#lib/services/attestations/store";
-import { type Calls, openCalls, serveCalls } from "./ipc";
-import { appendInWriter, createAnswers, workInWriter } from "./writer-ipc";
+import {
+  type AttestationFacts,
+  type AttestationItem,
+  attestationKind,
+  toItem,
+} from "#lib/services/attestations/store";
+import { appendInWriter, type Calls, createAnswers, openCalls, serveCalls, workInWriter } from "./ipc";
 
 const receipt = { index: 7, entry: "e" } as LogReceipt;
 const place = { record: { agent_id: "a", sequence: 3, previous: "p" }, clientGap: true };

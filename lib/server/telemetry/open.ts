@@ -20,7 +20,7 @@ export async function openTelemetry(
       ? async () => {}
       : (await import("./traces")).openTraces(env, processName);
   if (env.METRICS_PORT === undefined) return { readMetrics: async () => "", close: endTraces };
-  const [{ openMetrics }, { createGauges }] = await Promise.all([import("./metrics"), import("./gauges")]);
+  const [{ openMetrics }, { createGauges }] = await Promise.all([import("./metrics"), import("./metrics")]);
   const metrics = openMetrics(processName, createGauges(context, readsDatabase));
   return {
     readMetrics: metrics.read,

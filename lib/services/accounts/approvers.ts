@@ -2,21 +2,118 @@
  * The people who are notified of an organization's requests. Being one gives no power: an approval needs World ID, and
  * a holder of the link can decide. An address gets one mail that asks, and nothing else until its owner accepts.
  */
-
-import { and, asc, eq, isNotNull, isNull, ne, type SQL, sql } from "drizzle-orm";
+import { and, asc, eq, inArray, isNotNull, isNull, ne, notInArray, or, type SQL, sql } from "drizzle-orm";
 import unhomoglyph from "unhomoglyph";
-import { actorOf, type MemberPrincipal } from "#lib/api/http/principal";
+import { actorOf, type MemberPrincipal } from "#lib/api/http/context";
+import { makeToken, readToken } from "#lib/api/http/link-token";
 import type { Executor } from "#lib/db/client";
-import { approverGroups, approvers, passkeys, requestApprovers } from "#lib/db/schema";
+import { approverGroups, approvers, organizations, passkeys, requestApprovers } from "#lib/db/schema";
 import { AppError, fieldError } from "#lib/errors";
-import { uuidV7 } from "#lib/protocol/encoding/ids";
+import { isUuid, uuidV7 } from "#lib/protocol/encoding/bytes";
 import { textAsRead } from "#lib/protocol/text/display-text";
-import { approverUrl, confirmationDays } from "./approver-links";
-import { recordAudit } from "./audit";
+import { type AuditEvent, recordAudit } from "./audit";
 import type { AccountsContext } from "./context";
 import { approverMail } from "./mails";
 import { holdRole, personNotFound, requireRole } from "./members";
 import { updateRoster } from "./roster";
+
+/*
+ * The link in an approver's mails: to accept, to decline, to unsubscribe and to come back. It belongs to one address
+ * and one organization, and needs no account: a reader of the mail has the address.
+ */
+
+/** For which a link that asks can be accepted, and in which an address is asked once. */
+export const confirmationDays = 7;
+
+const urlOf = ({ secrets, settings }: AccountsContext, id: string) =>
+  `${settings.baseUrl}/notices/${makeToken(secrets.approverLink, id)}`;
+
+/** In the mail that asks, and in no other: for some days it enrols the first passkey. */
+const approverUrl = (context: AccountsContext, approverId: string) => urlOf(context, approverId);
+
+/** In every later mail, which may be forwarded. */
+export const noticeUrl = (context: AccountsContext, approverId: string) => urlOf(context, `${approverId}_0`);
+
+const isFresh = sql`${approvers.invited_at} > now() - make_interval(days => ${confirmationDays})`;
+
+/** Someone who left comes back whenever they want; someone who was asked has some days. */
+const mayConfirm = or(eq(approvers.status, "left"), and(eq(approvers.status, "invited"), isFresh));
+
+/** A link for passkeys has its end in it: the reader of an old mail must not become an approver by it. */
+const freshMinutes = 30;
+
+export function passkeyUrl(context: AccountsContext, approverId: string): string {
+  const until = Math.floor(context.clock().getTime() / 1000) + freshMinutes * 60;
+  return urlOf(context, `${approverId}_${until}`);
+}
+
+/** `freshUntil`: seconds since 1970; 0 for a link that never is, null for that of the mail that asks. */
+export function readApproverToken({ secrets }: AccountsContext, token: string) {
+  const [, id = "", until] =
+    /^([0-9a-f-]{36})(?:_(\d{1,12}))?$/.exec(readToken(secrets.approverLink, token) ?? "") ?? [];
+  if (!isUuid(id)) throw personNotFound();
+  return { id, freshUntil: until === undefined ? null : Number(until) };
+}
+
+const idOf = (context: AccountsContext, token: string) => readApproverToken(context, token).id;
+
+/** Changes nothing: mail scanners open links. */
+export async function readApproverLink(context: AccountsContext, token: string) {
+  const [row] = await context.database.db
+    .select({
+      email: approvers.email,
+      status: approvers.status,
+      mayConfirm: sql<boolean>`coalesce(${mayConfirm}, false)`,
+      organizationName: organizations.name,
+    })
+    .from(approvers)
+    .innerJoin(organizations, eq(organizations.id, approvers.organization_id))
+    .where(
+      and(
+        eq(approvers.id, idOf(context, token)),
+        isNotNull(approvers.email),
+        isNull(organizations.deleted_at),
+      ),
+    );
+  if (!row || row.status === "removed") throw personNotFound();
+  return row;
+}
+
+/** Once: a second attempt finds nothing to change. */
+async function changeStatus(
+  context: AccountsContext,
+  token: string,
+  wanted: { from: SQL | undefined; to: "confirmed" | "left"; ip: string },
+): Promise<void> {
+  const id = idOf(context, token);
+  const organizationId = await context.database.db.transaction(async (tx) => {
+    const [changed] = await tx
+      .update(approvers)
+      .set({ status: wanted.to })
+      .where(and(eq(approvers.id, id), isNotNull(approvers.email), wanted.from))
+      .returning({ organizationId: approvers.organization_id, email: approvers.email });
+    if (!changed) return null;
+    const email = changed.email ?? "";
+    await recordAudit(context, tx, {
+      organizationId: changed.organizationId,
+      actor: { kind: "human", id: email, ip: wanted.ip },
+      action: `approver.${wanted.to}`,
+      subject: email,
+    });
+    return changed.organizationId;
+  });
+  if (organizationId !== null) await updateRoster(context, organizationId);
+}
+
+export const acceptApproverLink = (context: AccountsContext, token: string, ip: string) =>
+  changeStatus(context, token, { from: mayConfirm, to: "confirmed", ip });
+
+export const leaveByLink = (context: AccountsContext, token: string, ip: string) =>
+  changeStatus(context, token, {
+    from: or(eq(approvers.status, "invited"), eq(approvers.status, "confirmed")),
+    to: "left",
+    ip,
+  });
 
 const maxApprovers = 100;
 
@@ -114,7 +211,7 @@ function isLookAlike(one: string, other: string): boolean {
  * People and groups share their names, and are listed whole: who is asked is chosen by what is read there. Under the
  * organization's lock.
  */
-export async function requireFreeName(
+async function requireFreeName(
   tx: Executor,
   organizationId: string,
   name: string,
@@ -253,4 +350,160 @@ export async function removeApprover(
     });
   });
   await updateRoster(context, organizationId);
+}
+
+/* Groups of approvers, and the one that is notified if a request names nobody. */
+
+export interface WantedGroup {
+  /** Null for a new one. */
+  id: string | null;
+  name: string;
+  memberIds: string[];
+}
+
+/** The organization's groups are its approvers without an address. */
+export const areGroups = (organizationId: string) =>
+  and(eq(approvers.organization_id, organizationId), isNull(approvers.email));
+
+const isGroup = (organizationId: string, id: string) => and(areGroups(organizationId), eq(approvers.id, id));
+
+/** By name, of the groups among these that there are. */
+export async function findGroupIds(
+  executor: Executor,
+  organizationId: string,
+  names: readonly string[],
+): Promise<Map<string, string>> {
+  if (names.length === 0) return new Map();
+  const rows = await executor
+    .select({ id: approvers.id, name: approvers.name })
+    .from(approvers)
+    .where(and(areGroups(organizationId), inArray(approvers.name, [...names])));
+  return new Map(rows.map(({ id, name }) => [name ?? "", id]));
+}
+
+/** Changes the groups as an owner, under the organization's lock and in its audit log. */
+async function change(
+  context: AccountsContext,
+  person: MemberPrincipal,
+  work: (tx: Executor) => Promise<Pick<AuditEvent, "action" | "subject" | "detail">>,
+): Promise<void> {
+  const { organizationId } = person;
+  await context.database.db.transaction(async (tx) => {
+    await holdRole(tx, person, "owner");
+    await recordAudit(context, tx, { organizationId, actor: actorOf(person), ...(await work(tx)) });
+  });
+  await updateRoster(context, organizationId);
+}
+
+/** Requires approvers of the organization, not groups. */
+async function requirePeople(tx: Executor, organizationId: string, ids: string[]): Promise<void> {
+  if (ids.length === 0) return;
+  const found = await tx
+    .select({ id: approvers.id })
+    .from(approvers)
+    .where(
+      and(
+        eq(approvers.organization_id, organizationId),
+        inArray(approvers.id, ids),
+        isNotNull(approvers.email),
+        isNotNull(approvers.name),
+        ne(approvers.status, "removed"),
+      ),
+    );
+  if (found.length < new Set(ids).size)
+    throw fieldError("validation_error", "members", "names a person who is not one of your approvers");
+}
+
+export async function saveGroup(
+  context: AccountsContext,
+  person: MemberPrincipal,
+  wanted: WantedGroup,
+): Promise<void> {
+  const { organizationId } = person;
+  await change(context, person, async (tx) => {
+    await requireFreeName(tx, organizationId, wanted.name, wanted.id);
+    await requirePeople(tx, organizationId, wanted.memberIds);
+    const id = wanted.id ?? uuidV7(context.clock().getTime(), context.random(16));
+    const row = { id, organization_id: organizationId, name: wanted.name, status: "confirmed" } as const;
+    if (wanted.id === null) await tx.insert(approvers).values(row);
+    else await renameGroup(tx, organizationId, id, wanted.name);
+    const detail = await setMembers(tx, id, wanted.memberIds);
+    return { action: "approver_group.saved", subject: wanted.name, detail };
+  });
+}
+
+/** Decisions hold a member and then their place: both of several members in one order. */
+async function holdMembers(tx: Executor, groupId: string): Promise<void> {
+  const { group_id, approver_id } = approverGroups;
+  const members = tx.select({ id: approver_id }).from(approverGroups).where(eq(group_id, groupId));
+  await holdPeople(tx, inArray(approvers.id, members));
+}
+
+/** Places that stay are not touched: a decision may hold one. */
+async function setMembers(tx: Executor, groupId: string, memberIds: string[]) {
+  const isOfGroup = eq(approverGroups.group_id, groupId);
+  const isGone = memberIds.length === 0 ? undefined : notInArray(approverGroups.approver_id, memberIds);
+  await holdMembers(tx, groupId);
+  const gone = await tx
+    .delete(approverGroups)
+    .where(and(isOfGroup, isGone))
+    .returning({ id: approverGroups.approver_id });
+  const places = [...new Set(memberIds)].map((approver_id) => ({ group_id: groupId, approver_id }));
+  const added =
+    places.length === 0
+      ? []
+      : await tx
+          .insert(approverGroups)
+          .values(places)
+          .onConflictDoNothing()
+          .returning({ id: approverGroups.approver_id });
+  return { added: added.map(({ id }) => id), removed: gone.map(({ id }) => id) };
+}
+
+async function renameGroup(tx: Executor, organizationId: string, id: string, name: string): Promise<void> {
+  const renamed = await tx
+    .update(approvers)
+    .set({ name })
+    .where(isGroup(organizationId, id))
+    .returning({ id: approvers.id });
+  if (renamed.length === 0) throw personNotFound();
+}
+
+export async function removeGroup(
+  context: AccountsContext,
+  person: MemberPrincipal,
+  groupId: string,
+): Promise<void> {
+  await change(context, person, async (tx) => {
+    await holdMembers(tx, groupId);
+    const [gone] = await tx
+      .delete(approvers)
+      .where(isGroup(person.organizationId, groupId))
+      .returning({ name: approvers.name });
+    if (!gone) throw personNotFound();
+    return { action: "approver_group.removed", subject: gone.name ?? "" };
+  });
+}
+
+/** Null: a request that names nobody goes to nobody. */
+export async function chooseDefaultGroup(
+  context: AccountsContext,
+  person: MemberPrincipal,
+  groupId: string | null,
+): Promise<void> {
+  const { organizationId } = person;
+  await change(context, person, async (tx) => {
+    await tx
+      .update(approvers)
+      .set({ is_default: false })
+      .where(and(eq(approvers.organization_id, organizationId), eq(approvers.is_default, true)));
+    if (groupId === null) return { action: "approver_group.default", subject: "none" };
+    const [chosen] = await tx
+      .update(approvers)
+      .set({ is_default: true })
+      .where(isGroup(organizationId, groupId))
+      .returning({ name: approvers.name });
+    if (!chosen) throw personNotFound();
+    return { action: "approver_group.default", subject: chosen.name ?? "" };
+  });
 }

@@ -1,13 +1,13 @@
 /** The audit log as the portal shows it: newest first, keys and approvers by name. */
 
 import { and, desc, eq, inArray, lt } from "drizzle-orm";
+import type { MemberPrincipal } from "#lib/api/http/context";
 import { cutPage, type PageQuery } from "#lib/api/http/cursor";
-import type { MemberPrincipal } from "#lib/api/http/principal";
-import type { AuditFilters } from "#lib/api/schemas/portal-audit";
+import type { AuditFilters } from "#lib/api/schemas/portal";
 import type { Executor } from "#lib/db/client";
 import { apiKeys, approvers, auditEvents } from "#lib/db/schema";
+import { isUuid } from "#lib/protocol/encoding/bytes";
 import { isJsonObject } from "#lib/protocol/encoding/canonical-json";
-import { isUuid } from "#lib/protocol/encoding/uuid";
 import type { AccountsContext } from "./context";
 import { requireRole } from "./members";
 

@@ -3,11 +3,11 @@
  * it has one.
  */
 
-import type { Actor } from "#lib/api/http/principal";
+import type { Actor } from "#lib/api/http/context";
 import type { Executor } from "#lib/db/client";
 import { auditEvents } from "#lib/db/schema";
+import { uuidV7 } from "#lib/protocol/encoding/bytes";
 import type { JsonObject } from "#lib/protocol/encoding/canonical-json";
-import { uuidV7 } from "#lib/protocol/encoding/ids";
 import type { AccountsContext } from "./context";
 
 export interface AuditEvent {

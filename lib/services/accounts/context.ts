@@ -1,6 +1,6 @@
 import type { LogContext } from "#lib/log/context";
-import type { DomainProbe } from "./domain-proof";
-import type { Mailer } from "./mailer";
+import type { DomainProbe } from "./domains";
+import type { Mailer } from "./mails";
 
 export interface AccountsContext extends LogContext {
   mailer: Mailer;

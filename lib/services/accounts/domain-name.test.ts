@@ -1,6 +1,6 @@
 /** Guarantee: only what somebody can register or run is taken for a domain, in one spelling. */
 import { describe, expect, it } from "vitest";
-import { parseDomainName, toUnicode } from "./domain-name";
+import { parseDomainName, toUnicode } from "./domains";
 
 describe("a domain", () => {
   it.each([

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { Resolve } from "#lib/jobs/guarded-request";
 import { type DomainWorld, startDomainWorld } from "#support/domain-world";
-import { domainProbe, fetchProofFile, fileUrl, lookForProof, proofLine, recordName } from "./domain-proof";
+import { domainProbe, fetchProofFile, fileUrl, lookForProof, proofLine, recordName } from "./domains";
 
 const domain = "example.com";
 const token = "ab".repeat(16);

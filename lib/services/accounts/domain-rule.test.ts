@@ -1,7 +1,6 @@
 /** Guarantee: a domain is proven by finding the token, and lost by the rule alone: not by a name server that is away. */
 import { describe, expect, it } from "vitest";
-import type { Finding, Findings } from "./domain-proof";
-import { type DomainState, settleCheck } from "./domain-rule";
+import { type DomainState, type Finding, type Findings, settleCheck } from "./domains";
 
 const found: Finding = { state: "found", problem: null };
 const gone: Finding = { state: "gone", problem: "it is gone" };

@@ -1,6 +1,6 @@
 /** Guarantee: owners prove domains, daily checks keep or take them, and a request shows what is proven when it is made. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import type { MemberPrincipal } from "#lib/api/http/principal";
+import type { MemberPrincipal } from "#lib/api/http/context";
 import { memberships } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
 import { organizationTitle } from "#lib/protocol/text/organization-name";

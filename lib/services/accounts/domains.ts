@@ -1,20 +1,179 @@
 /** The domains of an organization: added, proven, checked again and removed. Members see them, owners change them. */
 
+import { Resolver } from "node:dns/promises";
+import { domainToUnicode } from "node:url";
 import { and, asc, count, eq, isNotNull, lte } from "drizzle-orm";
-import { enforceLimit } from "#lib/api/http/limits";
-import { type Actor, actorOf, type MemberPrincipal } from "#lib/api/http/principal";
+import { parse } from "tldts";
+import { type Actor, actorOf, type MemberPrincipal } from "#lib/api/http/context";
+import { enforceLimit } from "#lib/api/http/pipeline";
 import { organizationDomains } from "#lib/db/schema";
 import { fieldError } from "#lib/errors";
-import { hexEncode } from "#lib/protocol/encoding/bytes";
-import { uuidV7 } from "#lib/protocol/encoding/ids";
+import { type GuardedAnswer, type GuardedRequest, requestGuarded } from "#lib/jobs/guarded-request";
+import { hexEncode, uuidV7 } from "#lib/protocol/encoding/bytes";
 import { recordAudit } from "./audit";
 import type { AccountsContext } from "./context";
-import { parseDomainName, toUnicode } from "./domain-name";
-import { fileUrl, lookForProof, proofLine, recordName } from "./domain-proof";
-import { settleCheck } from "./domain-rule";
-import { mailOwners } from "./mail-owners";
-import { domainLostMail } from "./mails";
+import { domainLostMail, mailOwners } from "./mails";
 import { holdRole, personNotFound, requireRole } from "./members";
+
+/* Domains that an organization may say are its own: registered names and names below them, as DNS has them. */
+
+const label = "[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?";
+const pattern = new RegExp(`^(?:${label}\\.)+${label}$`);
+/** Room for `_countersign.` before it (RFC 1035 section 2.3.4: 253 characters in all). */
+const maxLength = 240;
+
+/**
+ * In lower case, IDNs in Punycode (UTS 46, as `URL` writes hosts). Null for anything but a domain: addresses, ports and
+ * paths, names of no registry, and public suffixes (publicsuffix.org), which no organization has alone.
+ */
+export function parseDomainName(text: string): string | null {
+  const host = text.trim().replace(/\.$/, "");
+  if (host.length > maxLength || /[\s\p{C}/\\?#@:%[\]]/u.test(host)) return null;
+  const url = URL.canParse(`https://${host}`) ? new URL(`https://${host}`) : null;
+  if (url === null || url.hostname.length > maxLength || !pattern.test(url.hostname)) return null;
+  const { domain, isIcann, isPrivate, isIp } = parse(url.hostname, { allowPrivateDomains: true });
+  return isIp || domain === null || !(isIcann || isPrivate) ? null : url.hostname;
+}
+
+/** As people write it; the same if it is none that Punycode can hold. */
+export const toUnicode = (domain: string): string => domainToUnicode(domain) || domain;
+
+/*
+ * Looks for an organization's token at a domain: in a TXT record, or a file that it serves itself. A name server or web
+ * server that gives no answer shows neither that it is there nor that it isn't.
+ */
+
+/** How this process asks the outside world about a domain; tests have name servers of their own. */
+export interface DomainProbe {
+  /** The TXT records of a name, each in its parts. Rejects as node:dns does. */
+  resolveTxt(name: string): Promise<string[][]>;
+  fetchFile(url: string): Promise<GuardedAnswer>;
+}
+
+const timeoutMs = 10_000;
+const maxFileBytes = 4_096;
+
+/** The rules of webhooks: https, public addresses only, judged when the connection is made, no redirects. */
+export const fetchProofFile = (
+  url: string,
+  options: Pick<GuardedRequest, "mayBeLoopback" | "resolve"> = { mayBeLoopback: false },
+): Promise<GuardedAnswer> =>
+  requestGuarded({
+    ...options,
+    method: "GET",
+    url,
+    headers: { accept: "text/plain", "user-agent": "Countersign-Domains/1" },
+    timeoutMs,
+    maxBytes: maxFileBytes,
+  });
+
+export const domainProbe: DomainProbe = {
+  resolveTxt: (name) => new Resolver({ timeout: 3_000, tries: 2 }).resolveTxt(name),
+  fetchFile: (url) => fetchProofFile(url),
+};
+
+export const proofPlaces = ["dns", "file"] as const;
+export type ProofPlace = (typeof proofPlaces)[number];
+
+export interface Finding {
+  state: "found" | "gone" | "no answer";
+  /** In words, unless it was found. */
+  problem: string | null;
+}
+
+export type Findings = Record<ProofPlace, Finding>;
+
+export const recordName = (domain: string) => `_countersign.${domain}`;
+export const fileUrl = (domain: string) => `https://${domain}/.well-known/countersign.txt`;
+export const proofLine = (token: string) => `countersign-verification=${token}`;
+
+const found: Finding = { state: "found", problem: null };
+const gone = (problem: string): Finding => ({ state: "gone", problem });
+const noAnswer = (problem: string): Finding => ({ state: "no answer", problem });
+
+/** Errors of name servers for a name without such a record. */
+const absent = ["ENOTFOUND", "ENODATA"];
+
+async function askDns({ resolveTxt }: DomainProbe, domain: string, token: string): Promise<Finding> {
+  try {
+    const records = await resolveTxt(recordName(domain));
+    const isThere = records.some((parts) => parts.join("").trim() === proofLine(token));
+    return isThere ? found : gone("DNS has a TXT record, but not this one");
+  } catch (error) {
+    const { code = "unknown" } = error as NodeJS.ErrnoException;
+    return absent.includes(code)
+      ? gone("DNS has no such TXT record")
+      : noAnswer(`DNS gave no answer (${code})`);
+  }
+}
+
+/** Servers that are busy or broken say nothing about their files. */
+const saysNothing = (status: number) => status === 429 || status >= 500;
+
+async function askFile({ fetchFile }: DomainProbe, domain: string, token: string): Promise<Finding> {
+  const answer = await fetchFile(fileUrl(domain));
+  if (answer.status === null) {
+    const { problem, code } = answer;
+    const isAbsent = code !== null && absent.includes(code);
+    return isAbsent ? gone("no web server has this name") : noAnswer(`the file: ${problem}`);
+  }
+  if (saysNothing(answer.status)) return noAnswer(`the file: HTTP ${answer.status}`);
+  if (answer.status !== 200) return gone(`the file: HTTP ${answer.status}`);
+  if (answer.text === null) return gone(`the file is larger than ${maxFileBytes} bytes`);
+  const lines = answer.text.split("\n").map((line) => line.trim());
+  return lines.includes(proofLine(token)) ? found : gone("the file doesn't have this line");
+}
+
+export async function lookForProof(probe: DomainProbe, domain: string, token: string): Promise<Findings> {
+  const [dns, file] = await Promise.all([askDns(probe, domain, token), askFile(probe, domain, token)]);
+  return { dns, file };
+}
+
+/*
+ * The rule by which a domain is proven and lost (docs/decisions/0027). Either place proves it. A proven domain is checked
+ * every day and is lost when checks found the token gone from its place on three days in a row, or when none has found it
+ * for fourteen days, whatever the reason. Then its owner proves it again.
+ */
+
+const daysUntilGone = 3;
+const silentMs = 14 * 86_400_000;
+
+export interface DomainState {
+  verified_since: Date | null;
+  found_in: ProofPlace | null;
+  found_at: Date | null;
+  days_gone: number;
+  /** YYYY-MM-DD in UTC. */
+  last_day_gone: string | null;
+  problem: string | null;
+  checked_at: Date | null;
+}
+
+const lost = { verified_since: null, days_gone: 0, last_day_gone: null };
+
+/** A second check on the same day counts no second time. */
+function countDayGone({ days_gone, last_day_gone }: DomainState, now: Date) {
+  const today = now.toISOString().slice(0, 10);
+  return { days_gone: days_gone + (last_day_gone === today ? 0 : 1), last_day_gone: today };
+}
+
+/** State of a domain after a check. `found_in` and `found_at` of a lost one are those of the last proof. */
+export function settleCheck(state: DomainState, findings: Findings, now: Date): DomainState {
+  const place = proofPlaces.find((one) => findings[one].state === "found");
+  if (place !== undefined) {
+    const verified_since = state.verified_since ?? now;
+    const proven = { verified_since, found_in: place, found_at: now, problem: null, checked_at: now };
+    return { ...proven, days_gone: 0, last_day_gone: null };
+  }
+  const problem = proofPlaces.map((one) => findings[one].problem).join("; ");
+  const unproven = { ...state, problem, checked_at: now };
+  const { verified_since, found_in, found_at } = state;
+  if (verified_since === null || found_in === null || found_at === null) return unproven;
+  const isSilent = now.getTime() - found_at.getTime() >= silentMs;
+  const counted = findings[found_in].state === "gone" ? countDayGone(state, now) : state;
+  if (isSilent || counted.days_gone >= daysUntilGone) return { ...unproven, ...lost };
+  return { ...unproven, days_gone: counted.days_gone, last_day_gone: counted.last_day_gone };
+}
 
 /** All of them are on the approval page. */
 const maxDomains = 5;

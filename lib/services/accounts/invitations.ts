@@ -4,12 +4,11 @@
  */
 
 import { and, count, desc, eq, gt, isNull, type SQL, sql } from "drizzle-orm";
-import { actorOf, type MemberPrincipal, type UserPrincipal } from "#lib/api/http/principal";
+import { actorOf, type MemberPrincipal, type UserPrincipal } from "#lib/api/http/context";
 import type { Executor } from "#lib/db/client";
 import { invitations, memberships, organizations, users } from "#lib/db/schema";
 import { AppError, fieldError } from "#lib/errors";
-import { base64UrlEncode, sha256, utf8Encode } from "#lib/protocol/encoding/bytes";
-import { uuidV7 } from "#lib/protocol/encoding/ids";
+import { base64UrlEncode, sha256, utf8Encode, uuidV7 } from "#lib/protocol/encoding/bytes";
 import { recordAudit } from "./audit";
 import type { AccountsContext } from "./context";
 import { invitationMail } from "./mails";

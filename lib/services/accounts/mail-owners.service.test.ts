@@ -4,8 +4,7 @@ import { listMailbox } from "#lib/services/notifications/mailbox";
 import { startTestApp, type TestApp } from "#support/app";
 import { anyKind } from "#support/databases";
 import { signInPerson } from "#support/portal";
-import { mailOwners } from "./mail-owners";
-import { rulesChangedMail } from "./mails";
+import { mailOwners, rulesChangedMail } from "./mails";
 
 let test: TestApp;
 beforeAll(async () => {

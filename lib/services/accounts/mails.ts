@@ -1,8 +1,33 @@
 /** The mails of the portal: sign-in links, invitations, and what the service did by itself. */
-import { escapeHtml } from "#lib/protocol/text/escape-html";
-import { toUnlinkedText } from "#lib/protocol/text/unlinked-text";
-import type { Mail } from "./mailer";
-import type { RosterChange } from "./roster-state";
+
+import { and, eq, isNull } from "drizzle-orm";
+import type { UserPrincipal } from "#lib/api/http/context";
+import { approvers, memberships, organizations, users } from "#lib/db/schema";
+import { fieldError } from "#lib/errors";
+import { uuidV7 } from "#lib/protocol/encoding/bytes";
+import { escapeHtml, toUnlinkedText } from "#lib/protocol/text/display-text";
+import type { AccountsContext } from "./context";
+import { holdRole, listMemberships, personNotFound } from "./members";
+import type { RosterChange } from "./roster";
+
+/** Mail, sent by Resend or SMTP, or kept in the development mailbox. */
+export interface Mail {
+  to: string;
+  subject: string;
+  text: string;
+  html: string;
+  /** Besides the usual ones. */
+  headers?: Record<string, string>;
+  /** Mails of one thread: the same key, and whether others came before. */
+  thread?: { key: string; isReply: boolean };
+  /** The same for each attempt at one mail, by which Resend and mailboxes know a second one. */
+  idempotencyKey?: string;
+}
+
+export interface Mailer {
+  /** Rejects with AppError `service_unavailable` if the mail could not be handed over. */
+  send(mail: Mail): Promise<void>;
+}
 
 /** Words that aren't ours, below a line that says whose. */
 interface Quotation {
@@ -207,4 +232,119 @@ export function rosterMail(to: string, link: string, number: number, changes: re
       "If you don't expect this, remove the passkey or the person there.",
     ],
   });
+}
+
+/* A mail to each owner of an organization, about what the service did by itself. One that is refused ends nothing else. */
+
+/** Whoever changes the same thing again and again would use up the mails of all organizations. */
+const perHour = 60;
+
+export async function mailOwners(
+  { database, mailer, logger, limiter }: AccountsContext,
+  organizationId: string,
+  about: "domains" | "roster" | "rules" | "webhooks",
+  write: (to: string) => Mail,
+): Promise<{ sent: number; failed: number }> {
+  const owners = await database.db
+    .select({ email: users.email })
+    .from(memberships)
+    .innerJoin(users, eq(users.id, memberships.user_id))
+    .where(and(eq(memberships.organization_id, organizationId), eq(memberships.role, "owner")));
+  const policy = { name: `owner_mails_${about}`, limit: perHour, windowSeconds: 3600 };
+  if (!(await limiter.consume(policy, organizationId)).allowed) {
+    logger.warn({ organization: organizationId, about }, "owners get no more mails of a kind in this hour");
+    return { sent: 0, failed: owners.length };
+  }
+  const results = await Promise.allSettled(owners.map(async ({ email }) => mailer.send(write(email))));
+  const failures = results.filter((result) => result.status === "rejected");
+  for (const { reason } of failures) logger.warn({ err: reason }, "a mail to an owner could not be sent");
+  return { sent: results.length - failures.length, failed: failures.length };
+}
+
+/* Which emails each person wants, for each organization that they belong to or are an approver of. */
+
+export interface NoticeSettings {
+  /** Which requests that wait; `all`: members only. */
+  requests: "all" | "named" | "none";
+  decisions: boolean;
+  /** Once, before a request expires. */
+  reminders: boolean;
+}
+
+const off: NoticeSettings = { requests: "none", decisions: false, reminders: false };
+const usual: NoticeSettings = { requests: "named", decisions: false, reminders: false };
+
+export async function listNoticeSettings(context: AccountsContext, user: UserPrincipal) {
+  const { db } = context.database;
+  const memberships = await listMemberships(db, user.userId);
+  const rows = await db
+    .select({
+      organizationId: approvers.organization_id,
+      organizationName: organizations.name,
+      status: approvers.status,
+      requests: approvers.requests,
+      decisions: approvers.decisions,
+      reminders: approvers.reminders,
+    })
+    .from(approvers)
+    .innerJoin(organizations, eq(organizations.id, approvers.organization_id))
+    .where(and(eq(approvers.email, user.email), isNull(organizations.deleted_at)));
+  const settingsOf = (row: (typeof rows)[number] | undefined): NoticeSettings => {
+    if (row === undefined) return usual;
+    const { status, requests, decisions, reminders } = row;
+    return status === "left" ? off : { requests, decisions, reminders };
+  };
+  const isOwn = (organizationId: string) => memberships.some((one) => one.organizationId === organizationId);
+  const asMember = memberships.map(({ organizationId, name }) => ({
+    organizationId,
+    organizationName: name,
+    isMember: true,
+    ...settingsOf(rows.find((row) => row.organizationId === organizationId)),
+  }));
+  const asApprover = rows
+    .filter(({ organizationId, status }) => status === "confirmed" && !isOwn(organizationId))
+    .map((row) => ({
+      organizationId: row.organizationId,
+      organizationName: row.organizationName,
+      isMember: false,
+      ...settingsOf(row),
+    }));
+  return [...asMember, ...asApprover];
+}
+
+/** For a member this is also the confirmation: they are signed in with the address. */
+export async function saveNoticeSettings(
+  context: AccountsContext,
+  user: UserPrincipal,
+  organizationId: string,
+  wanted: NoticeSettings,
+): Promise<void> {
+  const { db } = context.database;
+  const memberships = await listMemberships(db, user.userId);
+  if (memberships.some((one) => one.organizationId === organizationId)) {
+    const id = uuidV7(context.clock().getTime(), context.random(16));
+    const set = { ...wanted, status: "confirmed" } as const;
+    await db.transaction(async (tx) => {
+      await holdRole(tx, { ...user, organizationId }, "member");
+      await tx
+        .insert(approvers)
+        .values({ id, organization_id: organizationId, email: user.email, ...set })
+        .onConflictDoUpdate({ target: [approvers.organization_id, approvers.email], set });
+    });
+    return;
+  }
+  if (wanted.requests === "all")
+    throw fieldError("validation_error", "requests", "only members can get emails about all requests");
+  const changed = await db
+    .update(approvers)
+    .set({ ...wanted })
+    .where(
+      and(
+        eq(approvers.organization_id, organizationId),
+        eq(approvers.email, user.email),
+        eq(approvers.status, "confirmed"),
+      ),
+    )
+    .returning({ id: approvers.id });
+  if (changed.length === 0) throw personNotFound();
 }

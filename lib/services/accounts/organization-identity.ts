@@ -3,9 +3,9 @@
 import { and, asc, eq, isNotNull } from "drizzle-orm";
 import type { Executor } from "#lib/db/client";
 import { organizationDomains, organizations } from "#lib/db/schema";
-import type { VerifiedDomain } from "#lib/protocol/approval/requested-by";
-import { deriveMark, type OrganizationMark } from "#lib/protocol/text/organization-logo";
-import { toUnicode } from "./domain-name";
+import type { VerifiedDomain } from "#lib/protocol/approval/assign-groups";
+import { deriveMark, type OrganizationMark } from "#lib/protocol/text/organization-name";
+import { toUnicode } from "./domains";
 
 export interface OrganizationIdentity {
   /** Null until an owner has given one. */

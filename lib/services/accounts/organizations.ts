@@ -3,7 +3,7 @@
 import { eq } from "drizzle-orm";
 import type { Executor } from "#lib/db/client";
 import { memberships, organizations, users } from "#lib/db/schema";
-import { uuidV7 } from "#lib/protocol/encoding/ids";
+import { uuidV7 } from "#lib/protocol/encoding/bytes";
 import type { AccountsContext } from "./context";
 import { maySignUp, signUpClosed } from "./sign-up";
 

@@ -1,6 +1,6 @@
 /** Guarantee: only the person changes their passkeys: by a mail of their own that is fresh, or signed in. Owners remove. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import type { MemberPrincipal } from "#lib/api/http/principal";
+import type { MemberPrincipal } from "#lib/api/http/context";
 import { memberships } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
 import type { Context } from "#lib/services/approvals/context";
@@ -11,20 +11,22 @@ import { ask } from "#support/authorizations";
 import { anyKind } from "#support/databases";
 import { addConfirmed, mailsTo, tokenOf } from "#support/enrol";
 import { signInPerson } from "#support/portal";
-import { leaveByLink } from "./approver-links";
-import { beginEnrolment, finishEnrolment } from "./enrol-passkey";
+import { leaveByLink } from "./approvers";
+import { mayRequesterApprove, setRequesterMayApprove } from "./members";
 import {
+  type Approver,
+  beginEnrolment,
+  finishEnrolment,
   listOwnApprovers,
+  listPasskeys,
   mailPasskeyLink,
   readPasskeyLink,
+  removePasskey,
   requireOwnApprover,
   requireOwnerOf,
   requirePasskeyLink,
-} from "./passkey-access";
-import { type Approver, listPasskeys, removePasskey } from "./passkeys";
-import { mayRequesterApprove, setRequesterMayApprove } from "./requester-rule";
-import { listRosters } from "./roster-list";
-import { runRosterRound } from "./roster-rounds";
+} from "./passkeys";
+import { listRosters, runRosterRound } from "./roster";
 
 const by = { kind: "human", id: "ana", ip: null } as const;
 const ip = "192.0.2.9";

@@ -1,8 +1,8 @@
 /** Guarantee: a passkey is enrolled by its approver alone, once, on this site, and never more than ten of them. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import type { MemberPrincipal } from "#lib/api/http/principal";
+import type { MemberPrincipal } from "#lib/api/http/context";
 import { AppError } from "#lib/errors";
-import { isRosterEntry } from "#lib/protocol/passkey/roster-shape";
+import { isRosterEntry } from "#lib/protocol/passkey/roster";
 import { organizationTitle } from "#lib/protocol/text/organization-name";
 import type { Context } from "#lib/services/approvals/context";
 import { deleteOrganization } from "#lib/services/portal/organization";
@@ -13,8 +13,15 @@ import { addConfirmed } from "#support/enrol";
 import { signInPerson } from "#support/portal";
 import { removeApprover } from "./approvers";
 import { listAuditEvents } from "./audit-list";
-import { beginEnrolment, finishEnrolment } from "./enrol-passkey";
-import { type Approver, listPasskeys, maxPasskeys, removePasskey, renamePasskey } from "./passkeys";
+import {
+  type Approver,
+  beginEnrolment,
+  finishEnrolment,
+  listPasskeys,
+  maxPasskeys,
+  removePasskey,
+  renamePasskey,
+} from "./passkeys";
 import { readLastRoster } from "./roster";
 
 const byMail = { kind: "human", id: "ana", ip: "192.0.2.9" } as const;

@@ -1,13 +1,23 @@
-/** Passkeys of an approver: listed, renamed and removed, by them or an owner (enrol-passkey.ts: enrolled). */
-import { and, asc, eq, isNull, sql } from "drizzle-orm";
-import type { Actor, MemberPrincipal } from "#lib/api/http/principal";
+/** Passkeys of an approver: listed, renamed and removed, by them or an owner (passkeys.ts: enrolled). */
+
+import type {
+  PublicKeyCredentialCreationOptionsJSON,
+  RegistrationResponseJSON,
+} from "@simplewebauthn/server";
+import { and, asc, count, eq, gt, isNotNull, isNull, lt, sql } from "drizzle-orm";
+import { type Actor, actorOf, type MemberPrincipal, type UserPrincipal } from "#lib/api/http/context";
 import type { Executor } from "#lib/db/client";
-import { passkeys } from "#lib/db/schema";
-import { noticeUrl } from "./approver-links";
+import { approvers, organizations, passkeyChallenges, passkeys } from "#lib/db/schema";
+import { AppError } from "#lib/errors";
+import { base64UrlDecode, isUuid, utf8Decode, utf8Encode, uuidV7 } from "#lib/protocol/encoding/bytes";
+import { isJsonObject } from "#lib/protocol/encoding/canonical-json";
+import { parseCoseKey, relyingPartyOf } from "#lib/protocol/passkey/assertion";
+import { maxCredentialIdBytes } from "#lib/protocol/passkey/roster";
+import { confirmationDays, noticeUrl, passkeyUrl, readApproverToken } from "./approvers";
 import { recordAudit } from "./audit";
 import type { AccountsContext } from "./context";
-import { passkeyEventMail } from "./mails";
-import { holdRole, personNotFound } from "./members";
+import { passkeyEventMail, passkeyMail } from "./mails";
+import { holdRole, personNotFound, requireRole } from "./members";
 import { lockOrganization } from "./organizations";
 import { updateRoster } from "./roster";
 
@@ -22,8 +32,7 @@ export interface Approver {
   name: string;
 }
 
-export const isLive = (approverId: string) =>
-  and(eq(passkeys.approver_id, approverId), isNull(passkeys.removed_at));
+const isLive = (approverId: string) => and(eq(passkeys.approver_id, approverId), isNull(passkeys.removed_at));
 
 export async function listPasskeys(executor: Executor, approverId: string) {
   const rows = await executor
@@ -47,7 +56,7 @@ export async function listPasskeys(executor: Executor, approverId: string) {
 }
 
 /** The person hears of what was done with their passkeys, also if they did it themselves; a mail that fails stops nothing. */
-export async function mailPerson(
+async function mailPerson(
   context: AccountsContext,
   { id, email }: Approver,
   event: Parameters<typeof passkeyEventMail>[2],
@@ -113,4 +122,285 @@ export async function removePasskey(
   });
   await updateRoster(context, organizationId);
   await mailPerson(context, approver, "removed");
+}
+
+/*
+ * An approver enrols a passkey, by the link in a mail or signed in. WebAuthn level 3, section 7.1, without attestation:
+ * nothing says which device it is.
+ */
+
+/** As COSE numbers them: EdDSA, ES256, and RS256 for Windows Hello. */
+const algorithms = [-8, -7, -257];
+/** Other algorithms of devices, read only to say that they can't be used. */
+const unusable = [-35, -36, -37, -38, -39, -47, -258, -259];
+const unusableKey =
+  "its key is of a kind that can't be used here (ES256, EdDSA, or RS256 of 2,048 to 4,096 bits can); use another device, for example a phone";
+const challengeMinutes = 5;
+
+const tooMany = () =>
+  new AppError("too_many_passkeys", `a person can have ${maxPasskeys} passkeys; remove one first`);
+
+/** Options for the browser's `navigator.credentials.create`. */
+export async function beginEnrolment(
+  context: AccountsContext,
+  approver: Approver,
+): Promise<PublicKeyCredentialCreationOptionsJSON> {
+  const { db } = context.database;
+  const challenge = Uint8Array.from(context.random(32));
+  await db.delete(passkeyChallenges).where(lt(passkeyChallenges.expires_at, sql`now()`));
+  await db.transaction(async (tx) => {
+    await requireRoom(tx, approver);
+    await tx.insert(passkeyChallenges).values({
+      challenge,
+      approver_id: approver.id,
+      expires_at: sql`now() + make_interval(mins => ${challengeMinutes})`,
+    });
+  });
+  const known = await listPasskeys(db, approver.id);
+  const { generateRegistrationOptions } = await import("@simplewebauthn/server");
+  return generateRegistrationOptions({
+    rpName: "Countersign",
+    rpID: relyingPartyOf(context.settings.baseUrl).rpId,
+    userID: Uint8Array.from(utf8Encode(approver.id)),
+    userName: approver.email,
+    userDisplayName: approver.name,
+    challenge,
+    timeout: challengeMinutes * 60_000,
+    attestationType: "none",
+    // Discoverable, so that the page of a request need not say who may decide.
+    authenticatorSelection: { residentKey: "required", userVerification: "required" },
+    excludeCredentials: known.map(({ credentialId, transports }) => ({ id: credentialId, transports })),
+    supportedAlgorithmIDs: algorithms,
+  });
+}
+
+const refused = (why: string, cause?: unknown) =>
+  new AppError("passkey_refused", `the passkey was not enrolled: ${why}`, { cause });
+
+interface ClientData {
+  challenge: string;
+  crossOrigin: boolean;
+}
+
+function readClientData({ response }: RegistrationResponseJSON): ClientData {
+  try {
+    const data: unknown = JSON.parse(utf8Decode(base64UrlDecode(response.clientDataJSON)));
+    if (!isJsonObject(data) || typeof data["challenge"] !== "string") throw new RangeError("no challenge");
+    const crossOrigin = (data["crossOrigin"] ?? false) !== false || data["topOrigin"] !== undefined;
+    return { challenge: data["challenge"], crossOrigin };
+  } catch (cause) {
+    throw refused("the browser's answer is malformed", cause);
+  }
+}
+
+/** Once, whatever comes of it. */
+async function takeChallenge(tx: Executor, approverId: string, challenge: string): Promise<void> {
+  const isIt = eq(passkeyChallenges.challenge, readBytes(challenge));
+  const taken = await tx
+    .delete(passkeyChallenges)
+    .where(
+      and(isIt, eq(passkeyChallenges.approver_id, approverId), gt(passkeyChallenges.expires_at, sql`now()`)),
+    )
+    .returning({ id: passkeyChallenges.approver_id });
+  if (taken.length === 0) throw refused("it took too long, or this answer was sent before; try again");
+}
+
+function readBytes(text: string): Uint8Array {
+  try {
+    return base64UrlDecode(text);
+  } catch (cause) {
+    throw refused("the browser's answer is malformed", cause);
+  }
+}
+
+async function verify(context: AccountsContext, response: RegistrationResponseJSON, challenge: string) {
+  const { origin, rpId } = relyingPartyOf(context.settings.baseUrl);
+  const { verifyRegistrationResponse } = await import("@simplewebauthn/server");
+  const { verified, registrationInfo } = await verifyRegistrationResponse({
+    response,
+    expectedChallenge: challenge,
+    expectedOrigin: origin,
+    expectedRPID: rpId,
+    requireUserVerification: true,
+    supportedAlgorithmIDs: [...algorithms, ...unusable],
+  }).catch((cause: unknown) => {
+    throw refused("the device's answer does not verify", cause);
+  });
+  if (!verified) throw refused("the device's answer does not verify");
+  const { credential, credentialDeviceType, credentialBackedUp } = registrationInfo;
+  if (base64UrlDecode(credential.id).length > maxCredentialIdBytes)
+    throw refused(`its id has more than ${maxCredentialIdBytes} bytes`);
+  const key = parseCoseKey(credential.publicKey);
+  if (!key.ok) throw refused(unusableKey);
+  return {
+    credential_id: credential.id,
+    public_key: Uint8Array.from(credential.publicKey),
+    sign_count: credential.counter,
+    backup_eligible: credentialDeviceType === "multiDevice",
+    backed_up: credentialBackedUp,
+    transports: (credential.transports ?? []).filter((one) => /^[a-z-]{1,32}$/.test(one)).slice(0, 8),
+  };
+}
+
+/** Ten at most, which holds under the organization's lock, and only for who has accepted, until the commit. */
+async function requireRoom(tx: Executor, { id }: Approver): Promise<void> {
+  const [known] = await tx
+    .select({ status: approvers.status })
+    .from(approvers)
+    .where(eq(approvers.id, id))
+    .for("no key update");
+  if (known?.status !== "confirmed") throw personNotFound();
+  const [listed] = await tx.select({ count: count() }).from(passkeys).where(isLive(id));
+  if ((listed?.count ?? 0) >= maxPasskeys) throw tooMany();
+}
+
+export interface WantedPasskey {
+  name: string;
+  response: RegistrationResponseJSON;
+}
+
+/** False in `isListed` if the roster could not be logged yet: the passkey counts from then on. */
+export async function finishEnrolment(
+  context: AccountsContext,
+  approver: Approver,
+  { name, response }: WantedPasskey,
+  actor: Actor,
+): Promise<{ isListed: boolean }> {
+  const { db } = context.database;
+  const { challenge, crossOrigin } = readClientData(response);
+  await takeChallenge(db, approver.id, challenge);
+  if (crossOrigin) throw refused("it was made inside another site's page");
+  const credential = await verify(context, response, challenge);
+  const { organizationId } = approver;
+  const id = uuidV7(context.clock().getTime(), context.random(16));
+  const salt = context.random(16);
+  await db.transaction(async (tx) => {
+    await lockOrganization(tx, organizationId);
+    await requireRoom(tx, approver);
+    const inserted = await tx
+      .insert(passkeys)
+      .values({
+        ...credential,
+        id,
+        organization_id: organizationId,
+        approver_id: approver.id,
+        name,
+        salt,
+        created_at: context.clock(),
+      })
+      .onConflictDoNothing({ target: passkeys.credential_id })
+      .returning({ id: passkeys.id });
+    if (inserted.length === 0) throw refused("this passkey is enrolled already");
+    await recordAudit(context, tx, {
+      organizationId,
+      actor,
+      action: "passkey.enrolled",
+      subject: approver.email,
+      detail: { passkey: id, name },
+    });
+  });
+  await mailPerson(context, approver, "enrolled");
+  return { isListed: await updateRoster(context, organizationId) };
+}
+
+/* Who may change an approver's passkeys: the person, by a mail that is fresh or signed in with its address. */
+
+export interface Acting {
+  approver: Approver;
+  actor: Actor;
+}
+
+const columns = {
+  id: approvers.id,
+  organizationId: approvers.organization_id,
+  email: sql<string>`${approvers.email}`,
+  name: sql<string>`${approvers.name}`,
+  organizationName: organizations.name,
+  /** The mail that asked them to be an approver came lately. */
+  isAskedLately: sql<boolean>`coalesce(${approvers.invited_at} > now() - make_interval(days => ${confirmationDays}), false)`,
+};
+
+/** Confirmed people whom the organization has named. */
+const isApprover = and(
+  eq(approvers.status, "confirmed"),
+  isNotNull(approvers.email),
+  isNotNull(approvers.name),
+  isNull(organizations.deleted_at),
+);
+
+async function findById({ database }: AccountsContext, id: string) {
+  const [row] = await database.db
+    .select(columns)
+    .from(approvers)
+    .innerJoin(organizations, eq(organizations.id, approvers.organization_id))
+    .where(and(eq(approvers.id, id), isApprover));
+  return row;
+}
+
+/**
+ * The approver of a link; null for one who may not enrol. `mayManage`: by a fresh link, or to enrol the first passkey
+ * ever by the mail that asked them. Every other mail may be old, forwarded or in somebody else's archive.
+ */
+export async function readPasskeyLink(context: AccountsContext, token: string) {
+  const { id, freshUntil } = readApproverToken(context, token);
+  const approver = await findById(context, id);
+  if (!approver) return null;
+  const [ever] = await context.database.db
+    .select({ count: count() })
+    .from(passkeys)
+    .where(eq(passkeys.approver_id, id));
+  const isFirst = freshUntil === null && (ever?.count ?? 0) === 0 && approver.isAskedLately;
+  const isFresh = freshUntil !== null && freshUntil * 1000 > context.clock().getTime();
+  return { approver, mayManage: isFresh || isFirst, isExpired: !!freshUntil && !isFresh };
+}
+
+export async function requirePasskeyLink(
+  context: AccountsContext,
+  token: string,
+  ip: string,
+): Promise<Acting> {
+  const link = await readPasskeyLink(context, token);
+  if (link === null) throw personNotFound();
+  if (!link.mayManage)
+    throw new AppError("forbidden", "this link has expired; request a new one on its page");
+  return { approver: link.approver, actor: { kind: "human", id: link.approver.email, ip } };
+}
+
+/** To the approver's own address, never to the holder of the old link. */
+export async function mailPasskeyLink(context: AccountsContext, token: string): Promise<void> {
+  const approver = await findById(context, readApproverToken(context, token).id);
+  if (!approver) throw personNotFound();
+  await context.mailer.send(passkeyMail(approver.email, passkeyUrl(context, approver.id)));
+}
+
+/** All organizations that the signed-in person approves for. */
+export async function listOwnApprovers({ database }: AccountsContext, { email }: UserPrincipal) {
+  return database.db
+    .select(columns)
+    .from(approvers)
+    .innerJoin(organizations, eq(organizations.id, approvers.organization_id))
+    .where(and(eq(approvers.email, email), isApprover))
+    .orderBy(approvers.created_at);
+}
+
+export async function requireOwnApprover(
+  context: AccountsContext,
+  user: UserPrincipal,
+  approverId: string,
+): Promise<Acting> {
+  const approver = isUuid(approverId) ? await findById(context, approverId) : undefined;
+  if (approver?.email !== user.email) throw personNotFound();
+  return { approver, actor: actorOf(user) };
+}
+
+/** An owner, about one of the organization's approvers. */
+export async function requireOwnerOf(
+  context: AccountsContext,
+  person: MemberPrincipal,
+  approverId: string,
+): Promise<Acting> {
+  await requireRole(context.database.db, person, "owner");
+  const approver = await findById(context, approverId);
+  if (approver?.organizationId !== person.organizationId) throw personNotFound();
+  return { approver, actor: actorOf(person) };
 }

@@ -22,7 +22,7 @@ import { domainOf, maySignIn } from "./sign-up";
 
 export const PROVIDER_ID = "oidc";
 
-/** What the provider's userinfo says, checked only as far as that its subject is the token's. */
+/** The provider's userinfo, of which only the subject is checked: it is the token's. */
 export interface ProviderClaims {
   sub?: unknown;
   email?: unknown;

@@ -3,8 +3,8 @@
  * log, whoever does it and in whatever order; a decision is shown the passkey's place in it, and nothing else counts.
  */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import type { MemberPrincipal } from "#lib/api/http/principal";
-import { readStatements } from "#lib/log/reading/statements";
+import type { MemberPrincipal } from "#lib/api/http/context";
+import { readStatements } from "#lib/log/reading/history";
 import {
   base64Decode,
   base64UrlDecode,
@@ -13,13 +13,15 @@ import {
   utf8Encode,
 } from "#lib/protocol/encoding/bytes";
 import { verifyEd25519Strict } from "#lib/protocol/keys/ed25519";
-import { checkMembership, hashGroup, rosterHash } from "#lib/protocol/passkey/roster";
-import type { RosterHead } from "#lib/protocol/passkey/roster-shape";
 import {
   buildRosterStatement,
+  checkMembership,
+  hashGroup,
   parseRosterStatement,
+  type RosterHead,
+  rosterHash,
   rosterOrganization,
-} from "#lib/protocol/passkey/roster-statement";
+} from "#lib/protocol/passkey/roster";
 import { organizationTitle } from "#lib/protocol/text/organization-name";
 import type { Context } from "#lib/services/approvals/context";
 import { deleteOrganization } from "#lib/services/portal/organization";
@@ -28,13 +30,9 @@ import { createPasskey, type TestPasskey } from "#support/authenticator";
 import { anyKind } from "#support/databases";
 import { addConfirmed, tokenOf } from "#support/enrol";
 import { signInPerson } from "#support/portal";
-import { removeGroup, saveGroup } from "./approver-groups";
-import { leaveByLink } from "./approver-links";
-import { listApprovers, removeApprover } from "./approvers";
-import { beginEnrolment, finishEnrolment } from "./enrol-passkey";
-import { type Approver, listPasskeys, removePasskey } from "./passkeys";
-import { readLastRoster, updateRoster } from "./roster";
-import { notePasskeyUse, readEnrolledMembers, readRosterProof } from "./roster-proof";
+import { leaveByLink, listApprovers, removeApprover, removeGroup, saveGroup } from "./approvers";
+import { type Approver, beginEnrolment, finishEnrolment, listPasskeys, removePasskey } from "./passkeys";
+import { notePasskeyUse, readEnrolledMembers, readLastRoster, readRosterProof, updateRoster } from "./roster";
 
 const mailer = { kind: "user", id: "test", ip: null } as const;
 

@@ -4,27 +4,170 @@
  * transaction of the sequencer, under the log's head lock: heads of an organization have no gap and no fork. A change
  * whose process died is found by its mark.
  */
-import { desc, eq, sql } from "drizzle-orm";
-import type { Executor } from "#lib/db/client";
-import { rosters, staleRosters } from "#lib/db/schema";
+import { and, desc, eq, inArray, isNull, or, sql } from "drizzle-orm";
+import type { RosterResponse } from "#lib/api/schemas/rosters";
+import { type Executor, rowsOf } from "#lib/db/client";
+import { approverGroups, approvers, organizations, passkeys, rosters, staleRosters } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
-import type { LogItem, LogItemKind, Placed } from "#lib/log/sequencer/item";
-import { sealStatement } from "#lib/log/sequencer/sign-statement";
-import { submitSigned } from "#lib/log/sequencer/submit-signed";
-import { hexEncode, sha256, utf8Decode } from "#lib/protocol/encoding/bytes";
-import { canonicalBytes } from "#lib/protocol/encoding/canonical-json";
-import { buildRosterHead, rosterHash } from "#lib/protocol/passkey/roster";
-import type { RosterEntry, RosterHead } from "#lib/protocol/passkey/roster-shape";
-import { buildRosterStatement } from "#lib/protocol/passkey/roster-statement";
-import type { AccountsContext } from "./context";
 import {
-  describeChanges,
-  isSameRoster,
-  type RosterChange,
-  type RosterDetails,
-  type RosterState,
-  readRosterState,
-} from "./roster-state";
+  type LogItem,
+  type LogItemKind,
+  type Placed,
+  sealStatement,
+  submitSigned,
+} from "#lib/log/sequencer/item";
+import { base64Encode, base64UrlEncode, hexEncode, sha256, utf8Decode } from "#lib/protocol/encoding/bytes";
+import { canonicalBytes, canonicalHash, canonicalJson } from "#lib/protocol/encoding/canonical-json";
+import {
+  buildRosterHead,
+  buildRosterStatement,
+  type GroupOpening,
+  hashGroup,
+  type Membership,
+  orderEntries,
+  proveMembership,
+  type RosterEntry,
+  type RosterHead,
+  rosterHash,
+} from "#lib/protocol/passkey/roster";
+import type { AccountsContext } from "./context";
+import { mailOwners, rosterMail } from "./mails";
+
+/* Who may approve at this moment, as entries of a roster, and how that differs from the roster before. */
+
+type Names = Record<string, string>;
+
+/** Names and openings that entries hide, for the organization alone. */
+export interface RosterDetails {
+  /** By credential id. */
+  openings: Record<string, GroupOpening[]>;
+  people: Names;
+  groups: Names;
+  /** By credential id. */
+  passkeys: Names;
+}
+
+export interface RosterState {
+  /** In the roster's order. */
+  entries: RosterEntry[];
+  details: RosterDetails;
+}
+
+export type RosterChange =
+  | { kind: "passkey_added"; person: string; passkey: string; groups: string[] }
+  | { kind: "passkey_removed"; person: string; passkey: string }
+  | { kind: "joined" | "left"; person: string; group: string };
+
+/** Passkeys that count: not removed, of people who confirmed, in an organization that is there. */
+export const isEnrolled = and(isNull(passkeys.removed_at), eq(approvers.status, "confirmed"));
+
+async function readEnrolled(tx: Executor, organizationId: string) {
+  const rows = await tx
+    .select({
+      approverId: passkeys.approver_id,
+      person: sql<string>`coalesce(${approvers.name}, ${approvers.email})`,
+      credentialId: passkeys.credential_id,
+      publicKey: passkeys.public_key,
+      name: passkeys.name,
+      salt: passkeys.salt,
+      since: passkeys.created_at,
+    })
+    .from(passkeys)
+    .innerJoin(approvers, eq(approvers.id, passkeys.approver_id))
+    .innerJoin(organizations, eq(organizations.id, passkeys.organization_id))
+    .where(and(eq(passkeys.organization_id, organizationId), isEnrolled, isNull(organizations.deleted_at)));
+  const places = await tx
+    .select({
+      approverId: approverGroups.approver_id,
+      groupId: approverGroups.group_id,
+      name: approvers.name,
+    })
+    .from(approverGroups)
+    .innerJoin(approvers, eq(approvers.id, approverGroups.group_id))
+    .where(eq(approvers.organization_id, organizationId));
+  return { rows, places };
+}
+
+/** An opening that was there before is kept, so that an entry that didn't change has the same bytes. */
+function openGroups(
+  { random }: Pick<AccountsContext, "random">,
+  groupIds: string[],
+  before: GroupOpening[] = [],
+): GroupOpening[] {
+  return groupIds.map(
+    (group) => before.find((one) => one.group === group) ?? { group, salt: base64Encode(random(16)) },
+  );
+}
+
+async function readRosterState(
+  context: Pick<AccountsContext, "random">,
+  tx: Executor,
+  organizationId: string,
+  before: RosterDetails | null,
+): Promise<RosterState> {
+  const { rows, places } = await readEnrolled(tx, organizationId);
+  const details = structuredClone(noDetails);
+  for (const { groupId, name } of places) details.groups[groupId] = name ?? "";
+  const entries = rows.map((row): RosterEntry => {
+    const { approverId, credentialId } = row;
+    const groupIds = places.filter((place) => place.approverId === approverId).map(({ groupId }) => groupId);
+    const openings = openGroups(context, groupIds.sort(), before?.openings[credentialId]);
+    details.openings[credentialId] = openings;
+    details.people[approverId] = row.person;
+    details.passkeys[credentialId] = row.name;
+    return {
+      approver_id: approverId,
+      credential_id: credentialId,
+      public_key: base64UrlEncode(row.publicKey),
+      groups: openings.map(hashGroup).sort(),
+      since: row.since.toISOString(),
+      salt: base64Encode(row.salt),
+    };
+  });
+  return { entries: orderEntries(entries), details };
+}
+
+const isSameRoster = (a: readonly RosterEntry[], b: readonly RosterEntry[]) =>
+  canonicalHash(a.map((entry) => ({ ...entry }))) === canonicalHash(b.map((entry) => ({ ...entry })));
+
+export const noDetails: RosterDetails = { openings: {}, people: {}, groups: {}, passkeys: {} };
+
+/** Lists an owner's view of the changes, by name. A person with several passkeys joins a group once. */
+function describeChanges(before: RosterState | null, now: RosterState): RosterChange[] {
+  const { entries, details } = before ?? { entries: [], details: noDetails };
+  const known = new Map(entries.map((entry) => [entry.credential_id, entry]));
+  const current = new Set(now.entries.map(({ credential_id }) => credential_id));
+  const changes: RosterChange[] = [];
+  const moved = new Map<string, RosterChange>();
+  for (const { credential_id: id, approver_id } of now.entries) {
+    const person = now.details.people[approver_id] ?? "";
+    const groupsNow = groupNames(now.details, id);
+    if (!known.has(id)) {
+      const passkey = now.details.passkeys[id] ?? "";
+      changes.push({ kind: "passkey_added", person, passkey, groups: Object.values(groupsNow).sort() });
+      continue;
+    }
+    const groupsBefore = groupNames(details, id);
+    for (const [group, name] of Object.entries(groupsNow))
+      if (!(group in groupsBefore))
+        moved.set(`joined ${approver_id} ${group}`, { kind: "joined", person, group: name });
+    for (const [group, name] of Object.entries(groupsBefore))
+      if (!(group in groupsNow))
+        moved.set(`left ${approver_id} ${group}`, { kind: "left", person, group: name });
+  }
+  for (const { credential_id: id, approver_id } of entries) {
+    if (current.has(id)) continue;
+    const person = details.people[approver_id] ?? "";
+    changes.push({ kind: "passkey_removed", person, passkey: details.passkeys[id] ?? "" });
+  }
+  const place = ({ kind, person, ...of }: RosterChange) => canonicalJson([person, kind, { ...of }]);
+  return [...changes, ...moved.values()].sort((a, b) => (place(a) < place(b) ? -1 : 1));
+}
+
+function groupNames({ openings, groups }: RosterDetails, credentialId: string): Names {
+  const ids = (openings[credentialId] ?? []).map(({ group }) => group);
+  return Object.fromEntries(ids.map((id) => [id, groups[id] ?? ""]));
+}
 
 export interface StoredRoster extends RosterState {
   head: RosterHead;
@@ -163,4 +306,195 @@ export async function updateRoster(context: AccountsContext, organizationId: str
     return false;
   }
   return true;
+}
+
+/* The rosters of an organization, newest first, as its people and its monitor read them. */
+
+export async function listRosters(
+  executor: Executor,
+  organizationId: string,
+  { number, limit }: { number: number | undefined; limit: number },
+) {
+  const isWanted = number === undefined ? undefined : eq(rosters.number, number);
+  const rows = await executor
+    .select()
+    .from(rosters)
+    .where(and(eq(rosters.organization_id, organizationId), isWanted))
+    .orderBy(desc(rosters.number))
+    .limit(limit);
+  return rows.map((row) => ({
+    head: JSON.parse(utf8Decode(row.head)) as RosterHead,
+    hash: hexEncode(sha256(row.head)),
+    entries: JSON.parse(row.entries) as RosterEntry[],
+    changes: JSON.parse(row.changes) as RosterChange[],
+    log_index: row.leaf_index,
+  }));
+}
+
+/** The newest, or the one with the number. */
+export async function readRoster(
+  executor: Executor,
+  organizationId: string,
+  number: number | undefined,
+): Promise<RosterResponse> {
+  const [roster = null] = await listRosters(executor, organizationId, { number, limit: 1 });
+  return { organization: organizationId, roster };
+}
+
+/* Roster data for a decision: who the passkey's owner is, and the proof of it. */
+
+export interface RosterProof extends Membership {
+  passkeyId: string;
+  approver: { id: string; name: string; email: string };
+  /** WebAuthn level 3, section 7.2: it never changes. */
+  backupEligible: boolean;
+}
+
+function selectOwner(executor: Executor, organizationId: string, credentialId: string) {
+  return executor
+    .select({
+      passkeyId: passkeys.id,
+      publicKey: passkeys.public_key,
+      backupEligible: passkeys.backup_eligible,
+      approverId: approvers.id,
+      name: sql<string>`coalesce(${approvers.name}, ${approvers.email})`,
+      email: sql<string>`${approvers.email}`,
+    })
+    .from(passkeys)
+    .innerJoin(approvers, eq(approvers.id, passkeys.approver_id))
+    .where(
+      and(eq(passkeys.organization_id, organizationId), eq(passkeys.credential_id, credentialId), isEnrolled),
+    );
+}
+
+const selectGroups = (executor: Executor, approverId: string) =>
+  executor
+    .select({ groupId: approverGroups.group_id })
+    .from(approverGroups)
+    .where(eq(approverGroups.approver_id, approverId));
+
+/**
+ * The place of an enrolled passkey, with an opening for each group that its owner is in now. Null for one that is not
+ * enrolled, or not in a logged roster yet. `isHeld`: the passkey, its owner and their groups stay so until the commit.
+ */
+export async function readRosterProof(
+  executor: Executor,
+  organizationId: string,
+  credentialId: string,
+  { isHeld }: { isHeld: boolean },
+): Promise<RosterProof | null> {
+  const owner = selectOwner(executor, organizationId, credentialId);
+  // The person before the passkey, as the trigger takes them when somebody leaves.
+  const [row] = await (isHeld ? owner.for("no key update", { of: [approvers, passkeys] }) : owner);
+  if (!row) return null;
+  const groups = selectGroups(executor, row.approverId);
+  const current = await (isHeld ? groups.for("share") : groups);
+  const last = await readLastRoster(executor, organizationId);
+  const index = last?.entries.findIndex(({ credential_id }) => credential_id === credentialId) ?? -1;
+  const entry = last?.entries[index];
+  if (!last || !entry || entry.public_key !== base64UrlEncode(row.publicKey)) return null;
+  const isCurrent = new Set(current.map(({ groupId }) => groupId));
+  const openings = last.details.openings[credentialId] ?? [];
+  return {
+    head: last.head,
+    entry,
+    index,
+    proof: proveMembership(last.entries, index),
+    groups: openings.filter(({ group }) => isCurrent.has(group)),
+    passkeyId: row.passkeyId,
+    approver: { id: row.approverId, name: row.name, email: row.email },
+    backupEligible: row.backupEligible,
+  };
+}
+
+/** The people of these groups who have a passkey, by id, each with those of the groups that they are in. */
+export async function readEnrolledMembers(
+  executor: Executor,
+  groupIds: readonly string[],
+): Promise<Map<string, string[]>> {
+  if (groupIds.length === 0) return new Map();
+  const rows = await executor
+    .select({
+      approverId: approverGroups.approver_id,
+      groups: sql<string[]>`array_agg(DISTINCT ${approverGroups.group_id}::text)`,
+    })
+    .from(approverGroups)
+    .innerJoin(passkeys, eq(passkeys.approver_id, approverGroups.approver_id))
+    .innerJoin(approvers, eq(approvers.id, passkeys.approver_id))
+    .where(and(inArray(approverGroups.group_id, [...groupIds]), isEnrolled))
+    .groupBy(approverGroups.approver_id);
+  return new Map(rows.map(({ approverId, groups }) => [approverId, groups]));
+}
+
+/**
+ * Notes that a passkey has signed, once for each signature: a counter that did not grow is of a copy (WebAuthn level 3,
+ * section 7.2, step 22). False then, and for a passkey that was removed; authenticators without a counter always say 0.
+ */
+export async function notePasskeyUse(
+  tx: Executor,
+  passkeyId: string,
+  { signCount, backedUp }: { signCount: number; backedUp: boolean },
+): Promise<boolean> {
+  const hasGrown = sql`${passkeys.sign_count} < ${signCount}`;
+  const hasNone = sql`${passkeys.sign_count} = 0 AND ${signCount} = 0`;
+  const noted = await tx
+    .update(passkeys)
+    .set({ sign_count: signCount, backed_up: backedUp, last_used_at: sql`now()` })
+    .where(and(eq(passkeys.id, passkeyId), sql`${passkeys.removed_at} IS NULL`, or(hasGrown, hasNone)))
+    .returning({ id: passkeys.id });
+  return noted.length === 1;
+}
+
+/* Follow-up of a roster's changes, and of those that a dead process has left: retried until it is done. */
+
+const atOnce = 50;
+
+/** Rosters whose change was committed a moment ago, and that no process has logged. */
+async function updateStale(context: AccountsContext): Promise<void> {
+  const stale = await rowsOf<{ organization_id: string }>(
+    context.database.db,
+    sql`SELECT organization_id FROM stale_rosters WHERE since < clock_timestamp() - interval '2 seconds'
+      ORDER BY since LIMIT ${atOnce}`,
+  );
+  for (const { organization_id } of stale) await updateRoster(context, organization_id);
+}
+
+interface Due {
+  organization_id: string;
+  number: number;
+  changes: string;
+}
+
+/** Taken for five minutes: then another process may think that this one died. */
+async function takeMails(context: AccountsContext): Promise<Due[]> {
+  return rowsOf<Due>(
+    context.database.db,
+    sql`UPDATE rosters SET mail_due_at = clock_timestamp() + interval '5 minutes'
+      WHERE (organization_id, number) IN (
+        SELECT organization_id, number FROM rosters WHERE mail_due_at <= clock_timestamp()
+        ORDER BY mail_due_at LIMIT ${atOnce} FOR UPDATE SKIP LOCKED)
+      RETURNING organization_id, number, changes`,
+  );
+}
+
+/** Sent to every owner; if no mail goes out at all, all of it is tried again. */
+async function sendRosterMails(context: AccountsContext): Promise<void> {
+  for (const { organization_id: organizationId, number, changes } of await takeMails(context)) {
+    const link = `${context.settings.baseUrl}/portal/approvers`;
+    const list = JSON.parse(changes) as RosterChange[];
+    const nothing = { sent: 0, failed: 0 };
+    const { sent, failed } =
+      list.length === 0
+        ? nothing
+        : await mailOwners(context, organizationId, "roster", (to) => rosterMail(to, link, number, list));
+    if (sent === 0 && failed > 0) continue;
+    await context.database.db.execute(
+      sql`UPDATE rosters SET mail_due_at = NULL WHERE organization_id = ${organizationId}::uuid AND number = ${number}`,
+    );
+  }
+}
+
+export async function runRosterRound(context: AccountsContext): Promise<void> {
+  await updateStale(context);
+  await sendRosterMails(context);
 }

@@ -1,9 +1,9 @@
-/** Runs the operations of lib/api/operations/rosters.ts. */
+/** Runs the operations of lib/api/operations/agents.ts. */
 
-import type { Handlers } from "#lib/api/http/call";
-import type { rostersOperations as specs } from "#lib/api/operations/rosters";
+import type { Handlers } from "#lib/api/http/pipeline";
+import type { rostersOperations as specs } from "#lib/api/operations/agents";
 import type { AccountsContext } from "./context";
-import { readRoster } from "./roster-list";
+import { readRoster } from "./roster";
 
 export const rostersHandlers: Handlers<typeof specs, AccountsContext> = {
   readRoster: async ({ context, principal, query }) => ({

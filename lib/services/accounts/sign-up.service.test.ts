@@ -3,11 +3,11 @@
  * and invited people get in, each as long as they are that.
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { UserPrincipal } from "#lib/api/http/principal";
+import type { UserPrincipal } from "#lib/api/http/context";
 import { organizations } from "#lib/db/schema";
 import type { Context } from "#lib/services/approvals/context";
 import { listMailbox } from "#lib/services/notifications/mailbox";
-import { removeMember } from "#lib/services/portal/organization-members";
+import { removeMember } from "#lib/services/portal/organization";
 import { startTestApp, type TestApp } from "#support/app";
 import { anyKind } from "#support/databases";
 import { addOwner } from "./add-owner";

@@ -5,8 +5,7 @@ import { agentSlug } from "#lib/api/schemas/primitives";
 import type { Database, Executor } from "#lib/db/client";
 import { agentKeys, agents, toolManifests } from "#lib/db/schema";
 import { AppError, fieldError } from "#lib/errors";
-import { base64Encode } from "#lib/protocol/encoding/bytes";
-import { uuidV7 } from "#lib/protocol/encoding/ids";
+import { base64Encode, uuidV7 } from "#lib/protocol/encoding/bytes";
 import type { ActionPredicate } from "#lib/protocol/statement/statement";
 import type { AccountsContext } from "#lib/services/accounts/context";
 

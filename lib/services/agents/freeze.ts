@@ -3,13 +3,13 @@
  * nor used. What it does all the same can still be attested, with a warning in the signed bytes.
  */
 import { and, eq, isNotNull, isNull } from "drizzle-orm";
-import { actorOf, type Principal } from "#lib/api/http/principal";
+import { actorOf, type Principal } from "#lib/api/http/context";
 import type { IdentityResponse } from "#lib/api/schemas/identity";
 import type { Executor } from "#lib/db/client";
 import { agents } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
 import type { AccountsContext } from "#lib/services/accounts/context";
-import { holdCaller } from "#lib/services/keys/hold-caller";
+import { holdCaller } from "#lib/services/keys/authenticate";
 import { changeAgent, Unchanged } from "./agent-changes";
 import { agentNotFound, findAgent, slugKey } from "./agents";
 import { readIdentity } from "./identities";

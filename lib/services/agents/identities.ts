@@ -2,7 +2,7 @@
 
 import { and, eq, isNull } from "drizzle-orm";
 import type { z } from "zod";
-import { actorOf, type Principal } from "#lib/api/http/principal";
+import { actorOf, type Principal } from "#lib/api/http/context";
 import type {
   IdentityResponse,
   putToolsBody,
@@ -21,14 +21,13 @@ import {
   utf8Encode,
 } from "#lib/protocol/encoding/bytes";
 import { possessionText } from "#lib/protocol/keys/agent-key";
-import { verifyEd25519Strict } from "#lib/protocol/keys/ed25519";
-import { encodePublicKeyPem, parsePublicKey } from "#lib/protocol/keys/ed25519-key";
+import { encodePublicKeyPem, parsePublicKey, verifyEd25519Strict } from "#lib/protocol/keys/ed25519";
 import { buildToolManifest, toolsOfManifest } from "#lib/protocol/statement/identity-checks";
 import { parseCanonical } from "#lib/protocol/statement/statement";
 import { recordAudit } from "#lib/services/accounts/audit";
 import type { AccountsContext } from "#lib/services/accounts/context";
-import { holdCaller } from "#lib/services/keys/hold-caller";
-import { type NewestKeys, readNewestKeys, replaceKey } from "./agent-keys";
+import { holdCaller } from "#lib/services/keys/authenticate";
+import { type NewestKeys, readNewestKeys, replaceKey } from "./agent-changes";
 import {
   agentNotFound,
   claimAgents,

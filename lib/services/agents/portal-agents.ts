@@ -2,8 +2,8 @@
 
 import { and, count, desc, eq, lt, ne } from "drizzle-orm";
 import type { z } from "zod";
+import type { MemberPrincipal } from "#lib/api/http/context";
 import { cutPage, type PageQuery } from "#lib/api/http/cursor";
-import type { MemberPrincipal } from "#lib/api/http/principal";
 import type { registerBody, updateIdentityBody } from "#lib/api/schemas/identity";
 import type { Executor } from "#lib/db/client";
 import { agentChanges, agents, attestations } from "#lib/db/schema";

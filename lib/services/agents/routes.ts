@@ -1,8 +1,8 @@
 /** Runs the operations of lib/api/operations/agents.ts. */
 
-import type { Handlers, Params } from "#lib/api/http/call";
+import type { Handlers, Params } from "#lib/api/http/pipeline";
 import type { agentsOperations as specs } from "#lib/api/operations/agents";
-import { listAgentKeys } from "./agent-keys";
+import { listAgentKeys } from "./agent-changes";
 import { type FreezeContext, freezeAgent, unfreezeAgent } from "./freeze";
 import { putTools, readIdentity, registerIdentity, updateIdentity } from "./identities";
 

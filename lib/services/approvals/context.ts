@@ -1,10 +1,9 @@
 /** The whole context; approvals are the last to add to it. */
 
-import type { TimedCache } from "#lib/jobs/timed-cache";
+import type { TimedCache } from "#lib/jobs/bounded-memo";
 import type { FoundAgent } from "#lib/services/agents/agents";
 import type { WorldIdProvider } from "#lib/services/approvals/world-id/provider";
-import type { Callers } from "#lib/services/keys/callers";
-import type { UnknownKeys } from "#lib/services/keys/unknown-keys";
+import type { Callers, UnknownKeys } from "#lib/services/keys/authenticate";
 import type { RulesContext } from "#lib/services/policies/context";
 
 export interface Context extends RulesContext {

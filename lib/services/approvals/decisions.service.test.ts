@@ -1,7 +1,7 @@
 /** How a request ends without an approval: denied, expired or cancelled, once, and by whom it may be. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { guidanceTexts } from "#lib/api/schemas/authorization-state";
-import { readApprovalView } from "#lib/services/approvals/decision/view";
+import { readApprovalView } from "#lib/services/approvals/decision/inbox";
 import { startTestApp, type TestApp } from "#support/app";
 import { ask, expireRequest, fromPage } from "#support/authorizations";
 import { anyKind } from "#support/databases";

@@ -4,15 +4,15 @@
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { buildOpenApi } from "#lib/api/openapi";
-import { approvalChallenge } from "#lib/protocol/passkey/challenge";
-import { askForFirstApproval } from "#lib/services/portal/first-steps";
+import { approvalChallenge } from "#lib/protocol/passkey/assertion";
+import { readApprovalView } from "#lib/services/approvals/decision/inbox";
+import { askForFirstApproval } from "#lib/services/portal/overview";
 import { verifyInBrowser } from "#lib/verifier/browser";
 import { startTestApp, type TestApp } from "#support/app";
 import { type AskedRequest, ask, fromPage } from "#support/authorizations";
 import { anyKind } from "#support/databases";
 import { enrolGroup } from "#support/enrol";
 import { signInPerson } from "#support/portal";
-import { readApprovalView } from "./decision/view";
 
 const world = {
   WORLD_APP_ID: "app_test",

@@ -1,9 +1,9 @@
 /** An organization's own authorization requests, with the link by which a human decides those that still wait. */
 
 import { and, eq, inArray, isNotNull, or, sql } from "drizzle-orm";
-import { isOwnerOf, type MemberPrincipal } from "#lib/api/http/principal";
+import { isOwnerOf, type MemberPrincipal } from "#lib/api/http/context";
 import type { AuthorizationState } from "#lib/api/schemas/authorization-state";
-import type { UnfinishedRequest } from "#lib/api/schemas/portal-rules";
+import type { UnfinishedRequest } from "#lib/api/schemas/portal";
 import { agentChanges, apiKeys, authorizationRequests } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
 import { amountValue } from "#lib/protocol/approval/amount";
@@ -12,15 +12,15 @@ import { requireRole } from "#lib/services/accounts/members";
 import { cancelAuthorization } from "#lib/services/approvals/decision/decide";
 import { readDeciders } from "#lib/services/approvals/decision/deciders";
 import { revokeAuthorization } from "#lib/services/approvals/decision/revoke";
-import { readGrantUsage } from "#lib/services/approvals/request/grants";
+import { readGrantUsage } from "#lib/services/approvals/request/judge";
 import { judgeByRulesNow } from "#lib/services/approvals/request/rules-now";
-import { whyUnusable } from "#lib/services/approvals/use/unusable";
-import { isTestKey } from "#lib/services/keys/test-keys";
+import { whyUnusable } from "#lib/services/approvals/use/embed";
+import { isTestKey } from "#lib/services/keys/api-keys";
 import type { Context } from "./context";
-import { approvalUrl } from "./link";
 import { type AuthorizationQuery, listAuthorizations, readAuthorization } from "./read";
 import {
   type AuthorizationRow,
+  approvalUrl,
   authorizationNotFound,
   findAuthorization,
   isOpen,

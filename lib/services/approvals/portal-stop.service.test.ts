@@ -1,6 +1,6 @@
 /** The portal's stop buttons: for members of the organization, and audited as the person who pressed. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { MemberPrincipal } from "#lib/api/http/principal";
+import type { MemberPrincipal } from "#lib/api/http/context";
 import {
   freezeOwnAgent,
   listOwnAgents,

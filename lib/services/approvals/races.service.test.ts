@@ -2,7 +2,7 @@
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { wordHex } from "#lib/protocol/world-id/world-id-proof";
-import { acceptApproval, type ProvenApproval } from "#lib/services/approvals/decision/accept";
+import { acceptApproval, type ProvenApproval } from "#lib/services/approvals/decision/decide";
 import { startTestApp, type TestApp } from "#support/app";
 import { type AskedRequest, ask, provenBy } from "#support/authorizations";
 import { anyKind } from "#support/databases";

@@ -1,9 +1,9 @@
 /** GET /v1/authorize/{request_id} and GET /v1/authorizations: what agents and owners read. */
 
 import { and, eq, lt, or, type SQL, sql } from "drizzle-orm";
+import { isOwnerOf, mayReach, type Principal } from "#lib/api/http/context";
 import { cutPage, decodeCursor, encodeCursor, type PageQuery } from "#lib/api/http/cursor";
-import { isOwnerOf, mayReach, type Principal } from "#lib/api/http/principal";
-import { maxWrongCodes } from "#lib/api/schemas/approval-page";
+import { maxWrongCodes } from "#lib/api/schemas/approval-view";
 import {
   type AuthorizationState,
   denialReasonNote,
@@ -20,14 +20,13 @@ import {
 import type { AuthorizationStatus } from "#lib/api/schemas/authorize";
 import { isCalendarTime } from "#lib/api/schemas/primitives";
 import { agents, authorizationRequests } from "#lib/db/schema";
-import type { ApprovalRequest } from "#lib/protocol/approval/approval";
+import { type ApprovalRequest, findEnvironment } from "#lib/protocol/approval/approval";
 import { findEnd } from "#lib/protocol/approval/approval-end";
-import { findEnvironment } from "#lib/protocol/approval/environment";
 import type { WorldEnvironment } from "#lib/protocol/world-id/world-id-keys";
 import { slugKey } from "#lib/services/agents/agents";
 import { codeOf } from "#lib/services/approvals/decision/confirmation-code";
 import { assembleHumanAuthorization } from "#lib/services/approvals/use/embed";
-import { findPrincipalAgain } from "#lib/services/keys/key-principals";
+import { findPrincipalAgain } from "#lib/services/keys/authenticate";
 import type { Context } from "./context";
 import {
   type AuthorizationRow,

@@ -1,11 +1,17 @@
 /** Runs the operations of lib/api/operations/authorizations.ts. */
 
-import type { Call, Handlers, Hydrate, Params } from "#lib/api/http/call";
-import { type HttpRequest, toResponse } from "#lib/api/http/messages";
+import { requireSameOrigin } from "#lib/api/http/common-headers";
+import {
+  type Call,
+  type Handlers,
+  type Hydrate,
+  type Params,
+  readBytes,
+  readJsonObject,
+  validate,
+} from "#lib/api/http/pipeline";
 import { failurePage } from "#lib/api/http/plain-page";
-import { readBytes, readJsonObject } from "#lib/api/http/read-json-body";
-import { requireSameOrigin } from "#lib/api/http/same-origin";
-import { validate } from "#lib/api/http/validate";
+import { type HttpRequest, toResponse } from "#lib/api/http/problem";
 import type { authorizationsOperations as specs } from "#lib/api/operations/authorizations";
 import type { OperationId } from "#lib/api/operations/index";
 import { denyBody, passkeyBody, startBody } from "#lib/api/schemas/approval-view";
@@ -14,15 +20,13 @@ import { AppError } from "#lib/errors";
 import { cancelAuthorization, denyAuthorization } from "#lib/services/approvals/decision/decide";
 import { revokeAuthorization, revokeByLink } from "#lib/services/approvals/decision/revoke";
 import { evaluateAccess } from "#lib/services/approvals/request/evaluate-access";
-import { restoreSecrets } from "#lib/services/approvals/request/insert-request";
-import { requestAuthorization } from "#lib/services/approvals/request/request";
+import { requestAuthorization, restoreSecrets } from "#lib/services/approvals/request/request";
 import { claimAuthorization } from "#lib/services/approvals/use/claim";
+import { startWorldId } from "#lib/services/approvals/world-id/prove";
 import { approveByPasskey, submitApproval } from "#lib/services/approvals/world-id/submissions";
-import { startWorldId } from "#lib/services/approvals/world-id/world-nonces";
 import type { Context } from "./context";
-import { readApprovalToken } from "./link";
 import { listAuthorizations, readAuthorization } from "./read";
-import { authorizationNotFound } from "./rows";
+import { authorizationNotFound, readApprovalToken } from "./rows";
 
 /** Neither the link nor a secret code is stored with the answer that had them. */
 export const replayHydrators: Partial<Record<OperationId, Hydrate<Context>>> = { authorize: restoreSecrets };

@@ -4,18 +4,19 @@
  * "expired" of a request that ends approved.
  */
 import { and, desc, eq, getTableColumns, gt, isNull, lte, sql } from "drizzle-orm";
+import { makeToken, readToken } from "#lib/api/http/link-token";
 import type { AuthorizationState, PreviouslyDenied } from "#lib/api/schemas/authorization-state";
 import type { Database, Executor } from "#lib/db/client";
 import { agents, approvals, authorizationRequests, organizations } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
 import type { ApprovalRequest } from "#lib/protocol/approval/approval";
+import type { RequestedBy } from "#lib/protocol/approval/assign-groups";
 import type { Decider } from "#lib/protocol/approval/decided-by";
-import type { RequestedBy } from "#lib/protocol/approval/requested-by";
-import { utf8Decode } from "#lib/protocol/encoding/bytes";
+import { authorizationRequestIdPattern, utf8Decode } from "#lib/protocol/encoding/bytes";
 import type { JsonObject } from "#lib/protocol/encoding/canonical-json";
-import { authorizationRequestIdPattern } from "#lib/protocol/encoding/ids";
 import type { WorldEnvironment } from "#lib/protocol/world-id/world-id-keys";
 import type { RuleRecord } from "#lib/services/approvals/request/judge";
+import type { Context } from "./context";
 
 export const authorizationNotFound = () =>
   new AppError("authorization_not_found", "no authorization request has this id");
@@ -203,4 +204,15 @@ export function describeRequired({ required_approvers }: ApprovalRequest, names:
 /** Empty after erasure, which takes the context away. */
 export function parseContext(row: { context: string | null }): Record<string, string> {
   return row.context === null ? {} : (JSON.parse(row.context) as Record<string, string>);
+}
+
+/* The link by which a human decides: `{base}/approve/<request id>.<HMAC>`. */
+
+export function approvalUrl({ secrets, settings }: Context, requestId: string): string {
+  return `${settings.baseUrl}/approve/${makeToken(secrets.approvalLink, requestId)}`;
+}
+
+/** The request's id; null for a token that this service did not make. */
+export function readApprovalToken({ secrets }: Context, token: string): string | null {
+  return readToken(secrets.approvalLink, token);
 }

@@ -8,12 +8,11 @@ import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest
 import type { WorldIdStart } from "#lib/api/schemas/approval-view";
 import { approvalSubmissions } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
-import { createFairQueue } from "#lib/jobs/fair-queue";
-import { shareOf } from "#lib/jobs/fair-share";
+import { createFairQueue, shareOf } from "#lib/jobs/fair-queue";
 import type { ZkPool } from "#lib/jobs/zk-worker-pool";
 import type { WorldProof } from "#lib/protocol/world-id/world-id-proof";
 import { wordHex } from "#lib/protocol/world-id/world-id-proof";
-import { deleteExpired } from "#lib/server/housekeeping";
+import { deleteExpired } from "#lib/server/background";
 import type { WorldIdProvider } from "#lib/services/approvals/world-id/provider";
 import { createRetries } from "#lib/services/approvals/world-id/retry-submissions";
 import { findDue } from "#lib/services/approvals/world-id/store-submissions";

@@ -11,15 +11,17 @@ import {
   standingGuidance,
 } from "#lib/api/schemas/authorization-state";
 import type { GrantTerms } from "#lib/protocol/approval/decided-by";
-import { uuidV7 } from "#lib/protocol/encoding/ids";
-import { type RuleContext, ruleContextHash } from "#lib/protocol/policy/rule-context";
-import { rulesetHash } from "#lib/protocol/policy/rules-schema";
-import { saveGroup } from "#lib/services/accounts/approver-groups";
+import { uuidV7 } from "#lib/protocol/encoding/bytes";
+import { type RuleContext, ruleContextHash, rulesetHash } from "#lib/protocol/policy/rule-context";
+import { saveGroup } from "#lib/services/accounts/approvers";
 import { DecidedOtherwise } from "#lib/services/approvals/request/decide-at-once";
-import { readGrantUsage } from "#lib/services/approvals/request/grants";
-import { insertRequest, type Made } from "#lib/services/approvals/request/insert-request";
-import type { AuthorizeInput } from "#lib/services/approvals/request/prepare-request";
-import { requestAuthorization } from "#lib/services/approvals/request/request";
+import { readGrantUsage } from "#lib/services/approvals/request/judge";
+import {
+  type AuthorizeInput,
+  insertRequest,
+  type Made,
+  requestAuthorization,
+} from "#lib/services/approvals/request/request";
 import { startTestApp, type TestApp } from "#support/app";
 import { approveUnproven, ask, openRequest } from "#support/authorizations";
 import { anyKind } from "#support/databases";

@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { parseHumanAuthorization } from "#lib/protocol/approval/human-authorization-shape";
 import { isShownContent } from "#lib/protocol/approval/shown-content";
 import { base64Encode } from "#lib/protocol/encoding/bytes";
-import { readApprovalView } from "#lib/services/approvals/decision/view";
+import { readApprovalView } from "#lib/services/approvals/decision/inbox";
 import { startTestApp, type TestApp } from "#support/app";
 import { approveUnproven, ask } from "#support/authorizations";
 import { anyKind } from "#support/databases";

@@ -3,18 +3,18 @@
  * had alone. They go into the log in the order of the request (docs/wire.md has the exceptions).
  */
 
-import { beginIdempotentEach, type IdempotencyStart } from "#lib/api/http/idempotency";
-import { releaseIdempotent } from "#lib/api/http/idempotency-release";
-import type { KeyPrincipal } from "#lib/api/http/principal";
+import type { KeyPrincipal } from "#lib/api/http/context";
+import { beginIdempotentEach, type IdempotencyStart, releaseIdempotent } from "#lib/api/http/idempotency";
+import { validate } from "#lib/api/http/pipeline";
 import { answerProblem } from "#lib/api/http/problem";
-import { validate } from "#lib/api/http/validate";
-import { type AttestResponse, attestBody } from "#lib/api/schemas/attest";
 import {
   type AttestBatchBody,
   type AttestBatchResponse,
+  type AttestResponse,
+  attestBody,
   maxBatchEntries,
-} from "#lib/api/schemas/attest-batch";
-import type { Problem } from "#lib/api/schemas/problem";
+} from "#lib/api/schemas/attest";
+import type { Problem } from "#lib/api/schemas/primitives";
 import { fieldError } from "#lib/errors";
 import type { JsonObject } from "#lib/protocol/encoding/canonical-json";
 import type { Context } from "#lib/services/approvals/context";

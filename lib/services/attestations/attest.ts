@@ -3,18 +3,16 @@
  * there and stores it (store.ts) if everything that it was made from still holds.
  */
 
-import type { IdempotencyHold } from "#lib/api/http/idempotency-leases";
-import type { KeyPrincipal } from "#lib/api/http/principal";
+import type { KeyPrincipal } from "#lib/api/http/context";
+import type { IdempotencyHold } from "#lib/api/http/idempotency";
 import type { AttestBody, AttestResponse } from "#lib/api/schemas/attest";
-import { submitAllSigned, submitSigned } from "#lib/log/sequencer/submit-signed";
-import { base64Encode } from "#lib/protocol/encoding/bytes";
+import { submitAllSigned, submitSigned } from "#lib/log/sequencer/item";
+import { base64Encode, uuidV7 } from "#lib/protocol/encoding/bytes";
 import type { JsonObject } from "#lib/protocol/encoding/canonical-json";
-import { uuidV7 } from "#lib/protocol/encoding/ids";
 import { type ZkKeyPair, zkPredicate } from "#lib/protocol/presentation/disclosure";
 import { drawVerdicts } from "#lib/protocol/statement/identity-checks";
-import { signedRequest } from "#lib/protocol/statement/signed-request";
-import type { UnplacedPredicate } from "#lib/protocol/statement/statement";
-import { numberedRandom } from "#lib/protocol/tlog/log-list";
+import { signedRequest, type UnplacedPredicate } from "#lib/protocol/statement/statement";
+import { numberedRandom } from "#lib/protocol/tlog/witness-policy";
 import {
   describeRegistered,
   type FoundAgent,
@@ -24,11 +22,9 @@ import {
 } from "#lib/services/agents/agents";
 import type { Context } from "#lib/services/approvals/context";
 import { type PreparedApproval, prepareApproval } from "#lib/services/approvals/use/embed";
-import { readPrincipalAgain } from "#lib/services/keys/key-principals";
-import { answerOf } from "./answer";
-import { type AttestationItem, toItem } from "./item";
-import { verifyAndRemember } from "./signature-verdicts";
-import { attestationKind } from "./store";
+import { readPrincipalAgain } from "#lib/services/keys/authenticate";
+import { type AttestationItem, answerOf, attestationKind, toItem } from "./store";
+import { verifyAndRemember } from "./stored-receipt";
 
 export interface AttestInput {
   caller: KeyPrincipal;

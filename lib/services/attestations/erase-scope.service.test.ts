@@ -1,14 +1,14 @@
 /** Guarantee: an agent cannot destroy the evidence against itself. Erasing is an owner's, and the audit log says whose. */
 
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import type { MemberPrincipal } from "#lib/api/http/principal";
+import type { MemberPrincipal } from "#lib/api/http/context";
 import { operations } from "#lib/api/operations/index";
-import { type Scope, scopeNames, usualScopes } from "#lib/api/schemas/key-choices";
+import { type Scope, scopeNames, usualScopes } from "#lib/api/schemas/keys";
 import { memberships } from "#lib/db/schema";
 import { listAuditEvents } from "#lib/services/accounts/audit-list";
 import type { Context } from "#lib/services/approvals/context";
 import { makeApiKey, rotateApiKey } from "#lib/services/keys/portal-keys";
-import { changeRole, removeMember } from "#lib/services/portal/organization-members";
+import { changeRole, removeMember } from "#lib/services/portal/organization";
 import { startTestApp, type TestApp } from "#support/app";
 import { anyKind } from "#support/databases";
 import { signInPerson } from "#support/portal";

@@ -5,8 +5,8 @@
  */
 
 import { and, eq, type SQL, sql } from "drizzle-orm";
+import { actorOf, type Principal } from "#lib/api/http/context";
 import { eraseAnswers } from "#lib/api/http/idempotency";
-import { actorOf, type Principal } from "#lib/api/http/principal";
 import { announceErased } from "#lib/api/http/remembered-answers";
 import type { EraseResponse } from "#lib/api/schemas/receipts";
 import type { Executor } from "#lib/db/client";
@@ -22,12 +22,11 @@ import {
   webhookMessages,
 } from "#lib/db/schema";
 import type { Decider } from "#lib/protocol/approval/decided-by";
-import { hexEncode, utf8Decode } from "#lib/protocol/encoding/bytes";
+import { hexEncode, isUuid, utf8Decode } from "#lib/protocol/encoding/bytes";
 import { canonicalBytes, type JsonObject } from "#lib/protocol/encoding/canonical-json";
-import { isUuid } from "#lib/protocol/encoding/uuid";
 import { recordAudit } from "#lib/services/accounts/audit";
 import type { Context } from "#lib/services/approvals/context";
-import { holdCaller } from "#lib/services/keys/hold-caller";
+import { holdCaller } from "#lib/services/keys/authenticate";
 import { batchRoute } from "./attest-batch";
 import { attestationNotFound } from "./stored-receipt";
 

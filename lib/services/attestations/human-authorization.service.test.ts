@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { usedGuidance } from "#lib/api/schemas/authorization-state";
 import { canonicalBytes, type JsonObject } from "#lib/protocol/encoding/canonical-json";
-import { readApprovalView } from "#lib/services/approvals/decision/view";
+import { readApprovalView } from "#lib/services/approvals/decision/inbox";
 import { startTestApp, type TestApp } from "#support/app";
 import { type AskedRequest, ask } from "#support/authorizations";
 import { anyKind } from "#support/databases";

@@ -1,9 +1,13 @@
 /** Idempotency-Key (docs/wire.md, Idempotency). */
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { beginIdempotent, completeIdempotent } from "#lib/api/http/idempotency";
-import { type IdempotencyHold, leaseSeconds } from "#lib/api/http/idempotency-leases";
-import { releaseIdempotent } from "#lib/api/http/idempotency-release";
+import {
+  beginIdempotent,
+  completeIdempotent,
+  type IdempotencyHold,
+  leaseSeconds,
+  releaseIdempotent,
+} from "#lib/api/http/idempotency";
 import { startTestApp, type TestApp } from "#support/app";
 import { anyKind } from "#support/databases";
 

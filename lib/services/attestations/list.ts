@@ -2,32 +2,34 @@
  * The one list of attestations, newest first: GET /v1/attestations, the public feeds, the portal and its exports are
  * this list under other filters. What it says comes from the signed bytes; the columns beside them only find rows.
  */
-
 import { and, count, eq, gte, ilike, lt, type SQL, sql } from "drizzle-orm";
 import { cutPage, decodeCursor, encodeCursor, type PageQuery } from "#lib/api/http/cursor";
+import { WrittenJson } from "#lib/api/http/problem";
 import type { FeedEntry } from "#lib/api/schemas/identity";
 import type { OwnAttestation } from "#lib/api/schemas/receipts";
+import { maxSearchResults, type SearchResponse, type searchedBy } from "#lib/api/schemas/search";
 import { agents, attestations } from "#lib/db/schema";
-import type { PublishedKey } from "#lib/log/signing/signing-keys";
+import { payloadDigestSql } from "#lib/db/schema/attestations";
+import { type PublishedKey, versionOf } from "#lib/log/signing/signing-keys";
 import { describeDecided } from "#lib/protocol/approval/decided-words";
-import { hexEncode, sha256 } from "#lib/protocol/encoding/bytes";
+import { hexDecode, hexEncode, isUuid, sha256, utf8Encode } from "#lib/protocol/encoding/bytes";
 import type { JsonObject } from "#lib/protocol/encoding/canonical-json";
-import { isUuid } from "#lib/protocol/encoding/uuid";
 import { type Facts, factsOfReceipt, type Names, noNames } from "#lib/protocol/record/facts";
-import { publicUrl } from "#lib/protocol/statement/addresses";
+import { publicUrl } from "#lib/protocol/statement/outcome";
 import {
   type ActionStatement,
   type HumanApproval,
   isBacked,
   isHumanApproved,
   parseCanonical,
+  subjectDigest,
 } from "#lib/protocol/statement/statement";
 import type { Warning } from "#lib/protocol/statement/warnings";
+import { parseSearched, type Searched } from "#lib/protocol/text/mixed-script";
 import { slugKey } from "#lib/services/agents/agents";
 import type { Context } from "#lib/services/approvals/context";
-import { readSignedStatement } from "./signed-statement";
-import { describeWarnings, matchesWarnings } from "./stored-warnings";
-import { isErased } from "./view";
+import { readSignedStatement } from "./stored-receipt";
+import { describeWarnings, isErased, matchesWarnings } from "./view";
 
 export interface AttestationFilter {
   id?: string | undefined;
@@ -123,7 +125,7 @@ export const factsOfListed = (
   names: Names = noNames,
 ): Facts => factsOfReceipt(statement?.predicate ?? null, approval, names);
 
-export function toListed<Row extends ListedRow>(
+function toListed<Row extends ListedRow>(
   row: Row,
   slug: string,
   keys: readonly PublishedKey[],
@@ -170,7 +172,7 @@ export async function countAttestations(
 export const ofOrganization = (organizationId: string) => eq(attestations.organization_id, organizationId);
 
 /** As everyone may see it. */
-export function describeListed(
+function describeListed(
   baseUrl: string,
   listed: ListedAttestation<ListedRow>,
   names: Names = noNames,
@@ -216,4 +218,141 @@ export function describeOwn(baseUrl: string, listed: ListedAttestation, names: N
     erased_at: row.erased_at?.toISOString() ?? null,
     created_at: row.created_at.toISOString(),
   });
+}
+
+/* Entries of lists, each remembered under the digest of its row. */
+
+/** SQL of a {@link ListedRow}. */
+const listedColumns = `a.id, a.log_id, a.leaf_index, a.payload, a.payload_hash, a.signature, a.key_id, a.is_public,
+  a.human_authorization, a.zk_proof, a.erased_at`;
+
+const digest = `encode(sha256(record_send(ROW(${listedColumns}))), 'hex')`;
+
+/** SQL of what {@link writeEntries} takes. `which`: from WHERE to LIMIT, newest first. */
+export const selectEntries = (which: string) => `SELECT
+    json_agg(json_build_array(e.id, e.log_id, e.leaf_index, e.digest) ORDER BY e.log_id DESC, e.leaf_index DESC)::text AS entries
+  FROM (SELECT a.id, a.log_id, a.leaf_index, ${digest} AS digest FROM attestations a ${which}) AS e`;
+
+const rowsText = `SELECT ${listedColumns}, ${digest} AS digest FROM attestations a WHERE a.id = ANY($1::uuid[])`;
+
+type Row = ListedRow & { digest: string };
+
+interface Entry {
+  log_id: number;
+  leaf_index: number;
+  /** Null for a row that was erased meanwhile, or is not public any more. */
+  written: WrittenJson | null;
+}
+
+/** By id. */
+async function makeEntries(context: Context, slug: string, ids: string[], keys: readonly PublishedKey[]) {
+  const { answers, database, settings } = context;
+  const begun = answers.begin();
+  const view = viewOf(slug, keys);
+  const rows = ids.length === 0 ? [] : await database.statement<Row>(rowsText)(ids);
+  const shown = rows.filter(({ payload, is_public }) => payload !== null && is_public);
+  return new Map(
+    shown.map((row) => {
+      const listed = toListed(row, slug, keys);
+      const { text } = WrittenJson.of(describeListed(settings.baseUrl, listed));
+      const made = { digest: row.digest, view, text };
+      if (listed.statement !== null) answers.keep(begun, "entry", row.id, made);
+      return [row.id, { ...made, isSigned: listed.statement !== null }] as const;
+    }),
+  );
+}
+
+const viewOf = (slug: string, keys: readonly PublishedKey[]) => `${slug} ${versionOf(keys)}`;
+
+/** As everyone may see them. `isWhole`: each is signed, and made from the row that the list had. */
+export async function writeEntries(
+  context: Context,
+  slug: string,
+  listed: string | null,
+  keys: readonly PublishedKey[],
+): Promise<{ entries: Entry[]; isWhole: boolean }> {
+  const view = viewOf(slug, keys);
+  const places = (JSON.parse(listed ?? "[]") as [string, number, number, string][]).map(
+    ([id, log_id, leaf_index, digest]) => {
+      const found = context.answers.get("entry", id);
+      const known = found?.digest === digest && found.view === view ? found : null;
+      return { id, log_id, leaf_index, digest, known };
+    },
+  );
+  const unknown = places.filter(({ known }) => known === null).map(({ id }) => id);
+  const made = await makeEntries(context, slug, unknown, keys);
+  const entries = places.map(({ id, log_id, leaf_index, known }) => {
+    const text = known?.text ?? made.get(id)?.text;
+    return { log_id, leaf_index, written: text === undefined ? null : WrittenJson.again(text) };
+  });
+  const isWhole = places.every(({ id, digest, known }) => {
+    const one = made.get(id);
+    return known !== null || (one?.isSigned === true && one.digest === digest);
+  });
+  return { entries, isWhole };
+}
+
+/* GET /v1/search: public attestations, found by an index each, never by reading a table through. */
+
+type Matched = (typeof searchedBy)[number];
+
+interface FoundRow extends ListedRow {
+  slug: string;
+  matched: Matched;
+}
+
+/** Selects from public attestations; an index answers `where`. */
+const select = (matched: Matched, where: string) => `(SELECT ${listedColumns}, g.slug, '${matched}' AS matched
+  FROM attestations a JOIN agents g ON g.id = a.agent_id
+  WHERE a.is_public AND a.payload IS NOT NULL AND ${where}
+  ORDER BY a.log_id DESC, a.leaf_index DESC LIMIT ${maxSearchResults + 1})`;
+
+const texts = {
+  attestation_id: select("attestation_id", "a.id = $1"),
+  hash: [
+    select("payload_hash", "a.payload_hash = $1"),
+    select("inputs_hash", `${payloadDigestSql("a.payload")} = $2`),
+  ].join(" UNION ALL "),
+  request_id: select("request_id", "a.authorization_id = $1"),
+  log_index: select("log_index", "a.leaf_index = $1 AND a.log_id IN (SELECT id FROM logs)"),
+} as const satisfies Record<Searched["kind"], string>;
+
+function parametersOf(searched: Searched): unknown[] {
+  switch (searched.kind) {
+    case "hash":
+      return [hexDecode(searched.hex), utf8Encode(searched.hex)];
+    case "log_index":
+      return [searched.index];
+    default:
+      return [searched.id];
+  }
+}
+
+export async function searchPublicly(context: Context, text: string): Promise<SearchResponse> {
+  const searched = parseSearched(text);
+  if (searched === null) return { results: [], has_more: false };
+  const [rows, keys] = await Promise.all([
+    context.database.statement<FoundRow>(texts[searched.kind])(...parametersOf(searched)),
+    context.keys.published(),
+  ]);
+  // Match the signed statement: a column or a row may have been changed.
+  const found = rows
+    .map((row) => ({ row, listed: toListed(row, row.slug, keys) }))
+    .filter(({ row, listed: { statement } }) => {
+      if (statement === null) return false;
+      const { request, attestation_id } = statement.predicate;
+      if (row.matched !== "inputs_hash") return attestation_id === row.id;
+      const digest = subjectDigest(String(request["inputs_hash"]))["sha256"];
+      return searched.kind === "hash" && digest === searched.hex;
+    });
+  const { baseUrl } = context.settings;
+  return {
+    results: found.slice(0, maxSearchResults).map(({ row, listed }) => ({
+      ...describeListed(baseUrl, listed),
+      agent_slug: row.slug,
+      log_index: row.leaf_index,
+      matched: row.matched,
+    })),
+    has_more: found.length > maxSearchResults,
+  };
 }

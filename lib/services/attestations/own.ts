@@ -1,9 +1,8 @@
 /** An organization's own attestations, private ones included: for its keys and for the portal. */
-
 import { and, desc, eq, inArray } from "drizzle-orm";
+import { actorOf, isOwnerOf, type MemberPrincipal, type Principal } from "#lib/api/http/context";
 import type { PageQuery } from "#lib/api/http/cursor";
-import { isOwnerOf, type MemberPrincipal, type Principal } from "#lib/api/http/principal";
-import type { AttestationFilters } from "#lib/api/schemas/portal-attestations";
+import type { AttestationFilters, ExportFormat } from "#lib/api/schemas/portal";
 import type { PresentationRequest } from "#lib/api/schemas/presentation";
 import type {
   ListAttestationsQuery,
@@ -11,14 +10,26 @@ import type {
   OwnAttestationsResponse,
 } from "#lib/api/schemas/receipts";
 import { agents, apiKeys, attestations, authorizationRequests } from "#lib/db/schema";
-import { isUuid } from "#lib/protocol/encoding/uuid";
-import { disclosureMessages } from "#lib/protocol/presentation/disclosure-messages";
+import { padDecimals } from "#lib/protocol/approval/amount";
+import { base64Encode, hexDecode, hexEncode, isUuid, utf8Decode } from "#lib/protocol/encoding/bytes";
+import { isJsonObject } from "#lib/protocol/encoding/canonical-json";
+import { encodeCsvLine } from "#lib/protocol/encoding/csv";
+import { disclosureMessages } from "#lib/protocol/presentation/disclosure";
 import type { ZkProof } from "#lib/protocol/presentation/presentation";
+import { listPeople, type Names } from "#lib/protocol/record/facts";
 import { readNames } from "#lib/services/accounts/approver-names";
+import { recordAudit } from "#lib/services/accounts/audit";
 import { requireRole } from "#lib/services/accounts/members";
 import type { Context } from "#lib/services/approvals/context";
-import { isTestKey } from "#lib/services/keys/test-keys";
-import { type AttestationFilter, describeOwn, ofOrganization, readAttestations } from "./list";
+import { isTestKey } from "#lib/services/keys/api-keys";
+import {
+  type AttestationFilter,
+  describeOwn,
+  factsOfListed,
+  type ListedAttestation,
+  ofOrganization,
+  readAttestations,
+} from "./list";
 import { createPresentation } from "./presentations";
 import { attestationNotFound, readAttestation } from "./stored-receipt";
 import { verifyAttestationById } from "./verify";
@@ -142,4 +153,172 @@ export async function presentOwnAttestation(
 ): Promise<ZkProof> {
   await requireRole(context.database.db, person, "member");
   return createPresentation(context, person, id, wanted);
+}
+
+/* Exports of an organization's own attestations, private ones included, written batch by batch. */
+
+const batchSize = 500;
+
+interface Exported {
+  context: Context;
+  organizationId: string;
+  names: Names;
+}
+
+/** Request ids of standing approvals, by the hashes that their uses name. */
+async function findGrants({ context, organizationId }: Exported, listed: readonly ListedAttestation[]) {
+  const hashes = listed.flatMap(({ approval }) => {
+    const by = approval?.["decided_by"];
+    return isJsonObject(by) && by["kind"] === "grant" ? [hexDecode(String(by["request_hash"]))] : [];
+  });
+  if (hashes.length === 0) return new Map<string, string>();
+  const { id, request_hash, organization_id } = authorizationRequests;
+  const rows = await context.database.db
+    .select({ id, hash: request_hash })
+    .from(authorizationRequests)
+    .where(and(eq(organization_id, organizationId), inArray(request_hash, hashes)));
+  return new Map(rows.map((row) => [hexEncode(row.hash), row.id]));
+}
+
+/** Columns of who decided; empty where another kind did. */
+function describeDecision(listed: ListedAttestation, names: Names, grants: ReadonlyMap<string, string>) {
+  const facts = factsOfListed(listed, names);
+  const { decided } = facts;
+  const use = decided.kind === "grant" ? decided.use : null;
+  const by = listed.approval?.["decided_by"];
+  const grant = isJsonObject(by) && use !== null ? grants.get(String(by["request_hash"])) : undefined;
+  return {
+    approvers: listPeople(facts).join("; "),
+    rule: decided.kind === "rule" ? decided.policyIds.join(", ") : "",
+    standing_approval: grant ?? "",
+    use: use === null ? "" : `${use.use} of ${use.of}`,
+  };
+}
+
+function toRecord(
+  { context, names }: Exported,
+  listed: ListedAttestation,
+  grants: ReadonlyMap<string, string>,
+) {
+  const { row } = listed;
+  const own = describeOwn(context.settings.baseUrl, listed, names);
+  return {
+    attestation_id: own.attestation_id,
+    timestamp: own.created_at,
+    agent_slug: own.agent_slug,
+    amount: own.amount === null ? "" : padDecimals(own.amount),
+    currency: own.amount?.currency ?? "",
+    action: own.action,
+    tool: own.tool,
+    decided_by: own.decided,
+    ...describeDecision(listed, names, grants),
+    inputs_hash: own.inputs_hash,
+    is_public: own.is_public,
+    agent_authenticated: own.agent_authenticated,
+    code_hash_verified: own.code_hash_verified,
+    tools_authorized: own.tools_authorized,
+    client_gap: own.client_gap,
+    human_approval_method: own.human_approval_method,
+    human_approval_environment: own.human_approval_environment,
+    warnings: own.warnings.map(({ code }) => code).join(" "),
+    has_zk_proof: own.has_zk_proof,
+    log_index: row.leaf_index,
+    payload_hash: own.payload_hash,
+    key_id: row.key_id,
+    signature: base64Encode(row.signature),
+    public_url: own.public_url,
+  };
+}
+
+const columns = [
+  "attestation_id",
+  "timestamp",
+  "agent_slug",
+  "amount",
+  "currency",
+  "action",
+  "tool",
+  "decided_by",
+  "approvers",
+  "rule",
+  "standing_approval",
+  "use",
+  "inputs_hash",
+  "is_public",
+  "agent_authenticated",
+  "code_hash_verified",
+  "tools_authorized",
+  "client_gap",
+  "human_approval_method",
+  "human_approval_environment",
+  "warnings",
+  "has_zk_proof",
+  "log_index",
+  "payload_hash",
+  "key_id",
+  "signature",
+  "public_url",
+] as const satisfies readonly (keyof ReturnType<typeof toRecord>)[];
+
+/** Newest first; a new attestation that arrives meanwhile is not in it. */
+async function* readAll(exported: Exported, filters: AttestationFilters) {
+  const { context, organizationId } = exported;
+  const scope = ofOrganization(organizationId);
+  const filter = toFilter(filters);
+  let cursor: string | undefined;
+  do {
+    const page = { limit: batchSize, cursor };
+    const { shown, nextCursor } = await readAttestations(context, scope, filter, page);
+    const grants = await findGrants(exported, shown);
+    if (shown.length > 0)
+      yield shown.map((listed) => ({ listed, record: toRecord(exported, listed, grants) }));
+    cursor = nextCursor ?? undefined;
+  } while (cursor !== undefined);
+}
+
+/** Excel and LibreOffice read a file without it as Windows-1252. */
+const byteOrderMark = "\ufeff";
+const exactTextNote =
+  "Text that a spreadsheet would run as a formula has an apostrophe here. The exact text is in the NDJSON export.";
+
+async function* encodeCsv(exported: Exported, filters: AttestationFilters) {
+  yield `${byteOrderMark}${encodeCsvLine(columns)}`;
+  for await (const rows of readAll(exported, filters))
+    yield rows
+      .map(({ record }) => encodeCsvLine(columns.map((column) => String(record[column] ?? ""))))
+      .join("");
+  yield encodeCsvLine([exactTextNote]);
+}
+
+const payloadOf = ({ row: { payload }, statement }: ListedAttestation) =>
+  payload === null || statement === null ? null : utf8Decode(payload);
+
+/**
+ * Each line also has `payload`, the exact signed bytes as text; null after erasure, or if what is there isn't signed.
+ */
+async function* encodeNdjson(exported: Exported, filters: AttestationFilters) {
+  for await (const rows of readAll(exported, filters)) {
+    const lines = rows.map(({ record, listed }) => JSON.stringify({ ...record, payload: payloadOf(listed) }));
+    yield `${lines.join("\n")}\n`;
+  }
+}
+
+export async function exportOwnAttestations(
+  context: Context,
+  person: MemberPrincipal,
+  format: ExportFormat,
+  filters: AttestationFilters,
+): Promise<AsyncGenerator<string>> {
+  const { organizationId } = person;
+  const actor = actorOf(person);
+  await requireRole(context.database.db, person, "member");
+  await recordAudit(context, context.database.db, {
+    organizationId,
+    actor,
+    action: "attestations.exported",
+    subject: format,
+    detail: { filters: JSON.stringify(filters) },
+  });
+  const exported = { context, organizationId, names: await readNames(context.database.db, organizationId) };
+  return format === "csv" ? encodeCsv(exported, filters) : encodeNdjson(exported, filters);
 }

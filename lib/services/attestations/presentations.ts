@@ -2,16 +2,16 @@
  * POST /v1/attestations/:id/presentations: the credential is put together again from what is stored (payload, BBS
  * signature, the key that the payload names), and a proof for one audience is derived from it in the pool.
  */
-
 import { and, eq } from "drizzle-orm";
-import { actorOf, isOwnerOf, type Principal } from "#lib/api/http/principal";
+import { actorOf, isOwnerOf, type Principal } from "#lib/api/http/context";
+import type { Handlers } from "#lib/api/http/pipeline";
+import type { presentationsOperations as specs } from "#lib/api/operations/attestations";
 import { DEFAULT_LIFETIME_SECONDS, type PresentationRequest } from "#lib/api/schemas/presentation";
 import { signingKeys } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
-import { shareOf } from "#lib/jobs/fair-share";
+import { shareOf } from "#lib/jobs/fair-queue";
 import { base64UrlEncode } from "#lib/protocol/encoding/bytes";
-import { DISCLOSURE_HEADER } from "#lib/protocol/presentation/disclosure";
-import { disclosureMessages } from "#lib/protocol/presentation/disclosure-messages";
+import { DISCLOSURE_HEADER, disclosureMessages } from "#lib/protocol/presentation/disclosure";
 import type { ZkCredential, ZkProof } from "#lib/protocol/presentation/presentation";
 import { recordAudit } from "#lib/services/accounts/audit";
 import type { Context } from "#lib/services/approvals/context";
@@ -85,3 +85,12 @@ export async function createPresentation(
   });
   return presentation;
 }
+
+/* Runs the operations of lib/api/operations/attestations.ts. */
+
+export const presentationsHandlers: Handlers<typeof specs, Context> = {
+  createPresentation: async (call) => ({
+    status: 201,
+    body: await createPresentation(call.context, call.principal, call.params["id"] ?? "", call.body),
+  }),
+};

@@ -3,17 +3,36 @@
  * and the bare signature. A private one is, for everyone but its owner, an id that does not exist.
  */
 
-import type { Principal } from "#lib/api/http/principal";
+import { createHash } from "node:crypto";
+import { readFile } from "node:fs/promises";
+import path from "node:path";
+import { and, eq } from "drizzle-orm";
+import type { Principal } from "#lib/api/http/context";
+import type { Call, Reply } from "#lib/api/http/pipeline";
+import type { AnchorsResponse } from "#lib/api/schemas/record";
+import type { Executor } from "#lib/db/client";
+import { servedPackages } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
 import { readCommitTime } from "#lib/log/reading/reader";
-import { computeDsseKeyId } from "#lib/protocol/keys/ed25519-key";
+import { base64Encode, hexEncode } from "#lib/protocol/encoding/bytes";
+import { computeDsseKeyId } from "#lib/protocol/keys/ed25519";
 import { BUNDLE_MEDIA_TYPE, computeLogId, encodeBundle } from "#lib/protocol/statement/bundle";
 import { type Envelope, encodeEnvelope } from "#lib/protocol/statement/dsse";
+import { NPM_PACKAGE, PYTHON_WHEEL } from "#lib/protocol/statement/outcome";
 import { STATEMENT_MEDIA_TYPE } from "#lib/protocol/statement/statement";
 import { encodeTlogProof } from "#lib/protocol/tlog/tlog-proof";
 import type { Context } from "#lib/services/approvals/context";
-import { proveEntry, type StoredEntry } from "./entry-proofs";
-import { attestationNotFound, maySee, readAttestation, type StoredAttestation } from "./stored-receipt";
+import {
+  attestationNotFound,
+  describeAnchor,
+  maySee,
+  proveEntry,
+  proveTime,
+  readAttestation,
+  readWithTime,
+  type StoredAttestation,
+  type StoredEntry,
+} from "./stored-receipt";
 import { isErased } from "./view";
 
 export type ReceiptFileKind = "bundle" | "envelope" | "tlog-proof" | "payload" | "signature";
@@ -102,3 +121,104 @@ export async function readReceiptFile(
   if (!maySee(stored, viewer)) throw attestationNotFound();
   return { name: `${stored.id}.${suffixes[kind]}`, ...(await writers[kind](context, stored)) };
 }
+
+/* GET /v1/verify/:id/anchors: hashes and other people's signatures, so private attestations have it for everyone too. */
+
+export async function readAnchors(context: Context, id: string): Promise<AnchorsResponse> {
+  const stored = await readWithTime(context, id);
+  const { origin, index, entry } = await proveEntry(context, stored);
+  const { anchors } = await proveTime(context.database, stored);
+  return {
+    attestation_id: stored.id,
+    payload_hash: hexEncode(stored.payload_hash),
+    log: { origin, index, entry: base64Encode(entry) },
+    anchors: anchors.map(describeAnchor),
+  };
+}
+
+/* Downloads for people and agents, as bundled (.ci/bundle.mjs) and as served. */
+
+export type PackageName = typeof NPM_PACKAGE | typeof PYTHON_WHEEL;
+export type ProgramName = "verify.mjs" | "countersign.mjs" | PackageName;
+
+export interface ProgramFile {
+  bytes: Uint8Array<ArrayBuffer>;
+  sha256Hex: string;
+}
+
+/** Digest and addresses, for guides. */
+export async function describePrograms() {
+  return {
+    verifierSha256: (await readProgramFile("verify.mjs"))?.sha256Hex ?? null,
+    npmPackagePath: await packagePath(NPM_PACKAGE),
+    pythonWheelPath: await packagePath(PYTHON_WHEEL),
+  };
+}
+
+const shortenDigest = (sha256Hex: string) => sha256Hex.slice(0, 16);
+
+/** With the digest, so that its bytes never change: a lockfile keeps both. */
+export async function packagePath(name: PackageName): Promise<string> {
+  const file = await readProgramFile(name);
+  return file === null ? `/${name}` : `/packages/${shortenDigest(file.sha256Hex)}/${name}`;
+}
+
+/**
+ * The file of this address, which this version or one before it has served; null if none has. Stored before it is served
+ * for the first time, so that the version after this one has it.
+ */
+export async function readPackage(db: Executor, digest: string, name: string): Promise<Uint8Array | null> {
+  if (!/^[0-9a-f]{16}$/.test(digest) || !/^[\w.-]+$/.test(name)) return null;
+  const isHere = and(eq(servedPackages.digest, digest), eq(servedPackages.name, name));
+  const current = ([NPM_PACKAGE, PYTHON_WHEEL] as const).find((known) => known === name);
+  const file = current === undefined ? null : await readProgramFile(current);
+  if (file !== null && shortenDigest(file.sha256Hex) === digest) {
+    const [known] = await db.select({ name: servedPackages.name }).from(servedPackages).where(isHere);
+    const row = { digest, name, bytes: file.bytes };
+    if (known === undefined) await db.insert(servedPackages).values(row).onConflictDoNothing();
+    return file.bytes;
+  }
+  const [stored] = await db.select({ bytes: servedPackages.bytes }).from(servedPackages).where(isHere);
+  const isIntact = stored !== undefined && shortenDigest(hashBytes(stored.bytes)) === digest;
+  return isIntact ? stored.bytes : null;
+}
+
+const hashBytes = (bytes: Uint8Array) => createHash("sha256").update(bytes).digest("hex");
+
+/** By path. */
+const kept = new Map<string, ProgramFile>();
+
+/** Null before the build has made it (`next dev` in a fresh clone). */
+export async function readProgramFile(name: ProgramName): Promise<ProgramFile | null> {
+  const file = path.join(process.cwd(), "dist", name);
+  const known = kept.get(file);
+  if (known !== undefined) return known;
+  const bytes = await readFile(file).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === "ENOENT") return null;
+    throw error;
+  });
+  if (bytes === null) return null;
+  const read = { bytes: new Uint8Array(bytes), sha256Hex: hashBytes(bytes) };
+  kept.set(file, read);
+  return read;
+}
+
+/* Attestations of another log of the list: the client is redirected to the service whose number the id has. */
+
+/**
+ * `read`, or a redirect where this service has no such attestation and the id names another one. There the number is its
+ * own, so no client is redirected twice.
+ */
+export const redirectToOwningLog =
+  <Query>(read: (call: Call<null, Query, Context>) => Promise<Reply | Response>) =>
+  async (call: Call<null, Query, Context>): Promise<Reply | Response> => {
+    try {
+      return await read(call);
+    } catch (error) {
+      const isUnknown = error instanceof AppError && error.errorName === "attestation_not_found";
+      const base = isUnknown ? call.context.logList?.baseOf(call.params["id"] ?? "") : null;
+      if (!base) throw error;
+      const location = `${base}${new URL(call.request.url).pathname}`;
+      return new Response(null, { status: 307, headers: { location, "cache-control": "no-store" } });
+    }
+  };

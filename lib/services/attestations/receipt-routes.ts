@@ -1,24 +1,25 @@
-/** Runs the operations of lib/api/operations/receipts.ts. */
+/** Runs the operations of lib/api/operations/attestations.ts. */
 
-import type { Handlers, Params } from "#lib/api/http/call";
-import { readFor, readPublicly } from "#lib/api/http/read-publicly";
-import type { receiptsOperations as specs } from "#lib/api/operations/receipts";
+import type { Handlers, Params } from "#lib/api/http/pipeline";
+import { readFor, readPublicly } from "#lib/api/http/remembered-answers";
+import type { receiptsOperations as specs } from "#lib/api/operations/attestations";
 import { AppError } from "#lib/errors";
-import { NPM_PACKAGE, PYTHON_WHEEL } from "#lib/protocol/statement/product";
+import { NPM_PACKAGE, PYTHON_WHEEL } from "#lib/protocol/statement/outcome";
 import type { Context } from "#lib/services/approvals/context";
-import { readAnchors } from "./anchors";
-import { redirectToOwningLog } from "./elsewhere";
 import { eraseContent } from "./erase";
+import { searchPublicly } from "./list";
 import { listAttestations } from "./own";
 import {
   type PackageName,
   type ProgramName,
   packagePath,
+  type ReceiptFileKind,
+  readAnchors,
   readPackage,
   readProgramFile,
-} from "./program-files";
-import { type ReceiptFileKind, readReceiptFile } from "./receipt-files";
-import { searchPublicly } from "./search";
+  readReceiptFile,
+  redirectToOwningLog,
+} from "./receipt-files";
 
 const download = (kind: ReceiptFileKind) =>
   redirectToOwningLog(async ({ context, params, principal }) => {

@@ -1,7 +1,7 @@
 /** A receipt's files: other people's tools read them, and a private attestation's are its owner's alone. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { base64Decode, utf8Encode } from "#lib/protocol/encoding/bytes";
-import { parseVerifierKey } from "#lib/protocol/tlog/signed-note";
+import { parseVerifierKey } from "#lib/protocol/tlog/checkpoint";
 import { dispatch } from "#lib/server/operations";
 import { verifyInBrowser } from "#lib/verifier/browser";
 import { startTestApp, type TestApp } from "#support/app";

@@ -4,7 +4,7 @@ import type { RecordResponse } from "#lib/api/schemas/record";
 import { checkStoredRecords } from "#lib/log/records/check-records";
 import { hexDecode } from "#lib/protocol/encoding/bytes";
 import type { JsonObject } from "#lib/protocol/encoding/canonical-json";
-import { walkRecord } from "#lib/verifier/checks/record-walk";
+import { walkRecord } from "#lib/verifier/checks/record-checks";
 import { startTestApp, type TestApp } from "#support/app";
 import { ask } from "#support/authorizations";
 import { anyKind } from "#support/databases";

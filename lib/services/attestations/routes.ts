@@ -1,17 +1,16 @@
 /** Runs the operations of lib/api/operations/attestations.ts. */
 
-import type { Handlers } from "#lib/api/http/call";
-import { readFor, readPublicly } from "#lib/api/http/read-publicly";
+import type { Handlers } from "#lib/api/http/pipeline";
+import { readFor, readPublicly } from "#lib/api/http/remembered-answers";
 import type { agentsOperations as agentsSpecs } from "#lib/api/operations/agents";
 import type { attestationsOperations as specs } from "#lib/api/operations/attestations";
 import type { Context } from "#lib/services/approvals/context";
 import { attest } from "./attest";
 import { attestBatch } from "./attest-batch";
-import { redirectToOwningLog } from "./elsewhere";
-import { readAgentFeed, writeAgentFeed } from "./feed";
+import { readAgentFeed, writeAgentFeed, writeJsonFeed } from "./feed";
+import { redirectToOwningLog } from "./receipt-files";
 import { readAgentRecord } from "./record";
-import { writeJsonFeed } from "./syndication";
-import { writeVerification } from "./write-verification";
+import { writeVerification } from "./verify";
 
 /** Asked for by Accept, the same attestations come as a JSON Feed. */
 const feedMediaType = "application/feed+json";

@@ -7,7 +7,7 @@ import { concatBytes, hexDecode, utf8Encode } from "#lib/protocol/encoding/bytes
 import { verifyEd25519Strict } from "#lib/protocol/keys/ed25519";
 import { makeSignatureVectors, type SignatureVectors } from "#support/signature-vectors";
 import { listVectors } from "#support/vectors";
-import { verifyAndRemember } from "./signature-verdicts";
+import { verifyAndRemember } from "./stored-receipt";
 
 const { BASE, ZERO, Fn } = ed25519.Point;
 const seed = new Uint8Array(32).fill(7);

@@ -3,16 +3,219 @@
  * it checks everything that they were made from.
  */
 
+import type { KeyPrincipal } from "#lib/api/http/context";
+import { type IdempotencyHold, takenOver } from "#lib/api/http/idempotency";
+import type { AttestResponse } from "#lib/api/schemas/attest";
 import { type ArrayElement, arrayLiteral } from "#lib/db/array-literal";
+import { AppError, fieldError } from "#lib/errors";
+import { shareOf } from "#lib/jobs/fair-queue";
 import type { FunctionCall } from "#lib/log/sequencer/append";
-import type { LogItemKind, Placed } from "#lib/log/sequencer/item";
-import { base64Decode, base64UrlDecode } from "#lib/protocol/encoding/bytes";
+import {
+  type Judgement,
+  type LogItem,
+  type LogItemKind,
+  type Place,
+  type Placed,
+  type Preparation,
+  requirePlace,
+  SigningKeyChanged,
+  StaleInputs,
+  sealStatement,
+  type Verdict,
+} from "#lib/log/sequencer/item";
+import { base64Decode, base64UrlDecode, hexEncode, sha256, utf8Decode } from "#lib/protocol/encoding/bytes";
+import { type ZkKeyPair, zkKeyId } from "#lib/protocol/presentation/disclosure";
+import type { ZkCredential, ZkProof } from "#lib/protocol/presentation/presentation";
+import {
+  type ActionPredicate,
+  buildActionStatement,
+  clientNumberOf,
+  type UnplacedPredicate,
+} from "#lib/protocol/statement/statement";
 import { factsOfStatement, findWarnings, type WarningCode } from "#lib/protocol/statement/warnings";
-import { slugKey } from "#lib/services/agents/agents";
+import { countOf } from "#lib/protocol/text/display-text";
+import { slugKey, slugTaken } from "#lib/services/agents/agents";
+import type { Context } from "#lib/services/approvals/context";
+import { type UsedAuthorization, unusable } from "#lib/services/approvals/use/embed";
+import { invalidApiKey, keyLookUpFailed, secondsToMidnight } from "#lib/services/keys/api-keys";
 import { serviceDailyLimit } from "#lib/services/keys/daily-limit";
-import { answerOf } from "./answer";
-import { type AttestationItem, agentSignatureHash, predicateJudgedAt, slugOf } from "./item";
-import { judgementOf } from "./verdicts";
+import { describeAttestation } from "./view";
+
+/* An attestation on its way into the log: put together, but without a place yet, and so without a signature. */
+
+/** Facts that don't depend on the process; structured clone can carry them. */
+export interface AttestationFacts {
+  caller: KeyPrincipal;
+  hold: IdempotencyHold | null;
+  predicate: UnplacedPredicate;
+  /** The key that signs it. */
+  keyId: string;
+  /** The BBS key that the predicate names, if it names one. */
+  zkKeyId?: string | undefined;
+  /** The agent's, or the one that it makes by being the first to use the slug. */
+  agentId: string;
+  authorization: UsedAuthorization | null;
+  /** Whose it is, as it was looked up; null for an unclaimed slug. */
+  agent: { id: string; version: string } | null;
+  /** The agent's registered key has not verified anything before. */
+  isKeyUnproven: boolean;
+}
+
+export interface AttestationItem extends AttestationFacts, LogItem {
+  context: Context;
+  agentId: string;
+  /** The public proof, and the credential that goes to the caller alone; made for its place. */
+  zk: { zkProof: ZkProof; credential: ZkCredential } | null;
+}
+
+type HasPredicate = Pick<AttestationFacts, "predicate">;
+
+/** With the verdict that only the batch knows. */
+function predicateJudgedAt({ predicate }: HasPredicate, place: Place | null): UnplacedPredicate {
+  const clientGap = place?.clientGap ?? null;
+  if (clientGap === null) return predicate;
+  return { ...predicate, verdicts: { ...predicate.verdicts, client_gap: clientGap } };
+}
+
+/** Predicate to sign, with the position in its agent's record. */
+function predicateAt(item: HasPredicate, place: Place | null): ActionPredicate {
+  return { ...predicateJudgedAt(item, place), record: requirePlace(place).record };
+}
+
+/** The proof is over the payload, which has its place in it: made off this thread, before the batch. */
+function prepareProof(item: AttestationItem, keyPair: ZkKeyPair): Preparation {
+  const share = shareOf("other", { organization: item.caller.organizationId });
+  let preparedFor: Place | null = null;
+  return {
+    get place() {
+      return preparedFor;
+    },
+    make: async (place) => {
+      const payload = buildActionStatement(predicateAt(item, place));
+      item.zk = await item.context.pool.run("issueZkProof", { keyPair, payload }, share);
+      preparedFor = place;
+    },
+  };
+}
+
+/** Throws SigningKeyChanged if the keys at hand are not those that the statement names. */
+export async function toItem(context: Context, facts: AttestationFacts): Promise<AttestationItem> {
+  const { signer } = context.keys;
+  const zkKeyPair = facts.zkKeyId === undefined ? null : await context.keys.zkKeyPair();
+  const isKeyAtHand = zkKeyPair === null || zkKeyId(zkKeyPair.publicKey) === facts.zkKeyId;
+  if (signer.keyId !== facts.keyId || !isKeyAtHand) throw new SigningKeyChanged();
+  // Not by spreading: an object that is spread and gets ten more properties takes V8 sixty times as long.
+  const item: AttestationItem = Object.assign(factsOf(facts), {
+    context,
+    zk: null,
+    isListed: facts.predicate.is_public,
+    owner: facts.caller.organizationId,
+    client: clientNumberOf(facts.predicate.request),
+    seal: (place: Place | null) => sealStatement(signer, buildActionStatement(predicateAt(facts, place))),
+    forget: () => {
+      context.callers.forget(facts.caller.keyId);
+      context.agents.delete(slugKey(slugOf(facts)));
+    },
+  });
+  if (zkKeyPair !== null) item.preparation = prepareProof(item, zkKeyPair);
+  return item;
+}
+
+export function factsOf(item: AttestationFacts): AttestationFacts {
+  const { caller, hold, predicate, keyId, zkKeyId, agentId, authorization, agent, isKeyUnproven } = item;
+  return { caller, hold, predicate, keyId, zkKeyId, agentId, authorization, agent, isKeyUnproven };
+}
+
+/** Only verified signatures count: anyone can send bytes that verify under nothing. */
+function agentSignatureHash({ predicate }: AttestationItem): Uint8Array | null {
+  const { agent_signature, verdicts } = predicate;
+  return agent_signature !== undefined && verdicts.agent_authenticated
+    ? sha256(base64Decode(agent_signature))
+    : null;
+}
+
+const slugOf = ({ predicate }: Pick<AttestationFacts, "predicate">) =>
+  String(predicate.request["agent_slug"]);
+
+/* The answer to the caller of POST /v1/attest, once the place in the log is known. */
+
+export function answerOf({ item, sealed, place, receipt }: Placed<AttestationItem>): AttestResponse {
+  const { context, zk } = item;
+  const predicate = predicateJudgedAt(item, place);
+  return {
+    ...describeAttestation(context.settings.baseUrl, {
+      id: predicate.attestation_id,
+      slug: slugOf(item),
+      isPublic: predicate.is_public,
+      payload: utf8Decode(sealed.payload),
+      payloadHashHex: hexEncode(sealed.payloadHash),
+      signature: sealed.signature,
+      envelopeSignature: sealed.envelopeSignature,
+      keyId: item.keyId,
+      hasZkProof: zk !== null,
+      predicate,
+      record: place?.record ?? null,
+      log: receipt,
+    }),
+    ...(zk === null ? {} : { zk: { proof: zk.zkProof, credential: zk.credential } }),
+  };
+}
+
+/*
+ * Translates verdicts of the database's function `store_attestations` (drizzle/0005_stop_uses.sql), where the rules
+ * are, into errors for the caller.
+ */
+
+function dailyLimitExceeded(item: AttestationItem, who: string, limit: unknown): AppError {
+  const most = countOf(Number(limit), "attestation");
+  return new AppError("daily_limit_exceeded", `${who} can record ${most} per UTC day`, {
+    headers: { "retry-after": secondsToMidnight(new Date(item.predicate.timestamp)) },
+  });
+}
+
+function signatureReplayed(first: unknown): AppError {
+  return fieldError(
+    "agent_signature_replayed",
+    "agent_signature",
+    `was already used by attestation ${first}; if the agent really did this again, sign a request with another metadata.nonce`,
+  );
+}
+
+/** The slug was claimed meanwhile, for the same organization and with nothing registered: no verdict changes. */
+function putWithClaimed(item: AttestationItem, { owner, owner_version }: Verdict): Judgement {
+  item.agent = { id: String(owner), version: String(owner_version) };
+  item.agentId = item.agent.id;
+  return "again";
+}
+
+function judgementOf(item: AttestationItem, verdict: Verdict): Judgement {
+  switch (verdict.verdict) {
+    case "unknown_key":
+      return keyLookUpFailed();
+    case "ended_key":
+      return invalidApiKey();
+    case "outdated":
+      return new StaleInputs();
+    case "taken_over":
+      return takenOver();
+    case "signature_replayed":
+      return signatureReplayed(verdict["replayed"]);
+    case "slug_taken":
+      return slugTaken();
+    case "slug_claimed":
+      return putWithClaimed(item, verdict);
+    case "unusable_authorization":
+      return unusable(verdict["why"]);
+    case "organization_limit":
+      return dailyLimitExceeded(item, "the organization", verdict["per_day"]);
+    case "key_limit":
+      return dailyLimitExceeded(item, "this API key", verdict["per_day"]);
+    case "after_neighbour":
+      return "after";
+    default:
+      throw new Error(`the database gave an unknown verdict: ${verdict.verdict}`);
+  }
+}
 
 type PlacedItem = Placed<AttestationItem>;
 

@@ -1,14 +1,32 @@
 /** An attestation as it is stored, with all that its receipt is made of: the one way to read one, in one statement. */
 
-import { isOwnerOf, type Principal } from "#lib/api/http/principal";
+import { createHash, hash } from "node:crypto";
+import { LRUCache } from "lru-cache";
+import { isOwnerOf, type Principal } from "#lib/api/http/context";
+import type { LogReceipt } from "#lib/api/schemas/attest";
+import type { AnchorAnswer } from "#lib/api/schemas/record";
 import { arrayLiteral } from "#lib/db/array-literal";
 import type { Database } from "#lib/db/client";
+import type { attestations } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
-import { selectSettled, selectTiles } from "#lib/log/reading/stored-proof";
-import { selectAnchors } from "#lib/log/time/anchors";
+import type { LogContext } from "#lib/log/context";
+import { proveStored, readOldEntry, selectSettled, selectTiles } from "#lib/log/reading/reader";
+import { verifySignature } from "#lib/log/signing/libsodium";
+import type { PublishedKey } from "#lib/log/signing/signing-keys";
+import { readAnchors, selectAnchors } from "#lib/log/time/time-stamps";
 import { selectCovering } from "#lib/log/witness/cosigned-checkpoints";
-import { isUuid } from "#lib/protocol/encoding/uuid";
-import { parseActionStatement } from "#lib/protocol/statement/statement";
+import { base64Encode, bytesEqual, concatBytes, isUuid, sha256 } from "#lib/protocol/encoding/bytes";
+import {
+  isFitKey,
+  PUBLIC_KEY_BYTES,
+  SIGNATURE_BYTES,
+  type VerifyEd25519,
+  verifyEd25519Strict,
+} from "#lib/protocol/keys/ed25519";
+import type { Anchor, TimeEvidence } from "#lib/protocol/statement/receipt";
+import { type ActionStatement, parseActionStatement } from "#lib/protocol/statement/statement";
+import { type TimeStampVerdict, verifyTimeStamp } from "#lib/protocol/time/time-stamp";
+import { addNoteSignatures, parseSignatureLines } from "#lib/protocol/tlog/checkpoint";
 import type { WitnessPolicySettings } from "#lib/protocol/tlog/witness-policy";
 import type { Context } from "#lib/services/approvals/context";
 
@@ -206,3 +224,147 @@ export async function readManifest(
   const [row] = await find(hash);
   return row?.manifest ?? null;
 }
+
+/*
+ * The verdicts of the strict verifier (lib/protocol/keys/ed25519.ts), in three fifths of its time: libsodium's, for fit keys. With
+ * such a key, a signature that libsodium accepts is one that the strict verifier accepts: it multiplies by no cofactor
+ * either. What it refuses, the strict one judges.
+ *
+ * A signature that held is remembered under the SHA-256 of key, signature and message, all of which the caller has read
+ * again: other bytes have another digest and are checked. One that did not hold is not remembered.
+ */
+
+/** Some 20 MB when full; an attestation has two or three. */
+const maxRemembered = 200_000;
+const held = new LRUCache<string, true>({ max: maxRemembered });
+
+/** Key and signature have fixed lengths, so no two triples make the same bytes. */
+const digestOf = (publicKey: Uint8Array, signature: Uint8Array, message: Uint8Array) =>
+  hash("sha256", concatBytes(publicKey, signature, message), "base64");
+
+export const verifyAndRemember: VerifyEd25519 = (signature, message, publicKey) => {
+  if (signature.length !== SIGNATURE_BYTES || publicKey.length !== PUBLIC_KEY_BYTES) return false;
+  const digest = digestOf(publicKey, signature, message);
+  if (held.get(digest)) return true;
+  const holds =
+    (verifySignature(signature, message, publicKey) && isFitKey(publicKey)) ||
+    verifyEd25519Strict(signature, message, publicKey);
+  if (holds) held.set(digest, true);
+  return holds;
+};
+
+/* For lists and examples, which run no checklist: what a stored row says, or nothing if it isn't signed. */
+
+type SignedRow = Pick<
+  typeof attestations.$inferSelect,
+  "id" | "payload" | "payload_hash" | "signature" | "key_id" | "is_public"
+>;
+
+/** Null if the payload is gone, altered, another row's, or not signed by the key that the row names. */
+export function readSignedStatement(
+  row: SignedRow,
+  keys: readonly Pick<PublishedKey, "keyId" | "publicKey">[],
+): ActionStatement | null {
+  const { payload } = row;
+  const key = keys.find(({ keyId }) => keyId === row.key_id);
+  if (payload === null || key === undefined) return null;
+  if (!bytesEqual(sha256(payload), row.payload_hash)) return null;
+  if (!verifyAndRemember(row.signature, payload, key.publicKey)) return null;
+  const statement = parseActionStatement(payload, true);
+  const isOwn =
+    statement?.predicate.attestation_id === row.id && statement.predicate.is_public === row.is_public;
+  return isOwn ? statement : null;
+}
+
+/* Proofs by the log for a stored attestation: its leaf and, with anchors, its time; and how answers show both. */
+
+export interface StoredEntry {
+  origin: string;
+  index: number;
+  treeSize: number;
+  entry: Uint8Array;
+  inclusionProof: Uint8Array[];
+  checkpoint: string;
+}
+
+/** The leaf and its proof. Throws RangeError if the log's rows do not give one: a leaf or a tile is gone. */
+export async function proveEntry(
+  { database, oldEntries }: Pick<LogContext, "database" | "oldEntries">,
+  stored: StoredAttestation,
+): Promise<StoredEntry> {
+  const { log_id: logId, leaf_index: index, origin, leaf, size, note, cosignatures, tiles } = stored;
+  if (origin === null || size === null || note === null)
+    throw new RangeError(`the database has no log ${logId}`);
+  if (leaf === null && stored.record_agent === null)
+    throw new RangeError(`leaf ${index} of log ${logId} is missing`);
+  const entry = leaf ?? (await readOldEntry(database.db, oldEntries, logId, index, stored.payload_hash));
+  const inclusionProof = await proveStored(database, logId, index, size, tiles);
+  const checkpoint =
+    cosignatures === null ? note : addNoteSignatures(note, parseSignatureLines(cosignatures));
+  return { origin, index, treeSize: size, entry, inclusionProof, checkpoint };
+}
+
+/** Collects time evidence by others, only from the log's rows. */
+export async function proveTime(database: Database, stored: StoredAttestation): Promise<TimeEvidence> {
+  const named = stored.statement?.predicate.not_before;
+  const { log_id: logId, leaf_index: index, cosigned_note: note = null } = stored;
+  const anchors = readAnchors(stored.anchors).map(async ({ size, checkpoint, stamps, tiles }) => ({
+    treeSize: size,
+    inclusionProof: await proveStored(database, logId, index, size, tiles),
+    checkpoint,
+    timeStamps: stamps,
+  }));
+  return {
+    checkpoint: named?.type === "tlog-cosignature" ? note : null,
+    anchors: await Promise.all(anchors),
+  };
+}
+
+export const describeAnchor = ({
+  treeSize,
+  inclusionProof,
+  checkpoint,
+  timeStamps,
+}: Anchor): AnchorAnswer => ({
+  tree_size: treeSize,
+  inclusion_proof: inclusionProof.map(base64Encode),
+  checkpoint,
+  time_stamps: timeStamps.map(({ tsa, response }) => ({ tsa, response: base64Encode(response) })),
+});
+
+export function describeEntry({
+  origin,
+  index,
+  treeSize,
+  entry,
+  inclusionProof,
+  checkpoint,
+}: StoredEntry): LogReceipt {
+  return {
+    origin,
+    index,
+    tree_size: treeSize,
+    entry: base64Encode(entry),
+    inclusion_proof: inclusionProof.map(base64Encode),
+    checkpoint,
+  };
+}
+
+/*
+ * Time stamps of our own log, checked once: a stamp that heldTokens is remembered under the SHA-256 of all that was read.
+ * Which certificates are pinned is a setting, so it is the same for as long as this process lives.
+ */
+
+const heldTokens = new LRUCache<string, TimeStampVerdict>({ max: 1_000 });
+
+export const rememberTimeStamps: typeof verifyTimeStamp = async (response, message, pinned) => {
+  const digest = createHash("sha256")
+    .update(createHash("sha256").update(response).digest())
+    .update(message)
+    .digest("base64");
+  const known = heldTokens.get(digest);
+  if (known !== undefined) return known;
+  const verdict = await verifyTimeStamp(response, message, pinned);
+  if (verdict.ok) heldTokens.set(digest, verdict);
+  return verdict;
+};

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { FeedResponse } from "#lib/api/schemas/identity";
 import { warningOf } from "#lib/protocol/statement/warnings";
-import { writeAtomFeed, writeJsonFeed } from "./syndication";
+import { writeAtomFeed, writeJsonFeed } from "./feed";
 
 const hostile = "<script>alert(1)</script> & \u202e]]> \u0007";
 const entry = {

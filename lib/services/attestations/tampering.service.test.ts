@@ -1,7 +1,7 @@
 /** A changed row, a changed signature, a swapped key: valid is false and the failed check is named; never a 500. */
 import { sql } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { MemberPrincipal } from "#lib/api/http/principal";
+import type { MemberPrincipal } from "#lib/api/http/context";
 import { verifyForPage } from "#lib/server/pages/public-verification";
 import { verifyInBrowser } from "#lib/verifier/browser";
 import { attestationChecks } from "#lib/verifier/checks/verify-statement";
@@ -9,7 +9,7 @@ import { startTestApp, type TestApp } from "#support/app";
 import { anyKind } from "#support/databases";
 import { signInPerson } from "#support/portal";
 import { readExample } from "./example";
-import { exportOwnAttestations } from "./export";
+import { exportOwnAttestations } from "./own";
 
 const tamperings: [string, string, string[]][] = [
   [

@@ -7,11 +7,11 @@ import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { checkStoredLogs } from "#lib/log/reading/history";
 import type { LogItem } from "#lib/log/sequencer/item";
 import { canonicalBytes, type JsonObject } from "#lib/protocol/encoding/canonical-json";
-import { signedRequest } from "#lib/protocol/statement/signed-request";
+import { signedRequest } from "#lib/protocol/statement/statement";
 import { startTestApp, type TestAnswer, type TestApp, type TestCall } from "#support/app";
 import { approveUnproven, ask } from "#support/authorizations";
 import { anyKind } from "#support/databases";
-import type { AttestationItem } from "./item";
+import type { AttestationItem } from "./store";
 
 interface Case {
   sent: TestCall & { body: JsonObject };

@@ -2,27 +2,77 @@
  * The verification of an attestation as it is stored, by the same list that outsiders run (lib/verifier/checks/verify-statement.ts).
  * What a private attestation keeps to itself is taken out afterwards.
  */
-
-import type { Principal } from "#lib/api/http/principal";
-import type { VerifyResponse } from "#lib/api/schemas/verify";
-import { shareOf } from "#lib/jobs/fair-share";
+import { eq } from "drizzle-orm";
+import type { Principal } from "#lib/api/http/context";
+import { WrittenJson } from "#lib/api/http/problem";
+import type { RememberedAnswer } from "#lib/api/http/remembered-answers";
+import type { VerifyResponse } from "#lib/api/schemas/receipts";
+import { signingKeys } from "#lib/db/schema";
+import { type Share, shareOf } from "#lib/jobs/fair-queue";
 import { readOpenHead } from "#lib/log/reading/reader";
+import { versionOf } from "#lib/log/signing/signing-keys";
 import { hexEncode } from "#lib/protocol/encoding/bytes";
 import { isJsonObject, type JsonObject, type JsonValue } from "#lib/protocol/encoding/canonical-json";
-import { parseZkProof } from "#lib/protocol/presentation/presentation-shape";
+import { parseZkProof } from "#lib/protocol/presentation/presentation";
 import type { RecordNeighbour, ShownRecord } from "#lib/protocol/record/agent-record";
+import { fail, firstFailure, pass } from "#lib/protocol/statement/outcome";
 import { reasons } from "#lib/protocol/statement/reasons";
-import type { Receipt, TimeEvidence } from "#lib/protocol/statement/receipt";
+import type { CostlyChecks, Receipt, TimeEvidence } from "#lib/protocol/statement/receipt";
 import { warningOf } from "#lib/protocol/statement/warnings";
 import type { Context } from "#lib/services/approvals/context";
+import { summarizePublicProof } from "#lib/verifier/checks/presentation-verify";
 import type { TimeBound } from "#lib/verifier/checks/time-checks";
 import { type AttestationReport, verifyAttestation } from "#lib/verifier/checks/verify-statement";
-import { createCostlyChecks } from "./costly-checks";
-import { describeAnchor, describeEntry, proveEntry, proveTime, type StoredEntry } from "./entry-proofs";
-import { rememberTimeStamps } from "./own-time-stamps";
-import { verifyAndRemember } from "./signature-verdicts";
-import { maySee, readManifest, readWithTime, type StoredAttestation } from "./stored-receipt";
+import {
+  describeAnchor,
+  describeEntry,
+  isWhole,
+  maySee,
+  proveEntry,
+  proveTime,
+  readManifest,
+  readUnlessKnown,
+  readWithTime,
+  rememberTimeStamps,
+  type StoredAttestation,
+  type StoredEntry,
+  verifyAndRemember,
+} from "./stored-receipt";
 import { describeAttestation, isErased } from "./view";
+
+/* The pairing checks of a verification, in the bounded pool and remembered under the hash of all they read. */
+
+/** `isPayloadShown`: to the reader of the verdict; the service has it either way. `share`: whose checks these are. */
+function createCostlyChecks(context: Context, isPayloadShown: boolean, share: Share): CostlyChecks {
+  return {
+    verifyHumanAuthorization: async (object) => {
+      const published = await context.keys.published();
+      const serviceKeys = published.map(({ keyId, publicKey }) => ({ keyId, publicKey }));
+      const input = { object, serviceKeys, v4KeyJson: context.worldId.v4KeyJson };
+      const report = await context.pool.runRemembered("verifyHumanAuthorization", input, share);
+      return report === null
+        ? fail("authorization_malformed")
+        : (firstFailure(report.checks) ?? pass(report.grade_text));
+    },
+    verifyBeacon: (bound) => context.pool.runRemembered("verifyBeacon", bound, share),
+    verifyZkProof: async (zkProof, { attestationId, payload }) => {
+      const rows = await context.database.db
+        .select({ publicKey: signingKeys.public_key, status: signingKeys.status })
+        .from(signingKeys)
+        .where(eq(signingKeys.purpose, "zk"));
+      const keysWhere = (isRevoked: boolean) =>
+        rows.filter(({ status }) => (status === "revoked") === isRevoked).map(({ publicKey }) => publicKey);
+      const input = {
+        zkProof,
+        pinnedKeys: keysWhere(false),
+        revokedKeys: keysWhere(true),
+        expected: { attestationId, audience: "public", ...(payload === null ? {} : { payload }) },
+      };
+      const report = await context.pool.runRemembered("verifyPresentation", input, share);
+      return summarizePublicProof(report, isPayloadShown && payload !== null);
+    },
+  };
+}
 
 /** A changed row may hold anything; what is not JSON is for the check to refuse, not an error of ours. */
 function parseStored(text: string | null): unknown {
@@ -189,7 +239,7 @@ export async function verifyAttestationById(
 }
 
 /** `isVisible`: to the reader. `client`: the address whose share the costly checks are; null for a signed-in person. */
-export async function describeVerification(
+async function describeVerification(
   context: Context,
   stored: StoredAttestation,
   isVisible: boolean,
@@ -246,3 +296,54 @@ export async function describeVerification(
     },
   };
 }
+
+/*
+ * Answers verification requests, in the API and on the attestation's page. Every request has the stored bytes read and
+ * digested again, with the log's tiles, the entries beside it in its record and the checkpoint. If they led to a valid
+ * answer before, its text is the answer; all else is verified.
+ */
+
+const everyone = "everyone";
+
+interface Asked {
+  id: string;
+  viewer: Principal | null;
+  /** As in describeVerification. */
+  client: string | null;
+}
+
+/** The text of what `describe` makes, at once or as a promise, of the verification, the stored bytes and the published keys, and of nothing else. */
+export async function rememberVerification(
+  context: Context,
+  kind: "verification" | "page",
+  { id, viewer, client }: Asked,
+  describe: (answer: VerifyResponse, stored: StoredAttestation) => unknown,
+): Promise<WrittenJson> {
+  const { answers, keys } = context;
+  const begun = answers.begin();
+  const version = versionOf(await keys.published());
+  const viewOf = (audience: string) => `${audience} ${version}`;
+  const own = viewOf(viewer?.organizationId ?? "strangers");
+  const isOfView = ({ view }: RememberedAnswer) => view === viewOf(everyone) || view === own;
+  const found = answers.get(kind, id);
+  const known = found !== undefined && isOfView(found) ? found : null;
+  const { digest, stored } = await readUnlessKnown(context, id, known?.digest ?? null);
+  if (stored === null) return WrittenJson.again(known?.text ?? "null");
+  const answer = await describeVerification(context, stored, maySee(stored, viewer), client);
+  const written = WrittenJson.of(await describe(answer, stored));
+  const isUnderTheseKeys = versionOf(await keys.published()) === version;
+  if (answer.valid && isUnderTheseKeys && isWhole(stored)) {
+    const view = stored.is_public ? viewOf(everyone) : own;
+    answers.keep(begun, kind, stored.id, { digest, view, text: written.text });
+  }
+  return written;
+}
+
+/** GET /v1/verify/:id. */
+export const writeVerification = (
+  context: Context,
+  id: string,
+  viewer: Principal | null,
+  client: string | null,
+): Promise<WrittenJson> =>
+  rememberVerification(context, "verification", { id, viewer, client }, (answer) => answer);

@@ -1,19 +1,55 @@
 /** API keys: made, described and revoked. Stored as SHA-256; `key-principals.ts` looks them up. */
-
-import { and, count, eq, gt, isNull, or, sql } from "drizzle-orm";
-import { type Actor, actorOf, type KeyPrincipal, type Principal } from "#lib/api/http/principal";
-import type { Scope, Visibility } from "#lib/api/schemas/key-choices";
+import { crc32 } from "node:zlib";
+import { and, count, eq, gt, isNull, or, type SQL, sql } from "drizzle-orm";
+import { type Actor, actorOf, type KeyPrincipal, type Principal } from "#lib/api/http/context";
+import type { Scope, Visibility } from "#lib/api/schemas/keys";
 import type { Executor } from "#lib/db/client";
 import { apiKeys, dailyKeyUsage, dailyUsage, organizations } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
-import { sha256, utf8Encode } from "#lib/protocol/encoding/bytes";
-import { uuidV7 } from "#lib/protocol/encoding/ids";
+import { sha256, utf8Encode, uuidV7 } from "#lib/protocol/encoding/bytes";
 import { recordAudit } from "#lib/services/accounts/audit";
 import type { AccountsContext } from "#lib/services/accounts/context";
 import { holdRole } from "#lib/services/accounts/members";
 import { lockOrganization } from "#lib/services/accounts/organizations";
-import { createApiKeyText } from "./api-key-text";
 import { shownDailyLimit } from "./daily-limit";
+
+/*
+ * The text of an API key: `cs_live_` or `cs_test_`, 30 base62 characters of a CSPRNG and 6 of the CRC-32 over both, so
+ * that a typo is refused without a database look-up.
+ */
+
+export const testPrefix = "cs_test_";
+
+const alphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+const secretLength = 30;
+const checksumLength = 6;
+const pattern = /^cs_(?:live|test)_[0-9A-Za-z]{36}$/;
+
+function checksum(text: string): string {
+  let rest = crc32(text);
+  let digits = "";
+  for (let i = 0; i < checksumLength; i += 1) {
+    digits = alphabet[rest % 62] + digits;
+    rest = Math.floor(rest / 62);
+  }
+  return digits;
+}
+
+/** Bytes of 248 and more are passed over, so that every character is equally likely. */
+export function createApiKeyText(kind: "live" | "test", random: (length: number) => Uint8Array): string {
+  let secret = "";
+  while (secret.length < secretLength) {
+    for (const byte of random(secretLength)) {
+      if (byte < 248 && secret.length < secretLength) secret += alphabet[byte % 62];
+    }
+  }
+  const text = `cs_${kind}_${secret}`;
+  return text + checksum(text);
+}
+
+export function isApiKeyText(text: string): boolean {
+  return pattern.test(text) && text.slice(-checksumLength) === checksum(text.slice(0, -checksumLength));
+}
 
 export interface NewApiKey {
   organizationId: string;
@@ -179,3 +215,7 @@ export async function revokeApiKey(
     return true;
   });
 }
+
+/* Which keys are test keys: those whose text begins with `cs_test_`. What they make is shown as a test. */
+
+export const isTestKey: SQL<boolean> = sql<boolean>`starts_with(${apiKeys.prefix}, ${testPrefix})`;

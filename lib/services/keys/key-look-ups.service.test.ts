@@ -1,10 +1,10 @@
 /** A look-up that failed, or that got another's answer, never says that a key is invalid: only the database can. */
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import type { LogItemKind } from "#lib/log/sequencer/item";
-import type { AttestationItem } from "#lib/services/attestations/item";
+import type { AttestationItem } from "#lib/services/attestations/store";
 import { startTestApp, type TestApp } from "#support/app";
 import { anyKind } from "#support/databases";
-import { readPrincipalAgain } from "./key-principals";
+import { readPrincipalAgain } from "./authenticate";
 
 describe("a key's look-up", () => {
   let test: TestApp;

@@ -1,7 +1,7 @@
 /** Guarantees: keys work as created, stop when revoked, and are nobody else's. */
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { MemberPrincipal } from "#lib/api/http/principal";
+import type { MemberPrincipal } from "#lib/api/http/context";
 import { memberships } from "#lib/db/schema";
 import { listAuditEvents } from "#lib/services/accounts/audit-list";
 import type { AccountsContext } from "#lib/services/accounts/context";

@@ -1,17 +1,16 @@
 /** API keys as the portal manages them: made with chosen scopes, rotated with an overlap, revoked. */
 
 import { and, desc, eq, lt } from "drizzle-orm";
+import { actorOf, type MemberPrincipal } from "#lib/api/http/context";
 import { cutPage, type PageQuery } from "#lib/api/http/cursor";
-import { actorOf, type MemberPrincipal } from "#lib/api/http/principal";
-import { ownerScopes, type Scope } from "#lib/api/schemas/key-choices";
+import { ownerScopes, type Scope } from "#lib/api/schemas/keys";
 import type { Executor } from "#lib/db/client";
 import { apiKeys } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
 import { recordAudit } from "#lib/services/accounts/audit";
 import type { AccountsContext } from "#lib/services/accounts/context";
 import { holdRole, personNotFound, requireRole } from "#lib/services/accounts/members";
-import { testPrefix } from "./api-key-text";
-import { createApiKey, isLiveKey, revokeApiKey } from "./api-keys";
+import { createApiKey, isLiveKey, revokeApiKey, testPrefix } from "./api-keys";
 
 const dayMs = 86_400_000;
 const hourMs = 3_600_000;

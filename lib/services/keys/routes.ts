@@ -1,7 +1,6 @@
 /** Runs the operations of lib/api/operations/keys.ts. */
 
-import type { Handlers } from "#lib/api/http/call";
-import { enforceLimit, keyRequestAddressPolicy } from "#lib/api/http/limits";
+import { enforceLimit, type Handlers, keyRequestAddressPolicy } from "#lib/api/http/pipeline";
 import type { keysOperations as specs } from "#lib/api/operations/keys";
 import { AppError } from "#lib/errors";
 import type { AccountsContext } from "#lib/services/accounts/context";

@@ -3,7 +3,7 @@ import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { startTestApp, type TestApp } from "#support/app";
 import { anyKind } from "#support/databases";
-import { createApiKeyText } from "./api-key-text";
+import { createApiKeyText } from "./api-keys";
 
 const makeKey = () => createApiKeyText("test", (length) => new Uint8Array(randomBytes(length)));
 

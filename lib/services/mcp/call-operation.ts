@@ -3,9 +3,9 @@
  * that scopes, limits, validation and idempotency are the same.
  */
 
-import type { Call } from "#lib/api/http/call";
-import { rememberPeer } from "#lib/api/http/client-ip";
-import type { HttpRequest, HttpResponse } from "#lib/api/http/messages";
+import type { Call } from "#lib/api/http/pipeline";
+import type { HttpRequest, HttpResponse } from "#lib/api/http/problem";
+import { rememberPeer } from "#lib/api/http/rate-limit";
 import type { Context } from "#lib/services/approvals/context";
 
 export type AnswerAsked = (request: HttpRequest) => Promise<HttpResponse | Response>;

@@ -1,10 +1,9 @@
-/** Runs the operation of lib/api/operations/mcp.ts: streamable HTTP. */
+/** Runs the operation of lib/api/operations/service.ts: streamable HTTP. */
 
-import type { Handlers } from "#lib/api/http/call";
-import type { HttpRequest } from "#lib/api/http/messages";
-import { parseStrictBody, readBytes } from "#lib/api/http/read-json-body";
-import { requireSameOrigin } from "#lib/api/http/same-origin";
-import type { mcpOperations as specs } from "#lib/api/operations/mcp";
+import { requireSameOrigin } from "#lib/api/http/common-headers";
+import { type Handlers, parseStrictBody, readBytes } from "#lib/api/http/pipeline";
+import type { HttpRequest } from "#lib/api/http/problem";
+import type { mcpOperations as specs } from "#lib/api/operations/service";
 import { AppError } from "#lib/errors";
 import { isJsonObject, type JsonObject, type JsonValue } from "#lib/protocol/encoding/canonical-json";
 import type { Context } from "#lib/services/approvals/context";

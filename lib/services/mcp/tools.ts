@@ -23,7 +23,7 @@ import type {
   verifyInput,
   verifyOutput,
 } from "#lib/api/schemas/mcp";
-import type { VerifyResponse } from "#lib/api/schemas/verify";
+import type { VerifyResponse } from "#lib/api/schemas/receipts";
 import { describeUnasked } from "#lib/protocol/approval/decided-words";
 import { canonicalHash, type JsonObject, type JsonValue } from "#lib/protocol/encoding/canonical-json";
 import { type CallOperation, ToolFailure } from "./call-operation";

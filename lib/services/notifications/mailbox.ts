@@ -2,8 +2,8 @@
 import { desc, lte, sql } from "drizzle-orm";
 import type { Database } from "#lib/db/client";
 import { mailboxMessages } from "#lib/db/schema";
-import { uuidV7 } from "#lib/protocol/encoding/ids";
-import type { Mailer } from "#lib/services/accounts/mailer";
+import { uuidV7 } from "#lib/protocol/encoding/bytes";
+import type { Mailer } from "#lib/services/accounts/mails";
 
 const maxKept = 1_000;
 const maxListed = 200;

@@ -4,7 +4,7 @@
  */
 
 import type { AuthorizationStatus } from "#lib/api/schemas/authorize";
-import type { PersonDecision } from "#lib/api/schemas/portal-authorizations";
+import type { PersonDecision } from "#lib/api/schemas/portal";
 import { formatAmount } from "#lib/protocol/approval/amount";
 import type { ApprovalRequest } from "#lib/protocol/approval/approval";
 import {
@@ -14,19 +14,17 @@ import {
   factsOfRequest,
   listFacts,
 } from "#lib/protocol/record/facts";
-import { countOf } from "#lib/protocol/text/count";
+import { countOf, toUnlinkedText } from "#lib/protocol/text/display-text";
 import { organizationTitle } from "#lib/protocol/text/organization-name";
-import { toUnlinkedText } from "#lib/protocol/text/unlinked-text";
 import { readableTime } from "#lib/protocol/time/time-words";
-import { noticeUrl } from "#lib/services/accounts/approver-links";
-import type { Mail } from "#lib/services/accounts/mailer";
-import { linkMail } from "#lib/services/accounts/mails";
+import { noticeUrl } from "#lib/services/accounts/approvers";
+import { linkMail, type Mail } from "#lib/services/accounts/mails";
 import type { Context } from "#lib/services/approvals/context";
 import { readDeciders } from "#lib/services/approvals/decision/deciders";
-import { approvalUrl } from "#lib/services/approvals/link";
 import { environmentOf } from "#lib/services/approvals/read";
 import {
   type AuthorizationRow,
+  approvalUrl,
   describeRequired,
   findAuthorization,
   parseContext,
@@ -35,7 +33,7 @@ import {
   parseRequest,
   parseRequestedBy,
 } from "#lib/services/approvals/rows";
-import type { Claimed } from "./outbox";
+import type { Claimed } from "./send";
 
 const ends: Record<AuthorizationStatus, string> = {
   pending: "is waiting",

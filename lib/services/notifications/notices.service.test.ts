@@ -1,14 +1,19 @@
 /** Guarantee: approvers get each mail that they want once, none that they don't, and none that says too much. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import type { MemberPrincipal } from "#lib/api/http/principal";
+import type { MemberPrincipal } from "#lib/api/http/context";
 import { createRateLimiter } from "#lib/api/http/rate-limit";
 import { AppError } from "#lib/errors";
 import { organizationTitle } from "#lib/protocol/text/organization-name";
-import { chooseDefaultGroup, saveGroup } from "#lib/services/accounts/approver-groups";
-import { leaveByLink, noticeUrl } from "#lib/services/accounts/approver-links";
-import { addApprover, listApprovers, removeApprover } from "#lib/services/accounts/approvers";
-import type { Mail, Mailer } from "#lib/services/accounts/mailer";
-import { saveNoticeSettings } from "#lib/services/accounts/notice-settings";
+import {
+  addApprover,
+  chooseDefaultGroup,
+  leaveByLink,
+  listApprovers,
+  noticeUrl,
+  removeApprover,
+  saveGroup,
+} from "#lib/services/accounts/approvers";
+import { type Mail, type Mailer, saveNoticeSettings } from "#lib/services/accounts/mails";
 import type { Context } from "#lib/services/approvals/context";
 import { startTestApp, type TestApp } from "#support/app";
 import { expectNotices, makeReminderDue, sendAll } from "#support/approvers";
@@ -16,8 +21,7 @@ import { approveUnproven, ask, expireRequest } from "#support/authorizations";
 import { anyKind } from "#support/databases";
 import { addConfirmed, enrolGroup, mailsTo, tokenOf } from "#support/enrol";
 import { signInPerson } from "#support/portal";
-import { dueReader } from "./outbox";
-import { createNotices } from "./send";
+import { createNotices, dueReader } from "./send";
 
 const all = { requests: "all", decisions: true, reminders: true } as const;
 const named = { ...all, requests: "named" } as const;

@@ -1,7 +1,7 @@
 /** The development mailbox, for programs. */
 
-import type { Handlers } from "#lib/api/http/call";
 import type { HttpContext } from "#lib/api/http/context";
+import type { Handlers } from "#lib/api/http/pipeline";
 import type { serviceOperations as specs } from "#lib/api/operations/service";
 import { AppError } from "#lib/errors";
 import { listMailbox } from "./mailbox";

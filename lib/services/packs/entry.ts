@@ -1,14 +1,19 @@
 /** One entry of an evidence pack as its file has it: an attestation as the API answers it, a decision or a change. */
-
-import type { MemberPrincipal } from "#lib/api/http/principal";
+import type { MemberPrincipal } from "#lib/api/http/context";
+import { readCheckpoint } from "#lib/log/reading/public-log";
+import { tileReader } from "#lib/log/reading/reader";
+import { readLogs } from "#lib/log/signing/signing-keys";
 import { base64Encode, hexEncode, utf8Decode } from "#lib/protocol/encoding/bytes";
-import type { JsonObject } from "#lib/protocol/encoding/canonical-json";
+import type { JsonObject, JsonValue } from "#lib/protocol/encoding/canonical-json";
 import { CHANGE_FILE_TYPE, DECISION_FILE_TYPE } from "#lib/protocol/pack/pack-entries";
+import { findCheckpoints } from "#lib/protocol/pack/pack-manifest";
+import { parseCheckpoint, parseNote } from "#lib/protocol/tlog/checkpoint";
+import { proveConsistency } from "#lib/protocol/tlog/tiles";
 import type { Context } from "#lib/services/approvals/context";
 import { parseRuleDecision } from "#lib/services/approvals/rows";
 import { assembleHumanAuthorization } from "#lib/services/approvals/use/embed";
 import { verifyAttestationById } from "#lib/services/attestations/verify";
-import type { EntryRow } from "./range";
+import type { EntryRow } from "./pack";
 
 const base64OrNull = (bytes: Uint8Array | null) => bytes && base64Encode(bytes);
 const parse = (text: string) => JSON.parse(text) as JsonObject;
@@ -67,4 +72,54 @@ export async function describePackedEntry(
   if (row.change !== null) return describeChange(row, reader !== null);
   if (row.attestation_id === null) return describeDecision(row, reader !== null);
   return verifyAttestationById(context, row.attestation_id, reader);
+}
+
+/* The log in an evidence pack: the newest checkpoint of each log that is named, and the proofs that it only grew. */
+
+/** Null for what a changed row may hold instead: checking the pack finds it. */
+function readPlace(note: string) {
+  try {
+    return parseCheckpoint(parseNote(note).text);
+  } catch {
+    return null;
+  }
+}
+
+/** Origin → sizes at which it was shown. */
+export function createSizeList() {
+  const sizes = new Map<string, Set<number>>();
+  return {
+    sizes,
+    add(json: unknown): void {
+      for (const note of findCheckpoints(json as JsonValue)) {
+        const place = readPlace(note);
+        if (place === null) continue;
+        const { origin, size } = place;
+        sizes.set(origin, (sizes.get(origin) ?? new Set()).add(size));
+      }
+    },
+  };
+}
+
+export async function describeGrowth(
+  { database, settings }: Context,
+  { sizes, add }: ReturnType<typeof createSizeList>,
+) {
+  const named = (await readLogs(database.db)).filter(({ origin }) => sizes.has(origin));
+  const checkpoints = [];
+  for (const { id, origin } of named) {
+    const checkpoint = await readCheckpoint(database.db, id, settings.WITNESSES);
+    add({ checkpoint });
+    checkpoints.push({ origin, checkpoint });
+  }
+  const consistency = [];
+  for (const { id, origin } of named) {
+    const sorted = [...(sizes.get(origin) ?? [])].sort((a, b) => a - b);
+    for (const [i, to] of sorted.slice(1).entries()) {
+      const from = sorted[i] ?? 0;
+      const proof = await proveConsistency(from, to, tileReader(database.db, id));
+      consistency.push({ origin, from, to, proof: proof.map(base64Encode) });
+    }
+  }
+  return { checkpoints, consistency };
 }

@@ -1,8 +1,8 @@
 /** Stops by an organization, in a pack: counted, in place, with the signed reason and no other. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { MemberPrincipal } from "#lib/api/http/principal";
-import { encodePackJson } from "#lib/protocol/pack/pack-files";
-import { readProgramFile } from "#lib/services/attestations/program-files";
+import type { MemberPrincipal } from "#lib/api/http/context";
+import { encodePackJson } from "#lib/protocol/pack/pack-manifest";
+import { readProgramFile } from "#lib/services/attestations/receipt-files";
 import { nodeIo } from "#lib/verifier/cli/node-io";
 import { checkPack } from "#lib/verifier/pack/check-pack";
 import { startTestApp, type TestApp } from "#support/app";

@@ -3,9 +3,9 @@
  * report, manifest and archive fit each other. What only the service can sign is what it cannot make.
  */
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import type { MemberPrincipal } from "#lib/api/http/principal";
+import type { MemberPrincipal } from "#lib/api/http/context";
 import { hexDecode, hexEncode, utf8Decode, utf8Encode } from "#lib/protocol/encoding/bytes";
-import { encodePackJson, numberedFile, packFiles } from "#lib/protocol/pack/pack-files";
+import { encodePackJson, numberedFile, packFiles } from "#lib/protocol/pack/pack-manifest";
 import { emptyRecord, extendRecord } from "#lib/protocol/record/agent-record";
 import { nodeIo } from "#lib/verifier/cli/node-io";
 import { runCommand } from "#lib/verifier/cli/run-command";

@@ -1,13 +1,13 @@
 /** Evidence packs: what an organization packs holds, and nothing in it can be changed without being found, and named. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { MemberPrincipal } from "#lib/api/http/principal";
+import type { MemberPrincipal } from "#lib/api/http/context";
 import { makeSnapshot } from "#lib/log/records/agent-heads";
 import { concatBytes, utf8Decode, utf8Encode } from "#lib/protocol/encoding/bytes";
 import { encodeZipEnd, encodeZipHeader, type PlacedFile } from "#lib/protocol/encoding/zip";
-import { encodePackJson, packFiles } from "#lib/protocol/pack/pack-files";
+import { encodePackJson, packFiles } from "#lib/protocol/pack/pack-manifest";
 import { mergeHeads } from "#lib/protocol/record/agent-heads";
-import { readProgramFile } from "#lib/services/attestations/program-files";
+import { readProgramFile } from "#lib/services/attestations/receipt-files";
 import { parseTrust } from "#lib/verifier/checks/trust";
 import { nodeIo } from "#lib/verifier/cli/node-io";
 import { runCommand } from "#lib/verifier/cli/run-command";

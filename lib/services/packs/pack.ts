@@ -2,38 +2,244 @@
  * The evidence pack (docs/wire.md, Evidence pack): all entries of an agent's record in a period with their proofs, for
  * somebody who checks them without this service. Written file by file; what is kept meanwhile is a row for each entry.
  */
+
+import { promisify } from "node:util";
+import { crc32, deflateRaw } from "node:zlib";
 import { and, asc, eq, inArray } from "drizzle-orm";
-import { actorOf, type MemberPrincipal } from "#lib/api/http/principal";
+import { actorOf, type MemberPrincipal } from "#lib/api/http/context";
 import type { RecordResponse } from "#lib/api/schemas/record";
+import type { Database } from "#lib/db/client";
 import { ruleSets } from "#lib/db/schema";
 import { AppError, fieldError } from "#lib/errors";
+import { shareOf } from "#lib/jobs/fair-queue";
 import { readPublicKeys } from "#lib/log/keys/public-keys";
+import { readStatements } from "#lib/log/reading/history";
 import { readHeadRows } from "#lib/log/reading/public-log";
-import { readStatements } from "#lib/log/reading/statements";
+import { makeSnapshot, SnapshotTaken } from "#lib/log/records/agent-heads";
 import { utf8Encode } from "#lib/protocol/encoding/bytes";
 import type { JsonObject } from "#lib/protocol/encoding/canonical-json";
+import { encodeZipEnd, encodeZipHeader, maxZipFiles, type PlacedFile } from "#lib/protocol/encoding/zip";
 import { type PackEntry, readPackEntry } from "#lib/protocol/pack/pack-entries";
-import { encodePackJson, numberedFile, packFiles } from "#lib/protocol/pack/pack-files";
-import { describePack, encodeManifest, type PackPeriod } from "#lib/protocol/pack/pack-manifest";
+import {
+  describeFile,
+  describePack,
+  encodeManifest,
+  encodePackJson,
+  maxPackBytes,
+  numberedFile,
+  type PackedFile,
+  type PackFacts,
+  type PackPeriod,
+  packFiles,
+  readCounted,
+} from "#lib/protocol/pack/pack-manifest";
 import { renderPackReport } from "#lib/protocol/pack/pack-report";
-import { parseHeadsStatement } from "#lib/protocol/record/heads-statement";
+import type { AgentChangeKind } from "#lib/protocol/record/agent-change";
+import { parseHeadsStatement } from "#lib/protocol/record/agent-heads";
 import { recordAudit } from "#lib/services/accounts/audit";
 import { requireOwnAgent } from "#lib/services/agents/portal-agents";
 import type { Context } from "#lib/services/approvals/context";
-import { readProgramFile } from "#lib/services/attestations/program-files";
+import { readProgramFile } from "#lib/services/attestations/receipt-files";
 import { readAgentRecord } from "#lib/services/attestations/record";
-import { countRecord, endWithCount } from "./count";
-import { describePackedEntry } from "./entry";
-import { createSizeList, describeGrowth } from "./log";
-import {
-  type EntryRow,
-  findNewestPublic,
-  findPackRange,
-  type PackOwner,
-  type PackRange,
-  readEntryRows,
-} from "./range";
-import { createZipWriter, type ZipWriter } from "./zip-writer";
+import { createSizeList, describeGrowth, describePackedEntry } from "./entry";
+
+/* Which entries of an agent's record a period has: numbers without a gap, and the entries just outside that show it. */
+
+export interface PackRange {
+  /** Numbers; null if the record begins, or ends, with the period. */
+  before: number | null;
+  after: number | null;
+  /** From this number to that one; none if `last` is before `first`. */
+  first: number;
+  last: number;
+}
+
+const joined = `FROM log_leaves leaf
+  LEFT JOIN attestations a ON a.log_id = leaf.log_id AND a.leaf_index = leaf.leaf_index
+  LEFT JOIN authorization_requests r ON leaf.kind = 'decision' AND r.organization_id = $2
+    AND r.log_id = leaf.log_id AND r.leaf_index = leaf.leaf_index
+  LEFT JOIN agent_changes c ON leaf.kind = 'agent_change' AND c.organization_id = $2
+    AND c.log_id = leaf.log_id AND c.leaf_index = leaf.leaf_index`;
+
+/**
+ * $1: agent. $2: its organization. $3: the last number to look at. $4, $5: the period. What was erased has no signed time,
+ * so it belongs to the period if it lies beside it: else nothing would show that it does not.
+ */
+const rangeText = `WITH entry AS MATERIALIZED (
+    SELECT leaf.sequence, coalesce(a.created_at, r.decided_at, c.changed_at) AS at,
+      num_nonnulls(a.payload, r.decision_payload, c.payload) > 0 AS is_timed
+    ${joined} WHERE leaf.agent_id = $1 AND leaf.sequence <= $3
+  ), inside AS (
+    SELECT coalesce(min(sequence) FILTER (WHERE at >= $4), $3 + 1) AS first,
+      coalesce(max(sequence) FILTER (WHERE at < $5), 0) AS last FROM entry
+  )
+  SELECT (SELECT max(sequence) FROM entry WHERE is_timed AND sequence < inside.first) AS before,
+    (SELECT min(sequence) FROM entry WHERE is_timed AND sequence > greatest(inside.last, inside.first - 1)) AS after
+  FROM inside`;
+
+export interface PackOwner {
+  agentId: string;
+  organizationId: string;
+}
+
+async function findPackRange(
+  database: Database,
+  { agentId, organizationId }: PackOwner,
+  head: number,
+  { from, to }: PackPeriod,
+): Promise<PackRange> {
+  const find = database.statement<{ before: number | null; after: number | null }>(rangeText);
+  const [row] = await find(agentId, organizationId, head, from, to);
+  const { before = null, after = null } = row ?? {};
+  return { before, after, first: (before ?? 0) + 1, last: after === null ? head : after - 1 };
+}
+
+/** An attestation if it has the id of one, a change if it has one, else a decision. */
+export interface EntryRow {
+  sequence: number;
+  payload_hash: Uint8Array;
+  attestation_id: string | null;
+  change: AgentChangeKind | null;
+  reason: string | null;
+  reason_salt: string | null;
+  request_id: string | null;
+  request: Uint8Array | null;
+  decision_payload: Uint8Array | null;
+  decision_signature: Uint8Array | null;
+  decision_envelope_signature: Uint8Array | null;
+  decision_key_id: string | null;
+  decision_log: string | null;
+  human_authorization: Uint8Array | null;
+  decided_by: string | null;
+  rule_context: string | null;
+  rule_outcome: string | null;
+}
+
+const rowsText = `SELECT leaf.sequence, leaf.payload_hash, a.id AS attestation_id, c.change, c.reason, c.reason_salt,
+    coalesce(r.id, c.request_id) AS request_id, r.request, coalesce(r.decision_payload, c.payload) AS decision_payload,
+    coalesce(r.decision_signature, c.signature) AS decision_signature,
+    coalesce(r.decision_envelope_signature, c.envelope_signature) AS decision_envelope_signature,
+    coalesce(r.decision_key_id, c.signed_by) AS decision_key_id, coalesce(r.decision_log, c.log) AS decision_log,
+    r.human_authorization, r.decided_by, r.rule_context, r.rule_outcome
+  ${joined} WHERE leaf.agent_id = $1 AND leaf.sequence BETWEEN $3 AND $4 ORDER BY leaf.sequence`;
+
+const batchSize = 200;
+
+async function* readEntryRows(
+  database: Database,
+  { agentId, organizationId }: PackOwner,
+  first: number,
+  last: number,
+): AsyncGenerator<EntryRow> {
+  for (let from = first; from <= last; from += batchSize) {
+    const to = Math.min(last, from + batchSize - 1);
+    const rows = await database.statement<EntryRow>(rowsText)(agentId, organizationId, from, to);
+    yield* rows;
+  }
+}
+
+/** $1: agent. $2: the last number to look at. */
+const newestText = `SELECT leaf.sequence FROM log_leaves leaf
+  JOIN attestations a ON a.log_id = leaf.log_id AND a.leaf_index = leaf.leaf_index
+  WHERE leaf.agent_id = $1 AND leaf.sequence <= $2 AND a.is_public AND a.payload IS NOT NULL
+  ORDER BY leaf.sequence DESC LIMIT 1`;
+
+/** The number of the newest public attestation, whose signature covers every link before it. */
+async function findNewestPublic(database: Database, agentId: string, head: number) {
+  const [row] = await database.statement<{ sequence: number }>(newestText)(agentId, head);
+  return row?.sequence ?? null;
+}
+
+/*
+ * The signed count with which an evidence pack ends: only the service's own statement about the last number, with its
+ * time, shows that nothing was cut off behind it.
+ */
+
+type Counted = PackFacts["record"]["counted"];
+
+async function readHead(context: Context, slug: string): Promise<{ head: number; counted: Counted }> {
+  const record = await readAgentRecord(context, slug, { from: 1, limit: 1 });
+  return { head: record.head.sequence, counted: readCounted(record as unknown as JsonObject) };
+}
+
+/** Makes a new count; the pack is made without one too, and says so. */
+async function makeCount(context: Context, { organizationId }: PackOwner): Promise<boolean> {
+  const share = shareOf("other", { organization: organizationId });
+  try {
+    await makeSnapshot({
+      ...context,
+      merge: (before, given) => context.pool.run("mergeHeads", { before, given }, share),
+    });
+    return true;
+  } catch (error) {
+    // One that was made meanwhile counts as much.
+    if (error instanceof SnapshotTaken) return true;
+    context.logger.error({ err: error }, "an evidence pack is made without a signed count of its own");
+    return false;
+  }
+}
+
+/** Older, and a pack up to now gets a count of its own. */
+const freshMs = 60_000;
+
+/** The record's last number, and a count of now or of the period's end: one is made unless it is there. */
+async function countRecord(
+  context: Context,
+  owner: PackOwner,
+  slug: string,
+  { from, to }: PackPeriod,
+): Promise<{ head: number; counted: Counted }> {
+  const known = await readHead(context, slug);
+  const { head, counted } = known;
+  const nowMs = context.clock().getTime();
+  // A fresh one of the day before can't end a period that has begun since.
+  const begunMs = Date.parse(from) < nowMs ? Date.parse(from) + 1 : 0;
+  const neededMs = Math.min(Date.parse(to), Math.max(nowMs - freshMs, begunMs));
+  const isCounted = counted?.entries === head && Date.parse(counted.at) >= neededMs;
+  if (head === 0 || isCounted) return known;
+  return (await makeCount(context, owner)) ? readHead(context, slug) : { head, counted: null };
+}
+
+/** Without an entry after it, a period ends with the count at the latest: what is still to come can't be signed. */
+function endWithCount({ from, to }: PackPeriod, counted: Counted): PackPeriod {
+  if (counted === null || counted.at >= to) return { from, to };
+  if (counted.at <= from) throw fieldError("validation_error", "from", "must not be in the future");
+  return { from, to: counted.at };
+}
+
+/* A ZIP archive (lib/protocol/encoding/zip.ts) as it is sent: each file goes out when it is there, and only the directory is kept. */
+
+const deflate = promisify(deflateRaw);
+
+export interface ZipWriter {
+  files: readonly PackedFile[];
+  /** The bytes to send. Throws RangeError if the archive would be too large for its format. */
+  add(name: string, bytes: Uint8Array): Promise<Uint8Array>;
+  end(): Uint8Array;
+}
+
+export function createZipWriter(): ZipWriter {
+  const placed: PlacedFile[] = [];
+  const files: PackedFile[] = [];
+  let offset = 0;
+  let total = 0;
+  return {
+    files,
+    add: async (name, bytes) => {
+      const deflated = await deflate(bytes);
+      const file = { name, crc: crc32(bytes), size: bytes.length, deflatedSize: deflated.length };
+      const sent = Buffer.concat([encodeZipHeader(file), deflated]);
+      total += bytes.length;
+      if (total > maxPackBytes || placed.length === maxZipFiles)
+        throw new RangeError("the archive would be too large");
+      placed.push({ ...file, offset });
+      files.push(describeFile(name, bytes));
+      offset += sent.length;
+      return sent;
+    },
+    end: () => encodeZipEnd(placed),
+  };
+}
 
 /** A pack is checked as a whole, by people with patience: more belongs into several. */
 const maxPackEntries = 20_000;

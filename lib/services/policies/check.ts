@@ -4,12 +4,12 @@ import type { RulesWarning } from "#lib/api/schemas/rules";
 import type { Executor } from "#lib/db/client";
 import { agents } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
+import { positionAt } from "#lib/protocol/policy/cedar";
 import type { ParsedPolicy, ParsedRules, RulesProblem } from "#lib/protocol/policy/parse-rules";
-import { positionAt } from "#lib/protocol/policy/text-position";
-import { findGroupIds } from "#lib/services/accounts/approver-groups";
+import { findGroupIds } from "#lib/services/accounts/approvers";
 import { slugKey } from "#lib/services/agents/agents";
-import { namedAgents } from "./agent-names";
 import type { RulesContext } from "./context";
+import { namedAgents } from "./describe-request";
 
 const describe = ({ line, column, message, help }: RulesProblem) =>
   `line ${line}, column ${column}: ${message}${help === null ? "" : ` (${help})`}`;

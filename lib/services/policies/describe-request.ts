@@ -1,11 +1,30 @@
 /** A request as rules see it. */
-import { sql } from "drizzle-orm";
+import { type SQL, sql } from "drizzle-orm";
 import { amountUnits, amountValue } from "#lib/protocol/approval/amount";
 import type { ApprovalRequest } from "#lib/protocol/approval/approval";
 import { utf8Decode } from "#lib/protocol/encoding/bytes";
-import { hoursOf, type RuleContext } from "#lib/protocol/policy/rule-context";
-import { usesTypes } from "#lib/protocol/policy/rules-schema";
-import { type DayUsage, dayUsage } from "./usage";
+import { hoursOf, type RuleContext, usesTypes } from "#lib/protocol/policy/rule-context";
+import { slugKey } from "#lib/services/agents/agents";
+
+/* Sums an agent's approved requests of a UTC day, as rules see them. */
+
+export interface DayUsage {
+  uses: number;
+  /** Sum in the currency, in units of 10⁻⁴. */
+  spentUnits: bigint;
+}
+
+/**
+ * Counts all approved requests of the UTC day of `at` that the statement sees, or those that `counts` leaves. Nothing
+ * is left out by its time: two requests can be decided in one millisecond. A standing approval is no use itself.
+ */
+export const dayUsage = (agent: SQL, currency: SQL, at: SQL, counts: SQL = sql`true`) => sql`
+  SELECT count(*)::int AS uses,
+    coalesce(sum(day.amount_units) FILTER (WHERE day.currency = ${currency}), 0)::text AS spent
+  FROM authorization_requests AS day
+  WHERE day.agent_id = ${agent} AND day.status = 'approved' AND ${counts}
+    AND day.decided_at >= date_trunc('day', ${at} AT TIME ZONE 'UTC') AT TIME ZONE 'UTC'
+    AND NOT EXISTS (SELECT FROM grants WHERE grants.request_id = day.id)`;
 
 type Described = Pick<
   ApprovalRequest,
@@ -108,4 +127,21 @@ export function describeStored(row: StoredFacts, text: string, environment: stri
     },
     { uses: row.uses, spentUnits: BigInt(row.spent) },
   );
+}
+
+/*
+ * The agents that rules name. A slug is an agent's in any spelling, and Cedar compares names exactly: a rule about another
+ * spelling than the registered one applies to nothing, and looks like protection.
+ */
+
+/** A name, or a string or comment, in which there is none. */
+const token = /\bAgent\s*::\s*"((?:[^"\\]|\\.)*)"|"(?:[^"\\]|\\.)*"|\/\/[^\n]*/gs;
+
+export const namedAgents = (text: string): { name: string; index: number }[] =>
+  [...text.matchAll(token)].flatMap(({ 1: name, index }) => (name === undefined ? [] : [{ name, index }]));
+
+/** How rules spell this slug, if they name it otherwise alone. */
+export function otherSpelling(text: string, slug: string): string | null {
+  const names = namedAgents(text).flatMap(({ name }) => (slugKey(name) === slugKey(slug) ? [name] : []));
+  return names.includes(slug) ? null : (names[0] ?? null);
 }

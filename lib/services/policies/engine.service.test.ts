@@ -5,11 +5,15 @@ import os from "node:os";
 import path from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import type { Cedar } from "#lib/protocol/policy/cedar";
-import type { RuleContext } from "#lib/protocol/policy/rule-context";
-import { rulesetHash } from "#lib/protocol/policy/rules-schema";
+import { type RuleContext, rulesetHash } from "#lib/protocol/policy/rule-context";
 import { describeForRules } from "./describe-request";
-import { createRulesEngine, type EngineOptions, type RulesEngine, RulesOverdueError } from "./engine";
-import { createEvaluator } from "./evaluator";
+import {
+  createEvaluator,
+  createRulesEngine,
+  type EngineOptions,
+  type RulesEngine,
+  RulesOverdueError,
+} from "./engine";
 
 const context: RuleContext = {
   salt: "AAAAAAAAAAAAAAAAAAAAAA==",

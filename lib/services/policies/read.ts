@@ -1,12 +1,24 @@
 /** Rules as the API and the portal show them. */
 import { and, desc, eq } from "drizzle-orm";
-import type { RulesResponse, RulesVersionView } from "#lib/api/schemas/rules";
+import type { MemberPrincipal } from "#lib/api/http/context";
+import type {
+  PutRulesBody,
+  RulesResponse,
+  RulesVersionView,
+  SimulateBody,
+  SimulateResponse,
+} from "#lib/api/schemas/rules";
 import type { Executor } from "#lib/db/client";
 import { logs, ruleSets } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
 import { base64Encode, utf8Decode } from "#lib/protocol/encoding/bytes";
-import { rulesetHash, rulesSchema } from "#lib/protocol/policy/rules-schema";
-import { type RulesVersion, readProposal } from "./versions";
+import type { RulesProblem } from "#lib/protocol/policy/parse-rules";
+import { rulesetHash, rulesSchema } from "#lib/protocol/policy/rule-context";
+import { requireRole } from "#lib/services/accounts/members";
+import { findProblems } from "./check";
+import type { RulesContext } from "./context";
+import { simulateRules } from "./simulate";
+import { type RulesVersion, readProposal, saveRules } from "./versions";
 
 const maxListed = 100;
 
@@ -84,4 +96,46 @@ export async function readRules(
           },
     versions: versions.map(summarize),
   };
+}
+
+/* Rules in the portal: members read them, owners change them. */
+
+/** `number`: another version than the newest. */
+export async function readOwnRules(
+  context: RulesContext,
+  person: MemberPrincipal,
+  number?: number,
+): Promise<RulesResponse> {
+  const { db } = context.database;
+  await requireRole(db, person, "member");
+  return readRules(db, person.organizationId, number);
+}
+
+/** Finds the text's problems before it is compared or saved. */
+export async function findOwnProblems(
+  context: RulesContext,
+  person: MemberPrincipal,
+  text: string,
+): Promise<RulesProblem[]> {
+  await requireRole(context.database.db, person, "owner");
+  return findProblems(context, person.organizationId, text);
+}
+
+export async function simulateOwnRules(
+  context: RulesContext,
+  person: MemberPrincipal,
+  body: SimulateBody,
+): Promise<SimulateResponse> {
+  await requireRole(context.database.db, person, "owner");
+  return simulateRules(context, person.organizationId, body);
+}
+
+/** True if it counts at once. */
+export async function saveOwnRules(
+  context: RulesContext,
+  person: MemberPrincipal,
+  body: PutRulesBody,
+): Promise<boolean> {
+  await requireRole(context.database.db, person, "owner");
+  return saveRules(context, person, body);
 }

@@ -1,12 +1,12 @@
 /** Runs the operations of lib/api/operations/rules.ts. */
 
-import type { Handlers } from "#lib/api/http/call";
+import type { Handlers } from "#lib/api/http/pipeline";
 import type { rulesOperations as specs } from "#lib/api/operations/rules";
 import { findWarnings } from "./check";
 import type { RulesContext } from "./context";
 import { readRules } from "./read";
-import { saveRules } from "./save";
 import { simulateRules } from "./simulate";
+import { saveRules } from "./versions";
 
 export const rulesHandlers: Handlers<typeof specs, RulesContext> = {
   readRules: async ({ context, principal, query }) => ({

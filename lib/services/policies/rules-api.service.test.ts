@@ -2,20 +2,20 @@
 import type { ChildProcess } from "node:child_process";
 import { eq } from "drizzle-orm";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import type { MemberPrincipal } from "#lib/api/http/principal";
+import type { MemberPrincipal } from "#lib/api/http/context";
 import { authorizationRequests, memberships } from "#lib/db/schema";
 import { hexEncode, sha256, utf8Encode } from "#lib/protocol/encoding/bytes";
-import { rulesetHash } from "#lib/protocol/policy/rules-schema";
-import { rulesOrganization } from "#lib/protocol/policy/ruleset-statement";
-import { changeRole } from "#lib/services/portal/organization-members";
+import { rulesOrganization } from "#lib/protocol/policy/replay";
+import { rulesetHash } from "#lib/protocol/policy/rule-context";
+import { changeRole } from "#lib/services/portal/organization";
 import { startTestApp, type TestApp } from "#support/app";
 import { approveUnproven, ask } from "#support/authorizations";
 import { anyKind } from "#support/databases";
 import { signInPerson } from "#support/portal";
 import { createRulesEngine } from "./engine";
-import { saveOwnRules } from "./own-rules";
-import { confirmProposal, dropProposal, saveRules } from "./save";
+import { saveOwnRules } from "./read";
 import { simulateRules } from "./simulate";
+import { confirmProposal, dropProposal, saveRules } from "./versions";
 
 const forbidTool = '@id("never")\nforbid (principal, action, resource == Tool::"rm");\n';
 const allowAll = '@id("all")\npermit (principal, action == Action::"act", resource);\n';

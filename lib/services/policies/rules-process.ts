@@ -1,6 +1,6 @@
 /** The program of the processes that run Cedar (dist/rules-process.mjs, started by ./engine.ts). */
 import "#lib/platform/node-wasm";
-import { createEvaluator, type RulesTask } from "./evaluator";
+import { createEvaluator, type RulesTask } from "./engine";
 
 const evaluate = createEvaluator();
 

@@ -2,12 +2,11 @@
 import { sql } from "drizzle-orm";
 import type { SimulateBody, SimulateResponse } from "#lib/api/schemas/rules";
 import { rowsOf } from "#lib/db/client";
-import { createFairQueue } from "#lib/jobs/fair-queue";
-import { shareOf } from "#lib/jobs/fair-share";
+import { createFairQueue, shareOf } from "#lib/jobs/fair-queue";
 import type { ApprovalRequest } from "#lib/protocol/approval/approval";
 import { utf8Decode } from "#lib/protocol/encoding/bytes";
 import type { RuleOutcome, RulesVerdict } from "#lib/protocol/policy/evaluate-rules";
-import { rulesetHash } from "#lib/protocol/policy/rules-schema";
+import { rulesetHash } from "#lib/protocol/policy/rule-context";
 import { listWarnings, requireRules } from "./check";
 import type { RulesContext } from "./context";
 import { describeStored, type StoredFacts, saysComplete, storedFacts, usageThen } from "./describe-request";

@@ -4,22 +4,26 @@
  * the service uses. Nothing here decides anything.
  */
 
-import { enforceLimit } from "#lib/api/http/limits";
-import type { KeyPrincipal } from "#lib/api/http/principal";
+import type { KeyPrincipal } from "#lib/api/http/context";
+import { enforceLimit } from "#lib/api/http/pipeline";
 import type { AuthorizationState } from "#lib/api/schemas/authorization-state";
 import { organizations } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
 import { hexEncode, sha256, utf8Encode } from "#lib/protocol/encoding/bytes";
-import { publicUrl } from "#lib/protocol/statement/addresses";
+import { publicUrl } from "#lib/protocol/statement/outcome";
 import type { Context } from "#lib/services/approvals/context";
-import { approvalUrl, readApprovalToken } from "#lib/services/approvals/link";
 import { readAuthorization } from "#lib/services/approvals/read";
 import { requestAuthorization } from "#lib/services/approvals/request/request";
-import { authorizationNotFound, findAuthorization } from "#lib/services/approvals/rows";
+import {
+  approvalUrl,
+  authorizationNotFound,
+  findAuthorization,
+  readApprovalToken,
+} from "#lib/services/approvals/rows";
 import { attest } from "#lib/services/attestations/attest";
 import { createApiKey } from "#lib/services/keys/api-keys";
-import { findOwnKey } from "#lib/services/keys/key-principals";
-import { chooseSlug } from "./first-steps";
+import { findOwnKey } from "#lib/services/keys/authenticate";
+import { chooseSlug } from "./overview";
 
 /** No random or dated id is this one. The organization has no members, and its key is thrown away. */
 export const demoOrganizationId = "00000000-0000-7000-8000-00000000de30";

@@ -1,7 +1,7 @@
 /** The first steps follow from what the organization has done; its buttons act as its own key, once. */
 import { generateKeyPairSync } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { MemberPrincipal } from "#lib/api/http/principal";
+import type { MemberPrincipal } from "#lib/api/http/context";
 import { addApprover } from "#lib/services/accounts/approvers";
 import { listAuditEvents } from "#lib/services/accounts/audit-list";
 import { addDomain } from "#lib/services/accounts/domains";
@@ -11,7 +11,7 @@ import { startTestApp, type TestApp } from "#support/app";
 import { approveUnproven } from "#support/authorizations";
 import { anyKind } from "#support/databases";
 import { signInPerson } from "#support/portal";
-import { askForFirstApproval, findNextStep, readFirstSteps, sendFirstAttestation } from "./first-steps";
+import { askForFirstApproval, findNextStep, readFirstSteps, sendFirstAttestation } from "./overview";
 
 describe("what comes after the first steps", () => {
   it("is one thing at a time, of this organization's own", async () => {

@@ -1,8 +1,8 @@
 /** Guarantee: whatever belongs to another organization is, in the portal, the same as what does not exist. */
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { MemberPrincipal } from "#lib/api/http/principal";
-import { scopeNames } from "#lib/api/schemas/key-choices";
+import type { MemberPrincipal } from "#lib/api/http/context";
+import { scopeNames } from "#lib/api/schemas/keys";
 import { AppError } from "#lib/errors";
 import { listAuditEvents } from "#lib/services/accounts/audit-list";
 import {
@@ -19,8 +19,8 @@ import {
   readOwnAuthorization,
 } from "#lib/services/approvals/portal-authorizations";
 import { eraseContent } from "#lib/services/attestations/erase";
-import { exportOwnAttestations } from "#lib/services/attestations/export";
 import {
+  exportOwnAttestations,
   listOwnAttestations,
   presentOwnAttestation,
   readOwnAttestation,
@@ -38,7 +38,7 @@ import {
 import { startTestApp, type TestApp } from "#support/app";
 import { anyKind } from "#support/databases";
 import { signInPerson } from "#support/portal";
-import { changeRole, listMembers, removeMember } from "./organization-members";
+import { changeRole, listMembers, removeMember } from "./organization";
 import { readOverview } from "./overview";
 
 const unknownUuid = "01999999-9999-7999-8999-999999999999";

@@ -1,12 +1,10 @@
 /** Guarantee: who joins, leaves or makes a key while the organization changes gets an answer, and nothing of what has ended. */
 import { randomUUID } from "node:crypto";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
-import { actorOf, type MemberPrincipal } from "#lib/api/http/principal";
-import { approvalChallenge } from "#lib/protocol/passkey/challenge";
+import { actorOf, type MemberPrincipal } from "#lib/api/http/context";
+import { approvalChallenge } from "#lib/protocol/passkey/assertion";
 import { organizationTitle } from "#lib/protocol/text/organization-name";
-import { removeGroup, saveGroup } from "#lib/services/accounts/approver-groups";
-import { leaveByLink } from "#lib/services/accounts/approver-links";
-import { listApprovers } from "#lib/services/accounts/approvers";
+import { leaveByLink, listApprovers, removeGroup, saveGroup } from "#lib/services/accounts/approvers";
 import { removeDomain } from "#lib/services/accounts/domains";
 import {
   acceptInvitation,
@@ -14,19 +12,18 @@ import {
   listInvitations,
   withdrawInvitation,
 } from "#lib/services/accounts/invitations";
+import { saveNoticeSettings } from "#lib/services/accounts/mails";
 import { ensureMemberships, listMemberships } from "#lib/services/accounts/members";
-import { saveNoticeSettings } from "#lib/services/accounts/notice-settings";
 import { lockOrganization } from "#lib/services/accounts/organizations";
 import { removePasskey } from "#lib/services/accounts/passkeys";
-import { updateRoster } from "#lib/services/accounts/roster";
-import { readRosterProof } from "#lib/services/accounts/roster-proof";
+import { readRosterProof, updateRoster } from "#lib/services/accounts/roster";
 import type { Context } from "#lib/services/approvals/context";
-import { readApprovalView } from "#lib/services/approvals/decision/view";
+import { readApprovalView } from "#lib/services/approvals/decision/inbox";
 import { eraseContent } from "#lib/services/attestations/erase";
 import { requestKeyByEmail, verifyKeyByEmail } from "#lib/services/keys/email-keys";
 import { limitApiKey } from "#lib/services/keys/portal-keys";
 import { listMailbox } from "#lib/services/notifications/mailbox";
-import { saveOwnRules } from "#lib/services/policies/own-rules";
+import { saveOwnRules } from "#lib/services/policies/read";
 import { startTestApp, type TestApp } from "#support/app";
 import type { TestPasskey } from "#support/authenticator";
 import { type AskedRequest, ask, fromPage } from "#support/authorizations";

@@ -3,7 +3,7 @@
 import { randomBytes } from "node:crypto";
 import { eq } from "drizzle-orm";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import type { MemberPrincipal } from "#lib/api/http/principal";
+import type { MemberPrincipal } from "#lib/api/http/context";
 import { invitations, users } from "#lib/db/schema";
 import { organizationTitle } from "#lib/protocol/text/organization-name";
 import {
@@ -19,8 +19,14 @@ import { listMailbox } from "#lib/services/notifications/mailbox";
 import { startTestApp, type TestApp } from "#support/app";
 import { anyKind } from "#support/databases";
 import { signInPerson } from "#support/portal";
-import { deleteOrganization, readOrganization, updateOrganization } from "./organization";
-import { changeRole, listMembers, removeMember } from "./organization-members";
+import {
+  changeRole,
+  deleteOrganization,
+  listMembers,
+  readOrganization,
+  removeMember,
+  updateOrganization,
+} from "./organization";
 
 describe("members", () => {
   let test: TestApp;

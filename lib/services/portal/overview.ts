@@ -1,17 +1,261 @@
 /** Loads the portal's first page: today's use against the limit, the last 30 days, what waits, what came last. */
-
-import { and, count, eq, gt, gte, sql } from "drizzle-orm";
-import type { MemberPrincipal } from "#lib/api/http/principal";
-import { authorizationRequests, dailyUsage, organizations } from "#lib/db/schema";
+import { and, count, desc, eq, gt, gte, sql } from "drizzle-orm";
+import type { PgColumn } from "drizzle-orm/pg-core";
+import { actorOf, type KeyPrincipal, type MemberPrincipal } from "#lib/api/http/context";
+import type { Scope } from "#lib/api/schemas/keys";
+import { rowsOf } from "#lib/db/client";
+import {
+  agents,
+  apiKeys,
+  attestations,
+  authorizationRequests,
+  dailyCounts,
+  dailyKeyUsage,
+  dailyUsage,
+  organizations,
+} from "#lib/db/schema";
+import { AppError } from "#lib/errors";
+import { hexEncode, sha256, utf8Encode } from "#lib/protocol/encoding/bytes";
+import { listApprovers } from "#lib/services/accounts/approvers";
+import { recordAudit } from "#lib/services/accounts/audit";
 import { requireRole } from "#lib/services/accounts/members";
 import type { Context } from "#lib/services/approvals/context";
+import { requestAuthorization } from "#lib/services/approvals/request/request";
+import { approvalUrl } from "#lib/services/approvals/rows";
+import { attest } from "#lib/services/attestations/attest";
 import { countAttestations, ofOrganization } from "#lib/services/attestations/list";
 import { listOwnAttestations, toFilter } from "#lib/services/attestations/own";
-import { utcDay } from "#lib/services/keys/api-keys";
-import { findNextStep, readFirstSteps } from "./first-steps";
-import { readBusiest } from "./usage";
+import { isLiveKey, utcDay } from "#lib/services/keys/api-keys";
+import { findOwnKey } from "#lib/services/keys/authenticate";
+
+/* The three steps with which an organization begins: read from what it has done, never from a mark of their own. */
+
+export interface FirstSteps {
+  hasKey: boolean;
+  /** The first one's place; null before it. */
+  attestation: { id: string; slug: string } | null;
+  /** An approved request if there is one, else one that waits. */
+  approval: { requestId: string; isApproved: boolean; approvalUrl: string } | null;
+}
+
+/** Next thing to do after them, the first that is left. */
+export type NextStepName = "agent_key" | "approvers" | "domain";
+
+/** Null if nothing is left. */
+export async function findNextStep(context: Context, organizationId: string): Promise<NextStepName | null> {
+  const { db } = context.database;
+  const [found] = await rowsOf<Record<NextStepName, boolean>>(
+    db,
+    sql`SELECT
+      EXISTS (SELECT FROM agents WHERE organization_id = ${organizationId} AND public_key IS NOT NULL) AS agent_key,
+      EXISTS (SELECT FROM approvers WHERE organization_id = ${organizationId}) AS approvers,
+      EXISTS (SELECT FROM organization_domains WHERE organization_id = ${organizationId}) AS domain`,
+  );
+  const order = ["agent_key", "approvers", "domain"] as const;
+  return order.find((name) => found?.[name] !== true) ?? null;
+}
+
+/** The caller has seen that the person belongs to the organization. */
+export async function readFirstSteps(context: Context, organizationId: string): Promise<FirstSteps> {
+  const { db } = context.database;
+  const keys = db
+    .select({ id: apiKeys.id })
+    .from(apiKeys)
+    .where(and(eq(apiKeys.organization_id, organizationId), isLiveKey))
+    .limit(1);
+  const first = db
+    .select({ id: attestations.id, slug: agents.slug })
+    .from(attestations)
+    .innerJoin(agents, eq(agents.id, attestations.agent_id))
+    .where(eq(attestations.organization_id, organizationId))
+    .orderBy(attestations.id)
+    .limit(1);
+  const { status, expires_at, created_at, organization_id, id } = authorizationRequests;
+  const isOf = (wanted: "approved" | "pending") =>
+    and(eq(organization_id, organizationId), eq(status, wanted));
+  const approved = db.select({ id }).from(authorizationRequests).where(isOf("approved")).limit(1);
+  const waiting = db
+    .select({ id })
+    .from(authorizationRequests)
+    .where(and(isOf("pending"), gt(expires_at, sql`now()`)))
+    .orderBy(desc(created_at))
+    .limit(1);
+  const [[key], [attestation], [given], [asked]] = await Promise.all([keys, first, approved, waiting]);
+  const shown = given ?? asked;
+  return {
+    hasKey: key !== undefined || attestation !== undefined,
+    attestation: attestation ?? null,
+    approval: shown
+      ? {
+          requestId: shown.id,
+          isApproved: given !== undefined,
+          approvalUrl: approvalUrl(context, shown.id),
+        }
+      : null,
+  };
+}
+
+/** The person acts as one of the organization's keys, which every member may make and use. */
+async function actAsKey(context: Context, person: MemberPrincipal, scope: Scope): Promise<KeyPrincipal> {
+  await requireRole(context.database.db, person, "member");
+  const caller = await findOwnKey(context, person.organizationId, scope, person.ip ?? "");
+  if (caller !== null) return { ...caller, person };
+  throw new AppError("forbidden", `create a key with the permission “${scope}” first`);
+}
+
+const firstAgent = "my-first-agent";
+
+/** The organization's first agent, or one whose name no other organization can have. */
+export async function chooseSlug(context: Context, organizationId: string, name: string): Promise<string> {
+  const [own] = await context.database.db
+    .select({ slug: agents.slug })
+    .from(agents)
+    .where(eq(agents.organization_id, organizationId))
+    .orderBy(agents.created_at)
+    .limit(1);
+  return own?.slug ?? `${name}-${hexEncode(context.random(4))}`;
+}
+
+export async function sendFirstAttestation(context: Context, person: MemberPrincipal): Promise<void> {
+  const caller = await actAsKey(context, person, "attest");
+  const { attestation } = await readFirstSteps(context, person.organizationId);
+  if (attestation !== null) throw new AppError("forbidden", "your organization has attestations already");
+  const action = "Sent a first attestation from the portal";
+  const body = {
+    agent_slug: await chooseSlug(context, person.organizationId, firstAgent),
+    action,
+    inputs_hash: `sha256:${hexEncode(sha256(utf8Encode(action)))}`,
+  };
+  const { attestation_id } = await attest(context, { caller, body, raw: body, hold: null });
+  const { organizationId } = person;
+  await recordAudit(context, context.database.db, {
+    organizationId,
+    actor: actorOf(person),
+    action: "attestation.created",
+    subject: attestation_id,
+  });
+}
+
+/** Without World ID a group decides: the default one, or the first that has somebody with a passkey. */
+async function chooseDeciders(context: Context, person: MemberPrincipal) {
+  if (context.settings.worldId !== "none") return {};
+  const { groups } = await listApprovers(context, person);
+  const able = groups.filter(({ enrolled }) => enrolled > 0);
+  const group = able.find(({ isDefault }) => isDefault) ?? able[0];
+  if (group === undefined)
+    throw new AppError(
+      "forbidden",
+      "add an approver with a passkey, and a group with them, under Approvers first",
+    );
+  return { required_approvers: [{ group: group.id, count: 1 }] };
+}
+
+export async function askForFirstApproval(context: Context, person: MemberPrincipal): Promise<void> {
+  const principal = await actAsKey(context, person, "authorize");
+  const { approval } = await readFirstSteps(context, person.organizationId);
+  if (approval !== null) throw new AppError("forbidden", "your organization has a request already");
+  const body = {
+    agent_slug: await chooseSlug(context, person.organizationId, firstAgent),
+    action: "Try out an approval",
+    context: { what_happens: "Nothing. This is your first approval, requested from the portal." },
+    ...(await chooseDeciders(context, person)),
+  };
+  await requestAuthorization(context, { principal, body, hold: null });
+}
+
+/*
+ * Usage of keys and agents, today and in the last 7 and 30 UTC days. Nothing is counted here: the statement that stores
+ * a batch adds up a key's attestations, and the request log its requests and an agent's attestations.
+ */
 
 const dayMs = 86_400_000;
+const shownFirst = 5;
+
+/** In UTC days that end with this one. */
+export interface Usage {
+  today: number;
+  days7: number;
+  days30: number;
+}
+
+const nothing: Usage = { today: 0, days7: 0, days30: 0 };
+
+function sums(total: PgColumn, day: PgColumn, now: Date) {
+  const after = (days: number) => utcDay(new Date(now.getTime() - days * dayMs));
+  const since = (days: number) =>
+    sql<number>`coalesce(sum(${total}) FILTER (WHERE ${day} > ${after(days)}), 0)::integer`;
+  return { first: after(30), usage: { today: since(1), days7: since(7), days30: since(30) } };
+}
+
+async function readCounts(context: Context, organizationId: string, kind: "key" | "agent") {
+  const { first, usage } = sums(dailyCounts.total, dailyCounts.day, context.clock());
+  const rows = await context.database.db
+    .select({ subject: dailyCounts.subject, ...usage })
+    .from(dailyCounts)
+    .where(
+      and(
+        eq(dailyCounts.organization_id, organizationId),
+        eq(dailyCounts.kind, kind),
+        gt(dailyCounts.day, first),
+      ),
+    )
+    .groupBy(dailyCounts.subject);
+  return new Map(rows.map(({ subject, ...counted }): [string, Usage] => [subject, counted]));
+}
+
+export interface KeyUsage {
+  attestations: Usage;
+  requests: Usage;
+}
+
+/** By key id: the keys that did something. */
+export async function readKeyUsage(
+  context: Context,
+  person: MemberPrincipal,
+): Promise<Map<string, KeyUsage>> {
+  const { db } = context.database;
+  await requireRole(db, person, "member");
+  const { first, usage } = sums(dailyKeyUsage.attestations, dailyKeyUsage.day, context.clock());
+  const rows = await db
+    .select({ id: apiKeys.id, ...usage })
+    .from(dailyKeyUsage)
+    .innerJoin(apiKeys, eq(apiKeys.id, dailyKeyUsage.api_key_id))
+    .where(and(eq(apiKeys.organization_id, person.organizationId), gt(dailyKeyUsage.day, first)))
+    .groupBy(apiKeys.id);
+  const attestations = new Map(rows.map(({ id, ...counted }): [string, Usage] => [id, counted]));
+  const requests = await readCounts(context, person.organizationId, "key");
+  return new Map(
+    [...new Set([...attestations.keys(), ...requests.keys()])].map((id) => [
+      id,
+      { attestations: attestations.get(id) ?? nothing, requests: requests.get(id) ?? nothing },
+    ]),
+  );
+}
+
+/** By slug in lower case: the agents that recorded something through the API. */
+export async function readAgentUsage(context: Context, person: MemberPrincipal): Promise<Map<string, Usage>> {
+  await requireRole(context.database.db, person, "member");
+  return readCounts(context, person.organizationId, "agent");
+}
+
+/** The busiest of 30 days first. */
+export async function readBusiest(context: Context, person: MemberPrincipal) {
+  const keys = [...(await readKeyUsage(context, person))]
+    .map(([id, usage]) => ({ id, ...usage }))
+    .sort((a, b) => b.requests.days30 - a.requests.days30)
+    .slice(0, shownFirst);
+  const agents = [...(await readAgentUsage(context, person))]
+    .map(([slug, attestations]) => ({ slug, attestations }))
+    .sort((a, b) => b.attestations.days30 - a.attestations.days30)
+    .slice(0, shownFirst);
+  const named = await context.database.db
+    .select({ id: apiKeys.id, name: apiKeys.name })
+    .from(apiKeys)
+    .where(eq(apiKeys.organization_id, person.organizationId));
+  const names = new Map(named.map(({ id, name }) => [id, name]));
+  return { keys: keys.map((key) => ({ ...key, name: names.get(key.id) ?? key.id })), agents };
+}
+
 const chartDays = 30;
 const latest = 5;
 

@@ -1,6 +1,6 @@
 /** Guarantee: who is removed from an organization while what they do there waits changes nothing any more. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { MemberPrincipal } from "#lib/api/http/principal";
+import type { MemberPrincipal } from "#lib/api/http/context";
 import { lockOrganization } from "#lib/services/accounts/organizations";
 import {
   freezeOwnAgent,
@@ -27,7 +27,7 @@ import { startTestApp, type TestApp } from "#support/app";
 import { approveUnproven, ask } from "#support/authorizations";
 import { databaseKinds } from "#support/databases";
 import { signInPerson } from "#support/portal";
-import { askForFirstApproval } from "./first-steps";
+import { askForFirstApproval } from "./overview";
 
 // The embedded database has one session, so nothing comes between there.
 describe.skipIf(!databaseKinds.includes("postgres"))("a member who is removed at that moment", () => {

@@ -4,10 +4,10 @@
  */
 import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { MemberPrincipal } from "#lib/api/http/principal";
+import type { MemberPrincipal } from "#lib/api/http/context";
 import { createRequestLog } from "#lib/api/http/request-log";
-import { requestFilters } from "#lib/api/schemas/portal-requests";
-import { deleteExpired } from "#lib/server/housekeeping";
+import { requestFilters } from "#lib/api/schemas/portal";
+import { deleteExpired } from "#lib/server/background";
 import { listOwnAgents, readOwnAgent } from "#lib/services/agents/portal-agents";
 import type { Context } from "#lib/services/approvals/context";
 import { listOwnAuthorizations } from "#lib/services/approvals/portal-authorizations";
@@ -16,8 +16,8 @@ import { listApiKeys } from "#lib/services/keys/portal-keys";
 import { startTestApp, type TestAnswer, type TestApp } from "#support/app";
 import { anyKind } from "#support/databases";
 import { signInPerson } from "#support/portal";
+import { readAgentUsage, readBusiest, readKeyUsage } from "./overview";
 import { describeRequestLog, listRequests } from "./request-log";
-import { readAgentUsage, readBusiest, readKeyUsage } from "./usage";
 
 const page = { limit: 50 };
 const once = { today: 1, days7: 1, days30: 1 };

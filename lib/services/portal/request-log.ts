@@ -1,15 +1,14 @@
 /** The request log as the portal shows it (lib/api/http/request-log.ts writes it). */
 
 import { and, desc, eq, gte, inArray, lt, sql, sum } from "drizzle-orm";
+import type { MemberPrincipal } from "#lib/api/http/context";
 import { cutPage, decodeCursor, encodeCursor, type PageQuery } from "#lib/api/http/cursor";
-import type { MemberPrincipal } from "#lib/api/http/principal";
-import type { RequestFilters } from "#lib/api/schemas/portal-requests";
+import type { RequestFilters } from "#lib/api/schemas/portal";
 import { isCalendarTime } from "#lib/api/schemas/primitives";
 import { apiKeys, dailyRequests, requestLog } from "#lib/db/schema";
 import { requireRole } from "#lib/services/accounts/members";
 import type { Context } from "#lib/services/approvals/context";
-import { utcDay } from "#lib/services/keys/api-keys";
-import { isTestKey } from "#lib/services/keys/test-keys";
+import { isTestKey, utcDay } from "#lib/services/keys/api-keys";
 
 const dayMs = 86_400_000;
 

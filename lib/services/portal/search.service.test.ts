@@ -1,7 +1,7 @@
 /** Guarantee: the search finds what is the organization's, by part of a name or a whole id, and nothing of anyone else. */
 import { afterAll, beforeAll, expect, it } from "vitest";
-import type { MemberPrincipal } from "#lib/api/http/principal";
-import { searchQuery } from "#lib/api/schemas/portal-search";
+import type { MemberPrincipal } from "#lib/api/http/context";
+import { searchQuery } from "#lib/api/schemas/portal";
 import type { Context } from "#lib/services/approvals/context";
 import { startTestApp, type TestApp } from "#support/app";
 import { anyKind } from "#support/databases";

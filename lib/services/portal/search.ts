@@ -1,10 +1,10 @@
 /** Searches the portal: keys and agents by name, everything that has an id by its whole id. */
 
 import { and, desc, eq, ilike, or } from "drizzle-orm";
-import type { MemberPrincipal } from "#lib/api/http/principal";
-import type { SearchHit } from "#lib/api/schemas/portal-search";
+import type { MemberPrincipal } from "#lib/api/http/context";
+import type { SearchHit } from "#lib/api/schemas/portal";
 import { agents, apiKeys, attestations, authorizationRequests, requestLog } from "#lib/db/schema";
-import { isUuid } from "#lib/protocol/encoding/uuid";
+import { isUuid } from "#lib/protocol/encoding/bytes";
 import { requireRole } from "#lib/services/accounts/members";
 import type { Context } from "#lib/services/approvals/context";
 import { containing } from "#lib/services/attestations/list";

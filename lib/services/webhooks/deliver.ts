@@ -2,21 +2,181 @@
  * Sends what is due, in the background. A process that dies loses nothing. A slow receiver doesn't keep others waiting: an
  * organization has a part of the places, and what has failed before has places of its own.
  */
-
+import { sql } from "drizzle-orm";
 import { arrayLiteral } from "#lib/db/array-literal";
+import { rowsOf } from "#lib/db/client";
 import { measure } from "#lib/instrumentation";
-import { createDueWork, type DueWork } from "#lib/jobs/due-work";
-import { startInterval } from "#lib/jobs/interval";
-import { mayReachLoopback } from "#lib/jobs/receiver-url";
+import { createDueWork, type DueWork, startInterval } from "#lib/jobs/due-work";
+import { mayReachLoopback, type Resolve, requestGuarded } from "#lib/jobs/guarded-request";
+import { recordAudit } from "#lib/services/accounts/audit";
+import { mailOwners, webhookDisabledMail } from "#lib/services/accounts/mails";
 import type { Context } from "#lib/services/approvals/context";
 import { markExpired } from "#lib/services/approvals/rows";
-import { markUnattested } from "#lib/services/approvals/use/unattested";
-import { disableIfHopeless } from "./disable";
-import { type EndpointRow, giveKeys } from "./endpoints";
-import { type EndpointKeys, openKeys, signMessage, UnreadableKeys } from "./keys";
-import { type Claimed, claimDelivery, type Due, dueReader, settleDelivered, settleFailed } from "./outbox";
-import { type PostResult, post } from "./post";
-import { findPause, randomShare } from "./schedule";
+import { markUnattested } from "#lib/services/approvals/use/claim";
+import {
+  type Claimed,
+  claimDelivery,
+  type Due,
+  dueReader,
+  settleDelivered,
+  settleFailed,
+} from "./deliveries";
+import {
+  type EndpointKeys,
+  type EndpointRow,
+  failWaiting,
+  giveKeys,
+  openKeys,
+  signMessage,
+  UnreadableKeys,
+} from "./endpoints";
+
+/* Endpoints that end by themselves: one that says it is gone, and one that has failed for days. Its owners get an email. */
+
+const failingDays = 5;
+const failingTime = sql.raw(`interval '${failingDays} days'`);
+
+/** True for the one that disabled it. */
+async function disable(
+  context: Context,
+  endpoint: EndpointRow,
+  reason: "gone" | "failing",
+): Promise<boolean> {
+  return context.database.db.transaction(async (tx) => {
+    const disabled = await rowsOf(
+      tx,
+      sql`UPDATE webhook_endpoints SET disabled_at = clock_timestamp(), disabled_reason = ${reason}
+        WHERE id = ${endpoint.id} AND url = ${endpoint.url} AND disabled_at IS NULL
+          AND (${reason} = 'gone' OR failing_since <= clock_timestamp() - ${failingTime}) RETURNING id`,
+    );
+    if (disabled.length === 0) return false;
+    await failWaiting(tx, endpoint.id);
+    await recordAudit(context, tx, {
+      organizationId: endpoint.organization_id,
+      actor: { kind: "system", id: "webhooks", ip: null },
+      action: "webhook.disabled",
+      subject: endpoint.id,
+      detail: { url: endpoint.url, reason },
+    });
+    return true;
+  });
+}
+
+async function tellOwners(
+  context: Context,
+  endpoint: EndpointRow,
+  reason: "gone" | "failing",
+): Promise<void> {
+  const link = `${context.settings.baseUrl}/portal/webhooks/${endpoint.id}`;
+  const why = reason === "gone" ? "it answered 410 Gone" : `every attempt failed for ${failingDays} days`;
+  await mailOwners(context, endpoint.organization_id, "webhooks", (to) => webhookDisabledMail(to, link, why));
+}
+
+/** After a failed attempt. Callbacks share no receiver, so none of them speaks for the others. */
+async function disableIfHopeless(
+  context: Context,
+  endpoint: EndpointRow,
+  status: number | null,
+): Promise<void> {
+  if (endpoint.url === null) return;
+  const { rows } = await context.database.query(
+    "UPDATE webhook_endpoints SET failing_since = clock_timestamp() WHERE id = $1 AND url = $2 AND failing_since IS NULL RETURNING id",
+    [endpoint.id, endpoint.url],
+  );
+  const reason = status === 410 ? "gone" : "failing";
+  if (rows.length > 0 && reason === "failing") return;
+  if (await disable(context, endpoint, reason)) await tellOwners(context, endpoint, reason);
+}
+
+/* When a message is tried again: the schedule of Standard Webhooks, with jitter. */
+
+const second = 1;
+const minute = 60 * second;
+const hour = 60 * minute;
+
+/** Seconds after the first, second, … failed attempt. */
+const pauses = [
+  5 * second,
+  5 * minute,
+  30 * minute,
+  2 * hour,
+  5 * hour,
+  10 * hour,
+  14 * hour,
+  20 * hour,
+  24 * hour,
+];
+
+/** Receivers that are too busy to answer get twice the time, and a minute at least. */
+const busy = new Set([429, 502, 504]);
+const maxPauseSeconds = 24 * hour;
+
+/** 0 to 1 */
+export const randomShare = ({ random }: { random: (length: number) => Uint8Array }) =>
+  new DataView(random(4).buffer.slice(0)).getUint32(0) / 2 ** 32;
+
+export interface FailedAttempt {
+  /** Counted with this one. */
+  attempts: number;
+  status: number | null;
+  retryAfterSeconds: number | null;
+}
+
+/** Up to a tenth more or less. `random`: 0 to 1. Null after the last attempt. */
+export function findPause(
+  { attempts, status, retryAfterSeconds }: FailedAttempt,
+  random: number,
+): number | null {
+  const planned = pauses[attempts - 1];
+  if (planned === undefined) return null;
+  const isBusy = status !== null && busy.has(status);
+  const slowed = isBusy ? Math.max(minute, 2 * planned) : planned;
+  const spread = slowed * (0.9 + 0.2 * random);
+  return Math.max(spread, Math.min(retryAfterSeconds ?? 0, maxPauseSeconds));
+}
+
+/** Seconds, of either form of the header (RFC 9110 section 10.2.3). */
+export function readRetryAfter(header: string | undefined, nowMs: number): number | null {
+  if (header === undefined) return null;
+  if (/^\d{1,9}$/.test(header)) return Number(header);
+  const at = Date.parse(header);
+  return Number.isNaN(at) ? null : Math.max(0, Math.ceil((at - nowMs) / 1000));
+}
+
+/* One POST to a receiver, guarded as every request to a host that a stranger named. */
+
+export interface Posting {
+  url: string;
+  body: string;
+  headers: Record<string, string>;
+  mayBeLoopback: boolean;
+  nowMs: number;
+  timeoutMs?: number;
+  resolve?: Resolve;
+}
+
+export interface PostResult {
+  /** Null if there was no answer. */
+  status: number | null;
+  /** Why it did not arrive; null if it did. */
+  problem: string | null;
+  retryAfterSeconds: number | null;
+}
+
+const usualTimeoutMs = 15_000;
+
+/** Resolves with whatever happened. */
+export async function post({ nowMs, timeoutMs = usualTimeoutMs, ...posting }: Posting): Promise<PostResult> {
+  const answer = await requestGuarded({ ...posting, method: "POST", timeoutMs, maxBytes: 0 });
+  if (answer.status === null) return { status: null, problem: answer.problem, retryAfterSeconds: null };
+  const { status, headers } = answer;
+  const isAccepted = status >= 200 && status < 300;
+  return {
+    status,
+    problem: isAccepted ? null : `HTTP ${status}`,
+    retryAfterSeconds: readRetryAfter(headers["retry-after"], nowMs),
+  };
+}
 
 const places = {
   first: { slots: 48, slotsOfOwner: 8 },

@@ -1,6 +1,7 @@
-/** The endpoints of an organization: created, changed and deleted, by its keys and its members (rotate.ts: their keys). */
+/** The endpoints of an organization: created, changed and deleted, by its keys and its members (endpoints.ts: their keys). */
+import { createCipheriv, createDecipheriv } from "node:crypto";
 import { and, asc, eq, isNotNull, isNull, sql } from "drizzle-orm";
-import { actorOf, type Principal } from "#lib/api/http/principal";
+import { actorOf, type Principal } from "#lib/api/http/context";
 import type {
   CreateWebhookBody,
   UpdateWebhookBody,
@@ -10,16 +11,97 @@ import type {
 import type { Executor } from "#lib/db/client";
 import { webhookDeliveries, webhookEndpoints } from "#lib/db/schema";
 import { AppError, fieldError } from "#lib/errors";
-import { requireReceiver } from "#lib/jobs/receiver-url";
+import { requireReceiver } from "#lib/jobs/guarded-request";
+import { isUuid, uuidV7 } from "#lib/protocol/encoding/bytes";
 import type { JsonObject } from "#lib/protocol/encoding/canonical-json";
-import { uuidV7 } from "#lib/protocol/encoding/ids";
-import { isUuid } from "#lib/protocol/encoding/uuid";
-import type { WebhookEvent } from "#lib/protocol/webhook/webhook-events";
+import { derivePublicKey } from "#lib/protocol/keys/ed25519";
+import {
+  signWithSecret,
+  signWithSeed,
+  type WebhookEvent,
+  type WebhookMessage,
+  writePublicKey,
+  writeSecret,
+} from "#lib/protocol/webhook/webhook";
 import { recordAudit } from "#lib/services/accounts/audit";
 import { lockOrganization } from "#lib/services/accounts/organizations";
 import type { Context } from "#lib/services/approvals/context";
-import { holdCaller } from "#lib/services/keys/hold-caller";
-import { makeKeys, openKeys, publicKeyOf, sealKeys, secretOf, UnreadableKeys } from "./keys";
+import { holdCaller } from "#lib/services/keys/authenticate";
+
+/*
+ * The keys of an endpoint: a secret for `v1` and a seed for `v1a`, of its own, never the service's. They sign, so a hash
+ * of them would not do: they are stored sealed under a key derived from AUTH_SECRET, bound to their endpoint.
+ */
+
+export interface EndpointKeys {
+  /** 32 bytes. */
+  secret: Uint8Array;
+  /** The private key of RFC 8032, 32 bytes. */
+  seed: Uint8Array;
+}
+
+const algorithm = "aes-256-gcm";
+const nonceBytes = 12;
+const tagBytes = 16;
+const keyBytes = 32;
+
+type Sealing = Pick<Context, "secrets" | "random">;
+
+function makeKeys({ random }: Pick<Context, "random">): EndpointKeys {
+  return { secret: random(keyBytes), seed: random(keyBytes) };
+}
+
+/** nonce ‖ ciphertext ‖ tag */
+function sealKeys({ secrets, random }: Sealing, endpointId: string, keys: EndpointKeys): Uint8Array {
+  const nonce = random(nonceBytes);
+  const cipher = createCipheriv(algorithm, secrets.webhookKeys, nonce).setAAD(Buffer.from(endpointId));
+  return new Uint8Array(
+    Buffer.concat([
+      nonce,
+      cipher.update(keys.secret),
+      cipher.update(keys.seed),
+      cipher.final(),
+      cipher.getAuthTag(),
+    ]),
+  );
+}
+
+/** AUTH_SECRET is another one than they were sealed under. */
+export class UnreadableKeys extends AppError {
+  constructor(cause: unknown) {
+    super("server_error", "the keys of a webhook endpoint cannot be read", { cause });
+  }
+}
+
+/** Throws {@link UnreadableKeys}. */
+export function openKeys(
+  { secrets }: Pick<Context, "secrets">,
+  endpointId: string,
+  sealed: Uint8Array,
+): EndpointKeys {
+  const nonce = sealed.subarray(0, nonceBytes);
+  const decipher = createDecipheriv(algorithm, secrets.webhookKeys, nonce).setAAD(Buffer.from(endpointId));
+  decipher.setAuthTag(sealed.subarray(-tagBytes));
+  try {
+    const opened = Buffer.concat([decipher.update(sealed.subarray(nonceBytes, -tagBytes)), decipher.final()]);
+    return {
+      secret: new Uint8Array(opened.subarray(0, keyBytes)),
+      seed: new Uint8Array(opened.subarray(keyBytes)),
+    };
+  } catch (cause) {
+    throw new UnreadableKeys(cause);
+  }
+}
+
+export const secretOf = ({ secret }: EndpointKeys): string => writeSecret(secret);
+const publicKeyOf = ({ seed }: EndpointKeys): string => writePublicKey(derivePublicKey(seed));
+
+/** The list of the header `webhook-signature`: both signatures of each pair of keys. */
+export function signMessage(message: WebhookMessage, all: readonly EndpointKeys[]): string {
+  return all
+    .flatMap(({ secret, seed }) => [signWithSecret(message, secret), signWithSeed(message, seed)])
+    .join(" ");
+}
 
 export type EndpointRow = typeof webhookEndpoints.$inferSelect;
 
@@ -28,7 +110,7 @@ const maxEndpoints = 20;
 export const webhookNotFound = () => new AppError("not_found", "no webhook endpoint has this id");
 
 /** Null if the keys can't be read any more: the endpoint is still shown, so that they can be rotated. */
-export function readPublicKey(context: Context, id: string, sealed: Uint8Array): string | null {
+function readPublicKey(context: Context, id: string, sealed: Uint8Array): string | null {
   try {
     return publicKeyOf(openKeys(context, id, sealed));
   } catch (error) {
@@ -54,7 +136,7 @@ export function describeEndpoint(context: Context, row: EndpointRow): Webhook {
   };
 }
 
-export async function auditEndpoint(
+async function auditEndpoint(
   context: Context,
   tx: Executor,
   principal: Principal,
@@ -225,4 +307,39 @@ export async function deleteEndpoint(context: Context, principal: Principal, id:
     await tx.delete(webhookEndpoints).where(eq(webhookEndpoints.id, id));
     await auditEndpoint(context, tx, principal, "deleted", row);
   });
+}
+
+/* New keys for an endpoint. */
+
+const hourMs = 3_600_000;
+
+/** The keys so far sign as well until the overlap ends; those of an overlap that was still running do no more. */
+export async function rotateEndpoint(
+  context: Context,
+  principal: Principal,
+  id: string,
+  overlapHours: number,
+): Promise<WebhookWithSecret> {
+  const keys = makeKeys(context);
+  const until = new Date(context.clock().getTime() + overlapHours * hourMs);
+  const row = await context.database.db.transaction(async (tx) => {
+    await holdCaller(tx, principal);
+    const before = await findOwn(tx, principal, id, "update");
+    // Keys that can't be read sign nothing: they would only keep the new ones from signing.
+    const isReadable = before.keys !== null && readPublicKey(context, id, before.keys) !== null;
+    const kept = overlapHours === 0 || !isReadable ? null : before.keys;
+    const [changed] = await tx
+      .update(webhookEndpoints)
+      .set({
+        keys: sealKeys(context, id, keys),
+        old_keys: kept,
+        old_keys_until: kept === null ? null : until,
+      })
+      .where(eq(webhookEndpoints.id, id))
+      .returning();
+    if (!changed) throw webhookNotFound();
+    await auditEndpoint(context, tx, principal, "rotated", changed, { overlap_hours: overlapHours });
+    return changed;
+  });
+  return { ...describeEndpoint(context, row), secret: secretOf(keys) };
 }

@@ -5,8 +5,8 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { expect, it, onTestFinished } from "vitest";
 import { findPort } from "#support/ports";
-import { secretOf, signMessage } from "./keys";
-import { post } from "./post";
+import { post } from "./deliver";
+import { secretOf, signMessage } from "./endpoints";
 
 it("the guide's receiver", async () => {
   const guide = readFileSync("components/guides/content/webhooks.md", "utf8");

@@ -1,6 +1,6 @@
 /** Webhooks as the portal manages them: the API's own services, for members of the organization. */
 
-import type { MemberPrincipal } from "#lib/api/http/principal";
+import type { MemberPrincipal } from "#lib/api/http/context";
 import type { CreateWebhookBody, UpdateWebhookBody } from "#lib/api/schemas/webhooks";
 import { requireRole } from "#lib/services/accounts/members";
 import type { Context } from "#lib/services/approvals/context";
@@ -12,9 +12,9 @@ import {
   listEndpoints,
   readCallbacks,
   readEndpoint,
+  rotateEndpoint,
   updateEndpoint,
 } from "./endpoints";
-import { rotateEndpoint } from "./rotate";
 
 const requireMember = ({ database }: Context, person: MemberPrincipal) =>
   requireRole(database.db, person, "member");

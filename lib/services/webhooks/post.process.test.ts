@@ -9,7 +9,7 @@ import path from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { Resolve } from "#lib/jobs/guarded-request";
 import { type Receiver, startReceiver } from "#support/webhook-receiver";
-import { type Posting, post } from "./post";
+import { type Posting, post } from "./deliver";
 
 let receiver: Receiver;
 beforeAll(async () => {

@@ -1,6 +1,6 @@
 /** /v1/webhooks, bound to the services. */
 
-import type { Handlers, Params } from "#lib/api/http/call";
+import type { Handlers, Params } from "#lib/api/http/pipeline";
 import type { webhooksOperations as specs } from "#lib/api/operations/webhooks";
 import type { Context } from "#lib/services/approvals/context";
 import { listDeliveries, replayDelivery, sendTest } from "./deliveries";
@@ -11,9 +11,9 @@ import {
   listEndpoints,
   readCallbacks,
   readEndpoint,
+  rotateEndpoint,
   updateEndpoint,
 } from "./endpoints";
-import { rotateEndpoint } from "./rotate";
 
 const idOf = (params: Params) => params["webhook_id"] ?? "";
 

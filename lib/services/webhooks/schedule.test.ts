@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { findPause, readRetryAfter } from "./schedule";
+import { findPause, readRetryAfter } from "./deliver";
 
 const hours = (...count: number[]) => count.map((hour) => hour * 3_600);
 const failed = { status: 500, retryAfterSeconds: null };

@@ -7,7 +7,7 @@ import { createPublicKey, verify } from "node:crypto";
 import { Webhook } from "standardwebhooks";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { WebhookWithSecret } from "#lib/api/schemas/webhooks";
-import type { WebhookEvent } from "#lib/protocol/webhook/webhook-events";
+import type { WebhookEvent } from "#lib/protocol/webhook/webhook";
 import { startTestApp, type TestApp } from "#support/app";
 import { approveUnproven, ask, expireRequest } from "#support/authorizations";
 import { anyKind } from "#support/databases";

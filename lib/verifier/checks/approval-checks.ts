@@ -1,12 +1,26 @@
 /** The checks of the approvals in a `human_authorization`: how many, of whom, from where, when, and their proofs. */
 
+import { amountUnits } from "#lib/protocol/approval/amount";
 import {
+  type ApprovalRequest,
+  authorizationSigningBytes,
+  bindRequest,
+  findEnvironment,
   type HumanAuthorization,
   isPasskeyApproval,
   isWorldIdApproval,
+  requestHash,
   type WorldIdApproval,
 } from "#lib/protocol/approval/approval";
-import { findEnvironment } from "#lib/protocol/approval/environment";
+import { isEntryOfApproval } from "#lib/protocol/approval/approval-decision";
+import { describeDomains, fillPlaces } from "#lib/protocol/approval/assign-groups";
+import { type DecidedByGrant, usableUntil } from "#lib/protocol/approval/decided-by";
+import type { PasskeyApproval } from "#lib/protocol/approval/human-authorization-shape";
+import { isShownContent, readTypes, type ShownContent } from "#lib/protocol/approval/shown-content";
+import { base64Decode } from "#lib/protocol/encoding/bytes";
+import { computeKeyId } from "#lib/protocol/keys/ed25519";
+import { approvalChallenge, checkAssertion, relyingPartyOf } from "#lib/protocol/passkey/assertion";
+import { checkMembership, type RosterHead, rosterHash } from "#lib/protocol/passkey/roster";
 import { fail, type Outcome, pass, skip } from "#lib/protocol/statement/outcome";
 import type { VerificationKey } from "#lib/protocol/world-id/groth16";
 import { semaphoreKeyFor } from "#lib/protocol/world-id/world-id-keys";
@@ -133,4 +147,196 @@ export function checkAnchors(authorization: HumanAuthorization): Outcome {
     return fail("anchor_mismatch");
   if (anchored.length < approvals.length) return skip("anchor_absent");
   return pass("every root has a recorded place on chain, which anyone with a node can ask");
+}
+
+/*
+ * The checks of what the service signed: its key, the binding to the request, what the page showed, the logged
+ * decision.
+ */
+
+export interface AuthorizationVerifyOptions {
+  /** The service's public keys, raw 32 bytes; undefined for a key id that is not the service's. */
+  serviceKeys: (keyId: string) => Uint8Array | undefined;
+  /** Strict Ed25519. */
+  verifySignature: (signature: Uint8Array, message: Uint8Array, publicKey: Uint8Array) => boolean;
+  /** World's v4 key; without it v4 proofs are `checked_by_world`. */
+  v4Key?: VerificationKey;
+  /** The details and names that the approval page showed, from a reader who holds them. */
+  shown?: ShownContent;
+}
+
+export function checkSignature(
+  authorization: HumanAuthorization,
+  options: AuthorizationVerifyOptions,
+): Outcome {
+  const { key_id: key } = authorization;
+  const publicKey = options.serviceKeys(key);
+  if (publicKey === undefined) return fail("key_unknown", { key });
+  if (computeKeyId(publicKey) !== key) return fail("key_id_mismatch");
+  const signature = decode(authorization.signature);
+  const isSigned =
+    signature?.length === 64 &&
+    options.verifySignature(signature, authorizationSigningBytes(authorization), publicKey);
+  return isSigned ? pass("the service's signature over the whole object") : fail("signature_invalid");
+}
+
+function decode(text: string): Uint8Array | null {
+  try {
+    return base64Decode(text);
+  } catch {
+    return null;
+  }
+}
+
+export function checkBinding(
+  { request, binding }: HumanAuthorization,
+  ...fields: (keyof HumanAuthorization["binding"])[]
+): Outcome {
+  const expected = bindRequest(request);
+  const follows = fields.every((field) => binding[field] === expected[field]);
+  return follows ? pass("follows from the request") : fail("binding_mismatch");
+}
+
+/** The object holds only a salted hash of what was on the page beside the action. */
+export function checkShown(authorization: HumanAuthorization, shown: ShownContent | undefined): Outcome {
+  if (shown === undefined) return skip("shown_content_absent");
+  const { details } = authorization.request;
+  const isTyped = details === undefined || readTypes(details, shown.context) !== null;
+  if (!isTyped || !isShownContent(authorization.request, shown)) return fail("shown_content_mismatch");
+  const domains = describeDomains(shown.requested_by);
+  return pass(`the details, the names and who asks are those that the approval covers${domains}`);
+}
+
+/** Inclusion in the log is checked where the log's key is known (lib/verifier). */
+export function checkLoggedDecision(
+  authorization: HumanAuthorization,
+  options: AuthorizationVerifyOptions,
+): Outcome {
+  if (authorization.log === undefined) return skip("entry_absent");
+  const { key_id: key } = authorization;
+  const publicKey = options.serviceKeys(key);
+  if (publicKey === undefined) return fail("key_unknown", { key });
+  return isEntryOfApproval(authorization, publicKey, options.verifySignature)
+    ? pass("the log entry is that of this very approval")
+    : fail("entry_decision_mismatch");
+}
+
+/*
+ * The checks of how it was decided and how long that counts. What a standing approval or a rule allows is in documents of
+ * their own: without them the check says what it can't see.
+ */
+
+export function checkDecidedBy({ request, decided_by, approvals }: HumanAuthorization): Outcome {
+  if (decided_by.kind === "people") return pass("people decided");
+  if (approvals.length > 0) return fail("approvals_unexpected", { kind: decided_by.kind });
+  if (request.grant !== null) return fail("grant_needs_people");
+  if (decided_by.kind === "rule") return skip("rules_absent");
+  return checkUse(request, decided_by) ?? skip("grant_absent");
+}
+
+/** The numbers of a use have to fit each other, whatever the terms are. Undefined if they do. */
+function checkUse(
+  { amount }: ApprovalRequest,
+  { use, of, spent, budget, currency }: DecidedByGrant,
+): Outcome | undefined {
+  if (use > of) return fail("grant_exceeded", { what: `use ${use} of ${of}` });
+  if ((currency === null) !== (spent === null) || (currency === null && budget !== null))
+    return fail("grant_amounts_mismatch");
+  if (budget !== null && amountUnits(spent ?? "0") > amountUnits(budget))
+    return fail("grant_exceeded", { what: `${spent} of ${budget} ${currency}` });
+  if (amount === undefined) return undefined;
+  const isCounted = amount.currency === currency && amountUnits(amount.value) <= amountUnits(spent ?? "0");
+  return isCounted ? undefined : fail("grant_amounts_mismatch");
+}
+
+export function checkUsable(authorization: HumanAuthorization): Outcome {
+  const { usable_until: until } = authorization;
+  if (until !== usableUntil(authorization)) return fail("usable_until_mismatch");
+  return pass(until === null ? "without an end" : `until ${until}`);
+}
+
+/* The checks of enrolled approvers: whose passkeys signed what, who they are to the organization, and of which groups. */
+
+/** The first that does not pass. */
+function judgeEach(
+  { approvals }: HumanAuthorization,
+  judge: (approval: PasskeyApproval) => Outcome,
+  passed: string,
+): Outcome {
+  const passkeys = approvals.filter(isPasskeyApproval);
+  if (passkeys.length === 0) return skip("no_passkey");
+  return passkeys.map(judge).find(({ status }) => status !== "pass") ?? pass(passed);
+}
+
+/** The challenge follows from the request itself, so that the assertion covers all of it. */
+export function checkPasskeys(
+  authorization: HumanAuthorization,
+  { verifySignature }: Pick<AuthorizationVerifyOptions, "verifySignature">,
+): Outcome {
+  const { request, approvals } = authorization;
+  if (!approvals.some(isPasskeyApproval)) return skip("no_passkey");
+  if (!URL.canParse(request.origin)) return fail("passkey_origin_mismatch");
+  const challenge = approvalChallenge(requestHash(request), "approve");
+  const expected = { challenge, ...relyingPartyOf(request.origin) };
+  return judgeEach(
+    authorization,
+    ({ credential_public_key: public_key, ...assertion }) =>
+      checkAssertion({ public_key, ...assertion }, expected, verifySignature),
+    "each passkey signed this request, on this site, unlocked by its user",
+  );
+}
+
+/** One that another contradicts: an organization has one roster of each number, and each names the one before. */
+function findForked(heads: readonly RosterHead[]): RosterHead | undefined {
+  const contradicts = (other: RosterHead, head: RosterHead) =>
+    other.number === head.number
+      ? rosterHash(other) !== rosterHash(head)
+      : other.number === head.number - 1 && rosterHash(other) !== head.previous;
+  return heads.find((head) => heads.some((other) => contradicts(other, head)));
+}
+
+/** That the head is the one that the organization's log has is for its monitor; the service's signature vouches for it. */
+export function checkRoster(authorization: HumanAuthorization): Outcome {
+  const { organization } = authorization.request;
+  const found = judgeEach(
+    authorization,
+    ({ approver_id, credential_public_key, verified_at, roster, groups }) => {
+      const { head, entry } = roster;
+      if (head.organization !== organization) return fail("roster_of_another");
+      if (entry.approver_id !== approver_id || entry.public_key !== credential_public_key)
+        return fail("roster_entry_mismatch");
+      if (entry.since > head.changed_at || head.changed_at > verified_at)
+        return fail("roster_time_mismatch", { time: head.changed_at });
+      return checkMembership({ ...roster, groups });
+    },
+    "each passkey is in the organization's roster, in the groups that it says",
+  );
+  const forked = findForked(
+    authorization.approvals.filter(isPasskeyApproval).map(({ roster }) => roster.head),
+  );
+  return found.status === "pass" && forked ? fail("roster_broken", { number: forked.number }) : found;
+}
+
+/** Whom the request wanted, each person once and for one group; the requester only if that was allowed. */
+export function checkQuorum({ request, decided_by, approvals }: HumanAuthorization): Outcome {
+  const { required_approvers: required } = request;
+  if (required.length === 0) return skip("no_group_required");
+  if (decided_by.kind !== "people") return skip("nobody_asked");
+  const passkeys = approvals.filter(isPasskeyApproval);
+  const people = passkeys.map(({ approver_id }) => approver_id);
+  if (new Set(people).size !== people.length) return fail("approver_repeated");
+  if (isRequesterCounted(request, people)) return fail("requester_counted");
+  const filled = fillPlaces(
+    required,
+    passkeys.map(({ groups }) => groups.map(({ group }) => group)),
+  );
+  for (const [index, { group, count }] of required.entries()) {
+    const given = filled[index] ?? 0;
+    if (given !== count) return fail("group_not_enough", { given, required: count, group });
+  }
+  return pass(required.map(({ group, count }) => `${count} of group ${group}`).join(", "));
+}
+
+function isRequesterCounted({ requester_id, requester_may_approve }: ApprovalRequest, people: string[]) {
+  return !requester_may_approve && requester_id !== undefined && people.includes(requester_id);
 }

@@ -12,7 +12,7 @@ import {
 } from "#lib/protocol/world-id/world-chain-calls";
 import type { Verdict, VerifierReport } from "#lib/verifier/report/report";
 import type { Evidence } from "./evidence";
-import { nothingProven } from "./finish";
+import { nothingProven } from "./verify-evidence";
 
 const name = "anchors_on_chain";
 type Anchored = WorldIdApproval & { anchor: Anchor };

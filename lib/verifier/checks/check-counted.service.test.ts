@@ -6,16 +6,19 @@ import type { RecordResponse } from "#lib/api/schemas/record";
 import { beginEpoch } from "#lib/log/keys/new-epoch";
 import { makeSnapshot } from "#lib/log/records/agent-heads";
 import { openForkGuard } from "#lib/log/sequencer/fork-guard";
-import { sealStatement } from "#lib/log/sequencer/sign-statement";
+import { sealStatement } from "#lib/log/sequencer/item";
 import { base64Decode, base64Encode, hexDecode, hexEncode } from "#lib/protocol/encoding/bytes";
-import { buildHeadsTree, HEAD_ROW_BYTES, mergeHeads } from "#lib/protocol/record/agent-heads";
+import {
+  buildHeadsStatement,
+  buildHeadsTree,
+  HEAD_ROW_BYTES,
+  mergeHeads,
+} from "#lib/protocol/record/agent-heads";
 import { emptyRecord, extendRecord } from "#lib/protocol/record/agent-record";
-import { buildHeadsStatement } from "#lib/protocol/record/heads-statement";
 import { startTestApp, type TestApp } from "#support/app";
 import { anyKind } from "#support/databases";
 import { checkRecord } from "./check-record";
-import type { SignedHeads } from "./check-snapshot";
-import { checkSum, type ListedStatement, readStatementList } from "./check-sum";
+import { checkSum, type ListedStatement, readStatementList, type SignedHeads } from "./check-sum";
 import { parseTrust, type VerifierTrust } from "./trust";
 
 const slug = "counted-bot";

@@ -1,16 +1,26 @@
 /** Checks that a followed record is the one that the newest snapshot counts, and that the snapshot adds up. */
 
 import { bytesEqual } from "#lib/protocol/encoding/bytes";
-import { decodeHeadRow, snapshotIntervalSeconds } from "#lib/protocol/record/agent-heads";
+import {
+  decodeHeadRow,
+  parseHeadsStatement,
+  snapshotIntervalSeconds,
+} from "#lib/protocol/record/agent-heads";
 import { isSameHead, type RecordHead } from "#lib/protocol/record/agent-record";
-import { parseHeadsStatement } from "#lib/protocol/record/heads-statement";
 import { fail, failBy, type Outcome, pass, skip } from "#lib/protocol/statement/outcome";
-import { countOf } from "#lib/protocol/text/count";
+import { countOf } from "#lib/protocol/text/display-text";
 import { readableTime } from "#lib/protocol/time/time-words";
-import { checkSnapshot, readSnapshot, type ShownSnapshot, type SignedHeads } from "./check-snapshot";
-import { checkSum, readStatementList, type SumSource } from "./check-sum";
-import type { RecordEntry, RecordPage } from "./record-pages";
-import { findSigner } from "./signed-statement";
+import type { RecordEntry, RecordPage } from "./check-record";
+import {
+  checkSnapshot,
+  checkSum,
+  findSigner,
+  readSnapshot,
+  readStatementList,
+  type ShownSnapshot,
+  type SignedHeads,
+  type SumSource,
+} from "./check-sum";
 import type { VerifierTrust } from "./trust";
 
 export interface FollowedRecord {

@@ -7,7 +7,7 @@ import { isJsonObject } from "#lib/protocol/encoding/canonical-json";
 import { fail, pass, skip } from "#lib/protocol/statement/outcome";
 import type { VerifierCheck } from "#lib/verifier/report/report";
 import { checkLogEntry } from "./check-log-entry";
-import { readLogReceipt } from "./parse-receipt";
+import { readLogReceipt } from "./evidence";
 import type { VerifierTrust } from "./trust";
 
 /** `authorization` has the shape of one. */

@@ -3,11 +3,25 @@
  * tile of every level, the root) and compared with what is stored. Memory stays at one bundle and the edge.
  */
 import { bytesEqual, hexEncode } from "#lib/protocol/encoding/bytes";
-import { type Fault, fault } from "#lib/protocol/statement/outcome";
-import { HASH_BYTES, leafHash } from "#lib/protocol/tlog/merkle";
-import { TILE_WIDTH, tileWidth } from "#lib/protocol/tlog/tile-path";
-import type { TileReader } from "#lib/protocol/tlog/tile-proofs";
-import { appendLeafHashes, emptyRightEdge, type Tile } from "#lib/protocol/tlog/tiles";
+import { isJsonObject, type JsonObject, type JsonValue } from "#lib/protocol/encoding/canonical-json";
+import { type Fault, fail, failBy, fault, type Outcome, pass, skip } from "#lib/protocol/statement/outcome";
+import { countOf } from "#lib/protocol/text/display-text";
+import { type Checkpoint, verifyCheckpoint } from "#lib/protocol/tlog/checkpoint";
+import { decodeEntryBundle } from "#lib/protocol/tlog/log-leaf";
+import { HASH_BYTES, leafHash, verifyConsistency } from "#lib/protocol/tlog/merkle";
+import {
+  appendLeafHashes,
+  emptyRightEdge,
+  encodeTilePath,
+  proveConsistency,
+  TILE_WIDTH,
+  type Tile,
+  type TilePath,
+  type TileReader,
+  tileWidth,
+} from "#lib/protocol/tlog/tiles";
+import type { VerifierCheck } from "#lib/verifier/report/report";
+import { chooseLogKey, type VerifierTrust } from "./trust";
 
 /** Entries [index·256, index·256 + width), in order; more than asked for count by their prefix. */
 export type EntriesReader = (bundleIndex: number, width: number) => Promise<readonly Uint8Array[]>;
@@ -55,4 +69,137 @@ function compareTile({ level, index, hashes }: Tile, stored: Uint8Array | undefi
   if (stored.length < hashes.length) return fault("tile_too_short", { tile });
   if (!bytesEqual(stored.subarray(0, hashes.length), hashes)) return fault("tile_mismatch", { tile });
   return undefined;
+}
+
+/*
+ * `log check`: the log as an outsider follows it (c2sp.org/tlog-tiles). The checkpoint's signature, that it
+ * extends the one seen last time, and on demand every entry and every hash again. Tiles are not trusted: a
+ * proof made of them must lead from one signed root to the other.
+ */
+
+export interface LogSource {
+  checkpoint: string;
+  /** Undefined if there is no such file. */
+  readFile(path: string): Promise<Uint8Array | undefined>;
+}
+
+export interface LogCheckRequest {
+  /** The note that was kept last time. */
+  remembered: string | null;
+  isWhole: boolean;
+  onProgress?: (checked: number, total: number) => void;
+}
+
+export async function checkWholeLog(
+  source: LogSource,
+  trust: VerifierTrust,
+  request: LogCheckRequest,
+): Promise<VerifierCheck[]> {
+  const key = chooseLogKey(source.checkpoint, trust);
+  const signed = verifyCheckpoint(source.checkpoint, key);
+  if (!signed.ok) return [{ name: "checkpoint_signature", ...failBy(signed) }];
+  const { checkpoint } = signed;
+  return [
+    {
+      name: "checkpoint_signature",
+      ...pass(`checkpoint of ${checkpoint.origin} at size ${checkpoint.size}`),
+    },
+    { name: "consistency", ...(await checkConsistency(source, trust, checkpoint, request.remembered)) },
+    { name: "entries", ...(await checkEntries(source, checkpoint, request)) },
+  ];
+}
+
+/** Proves from the log's tiles that the log with this checkpoint extends the remembered one. */
+export async function checkConsistency(
+  source: LogSource,
+  trust: VerifierTrust,
+  checkpoint: Checkpoint,
+  remembered: string | null,
+): Promise<Outcome> {
+  if (remembered === null) return skip("nothing_remembered");
+  const before = verifyCheckpoint(remembered, chooseLogKey(remembered, trust));
+  if (!before.ok) return fail("remembered_checkpoint_invalid", { problem: before.problem });
+  const { origin, size: oldSize, root: oldRoot } = before.checkpoint;
+  const { size: newSize, root: newRoot } = checkpoint;
+  if (origin !== checkpoint.origin) return fail("another_log", { origin });
+  if (oldSize > newSize) return fail("log_shrunk", { size: oldSize });
+  try {
+    const proof = await proveConsistency(oldSize, newSize, tileReader(source, newSize));
+    return verifyConsistency({ oldSize, oldRoot, newSize, newRoot, proof })
+      ? pass(`extends the remembered tree of ${oldSize}`)
+      : fail("log_forked", { size: oldSize });
+  } catch (error) {
+    if (error instanceof RangeError) return fail("log_unreadable", { problem: error.message });
+    throw error;
+  }
+}
+
+async function checkEntries(
+  source: LogSource,
+  { size, root }: Checkpoint,
+  { isWhole, onProgress }: LogCheckRequest,
+): Promise<Outcome> {
+  if (!isWhole) return skip("not_requested", { option: "--all" });
+  try {
+    const verdict = await checkLog(size, tileReader(source, size), entriesReader(source), {
+      root,
+      onProgress: (checked) => onProgress?.(checked, size),
+    });
+    return verdict.ok
+      ? pass(`${countOf(size, "entry", "entries")} and ${countOf(verdict.tiles, "tile")} have this root`)
+      : failBy(verdict);
+  } catch (error) {
+    if (error instanceof RangeError) return fail("log_unreadable", { problem: error.message });
+    throw error;
+  }
+}
+
+/** Each tile once: a consistency proof and a whole check read the right edge again and again. */
+export function tileReader(source: LogSource, size: number) {
+  const seen = new Map<string, Promise<Uint8Array | undefined>>();
+  return (level: number, index: number): Promise<Uint8Array | undefined> => {
+    const path = { level, index, width: tileWidth(level, index, size) };
+    const name = `${level}/${index}`;
+    const tile = seen.get(name) ?? readTileFile(source, path);
+    if (path.width < TILE_WIDTH) seen.set(name, tile);
+    return tile;
+  };
+}
+
+function entriesReader(source: LogSource) {
+  return async (index: number, width: number): Promise<Uint8Array[]> => {
+    const file = await readTileFile(source, { level: "entries", index, width });
+    return file === undefined ? [] : decodeEntryBundle(file);
+  };
+}
+
+/** A log may drop a partial tile once the full one is there. */
+async function readTileFile(source: LogSource, path: TilePath): Promise<Uint8Array | undefined> {
+  const file = await source.readFile(encodeTilePath(path));
+  if (file !== undefined || path.width === TILE_WIDTH) return file;
+  return source.readFile(encodeTilePath({ ...path, width: TILE_WIDTH }));
+}
+
+/** True if a check of the log may replace the remembered checkpoint. */
+export function holds(checks: readonly VerifierCheck[]): boolean {
+  return checks.length > 0 && checks.every(({ status }) => status === "pass" || status === "not_applicable");
+}
+
+/* Keys to trust from the list of logs side by side: each attestation key counts in its own log alone. */
+
+/** The answer of GET /v1/pubkey as far as the list has it, or the answer itself. `base`: the service that is asked for. */
+export function readKeysOfList(answer: JsonObject, base: string | undefined): JsonObject {
+  const { operators } = answer;
+  if (!Array.isArray(operators)) return answer;
+  const lists = operators.filter(isJsonObject).map((operator) => operator["tiled_logs"]);
+  const logs = lists.flatMap((list): JsonValue[] => (Array.isArray(list) ? list : [])).filter(isJsonObject);
+  const isUsable = ({ state }: JsonObject) => isJsonObject(state) && "usable" in state;
+  const usable = logs.filter(isUsable);
+  const log = usable.find(({ submission_url: url }) => url === `${base}/`) ?? usable[0] ?? {};
+  const keys = logs.flatMap(({ attestation_keys: listed, origin }): JsonObject[] =>
+    (Array.isArray(listed) ? listed : [])
+      .filter(isJsonObject)
+      .map((key) => ({ ...key, log_origin: origin ?? "" })),
+  );
+  return { log: { ...log, url: log["monitoring_url"] ?? "" }, logs, keys };
 }

@@ -1,9 +1,8 @@
 /** A zero-knowledge presentation under the trusted BBS keys. Heavy (BLS12-381 pairings): imported when needed. */
 import { base64UrlEncode } from "#lib/protocol/encoding/bytes";
 import { canonicalJson, isJsonObject, type JsonValue } from "#lib/protocol/encoding/canonical-json";
-import { DISCLOSURE_HEADER, zkKeyId } from "#lib/protocol/presentation/disclosure";
-import { disclosureMessages } from "#lib/protocol/presentation/disclosure-messages";
-import { decodeOrNull } from "#lib/protocol/presentation/presentation-shape";
+import { DISCLOSURE_HEADER, disclosureMessages, zkKeyId } from "#lib/protocol/presentation/disclosure";
+import { decodeOrNull } from "#lib/protocol/presentation/presentation";
 import { parseActionStatement } from "#lib/protocol/statement/statement";
 import type { PresentationExpectation } from "./presentation-checks";
 import {

@@ -2,7 +2,7 @@
 import { bytesEqual } from "#lib/protocol/encoding/bytes";
 import { fail, type Outcome, pass } from "#lib/protocol/statement/outcome";
 import type { ReadReceipt } from "./check-record";
-import type { SignedEntry } from "./record-walk";
+import type { SignedEntry } from "./record-checks";
 
 /** The fault of two attestations that one decision is behind; undefined if there are none. */
 export function findReused(read: readonly ReadReceipt[]) {

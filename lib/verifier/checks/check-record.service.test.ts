@@ -8,7 +8,7 @@ import { ask } from "#support/authorizations";
 import { anyKind } from "#support/databases";
 import { makeDecidedReceipt } from "#support/decided-receipt";
 import { checkRecord } from "./check-record";
-import { UnreadableError } from "./read-json";
+import { UnreadableError } from "./evidence";
 import { parseTrust, type VerifierTrust } from "./trust";
 
 const slug = "watched-bot";

@@ -4,17 +4,112 @@
  */
 
 import { base64Decode, bytesEqual, hexEncode } from "#lib/protocol/encoding/bytes";
-import { isJsonObject, type JsonObject } from "#lib/protocol/encoding/canonical-json";
-import { isRecordPlace, type RecordHead } from "#lib/protocol/record/agent-record";
-import { fail, failBy, type Outcome, pass, skip } from "#lib/protocol/statement/outcome";
+import { isJsonObject, type JsonObject, type JsonValue } from "#lib/protocol/encoding/canonical-json";
+import { decodeHeadRow } from "#lib/protocol/record/agent-heads";
+import { emptyRecord, extendRecord, isRecordPlace, type RecordHead } from "#lib/protocol/record/agent-record";
+import { type Fault, fail, failBy, fault, type Outcome, pass, skip } from "#lib/protocol/statement/outcome";
+import { parseActionStatement } from "#lib/protocol/statement/statement";
 import { parseLogLeaf } from "#lib/protocol/tlog/log-leaf";
 import type { VerifierCheck } from "#lib/verifier/report/report";
 import type { SumSource } from "./check-sum";
-import { parseReceipt } from "./parse-receipt";
-import { type RecordEntry, type RecordMark, type RecordPage, readRecordPages } from "./record-pages";
-import { type RecordWalk, type SignedEntry, walkRecord } from "./record-walk";
+import {
+  decodeHex,
+  parseReceipt,
+  readObject,
+  requireIndex,
+  requireObject,
+  requireText,
+  UnreadableError,
+} from "./evidence";
+import { checkMisbehaviour, MISBEHAVIOUR_TYPE } from "./misbehaviour";
+import { type ListedEntry, type RecordWalk, type SignedEntry, walkRecord } from "./record-checks";
 import type { VerifierTrust } from "./trust";
 import { verifyEvidence } from "./verify-evidence";
+
+/* The pages of an agent's record, as an outsider reads them. */
+
+export type RecordMark = "public" | "private" | "erased" | "decision" | "agent_change";
+
+export interface RecordEntry extends ListedEntry {
+  mark: RecordMark;
+  attestationId: string | null;
+}
+
+export interface RecordPage {
+  slug: string;
+  agentId: string;
+  entries: RecordEntry[];
+  head: RecordHead;
+  /** As it came: check-counted.ts reads it. */
+  snapshot: JsonValue | undefined;
+  next: number | null;
+}
+
+function readMark(entry: JsonObject): RecordMark {
+  const { kind, visibility } = entry;
+  if (kind === "decision" || kind === "agent_change") return kind;
+  if (
+    kind === "attestation" &&
+    (visibility === "public" || visibility === "private" || visibility === "erased")
+  )
+    return visibility;
+  throw new UnreadableError("entries: an unknown kind or visibility");
+}
+
+function readEntry(entry: unknown): RecordEntry {
+  if (!isJsonObject(entry)) throw new UnreadableError("entries: expected objects");
+  const mark = readMark(entry);
+  return {
+    sequence: requireIndex(entry, "sequence"),
+    payloadHash: decodeHex(requireText(entry, "payload_hash"), "payload_hash", 32),
+    logOrigin: requireText(entry, "log_origin"),
+    logIndex: requireIndex(entry, "log_index"),
+    mark,
+    attestationId: mark === "public" ? requireText(entry, "attestation_id") : null,
+  };
+}
+
+export function readRecordPage(json: unknown): RecordPage {
+  const page = readObject(json);
+  const { entries, next } = page;
+  const head = requireObject(page, "head");
+  if (!Array.isArray(entries)) throw new UnreadableError("entries: expected a list");
+  if (next !== null && typeof next !== "number") throw new UnreadableError("next: expected a number or null");
+  return {
+    slug: requireText(page, "slug"),
+    agentId: requireText(page, "agent_id"),
+    entries: entries.map(readEntry),
+    head: {
+      sequence: requireIndex(head, "sequence"),
+      link: decodeHex(requireText(head, "link"), "head.link", 32),
+    },
+    snapshot: page["snapshot"],
+    next,
+  };
+}
+
+/**
+ * Page after page, to the head that the first one states: what comes later is for a later run. The server may never want
+ * to end, so each page must bring an entry and name the one after its last.
+ */
+async function* readRecordPages(
+  readPage: (from: number) => Promise<unknown>,
+): AsyncGenerator<RecordPage | Fault> {
+  let page = readRecordPage(await readPage(1));
+  const { agentId, head } = page;
+  for (let from = 1; ; ) {
+    if (page.agentId !== agentId) throw new UnreadableError("agent_id: differs from page to page");
+    yield page;
+    const end = from + page.entries.length;
+    if (page.next === null || end > head.sequence) return;
+    if (page.next !== end || end === from) {
+      yield fault("page_unending", { from });
+      return;
+    }
+    from = end;
+    page = readRecordPage(await readPage(from));
+  }
+}
 
 export interface RecordSource extends SumSource {
   /** GET /v1/agent/:slug/record from this number on, as text or parsed. */
@@ -232,4 +327,101 @@ export async function checkRecord(
     marks,
     verdict: judge(checks),
   };
+}
+
+/* From a record that does not hold to what of it can be proven to others. */
+
+const names = ["payload", "signature", "envelope_signature", "key_id", "log"] as const;
+
+/** Extracts the part of an answer that others need: the payload as its owner has it, signed and in the log. */
+const toEvidence = (answer: JsonObject): JsonObject =>
+  Object.fromEntries(names.map((name) => [name, answer[name] ?? null]));
+
+interface Listed {
+  agentId: string;
+  entries: RecordEntry[];
+  /** The newest answer's snapshot, as it came. */
+  snapshot: JsonObject | null;
+}
+
+async function readAll(source: RecordSource): Promise<Listed> {
+  const entries: RecordEntry[] = [];
+  let first: RecordPage | null = null;
+  for await (const page of readRecordPages(source.readPage)) {
+    if ("problem" in page) throw new UnreadableError(page.problem);
+    first ??= page;
+    entries.push(...page.entries);
+  }
+  if (first === null) throw new UnreadableError("there is no record");
+  const { agentId, snapshot } = first;
+  return { agentId, entries, snapshot: isJsonObject(snapshot) ? snapshot : null };
+}
+
+function headBefore(agentId: string, entries: readonly RecordEntry[], sequence: number): RecordHead {
+  let head = emptyRecord(agentId);
+  for (const entry of entries.slice(0, sequence - 1)) head = extendRecord(head, entry.payloadHash);
+  return head;
+}
+
+/** The last number that the snapshot counts; what is no row counts nothing. */
+function countedBy({ row }: JsonObject): number {
+  try {
+    return decodeHeadRow(base64Decode(String(row))).sequence;
+  } catch {
+    return 0;
+  }
+}
+
+/** Every way in which the service may have signed another record than the receipt's; whichever holds is the proof. */
+async function* candidates(
+  receipt: JsonObject,
+  { agentId, entries, snapshot }: Listed,
+  source: RecordSource,
+): AsyncGenerator<JsonObject> {
+  const { payload, payloadHash } = parseReceipt(receipt);
+  const place = typeof payload === "string" ? undefined : parseActionStatement(payload)?.predicate.record;
+  if (!isRecordPlace(place)) return;
+  const { sequence } = place;
+  const listed = entries[sequence - 1];
+  const readAnswer = async ({ attestationId }: RecordEntry) =>
+    toEvidence(readObject(await source.readAnswer(String(attestationId))));
+  if (listed?.attestationId && !bytesEqual(listed.payloadHash, payloadHash))
+    yield { kind: "same_number", one: toEvidence(receipt), other: await readAnswer(listed) };
+  const rest = entries.slice(sequence - 1);
+  const chained = (count: number, commitment: JsonObject): JsonObject => ({
+    kind: "not_in_record",
+    receipt: toEvidence(receipt),
+    link_before: hexEncode(headBefore(agentId, entries, sequence).link),
+    payload_hashes: rest.slice(0, count).map((entry) => hexEncode(entry.payloadHash)),
+    commitment,
+  });
+  if (snapshot !== null) yield chained(Math.max(0, countedBy(snapshot) - sequence + 1), { snapshot });
+  const newest = entries.findLast(({ attestationId }) => attestationId !== null);
+  if (newest !== undefined && newest.sequence > sequence)
+    yield chained(newest.sequence - sequence, { attestation: await readAnswer(newest) });
+}
+
+/** A proof that others can check, if one of the receipts is proof of something; null if none is. */
+export async function proveByReceipts(
+  source: RecordSource,
+  receipts: readonly string[],
+  trust: VerifierTrust,
+): Promise<JsonObject | null> {
+  const held = receipts.map(readObject);
+  const prove = (candidate: JsonObject): JsonObject | null => {
+    const file = { type: MISBEHAVIOUR_TYPE, ...candidate };
+    return checkMisbehaviour(file, trust).status === "pass" ? file : null;
+  };
+  for (const [i, one] of held.entries())
+    for (const other of held.slice(0, i)) {
+      const file = prove({ kind: "same_number", one: toEvidence(one), other: toEvidence(other) });
+      if (file !== null) return file;
+    }
+  const listed = await readAll(source);
+  for (const receipt of held)
+    for await (const candidate of candidates(receipt, listed, source)) {
+      const file = prove(candidate);
+      if (file !== null) return file;
+    }
+  return null;
 }

@@ -2,12 +2,23 @@
  * The sum over a snapshot: every leaf below it is in some agent's row or is a statement that the service lists
  * (docs/wire.md, Record of an agent).
  */
-
-import { hexEncode, sha256 } from "#lib/protocol/encoding/bytes";
+import { base64Decode, bytesEqual, hexEncode, sha256, utf8Encode } from "#lib/protocol/encoding/bytes";
 import { isJsonObject, type JsonObject } from "#lib/protocol/encoding/canonical-json";
-import { buildHeadsTree } from "#lib/protocol/record/agent-heads";
-import { addsUp, isOfStatement } from "#lib/protocol/record/heads-statement";
+import { computeDsseKeyId, verifyEd25519Strict } from "#lib/protocol/keys/ed25519";
+import {
+  type AgentHeads,
+  addsUp,
+  agentTag,
+  buildHeadsTree,
+  decodeHeadRow,
+  type HeadRow,
+  isOfStatement,
+  parseHeadsStatement,
+  SALT_BYTES,
+} from "#lib/protocol/record/agent-heads";
+import { verifyEnvelope } from "#lib/protocol/statement/dsse";
 import { type Fault, fail, fault, type Outcome, pass, skip } from "#lib/protocol/statement/outcome";
+import type { TrustedKey } from "#lib/protocol/statement/receipt";
 import {
   AGENT_ACTION_PREDICATE,
   AGENT_CHANGE_PREDICATE,
@@ -18,12 +29,217 @@ import {
   KEY_EVENT_PREDICATE,
   parseCanonical,
   RULESET_PREDICATE,
+  STATEMENT_MEDIA_TYPE,
 } from "#lib/protocol/statement/statement";
-import { countOf } from "#lib/protocol/text/count";
-import type { SignedHeads } from "./check-snapshot";
-import { readObject, requireIndex, requireText, UnreadableError } from "./read-json";
-import { findMaker, readSignedStatement, type SignedStatement } from "./signed-statement";
+import { countOf } from "#lib/protocol/text/display-text";
+import { encodeLogLeaf, makeLogLeaf } from "#lib/protocol/tlog/log-leaf";
+import { HASH_BYTES, leafHash, verifyInclusion } from "#lib/protocol/tlog/merkle";
+import { checkLogEntry } from "./check-log-entry";
+import {
+  decodeBase64,
+  readLogReceipt,
+  readObject,
+  requireIndex,
+  requireObject,
+  requireText,
+  requireTexts,
+  UnreadableError,
+} from "./evidence";
 import type { VerifierTrust } from "./trust";
+
+/* A statement of the service about its log (lib/protocol/statement/statement.ts), under the keys that the reader trusts. */
+
+export interface SignedStatement {
+  payload: Uint8Array;
+  signature: Uint8Array;
+  envelopeSignature: Uint8Array;
+  keyId: string;
+}
+
+function readSignedStatement(json: JsonObject): SignedStatement {
+  return {
+    payload: utf8Encode(requireText(json, "payload")),
+    signature: decodeBase64(requireText(json, "signature"), "signature", 64),
+    envelopeSignature: decodeBase64(requireText(json, "envelope_signature"), "envelope_signature", 64),
+    keyId: requireText(json, "key_id"),
+  };
+}
+
+const envelopeOf = (
+  { payload, envelopeSignature }: SignedStatement,
+  { publicKey }: Pick<TrustedKey, "publicKey">,
+) => ({
+  payloadType: STATEMENT_MEDIA_TYPE,
+  payload,
+  keyId: computeDsseKeyId(publicKey),
+  signature: envelopeSignature,
+});
+
+const hasSigned = ({ publicKey }: TrustedKey, statement: SignedStatement): boolean =>
+  verifyEd25519Strict(statement.signature, statement.payload, publicKey) &&
+  verifyEnvelope(envelopeOf(statement, { publicKey }), publicKey);
+
+/** The trusted key that signs for this place of the log and has signed both forms; undefined if there is none. */
+export function findSigner(
+  statement: SignedStatement,
+  logOrigin: string,
+  logIndex: number,
+  trust: Pick<VerifierTrust, "keys">,
+): TrustedKey | undefined {
+  const key = trust.keys.find(
+    ({ keyId, logOrigin: origin = logOrigin, validFromIndex: from, validToIndex: to }) =>
+      keyId === statement.keyId && origin === logOrigin && logIndex >= from && (to === null || logIndex < to),
+  );
+  return key !== undefined && hasSigned(key, statement) ? key : undefined;
+}
+
+/**
+ * The key of the service that has signed both forms, even if it was revoked since: enough to count a statement as the
+ * service's own, not to believe what it says.
+ */
+export function findMaker(
+  statement: SignedStatement,
+  trust: Pick<VerifierTrust, "keys">,
+): TrustedKey | undefined {
+  return trust.keys.find((key) => key.keyId === statement.keyId && hasSigned(key, statement));
+}
+
+/** The bytes of its leaf in the log. */
+export const leafOf = (statement: SignedStatement, key: TrustedKey): Uint8Array =>
+  encodeLogLeaf(makeLogLeaf(envelopeOf(statement, key), key.publicKey));
+
+export interface LoggedStatement extends SignedStatement {
+  log: ReturnType<typeof readLogReceipt>;
+  logOrigin: string;
+}
+
+export function readLoggedStatement(json: JsonObject): LoggedStatement {
+  const log = requireObject(json, "log");
+  return { ...readSignedStatement(json), log: readLogReceipt(log), logOrigin: requireText(log, "origin") };
+}
+
+/** Signed by a trusted key, and its leaf under a trusted checkpoint of the log that it names. */
+export function isLogged(statement: LoggedStatement, trust: VerifierTrust): boolean {
+  const { log, logOrigin } = statement;
+  const key = findSigner(statement, logOrigin, log.index, trust);
+  const { checks, checkpoint } = checkLogEntry(log, trust);
+  return (
+    key !== undefined &&
+    bytesEqual(leafOf(statement, key), log.entry) &&
+    checks.every(({ status }) => status === "pass") &&
+    checkpoint?.origin === logOrigin &&
+    checkpoint.size === log.treeSize
+  );
+}
+
+/* A record's row in a snapshot of all records' heads: signed, in the log, and where the record's entries lead. */
+
+export type SignedHeads = AgentHeads & { digestHex: string };
+
+/** As an answer shows it. */
+export interface ShownSnapshot extends ShownRow {
+  rowsPath: string;
+  salt: Uint8Array;
+  statement: LoggedStatement;
+}
+
+/** The path alone, behind that of the service, and only as it writes it: the address may be another service's. */
+function readRowsPath(url: string): string {
+  const path = /^https?:\/\/[^?#]+(\/log\/(?:\d+\/)?agent-heads\/\d+)$/.exec(url)?.[1];
+  if (path === undefined) throw new UnreadableError("rows_url: not the address of a snapshot");
+  return path;
+}
+
+export function readRow(shown: JsonObject): ShownRow {
+  return {
+    row: decodeBase64(requireText(shown, "row"), "row"),
+    rowIndex: requireIndex(shown, "row_index"),
+    inclusionProof: requireTexts(shown, "inclusion_proof").map((hash) =>
+      decodeBase64(hash, "inclusion_proof", 32),
+    ),
+  };
+}
+
+/** Undefined if the answer has none. */
+export function readSnapshot({ snapshot }: JsonObject): ShownSnapshot | undefined {
+  if (snapshot === undefined) return undefined;
+  if (!isJsonObject(snapshot)) throw new UnreadableError("snapshot: expected an object");
+  return {
+    rowsPath: readRowsPath(requireText(snapshot, "rows_url")),
+    salt: decodeBase64(requireText(snapshot, "salt"), "snapshot.salt", SALT_BYTES),
+    ...readRow(snapshot),
+    statement: readLoggedStatement(requireObject(snapshot, "statement")),
+  };
+}
+
+type Found<Value> = ({ ok: true } & Value) | Fault;
+
+/** The statement under a trusted key, and its leaf under a trusted checkpoint, not before what it covers. */
+export function checkHeadsStatement(
+  statement: LoggedStatement,
+  trust: VerifierTrust,
+): Found<{ heads: SignedHeads }> {
+  const heads = parseHeadsStatement(statement.payload);
+  if (heads === null) return fault("snapshot_malformed");
+  const isSigned =
+    isLogged(statement, trust) &&
+    statement.logOrigin === heads.log_origin &&
+    statement.log.index >= heads.covers_size;
+  return isSigned ? { ok: true, heads } : fault("snapshot_unsigned");
+}
+
+export interface ShownRow {
+  row: Uint8Array;
+  rowIndex: number;
+  inclusionProof: Uint8Array[];
+}
+
+/** The row, if it is one and in the signed root. */
+export function checkRow(
+  { row, rowIndex, inclusionProof: proof }: ShownRow,
+  heads: SignedHeads,
+): Found<{ row: HeadRow }> {
+  const decoded = decodeRow(row);
+  if (decoded === null) return fault("snapshot_malformed");
+  const claim = {
+    leafHash: leafHash(row),
+    index: rowIndex,
+    size: heads.agents,
+    proof,
+    root: readRoot(heads),
+  };
+  return verifyInclusion(claim) ? { ok: true, row: decoded } : fault("snapshot_proof_invalid");
+}
+
+function decodeRow(row: Uint8Array): HeadRow | null {
+  try {
+    return decodeHeadRow(row);
+  } catch {
+    return null;
+  }
+}
+
+function readRoot({ root }: AgentHeads): Uint8Array {
+  try {
+    return base64Decode(root);
+  } catch {
+    return new Uint8Array();
+  }
+}
+
+export function checkSnapshot(
+  shown: ShownSnapshot,
+  agentId: string,
+  trust: VerifierTrust,
+): Found<{ heads: SignedHeads; row: HeadRow }> {
+  const signed = checkHeadsStatement(shown.statement, trust);
+  if (!signed.ok) return signed;
+  const { heads } = signed;
+  const isOfAgent = bytesEqual(shown.row.subarray(0, HASH_BYTES), agentTag(shown.salt, agentId));
+  if (!isOfAgent) return fault("snapshot_malformed");
+  const found = checkRow(shown, heads);
+  return found.ok ? { ok: true, heads, row: found.row } : found;
+}
 
 export interface ListedStatement extends SignedStatement {
   kind: string;

@@ -1,8 +1,8 @@
 /** The checks of what the payload claims: the agent's identity, the human's approval, the zero-knowledge proof. */
 
+import { isSameAgentKey } from "#lib/protocol/approval/approval";
 import { isStopOfGrant } from "#lib/protocol/approval/approval-end";
-import { isSameAgentKey } from "#lib/protocol/approval/approval-key";
-import { describeBacking } from "#lib/protocol/approval/backing";
+import { describeBacking } from "#lib/protocol/approval/assign-groups";
 import { base64Decode, hexDecode, hexEncode } from "#lib/protocol/encoding/bytes";
 import {
   canonicalJson,

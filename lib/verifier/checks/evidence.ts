@@ -1,14 +1,243 @@
 /** The kinds of files that the verifier takes, distinguished by their shape, which decides nothing else. */
 
 import type { ShownContent } from "#lib/protocol/approval/shown-content";
-import { sha256 } from "#lib/protocol/encoding/bytes";
-import { isJsonObject, type JsonObject } from "#lib/protocol/encoding/canonical-json";
+import { base64Decode, hexDecode, sha256, utf8Encode } from "#lib/protocol/encoding/bytes";
+import { isJsonObject, type JsonObject, type JsonValue } from "#lib/protocol/encoding/canonical-json";
+import { parseStrictJson } from "#lib/protocol/encoding/strict-json";
+import { isRecordPlace, type RecordNeighbours } from "#lib/protocol/record/agent-record";
 import { type LogBundle, parseBundle } from "#lib/protocol/statement/bundle";
 import type { Receipt } from "#lib/protocol/statement/receipt";
 import { parseActionStatement } from "#lib/protocol/statement/statement";
 import { parseTlogProof } from "#lib/protocol/tlog/tlog-proof";
-import { isAttestationAnswer, parseReceipt } from "./parse-receipt";
-import { readObject, UnreadableError } from "./read-json";
+
+/* Reading what an outsider was given. Nothing in it is believed; what is not even the right shape is refused. */
+
+/** An answer may have half of it in rows (lib/verifier/cli/io.ts), which the monitor keeps in base64. */
+const maxCharacters = 128 * 1024 * 1024;
+
+/** The file is not of a kind or shape that can be verified at all: neither valid nor invalid. */
+export class UnreadableError extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = "UnreadableError";
+  }
+}
+
+/** Text is parsed strictly (no name twice); a value that someone has parsed already is taken as it is. */
+export function readObject(json: unknown): JsonObject {
+  const value = typeof json === "string" ? readText(json) : json;
+  if (!isJsonObject(value)) throw new UnreadableError("expected a JSON object");
+  return value;
+}
+
+function readText(text: string): JsonValue {
+  try {
+    return parseStrictJson(text, { maxCharacters });
+  } catch (error) {
+    throw new UnreadableError(`not strict JSON: ${error instanceof Error ? error.message : "malformed"}`);
+  }
+}
+
+export function requireText(object: JsonObject, name: string): string {
+  const value = object[name];
+  if (typeof value !== "string") throw new UnreadableError(`${name}: expected a string`);
+  return value;
+}
+
+export function requireObject(object: JsonObject, name: string): JsonObject {
+  const value = object[name];
+  if (!isJsonObject(value)) throw new UnreadableError(`${name}: expected an object`);
+  return value;
+}
+
+/** A place in the log or a size of it. */
+export function requireIndex(object: JsonObject, name: string): number {
+  const value = object[name];
+  if (typeof value !== "number" || !Number.isSafeInteger(value) || value < 0)
+    throw new UnreadableError(`${name}: expected a whole number`);
+  return value;
+}
+
+export function requireTexts(object: JsonObject, name: string): string[] {
+  const value = object[name];
+  if (!Array.isArray(value) || !value.every((item) => typeof item === "string"))
+    throw new UnreadableError(`${name}: expected a list of strings`);
+  return value;
+}
+
+export function decodeBase64(text: string, name: string, length?: number): Uint8Array {
+  return decode(text, name, base64Decode, length);
+}
+
+export function decodeHex(text: string, name: string, length: number): Uint8Array {
+  return decode(text, name, hexDecode, length);
+}
+
+function decode(text: string, name: string, decoder: (text: string) => Uint8Array, length?: number) {
+  let bytes: Uint8Array;
+  try {
+    bytes = decoder(text);
+  } catch {
+    throw new UnreadableError(`${name}: ${decoder === hexDecode ? "not lower-case hex" : "not base64"}`);
+  }
+  if (length !== undefined && bytes.length !== length)
+    throw new UnreadableError(`${name}: expected ${length} bytes`);
+  return bytes;
+}
+
+/*
+ * From the answer of POST /v1/attest or GET /v1/verify/:id to what the verifier reads. Only fields that carry evidence
+ * are taken; `valid`, `checks` and `independent_verification` are not. No schema of the contract is used, so that
+ * later releases still read the receipts of every earlier one.
+ */
+
+/** `json`: text or a parsed value. Throws {@link UnreadableError} for what is not such an answer. */
+export function parseReceipt(json: unknown): Receipt {
+  const object = readObject(json);
+  return {
+    attestationId: requireText(object, "attestation_id"),
+    agentSlug: requireText(object, "agent_slug"),
+    payload: readPayload(object),
+    isErased: typeof object["erased_at"] === "string",
+    payloadHash: decodeHex(requireText(object, "payload_hash"), "payload_hash", 32),
+    signature: decodeBase64(requireText(object, "signature"), "signature", 64),
+    envelopeSignature: decodeBase64(requireText(object, "envelope_signature"), "envelope_signature", 64),
+    keyId: requireText(object, "key_id"),
+    isPublic: readIsPublic(object),
+    log: readLogReceipt(requireObject(object, "log")),
+    toolManifest: readToolManifest(object),
+    humanAuthorization: readOptionalObject(object, "human_authorization"),
+    zkProof: readZkProof(object),
+    record: readRecord(object),
+    time: readTimeEvidence(object),
+  };
+}
+
+function isAttestationAnswer(object: JsonObject): boolean {
+  return "attestation_id" in object && "payload_hash" in object && "log" in object;
+}
+
+function readPayload(object: JsonObject): Receipt["payload"] {
+  const { payload, status } = object;
+  if (status !== undefined && status !== "recorded" && status !== "erased")
+    throw new UnreadableError("status: expected recorded or erased");
+  if (typeof payload === "string") {
+    if (status === "erased") throw new UnreadableError("status: erased, yet the payload is there");
+    if (!payload.isWellFormed()) throw new UnreadableError("payload: not well-formed text");
+    return utf8Encode(payload);
+  }
+  if (payload !== null) throw new UnreadableError("payload: expected a string or null");
+  if (status === "erased") return object["erased_at"] === null ? "lost" : "erased";
+  // A payload that its reader may not see has a time all the same; without one it was not there to be read.
+  return object["is_public"] === false && object["timestamp"] !== null ? "hidden" : "lost";
+}
+
+function readIsPublic(object: JsonObject): boolean {
+  const value = object["is_public"];
+  if (typeof value !== "boolean") throw new UnreadableError("is_public: expected true or false");
+  return value;
+}
+
+export function readLogReceipt(log: JsonObject): Receipt["log"] {
+  return {
+    index: requireIndex(log, "index"),
+    treeSize: requireIndex(log, "tree_size"),
+    entry: decodeBase64(requireText(log, "entry"), "log.entry"),
+    inclusionProof: requireTexts(log, "inclusion_proof").map((hash) =>
+      decodeBase64(hash, "log.inclusion_proof", 32),
+    ),
+    checkpoint: requireText(log, "checkpoint"),
+  };
+}
+
+function readToolManifest(object: JsonObject): Receipt["toolManifest"] {
+  const value = object["tool_manifest"];
+  if (value === undefined) return "absent";
+  if (value !== null && typeof value !== "string")
+    throw new UnreadableError("tool_manifest: expected a string or null");
+  return value === null ? null : utf8Encode(value);
+}
+
+function readOptionalObject(object: JsonObject, name: string): JsonObject | null | "absent" {
+  const value = object[name];
+  if (value === undefined) return "absent";
+  if (value !== null && !isJsonObject(value))
+    throw new UnreadableError(`${name}: expected an object or null`);
+  return value;
+}
+
+function readRecord(object: JsonObject): Receipt["record"] {
+  const place = readOptionalObject(object, "record");
+  if (place === "absent" || place === null) return "absent";
+  if (!isRecordPlace(place)) throw new UnreadableError("record: not a place in a record");
+  const given = readOptionalObject(object, "record_neighbours");
+  return { place, neighbours: given === "absent" || given === null ? "absent" : readNeighbours(given) };
+}
+
+function readNeighbours(given: JsonObject): RecordNeighbours {
+  const read = (name: string) => {
+    const neighbour = readOptionalObject(given, name);
+    if (neighbour === "absent" || neighbour === null) return null;
+    return {
+      previous: decodeHex(requireText(neighbour, "previous"), `${name}.previous`, 32),
+      payloadHash: decodeHex(requireText(neighbour, "payload_hash"), `${name}.payload_hash`, 32),
+    };
+  };
+  const head = requireObject(given, "head");
+  return {
+    before: read("before"),
+    after: read("after"),
+    head: {
+      sequence: requireIndex(head, "sequence"),
+      link: decodeHex(requireText(head, "link"), "head.link", 32),
+    },
+  };
+}
+
+function requireObjects(object: JsonObject, name: string): JsonObject[] {
+  const value = object[name];
+  if (!Array.isArray(value) || !value.every(isJsonObject))
+    throw new UnreadableError(`${name}: expected a list of objects`);
+  return value;
+}
+
+/** For its form alone: a reader believes what it reads there. */
+function requireBound(bounds: JsonObject, name: string): void {
+  if (bounds[name] === null) return;
+  const bound = requireObject(bounds, name);
+  requireText(bound, "at");
+  requireTexts(bound, "by");
+}
+
+/** Time evidence by others; the bounds that the response derives from it are not believed. */
+function readTimeEvidence(object: JsonObject): Receipt["time"] {
+  if (object["time_bounds"] === undefined) return "absent";
+  const bounds = requireObject(object, "time_bounds");
+  const checkpoint = bounds["checkpoint"];
+  if (checkpoint !== null && typeof checkpoint !== "string")
+    throw new UnreadableError("time_bounds.checkpoint: expected a string or null");
+  for (const name of ["made_after", "made_before"]) requireBound(bounds, name);
+  const anchors = requireObjects(bounds, "anchors").map((anchor) => ({
+    treeSize: requireIndex(anchor, "tree_size"),
+    inclusionProof: requireTexts(anchor, "inclusion_proof").map((hash) =>
+      decodeBase64(hash, "time_bounds.anchors.inclusion_proof", 32),
+    ),
+    checkpoint: requireText(anchor, "checkpoint"),
+    timeStamps: requireObjects(anchor, "time_stamps").map((stamp) => ({
+      tsa: requireText(stamp, "tsa"),
+      response: decodeBase64(requireText(stamp, "response"), "time_bounds.anchors.time_stamps.response"),
+    })),
+  }));
+  return { checkpoint, anchors };
+}
+
+/** GET has it as `zk_proof`, POST as `zk.proof`; in a file with both, one would not be looked at. */
+function readZkProof(object: JsonObject): JsonObject | null | "absent" {
+  const zk = readOptionalObject(object, "zk");
+  if (zk === "absent" || zk === null) return readOptionalObject(object, "zk_proof");
+  if (object["zk_proof"] !== undefined) throw new UnreadableError("zk and zk_proof: expected one of them");
+  return requireObject(zk, "proof");
+}
 
 export type Evidence =
   | { kind: "attestation"; object: JsonObject; receipt: Receipt }

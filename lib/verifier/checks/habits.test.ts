@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { findHabits, type NeighbourReport } from "./habits";
+import { findHabits, type NeighbourReport } from "./warning-rows";
 
 const at = (day: number) => `2026-11-${String(day).padStart(2, "0")}T12:00:00.000Z`;
 const report = (fields: Partial<NeighbourReport>): NeighbourReport => ({

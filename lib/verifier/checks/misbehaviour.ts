@@ -5,7 +5,7 @@
 
 import { bytesEqual, hexDecode, hexEncode, sha256 } from "#lib/protocol/encoding/bytes";
 import { isJsonObject, type JsonObject } from "#lib/protocol/encoding/canonical-json";
-import { compareBytes } from "#lib/protocol/record/agent-heads";
+import { addsUp, compareBytes } from "#lib/protocol/record/agent-heads";
 import {
   extendRecord,
   isRecordPlace,
@@ -13,24 +13,23 @@ import {
   type RecordHead,
   type RecordPlace,
 } from "#lib/protocol/record/agent-record";
-import { addsUp } from "#lib/protocol/record/heads-statement";
-import { fail, type Outcome, pass, skip } from "#lib/protocol/statement/outcome";
-import { PRODUCT_URI } from "#lib/protocol/statement/product";
+import { fail, type Outcome, PRODUCT_URI, pass, skip } from "#lib/protocol/statement/outcome";
 import { parseCanonical } from "#lib/protocol/statement/statement";
-import { countOf } from "#lib/protocol/text/count";
+import { countOf } from "#lib/protocol/text/display-text";
 import { verifyCheckpoint } from "#lib/protocol/tlog/checkpoint";
 import { verifyConsistency } from "#lib/protocol/tlog/merkle";
 import {
   checkHeadsStatement,
   checkRow,
   checkSnapshot,
+  isLogged,
+  isTreeOf,
+  readLoggedStatement,
   readRow,
   readSnapshot,
   type SignedHeads,
-} from "./check-snapshot";
-import { isTreeOf } from "./check-sum";
-import { decodeBase64, decodeHex, requireObject, requireText, requireTexts } from "./read-json";
-import { isLogged, readLoggedStatement } from "./signed-statement";
+} from "./check-sum";
+import { decodeBase64, decodeHex, requireObject, requireText, requireTexts } from "./evidence";
 import { chooseLogKey, type VerifierTrust } from "./trust";
 
 export const MISBEHAVIOUR_TYPE = `${PRODUCT_URI}/misbehaviour/v1`;

@@ -10,21 +10,23 @@ import {
   BLINDING_INDEX,
   DISCLOSURE_HEADER,
   DISCLOSURE_SCHEMA,
+  disclosureMessages,
   MESSAGE_COUNT,
   MESSAGE_NAMES,
   type MessageName,
   PUBLIC_MESSAGE_NAMES,
+  parseMessage,
   proofLengthBytes,
   ZK_PROOF_TYPE,
   zkKeyId,
 } from "#lib/protocol/presentation/disclosure";
-import { disclosureMessages, parseMessage } from "#lib/protocol/presentation/disclosure-messages";
-import type { ZkProof } from "#lib/protocol/presentation/presentation";
 import {
+  decodeOrNull,
   decodePresentationHeader,
   type PresentationHeader,
-} from "#lib/protocol/presentation/presentation-header";
-import { decodeOrNull, parseZkProof } from "#lib/protocol/presentation/presentation-shape";
+  parseZkProof,
+  type ZkProof,
+} from "#lib/protocol/presentation/presentation";
 import { fail, type Outcome, pass, skip } from "#lib/protocol/statement/outcome";
 import { parseActionStatement } from "#lib/protocol/statement/statement";
 

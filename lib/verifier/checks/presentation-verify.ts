@@ -6,7 +6,7 @@
  * values. Not that the action happened, not who presents it (a credential is bearer).
  */
 import { hexEncode, sha256 } from "#lib/protocol/encoding/bytes";
-import type { PresentationHeader } from "#lib/protocol/presentation/presentation-header";
+import type { PresentationHeader } from "#lib/protocol/presentation/presentation";
 import { fail, firstFailure, pass, skip } from "#lib/protocol/statement/outcome";
 import { explain } from "#lib/protocol/statement/reasons";
 import type { ZkReport } from "#lib/protocol/statement/receipt";

@@ -1,15 +1,24 @@
 /** The checks of what the service did: hashed, signed under a key of its own, and put into the log. */
-import { bytesEqual, sha256 } from "#lib/protocol/encoding/bytes";
-import { SIGNATURE_BYTES, type VerifyEd25519 } from "#lib/protocol/keys/ed25519";
-import { computeDsseKeyId } from "#lib/protocol/keys/ed25519-key";
+import { bytesEqual, hexDecode, hexEncode, sha256 } from "#lib/protocol/encoding/bytes";
+import { computeDsseKeyId, SIGNATURE_BYTES, type VerifyEd25519 } from "#lib/protocol/keys/ed25519";
+import {
+  emptyRecord,
+  extendRecord,
+  isSameHead,
+  isSamePlace,
+  type RecordHead,
+  type RecordNeighbour,
+  type RecordNeighbours,
+  type RecordPlace,
+} from "#lib/protocol/record/agent-record";
 import { verifyEnvelope } from "#lib/protocol/statement/dsse";
-import { fail, failBy, type Outcome, pass, skip } from "#lib/protocol/statement/outcome";
+import { type Fault, fail, failBy, fault, type Outcome, pass, skip } from "#lib/protocol/statement/outcome";
 import type { Reason, ValuesOf } from "#lib/protocol/statement/reasons";
 import type { Receipt, Trust, TrustedKey } from "#lib/protocol/statement/receipt";
 import { type ActionStatement, STATEMENT_MEDIA_TYPE } from "#lib/protocol/statement/statement";
 import type { CheckpointVerdict } from "#lib/protocol/tlog/checkpoint";
 import { leafMatchesEnvelope, parseLogLeaf } from "#lib/protocol/tlog/log-leaf";
-import { leafHash, verifyInclusion } from "#lib/protocol/tlog/merkle";
+import { HASH_BYTES, leafHash, verifyInclusion } from "#lib/protocol/tlog/merkle";
 
 /** `isMissing`: the receipt does not carry what the check reads. */
 export type RecordOutcome = Outcome & { isMissing?: true };
@@ -126,4 +135,116 @@ export function checkCheckpointSignature({ checkpoint: verdict }: Subject): Reco
   return verdict.ok
     ? pass(`checkpoint of ${verdict.checkpoint.origin} at size ${verdict.checkpoint.size}`)
     : failBy(verdict);
+}
+
+/*
+ * The check of an attestation's place in its agent's record: the entries on both sides and the head, as the service
+ * shows them, fit the number and the link that were signed. The whole record is another matter, which takes all hashes.
+ */
+
+/** Hex; null if they are not hashes, as in a changed row. */
+function linkAfter(sequence: number, { previous, payloadHash }: RecordNeighbour): string | null {
+  if (previous.length !== HASH_BYTES || payloadHash.length !== HASH_BYTES) return null;
+  return hexEncode(extendRecord({ sequence: sequence - 1, link: previous }, payloadHash).link);
+}
+
+function followsBefore(
+  { agent_id, sequence, previous }: RecordPlace,
+  before: RecordNeighbour | null,
+): boolean {
+  if (sequence === 1) return before === null && previous === hexEncode(emptyRecord(agent_id).link);
+  return before !== null && previous === linkAfter(sequence - 1, before);
+}
+
+/** True if the head is this entry, or follows from it through the next entry. */
+function leadsToHead(sequence: number, link: string, { after, head }: RecordNeighbours): boolean {
+  if (after === null) return head.sequence === sequence && hexEncode(head.link) === link;
+  if (hexEncode(after.previous) !== link || head.sequence <= sequence) return false;
+  return head.sequence > sequence + 1 || hexEncode(head.link) === linkAfter(sequence + 1, after);
+}
+
+export function checkAgentRecord(subject: Subject): RecordOutcome {
+  const { receipt, statement } = subject;
+  const shown = receipt.record === "absent" ? null : receipt.record;
+  const signed = statement?.predicate.record;
+  if (signed && shown !== null && !isSamePlace(signed, shown.place)) return fail("record_mismatch");
+  const place = signed ?? shown?.place;
+  if (!place) return withoutPayload(subject);
+  const neighbours = shown?.neighbours ?? "absent";
+  if (neighbours === "absent") return statement === null ? withoutPayload(subject) : skip("record_not_shown");
+  const { sequence } = place;
+  if (!followsBefore(place, neighbours.before)) return fail("record_broken", { number: sequence - 1 });
+  const own = { previous: hexDecode(place.previous), payloadHash: receipt.payloadHash };
+  const link = linkAfter(sequence, own);
+  if (link === null || !leadsToHead(sequence, link, neighbours))
+    return fail("record_broken", { number: sequence + 1 });
+  if (statement === null) return withoutPayload(subject);
+  // How many come after it is the service's word alone.
+  return pass(`number ${sequence} in the agent's record`);
+}
+
+/*
+ * A record from its first entry to its head, entry by entry: numbers without a gap, places in the log that rise, and
+ * links that were computed here and nowhere else. What is signed about an entry is compared on the way.
+ */
+
+/** As the service lists it. */
+export interface ListedEntry {
+  sequence: number;
+  payloadHash: Uint8Array;
+  logOrigin: string;
+  logIndex: number;
+}
+
+/** Facts about an entry that its signed payload proves. */
+export interface SignedEntry {
+  place: RecordPlace;
+  payloadHash: Uint8Array;
+}
+
+export interface RecordWalk {
+  /** The head after what was added. */
+  head(): RecordHead;
+  /** Adds the next entry; a fault leaves the walk where it was. `signed`: what is known of it besides. */
+  add(entry: ListedEntry, signed?: SignedEntry): Fault | null;
+  /** Checks that the entries end at this head. */
+  end(claimed: RecordHead): Fault | null;
+}
+
+export function walkRecord(agentId: string): RecordWalk {
+  let head = emptyRecord(agentId);
+  let last: ListedEntry | null = null;
+  const closedOrigins = new Set<string>();
+
+  function isLaterInLog({ logOrigin, logIndex }: ListedEntry): boolean {
+    if (last === null) return true;
+    return last.logOrigin === logOrigin ? last.logIndex < logIndex : !closedOrigins.has(logOrigin);
+  }
+
+  function findFault(entry: ListedEntry, signed: SignedEntry | undefined): Fault | null {
+    const number = head.sequence + 1;
+    if (entry.sequence !== number) return fault("record_number_missing", { number });
+    if (!isLaterInLog(entry)) return fault("record_out_of_order", { number });
+    if (signed === undefined) return null;
+    const { agent_id, sequence, previous } = signed.place;
+    if (agent_id !== agentId || sequence !== number || !bytesEqual(signed.payloadHash, entry.payloadHash))
+      return fault("record_entry_mismatch", { number });
+    return previous === hexEncode(head.link) ? null : fault("record_broken", { number: head.sequence });
+  }
+
+  return {
+    head: () => head,
+    add: (entry, signed) => {
+      const found = findFault(entry, signed);
+      if (found !== null) return found;
+      if (last !== null && last.logOrigin !== entry.logOrigin) closedOrigins.add(last.logOrigin);
+      head = extendRecord(head, entry.payloadHash);
+      last = entry;
+      return null;
+    },
+    end: (claimed) =>
+      isSameHead(head, claimed)
+        ? null
+        : fault("record_head_mismatch", { number: claimed.sequence, found: head.sequence }),
+  };
 }

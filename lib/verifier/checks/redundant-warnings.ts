@@ -4,7 +4,7 @@
  */
 import { isJsonObject, type JsonObject, type JsonValue } from "#lib/protocol/encoding/canonical-json";
 import { findWarnings, type WarningCode, warningCodes } from "#lib/protocol/statement/warnings";
-import { UnreadableError } from "./read-json";
+import { UnreadableError } from "./evidence";
 import type { AttestationReport } from "./verify-statement";
 
 /**

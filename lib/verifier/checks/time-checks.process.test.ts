@@ -2,11 +2,11 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { canonicalJson } from "#lib/protocol/encoding/canonical-json";
 import { parseCertificates } from "#lib/protocol/encoding/certificate";
-import { quicknet, roundTimeMs } from "#lib/protocol/time/quicknet";
+import { quicknet, roundTimeMs } from "#lib/protocol/time/not-before";
 import { describeBounds, readableTime } from "#lib/protocol/time/time-words";
-import { verifyEvidence } from "#lib/verifier/checks/verify-evidence";
 import { type BoundedReceipt, type Clocks, makeBoundedReceipt } from "#support/bounded-receipt";
 import { type Authority, makeAuthority } from "#support/tsa";
+import { verifyEvidence } from "./verify-evidence";
 
 const at = 1_795_000_000;
 const iso = (seconds: number) => new Date(seconds * 1000).toISOString();

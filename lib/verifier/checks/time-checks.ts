@@ -3,13 +3,17 @@ import { utf8Encode } from "#lib/protocol/encoding/bytes";
 import { fail, failBy, pass, skip } from "#lib/protocol/statement/outcome";
 import type { Anchor, CostlyChecks } from "#lib/protocol/statement/receipt";
 import { isLoopbackUrl } from "#lib/protocol/text/host";
-import { earliest, hashNote, readCosigners, type Witnessed } from "#lib/protocol/time/not-before";
-import type { CosignedBound } from "#lib/protocol/time/not-before-shape";
-import { roundTimeMs } from "#lib/protocol/time/quicknet";
+import {
+  type CosignedBound,
+  earliest,
+  hashNote,
+  readCosigners,
+  roundTimeMs,
+  type Witnessed,
+} from "#lib/protocol/time/not-before";
 import { readableTime } from "#lib/protocol/time/time-words";
-import { parseCheckpoint, verifyCheckpoint } from "#lib/protocol/tlog/checkpoint";
+import { parseCheckpoint, parseNote, verifyCheckpoint } from "#lib/protocol/tlog/checkpoint";
 import { leafHash, verifyInclusion } from "#lib/protocol/tlog/merkle";
-import { parseNote } from "#lib/protocol/tlog/signed-note";
 import { type RecordOutcome, type Subject, withoutPayload } from "./record-checks";
 
 /** A time, and whose clock it is from. */

@@ -5,12 +5,15 @@
  */
 import { base64UrlDecode, bytesEqual, utf8Encode } from "#lib/protocol/encoding/bytes";
 import { isJsonObject, type JsonObject, type JsonValue } from "#lib/protocol/encoding/canonical-json";
-import { verifyEd25519Strict } from "#lib/protocol/keys/ed25519";
-import { computeKeyId, parsePublicKey } from "#lib/protocol/keys/ed25519-key";
+import { computeKeyId, parsePublicKey, verifyEd25519Strict } from "#lib/protocol/keys/ed25519";
 import type { TrustedKey } from "#lib/protocol/statement/receipt";
 import { KEY_EVENT_PREDICATE, parseCanonical } from "#lib/protocol/statement/statement";
-import { parseCheckpoint } from "#lib/protocol/tlog/checkpoint";
-import { parseNote, parseVerifierKey, type VerifierKey } from "#lib/protocol/tlog/signed-note";
+import {
+  parseCheckpoint,
+  parseNote,
+  parseVerifierKey,
+  type VerifierKey,
+} from "#lib/protocol/tlog/checkpoint";
 import type { VerificationKey } from "#lib/protocol/world-id/groth16";
 import {
   decodeBase64,
@@ -19,7 +22,7 @@ import {
   requireObject,
   requireText,
   UnreadableError,
-} from "./read-json";
+} from "./evidence";
 
 export interface VerifierTrust {
   /** Keys of attestations, decisions and key events, retired ones too. */

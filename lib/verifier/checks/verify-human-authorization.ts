@@ -8,27 +8,28 @@
  */
 
 import type { HumanAuthorization } from "#lib/protocol/approval/approval";
-import { methodOf } from "#lib/protocol/approval/backing";
+import { methodOf } from "#lib/protocol/approval/assign-groups";
 import type { Outcome } from "#lib/protocol/statement/outcome";
 import type { BackedMethod } from "#lib/protocol/statement/statement";
 import {
+  type AuthorizationVerifyOptions,
   checkAnchors,
+  checkBinding,
   checkCount,
+  checkDecidedBy,
   checkDistinct,
   checkEnvironment,
   checkLevel,
-  checkProofs,
-  checkTimes,
-} from "./approval-checks";
-import {
-  type AuthorizationVerifyOptions,
-  checkBinding,
   checkLoggedDecision,
+  checkPasskeys,
+  checkProofs,
+  checkQuorum,
+  checkRoster,
   checkShown,
   checkSignature,
-} from "./authorization-checks";
-import { checkDecidedBy, checkUsable } from "./decided-by-checks";
-import { checkPasskeys, checkQuorum, checkRoster } from "./passkey-checks";
+  checkTimes,
+  checkUsable,
+} from "./approval-checks";
 
 export const authorizationCheckNames = [
   "service_signature",

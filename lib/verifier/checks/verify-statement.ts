@@ -14,9 +14,9 @@ import {
 } from "#lib/protocol/statement/statement";
 import type { Warning } from "#lib/protocol/statement/warnings";
 import { verifyCheckpoint } from "#lib/protocol/tlog/checkpoint";
-import { checkAgentRecord } from "./agent-record-check";
 import { checkAgent, checkCode, checkHumanAuthorization, checkToolsUsed, checkZkProof } from "./claim-checks";
 import {
+  checkAgentRecord,
   checkCheckpointSignature,
   checkKeyValidity,
   checkLogInclusion,

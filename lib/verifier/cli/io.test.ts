@@ -1,7 +1,7 @@
 /** The verifier reads from servers that it does not trust to end their answers. */
 import { describe, expect, it } from "vitest";
 import { WorldChainError } from "#lib/protocol/world-id/world-chain-calls";
-import { UnreadableError } from "#lib/verifier/checks/read-json";
+import { UnreadableError } from "#lib/verifier/checks/evidence";
 import { type CommandIo, callNode, DeadlineError, fetchBytes, withDeadline } from "./io";
 
 /** Answers without end, in chunks of a megabyte; `read` is how many were asked for. */

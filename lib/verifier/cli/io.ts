@@ -3,7 +3,7 @@ import { isJsonObject } from "#lib/protocol/encoding/canonical-json";
 import { readAtMost, readTextAtMost } from "#lib/protocol/encoding/read-stream";
 import type { ZipTools } from "#lib/protocol/encoding/zip";
 import { revertedCall, type WorldChainCall, WorldChainError } from "#lib/protocol/world-id/world-chain-calls";
-import { UnreadableError } from "#lib/verifier/checks/read-json";
+import { UnreadableError } from "#lib/verifier/checks/evidence";
 
 export interface CommandIo {
   fetch: typeof fetch;

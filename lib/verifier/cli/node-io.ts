@@ -7,7 +7,7 @@ import path from "node:path";
 import { pathToFileURL } from "node:url";
 // biome-ignore lint/style/noRestrictedImports: as above
 import { inflateRawSync } from "node:zlib";
-import { crc32 } from "#lib/protocol/encoding/crc32";
+import { crc32 } from "#lib/protocol/encoding/zip";
 import type { CommandIo } from "./io";
 
 async function readStdin(): Promise<Uint8Array> {

@@ -1,9 +1,8 @@
 /** The report in words. Every string of the receipt is made visible: it may hold terminal escapes. */
 import { canonicalJson } from "#lib/protocol/encoding/canonical-json";
-import type { PresentationHeader } from "#lib/protocol/presentation/presentation-header";
+import type { PresentationHeader } from "#lib/protocol/presentation/presentation";
 import { type Warning, warningOf } from "#lib/protocol/statement/warnings";
-import { countOf } from "#lib/protocol/text/count";
-import { toVisibleText } from "#lib/protocol/text/display-text";
+import { countOf, toVisibleText } from "#lib/protocol/text/display-text";
 import { findRowWarning } from "#lib/verifier/checks/warning-rows";
 import {
   listUncompared,

@@ -2,11 +2,23 @@
 import { single, UsageError } from "#lib/protocol/text/command-words";
 import { toVisibleText } from "#lib/protocol/text/display-text";
 import { addAnchorCheck } from "#lib/verifier/checks/check-anchors";
+import { checkWholeLog, holds } from "#lib/verifier/checks/check-log";
 import { parseEvidence } from "#lib/verifier/checks/evidence";
-import { checkWholeLog, holds } from "#lib/verifier/checks/log-check";
 import { type Expectation, verifyEvidence } from "#lib/verifier/checks/verify-evidence";
 import { wordsFor } from "#lib/verifier/report/report";
-import { type Arguments, exitCodes, parseArguments, readDeadline, usage, verifierProgram } from "./arguments";
+import {
+  type Arguments,
+  decode,
+  exitCodes,
+  findLogTrust,
+  findTrust,
+  parseArguments,
+  readDeadline,
+  readSource,
+  trimBase,
+  usage,
+  verifierProgram,
+} from "./arguments";
 import {
   type CommandIo,
   callNode,
@@ -20,7 +32,6 @@ import { formatChecks, formatReport, printJson, showProgress } from "./print";
 import { runPack } from "./run-pack";
 import { runMonitor, runProof, runRecord } from "./run-record";
 import { runReplay } from "./run-replay";
-import { decode, findLogTrust, findTrust, readSource, trimBase } from "./sources";
 
 const unreadable = 2;
 /** As the client's command line has it. */

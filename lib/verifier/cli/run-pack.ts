@@ -1,16 +1,14 @@
 /** `verify.mjs pack`: an evidence pack on this machine, without a network. */
 
-import { listNotProven } from "#lib/protocol/pack/pack-words";
+import { listNotProven } from "#lib/protocol/pack/pack-report";
 import { single } from "#lib/protocol/text/command-words";
-import { countOf } from "#lib/protocol/text/count";
-import { toVisibleText } from "#lib/protocol/text/display-text";
+import { countOf, toVisibleText } from "#lib/protocol/text/display-text";
 import { readableTime } from "#lib/protocol/time/time-words";
 import { checkPack, type PackReport } from "#lib/verifier/pack/check-pack";
-import { type Arguments, exitCodes } from "./arguments";
+import { type Arguments, exitCodes, findTrust } from "./arguments";
 import type { CommandIo } from "./io";
 import { formatChecks, printJson, showProgress } from "./print";
 import { loadCedar } from "./run-replay";
-import { findTrust } from "./sources";
 
 const sentences: Record<PackReport["verdict"], string> = {
   valid: "The pack holds: it says what its receipts say, and nothing of its period is missing.",

@@ -1,23 +1,24 @@
 /** The commands about records: following one, watching a service, and checking what somebody else has found. */
-import { hexEncode, sha256, utf8Encode } from "#lib/protocol/encoding/bytes";
+import { hexEncode, isUuid, sha256, utf8Encode } from "#lib/protocol/encoding/bytes";
 import { isJsonObject, type JsonObject } from "#lib/protocol/encoding/canonical-json";
-import { isUuid } from "#lib/protocol/encoding/uuid";
 import { single, UsageError } from "#lib/protocol/text/command-words";
 import { toVisibleText } from "#lib/protocol/text/display-text";
-import { checkRecord, type RecordReport, type RecordSource } from "#lib/verifier/checks/check-record";
-import { holds } from "#lib/verifier/checks/log-check";
+import { holds } from "#lib/verifier/checks/check-log";
+import {
+  checkRecord,
+  proveByReceipts,
+  type RecordReport,
+  type RecordSource,
+} from "#lib/verifier/checks/check-record";
+import { readObject, UnreadableError } from "#lib/verifier/checks/evidence";
 import { checkMisbehaviour, MISBEHAVIOUR_TYPE } from "#lib/verifier/checks/misbehaviour";
-import { readObject, UnreadableError } from "#lib/verifier/checks/read-json";
-import { proveByReceipts } from "#lib/verifier/checks/record-proof";
 import { parseTrust } from "#lib/verifier/checks/trust";
+import { encodeRemembered, parseRemembered } from "#lib/verifier/monitor/evidence";
 import { type MonitoredLog, type MonitorSource, monitorService } from "#lib/verifier/monitor/monitor";
-import { encodeRemembered, parseRemembered } from "#lib/verifier/monitor/state";
-import { describeRecord, describeUncounted } from "#lib/verifier/report/record-words";
-import type { VerifierCheck } from "#lib/verifier/report/report";
-import { type Arguments, exitCodes, readDeadline } from "./arguments";
+import { describeRecord, describeUncounted, type VerifierCheck } from "#lib/verifier/report/report";
+import { type Arguments, decode, exitCodes, findTrust, readDeadline, trimBase } from "./arguments";
 import { type CommandIo, fetchBytes, fetchBytesIfThere, withDeadline } from "./io";
 import { formatChecks, printJson, showProgress } from "./print";
-import { decode, findTrust, trimBase } from "./sources";
 
 const fetchText = async (io: CommandIo, url: string) => decode(await fetchBytes(io, url), url);
 

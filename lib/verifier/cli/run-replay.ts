@@ -9,11 +9,10 @@ import {
 } from "#lib/protocol/policy/replay";
 import { single, UsageError } from "#lib/protocol/text/command-words";
 import { toVisibleText } from "#lib/protocol/text/display-text";
-import { readObject, requireText, UnreadableError } from "#lib/verifier/checks/read-json";
-import type { Arguments } from "./arguments";
+import { readObject, requireText, UnreadableError } from "#lib/verifier/checks/evidence";
+import { type Arguments, decode } from "./arguments";
 import type { CommandIo } from "./io";
 import { printJson } from "./print";
-import { decode } from "./sources";
 
 async function readJsonFile(io: CommandIo, file: string): Promise<JsonObject> {
   return readObject(decode(await io.readFile(file), file));

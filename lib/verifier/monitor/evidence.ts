@@ -1,5 +1,4 @@
 /** Evidence found by the monitor, in a form that others can check (misbehaviour.ts). */
-
 import { base64Encode, bytesEqual, utf8Decode } from "#lib/protocol/encoding/bytes";
 import type { JsonObject } from "#lib/protocol/encoding/canonical-json";
 import {
@@ -11,20 +10,67 @@ import {
   headsTileReader,
   rowAt,
 } from "#lib/protocol/record/agent-heads";
+import { PRODUCT_URI } from "#lib/protocol/statement/outcome";
 import { type Checkpoint, verifyCheckpoint } from "#lib/protocol/tlog/checkpoint";
 import { leafHash, verifyInclusion } from "#lib/protocol/tlog/merkle";
+import { proveConsistency, proveInclusion, rootAtSize, type TileReader } from "#lib/protocol/tlog/tiles";
+import { type LogSource, tileReader } from "#lib/verifier/checks/check-log";
+import { findMaker, type ListedStatement, leafOf } from "#lib/verifier/checks/check-sum";
 import {
-  proveConsistency,
-  proveInclusion,
-  rootAtSize,
-  type TileReader,
-} from "#lib/protocol/tlog/tile-proofs";
-import type { ListedStatement } from "#lib/verifier/checks/check-sum";
-import { type LogSource, tileReader } from "#lib/verifier/checks/log-check";
+  decodeBase64,
+  readObject,
+  requireIndex,
+  requireObject,
+  requireText,
+  UnreadableError,
+} from "#lib/verifier/checks/evidence";
 import { MISBEHAVIOUR_TYPE } from "#lib/verifier/checks/misbehaviour";
-import { findMaker, leafOf } from "#lib/verifier/checks/signed-statement";
 import { chooseLogKey, type VerifierTrust } from "#lib/verifier/checks/trust";
-import type { RememberedSnapshot } from "./state";
+import type { SeenRoster } from "./monitor";
+
+/* State of the monitor between two runs. */
+
+const MONITOR_TYPE = `${PRODUCT_URI}/monitor/v1`;
+
+export interface RememberedSnapshot {
+  /** With its place in the log. */
+  statement: JsonObject;
+  rows: Uint8Array;
+}
+
+export interface Remembered {
+  checkpoint: string;
+  /** How many statements the list had. */
+  statements: number;
+  snapshot: RememberedSnapshot | null;
+  /** By the organization's id. */
+  rosters: Record<string, SeenRoster>;
+}
+
+/** From the file that was kept; throws UnreadableError for any other. */
+export function parseRemembered(text: string): Remembered {
+  const file = readObject(text);
+  if (file["type"] !== MONITOR_TYPE) throw new UnreadableError("not a file that the monitor has kept");
+  const snapshot = file["snapshot"] === null ? null : requireObject(file, "snapshot");
+  const rosters = Object.entries(requireObject(file, "rosters")).map(([id, seen]) => {
+    const roster = requireObject({ [id]: seen }, id);
+    return [id, { number: requireIndex(roster, "number"), hash: requireText(roster, "hash") }] as const;
+  });
+  return {
+    checkpoint: requireText(file, "checkpoint"),
+    statements: requireIndex(file, "statements"),
+    snapshot: snapshot && {
+      statement: requireObject(snapshot, "statement"),
+      rows: decodeBase64(requireText(snapshot, "rows"), "rows"),
+    },
+    rosters: Object.fromEntries(rosters),
+  };
+}
+
+export function encodeRemembered({ checkpoint, statements, snapshot, rosters }: Remembered): string {
+  const kept = snapshot && { statement: snapshot.statement, rows: base64Encode(snapshot.rows) };
+  return `${JSON.stringify({ type: MONITOR_TYPE, checkpoint, statements, snapshot: kept, rosters })}\n`;
+}
 
 export interface OpenedLog {
   source: LogSource;

@@ -2,12 +2,11 @@
 import { createHash } from "node:crypto";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import { rememberPeer } from "#lib/api/http/client-ip";
+import { rememberPeer } from "#lib/api/http/rate-limit";
 import { beginEpoch } from "#lib/log/keys/new-epoch";
 import { makeSnapshot } from "#lib/log/records/agent-heads";
 import { openForkGuard } from "#lib/log/sequencer/fork-guard";
-import type { LogItem, LogItemKind } from "#lib/log/sequencer/item";
-import { sealStatement } from "#lib/log/sequencer/sign-statement";
+import { type LogItem, type LogItemKind, sealStatement } from "#lib/log/sequencer/item";
 import {
   base64Encode,
   concatBytes,
@@ -25,13 +24,12 @@ import {
   rowAt,
 } from "#lib/protocol/record/agent-heads";
 import { emptyRecord, encodeUint64, extendRecord } from "#lib/protocol/record/agent-record";
-import { signCheckpoint } from "#lib/protocol/tlog/checkpoint";
-import { makeVerifierKey } from "#lib/protocol/tlog/signed-note";
+import { makeVerifierKey, signCheckpoint } from "#lib/protocol/tlog/checkpoint";
 import { dispatch } from "#lib/server/operations";
 import { startTestApp, type TestApp } from "#support/app";
 import { anyKind } from "#support/databases";
 import { runVerifier } from "#support/verifier-run";
-import { encodeRemembered, parseRemembered } from "./state";
+import { encodeRemembered, parseRemembered } from "./evidence";
 
 const base = "http://localhost";
 type Merged = ReturnType<typeof mergeHeads>;

@@ -1,12 +1,11 @@
 /** Guarantee: an organization's monitor sees every change of who may approve, and a roster that was taken back or forked. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { rememberPeer } from "#lib/api/http/client-ip";
-import type { MemberPrincipal } from "#lib/api/http/principal";
+import type { MemberPrincipal } from "#lib/api/http/context";
+import { rememberPeer } from "#lib/api/http/rate-limit";
 import { utf8Decode, utf8Encode } from "#lib/protocol/encoding/bytes";
-import { parseRosterStatement } from "#lib/protocol/passkey/roster-statement";
+import { parseRosterStatement } from "#lib/protocol/passkey/roster";
 import { dispatch } from "#lib/server/operations";
-import { beginEnrolment, finishEnrolment } from "#lib/services/accounts/enrol-passkey";
-import type { Approver } from "#lib/services/accounts/passkeys";
+import { type Approver, beginEnrolment, finishEnrolment } from "#lib/services/accounts/passkeys";
 import { startTestApp, type TestApp } from "#support/app";
 import { createPasskey } from "#support/authenticator";
 import { anyKind } from "#support/databases";

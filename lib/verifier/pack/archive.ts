@@ -2,17 +2,19 @@
 import { utf8Decode } from "#lib/protocol/encoding/bytes";
 import { isJsonObject, type JsonObject, type JsonValue } from "#lib/protocol/encoding/canonical-json";
 import { readZip, type ZipArchive, ZipError, type ZipTools } from "#lib/protocol/encoding/zip";
-import { isPackFile, maxPackBytes, packFiles } from "#lib/protocol/pack/pack-files";
 import {
   describeFile,
+  isPackFile,
   isPackVersion,
+  maxPackBytes,
   PACK_TYPE,
   type PackedFile,
   type PackVersion,
+  packFiles,
 } from "#lib/protocol/pack/pack-manifest";
 import { type PackCheck, packFault, packPass } from "#lib/protocol/pack/pack-reasons";
-import { countOf } from "#lib/protocol/text/count";
-import { readObject, UnreadableError } from "#lib/verifier/checks/read-json";
+import { countOf } from "#lib/protocol/text/display-text";
+import { readObject, UnreadableError } from "#lib/verifier/checks/evidence";
 
 /** The service's answers are far smaller; the rows of a snapshot of 100,000 agents have 7 MB. */
 const limits = { maxFileBytes: 64 * 1024 * 1024, maxBytes: maxPackBytes };

@@ -14,10 +14,9 @@ import {
 import { CHANGE_FILE_TYPE, DECISION_FILE_TYPE } from "#lib/protocol/pack/pack-entries";
 import { type AgentChange, parseChangeStatement, reasonHash } from "#lib/protocol/record/agent-change";
 import { checkLogEntry } from "#lib/verifier/checks/check-log-entry";
-import { readLogReceipt } from "#lib/verifier/checks/parse-receipt";
-import { decodeHex, requireObject, requireText } from "#lib/verifier/checks/read-json";
-import type { SignedEntry } from "#lib/verifier/checks/record-walk";
-import { isLogged, readLoggedStatement } from "#lib/verifier/checks/signed-statement";
+import { isLogged, readLoggedStatement } from "#lib/verifier/checks/check-sum";
+import { decodeHex, readLogReceipt, requireObject, requireText } from "#lib/verifier/checks/evidence";
+import type { SignedEntry } from "#lib/verifier/checks/record-checks";
 import type { VerifierTrust } from "#lib/verifier/checks/trust";
 import { verifyEvidence } from "#lib/verifier/checks/verify-evidence";
 

@@ -1,5 +1,5 @@
 /** The entries of an evidence pack: each receipt and decision checked by itself, and taken for what it proves. */
-import { bytesEqual } from "#lib/protocol/encoding/bytes";
+import { base64Decode, bytesEqual, utf8Encode } from "#lib/protocol/encoding/bytes";
 import { isJsonObject, type JsonObject } from "#lib/protocol/encoding/canonical-json";
 import {
   CHANGE_FILE_TYPE,
@@ -7,16 +7,31 @@ import {
   type PackEntry,
   readPackEntry,
 } from "#lib/protocol/pack/pack-entries";
-import { filesIn, numberOf, packFiles } from "#lib/protocol/pack/pack-files";
-import { isEndShown, type PackFacts, type PackPeriod } from "#lib/protocol/pack/pack-manifest";
+import {
+  filesIn,
+  findCheckpoints,
+  isEndShown,
+  numberOf,
+  type PackFacts,
+  type PackPeriod,
+  packFiles,
+} from "#lib/protocol/pack/pack-manifest";
 import { type PackCheck, packFault, packGap, packPass } from "#lib/protocol/pack/pack-reasons";
-import { countOf } from "#lib/protocol/text/count";
+import { parseChangeStatement } from "#lib/protocol/record/agent-change";
+import {
+  type ActionPredicate,
+  clientNumberOf,
+  isClientGap,
+  parseActionStatement,
+} from "#lib/protocol/statement/statement";
+import { countOf } from "#lib/protocol/text/display-text";
 import { readableTime } from "#lib/protocol/time/time-words";
+import { type Checkpoint, verifyCheckpoint } from "#lib/protocol/tlog/checkpoint";
+import { verifyConsistency } from "#lib/protocol/tlog/merkle";
 import { readDecided } from "#lib/verifier/checks/check-record";
-import { parseReceipt } from "#lib/verifier/checks/parse-receipt";
-import { UnreadableError } from "#lib/verifier/checks/read-json";
-import type { SignedEntry } from "#lib/verifier/checks/record-walk";
-import type { VerifierTrust } from "#lib/verifier/checks/trust";
+import { parseReceipt, UnreadableError } from "#lib/verifier/checks/evidence";
+import type { SignedEntry } from "#lib/verifier/checks/record-checks";
+import { chooseLogKey, type VerifierTrust } from "#lib/verifier/checks/trust";
 import { verifyEvidence } from "#lib/verifier/checks/verify-evidence";
 import type { OpenPack } from "./archive";
 import { type CheckedEntry, checkDecisionFile } from "./decision";
@@ -200,4 +215,183 @@ export function checkPeriod(read: ReadPack, facts: PackFacts, isCounted: boolean
     "period",
     last < first ? "no entry is of this period" : `numbers ${first} to ${last} of ${head}, none missing`,
   );
+}
+
+/* All checkpoints in an evidence pack: each signed by its log, and each log the same, only larger. */
+
+/** `add` answers the fault of the first checkpoint in a file that is none of this log. */
+export function createCheckpointList(trust: VerifierTrust) {
+  const notes = new Set<string>();
+  const logs = new Map<string, Map<number, Checkpoint>>();
+  function addOne(file: string, note: string): PackCheck | null {
+    if (notes.has(note)) return null;
+    notes.add(note);
+    const signed = verifyCheckpoint(note, chooseLogKey(note, trust));
+    if (!signed.ok) return packFault("log", "checkpoint_invalid", { file, problem: signed.problem });
+    const { checkpoint } = signed;
+    const { origin, size, root } = checkpoint;
+    const sizes = logs.get(origin) ?? new Map<number, Checkpoint>();
+    logs.set(origin, sizes);
+    const known = sizes.get(size);
+    if (known !== undefined && !bytesEqual(known.root, root))
+      return packFault("log", "checkpoints_differ", { origin, size });
+    sizes.set(size, checkpoint);
+    return null;
+  }
+  return {
+    add(file: string, json: JsonObject): PackCheck | null {
+      for (const note of findCheckpoints(json)) {
+        const fault = addOne(file, note);
+        if (fault !== null) return fault;
+      }
+      return null;
+    },
+    /** `proofs`: log.json of the pack. */
+    judge: (proofs: JsonObject) => judgeGrowth(logs, proofs),
+  };
+}
+
+function readProof(shown: unknown): Uint8Array[] | null {
+  try {
+    return Array.isArray(shown) ? shown.map((hash) => base64Decode(String(hash))) : null;
+  } catch {
+    return null;
+  }
+}
+
+function judgeGrowth(logs: ReadonlyMap<string, ReadonlyMap<number, Checkpoint>>, log: JsonObject): PackCheck {
+  const listed = Array.isArray(log["consistency"]) ? log["consistency"].filter(isJsonObject) : [];
+  const proofs = new Map(
+    listed.map(({ origin, from, to, proof }) => [JSON.stringify([origin, from, to]), proof]),
+  );
+  let count = 0;
+  for (const [origin, checkpoints] of logs) {
+    const sorted = [...checkpoints.values()].sort((a, b) => a.size - b.size);
+    count += sorted.length;
+    for (const [i, newer] of sorted.entries()) {
+      const older = sorted[i - 1];
+      if (older === undefined) continue;
+      const proof = readProof(proofs.get(JSON.stringify([origin, older.size, newer.size])));
+      const claim = { oldSize: older.size, oldRoot: older.root, newSize: newer.size, newRoot: newer.root };
+      if (proof === null || !verifyConsistency({ ...claim, proof }))
+        return packFault("log", "consistency_unproven", { origin, from: older.size, to: newer.size });
+    }
+  }
+  return packPass(
+    "log",
+    `${countOf(count, "checkpoint")} of ${countOf(logs.size, "log")}, each extends the one before`,
+  );
+}
+
+/*
+ * Checks what the attestations of an evidence pack say about the entries before them: that the agent's own number
+ * follows its instance's last one, and since when the agent was frozen. Both are signed, and both follow from the
+ * record. Also checks that no request was approved while the agent was frozen, and that no signature of the agent's
+ * counted twice.
+ */
+
+interface Said {
+  number: number;
+  /** Null for other entries, and for an attestation without content. */
+  predicate: ActionPredicate | null;
+  /** Since when the agent is frozen, or null if it goes on; undefined if nothing about it was changed. */
+  frozen: string | null | undefined;
+  isApproval: boolean;
+  /** An attestation that may have any number of the agent's own. */
+  isUnread: boolean;
+}
+
+/** State at an entry, unknown before the pack begins. */
+interface Known {
+  number: number;
+  /** Undefined: unknown. */
+  frozen: string | null | undefined;
+  /** Instance → its last number. */
+  last: Map<string, number>;
+  /** Signature that verified → its number. */
+  signed: Map<string, number>;
+  /** Last number of an instance not in `last`: 0, or undefined if unknown. */
+  lastOfOthers: number | undefined;
+}
+
+const bytesOf = ({ payload }: JsonObject) => (typeof payload === "string" ? utf8Encode(payload) : null);
+
+function read({ sequence: number, isDecision, decision }: PackEntry, json: JsonObject): Said {
+  const payload = bytesOf(json);
+  const isApproval = decision === "approved";
+  const nothing = { number, predicate: null, frozen: undefined, isApproval, isUnread: false };
+  if (json["type"] === CHANGE_FILE_TYPE) {
+    const change = payload && parseChangeStatement(payload);
+    if (change?.change === "frozen") return { ...nothing, frozen: change.changed_at };
+    return change?.change === "unfrozen" ? { ...nothing, frozen: null } : nothing;
+  }
+  if (isDecision) return nothing;
+  const predicate = (payload && parseActionStatement(payload)?.predicate) ?? null;
+  return { ...nothing, predicate, isUnread: predicate === null };
+}
+
+/** As far as the clocks of a service's processes may differ. */
+const slackMs = 2_000;
+
+/** 1.0.0 didn't say that an agent was frozen if its slug was claimed and frozen while an attestation of it waited. */
+const isMadeBefore = ({ timestamp, registered }: ActionPredicate, frozen: string) =>
+  Object.values(registered).every((value) => value === null) &&
+  Date.parse(timestamp) <= Date.parse(frozen) + slackMs;
+
+function isFrozenAsSaid(predicate: ActionPredicate, frozen: string | null): boolean {
+  const { agent_frozen_at: said = null } = predicate;
+  return said === frozen || (said === null && frozen !== null && isMadeBefore(predicate, frozen));
+}
+
+/** Goes on to the next entry; its fault is what it says otherwise than the entries before it. */
+function follow(known: Known, { number, predicate, frozen, isApproval, isUnread }: Said): PackCheck | null {
+  if (number !== known.number + 1) {
+    known.frozen = undefined;
+    known.lastOfOthers = undefined;
+    known.last.clear();
+  }
+  known.number = number;
+  if (frozen !== undefined) known.frozen = frozen;
+  if (isUnread) {
+    known.lastOfOthers = undefined;
+    known.last.clear();
+  }
+  if (isApproval && typeof known.frozen === "string")
+    return packFault("verdicts", "approved_while_frozen", { number });
+  if (predicate === null) return null;
+  if (known.frozen !== undefined && !isFrozenAsSaid(predicate, known.frozen))
+    return packFault("verdicts", "frozen_mismatch", { number });
+  const { agent_signature: signature, verdicts } = predicate;
+  if (signature !== undefined && verdicts.agent_authenticated === true) {
+    const earlier = known.signed.get(signature);
+    if (earlier !== undefined) return packFault("verdicts", "signature_replayed", { number, earlier });
+    known.signed.set(signature, number);
+  }
+  const client = clientNumberOf(predicate.request);
+  if (client === null) return null;
+  const last = known.last.get(client.instance) ?? known.lastOfOthers;
+  known.last.set(client.instance, client.sequence);
+  const isAsSaid = last === undefined || isClientGap(last, client) === verdicts.client_gap;
+  return isAsSaid ? null : packFault("verdicts", "client_gap_mismatch", { number });
+}
+
+export function createVerdictList() {
+  const said = new Map<number, Said>();
+  return {
+    /** Every entry of the pack with its file, already verified by itself. */
+    add: (entry: PackEntry, json: JsonObject): void => void said.set(entry.sequence, read(entry, json)),
+    judge: (): PackCheck => {
+      const known: Known = { number: 0, frozen: null, last: new Map(), signed: new Map(), lastOfOthers: 0 };
+      const inOrder = [...said.values()].sort((a, b) => a.number - b.number);
+      for (const one of inOrder) {
+        const fault = follow(known, one);
+        if (fault !== null) return fault;
+      }
+      const count = inOrder.filter(({ predicate }) => predicate !== null).length;
+      return packPass(
+        "verdicts",
+        `what ${countOf(count, "attestation")} say about a freeze and about the agent's own numbers fits the entries before them, as far as these are here`,
+      );
+    },
+  };
 }

@@ -1,17 +1,17 @@
 /** The verifier refuses a pack whose approvals rest on a roster or on rules that the service's statements don't have before. */
 import { describe, expect, it } from "vitest";
-import { sealStatement } from "#lib/log/sequencer/sign-statement";
-import { createLocalSigner } from "#lib/log/signing/local-signer";
+import { sealStatement } from "#lib/log/sequencer/item";
+import { createLocalSigner } from "#lib/log/signing/signing-keys";
 import { buildAuthorization, type HumanAuthorization } from "#lib/protocol/approval/approval";
 import type { JsonObject } from "#lib/protocol/encoding/canonical-json";
 import { DECISION_FILE_TYPE, readPackEntry } from "#lib/protocol/pack/pack-entries";
-import { buildRosterStatement } from "#lib/protocol/passkey/roster-statement";
-import { buildRulesetStatement, type RulesetVersion } from "#lib/protocol/policy/ruleset-statement";
+import { buildRosterStatement } from "#lib/protocol/passkey/roster";
+import { buildRulesetStatement, type RulesetVersion } from "#lib/protocol/policy/replay";
 import { fault } from "#lib/protocol/statement/outcome";
 import type { ListedStatement } from "#lib/verifier/checks/check-sum";
 import { makeEnrolledAuthorization, testRoster } from "#support/enrolled-approvals";
 import { signForTest, testFacts, testKeyId, testPublicKey, testRequest } from "#support/human-authorization";
-import { createGroundList } from "./grounds";
+import { createGroundList } from "./uses";
 
 const signerOf = (byte: number) => createLocalSigner(Buffer.alloc(32, byte).toString("base64"), "test");
 const origin = "countersign.example/log";

@@ -5,11 +5,11 @@ import type { DecidedByGrant, GrantTerms } from "#lib/protocol/approval/decided-
 import { utf8Decode } from "#lib/protocol/encoding/bytes";
 import { canonicalHash, type JsonObject } from "#lib/protocol/encoding/canonical-json";
 import { CHANGE_FILE_TYPE, readPackEntry } from "#lib/protocol/pack/pack-entries";
-import { numberedFile } from "#lib/protocol/pack/pack-files";
+import { numberedFile } from "#lib/protocol/pack/pack-manifest";
 import { buildChangeStatement } from "#lib/protocol/record/agent-change";
 import { type ActionPredicate, buildActionStatement } from "#lib/protocol/statement/statement";
 import type { WorldEnvironment } from "#lib/protocol/world-id/world-id-keys";
-import { readProgramFile } from "#lib/services/attestations/program-files";
+import { readProgramFile } from "#lib/services/attestations/receipt-files";
 import { makeEvidencePack } from "#lib/services/packs/pack";
 import { nodeIo } from "#lib/verifier/cli/node-io";
 import { startTestApp, type TestApp } from "#support/app";

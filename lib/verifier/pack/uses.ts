@@ -5,9 +5,8 @@
  * too: each backs one attestation at most, and none that was taken back. A use may be attested after its standing approval
  * ended, since its action may have run before, but it can't have been claimed after.
  */
-
 import { amountUnits } from "#lib/protocol/approval/amount";
-import type { HumanAuthorization } from "#lib/protocol/approval/approval";
+import { type HumanAuthorization, isPasskeyApproval } from "#lib/protocol/approval/approval";
 import { findEnd } from "#lib/protocol/approval/approval-end";
 import type { DecidedByGrant, GrantTerms } from "#lib/protocol/approval/decided-by";
 import { whyOutOfScope } from "#lib/protocol/approval/grant";
@@ -16,9 +15,14 @@ import { utf8Encode } from "#lib/protocol/encoding/bytes";
 import { canonicalHash, type JsonObject, type JsonValue } from "#lib/protocol/encoding/canonical-json";
 import { CHANGE_FILE_TYPE, type PackEntry } from "#lib/protocol/pack/pack-entries";
 import { type PackCheck, packFault, packGap, packPass, withWarnings } from "#lib/protocol/pack/pack-reasons";
+import { parseRosterStatement, rosterHash, rosterOrganization } from "#lib/protocol/passkey/roster";
+import { parseEnforcedRules, rulesOrganization } from "#lib/protocol/policy/replay";
 import { parseChangeStatement } from "#lib/protocol/record/agent-change";
+import { type Fault, failBy } from "#lib/protocol/statement/outcome";
 import { parseActionStatement } from "#lib/protocol/statement/statement";
-import { countOf } from "#lib/protocol/text/count";
+import { countOf } from "#lib/protocol/text/display-text";
+import { findMaker, type ListedStatement } from "#lib/verifier/checks/check-sum";
+import type { VerifierTrust } from "#lib/verifier/checks/trust";
 
 interface Use {
   /** Its decision's in the record. */
@@ -280,6 +284,74 @@ export function createUseList(): UseList {
               `${countOf(count, "use")} of standing approvals, each within its terms, none missing`,
             );
       return withWarnings(check, warnings);
+    },
+  };
+}
+
+/*
+ * The rosters of enrolled approvers and the enforced rules that approvals in an evidence pack rest on. Each must be in the
+ * log, and monitors see it there: otherwise a service could invent an approver, and nobody would notice.
+ */
+
+interface Ground {
+  /** Number of the entry that rests on it. */
+  number: number;
+  what: "a roster" | "rules";
+  /** Whose, and its hash. */
+  name: string;
+  /** The decision's place. */
+  origin: unknown;
+  index: number;
+}
+
+function readGrounds({ sequence: number }: PackEntry, json: JsonObject): Ground[] {
+  const object = parseHumanAuthorization(json["human_authorization"]);
+  if (object === null) return [];
+  const { request, approvals, decided_by: by, log } = object;
+  const place = { number, origin: log?.["origin"], index: Number(log?.["index"]) };
+  const heads = approvals.filter(isPasskeyApproval).map(({ roster }) => roster.head);
+  const rosters = heads.map((head) => `${rosterOrganization(head.organization)} ${rosterHash(head)}`);
+  const rules = by.kind === "rule" ? [`${rulesOrganization(request.organization)} ${by.ruleset_hash}`] : [];
+  return [
+    ...rosters.map((name) => ({ ...place, what: "a roster" as const, name })),
+    ...rules.map((name) => ({ ...place, what: "rules" as const, name })),
+  ];
+}
+
+/** Null for another statement. */
+function nameOf({ payload }: ListedStatement): string | null {
+  const roster = parseRosterStatement(payload);
+  if (roster !== null) return `${roster.organization} ${roster.roster_hash}`;
+  const rules = parseEnforcedRules(payload);
+  return rules && `${rules.organization} ${rules.ruleset_hash}`;
+}
+
+export function createGroundList() {
+  const grounds: Ground[] = [];
+  return {
+    /** Every entry of the pack with its file, already verified by itself. */
+    add: (entry: PackEntry, json: JsonObject): void => void grounds.push(...readGrounds(entry, json)),
+    /** `all`: the service's own statements. */
+    judge: (all: readonly ListedStatement[] | Fault, trust: VerifierTrust): PackCheck => {
+      if (!Array.isArray(all)) return { name: "grounds", ...failBy(all as Fault) };
+      const listed = new Map<string, ListedStatement[]>();
+      for (const statement of all as readonly ListedStatement[]) {
+        const name = nameOf(statement);
+        if (name === null || findMaker(statement, trust) === undefined) continue;
+        listed.set(name, [...(listed.get(name) ?? []), statement]);
+      }
+      const isBefore = ({ origin, index }: Ground, { logOrigin, logIndex }: ListedStatement) =>
+        logOrigin !== origin || logIndex < index;
+      const unfounded = grounds.find((one) => !listed.get(one.name)?.some((found) => isBefore(one, found)));
+      if (unfounded !== undefined) {
+        const { number, what } = unfounded;
+        return packFault("grounds", "ground_not_logged", { number, what });
+      }
+      const names = new Set(grounds.map(({ name }) => name));
+      return packPass(
+        "grounds",
+        `${countOf(names.size, "roster or version of rules", "rosters and versions of rules")}, each in the log before the approvals that rest on it`,
+      );
     },
   };
 }

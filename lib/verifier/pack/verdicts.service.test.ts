@@ -6,7 +6,7 @@ import type { JsonObject } from "#lib/protocol/encoding/canonical-json";
 import { CHANGE_FILE_TYPE, DECISION_FILE_TYPE, readPackEntry } from "#lib/protocol/pack/pack-entries";
 import { type AgentChangeKind, buildChangeStatement } from "#lib/protocol/record/agent-change";
 import { type ActionPredicate, buildActionStatement } from "#lib/protocol/statement/statement";
-import { readProgramFile } from "#lib/services/attestations/program-files";
+import { readProgramFile } from "#lib/services/attestations/receipt-files";
 import { makeEvidencePack } from "#lib/services/packs/pack";
 import { nodeIo } from "#lib/verifier/cli/node-io";
 import { startTestApp, type TestApp } from "#support/app";
@@ -14,7 +14,7 @@ import { anyKind } from "#support/databases";
 import { collect } from "#support/packs";
 import { signInPerson } from "#support/portal";
 import { checkPack } from "./check-pack";
-import { createVerdictList } from "./verdicts";
+import { createVerdictList } from "./entries";
 
 const placeOf = (sequence: number) => ({
   agent_id: "019a0000-0000-7000-8000-000000000003",

@@ -1,13 +1,13 @@
 /** Report of a verification, for the command line and the verify page alike. */
-
 import type { JsonValue } from "#lib/protocol/encoding/canonical-json";
-import type { PresentationHeader } from "#lib/protocol/presentation/presentation-header";
+import type { PresentationHeader } from "#lib/protocol/presentation/presentation";
 import type { Fact } from "#lib/protocol/record/facts";
 import type { Outcome } from "#lib/protocol/statement/outcome";
 import type { ActionStatement } from "#lib/protocol/statement/statement";
 import type { Warning, WarningCode } from "#lib/protocol/statement/warnings";
-import { countOf } from "#lib/protocol/text/count";
-import { describeBounds } from "#lib/protocol/time/time-words";
+import { countOf } from "#lib/protocol/text/display-text";
+import { describeBounds, readableTime } from "#lib/protocol/time/time-words";
+import type { RecordReport } from "#lib/verifier/checks/check-record";
 import type { EvidenceKind } from "#lib/verifier/checks/evidence";
 import type { TimeBound } from "#lib/verifier/checks/time-checks";
 import type { AuthorizationReport } from "#lib/verifier/checks/verify-human-authorization";
@@ -117,4 +117,37 @@ const toShown = (bound: TimeBound | null) =>
 /** When it was made, as far as others vouch for it. */
 export function wordsForTime({ madeAfter, madeBefore }: VerifierReport): string {
   return describeBounds(toShown(madeAfter), toShown(madeBefore));
+}
+
+/* Light enough for a page that loads the verifier later. */
+
+/** The entries fit each other, and not what was signed about all records together. */
+export const isMiscounted = (checks: readonly VerifierCheck[]): boolean =>
+  ["snapshot", "sum"].includes(checks.find(({ status }) => status === "fail")?.name ?? "");
+
+/** Details of the checks that say which followed entries are not counted. */
+export const describeUncounted = (checks: readonly VerifierCheck[]): string =>
+  checks
+    .filter(({ name, status }) => /(?:^| )counted$/.test(name) && status === "not_applicable")
+    .map(({ name, detail }) =>
+      name === "counted" ? detail : `${name.slice(0, -" counted".length)}: ${detail}`,
+    )
+    .join("; ");
+
+export function describeRecord({
+  verdict,
+  head,
+  claimed,
+  checks,
+  snapshot,
+}: Omit<RecordReport, "marks">): string {
+  if (verdict === "incomplete")
+    return `Nothing failed, but not everything is counted: ${describeUncounted(checks)}.`;
+  if (verdict === "valid")
+    return `The record is complete: ${claimed.toLocaleString("en")} of ${countOf(claimed, "entry", "entries")}, none missing, none moved, as counted at ${readableTime(snapshot?.at ?? "")}.`;
+  if (head.sequence < claimed)
+    return `The record does NOT hold: it could be followed to number ${head.sequence} of ${claimed}.`;
+  return isMiscounted(checks)
+    ? "The record does NOT hold: the signed count of all records is another one."
+    : "The record does NOT hold: its entries are not those that were signed.";
 }

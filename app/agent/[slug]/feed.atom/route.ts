@@ -1,7 +1,7 @@
 /** The agent's public attestations as Atom (RFC 4287). */
 
 import { answerFeed } from "#lib/server/pages/feed-answer";
-import { writeAtomFeed } from "#lib/services/attestations/syndication";
+import { writeAtomFeed } from "#lib/services/attestations/feed";
 
 export const dynamic = "force-dynamic";
 

@@ -1,7 +1,7 @@
 /** The agent's public attestations as JSON Feed (jsonfeed.org). */
 
 import { answerFeed } from "#lib/server/pages/feed-answer";
-import { writeJsonFeed } from "#lib/services/attestations/syndication";
+import { writeJsonFeed } from "#lib/services/attestations/feed";
 
 export const dynamic = "force-dynamic";
 

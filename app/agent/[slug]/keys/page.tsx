@@ -4,9 +4,9 @@ import { notFound, permanentRedirect } from "next/navigation";
 import { AgentKeysView } from "#components/agent/agent-keys-view";
 import { NotFoundPage } from "#components/not-found-page";
 import { PageRefusal } from "#components/page-refusal";
-import { toUnlinkedText } from "#lib/protocol/text/unlinked-text";
+import { toUnlinkedText } from "#lib/protocol/text/display-text";
 import { loadAgentKeys } from "#lib/server/pages/agent-page";
-import { withNotFound } from "#lib/server/pages/with-not-found";
+import { withNotFound } from "#lib/server/pages/page-failure";
 
 interface PageProps {
   readonly params: Promise<{ slug: string }>;

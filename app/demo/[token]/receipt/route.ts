@@ -1,5 +1,5 @@
 /** POST /demo/<token>/receipt: the demo agent attests with its approval. */
-import { forOwnHosts } from "#lib/api/http/next-host-check";
+import { forOwnHosts } from "#lib/api/http/host-check";
 import { answerPlainForm } from "#lib/server/pages/plain-form";
 import { attestDemo } from "#lib/services/portal/demo";
 

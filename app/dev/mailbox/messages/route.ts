@@ -1,6 +1,6 @@
 /** The mailbox as JSON if Next serves alone; next.config.ts sends `Accept: application/json` here. */
 
-import { forOwnHosts } from "#lib/api/http/next-host-check";
+import { forOwnHosts } from "#lib/api/http/host-check";
 import { dispatch } from "#lib/server/operations";
 
 export const GET = forOwnHosts((request) =>

@@ -2,9 +2,8 @@
 import { readDocument } from "#components/api-reference/document";
 import { findEntry } from "#components/api-reference/entries";
 import { writeOperation } from "#components/api-reference/operation-markdown";
-import { forOwnHosts } from "#lib/api/http/next-host-check";
-import { answerText } from "#lib/api/http/plain-text";
-import { publicBaseUrl } from "#lib/api/http/public-base-url";
+import { forOwnHosts, publicBaseUrl } from "#lib/api/http/host-check";
+import { answerText } from "#lib/api/http/plain-page";
 
 export const GET = forOwnHosts(
   async (_request: Request, route: { params: Promise<{ operation: string }> }) => {

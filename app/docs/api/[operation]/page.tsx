@@ -6,8 +6,8 @@ import { readDocument } from "#components/api-reference/document";
 import { findEntry } from "#components/api-reference/entries";
 import { OperationPage } from "#components/api-reference/operation-page";
 import { NotFoundPage } from "#components/not-found-page";
-import { publicBaseUrl } from "#lib/api/http/public-base-url";
-import { withNotFound } from "#lib/server/pages/with-not-found";
+import { publicBaseUrl } from "#lib/api/http/host-check";
+import { withNotFound } from "#lib/server/pages/page-failure";
 
 interface PageProps {
   readonly params: Promise<{ operation: string }>;

@@ -3,10 +3,9 @@
 import { readDocument } from "#components/api-reference/document";
 import { writeOperationList } from "#components/api-reference/operation-markdown";
 import { findGuide } from "#components/guides/guides";
-import { forOwnHosts } from "#lib/api/http/next-host-check";
-import { answerText } from "#lib/api/http/plain-text";
-import { publicBaseUrl } from "#lib/api/http/public-base-url";
-import { describePrograms } from "#lib/services/attestations/program-files";
+import { forOwnHosts, publicBaseUrl } from "#lib/api/http/host-check";
+import { answerText } from "#lib/api/http/plain-page";
+import { describePrograms } from "#lib/services/attestations/receipt-files";
 
 export const GET = forOwnHosts(async (_request: Request, route: { params: Promise<{ slug: string }> }) => {
   const { slug } = await route.params;

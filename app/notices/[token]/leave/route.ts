@@ -3,12 +3,12 @@
  * and must not be led elsewhere. The token lets its holder leave; what else is in the request is not read.
  */
 
-import { toResponse } from "#lib/api/http/messages";
-import { forOwnHosts } from "#lib/api/http/next-host-check";
+import { forOwnHosts } from "#lib/api/http/host-check";
 import { failurePage } from "#lib/api/http/plain-page";
-import { requestAddress } from "#lib/server/next/request-address";
+import { toResponse } from "#lib/api/http/problem";
+import { requestAddress } from "#lib/server/next/node-http";
 import { getApp } from "#lib/server/singleton";
-import { leaveByLink } from "#lib/services/accounts/approver-links";
+import { leaveByLink } from "#lib/services/accounts/approvers";
 
 export const POST = forOwnHosts(async (request: Request, route: { params: Promise<{ token: string }> }) => {
   const app = await getApp();

@@ -1,9 +1,9 @@
 /** POST /notices/<token>/passkey-link: mails a fresh link to the approver's own address. */
 
-import { forOwnHosts } from "#lib/api/http/next-host-check";
+import { forOwnHosts } from "#lib/api/http/host-check";
 import { answerPlainForm } from "#lib/server/pages/plain-form";
 import { limitMails } from "#lib/server/pages/portal-request";
-import { mailPasskeyLink, readPasskeyLink } from "#lib/services/accounts/passkey-access";
+import { mailPasskeyLink, readPasskeyLink } from "#lib/services/accounts/passkeys";
 
 export const POST = forOwnHosts(async (request: Request, route: { params: Promise<{ token: string }> }) => {
   const { token } = await route.params;

@@ -3,9 +3,9 @@
  * page has `no-referrer`, so its posts have no origin, which Next refuses.
  */
 
-import { forOwnHosts } from "#lib/api/http/next-host-check";
+import { forOwnHosts } from "#lib/api/http/host-check";
 import { answerPasskeyCall } from "#lib/server/pages/passkey-call";
-import { requirePasskeyLink } from "#lib/services/accounts/passkey-access";
+import { requirePasskeyLink } from "#lib/services/accounts/passkeys";
 
 export const POST = forOwnHosts(async (request: Request, route: { params: Promise<{ token: string }> }) => {
   const { token } = await route.params;

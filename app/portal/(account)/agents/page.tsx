@@ -8,10 +8,10 @@ import { ButtonLink } from "#components/ui/button-link";
 import { Card } from "#components/ui/card";
 import { CursorPagination } from "#components/ui/cursor-pagination";
 import { EmptyState } from "#components/ui/empty-state";
-import { cursorId } from "#lib/api/schemas/portal-attestations";
+import { cursorId } from "#lib/api/schemas/portal";
 import { requirePortal } from "#lib/server/pages/portal-request";
 import { listOwnAgents } from "#lib/services/agents/portal-agents";
-import { readAgentUsage } from "#lib/services/portal/usage";
+import { readAgentUsage } from "#lib/services/portal/overview";
 
 export const metadata: Metadata = { title: "Agents" };
 

@@ -10,13 +10,17 @@ import {
   groupIdForm,
   passkeyIdForm,
   requesterForm,
-} from "#lib/api/schemas/portal-approvers";
+} from "#lib/api/schemas/portal";
 import { limitMails, runAction } from "#lib/server/pages/portal-request";
-import { chooseDefaultGroup, removeGroup, saveGroup } from "#lib/services/accounts/approver-groups";
-import { addApprover, removeApprover } from "#lib/services/accounts/approvers";
-import { requireOwnerOf } from "#lib/services/accounts/passkey-access";
-import { removePasskey as removeTheirs } from "#lib/services/accounts/passkeys";
-import { setRequesterMayApprove } from "#lib/services/accounts/requester-rule";
+import {
+  addApprover,
+  chooseDefaultGroup,
+  removeApprover,
+  removeGroup,
+  saveGroup,
+} from "#lib/services/accounts/approvers";
+import { setRequesterMayApprove } from "#lib/services/accounts/members";
+import { removePasskey as removeTheirs, requireOwnerOf } from "#lib/services/accounts/passkeys";
 
 type State = FormState<null>;
 

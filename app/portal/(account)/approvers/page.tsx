@@ -15,8 +15,8 @@ import { Card } from "#components/ui/card";
 import { TextLink } from "#components/ui/text-link";
 import { requirePortal } from "#lib/server/pages/portal-request";
 import { listApprovers } from "#lib/services/accounts/approvers";
-import { mayRequesterApprove } from "#lib/services/accounts/requester-rule";
-import { listRosters } from "#lib/services/accounts/roster-list";
+import { mayRequesterApprove } from "#lib/services/accounts/members";
+import { listRosters } from "#lib/services/accounts/roster";
 import { add, chooseDefault, deleteGroup, remove, removePasskey, save, saveRequester } from "./actions";
 
 export const metadata: Metadata = { title: "Approvers" };

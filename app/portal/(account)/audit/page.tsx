@@ -7,8 +7,7 @@ import { Button } from "#components/ui/button";
 import { Card } from "#components/ui/card";
 import { CursorPagination } from "#components/ui/cursor-pagination";
 import { Field, Select } from "#components/ui/field";
-import { cursorId } from "#lib/api/schemas/portal-attestations";
-import { actorKinds, auditFilters } from "#lib/api/schemas/portal-audit";
+import { actorKinds, auditFilters, cursorId } from "#lib/api/schemas/portal";
 import { requirePortal } from "#lib/server/pages/portal-request";
 import { listAuditEvents } from "#lib/services/accounts/audit-list";
 

@@ -2,9 +2,9 @@
 /** Which emails a person gets. The form names the organization: an approver need not belong to it. */
 import { revalidatePath } from "next/cache";
 import type { FormState } from "#lib/api/schemas/form-state";
-import { noticeForm } from "#lib/api/schemas/portal-approvers";
+import { noticeForm } from "#lib/api/schemas/portal";
 import { runUserAction } from "#lib/server/pages/portal-request";
-import { saveNoticeSettings } from "#lib/services/accounts/notice-settings";
+import { saveNoticeSettings } from "#lib/services/accounts/mails";
 
 type State = FormState<null>;
 

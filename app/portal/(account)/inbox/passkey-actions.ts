@@ -3,7 +3,7 @@ import { AppError } from "#lib/errors";
 import * as passkeys from "#lib/server/pages/passkey-actions";
 import { readUser } from "#lib/server/pages/portal-request";
 /** Passkeys of the signed-in person, as an approver of one organization. */
-import { requireOwnApprover } from "#lib/services/accounts/passkey-access";
+import { requireOwnApprover } from "#lib/services/accounts/passkeys";
 
 const as =
   (approverId: unknown): passkeys.FindActing =>

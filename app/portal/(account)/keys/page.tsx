@@ -10,13 +10,13 @@ import { PageHeading } from "#components/portal/shell/page-heading";
 import { Card } from "#components/ui/card";
 import { CursorPagination } from "#components/ui/cursor-pagination";
 import { EmptyState } from "#components/ui/empty-state";
-import { cursorId } from "#lib/api/schemas/portal-attestations";
+import { cursorId } from "#lib/api/schemas/portal";
 import { hexEncode } from "#lib/protocol/encoding/bytes";
 import { toVisibleText } from "#lib/protocol/text/display-text";
 import { requirePortal } from "#lib/server/pages/portal-request";
 import { listAgentSlugs } from "#lib/services/attestations/own";
 import { listApiKeys } from "#lib/services/keys/portal-keys";
-import { readKeyUsage } from "#lib/services/portal/usage";
+import { readKeyUsage } from "#lib/services/portal/overview";
 import { createKey, limitKey, revokeKey, rotateKey } from "./actions";
 
 export const metadata: Metadata = { title: "Keys" };

@@ -10,11 +10,10 @@ import { Card } from "#components/ui/card";
 import { CursorPagination } from "#components/ui/cursor-pagination";
 import { EmptyState } from "#components/ui/empty-state";
 import { TextLink } from "#components/ui/text-link";
-import { cursorText } from "#lib/api/schemas/portal-attestations";
-import { requestFilters } from "#lib/api/schemas/portal-requests";
-import { countOf } from "#lib/protocol/text/count";
+import { cursorText, requestFilters } from "#lib/api/schemas/portal";
+import { countOf } from "#lib/protocol/text/display-text";
+import { withNotFound } from "#lib/server/pages/page-failure";
 import { orNotFound, requirePortal } from "#lib/server/pages/portal-request";
-import { withNotFound } from "#lib/server/pages/with-not-found";
 import { describeRequestLog, listRequests } from "#lib/services/portal/request-log";
 
 export const metadata: Metadata = { title: "API log" };

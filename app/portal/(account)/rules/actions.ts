@@ -2,11 +2,11 @@
 /** Changing the organization's rules, and deciding about a change that waits. */
 import { revalidatePath } from "next/cache";
 import { type FormState, readForm } from "#lib/api/schemas/form-state";
-import { proposalForm, type RulesFormResult, rulesForm } from "#lib/api/schemas/portal-rules";
+import { proposalForm, type RulesFormResult, rulesForm } from "#lib/api/schemas/portal";
 import { runAction } from "#lib/server/pages/portal-request";
 import { runCancelAuthorization, runTakeBack } from "#lib/server/pages/stop-authorization-actions";
-import { findOwnProblems, saveOwnRules, simulateOwnRules } from "#lib/services/policies/own-rules";
-import { confirmProposal, dropProposal } from "#lib/services/policies/save";
+import { findOwnProblems, saveOwnRules, simulateOwnRules } from "#lib/services/policies/read";
+import { confirmProposal, dropProposal } from "#lib/services/policies/versions";
 
 type State = FormState<RulesFormResult>;
 

@@ -14,11 +14,11 @@ import { Card } from "#components/ui/card";
 import { CodeBlock } from "#components/ui/code-block";
 import { TextLink } from "#components/ui/text-link";
 import { type RulesResponse, readRulesQuery } from "#lib/api/schemas/rules";
+import { withNotFound } from "#lib/server/pages/page-failure";
 import { orNotFound, requirePortal } from "#lib/server/pages/portal-request";
-import { withNotFound } from "#lib/server/pages/with-not-found";
 import { listUnfinished } from "#lib/services/approvals/portal-authorizations";
-import { readOwnRules } from "#lib/services/policies/own-rules";
-import { listMembers } from "#lib/services/portal/organization-members";
+import { readOwnRules } from "#lib/services/policies/read";
+import { listMembers } from "#lib/services/portal/organization";
 import { cancelRequest, changeRules, confirmChange, dropChange, takeBack } from "./actions";
 
 export const metadata: Metadata = { title: "Rules" };

@@ -1,7 +1,7 @@
 /** GET /portal/search?q=…&shown_organization=…: what the search of the portal finds, as JSON. */
 
 import { shownOrganizationField, switchedOrganization } from "#lib/api/schemas/form-state";
-import { searchQuery } from "#lib/api/schemas/portal-search";
+import { searchQuery } from "#lib/api/schemas/portal";
 import { isShown, readPortal } from "#lib/server/pages/portal-request";
 import { searchOrganization } from "#lib/services/portal/search";
 

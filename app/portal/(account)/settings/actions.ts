@@ -13,8 +13,8 @@ import {
 } from "#lib/api/schemas/portal";
 import { limitMails, runAction } from "#lib/server/pages/portal-request";
 import { inviteMember, withdrawInvitation } from "#lib/services/accounts/invitations";
+import * as members from "#lib/services/portal/organization";
 import { deleteOrganization, updateOrganization } from "#lib/services/portal/organization";
-import * as members from "#lib/services/portal/organization-members";
 
 type State = FormState<null>;
 

@@ -2,7 +2,7 @@
 /** Creating a webhook endpoint, and rotating the callbacks' secret. */
 import { revalidatePath } from "next/cache";
 import type { FormState } from "#lib/api/schemas/form-state";
-import { createWebhookForm } from "#lib/api/schemas/portal-webhooks";
+import { createWebhookForm } from "#lib/api/schemas/portal";
 import { runAction } from "#lib/server/pages/portal-request";
 import { runRotateWebhook } from "#lib/server/pages/rotate-webhook-action";
 import { createOwnWebhook } from "#lib/services/webhooks/portal-webhooks";

@@ -7,11 +7,11 @@ import { AcceptInvitationForm } from "#components/portal/organization/accept-inv
 import { SignInChoices } from "#components/portal/shell/sign-in-choices";
 import { SignOut } from "#components/portal/shell/sign-out";
 import { ButtonLink } from "#components/ui/button-link";
-import type { UserPrincipal } from "#lib/api/http/principal";
+import type { UserPrincipal } from "#lib/api/http/context";
 import { organizationTitle } from "#lib/protocol/text/organization-name";
+import { withNotFound } from "#lib/server/pages/page-failure";
 import { readUser } from "#lib/server/pages/portal-request";
 import { listSignInWays } from "#lib/server/pages/sign-in-ways";
-import { withNotFound } from "#lib/server/pages/with-not-found";
 import { getApp } from "#lib/server/singleton";
 import { readInvitation } from "#lib/services/accounts/invitations";
 import { accept, requestLink, signOut } from "./actions";

@@ -5,7 +5,7 @@
 import type { Metadata } from "next";
 import { Button } from "#components/ui/button";
 import { ButtonLink } from "#components/ui/button-link";
-import { safePortalPath } from "#lib/server/pages/portal-path";
+import { safePortalPath } from "#lib/server/pages/session";
 
 export const metadata: Metadata = {
   title: "Finish signing in",

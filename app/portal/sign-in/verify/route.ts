@@ -1,7 +1,7 @@
 /** POST /portal/sign-in/verify: the button of the mailed link's page. */
 
-import { publicBaseUrl } from "#lib/api/http/public-base-url";
-import { requireSameOrigin } from "#lib/api/http/same-origin";
+import { requireSameOrigin } from "#lib/api/http/common-headers";
+import { publicBaseUrl } from "#lib/api/http/host-check";
 import { signInLink } from "#lib/api/schemas/portal";
 import { AppError } from "#lib/errors";
 import { completeSignIn } from "#lib/server/pages/session";

@@ -4,10 +4,10 @@ import { notFound, permanentRedirect, redirect } from "next/navigation";
 import { PageRefusal } from "#components/page-refusal";
 import { verdictOf } from "#components/verify/facts";
 import { VerificationView } from "#components/verify/verification-view";
-import { publicBaseUrl } from "#lib/api/http/public-base-url";
-import { toUnlinkedText } from "#lib/protocol/text/unlinked-text";
-import { loadVerification } from "#lib/server/pages/verification-page";
-import { withNotFound } from "#lib/server/pages/with-not-found";
+import { publicBaseUrl } from "#lib/api/http/host-check";
+import { toUnlinkedText } from "#lib/protocol/text/display-text";
+import { withNotFound } from "#lib/server/pages/page-failure";
+import { loadVerification } from "#lib/server/pages/public-verification";
 import UnknownAttestation from "./not-found";
 
 interface PageProps {

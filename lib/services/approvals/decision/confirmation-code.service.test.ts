@@ -4,7 +4,7 @@ import { confirmationCode } from "#lib/protocol/approval/approval";
 import { startTestApp, type TestApp } from "#support/app";
 import { type AskedRequest, ask, fromPage, makeResult } from "#support/authorizations";
 import { anyKind } from "#support/databases";
-import { readApprovalView } from "./view";
+import { readApprovalView } from "./inbox";
 
 describe("requests that ask for the confirmation code", () => {
   let test: TestApp;

@@ -4,8 +4,8 @@
  */
 import { createHmac, timingSafeEqual } from "node:crypto";
 import { and, eq, type SQL, sql } from "drizzle-orm";
-import type { Actor } from "#lib/api/http/principal";
-import { maxWrongCodes } from "#lib/api/schemas/approval-page";
+import type { Actor } from "#lib/api/http/context";
+import { maxWrongCodes } from "#lib/api/schemas/approval-view";
 import { authorizationRequests } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
 import { confirmationCode, formatConfirmationCode } from "#lib/protocol/approval/approval";

@@ -1,27 +1,56 @@
 /** Decisions: each is one atomic change of state, a signed statement and a leaf of the log. */
 
-import { type Actor, actorOf, isOwnerOf, mayReach, type Principal } from "#lib/api/http/principal";
+import { and, eq } from "drizzle-orm";
+import { type Actor, actorOf, isOwnerOf, mayReach, type Principal } from "#lib/api/http/context";
 import type { SentAssertion } from "#lib/api/schemas/approval-view";
-import { readDatabaseTime } from "#lib/db/database-time";
+import { authorizationRequests } from "#lib/db/schema";
+import { readDatabaseTime } from "#lib/db/shared-clock";
 import { AppError } from "#lib/errors";
-import { submitSigned } from "#lib/log/sequencer/submit-signed";
+import { submitSigned } from "#lib/log/sequencer/item";
+import {
+  type Approval,
+  type ApprovalRequest,
+  bindRequest,
+  findEnvironment,
+  isPasskeyApproval,
+  isWorldIdApproval,
+  type WorldIdApproval,
+} from "#lib/protocol/approval/approval";
+import { fillPlaces } from "#lib/protocol/approval/assign-groups";
 import type { DecidedBy } from "#lib/protocol/approval/decided-by";
-import { hexEncode } from "#lib/protocol/encoding/bytes";
+import type { PasskeyApproval } from "#lib/protocol/approval/human-authorization-shape";
+import { hexEncode, uuidV7 } from "#lib/protocol/encoding/bytes";
+import { recordAudit } from "#lib/services/accounts/audit";
 import type { ChangeContext } from "#lib/services/agents/agent-changes";
 import { agentFrozen } from "#lib/services/agents/freeze";
 import type { Context } from "#lib/services/approvals/context";
 import { wakeupName } from "#lib/services/approvals/read";
+import { areRulesStill, judgeByRulesNow, RulesMoved } from "#lib/services/approvals/request/rules-now";
 import {
   type AuthorizationRow,
   authorizationNotFound,
   findAuthorization,
+  isOpen,
   parseRequest,
 } from "#lib/services/approvals/rows";
-import { holdCaller } from "#lib/services/keys/hold-caller";
+import { holdCaller } from "#lib/services/keys/authenticate";
 import { requireCode } from "./confirmation-code";
-import { type Enrolled, needsPasskey, proveApprover } from "./enrolled";
-import { sealDecision } from "./logged-decision";
-import { type DecisionItem, decisionKind, notPending } from "./store";
+import { countApprover, type Enrolled, needsPasskey, type ProvenApprover, proveApprover } from "./enrolled";
+import {
+  ApprovalsMoved,
+  type DecisionItem,
+  decisionKind,
+  insertApproval,
+  isFrozen,
+  lockOpen,
+  type NewApproval,
+  notPending,
+  protocolVersionOf,
+  readApprovals,
+  sealDecision,
+  signApproval,
+  standsBeside,
+} from "./store";
 
 type Facts = Pick<
   DecisionItem,
@@ -47,7 +76,7 @@ export function makeDecision(
 }
 
 /** Makes the facts again if the signing key was rotated in between: they may hold a signature of their own. */
-export async function decide(context: Context, row: AuthorizationRow, makeFacts: () => Facts): Promise<void> {
+async function decide(context: Context, row: AuthorizationRow, makeFacts: () => Facts): Promise<void> {
   await submitSigned(context, decisionKind, async () => makeDecision(context, row, makeFacts()));
   await context.wakeups.notify(wakeupName(row.id));
 }
@@ -152,4 +181,176 @@ export async function cancelAuthorization(
 ): Promise<void> {
   const row = await findOwn(context, requestId, principal, "cancels");
   await cancel(context, requirePending(row), actorOf(principal), (tx) => holdCaller(tx, principal));
+}
+
+/* An approval that has been proven: counted beside those before it, and signed with the last one that was needed. */
+
+export const refused = (why: string) => new AppError("approval_refused", `not approved: ${why}`);
+
+/** The first approval fixes the version of World ID. */
+export function requireSameVersion({ protocol_version: fixed }: AuthorizationRow, version: string): void {
+  if (fixed === null || fixed === version) return;
+  throw refused(
+    `the first approval used World ID ${fixed}, and a proof of another version could be the same person's`,
+  );
+}
+
+const alreadyApproved = () =>
+  new AppError("already_approved", "this person has already approved this request; nothing was changed");
+
+/** Throws the exact reason why this human may not approve beside those who have. */
+function checkHuman(row: AuthorizationRow, present: WorldIdApproval[], record: WorldIdApproval): void {
+  const isSameHuman = present.some(
+    ({ environment, nullifier_hash }) =>
+      environment === record.environment && nullifier_hash === record.nullifier_hash,
+  );
+  if (isSameHuman) throw alreadyApproved();
+  requireSameVersion(row, record.protocol_version);
+  const isSamePlace = present.every(
+    ({ environment, app_id, rp_id }) =>
+      environment === record.environment && app_id === record.app_id && rp_id === record.rp_id,
+  );
+  if (!isSamePlace) throw refused("the first approval came from another World ID environment or app");
+}
+
+/** The same for an enrolled approver: each once, and only while a place of their groups is free. */
+function checkApprover(
+  { required_approvers: required }: ApprovalRequest,
+  present: PasskeyApproval[],
+  record: PasskeyApproval,
+): void {
+  if (present.some(({ approver_id }) => approver_id === record.approver_id)) throw alreadyApproved();
+  const people = [...present, record].map(({ groups }) => groups.map(({ group }) => group));
+  const filled = fillPlaces(required, people).reduce((sum, count) => sum + count, 0);
+  if (filled < people.length)
+    throw refused("others of your groups have approved already; somebody else is needed");
+}
+
+async function storeOneOfMany(
+  context: Context,
+  row: AuthorizationRow,
+  approval: NewApproval,
+  actor: Actor,
+): Promise<void> {
+  await context.database.db.transaction(async (tx) => {
+    if (!(await lockOpen(tx, approval.requestId))) throw notPending();
+    if (await isFrozen(tx, row.agent_id)) throw agentFrozen();
+    if (!(await standsBeside(tx, approval))) throw new ApprovalsMoved();
+    if (!(await areRulesStill(tx, approval.requestId, approval.rulesVersion))) throw new RulesMoved();
+    const { enrolled } = approval;
+    const refusal = enrolled && (await countApprover(tx, enrolled));
+    if (refusal !== null) throw refusal;
+    const changed = await tx
+      .update(authorizationRequests)
+      .set({ protocol_version: protocolVersionOf(approval) })
+      .where(and(eq(authorizationRequests.id, approval.requestId), isOpen))
+      .returning({ id: authorizationRequests.id });
+    if (changed.length !== 1) throw notPending();
+    await insertApproval(tx, approval);
+    await recordAudit(context, tx, {
+      organizationId: row.organization_id,
+      actor,
+      action: "authorization.approval_given",
+      subject: row.id,
+    });
+  });
+  await context.wakeups.notify(wakeupName(approval.requestId));
+}
+
+/** The person's records, as they go into the object. */
+function recordsOf({ proof, approver }: ProvenPerson, verified_at: string): Approval[] {
+  const worldId: WorldIdApproval[] = proof === null ? [] : [{ ...proof, verified_at }];
+  const pair = proof === null ? {} : { nullifier_hash: proof.nullifier_hash };
+  return approver === null ? worldId : [...worldId, { ...approver.record, ...pair, verified_at }];
+}
+
+function checkBeside(row: AuthorizationRow, present: Approval[], records: Approval[]): void {
+  const request = parseRequest(row);
+  for (const record of records)
+    if (isWorldIdApproval(record)) checkHuman(row, present.filter(isWorldIdApproval), record);
+    else checkApprover(request, present.filter(isPasskeyApproval), record);
+}
+
+const describeActor = ({ proof, approver }: ProvenPerson, ip: string | null): Actor => ({
+  kind: "human",
+  id: approver === null ? `nullifier ${proof?.nullifier_hash}` : `approver ${approver.record.approver_id}`,
+  ip,
+});
+
+async function tryAccept(
+  context: Context,
+  requestId: string,
+  person: ProvenPerson,
+  ip: string | null,
+): Promise<void> {
+  const { db } = context.database;
+  // Before the request: what a decision counted is never seen beside a request that looks open.
+  const present = await readApprovals(db, requestId);
+  const row = await findApprovable(context, requestId);
+  const rules = await judgeByRulesNow(context, requestId);
+  if (rules.stop !== null) throw new AppError(rules.stop.reason, rules.stop.words);
+  const request = parseRequest(row);
+  const time = await readDatabaseTime(db);
+  // The process that logged the roster has a clock of its own.
+  const now = new Date(Math.max(time.getTime(), Date.parse(person.approver?.since ?? "") || 0));
+  const before = present.flatMap((one) => one.records);
+  const records = recordsOf(person, now.toISOString());
+  checkBeside(row, before, records);
+  const approvals = [...before, ...records];
+  const environment = findEnvironment(request.origin, approvals);
+  const approval: NewApproval = {
+    id: uuidV7(now.getTime(), context.random(16)),
+    requestId,
+    worldAction: bindRequest(request).world_action,
+    environment,
+    records,
+    enrolled: person.approver?.enrolled ?? null,
+    besides: present.map(({ id }) => id),
+    rulesVersion: rules.version,
+  };
+  const actor = describeActor(person, ip);
+  if (present.length + 1 < row.approvals_required) return storeOneOfMany(context, row, approval, actor);
+  const decidedBy = { kind: "people" } as const;
+  const facts = { decided_by: decidedBy, approvals, environment, approved_at: now.toISOString() };
+  await decide(context, row, () => ({
+    actor,
+    decision: "approved",
+    decidedAt: now,
+    decidedBy,
+    deniedBy: null,
+    denialReason: null,
+    approved: { approval, ...signApproval(context.keys.signer, request, facts) },
+  }));
+}
+
+/** Evidence from one visit of one person: a required approver's passkey assertion, a World ID proof, or both. */
+export interface ProvenPerson {
+  proof: ProvenApproval | null;
+  approver: ProvenApprover | null;
+}
+
+/** A proof that every check has passed, not yet counted. */
+export type ProvenApproval = WorldIdApproval extends infer One
+  ? One extends WorldIdApproval
+    ? Omit<One, "verified_at">
+    : never
+  : never;
+
+const maxAttempts = 10;
+
+/** Counts the approval; judged again if another one was counted, or rules were saved, in between. Counting the same proof twice does nothing. */
+export async function acceptApproval(
+  context: Context,
+  requestId: string,
+  person: ProvenPerson,
+  ip: string | null,
+): Promise<void> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await tryAccept(context, requestId, person, ip);
+    } catch (error) {
+      const isMoved = error instanceof ApprovalsMoved || error instanceof RulesMoved;
+      if (!isMoved || attempt === maxAttempts) throw error;
+    }
+  }
 }

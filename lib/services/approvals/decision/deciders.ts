@@ -1,6 +1,6 @@
 /** Who decided a request, for its organization alone: the object itself has no names. */
 import { asc, eq, sql } from "drizzle-orm";
-import type { PersonDecision } from "#lib/api/schemas/portal-authorizations";
+import type { PersonDecision } from "#lib/api/schemas/portal";
 import type { Executor } from "#lib/db/client";
 import { approvals, approvers } from "#lib/db/schema";
 import { type AuthorizationRow, parseDecidedBy } from "#lib/services/approvals/rows";

@@ -3,15 +3,19 @@
  * passkey's signature over this request and decision; whoever else has the link can neither approve nor block.
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { MemberPrincipal } from "#lib/api/http/principal";
+import type { MemberPrincipal } from "#lib/api/http/context";
 import { organizations } from "#lib/db/schema";
 import { hexDecode } from "#lib/protocol/encoding/bytes";
-import { approvalChallenge, type PasskeyDecision } from "#lib/protocol/passkey/challenge";
-import { saveGroup } from "#lib/services/accounts/approver-groups";
-import { listApprovers, removeApprover } from "#lib/services/accounts/approvers";
+import { approvalChallenge, type PasskeyDecision } from "#lib/protocol/passkey/assertion";
+import { listApprovers, removeApprover, saveGroup } from "#lib/services/accounts/approvers";
 import { listAuditEvents } from "#lib/services/accounts/audit-list";
-import { beginEnrolment, finishEnrolment } from "#lib/services/accounts/enrol-passkey";
-import { type Approver, listPasskeys, removePasskey } from "#lib/services/accounts/passkeys";
+import {
+  type Approver,
+  beginEnrolment,
+  finishEnrolment,
+  listPasskeys,
+  removePasskey,
+} from "#lib/services/accounts/passkeys";
 import { readOwnAuthorization } from "#lib/services/approvals/portal-authorizations";
 import { verifyInBrowser } from "#lib/verifier/browser";
 import { startTestApp, type TestApp } from "#support/app";
@@ -20,9 +24,8 @@ import { type AskedRequest, ask, makeResult } from "#support/authorizations";
 import { anyKind } from "#support/databases";
 import { enrolApprover } from "#support/enrol";
 import { signInPerson } from "#support/portal";
-import { listInbox, readDecidable } from "./inbox";
+import { listInbox, readApprovalView, readDecidable } from "./inbox";
 import { lockOpen } from "./store";
-import { readApprovalView } from "./view";
 
 const actor = { kind: "user", id: "test", ip: null } as const;
 const fromPage = { origin: "http://localhost:3000" };

@@ -9,13 +9,17 @@ import type { Executor } from "#lib/db/client";
 import { apiKeys } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
 import { type ApprovalRequest, requestHash } from "#lib/protocol/approval/approval";
-import type { PasskeyApproval } from "#lib/protocol/approval/passkey-approval";
+import type { PasskeyApproval } from "#lib/protocol/approval/human-authorization-shape";
 import { base64UrlDecode } from "#lib/protocol/encoding/bytes";
 import { verifyEd25519Strict } from "#lib/protocol/keys/ed25519";
-import { checkAssertion } from "#lib/protocol/passkey/assertion";
-import { parseAuthenticatorData } from "#lib/protocol/passkey/authenticator-data";
-import { approvalChallenge, type PasskeyDecision, relyingPartyOf } from "#lib/protocol/passkey/challenge";
-import { notePasskeyUse, type RosterProof, readRosterProof } from "#lib/services/accounts/roster-proof";
+import {
+  approvalChallenge,
+  checkAssertion,
+  type PasskeyDecision,
+  parseAuthenticatorData,
+  relyingPartyOf,
+} from "#lib/protocol/passkey/assertion";
+import { notePasskeyUse, type RosterProof, readRosterProof } from "#lib/services/accounts/roster";
 import type { Context } from "#lib/services/approvals/context";
 import { type AuthorizationRow, parseRequest } from "#lib/services/approvals/rows";
 

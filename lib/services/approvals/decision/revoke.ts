@@ -1,26 +1,38 @@
 /** POST /v1/authorizations/{id}/revoke: from the commit on, nothing can use what was approved. */
-import { and, eq } from "drizzle-orm";
-import { type Actor, actorOf, type Principal } from "#lib/api/http/principal";
+import { and, asc, eq, inArray, type SQL, sql } from "drizzle-orm";
+import { type Actor, actorOf, type Principal } from "#lib/api/http/context";
 import type { SentAssertion } from "#lib/api/schemas/approval-view";
 import type { Executor } from "#lib/db/client";
-import { authorizationRequests } from "#lib/db/schema";
+import { authorizationRequests, grants } from "#lib/db/schema";
+import { readDatabaseTime } from "#lib/db/shared-clock";
 import { AppError } from "#lib/errors";
+import type { LogItem, LogItemKind } from "#lib/log/sequencer/item";
 import { hexEncode } from "#lib/protocol/encoding/bytes";
-import { type ChangeFacts, changeAgent, Unchanged } from "#lib/services/agents/agent-changes";
+import {
+  type ChangeContext,
+  type ChangeFacts,
+  changeAgent,
+  changeKind,
+  makeChange,
+  Unchanged,
+} from "#lib/services/agents/agent-changes";
 import type { Context } from "#lib/services/approvals/context";
 import { wakeupName } from "#lib/services/approvals/read";
 import {
   type AuthorizationRow,
   authorizationNotFound,
+  databaseNow,
   findAuthorization,
+  isOpen,
   isRevocable,
+  markExpired,
   parseRequest,
 } from "#lib/services/approvals/rows";
-import { holdCaller } from "#lib/services/keys/hold-caller";
+import { holdCaller } from "#lib/services/keys/authenticate";
 import { requireCodeToRevoke } from "./confirmation-code";
-import { type Denial, findOwn } from "./decide";
+import { type Denial, findOwn, makeDecision, undecided } from "./decide";
 import { countApprover, type Enrolled, needsPasskey, proveApprover } from "./enrolled";
-import { hasApproved } from "./store";
+import { decisionKind, hasApproved } from "./store";
 
 const { id, attestation_id } = authorizationRequests;
 
@@ -62,7 +74,7 @@ type Revocable = Pick<
   "id" | "agent_id" | "organization_id" | "request_hash" | "callback_url"
 >;
 
-export const describeRevocation = (
+const describeRevocation = (
   row: Revocable,
   by: Pick<ChangeFacts, "actor" | "holdCaller">,
   reason: string | null,
@@ -135,4 +147,80 @@ export async function revokeByLink(
   const { approverId, enrolled } = await proveOwnApproval(context, row, passkey);
   const approver: Actor = { ...actor, id: `approver ${approverId}` };
   await revoke(context, row, { actor: approver }, reason, enrolled);
+}
+
+/*
+ * Ends approvals whose fate isn't known. A restored backup has them as they were: used, taken back or denied since, they
+ * would work again. The new log begins with their ends (lib/log/keys/new-epoch.ts), which agents' records hold like others.
+ */
+
+const isGrant = sql<boolean>`EXISTS (SELECT FROM ${grants} WHERE ${grants.request_id} = ${authorizationRequests.id})`;
+const isOverGrant = sql`EXISTS (SELECT FROM ${grants}
+  WHERE ${grants.request_id} = ${authorizationRequests.id} AND ${grants.expires_at} <= ${databaseNow})`;
+
+/** Lapsed approvals don't come back; a claimed one can be attested later. */
+const isUnknown = and(
+  isRevocable,
+  sql`(${authorizationRequests.claimed_at} IS NOT NULL OR ${authorizationRequests.usable_until} IS NULL
+    OR ${authorizationRequests.usable_until} > ${databaseNow})`,
+  sql`NOT ${isOverGrant}`,
+);
+
+export interface UnknownApprovals {
+  /** Approved, and not attested. */
+  approvals: number;
+  grants: number;
+  /** Nobody has decided them, as far as this database knows. */
+  waiting: number;
+}
+
+/** Approvals that {@link findUnknownApprovals} would end. */
+export async function countUnknownApprovals(executor: Executor): Promise<UnknownApprovals> {
+  const count = (condition: SQL | undefined) =>
+    sql<number>`count(*) FILTER (WHERE ${condition})`.mapWith(Number);
+  const [row] = await executor
+    .select({
+      approvals: count(and(isUnknown, sql`NOT ${isGrant}`)),
+      grants: count(and(isUnknown, isGrant)),
+      waiting: count(isOpen),
+    })
+    .from(authorizationRequests)
+    .where(inArray(authorizationRequests.status, ["approved", "pending"]));
+  return row ?? { approvals: 0, grants: 0, waiting: 0 };
+}
+
+const operator: Actor = { kind: "system", id: "new-epoch", ip: null };
+const reason =
+  "The service's database was restored from an older copy, so nobody knows whether this approval was used or taken back since.";
+
+/** Approvals that end in one transaction, which holds the new log's head. */
+const batchSize = 200;
+
+interface Ending {
+  kind: LogItemKind<LogItem>;
+  item: LogItem;
+}
+
+/** The next of those that are still to be ended; none when all are. */
+export async function findUnknownApprovals(context: ChangeContext, tx: Executor): Promise<Ending[]> {
+  const { id, status, created_at } = authorizationRequests;
+  const find = (condition: SQL | undefined) =>
+    tx
+      .select()
+      .from(authorizationRequests)
+      .where(condition)
+      .orderBy(asc(created_at), asc(id))
+      .limit(batchSize);
+  const approved = await find(isUnknown);
+  if (approved.length > 0)
+    return approved.map((row) => ({
+      kind: changeKind as LogItemKind<LogItem>,
+      item: makeChange(context, describeRevocation(row, { actor: operator }, reason)),
+    }));
+  await markExpired(tx, eq(status, "pending"));
+  const decidedAt = await readDatabaseTime(tx);
+  return (await find(isOpen)).map((row) => ({
+    kind: decisionKind as LogItemKind<LogItem>,
+    item: makeDecision(context, row, { ...undecided, actor: operator, decidedAt, decision: "cancelled" }),
+  }));
 }

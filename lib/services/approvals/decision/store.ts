@@ -2,24 +2,119 @@
  * Stores a decision in the sequencer's transaction: one atomic statement changes the state, under the request's row
  * lock, then its leaf's place is stored. The second of two finds the request not open.
  */
-
 import { and, asc, eq, inArray, isNotNull } from "drizzle-orm";
-import type { Actor } from "#lib/api/http/principal";
+import type { Actor } from "#lib/api/http/context";
 import type { Executor } from "#lib/db/client";
 import { agents, approvals, approvers, authorizationRequests } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
-import type { LogItemKind, Placed } from "#lib/log/sequencer/item";
-import { type Approval, isPasskeyApproval, isWorldIdApproval } from "#lib/protocol/approval/approval";
-import type { Decision } from "#lib/protocol/approval/approval-decision";
+import {
+  type LogItem,
+  type LogItemKind,
+  type Place,
+  type Placed,
+  requirePlace,
+  type SealedStatement,
+  sealStatement,
+} from "#lib/log/sequencer/item";
+import type { Signer } from "#lib/log/signing/signing-keys";
+import {
+  type Approval,
+  type ApprovalRequest,
+  assembleAuthorization,
+  authorizationSigningBytes,
+  buildAuthorization,
+  type DecisionFacts,
+  isPasskeyApproval,
+  isWorldIdApproval,
+} from "#lib/protocol/approval/approval";
+import { buildDecisionStatement, type Decision } from "#lib/protocol/approval/approval-decision";
 import type { DecidedBy } from "#lib/protocol/approval/decided-by";
+import { base64Encode, hexEncode, sha256 } from "#lib/protocol/encoding/bytes";
+import { canonicalBytes, type JsonObject } from "#lib/protocol/encoding/canonical-json";
 import type { WorldEnvironment } from "#lib/protocol/world-id/world-id-keys";
 import { holdPeople } from "#lib/services/accounts/approvers";
+import { recordAudit } from "#lib/services/accounts/audit";
 import { agentFrozen } from "#lib/services/agents/freeze";
-import { openGrant } from "#lib/services/approvals/request/grants";
+import type { Context } from "#lib/services/approvals/context";
+import { openGrant } from "#lib/services/approvals/request/judge";
 import { areRulesStill, RulesMoved } from "#lib/services/approvals/request/rules-now";
 import { isOpen } from "#lib/services/approvals/rows";
 import { countApprover, type Enrolled } from "./enrolled";
-import { type DecisionLeaf, type SignedApproval, storeDecision } from "./logged-decision";
+
+/* Signing, sealing and storing a decision with its leaf: people's decisions, and those made at once. */
+
+/** The signed object's canonical bytes, and until when it can be used. */
+export interface SignedApproval {
+  object: Uint8Array;
+  usableUntil: string | null;
+}
+
+export function signApproval(
+  signer: Signer,
+  request: ApprovalRequest,
+  facts: Omit<DecisionFacts, "key_id">,
+): SignedApproval {
+  const unsigned = buildAuthorization(request, { ...facts, key_id: signer.keyId });
+  const signature = base64Encode(signer.sign(authorizationSigningBytes(unsigned)));
+  const object = canonicalBytes(assembleAuthorization(unsigned, signature) as unknown as JsonObject);
+  return { object, usableUntil: unsigned.usable_until };
+}
+
+interface Made {
+  decision: Decision["decision"];
+  /** Hex. */
+  requestHash: string;
+  decidedAt: Date;
+  /** Canonical bytes of the signed object, for an approval. */
+  object: Uint8Array | null;
+}
+
+export function sealDecision(
+  signer: Signer,
+  { decision, requestHash, decidedAt, object }: Made,
+  place: Place | null,
+): SealedStatement {
+  const statement = buildDecisionStatement({
+    decision,
+    request_hash: requestHash,
+    decided_at: decidedAt.toISOString(),
+    key_id: signer.keyId,
+    authorization_hash: object === null ? null : hexEncode(sha256(object)),
+    record: requirePlace(place).record,
+  });
+  return sealStatement(signer, statement);
+}
+
+export interface DecisionLeaf extends LogItem {
+  context: Pick<Context, "clock" | "random">;
+  organizationId: string;
+}
+
+/** Where the decision is in the log, and in the organization's audit log. */
+export async function storeDecision(
+  tx: Executor,
+  { item, logId, receipt, sealed, place }: Placed<DecisionLeaf>,
+  { requestId, decision, actor }: Pick<Made, "decision"> & { requestId: string; actor: Actor },
+): Promise<void> {
+  await tx
+    .update(authorizationRequests)
+    .set({
+      decision_payload: sealed.payload,
+      decision_signature: sealed.signature,
+      decision_envelope_signature: sealed.envelopeSignature,
+      decision_key_id: item.keyId,
+      decision_log: JSON.stringify({ ...receipt, record: place?.record ?? null }),
+      log_id: logId,
+      leaf_index: receipt.index,
+    })
+    .where(eq(authorizationRequests.id, requestId));
+  await recordAudit(item.context, tx, {
+    organizationId: item.organizationId,
+    actor,
+    action: `authorization.${decision}`,
+    subject: requestId,
+  });
+}
 
 /** One person's: a World ID proof, an enrolled approver's passkey, or both. */
 export interface NewApproval {

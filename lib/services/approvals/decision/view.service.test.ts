@@ -5,7 +5,7 @@ import { contextHash } from "#lib/protocol/approval/shown-content";
 import { startTestApp, type TestApp } from "#support/app";
 import { approveUnproven, ask, fromPage } from "#support/authorizations";
 import { anyKind } from "#support/databases";
-import { readApprovalView } from "./view";
+import { readApprovalView } from "./inbox";
 
 describe("the approval page's view", () => {
   let test: TestApp;

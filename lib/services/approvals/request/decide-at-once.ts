@@ -4,19 +4,14 @@
  * counted one after another and never pass a limit together.
  */
 
-import type { Actor } from "#lib/api/http/principal";
+import type { Actor } from "#lib/api/http/context";
 import type { Executor } from "#lib/db/client";
 import { AppError } from "#lib/errors";
-import type { LogItemKind, Placed } from "#lib/log/sequencer/item";
-import { submitSigned } from "#lib/log/sequencer/submit-signed";
-import type { Signer } from "#lib/log/signing/signer";
+import { type LogItemKind, type Placed, submitSigned } from "#lib/log/sequencer/item";
+import type { Signer } from "#lib/log/signing/signing-keys";
 import type { Decider } from "#lib/protocol/approval/decided-by";
 import type { Context } from "#lib/services/approvals/context";
-import {
-  type DecisionLeaf,
-  sealDecision,
-  storeDecision,
-} from "#lib/services/approvals/decision/logged-decision";
+import { type DecisionLeaf, sealDecision, storeDecision } from "#lib/services/approvals/decision/store";
 
 export interface MadeAtOnce<Answer> {
   requestId: string;

@@ -1,6 +1,6 @@
 /** An evaluation says what the request would be answered at this moment, and leaves nothing behind. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { evaluationResponse } from "#lib/api/schemas/authzen";
+import { evaluationResponse } from "#lib/api/schemas/authorization-state";
 import { startTestApp, type TestApp } from "#support/app";
 import { approveUnproven, ask } from "#support/authorizations";
 import { anyKind } from "#support/databases";

@@ -1,12 +1,12 @@
 /** POST /access/v1/evaluation: what would decide a request at this moment. Stores and counts nothing. */
 
-import type { KeyPrincipal } from "#lib/api/http/principal";
+import type { KeyPrincipal } from "#lib/api/http/context";
+import type { EvaluationBody, EvaluationResponse } from "#lib/api/schemas/authorization-state";
 import type { AuthorizeBody } from "#lib/api/schemas/authorize";
-import type { EvaluationBody, EvaluationResponse } from "#lib/api/schemas/authzen";
 import { findAgent, slugTaken } from "#lib/services/agents/agents";
 import type { Context } from "#lib/services/approvals/context";
 import { type Judged, readStanding } from "./judge";
-import { foresee } from "./prepare-request";
+import { foresee } from "./request";
 
 /** Where this body has the agent's slug. */
 const slugField = "subject.id";

@@ -3,28 +3,240 @@
  * else people are asked, with what the rules demand. Rules that only log change nothing. Where an
  * enforced rule forbids something about details and the gate doesn't show all of them, nothing but people approves.
  */
-import { sql } from "drizzle-orm";
+
+import { type SQL, sql } from "drizzle-orm";
 import type { AuthorizeBody } from "#lib/api/schemas/authorize";
 import { type Executor, rowsOf } from "#lib/db/client";
+import { grants } from "#lib/db/schema";
 import { fieldError } from "#lib/errors";
 import type { Amount } from "#lib/protocol/approval/amount";
-import type { DecidedBy, Decider } from "#lib/protocol/approval/decided-by";
-import type { SignedDetails } from "#lib/protocol/approval/detail-types";
-import { base64Encode } from "#lib/protocol/encoding/bytes";
-import type { RuleOutcome, RulesFallback, RulesVerdict } from "#lib/protocol/policy/evaluate-rules";
-import type { Obligations } from "#lib/protocol/policy/obligations";
-import { type RuleContext, ruleContextHash } from "#lib/protocol/policy/rule-context";
-import { usesTypes } from "#lib/protocol/policy/rules-schema";
-import type { RulesMode } from "#lib/protocol/policy/ruleset-statement";
+import { type ApprovalRequest, type HumanAuthorization, requestHash } from "#lib/protocol/approval/approval";
+import type {
+  DecidedBy,
+  DecidedByGrant,
+  Decider,
+  GrantTerms,
+  RequiredApprovers,
+} from "#lib/protocol/approval/decided-by";
+import { type GrantUsage, nextUse, whyOutOfScope } from "#lib/protocol/approval/grant";
+import type { SignedDetails } from "#lib/protocol/approval/shown-content";
+import { base64Decode, base64Encode, hexEncode, sha256, utf8Decode } from "#lib/protocol/encoding/bytes";
+import { canonicalJson, type JsonObject } from "#lib/protocol/encoding/canonical-json";
+import type {
+  Obligations,
+  RuleOutcome,
+  RulesFallback,
+  RulesVerdict,
+} from "#lib/protocol/policy/evaluate-rules";
+import type { RulesMode } from "#lib/protocol/policy/replay";
+import { type RuleContext, ruleContextHash, usesTypes } from "#lib/protocol/policy/rule-context";
 import type { WorldEnvironment } from "#lib/protocol/world-id/world-id-keys";
-import { findGroupIds } from "#lib/services/accounts/approver-groups";
+import { findGroupIds } from "#lib/services/accounts/approvers";
 import { slugKey } from "#lib/services/agents/agents";
 import type { Context } from "#lib/services/approvals/context";
-import { otherSpelling } from "#lib/services/policies/agent-names";
-import { describeForRules, saysComplete } from "#lib/services/policies/describe-request";
-import { type DayUsage, dayUsage } from "#lib/services/policies/usage";
-import { type Demands, isTooMuch, meetsDemands, meetsObligations } from "./apply-obligations";
-import { chooseGrant, findActiveGrants } from "./grants";
+import {
+  type DayUsage,
+  dayUsage,
+  describeForRules,
+  otherSpelling,
+  saysComplete,
+} from "#lib/services/policies/describe-request";
+
+/*
+ * Merges a request's own requirements on approvers with the rules' obligations: the result is never less than either.
+ */
+
+export interface Demands
+  extends Pick<ApprovalRequest, "required_level" | "approvals_required" | "required_approvers"> {
+  /** Names of the required groups, in their order. */
+  groupNames: string[];
+  /** True if the caller named the level; if not, the rules may ask for less than the usual one. */
+  isLevelChosen: boolean;
+}
+
+/** As the object has them (docs/wire.md). */
+const MAX_REQUIRED_GROUPS = 5;
+export const MAX_APPROVALS = 10;
+
+const levels = ["none", "device", "orb"] as const;
+const stricter = (a: (typeof levels)[number], b: (typeof levels)[number]) =>
+  levels.indexOf(a) >= levels.indexOf(b) ? a : b;
+
+type Counted = Pick<RequiredApprovers, "count">;
+const sum = (groups: readonly Counted[]) => groups.reduce((total, { count }) => total + count, 0);
+
+export const isTooMuch = (groups: readonly Counted[]) =>
+  groups.length > MAX_REQUIRED_GROUPS || sum(groups) > MAX_APPROVALS;
+
+function mergeGroups(own: Demands, { groups }: Obligations, idOf: (name: string) => string) {
+  const merged = own.required_approvers.map((one, i) => ({ ...one, name: own.groupNames[i] ?? "" }));
+  for (const { group, count } of groups) {
+    const id = idOf(group);
+    const known = merged.find((one) => one.group === id);
+    if (known === undefined) merged.push({ group: id, count, name: group });
+    else known.count = Math.max(known.count, count);
+  }
+  return merged;
+}
+
+/** `idOf`: of a group that exists. */
+export function applyObligations(
+  own: Demands,
+  obligations: Obligations,
+  idOf: (name: string) => string,
+): Demands {
+  const groups = mergeGroups(own, obligations, idOf);
+  const wanted = Math.max(own.approvals_required, obligations.approvals);
+  const [first] = groups;
+  // Where groups are required only their members count, so more people are more of the first group.
+  if (first !== undefined) first.count += Math.max(0, wanted - sum(groups));
+  const mayBeNone = !own.isLevelChosen && obligations.level === "none" && groups.length > 0;
+  return {
+    ...own,
+    required_level: mayBeNone ? "none" : stricter(own.required_level, obligations.level ?? "none"),
+    approvals_required: first === undefined ? wanted : sum(groups),
+    required_approvers: groups.map(({ group, count }) => ({ group, count })),
+    groupNames: groups.map(({ name }) => name),
+  };
+}
+
+/** True if a standing approval was given under requirements no weaker than these obligations. */
+export function meetsObligations(
+  given: Pick<Demands, "required_level" | "approvals_required" | "required_approvers">,
+  { approvals, level, groups }: Obligations,
+  idOf: (name: string) => string,
+): boolean {
+  const isStrictEnough = stricter(given.required_level, level ?? "none") === given.required_level;
+  return (
+    isStrictEnough &&
+    given.approvals_required >= approvals &&
+    groups.every(({ group, count }) =>
+      given.required_approvers.some((one) => one.group === idOf(group) && one.count >= count),
+    )
+  );
+}
+
+/** The same for what a request asks for by itself. */
+const meetsDemands = (
+  given: Parameters<typeof meetsObligations>[0],
+  { isLevelChosen, required_level, approvals_required, required_approvers }: Demands,
+): boolean =>
+  meetsObligations(
+    given,
+    {
+      approvals: approvals_required,
+      level: isLevelChosen ? required_level : null,
+      groups: required_approvers,
+    },
+    (id) => id,
+  );
+
+/* Standing approvals in the database: opened when people approve them, counted where a request is approved by them. */
+
+/**
+ * A use whose hour is over, that nobody claimed and nothing attested, gives its call and amount back. A minute later, so
+ * that no attestation of it is still being stored.
+ */
+const isUse = sql.raw(`(used.attestation_id IS NOT NULL OR used.claimed_at IS NOT NULL
+  OR used.revoked_at IS NULL AND used.usable_until > clock_timestamp() - interval '1 minute')`);
+
+const usageOf = (grantId: SQL) => sql`SELECT count(*)::int AS uses,
+    coalesce(sum(used.amount_units), 0)::text AS spent
+  FROM authorization_requests AS used
+  WHERE used.grant_id = ${grantId} AND used.status = 'approved' AND ${isUse}`;
+
+export async function readGrantUsage(executor: Executor, requestId: string): Promise<GrantUsage> {
+  const [row] = await rowsOf<Pick<Row, "uses" | "spent">>(executor, usageOf(sql`${requestId}`));
+  return { uses: row?.uses ?? 0, spentUnits: BigInt(row?.spent ?? "0") };
+}
+
+/** In the transaction that approves the request; `object`: the signed object's canonical bytes. */
+export async function openGrant(tx: Executor, agentId: string, object: Uint8Array): Promise<void> {
+  const { request, approved_at, usable_until, environment } = JSON.parse(
+    utf8Decode(object),
+  ) as HumanAuthorization;
+  if (request.grant === null) return;
+  const { expires_at } = request.grant;
+  await tx.insert(grants).values({
+    request_id: request.request_id,
+    agent_id: agentId,
+    public_key: request.agent_public_key === null ? null : base64Decode(request.agent_public_key),
+    code_hash: sql`(SELECT code_hash FROM agents WHERE id = ${agentId})`,
+    terms: canonicalJson(request.grant as unknown as JsonObject),
+    request_hash: requestHash(request),
+    authorization_hash: hexEncode(sha256(object)),
+    environment,
+    approved_at: new Date(approved_at),
+    expires_at: new Date(usable_until !== null && usable_until < expires_at ? usable_until : expires_at),
+  });
+}
+
+export interface ActiveGrant {
+  requestId: string;
+  /** As people approved it. */
+  request: ApprovalRequest;
+  terms: GrantTerms;
+  requestHash: string;
+  authorizationHash: string;
+  environment: WorldEnvironment;
+  usage: GrantUsage;
+}
+
+interface Row {
+  request_id: string;
+  request: Uint8Array;
+  terms: string;
+  request_hash: string;
+  authorization_hash: string;
+  environment: WorldEnvironment;
+  uses: number;
+  spent: string;
+}
+
+/** Not taken back, not over, and of the key and code that the agent has now; oldest first. */
+async function findActiveGrants(tx: Executor, agentId: string): Promise<ActiveGrant[]> {
+  const rows = await rowsOf<Row>(
+    tx,
+    sql`SELECT g.request_id, r.request, g.terms, g.request_hash, g.authorization_hash, g.environment, usage.uses, usage.spent
+      FROM grants AS g
+      JOIN authorization_requests AS r ON r.id = g.request_id
+      JOIN agents AS a ON a.id = g.agent_id
+      CROSS JOIN LATERAL (${usageOf(sql`g.request_id`)}) AS usage
+      WHERE g.agent_id = ${agentId} AND g.expires_at > clock_timestamp() AND r.revoked_at IS NULL
+        AND a.public_key IS NOT DISTINCT FROM g.public_key AND a.code_hash IS NOT DISTINCT FROM g.code_hash
+      ORDER BY g.approved_at, g.request_id`,
+  );
+  return rows.map((row) => ({
+    requestId: row.request_id,
+    request: JSON.parse(utf8Decode(new Uint8Array(row.request))) as ApprovalRequest,
+    terms: JSON.parse(row.terms) as GrantTerms,
+    requestHash: row.request_hash,
+    authorizationHash: row.authorization_hash,
+    environment: row.environment,
+    usage: { uses: row.uses, spentUnits: BigInt(row.spent) },
+  }));
+}
+
+type Asked = Parameters<typeof whyOutOfScope>[1];
+
+/** The oldest grant that covers the request and has something left. */
+function chooseGrant(
+  active: readonly ActiveGrant[],
+  asked: Asked,
+  context: Record<string, string>,
+  at: Date,
+): { grantId: string; decidedBy: DecidedByGrant; environment: WorldEnvironment | null } | null {
+  for (const grant of active) {
+    const { terms, usage, requestHash: request_hash, authorizationHash: authorization_hash } = grant;
+    if (whyOutOfScope(terms, asked, context, at) !== null) continue;
+    const next = nextUse(terms, usage, asked.amount);
+    if (typeof next === "string") continue;
+    const decidedBy = { kind: "grant", request_hash, authorization_hash, ...next } as const;
+    const environment = grant.environment === "production" ? null : grant.environment;
+    return { grantId: grant.requestId, decidedBy, environment };
+  }
+  return null;
+}
 
 /** Facts that can decide an agent's requests without people. */
 export interface Standing {

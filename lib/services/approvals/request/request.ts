@@ -1,24 +1,520 @@
 /** POST /v1/authorize: a request is built once, and its canonical bytes are what is approved, by people or without. */
 
-import type { KeyPrincipal } from "#lib/api/http/principal";
+import { and, eq, inArray, isNotNull, ne, or, sql } from "drizzle-orm";
+import { actorOf, type KeyPrincipal } from "#lib/api/http/context";
+import { completeIdempotent, type IdempotencyHold } from "#lib/api/http/idempotency";
 import type { AuthorizeResponse } from "#lib/api/schemas/authorization-state";
-import type { Executor } from "#lib/db/client";
-import { AppError } from "#lib/errors";
-import { requireReceiver } from "#lib/jobs/receiver-url";
-import { requestHash } from "#lib/protocol/approval/approval";
-import { findEnvironment } from "#lib/protocol/approval/environment";
+import type { AuthorizeBody } from "#lib/api/schemas/authorize";
+import { type Executor, rowsOf } from "#lib/db/client";
+import { approverGroups, approvers, authorizationRequests, requestApprovers } from "#lib/db/schema";
+import { AppError, fieldError } from "#lib/errors";
+import { requireReceiver } from "#lib/jobs/guarded-request";
+import { amountUnits } from "#lib/protocol/approval/amount";
+import { type ApprovalRequest, findEnvironment, requestHash } from "#lib/protocol/approval/approval";
+import type { RequestedBy } from "#lib/protocol/approval/assign-groups";
+import type { GrantTerms } from "#lib/protocol/approval/decided-by";
+import { MAX_GRANT_DAYS } from "#lib/protocol/approval/grant";
+import {
+  contextHash,
+  type ShownNames,
+  type SignedDetails,
+  writeTypes,
+} from "#lib/protocol/approval/shown-content";
+import { authorizationRequestId, base64Encode, hexDecode, sha256 } from "#lib/protocol/encoding/bytes";
+import { canonicalBytes, canonicalJson, type JsonObject } from "#lib/protocol/encoding/canonical-json";
+import { recordAudit } from "#lib/services/accounts/audit";
 import { lockOrganization } from "#lib/services/accounts/organizations";
+import { claimAgents, type FoundAgent, findAgent, slugKey, slugTaken } from "#lib/services/agents/agents";
 import type { Context } from "#lib/services/approvals/context";
-import { signApproval } from "#lib/services/approvals/decision/logged-decision";
-import { countPending } from "#lib/services/approvals/rows";
-import { holdCaller } from "#lib/services/keys/hold-caller";
+import { codeOf, secretCode } from "#lib/services/approvals/decision/confirmation-code";
+import { findOwn } from "#lib/services/approvals/decision/decide";
+import { signApproval } from "#lib/services/approvals/decision/store";
+import { expectedEnvironment } from "#lib/services/approvals/read";
+import {
+  approvalUrl,
+  countPending,
+  describeRequired,
+  findPreviouslyDenied,
+} from "#lib/services/approvals/rows";
+import { holdCaller } from "#lib/services/keys/authenticate";
 import { RulesOverdueError } from "#lib/services/policies/engine";
-import { buildRequest } from "./build-request";
 import { DecidedOtherwise, decideAtOnce } from "./decide-at-once";
-import { answerRequest, insertRequest, type Made } from "./insert-request";
-import { readStanding } from "./judge";
-import { notifyApprovers } from "./notify";
-import { type AuthorizeInput, foresee, prepareRequest, requireOwnLevel } from "./prepare-request";
+import {
+  applyObligations,
+  type Demands,
+  isTooMuch,
+  type Judged,
+  type JudgedRequest,
+  judge,
+  readStanding,
+  type Standing,
+} from "./judge";
+import {
+  type NamedGroup,
+  type Requester,
+  readAsker,
+  readGroups,
+  readRequester,
+  requireEnrolled,
+} from "./required-groups";
+
+/* The request as it will be hashed, from what the caller sent and what the service knows at that moment. */
+
+const defaultMinutes = 30;
+
+/** Identifies equal requests, whoever makes them when, and whoever they say asks. */
+function fingerprintOf(organizationId: string, body: AuthorizeBody): Uint8Array {
+  const { agent_slug, action, context, inputs_hash, tool, amount, grant } = body;
+  return sha256(
+    canonicalBytes([
+      organizationId,
+      slugKey(agent_slug),
+      action,
+      context ?? {},
+      inputs_hash ?? null,
+      tool ?? null,
+      amount ?? null,
+      grant ? ({ ...buildTerms(grant) } as JsonObject) : null,
+    ]),
+  );
+}
+
+/** Content that the approval page shows and the public object hides: salted, and as it is at this moment. */
+export interface Hidden {
+  salt: string;
+  names: ShownNames;
+  requestedBy: RequestedBy;
+}
+
+export interface RequestFacts {
+  organizationId: string;
+  body: AuthorizeBody;
+  agent: FoundAgent | null;
+  hidden: Hidden;
+  createdAt: Date;
+  demands: Demands;
+  requester: Requester;
+}
+
+/** As the caller asks for it, before the rules have a say. */
+const ownDemands = (
+  { settings }: Pick<Context, "settings">,
+  { required_level, approvals_required }: AuthorizeBody,
+  groups: readonly NamedGroup[],
+): Demands => ({
+  required_level: required_level ?? (settings.worldId === "none" ? "none" : "device"),
+  isLevelChosen: required_level != null,
+  approvals_required: groups.reduce((sum, { count }) => sum + count, 0) || (approvals_required ?? 1),
+  required_approvers: groups.map(({ group, count }) => ({ group, count })),
+  groupNames: groups.map(({ name }) => name),
+});
+
+/** In one form, and only what is there: this is what gets hashed. */
+function buildTerms(grant: NonNullable<AuthorizeBody["grant"]>): GrantTerms {
+  const { tools, actions, max_calls, max_amount, max_budget, currency, expires_at, context } = grant;
+  return {
+    ...(tools && { tools }),
+    ...(actions && { actions }),
+    max_calls,
+    ...(max_amount != null && { max_amount }),
+    ...(max_budget != null && { max_budget }),
+    ...(currency != null && { currency }),
+    expires_at: new Date(expires_at).toISOString(),
+    ...(context && Object.keys(context).length > 0 && { context }),
+  };
+}
+
+/** As the request has them. */
+const signDetails = ({ context, details }: Pick<AuthorizeBody, "context" | "details">): SignedDetails => ({
+  complete: details?.complete ?? false,
+  types: writeTypes(context ?? {}, details?.types ?? {}),
+});
+
+function buildRequest(context: Context, facts: RequestFacts): ApprovalRequest {
+  const { organizationId, body, agent, hidden, createdAt, demands, requester } = facts;
+  const { tool, amount, inputs_hash, details, usable_for_seconds } = body;
+  const minutes = body.expires_in_minutes ?? defaultMinutes;
+  return {
+    request_id: authorizationRequestId(context.random(16)),
+    origin: context.settings.baseUrl,
+    organization: organizationId,
+    agent_slug: agent?.slug ?? body.agent_slug,
+    agent_public_key: agent?.public_key ? base64Encode(agent.public_key) : null,
+    action: body.action,
+    ...(typeof tool === "string" && { tool }),
+    ...(amount && { amount }),
+    context_hash: contextHash(hidden.salt, body.context ?? {}, hidden.names, hidden.requestedBy),
+    ...(typeof inputs_hash === "string" && { inputs_hash }),
+    ...(details && { details: signDetails(body) }),
+    required_level: demands.required_level,
+    approvals_required: demands.approvals_required,
+    required_approvers: demands.required_approvers,
+    requester_may_approve: requester.mayApprove,
+    ...(requester.id !== null && { requester_id: requester.id }),
+    grant: body.grant ? buildTerms(body.grant) : null,
+    ...(typeof usable_for_seconds === "number" && { usable_for_seconds }),
+    created_at: createdAt.toISOString(),
+    expires_at: new Date(createdAt.getTime() + minutes * 60_000).toISOString(),
+    salt: base64Encode(context.random(16)),
+  };
+}
+
+/* Loads the input of a request once in its transaction, and decides it. */
+
+export interface AuthorizeInput {
+  principal: KeyPrincipal;
+  body: AuthorizeBody;
+  hold: IdempotencyHold | null;
+}
+
+/** Everything about a request but its id, read in the transaction that makes it. */
+export interface Prepared {
+  agent: FoundAgent | null;
+  hidden: Hidden;
+  createdAt: Date;
+  fingerprint: Uint8Array;
+  demands: Demands;
+  requester: Requester;
+  judged: Judged;
+}
+
+const maxGrantMs = MAX_GRANT_DAYS * 86_400_000;
+
+function requireTerms(body: AuthorizeBody, now: Date): void {
+  if (!body.grant) return;
+  const left = Date.parse(body.grant.expires_at) - now.getTime();
+  if (left <= 0 || left > maxGrantMs)
+    throw fieldError(
+      "validation_error",
+      "grant.expires_at",
+      `must be in the future, and at most ${MAX_GRANT_DAYS} days away`,
+    );
+}
+
+/** 422 for a level of World ID where the service has none. */
+function requireOwnLevel({ settings }: Pick<Context, "settings">, body: AuthorizeBody): void {
+  if (settings.worldId !== "none" || body.required_level == null || body.required_level === "none") return;
+  throw fieldError(
+    "validation_error",
+    "required_level",
+    `is ${body.required_level}, and this service has no World ID: leave it out or use none, and name groups in required_approvers`,
+  );
+}
+
+/** Without World ID nobody but enrolled approvers can decide. */
+function requireDeciders({ settings }: Context, { required_approvers: required }: Demands): void {
+  if (settings.worldId !== "none" || required.length > 0) return;
+  throw fieldError(
+    "validation_error",
+    "required_approvers",
+    "must name a group of your organization: on this service its enrolled approvers decide, with passkeys",
+  );
+}
+
+/** Predicts without a lock how a request would be decided now. */
+export async function foresee(
+  context: Context,
+  organizationId: string,
+  body: AuthorizeBody,
+  standing: Standing,
+  slugField?: string,
+): Promise<Judged> {
+  const { db } = context.database;
+  const agent = { slug: standing.agent_slug ?? body.agent_slug, public_key: standing.agent_public_key };
+  const own = ownDemands(context, body, await readGroups(db, organizationId, body));
+  const request = describeJudged(organizationId, body, agent, own, standing.at);
+  return judge(context, db, standing, request, slugField);
+}
+
+/** Under the organization's lock, as `standing` was read. */
+async function prepareRequest(
+  context: Context,
+  tx: Executor,
+  { principal, body }: AuthorizeInput,
+  standing: Standing,
+): Promise<Prepared> {
+  const { organizationId } = principal;
+  const createdAt = standing.at;
+  requireTerms(body, createdAt);
+  const agent = await findAgent(tx, body.agent_slug);
+  const asker = await readAsker(tx, principal, agent, body.requester ?? null);
+  const own = ownDemands(context, body, await readGroups(tx, organizationId, body));
+  const known = agent ?? { slug: body.agent_slug, public_key: null };
+  const judged = await judge(
+    context,
+    tx,
+    standing,
+    describeJudged(organizationId, body, known, own, createdAt),
+  );
+  const demands = applyJudged(own, judged);
+  const requester = await readRequester(tx, principal, demands);
+  if (judged.verdict === "ask") {
+    requireDeciders(context, demands);
+    await requireEnrolled(tx, demands, requester, own);
+  }
+  const names = { ...asker.names, group_names: demands.groupNames };
+  const hidden = { requestedBy: asker.requestedBy, names, salt: base64Encode(context.random(16)) };
+  const fingerprint = fingerprintOf(organizationId, body);
+  return { agent, hidden, createdAt, demands, requester, judged, fingerprint };
+}
+
+/** `agent`: its slug as it is registered, so that rules about it are not passed by another spelling. */
+const describeJudged = (
+  organizationId: string,
+  body: AuthorizeBody,
+  { slug, public_key }: Pick<FoundAgent, "slug" | "public_key">,
+  own: Demands,
+  createdAt: Date,
+): JudgedRequest => ({
+  organizationId,
+  agent_slug: slug,
+  agent_public_key: public_key && base64Encode(public_key),
+  action: body.action,
+  ...(body.tool != null && { tool: body.tool }),
+  ...(body.amount && { amount: body.amount }),
+  ...(body.inputs_hash != null && { inputs_hash: body.inputs_hash }),
+  ...(body.details && { details: signDetails(body) }),
+  context: body.context ?? {},
+  requester: body.requester ?? null,
+  isGrant: body.grant != null,
+  own,
+  createdAt,
+});
+
+function applyJudged(own: Demands, judged: Judged): Demands {
+  if (judged.verdict !== "ask" || judged.obligations === null) return own;
+  const demands = applyObligations(own, judged.obligations, (name) => judged.groupIds.get(name) ?? "");
+  if (isTooMuch(demands.required_approvers))
+    throw fieldError(
+      "validation_error",
+      "required_approvers",
+      "together with what rules ask for, these are more than 5 groups or 10 people",
+    );
+  return demands;
+}
+
+/* How a request is stored and answered. */
+
+export interface Made extends Prepared {
+  request: ApprovalRequest;
+  status: "pending" | "approved" | "denied";
+  decision: { object: Uint8Array | null; usableUntil: string | null } | null;
+}
+
+const rowOf = ({ require_code }: Pick<AuthorizeBody, "require_code">, request: ApprovalRequest) => ({
+  id: request.request_id,
+  request_hash: hexDecode(requestHash(request)),
+  require_code: require_code ?? false,
+});
+
+function describe(
+  context: Context,
+  body: AuthorizeBody,
+  { request, hidden, status, judged }: Made,
+  previously_denied: AuthorizeResponse["previously_denied"],
+): Omit<AuthorizeResponse, "notified"> {
+  const { request_id } = request;
+  const { salt, names, requestedBy } = hidden;
+  return {
+    request_id,
+    status,
+    approval_url: approvalUrl(context, request_id),
+    poll_url: `${context.settings.baseUrl}/v1/authorize/${request_id}`,
+    poll_interval: 5,
+    expires_at: request.expires_at,
+    created_at: request.created_at,
+    agent_slug: request.agent_slug,
+    action: request.action,
+    tool: request.tool ?? null,
+    amount: request.amount ?? null,
+    grant: request.grant,
+    inputs_hash: request.inputs_hash ?? null,
+    required_approvers: describeRequired(request, names.group_names),
+    context: body.context ?? {},
+    context_salt: salt,
+    agent_name: names.agent_name,
+    organization_name: names.organization_name,
+    requested_by: requestedBy,
+    required_level: request.required_level,
+    approvals_required: request.approvals_required,
+    require_code: body.require_code ?? false,
+    confirmation_code: codeOf(context, rowOf(body, request)),
+    decided_by: judged.decidedBy,
+    denial_reason: judged.denialReason,
+    previously_denied,
+    environment: expectedEnvironment(context, request),
+  };
+}
+
+export async function insertRequest(
+  context: Context,
+  tx: Executor,
+  { principal, body }: AuthorizeInput,
+  { request, hidden, fingerprint, judged, status, decision, createdAt }: Made,
+): Promise<string> {
+  const [agent] = await claimAgents(context, tx, [
+    { slug: body.agent_slug, organizationId: principal.organizationId, isTest: principal.isTest },
+  ]);
+  if (!agent) throw slugTaken();
+  // Somebody registered it in this moment, in another spelling than the rules saw.
+  if (agent.slug !== request.agent_slug) throw new DecidedOtherwise();
+  await tx.insert(authorizationRequests).values({
+    ...rowOf(body, request),
+    organization_id: principal.organizationId,
+    agent_id: agent.id,
+    api_key_id: principal.keyId,
+    request: canonicalBytes({ ...request }),
+    // In the agent's order, which the page keeps; the hash covers the canonical form.
+    context: JSON.stringify(body.context ?? {}),
+    context_salt: hidden.salt,
+    ...hidden.names,
+    group_names: JSON.stringify(hidden.names.group_names),
+    requested_by: canonicalJson({ ...hidden.requestedBy } as unknown as JsonObject),
+    fingerprint,
+    amount_units: request.amount ? amountUnits(request.amount.value) : null,
+    currency: request.amount?.currency ?? null,
+    grant_id: judged.grantId,
+    rule_context: judged.rules ? canonicalJson(judged.rules.context as unknown as JsonObject) : null,
+    rule_outcome: judged.rules ? JSON.stringify(judged.rules.record) : null,
+    status,
+    approvals_required: request.approvals_required,
+    callback_url: body.callback_url ?? null,
+    created_at: createdAt,
+    expires_at: new Date(request.expires_at),
+    ...(decision && {
+      decided_at: createdAt,
+      decided_by: judged.decidedBy ? JSON.stringify(judged.decidedBy) : null,
+      denial_reason: judged.denialReason,
+      human_authorization: decision.object,
+      usable_until: decision.usableUntil === null ? null : new Date(decision.usableUntil),
+    }),
+  });
+  await recordAudit(context, tx, {
+    organizationId: principal.organizationId,
+    actor: actorOf(principal),
+    action: "authorization.requested",
+    subject: request.request_id,
+  });
+  return agent.id;
+}
+
+/** The answer as it is kept for an idempotent replay: without what lets somebody decide. */
+function withoutSecrets(response: AuthorizeResponse): string {
+  const { approval_url: _link, confirmation_code, ...kept } = response;
+  return JSON.stringify(response.require_code ? kept : { ...kept, confirmation_code });
+}
+
+/** Adds link and code to a stored response. A key with the scope `hook` can repeat only its own requests. */
+export async function restoreSecrets(
+  context: Context,
+  text: string,
+  principal: KeyPrincipal,
+): Promise<string> {
+  const kept = JSON.parse(text) as Partial<AuthorizeResponse> & { request_id: string };
+  const { request_id: id, confirmation_code } = kept;
+  await findOwn(context, id, principal, "repeats");
+  return JSON.stringify({
+    ...kept,
+    approval_url: approvalUrl(context, id),
+    confirmation_code: confirmation_code ?? secretCode(context, id),
+  });
+}
+
+/** Answers the caller, and keeps the answer for a repeat. */
+async function answerRequest(
+  context: Context,
+  tx: Executor,
+  { body, hold }: AuthorizeInput,
+  made: Made,
+  notified: number,
+): Promise<AuthorizeResponse> {
+  const { request, fingerprint, createdAt } = made;
+  const previously_denied = await findPreviouslyDenied(tx, fingerprint, createdAt);
+  const response = { ...describe(context, body, made, previously_denied), notified };
+  if (hold !== null) {
+    await completeIdempotent(tx, hold, {
+      status: 201,
+      response: withoutSecrets(response),
+      authorizationId: request.request_id,
+      expiresAt: new Date(request.expires_at),
+    });
+  }
+  return response;
+}
+
+/*
+ * Whom a request names, and the notices that they get of it. That it has been decided is written by a trigger of the
+ * requests' table.
+ */
+
+/** In the organization's transaction. `names`: names or ids; null: its default group, if it has one. */
+async function findNamed(
+  tx: Executor,
+  organizationId: string,
+  names: readonly string[] | null,
+): Promise<string[]> {
+  if (names?.length === 0) return [];
+  const isNamed =
+    names === null
+      ? approvers.is_default
+      : or(inArray(approvers.name, [...names]), inArray(sql`${approvers.id}::text`, [...names]));
+  const found = await tx
+    .select({ id: approvers.id, name: approvers.name, email: approvers.email })
+    .from(approvers)
+    .where(
+      and(
+        eq(approvers.organization_id, organizationId),
+        isNotNull(approvers.name),
+        ne(approvers.status, "removed"),
+        isNamed,
+      ),
+    );
+  const unknown = (names ?? []).findIndex(
+    (name) => !found.some((one) => one.name === name || one.id === name),
+  );
+  if (unknown >= 0)
+    throw fieldError(
+      "validation_error",
+      `approvers.${unknown}`,
+      "is not the name or id of an approver or group of your organization",
+    );
+  const groups = found.flatMap(({ id, email }) => (email === null ? [id] : []));
+  const people = found.flatMap(({ id, email }) => (email === null ? [] : [id]));
+  if (groups.length === 0) return people;
+  const places = await tx
+    .select({ id: approverGroups.approver_id })
+    .from(approverGroups)
+    .where(inArray(approverGroups.group_id, groups));
+  return [...new Set([...people, ...places.map(({ id }) => id)])];
+}
+
+/** A quarter of the request's time before it ends, and at most an hour. */
+const remindedAt = sql`r.expires_at - least(interval '1 hour', (r.expires_at - r.created_at) / 4)`;
+
+/** The notices of a new request, for everyone who wants them; how many people get the link when this transaction ends. */
+async function notifyApprovers(
+  tx: Executor,
+  request: { id: string; organizationId: string },
+  names: readonly string[] | null | undefined,
+): Promise<number> {
+  const named = await findNamed(tx, request.organizationId, names ?? null);
+  if (named.length > 0)
+    await tx
+      .insert(requestApprovers)
+      .values(named.map((approver_id) => ({ request_id: request.id, approver_id })));
+  const written = await rowsOf<{ kind: string }>(
+    tx,
+    sql`
+    INSERT INTO notices (request_id, kind, approver_id, organization_id, status, next_attempt_at)
+    SELECT a.request_id, k.kind, a.approver_id, a.organization_id, 'pending', k.due
+    FROM request_audience a JOIN authorization_requests r ON r.id = a.request_id
+    CROSS JOIN LATERAL (VALUES ('waiting', a.waiting, clock_timestamp()), ('reminder', a.reminder, ${remindedAt}))
+      AS k (kind, is_wanted, due)
+    WHERE a.request_id = ${request.id} AND k.is_wanted
+    RETURNING kind`,
+  );
+  return written.filter(({ kind }) => kind === "waiting").length;
+}
 
 function tooManyPending(who: string, limit: number): AppError {
   return new AppError(

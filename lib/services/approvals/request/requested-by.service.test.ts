@@ -1,8 +1,8 @@
 /** Guarantee: a request hashes who asks as it is at that moment, and shows that and nothing newer, to its end. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { findDifferences } from "#components/approve/check-shown";
-import type { MemberPrincipal } from "#lib/api/http/principal";
-import { readApprovalView } from "#lib/services/approvals/decision/view";
+import type { MemberPrincipal } from "#lib/api/http/context";
+import { readApprovalView } from "#lib/services/approvals/decision/inbox";
 import { updateOrganization } from "#lib/services/portal/organization";
 import { startTestApp, type TestApp } from "#support/app";
 import { ask } from "#support/authorizations";

@@ -9,7 +9,7 @@ import { AppError } from "#lib/errors";
 import type { ApprovalRequest } from "#lib/protocol/approval/approval";
 import { utf8Decode } from "#lib/protocol/encoding/bytes";
 import type { RuleOutcome, RulesVerdict } from "#lib/protocol/policy/evaluate-rules";
-import { findGroupIds } from "#lib/services/accounts/approver-groups";
+import { findGroupIds } from "#lib/services/accounts/approvers";
 import type { Context } from "#lib/services/approvals/context";
 import {
   describeStored,
@@ -19,7 +19,7 @@ import {
   usageThen,
 } from "#lib/services/policies/describe-request";
 import type { RulesVersion } from "#lib/services/policies/versions";
-import { isTooMuch, meetsObligations } from "./apply-obligations";
+import { isTooMuch, meetsObligations } from "./judge";
 
 export interface RuleStop {
   reason: "rule_forbids" | "rule_demands_more";

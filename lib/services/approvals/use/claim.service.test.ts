@@ -1,13 +1,13 @@
 /** An approval is claimed by one run, whoever asks at once; a claim without an attestation is noticed, once. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { authorizationState } from "#lib/api/schemas/authorization-state";
-import { deleteExpired } from "#lib/server/housekeeping";
+import { deleteExpired } from "#lib/server/background";
 import { listInbox } from "#lib/services/approvals/decision/inbox";
 import { startTestApp, type TestApp } from "#support/app";
 import { type AskedRequest, approveUnproven, ask, expireRequest } from "#support/authorizations";
 import { anyKind } from "#support/databases";
 import { signInPerson } from "#support/portal";
-import { markUnattested } from "./unattested";
+import { markUnattested } from "./claim";
 
 describe("claims", () => {
   let test: TestApp;

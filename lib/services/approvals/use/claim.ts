@@ -1,10 +1,10 @@
 /** At most one run for an approval: the first that claims it. */
-import { and, eq, isNull } from "drizzle-orm";
-import { actorOf, type Principal } from "#lib/api/http/principal";
-import type { Executor } from "#lib/db/client";
+import { and, eq, isNull, sql } from "drizzle-orm";
+import { actorOf, type Principal } from "#lib/api/http/context";
+import { type Database, type Executor, rowsOf } from "#lib/db/client";
 import { agents, authorizationRequests } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
-import { isSameAgentKey } from "#lib/protocol/approval/approval-key";
+import { isSameAgentKey } from "#lib/protocol/approval/approval";
 import { recordAudit } from "#lib/services/accounts/audit";
 import { shareOrganization } from "#lib/services/accounts/organizations";
 import { describeRegistered } from "#lib/services/agents/agents";
@@ -24,8 +24,8 @@ import {
   isUsable,
   parseRequest,
 } from "#lib/services/approvals/rows";
-import { holdCaller } from "#lib/services/keys/hold-caller";
-import { unclaimable, whyStopped, whyUnusable } from "./unusable";
+import { holdCaller } from "#lib/services/keys/authenticate";
+import { unclaimable, whyStopped, whyUnusable } from "./embed";
 
 const { id, status, run: runColumn, claimed_at } = authorizationRequests;
 
@@ -114,4 +114,20 @@ async function tryClaim(context: Context, row: AuthorizationRow, principal: Prin
     });
     return describeClaim(claimed);
   });
+}
+
+/* Approvals that a run has claimed and that no attestation followed: the action ran unrecorded, or its program ended. */
+
+/** Notices each once. The message is written by the same statement; a process that comes second finds nothing left. */
+export async function markUnattested({ db }: Pick<Database, "db">): Promise<void> {
+  await rowsOf(
+    db,
+    sql`WITH late AS (
+      UPDATE authorization_requests SET unattested_at = clock_timestamp()
+      WHERE claimed_at <= clock_timestamp() - interval '1 hour' AND attestation_id IS NULL AND unattested_at IS NULL
+      RETURNING id, organization_id, unattested_at, callback_url
+    )
+    SELECT announce_event(organization_id, 'authorization.unattested', id, unattested_at,
+      format('"request_id":"%s","status":"approved"', id), callback_url) FROM late`,
+  );
 }

@@ -2,15 +2,14 @@
  * The grade of an attestation's human approval (docs/wire.md, Attest): none, the caller's claim, or what an embedded
  * object proves, which must be one that this service issued, unchanged and for this use.
  */
-
-import { and, desc, eq, gt, isNotNull, isNull } from "drizzle-orm";
-import { type KeyPrincipal, mayReach } from "#lib/api/http/principal";
+import { and, desc, eq, gt, isNotNull, isNull, sql } from "drizzle-orm";
+import { type KeyPrincipal, mayReach } from "#lib/api/http/context";
 import type { AttestBody } from "#lib/api/schemas/attest";
 import { authorizationRequests } from "#lib/db/schema";
-import { AppError, fieldError } from "#lib/errors";
+import { AppError, type ErrorName, fieldError } from "#lib/errors";
+import { isSameAgentKey } from "#lib/protocol/approval/approval";
 import type { ApprovalStop } from "#lib/protocol/approval/approval-end";
-import { isSameAgentKey } from "#lib/protocol/approval/approval-key";
-import { describeBacking } from "#lib/protocol/approval/backing";
+import { describeBacking } from "#lib/protocol/approval/assign-groups";
 import { utf8Decode } from "#lib/protocol/encoding/bytes";
 import {
   canonicalBytes,
@@ -20,8 +19,50 @@ import {
 } from "#lib/protocol/encoding/canonical-json";
 import type { HumanApproval } from "#lib/protocol/statement/statement";
 import type { Context } from "#lib/services/approvals/context";
-import { judgeByRulesNow, rulesSeen } from "#lib/services/approvals/request/rules-now";
-import { overruled, unusable, whyStopped, whyUnusable } from "./unusable";
+import { judgeByRulesNow, type RuleStop, rulesSeen } from "#lib/services/approvals/request/rules-now";
+
+/* Why an approval can't be claimed or used, in words: the database's function `why_unusable` names the reasons. */
+
+/** Null for an approval that can be used. */
+export const whyUnusable = sql<string | null>`why_unusable(${authorizationRequests})`;
+/** Null if the standing approval that it rests on can be used, and without one. */
+export const whyStopped = sql<ApprovalStop["reason"] | null>`why_stopped(${authorizationRequests})`;
+
+const reasons: Record<string, readonly [ErrorName, string]> = {
+  standing: ["authorization_mismatch", "is a standing approval: make a request for each use of it"],
+  used: ["authorization_already_used", "already backs another attestation; ask for a new authorization"],
+  revoked: ["authorization_revoked", "was taken back, so no action may run on it"],
+  ended: ["authorization_ended", "could be used for a while, which is over; ask for a new authorization"],
+  other_key: ["authorization_mismatch", "is for another agent key than the one registered now"],
+  frozen: ["agent_frozen", "is of an agent that its organization has frozen"],
+  grant_revoked: ["authorization_revoked", "is a use of a standing approval that was taken back"],
+  grant_ended: ["authorization_ended", "is a use of a standing approval that is over"],
+  code_changed: [
+    "authorization_mismatch",
+    "is a use of a standing approval for another code hash than the one registered now",
+  ],
+};
+
+/** For a caller that wants to attest with it. */
+export function unusable(why: unknown): AppError {
+  const [code, words] = reasons[String(why)] ?? [];
+  if (code === undefined || words === undefined) throw new Error(`an approval that can't be used: ${why}`);
+  return fieldError(code, "human_authorization", words);
+}
+
+/** For a caller that wants to attest with what rules don't allow any more. */
+const overruled = ({ reason, words }: RuleStop): AppError =>
+  fieldError(
+    reason === "rule_forbids" ? "authorization_forbidden" : "authorization_insufficient",
+    "human_authorization",
+    `can't be used: ${words}`,
+  );
+
+/** For a caller that wants to claim it; null for what is no matter of its use. */
+export function unclaimable(why: string | null): AppError | null {
+  const [code, words] = reasons[String(why)] ?? [];
+  return code === undefined ? null : new AppError(code, `this approval ${words}; do not run the action`);
+}
 
 export interface PreparedApproval {
   approval: HumanApproval;

@@ -1,7 +1,7 @@
 /** World ID as the services see it where the service has none (APPROVALS=passkeys): nothing can be asked of it. */
 
 import { AppError } from "#lib/errors";
-import { findEnvironment } from "#lib/protocol/approval/environment";
+import { findEnvironment } from "#lib/protocol/approval/approval";
 import type { WorldIdProvider } from "./provider";
 
 /** Only requests made while World ID was set up ask for it. They stay pending: it may come back. */

@@ -3,7 +3,7 @@
  * witness.
  */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { rememberPeer } from "#lib/api/http/client-ip";
+import { rememberPeer } from "#lib/api/http/rate-limit";
 import { wordHex } from "#lib/protocol/world-id/world-id-proof";
 import { serveStandIn } from "#lib/server/emulators";
 import { createRetries } from "#lib/services/approvals/world-id/retry-submissions";

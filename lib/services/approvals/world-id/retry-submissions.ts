@@ -4,9 +4,8 @@
  */
 
 import { AppError } from "#lib/errors";
-import { createDueWork, type DueWork } from "#lib/jobs/due-work";
-import { shareOf } from "#lib/jobs/fair-share";
-import { startInterval } from "#lib/jobs/interval";
+import { createDueWork, type DueWork, startInterval } from "#lib/jobs/due-work";
+import { shareOf } from "#lib/jobs/fair-queue";
 import type { Context } from "#lib/services/approvals/context";
 import { claimSubmission, type DueSubmission, findDue } from "./store-submissions";
 import { attemptSubmission } from "./submissions";

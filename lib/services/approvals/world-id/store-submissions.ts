@@ -7,11 +7,11 @@ import { and, count, eq, lte, notInArray, type SQL, sql } from "drizzle-orm";
 import { type Executor, rowsOf } from "#lib/db/client";
 import { approvalSubmissions, authorizationRequests } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
-import { uuidV7 } from "#lib/protocol/encoding/ids";
+import { uuidV7 } from "#lib/protocol/encoding/bytes";
 import type { Context } from "#lib/services/approvals/context";
-import { refused } from "#lib/services/approvals/decision/accept";
+import { refused } from "#lib/services/approvals/decision/decide";
 import { lockOpen, notPending } from "#lib/services/approvals/decision/store";
-import { spendNonce } from "./world-nonces";
+import { spendNonce } from "./prove";
 
 export type Submission = typeof approvalSubmissions.$inferSelect;
 

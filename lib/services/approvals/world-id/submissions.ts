@@ -5,16 +5,24 @@
 
 import type { z } from "zod";
 import { toAppError } from "#lib/api/http/problem";
-import { proofStored } from "#lib/api/schemas/approval-page";
-import { type passkeyBody, type SentAssertion, submissionBody } from "#lib/api/schemas/approval-view";
+import {
+  type passkeyBody,
+  proofStored,
+  type SentAssertion,
+  submissionBody,
+} from "#lib/api/schemas/approval-view";
 import { approvalSubmissions } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
 import { isPasskeyApproval, isWorldIdApproval } from "#lib/protocol/approval/approval";
 import { canonicalJson, type JsonObject } from "#lib/protocol/encoding/canonical-json";
 import { agentFrozen } from "#lib/services/agents/freeze";
 import type { Context } from "#lib/services/approvals/context";
-import { acceptApproval, refused } from "#lib/services/approvals/decision/accept";
-import { findApprovable, findDecidable } from "#lib/services/approvals/decision/decide";
+import {
+  acceptApproval,
+  findApprovable,
+  findDecidable,
+  refused,
+} from "#lib/services/approvals/decision/decide";
 import { needsPasskey, proveApprover } from "#lib/services/approvals/decision/enrolled";
 import { readApprovals } from "#lib/services/approvals/decision/store";
 import { type AuthorizationRow, parseRequest } from "#lib/services/approvals/rows";

@@ -9,7 +9,7 @@ import {
   agentToolsForm,
   freezeAgentForm,
   unfreezeAgentForm,
-} from "#lib/api/schemas/portal-agents";
+} from "#lib/api/schemas/portal";
 import { runAction } from "#lib/server/pages/portal-request";
 import {
   freezeOwnAgent,

@@ -16,10 +16,10 @@ import { ButtonLink } from "#components/ui/button-link";
 import { Card } from "#components/ui/card";
 import { HashText } from "#components/ui/code-block";
 import { TextLink } from "#components/ui/text-link";
+import { withNotFound } from "#lib/server/pages/page-failure";
 import { orNotFound, requirePortal } from "#lib/server/pages/portal-request";
-import { withNotFound } from "#lib/server/pages/with-not-found";
 import { readOwnAgent } from "#lib/services/agents/portal-agents";
-import { readAgentUsage } from "#lib/services/portal/usage";
+import { readAgentUsage } from "#lib/services/portal/overview";
 import { freeze, removeKey, replaceKey, saveProfile, saveTools, unfreeze } from "./actions";
 
 interface PageProps {

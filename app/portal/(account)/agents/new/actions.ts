@@ -2,7 +2,7 @@
 /** Registering an agent. */
 import { redirect } from "next/navigation";
 import type { FormState } from "#lib/api/schemas/form-state";
-import { registerAgentForm } from "#lib/api/schemas/portal-agents";
+import { registerAgentForm } from "#lib/api/schemas/portal";
 import { runAction } from "#lib/server/pages/portal-request";
 import { registerOwnAgent } from "#lib/services/agents/portal-agents";
 

@@ -1,7 +1,7 @@
 "use server";
 /** Making a presentation of one attestation, and erasing its content. */
 import type { FormState } from "#lib/api/schemas/form-state";
-import { attestationForm, presentationForm } from "#lib/api/schemas/portal-attestations";
+import { attestationForm, presentationForm } from "#lib/api/schemas/portal";
 import { runAction } from "#lib/server/pages/portal-request";
 import { eraseContent as eraseOwn } from "#lib/services/attestations/erase";
 import { presentOwnAttestation } from "#lib/services/attestations/own";

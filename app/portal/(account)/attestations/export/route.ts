@@ -1,10 +1,10 @@
 /** GET /portal/attestations/export?format=csv|ndjson&shown_organization=…: the list's filters, all pages, as a file. */
 
 import { shownOrganizationField, switchedOrganization } from "#lib/api/schemas/form-state";
-import { attestationFilters, exportFormat } from "#lib/api/schemas/portal-attestations";
-import { answerDownload } from "#lib/server/pages/download";
+import { attestationFilters, exportFormat } from "#lib/api/schemas/portal";
+import { answerDownload } from "#lib/server/pages/feed-answer";
 import { isShown, readPortal } from "#lib/server/pages/portal-request";
-import { exportOwnAttestations } from "#lib/services/attestations/export";
+import { exportOwnAttestations } from "#lib/services/attestations/own";
 
 const types = { csv: "text/csv; charset=utf-8", ndjson: "application/x-ndjson; charset=utf-8" } as const;
 

@@ -1,13 +1,13 @@
 /** POST /portal/evidence/pack: an evidence pack as a file, for the form of /portal/evidence. */
 
-import { toResponse } from "#lib/api/http/messages";
+import { requireSameOrigin } from "#lib/api/http/common-headers";
 import { plainPage } from "#lib/api/http/plain-page";
-import { requireSameOrigin } from "#lib/api/http/same-origin";
+import { toResponse } from "#lib/api/http/problem";
 import { shownOrganizationField, switchedOrganization } from "#lib/api/schemas/form-state";
-import { evidenceForm } from "#lib/api/schemas/portal-evidence";
+import { evidenceForm } from "#lib/api/schemas/portal";
 import { AppError, describeError } from "#lib/errors";
-import { sentence } from "#lib/protocol/text/sentence";
-import { answerDownload } from "#lib/server/pages/download";
+import { sentence } from "#lib/protocol/text/display-text";
+import { answerDownload } from "#lib/server/pages/feed-answer";
 import { isShown, readPortal } from "#lib/server/pages/portal-request";
 import { makeEvidencePack } from "#lib/services/packs/pack";
 
