@@ -7,7 +7,7 @@ import cluster from "node:cluster";
 import { type Env, readEnv } from "#lib/env";
 import { logger } from "#lib/logger";
 import { proxyGlobalFetch } from "#lib/platform/node-fetch";
-import { type Role, startSeveral } from "#lib/server/processes/supervisor";
+import { type Role, startServerCluster } from "#lib/server/processes/supervisor";
 
 /** A process loads only modules that it uses: the first of several is small, and only one holds Next. */
 const openPages = async () => (await import("#lib/server/pages/open-pages")).openPages();
@@ -18,7 +18,7 @@ async function start(): Promise<void> {
     return runChild(process.argv[2] as Role, openPages);
   }
   const env = readEnv();
-  if (env.processCount > 1) await startSeveral(env);
+  if (env.processCount > 1) await startServerCluster(env);
   else await (await import("#lib/server/processes/single-process")).startAlone(env, openPages);
   announce(env);
 }

@@ -4,13 +4,13 @@ import { Home } from "#components/landing/home";
 import { publicBaseUrl } from "#lib/api/http/host-check";
 import { isBacked } from "#lib/protocol/statement/statement";
 import type { App } from "#lib/server/app";
-import { takeHandedOver } from "#lib/server/next/record-page-cache";
+import { takePreloadedData } from "#lib/server/next/record-page-cache";
 import { findLandingExample } from "#lib/server/pages/agent-page";
 import { getApp } from "#lib/server/singleton";
 import type { ExampleAttestation } from "#lib/services/attestations/example";
 
 async function findExample(app: App) {
-  const handedOver = takeHandedOver<ExampleAttestation | null>(app, await headers());
+  const handedOver = takePreloadedData<ExampleAttestation | null>(app, await headers());
   const found = await (handedOver ?? findLandingExample(app.context, app.env.EXAMPLE_ATTESTATION));
   if (found === null) return goldenExample;
   const { slug, approval, id: _, ...rest } = found;

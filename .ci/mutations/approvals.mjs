@@ -128,14 +128,14 @@ export const mutations = [
   },
   {
     threat: "A rule about an agent is passed by another spelling",
-    file: "lib/services/approvals/request/judge.ts",
+    file: "lib/services/approvals/request/evaluate-policy.ts",
     from: "  if (enforced !== null) requireSpelling(standing, request, slugField);\n",
     to: "",
     test: "lib/services/approvals/unasked.service.test.ts",
   },
   {
     threat: "A standing approval of one person decides",
-    file: "lib/services/approvals/request/judge.ts",
+    file: "lib/services/approvals/request/evaluate-policy.ts",
     from: "        meetsDemands(given, request.own) &&\n",
     to: "",
     test: "lib/services/approvals/unasked.service.test.ts",
@@ -205,7 +205,7 @@ export const mutations = [
   },
   {
     threat: "An approval is used after it was taken back",
-    file: "lib/services/approvals/request/judge.ts",
+    file: "lib/services/approvals/request/evaluate-policy.ts",
     from: "if (standing.is_frozen)",
     to: 'if (standing.agent_id === "")',
     test: "lib/services/agents/freeze.service.test.ts",

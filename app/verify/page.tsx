@@ -4,7 +4,7 @@ import { headers } from "next/headers";
 import { redirect } from "next/navigation";
 import { VerifyStart } from "#components/verify/verify-start";
 import { publicBaseUrl } from "#lib/api/http/host-check";
-import { readPublicly } from "#lib/api/http/remembered-answers";
+import { readPublicly } from "#lib/api/http/response-cache";
 import type { SearchResponse } from "#lib/api/schemas/search";
 import { AppError } from "#lib/errors";
 import { parseSearched } from "#lib/protocol/text/mixed-script";

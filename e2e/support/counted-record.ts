@@ -1,6 +1,6 @@
 /** The answers about one long record and its count, made in memory: a service with no other work than this. */
 import type { RecordResponse } from "#lib/api/schemas/record";
-import { sealStatement } from "#lib/log/sequencer/item";
+import { signStatement } from "#lib/log/sequencer/entry";
 import { createLocalSigner } from "#lib/log/signing/signing-keys";
 import {
   base64Encode,
@@ -55,7 +55,7 @@ export async function makeCountedRecord(
   const at = new Date().toISOString();
   const counts = { statements: 0, earlier_size: 0 };
   const about = { log_origin, covers_size, ...counts, at, signed_by: service.keyId };
-  const sealed = sealStatement(service, buildHeadsStatement(tree, about));
+  const sealed = signStatement(service, buildHeadsStatement(tree, about));
   const leaves = Array.from({ length: covers_size }, (_, i) => hashOf(`leaf ${i}`));
   const grown = appendLeafHashes(emptyRightEdge(), [...leaves, leafHash(sealed.leaf)]);
   const logKey = makeVerifierKey(log_origin, 1, log.publicKey);

@@ -1,7 +1,7 @@
 /** For tests: a test app on a port of its own, for programs in other processes. */
 import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
-import { serveDirectly } from "#lib/server/next/node-http";
+import { handleApiRequest } from "#lib/server/next/node-http";
 import type { TestApp } from "./app";
 
 export interface Listening {
@@ -21,5 +21,5 @@ export async function listen(listener: RequestListener): Promise<Listening> {
 export const listenFor = (test: TestApp): Promise<Listening> =>
   listen((incoming, outgoing) => {
     test.use();
-    return serveDirectly(incoming, outgoing);
+    return handleApiRequest(incoming, outgoing);
   });

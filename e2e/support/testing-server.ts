@@ -7,11 +7,11 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { parseEnv } from "#lib/env";
 import { buildApp } from "#lib/server/app";
-import { serveDirectly } from "#lib/server/next/node-http";
+import { handleApiRequest } from "#lib/server/next/node-http";
 import { keepApp } from "#lib/server/singleton";
 
 keepApp(Promise.resolve(await buildApp(parseEnv(JSON.parse(process.argv[2] ?? "{}")))));
-const server = createServer((incoming, outgoing) => void serveDirectly(incoming, outgoing));
+const server = createServer((incoming, outgoing) => void handleApiRequest(incoming, outgoing));
 // A busy test comes back to its connections later than the usual five seconds.
 server.keepAliveTimeout = 120_000;
 await once(server.listen(0, "127.0.0.1"), "listening");

@@ -7,7 +7,7 @@ import type { PgDatabase, PgQueryResultHKT } from "drizzle-orm/pg-core";
 import { openEmbedded } from "#lib/db/embedded/embedded";
 import { openPostgres } from "#lib/db/postgres/client";
 import { startLockKey } from "#lib/db/postgres/first-connection";
-import { waitingFor } from "./migrations";
+import { logIfSlow } from "./migrations";
 import type * as schema from "./schema";
 
 export type Executor = PgDatabase<PgQueryResultHKT, typeof schema>;
@@ -74,7 +74,7 @@ export async function withStartLock<T>(database: Database, work: (tx: Executor) 
     // The process inside may be making keys, which takes its time on a busy machine.
     await tx.execute(sql`SET LOCAL lock_timeout = 0`);
     const lock = tx.execute(sql`SELECT pg_advisory_xact_lock(${startLockKey})`);
-    await waitingFor("another process that is starting on this database", lock);
+    await logIfSlow("another process that is starting on this database", lock);
     return work(tx);
   });
 }

@@ -25,7 +25,7 @@ export class CannotStart extends Error {
 const sayEveryMs = 5_000;
 
 /** Says what the start waits for if that takes long, and says it again. */
-export async function waitingFor<T>(what: string, work: Promise<T>): Promise<T> {
+export async function logIfSlow<T>(what: string, work: Promise<T>): Promise<T> {
   const startMs = performance.now();
   const timer = setInterval(() => {
     const seconds = Math.round((performance.now() - startMs) / 1000);
@@ -98,5 +98,5 @@ export async function bringUpToDate(client: postgres.Sql, migrationsFolder: stri
   const state = await readStateBy(client, migrationsFolder);
   if (state === "newer" || state === "foreign") throw new CannotStart(refusals[state]);
   if (state === "current") return;
-  await waitingFor("the database's migrations", migrate(drizzle(client), { migrationsFolder }));
+  await logIfSlow("the database's migrations", migrate(drizzle(client), { migrationsFolder }));
 }

@@ -12,7 +12,11 @@ it("has one snapshot, the newest, from which drizzle-kit generates nothing", () 
     const migrations = readdirSync(folder).filter((name) => name.endsWith(".sql"));
     const newest = migrations.toSorted().at(-1)?.slice(0, 4);
     expect(readdirSync(path.join(folder, "meta"))).toEqual([`${newest}_snapshot.json`, "_journal.json"]);
-    const options = ["--dialect=postgresql", "--schema=lib/db/schema.ts", `--out=${path.relative(".", folder)}`];
+    const options = [
+      "--dialect=postgresql",
+      "--schema=lib/db/schema.ts",
+      `--out=${path.relative(".", folder)}`,
+    ];
     const run = spawnSync("node_modules/.bin/drizzle-kit", ["generate", ...options], { encoding: "utf8" });
     expect(run.stdout + run.stderr).toContain("No schema changes");
     expect(readdirSync(folder).filter((name) => name.endsWith(".sql"))).toEqual(migrations);

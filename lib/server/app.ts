@@ -4,11 +4,11 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import path from "node:path";
 import { createHealthCheck } from "#lib/api/http/health";
 import { createIdempotencyLeases } from "#lib/api/http/idempotency";
-import { type HttpDependencies, unknownKeyPolicy } from "#lib/api/http/pipeline";
+import { type HttpDependencies, invalidKeyPolicy } from "#lib/api/http/pipeline";
 import { createRateLimiter } from "#lib/api/http/rate-limit";
-import { openRememberedAnswers } from "#lib/api/http/remembered-answers";
 import { createRequestLog } from "#lib/api/http/request-log";
-import { waitingFor } from "#lib/db/migrations";
+import { openResponseCache } from "#lib/api/http/response-cache";
+import { logIfSlow } from "#lib/db/migrations";
 import { throwRefused } from "#lib/db/postgres/first-connection";
 import { openReplica } from "#lib/db/postgres/replica";
 import { createWakeups } from "#lib/db/pubsub";
@@ -29,15 +29,15 @@ import { openSigners, reloadSigners } from "#lib/log/signing/first-keys";
 import { createSigningKeys } from "#lib/log/signing/signing-keys";
 import { logger } from "#lib/logger";
 import { originOfLog } from "#lib/protocol/tlog/log-leaf";
-import type { HandedOver } from "#lib/server/next/record-page-cache";
-import { appendInWriter, type Calls, workInWriter } from "#lib/server/processes/ipc";
+import type { PreloadedData } from "#lib/server/next/record-page-cache";
+import { appendRemotely, type Calls, workRemotely } from "#lib/server/processes/ipc";
 import { domainProbe } from "#lib/services/accounts/domains";
 import type { Context } from "#lib/services/approvals/context";
 import {
   authenticate,
   authenticateFromCache,
   createCallers,
-  createUnknownKeys,
+  createInvalidKeyThrottle,
 } from "#lib/services/keys/authenticate";
 import { createRulesEngine } from "#lib/services/policies/engine";
 import { startBackground } from "./background";
@@ -59,7 +59,7 @@ export interface App extends HttpDependencies<Context> {
   /** Draws the links' cards, off the request thread. */
   pictures: WorkerPool<typeof pictureWorker>;
   /** Data that the production server has loaded for pages that Next renders (record-page-cache.ts). */
-  handedOver: Map<string, HandedOver>;
+  handedOver: Map<string, PreloadedData>;
   /** State of the page that Next renders for the production server. */
   pageAnswers: AsyncLocalStorage<PageAnswer>;
   /** Before it stops: it answers as before, asks clients to connect elsewhere, and lets none wait. */
@@ -123,8 +123,8 @@ async function buildOn(opened: OpenedLog, env: Env, options: AppOptions): Promis
   const { database, files, source, guard, store, lock, firstOrigin } = opened;
   const sharedClock = await openSharedClock(database, logger);
   const clock = sharedClock.now;
-  const signers = await waitingFor("the signing keys", openSigners(database, source, firstOrigin));
-  await waitingFor("the log's history", requireOwnHistory(database.db, guard, lock));
+  const signers = await logIfSlow("the signing keys", openSigners(database, source, firstOrigin));
+  await logIfSlow("the log's history", requireOwnHistory(database.db, guard, lock));
   const keys = createSigningKeys(database, signers, () => reloadSigners(database, source), clock);
   const redis = await openRedis(env.REDIS_URL);
   const limiter = createRateLimiter(database, redis, clock);
@@ -145,7 +145,7 @@ async function buildOn(opened: OpenedLog, env: Env, options: AppOptions): Promis
     mailer: await openMailer(env, { database, clock, random, logger }),
     domainProbe,
     limiter,
-    unknownKeys: createUnknownKeys(limiter, unknownKeyPolicy(env), clock),
+    invalidKeyThrottle: createInvalidKeyThrottle(limiter, invalidKeyPolicy(env), clock),
     callers: createCallers(clock),
     agents: createTimedCache(clock, agentLifetimeMs),
     replica,
@@ -156,12 +156,12 @@ async function buildOn(opened: OpenedLog, env: Env, options: AppOptions): Promis
     lock,
     store,
     oldEntries: store === null ? null : createOldEntries(store),
-    log: writer === undefined ? sequencer : appendInWriter(sequencer, writer),
-    wakeups: await waitingFor("the database's notifications", createWakeups(database)),
-    answers: await openRememberedAnswers(database),
+    log: writer === undefined ? sequencer : appendRemotely(sequencer, writer),
+    wakeups: await logIfSlow("the database's notifications", createWakeups(database)),
+    answers: await openResponseCache(database),
     requestLog: createRequestLog(database, logger, { perOrganizationPerDay: env.REQUEST_LOG_PER_DAY }),
     idempotencyLeases: createIdempotencyLeases(database, logger),
-    pool: writer === undefined ? pool : workInWriter(pool, writer),
+    pool: writer === undefined ? pool : workRemotely(pool, writer),
     rules: createRulesEngine({ logger }),
     worldId: world.provider,
     worldCalls: createFairQueue(worldCallShares),
@@ -176,7 +176,7 @@ async function buildOn(opened: OpenedLog, env: Env, options: AppOptions): Promis
     timeAuthorities: time.timeAuthorities,
   };
   sequencer.onCommit(time.onCommit);
-  await waitingFor("witnesses", time.start());
+  await logIfSlow("witnesses", time.start());
   if (writer === undefined) await logMadeKeys(context);
   const pictures = createPicturePool();
   const stopBackground = writer === undefined ? startBackground(context) : async () => {};

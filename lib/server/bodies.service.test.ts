@@ -3,7 +3,7 @@ import { createServer, type Server } from "node:http";
 import { type AddressInfo, connect } from "node:net";
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import { rememberPeer } from "#lib/api/http/rate-limit";
-import { serveDirectly } from "#lib/server/next/node-http";
+import { handleApiRequest } from "#lib/server/next/node-http";
 import { startTestApp, type TestApp } from "#support/app";
 import { anyKind } from "#support/databases";
 import { serveStandIn } from "./emulators";
@@ -28,7 +28,7 @@ describe("bodies", () => {
   beforeAll(async () => {
     test = await startTestApp(anyKind);
     ({ key } = await test.createKey());
-    server = createServer((incoming, outgoing) => void serveDirectly(incoming, outgoing));
+    server = createServer((incoming, outgoing) => void handleApiRequest(incoming, outgoing));
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   });
   afterEach(() => vi.restoreAllMocks());

@@ -2,7 +2,7 @@
 import { createServer, request as httpRequest, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { serveDirectly } from "#lib/server/next/node-http";
+import { handleApiRequest } from "#lib/server/next/node-http";
 import { startTestApp, type TestApp } from "#support/app";
 import { anyKind } from "#support/databases";
 
@@ -19,7 +19,7 @@ beforeAll(async () => {
     LIMIT_KEY_REQUEST_PER_IP_PER_HOUR: "10000",
   });
   ({ key } = await test.createKey());
-  server = createServer((incoming, outgoing) => void serveDirectly(incoming, outgoing));
+  server = createServer((incoming, outgoing) => void handleApiRequest(incoming, outgoing));
   await new Promise<void>((resolve) => server.listen(0, resolve));
   ({ port } = server.address() as AddressInfo);
 });

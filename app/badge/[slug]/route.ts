@@ -5,7 +5,7 @@
 import { verdictOf } from "#components/verify/facts";
 import { describeBadge, verdictColors } from "#components/verify/share-words";
 import { forOwnHosts } from "#lib/api/http/host-check";
-import { readPublicly } from "#lib/api/http/remembered-answers";
+import { readPublicly } from "#lib/api/http/response-cache";
 import { AppError } from "#lib/errors";
 import { isUuid } from "#lib/protocol/encoding/bytes";
 import { escapeHtml } from "#lib/protocol/text/display-text";

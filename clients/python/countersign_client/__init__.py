@@ -5,7 +5,7 @@ from ._client import Countersign
 from ._gate import Approval, Gated
 from ._gate_options import GateOptions
 from ._inputs import hash_inputs
-from ._open import AttestOutcome
+from ._session import AttestOutcome
 from ._sign import AgentKey, sign_agent_request
 from ._wire import Attestation, AttestRequest, AuthorizationRequest, AuthorizationState, AuthorizeRequest, Identity
 from .errors import (

@@ -15,12 +15,12 @@ import httpx2
 from . import _calls as calls
 from ._count import Counter
 from ._decorate import Describe, Name, Target, describe_call
-from ._end import Outcome
+from ._outcome import Outcome
 from ._flow import Answer, Call, Effect, Flow, Send, Sleep, run_flow_async
 from ._gate import Approval, Gated, GateMemory, ask, gate
 from ._gate_options import GateOptions, Gating
-from ._halves import Begun, begin, end
-from ._open import (
+from ._two_phase import Begun, begin, end
+from ._session import (
     AttestOutcome,
     BodyReader,
     Connections,
@@ -232,7 +232,7 @@ class AsyncCountersign:
         return gated
 
     async def begin(self, request: AuthorizeRequest, gating: Gating, inputs: object) -> Begun:
-        """For the files for frameworks: see _halves.py."""
+        """For the files for frameworks: see _two_phase.py."""
         require_gateable(request)
         return await self._run(begin(self._service, self._memory, request, gating, inputs))
 

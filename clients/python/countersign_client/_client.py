@@ -17,7 +17,7 @@ from ._decorate import Describe, Name, Target, describe_call
 from ._flow import Answer, Call, Effect, Flow, Send, Sleep, run_flow
 from ._gate import Approval, Gated, GateMemory, ask, gate
 from ._gate_options import GateOptions, Gating
-from ._open import (
+from ._session import (
     AttestOutcome,
     BodyReader,
     Connections,

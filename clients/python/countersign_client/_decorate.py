@@ -11,7 +11,7 @@ from typing import Any, TypeAlias, cast
 
 from ._gate_options import GateOptions, Gating
 from ._inputs import is_json, to_json_form
-from ._open import require_gateable
+from ._session import require_gateable
 from ._wire import AuthorizeRequest
 
 Describe: TypeAlias = "AuthorizeRequest | Callable[[dict[str, Any]], AuthorizeRequest]"

@@ -17,7 +17,7 @@ from ._decorate import Describe, Target
 from ._gate import Approval
 from ._gate_options import GateOptions
 from ._inputs import is_json, to_json_form
-from ._open import refuse_generator
+from ._session import refuse_generator
 from ._wire import AuthorizationRequest
 from .errors import (
     AgentFrozenError,

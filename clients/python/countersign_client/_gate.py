@@ -14,12 +14,12 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar, cast
 
 from . import _calls as calls
-from ._end import attest_end_of_run, attest_run, outcome_of, say_end
+from ._outcome import attest_end_of_run, attest_run, outcome_of, say_end
 from ._flow import Flow, call
 from ._gate_options import Gating
 from ._inputs import Sealed, seal_inputs
 from ._json import canonical_hash
-from ._shown import show_inputs
+from ._preview import show_inputs
 from ._transport import TIMEOUT_SECONDS, Service
 from ._wire import (
     Attestation,
@@ -61,7 +61,7 @@ class GateMemory:
     unbacked: set[str] = field(default_factory=set[str])
     """Ids of requests whose action ran and is attested without their approval, which can be claimed again after a freeze."""
     begun: dict[str, str] = field(default_factory=dict[str, str])
-    """Request by key of each call that a framework was allowed to run (_halves.py)."""
+    """Request by key of each call that a framework was allowed to run (_two_phase.py)."""
     _running: dict[tuple[int, str], Future[Any]] = field(default_factory=dict[tuple[int, str], "Future[Any]"])
     """By process too: of its parent's calls a forked one learns no end."""
     _lock: threading.Lock = field(default_factory=threading.Lock)

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 from ._async_client import AsyncCountersign
 from ._decorate import Describe
-from ._end import Outcome, read_outcome
+from ._outcome import Outcome, read_outcome
 from ._facts import describe_unasked
 from ._frameworks import CallNumbers, RunId, require_call_id
 from ._gate_options import GateOptions, Gating
-from ._halves import Begun
+from ._two_phase import Begun
 from ._inputs import hash_inputs
 from ._json import canonical_hash
 from ._wire import AuthorizationState, AuthorizeRequest

@@ -40,7 +40,7 @@ from countersign_client import _wire
 from countersign_client._calls import wait_for_decision
 from countersign_client._count import Counter
 from countersign_client._flow import Effect, Send, Sleep, run_flow
-from countersign_client._open import Connections
+from countersign_client._session import Connections
 from countersign_client._transport import Service
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from countersign_client._json import Json
-from countersign_client._shown import show_inputs
+from countersign_client._preview import show_inputs
 
 
 def test_says_the_type_of_each_argument() -> None:

@@ -14,8 +14,8 @@ import type { WitnessPolicySettings } from "#lib/protocol/tlog/witness-policy";
 import type { HealthCheck } from "./health";
 import type { IdempotencyLeases } from "./idempotency";
 import type { RateLimiter } from "./rate-limit";
-import type { RememberedAnswers } from "./remembered-answers";
 import type { RequestLog } from "./request-log";
+import type { ResponseCache } from "./response-cache";
 
 /** The part of the settings that features read; lib/env.ts has them all. */
 export interface ServiceSettings {
@@ -78,7 +78,7 @@ export interface HttpContext {
   health: HealthCheck;
   leaving: Draining;
   wakeups: Wakeups;
-  answers: RememberedAnswers;
+  answers: ResponseCache;
   requestLog: RequestLog;
   idempotencyLeases: IdempotencyLeases;
   /** Costly proofs, off the request thread. */

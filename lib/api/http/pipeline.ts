@@ -16,7 +16,7 @@ import { parseStrictJson } from "#lib/protocol/encoding/strict-json";
 import { addCommonHeaders } from "./common-headers";
 import type { HttpContext, KeyPrincipal, KnownKey, ServiceSettings } from "./context";
 import { beginIdempotent, type IdempotencyHold, releaseIdempotent } from "./idempotency";
-import { answerProblem, type HttpRequest, type HttpResponse, toAppError, WrittenJson } from "./problem";
+import { answerProblem, type HttpRequest, type HttpResponse, SerializedJson, toAppError } from "./problem";
 import { clientAddress, isFromThisMachine, type LimitPolicy, type LimitState } from "./rate-limit";
 import { logRequest, type Trace } from "./request-log";
 
@@ -136,7 +136,7 @@ export function knownDevicePolicy(settings: ServiceSettings): LimitPolicy {
 }
 
 /** Limits unknown keys by the client's address, before every keyed route's own limit. */
-export function unknownKeyPolicy(env: Env): LimitPolicy {
+export function invalidKeyPolicy(env: Env): LimitPolicy {
   return { name: "unknown_key", limit: env.LIMIT_UNKNOWN_KEY_PER_MINUTE, windowSeconds: 60 };
 }
 
@@ -413,7 +413,7 @@ function answerJson(status: number, text: string, headers: Record<string, string
 
 function toAnswer(reply: Reply | Response, headers: Record<string, string>): HttpResponse | Response {
   if (!(reply instanceof Response)) {
-    const text = reply.body instanceof WrittenJson ? reply.body.text : JSON.stringify(reply.body);
+    const text = reply.body instanceof SerializedJson ? reply.body.text : JSON.stringify(reply.body);
     return answerJson(reply.status ?? 200, text, { ...headers, ...reply.headers });
   }
   const merged = new Headers(reply.headers);

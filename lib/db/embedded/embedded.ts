@@ -8,7 +8,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Worker } from "node:worker_threads";
 import postgres from "postgres";
 import type { Database } from "#lib/db/client";
-import { bringUpToDate, waitingFor } from "#lib/db/migrations";
+import { bringUpToDate, logIfSlow } from "#lib/db/migrations";
 import { openClients } from "#lib/db/postgres/client";
 import { createWaitingList, type Exchange, shareSession } from "#lib/db/postgres/multiplexed-session";
 import { overdueMs } from "#lib/db/postgres/time-limits";
@@ -226,7 +226,7 @@ export async function openEmbedded(folder: string, migrationsFolder: string): Pr
       logger,
       giveUp: (reason) => endProcess(folder, reason),
     });
-    thread = await waitingFor("the embedded database to open", starting);
+    thread = await logIfSlow("the embedded database to open", starting);
     await migrateIn(thread, migrationsFolder);
     return openClients("embedded", openingOf(thread, release), connections);
   } catch (error) {

@@ -6,10 +6,10 @@
 import { randomUUID } from "node:crypto";
 import postgres from "postgres";
 import { readDatabaseAddress } from "#lib/database-address";
-import { bringUpToDate, CannotStart, isCurrent, waitingFor } from "#lib/db/migrations";
+import { bringUpToDate, CannotStart, isCurrent, logIfSlow } from "#lib/db/migrations";
 import { inTime } from "#lib/in-time";
 import { databaseCode, serverCode } from "./failures";
-import { askHost } from "./liveness-probe";
+import { probeHost } from "./liveness-probe";
 
 /* The driver on an operator's address, with libpq's parameters as it takes them (#lib/database-address.ts). */
 
@@ -107,7 +107,7 @@ const lookMs = 3_000;
 async function look(url: string): Promise<Words | undefined> {
   const { host, port, path } = parse(url);
   if (path) return undefined;
-  const answer = await askHost(host, port, lookMs);
+  const answer = await probeHost(host, port, lookMs);
   if (answer === "other") return other;
   return answer === "closed" ? closes : byCode[answer];
 }
@@ -219,7 +219,7 @@ export async function migrate(client: postgres.Sql, url: string, migrationsFolde
   if (await isCurrent(client, migrationsFolder)) return;
   await onOneConnection(url, (holder) =>
     holder.begin(async (tx) => {
-      await waitingFor(
+      await logIfSlow(
         "another process that is starting on this database",
         tx`SELECT pg_advisory_xact_lock(${startLockKey})`,
       );

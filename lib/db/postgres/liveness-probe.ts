@@ -48,7 +48,7 @@ const unreachable = new Set(["EHOSTUNREACH", "ENETUNREACH", "ETIMEDOUT"]);
  * Sends a host an SSLRequest: a PostgreSQL or its pooler answers S or N; `closed` without a byte, `silent`, or the code
  * of the error.
  */
-export function askHost(
+export function probeHost(
   host: string,
   port: number,
   answerMs: number,
@@ -71,7 +71,7 @@ export function askHost(
 
 /** True if anything at all comes back. */
 async function isHostThere(host: string, port: number, answerMs: number): Promise<boolean> {
-  const answer = await askHost(host, port, answerMs);
+  const answer = await probeHost(host, port, answerMs);
   return answer !== "silent" && !unreachable.has(answer);
 }
 

@@ -1,7 +1,7 @@
 /** When a standby is believed, with answers that are made up; lib/server/replicas.process.test.ts has real ones. */
 import { afterEach, beforeEach, expect, it } from "vitest";
 import type { HttpContext } from "#lib/api/http/context";
-import { readPublicly } from "#lib/api/http/remembered-answers";
+import { readPublicly } from "#lib/api/http/response-cache";
 import type { Database } from "#lib/db/client";
 import { type Replica, watchReplica } from "./replica";
 

@@ -8,12 +8,12 @@ import { keyEvents, logs, signingKeys } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
 import type { LogContext } from "#lib/log/context";
 import {
-  type LogItem,
-  type LogItemKind,
+  type LogEntry,
+  type LogEntryKind,
   type Placed,
-  sealStatement,
+  signStatement,
   submitSigned,
-} from "#lib/log/sequencer/item";
+} from "#lib/log/sequencer/entry";
 import type { LogSequencer } from "#lib/log/sequencer/sequencer";
 import { type KeySource, preferActive, publicHalf } from "#lib/log/signing/first-keys";
 import type { KeyPurpose, Signer, Signers } from "#lib/log/signing/signing-keys";
@@ -35,7 +35,7 @@ interface KeyEventFacts {
   from?: { logId: number; index: number };
 }
 
-export interface KeyEventItem extends LogItem {
+export interface KeyEventItem extends LogEntry {
   facts: KeyEventFacts;
   /** ISO 8601 */
   at: string;
@@ -124,7 +124,7 @@ async function store(tx: Executor, placed: Placed<KeyEventItem>[]): Promise<void
   }
 }
 
-export const keyEventKind: LogItemKind<KeyEventItem> = { kind: "key_event", admit, store };
+export const keyEventKind: LogEntryKind<KeyEventItem> = { kind: "key_event", admit, store };
 
 const describeHalf = ({ keyId, publicKey }: PublicHalf) => ({
   key_id: keyId,
@@ -143,7 +143,7 @@ export function makeKeyEvent(signer: Signer, now: Date, facts: KeyEventFacts): K
     at,
     signed_by: signer.keyId,
   });
-  return { keyId: signer.keyId, facts, at, seal: () => sealStatement(signer, payload) };
+  return { keyId: signer.keyId, facts, at, seal: () => signStatement(signer, payload) };
 }
 
 /** Logs the making of every active key that the log does not know yet. Safe to call at each start. */

@@ -16,9 +16,9 @@ import {
   storeWithin,
   toSigned,
 } from "#lib/log/sequencer/append";
+import { type LogEntry, type LogEntryKind, signStatement } from "#lib/log/sequencer/entry";
 import { type ForkGuard, isHigher, type SignedHead } from "#lib/log/sequencer/fork-guard";
 import type { HeadLock } from "#lib/log/sequencer/head-lock";
-import { type LogItem, type LogItemKind, sealStatement } from "#lib/log/sequencer/item";
 import { describeRecords } from "#lib/log/sequencer/positions";
 import { insertLog } from "#lib/log/signing/first-keys";
 import type { Signer } from "#lib/log/signing/signing-keys";
@@ -42,7 +42,7 @@ export interface Ending {
   /** The database isn't known to hold all that was signed. */
   isRestored: boolean;
   /** A batch at a time until none is left. */
-  findUnknown: (tx: Executor) => Promise<{ kind: LogItemKind<LogItem>; item: LogItem }[]>;
+  findUnknown: (tx: Executor) => Promise<{ kind: LogEntryKind<LogEntry>; item: LogEntry }[]>;
   random: (bytes: number) => Uint8Array;
 }
 
@@ -84,7 +84,7 @@ function signEpoch(
     at: context.clock().toISOString(),
     signed_by: signer.keyId,
   });
-  return sealStatement(signer, payload);
+  return signStatement(signer, payload);
 }
 
 /** The attestation key ends in the old log and begins in the new one; a new log key takes the old one's place. */

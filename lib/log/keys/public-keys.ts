@@ -2,7 +2,7 @@
 
 import { eq } from "drizzle-orm";
 import type { z } from "zod";
-import { WrittenJson } from "#lib/api/http/problem";
+import { SerializedJson } from "#lib/api/http/problem";
 import type { pubkeyResponse } from "#lib/api/schemas/keys";
 import { signingKeys } from "#lib/db/schema";
 import type { LogContext } from "#lib/log/context";
@@ -183,15 +183,15 @@ export async function readPublicKeys(context: LogContext): Promise<z.infer<typeo
 }
 
 /** The last answer from each description of keys, and what else it was made from. */
-const written = new WeakMap<Described, { from: string; json: WrittenJson }>();
+const written = new WeakMap<Described, { from: string; json: SerializedJson }>();
 
 /** The same, written again only if the logs or the witnesses have come further. */
-export async function writePublicKeys(context: LogContext): Promise<WrittenJson> {
+export async function writePublicKeys(context: LogContext): Promise<SerializedJson> {
   const { about, states, witnesses } = await findParts(context);
   const from = JSON.stringify([states, witnesses]);
   const known = written.get(about);
   if (known?.from === from) return known.json;
-  const json = WrittenJson.of(describeAll(context, about, states, witnesses));
+  const json = SerializedJson.of(describeAll(context, about, states, witnesses));
   written.set(about, { from, json });
   return json;
 }

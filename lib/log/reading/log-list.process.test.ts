@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import os from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { serveDirectly } from "#lib/server/next/node-http";
+import { handleApiRequest } from "#lib/server/next/node-http";
 import { nodeIo } from "#lib/verifier/cli/node-io";
 import { runCommand } from "#lib/verifier/cli/run-command";
 import type { TestApp } from "#support/app";
@@ -29,7 +29,7 @@ async function openService(): Promise<Service> {
   const service = { test: undefined as TestApp | undefined };
   const site = await listen((request, response) => {
     service.test?.use();
-    return serveDirectly(request, response);
+    return handleApiRequest(request, response);
   });
   const home = { ...(await makeHome(anyKind)), PUBLIC_BASE_URL: site.base };
   const test = await start(anyKind, home);

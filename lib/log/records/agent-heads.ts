@@ -10,12 +10,12 @@ import type { LogContext } from "#lib/log/context";
 import { readOpenHead } from "#lib/log/reading/reader";
 import { kindsOfRecords } from "#lib/log/sequencer/append";
 import {
-  type LogItem,
-  type LogItemKind,
+  type LogEntry,
+  type LogEntryKind,
   type Placed,
-  sealStatement,
+  signStatement,
   submitSigned,
-} from "#lib/log/sequencer/item";
+} from "#lib/log/sequencer/entry";
 import { concatBytes } from "#lib/protocol/encoding/bytes";
 import {
   type AgentHeads,
@@ -32,7 +32,7 @@ export interface SnapshotContext extends Pick<LogContext, "database" | "clock" |
   merge(before: Uint8Array, given: Uint8Array): Promise<Merged>;
 }
 
-interface HeadsItem extends LogItem {
+interface HeadsItem extends LogEntry {
   logId: number;
   heads: Pick<AgentHeads, "covers_size" | "agents">;
   /** The snapshot that was the newest when this one was made. */
@@ -62,7 +62,7 @@ export class SnapshotTaken extends AppError {
 const isSame = (a: HeadsItem["last"], b: HeadsItem["last"]) =>
   a?.log_id === b?.log_id && a?.covers_size === b?.covers_size;
 
-const agentHeadsKind: LogItemKind<HeadsItem> = {
+const agentHeadsKind: LogEntryKind<HeadsItem> = {
   kind: "agent_heads",
   admit: async (tx, items) => {
     const [last, open] = [await readLast(tx), await readOpenHead(tx)];
@@ -170,7 +170,7 @@ async function makeItem(context: SnapshotContext, incrementalFrom: number): Prom
     heads,
     last,
     merged,
-    seal: () => sealStatement(signer, payload),
+    seal: () => signStatement(signer, payload),
   };
 }
 

@@ -29,29 +29,29 @@ import {
   rightEdgeTiles,
   type Tile,
 } from "#lib/protocol/tlog/tiles";
-import { type ForkGuard, ForkGuardError, requirePrefix, type SignedHead } from "./fork-guard";
-import { type HeadLock, HeadLockAway } from "./head-lock";
 import {
   isSamePosition,
-  type Judgement,
-  type LogItem,
-  type LogItemKind,
+  type LogEntry,
+  type LogEntryKind,
   type Outcome,
   type Place,
   type Placed,
-  type QueuedItem,
+  type QueuedEntry,
+  type Rejection,
   type SealedStatement,
   SigningKeyChanged,
   type Verdict,
-} from "./item";
+} from "./entry";
+import { type ForkGuard, ForkGuardError, requirePrefix, type SignedHead } from "./fork-guard";
+import { type HeadLock, HeadLockAway } from "./head-lock";
 import {
+  assignPositions,
   createKnownPlaces,
   type createPlaceReaders,
   describeClients,
   describeRecords,
   type GivingPlaces,
   type GrownPlaces,
-  givePlaces,
   type KnownPlaces,
   type PlaceReaders,
   placeReadersWithin,
@@ -293,15 +293,15 @@ async function lockHead(
 /** The commit was sent and its outcome is unknown: nothing may be reported, and nothing tried a second time. */
 class UncertainCommit extends Error {}
 
-function judge(outcomes: readonly Outcome[], { reason, detail }: Refusal): Map<QueuedItem, Judgement> {
+function judge(outcomes: readonly Outcome[], { reason, detail }: Refusal): Map<QueuedEntry, Rejection> {
   if (reason !== "verdicts") return new Map();
   const byIndex = new Map((JSON.parse(detail) as Verdict[]).map((one) => [one.leaf_index, one]));
-  const judged = new Map<QueuedItem, Judgement>();
+  const judged = new Map<QueuedEntry, Rejection>();
   for (const { queued, result } of outcomes) {
     const verdict = result instanceof Error ? undefined : byIndex.get(result.receipt.index);
     if (verdict === undefined) continue;
-    if (queued.kind.judgementOf === undefined) throw new Error(`nothing judges items of ${queued.kind.kind}`);
-    judged.set(queued, queued.kind.judgementOf(queued.item, verdict));
+    if (queued.kind.toRejection === undefined) throw new Error(`nothing judges items of ${queued.kind.kind}`);
+    judged.set(queued, queued.kind.toRejection(queued.item, verdict));
   }
   return judged;
 }
@@ -310,7 +310,7 @@ function judge(outcomes: readonly Outcome[], { reason, detail }: Refusal): Map<Q
 export class Refused extends Error {
   readonly reason: string | null;
   /** Empty if the database said nothing of single items. */
-  readonly judged: Map<QueuedItem, Judgement>;
+  readonly judged: Map<QueuedEntry, Rejection>;
   constructor(cause: unknown, outcomes: readonly Outcome[]) {
     super("the batch was refused", { cause });
     const refusal = refusalOf(cause);
@@ -346,13 +346,13 @@ export function wholeFailure(error: unknown): AppError | SigningKeyChanged | nul
  * all of it is stored at once.
  */
 
-function groupByKind(queued: readonly QueuedItem[]): Map<LogItemKind<LogItem>, QueuedItem[]> {
-  const groups = new Map<LogItemKind<LogItem>, QueuedItem[]>();
+function groupByKind(queued: readonly QueuedEntry[]): Map<LogEntryKind<LogEntry>, QueuedEntry[]> {
+  const groups = new Map<LogEntryKind<LogEntry>, QueuedEntry[]>();
   for (const one of queued) groups.set(one.kind, [...(groups.get(one.kind) ?? []), one]);
   return groups;
 }
 
-const isSignedByActive = ({ item }: QueuedItem, active: ActiveKeys) =>
+const isSignedByActive = ({ item }: QueuedEntry, active: ActiveKeys) =>
   (item.replacesKeyId ?? item.keyId) === active.attestation &&
   (item.zkKeyId === undefined || item.zkKeyId === active.zk);
 
@@ -360,12 +360,12 @@ const isSignedByActive = ({ item }: QueuedItem, active: ActiveKeys) =>
  * A transaction that makes a request locks its organization first, and then reads the agent. One that changes who approves
  * locks the person, and its triggers the mark of the roster last.
  */
-const lockOrderOf = ({ kind, locksOrganizations, locksAgents }: LogItemKind<LogItem>) =>
+const lockOrderOf = ({ kind, locksOrganizations, locksAgents }: LogEntryKind<LogEntry>) =>
   locksOrganizations ? 0 : locksAgents ? 1 : kind === "approver_roster" ? 3 : 2;
 
-async function refuseCaller(tx: Executor, { item }: QueuedItem): Promise<AppError | null> {
+async function refuseCaller(tx: Executor, { item }: QueuedEntry): Promise<AppError | null> {
   try {
-    await item.holdCaller?.(tx);
+    await item.lockAndRecheckKey?.(tx);
     return null;
   } catch (error) {
     if (error instanceof AppError) return error;
@@ -376,15 +376,15 @@ async function refuseCaller(tx: Executor, { item }: QueuedItem): Promise<AppErro
 /** The checks of every kind, on the items whose keys are still the active ones. */
 async function admitAll(
   tx: Executor,
-  batch: QueuedItem[],
+  batch: QueuedEntry[],
   active: ActiveKeys,
-): Promise<{ admitted: QueuedItem[]; refused: Outcome[] }> {
-  const isSigned = (queued: QueuedItem) => isSignedByActive(queued, active);
-  const admitted: QueuedItem[] = [];
+): Promise<{ admitted: QueuedEntry[]; refused: Outcome[] }> {
+  const isSigned = (queued: QueuedEntry) => isSignedByActive(queued, active);
+  const admitted: QueuedEntry[] = [];
   const refused: Outcome[] = batch
     .filter((queued) => !isSigned(queued))
     .map((queued) => ({ queued, result: new SigningKeyChanged() }));
-  const allowed: QueuedItem[] = [];
+  const allowed: QueuedEntry[] = [];
   for (const queued of batch.filter(isSigned)) {
     const error = await refuseCaller(tx, queued);
     if (error) refused.push({ queued, result: error });
@@ -413,11 +413,11 @@ export interface Sequenced {
   note: string;
   /** Parameters of `append_leaves`. */
   append: readonly unknown[];
-  byKind: Map<LogItemKind<LogItem>, Placed<LogItem>[]>;
+  byKind: Map<LogEntryKind<LogEntry>, Placed<LogEntry>[]>;
 }
 
 /** Signs each item in its place, in the order of the items. */
-async function sealAll(items: readonly QueuedItem[], places: GivingPlaces) {
+async function sealAll(items: readonly QueuedEntry[], places: GivingPlaces) {
   const sealed: { place: Place | null; sealed: SealedStatement }[] = [];
   for (const { item } of items) {
     const { preparation } = item;
@@ -433,11 +433,11 @@ async function sealAll(items: readonly QueuedItem[], places: GivingPlaces) {
 
 async function sequence(
   before: KnownHead,
-  items: readonly QueuedItem[],
+  items: readonly QueuedEntry[],
   { keys, random }: Pick<Signing, "keys" | "random">,
   read: PlaceReaders,
 ): Promise<Sequenced> {
-  const places = await givePlaces(
+  const places = await assignPositions(
     before.places,
     items.map(({ item }) => item),
     read,
@@ -473,7 +473,7 @@ async function sequence(
 
 /** Calls of the database's own functions; the other kinds' rows follow in the same transaction. */
 function callsBesides({ byKind, grown }: Sequenced): FunctionCall[] {
-  const calls = [...byKind].flatMap(([kind, placed]) => kind.storedBy?.(placed) ?? []);
+  const calls = [...byKind].flatMap(([kind, placed]) => kind.insertStatements?.(placed) ?? []);
   return [...calls, ...describeClients(grown.clients)];
 }
 
@@ -498,13 +498,13 @@ async function storeSequenced(
 }
 
 /** Rules come last: what is in their batch was judged by those before them. */
-const byRules = (a: QueuedItem, b: QueuedItem) =>
+const byRules = (a: QueuedEntry, b: QueuedEntry) =>
   Number(a.kind.kind === "ruleset") - Number(b.kind.kind === "ruleset");
 
 /** Under the head's lock: what the active keys signed, and their kinds admit, is stored. */
 export async function sequenceLocked(
   tx: Executor,
-  batch: QueuedItem[],
+  batch: QueuedEntry[],
   known: KnownHead | null,
   signing: Signing,
 ): Promise<{ refused: Outcome[]; sequenced: Sequenced | null }> {
@@ -531,7 +531,7 @@ const lockedBatches = 64;
 
 export interface Committer {
   /** `isAnew`: from the database alone, after a failure. Throws Refused if nothing was stored because something had changed. */
-  commit(batch: QueuedItem[], isAnew: boolean, isGroup?: boolean): Promise<Outcome[]>;
+  commit(batch: QueuedEntry[], isAnew: boolean, isGroup?: boolean): Promise<Outcome[]>;
   /** The places that are known with the head; undefined if it isn't. */
   places(): KnownHead["places"] | undefined;
   /** How many batches there have been. */
@@ -558,7 +558,7 @@ export function createCommitter(
   }
 
   /** Throws Refused if nothing was stored because something had changed. */
-  async function commitDirectly(before: KnownHead, batch: QueuedItem[]): Promise<Outcome[]> {
+  async function commitDirectly(before: KnownHead, batch: QueuedEntry[]): Promise<Outcome[]> {
     guard.check(toSigned(before));
     const sequenced = await sequence(before, batch, dependencies, readers);
     const { text, parameters } = describeStore(sequenced.append, callsBesides(sequenced));
@@ -578,7 +578,7 @@ export function createCommitter(
     return sequenced.outcomes;
   }
 
-  async function commitLocked(batch: QueuedItem[], isGroup: boolean): Promise<Outcome[]> {
+  async function commitLocked(batch: QueuedEntry[], isGroup: boolean): Promise<Outcome[]> {
     const before = known;
     known = null;
     let isCommitting = false;
@@ -603,13 +603,13 @@ export function createCommitter(
   }
 
   /** Made from memory, signed with the keys that were active, and stored by the database's own function. */
-  const mayGoDirectly = (batch: QueuedItem[], { log, active }: KnownHead) =>
+  const mayGoDirectly = (batch: QueuedEntry[], { log, active }: KnownHead) =>
     lock === null &&
     log.key_id === dependencies.keys.logSigner.keyId &&
     batches > lockedUntil &&
-    batch.every((queued) => queued.kind.storedBy !== undefined && isSignedByActive(queued, active));
+    batch.every((queued) => queued.kind.insertStatements !== undefined && isSignedByActive(queued, active));
 
-  async function commit(batch: QueuedItem[], isAnew: boolean, isGroup = false): Promise<Outcome[]> {
+  async function commit(batch: QueuedEntry[], isAnew: boolean, isGroup = false): Promise<Outcome[]> {
     batches += 1;
     if (isAnew) known = null;
     if (known === null || !mayGoDirectly(batch, known)) return commitLocked(batch, isGroup);

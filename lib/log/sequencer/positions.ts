@@ -18,7 +18,7 @@ import {
 } from "#lib/protocol/record/agent-record";
 import { type ClientNumber, isClientGap } from "#lib/protocol/statement/statement";
 import type { FunctionCall } from "./append";
-import type { LogItem, Place } from "./item";
+import type { LogEntry, Place } from "./entry";
 
 /*
  * The last number of each client instance (lib/protocol/statement/statement.ts) while a batch is put together. As heads of
@@ -266,18 +266,18 @@ export interface GrownPlaces {
 
 export interface GivingPlaces {
   /** Null for an item that is in no agent's record. */
-  next(item: LogItem): Place | null;
+  next(item: LogEntry): Place | null;
   /** The item has taken its place. */
-  take(item: LogItem, payloadHash: Uint8Array): void;
+  take(item: LogEntry, payloadHash: Uint8Array): void;
   grown(): GrownPlaces;
 }
 
-const numbered = ({ agentId, client }: LogItem): NumberedItem | null =>
+const numbered = ({ agentId, client }: LogEntry): NumberedItem | null =>
   agentId === undefined || !client ? null : { agentId, client };
 
-export async function givePlaces(
+export async function assignPositions(
   known: KnownPlaces,
-  items: readonly LogItem[],
+  items: readonly LogEntry[],
   read: PlaceReaders,
   random: (bytes: number) => Uint8Array,
 ): Promise<GivingPlaces> {
@@ -309,12 +309,12 @@ export function rememberPlaces(known: KnownPlaces, { records, clients }: GrownPl
 
 /** As far as is known now: another process may take the place. */
 export async function readNextPlace(
-  item: LogItem,
+  item: LogEntry,
   known: KnownPlaces | undefined,
   read: PlaceReaders,
   random: (bytes: number) => Uint8Array,
 ): Promise<Place> {
-  const place = (await givePlaces(known ?? createKnownPlaces(), [item], read, random)).next(item);
+  const place = (await assignPositions(known ?? createKnownPlaces(), [item], read, random)).next(item);
   if (place === null) throw new Error("an item without an agent has no place in a record");
   return place;
 }

@@ -1,12 +1,12 @@
 /** Items that wait for their place: who waits with them, in which order they go on, and what a failure says. */
 import { describe, expect, it } from "vitest";
 import { AppError } from "#lib/errors";
-import type { Place, QueuedItem } from "./item";
+import type { Place, QueuedEntry } from "./entry";
 import { createPreSigning } from "./sequencer";
 
 const place = { record: { agent_id: "a", sequence: 1, previous: "0" }, clientGap: null };
 
-interface Named extends QueuedItem {
+interface Named extends QueuedEntry {
   name: string;
   refusals: unknown[];
 }
@@ -21,7 +21,7 @@ function queue(name: string, agentId: string | undefined, make?: () => Promise<v
   return { name, refusals, kind, item, reject } as unknown as Named;
 }
 
-const namesOf = (items: readonly QueuedItem[]) => (items as readonly Named[]).map(({ name }) => name);
+const namesOf = (items: readonly QueuedEntry[]) => (items as readonly Named[]).map(({ name }) => name);
 
 describe("items that wait for their place", () => {
   it("keep back what comes behind them for the same agent, and nobody else", async () => {
@@ -81,7 +81,7 @@ describe("items that wait for their place", () => {
       () => {},
     );
     const ofOneSlug = {
-      shareAgents: (items: { agentId: string }[]) => {
+      mergeNewAgents: (items: { agentId: string }[]) => {
         for (const item of items) item.agentId = String(items[0]?.agentId);
       },
     };

@@ -10,16 +10,16 @@ import { readOpenHead } from "#lib/log/reading/reader";
 import { utf8Encode } from "#lib/protocol/encoding/bytes";
 import { startTestApp, type TestApp } from "#support/app";
 import { databaseKinds } from "#support/databases";
+import { type LogEntry, type LogEntryKind, SigningKeyChanged, signStatement } from "./entry";
 import { type ForkGuard, ForkGuardError } from "./fork-guard";
-import { type LogItem, type LogItemKind, SigningKeyChanged, sealStatement } from "./item";
 import { createLogSequencer } from "./sequencer";
 
-interface TestItem extends LogItem {
+interface TestItem extends LogEntry {
   isBad: boolean;
   isEmpty: boolean;
 }
 
-const testKind: LogItemKind<TestItem> = {
+const testKind: LogEntryKind<TestItem> = {
   // Statements of the service itself: those of agents need a place in a record.
   kind: "key_event",
   admit: async (_tx, items) =>
@@ -37,7 +37,7 @@ describe.each(databaseKinds)("the sequencer (%s)", (kind) => {
     const { signer } = test.app.context.keys;
     const payload = utf8Encode(`payload ${n}`);
     return {
-      seal: () => sealStatement(signer, payload),
+      seal: () => signStatement(signer, payload),
       keyId: signer.keyId,
       isBad: false,
       isEmpty: false,

@@ -13,21 +13,21 @@ import { count, measure } from "#lib/instrumentation";
 import type { SigningKeys } from "#lib/log/signing/signing-keys";
 import type { Logger } from "#lib/logger";
 import { type CommittedHead, createCommitter, Refused, type Signing, wholeFailure } from "./append";
-import { checkHead, type ForkGuard, ForkGuardError } from "./fork-guard";
-import type { HeadLock } from "./head-lock";
 import {
   type Group,
   GroupRefused,
   isUnprepared,
-  type Judgement,
-  type LogItem,
-  type LogItemKind,
+  type LogEntry,
+  type LogEntryKind,
   type Outcome,
   type Place,
   type Placed,
-  type QueuedItem,
+  type QueuedEntry,
+  type Rejection,
   StaleInputs,
-} from "./item";
+} from "./entry";
+import { checkHead, type ForkGuard, ForkGuardError } from "./fork-guard";
+import type { HeadLock } from "./head-lock";
 import { createPlaceReaders, readNextPlace } from "./positions";
 
 /*
@@ -39,7 +39,7 @@ import { createPlaceReaders, readNextPlace } from "./positions";
 
 interface PreSigning {
   /** The items that may go into a batch now; the others are kept until they may. */
-  take(items: readonly QueuedItem[]): QueuedItem[];
+  take(items: readonly QueuedEntry[]): QueuedEntry[];
   /** Once what came before is committed: starts with those that `take` has kept. */
   begin(): void;
   /** True if items of this agent wait. */
@@ -51,21 +51,21 @@ interface PreSigning {
 }
 
 /** Those of a slug that nobody has claimed yet are of one agent before one of them is prepared for its place. */
-function shareAgents(queued: readonly QueuedItem[]): void {
+function mergeNewAgents(queued: readonly QueuedEntry[]): void {
   for (const kind of new Set(queued.map((one) => one.kind)))
-    kind.shareAgents?.(queued.flatMap((one) => (one.kind === kind ? [one.item] : [])));
+    kind.mergeNewAgents?.(queued.flatMap((one) => (one.kind === kind ? [one.item] : [])));
 }
 
 /** `release` gets items that may go on, in their order; they come before all that is queued. */
 export function createPreSigning(
-  readPlace: (item: LogItem) => Promise<Place>,
-  release: (items: QueuedItem[]) => void,
+  readPlace: (item: LogEntry) => Promise<Place>,
+  release: (items: QueuedEntry[]) => void,
 ): PreSigning {
   /** By agent: the item that is prepared, and those behind it. */
-  const waiting = new Map<string, QueuedItem[]>();
+  const waiting = new Map<string, QueuedEntry[]>();
   const running = new Map<string, Promise<void>>();
 
-  function isKept(queued: QueuedItem): boolean {
+  function isKept(queued: QueuedEntry): boolean {
     const { agentId } = queued.item;
     if (agentId === undefined) return false;
     const before = waiting.get(agentId);
@@ -75,7 +75,7 @@ export function createPreSigning(
     return true;
   }
 
-  async function prepare(agentId: string, first: QueuedItem): Promise<void> {
+  async function prepare(agentId: string, first: QueuedEntry): Promise<void> {
     let isMade = false;
     try {
       await first.item.preparation?.make(await readPlace(first.item));
@@ -91,7 +91,7 @@ export function createPreSigning(
 
   return {
     take: (items) => {
-      shareAgents([...[...waiting.values()].flatMap(([first]) => first ?? []), ...items]);
+      mergeNewAgents([...[...waiting.values()].flatMap(([first]) => first ?? []), ...items]);
       return items.filter((queued) => !isKept(queued));
     },
     holds: (agentId) => agentId !== undefined && waiting.has(agentId),
@@ -108,14 +108,14 @@ export function createPreSigning(
 
 const apartBatches = 64;
 
-export interface RefusedOwners {
+export interface Quarantine {
   /** `batches`: how many there have been. What only has to be made again is no refusal. */
-  note(item: LogItem, error: unknown, batches: number): void;
+  note(item: LogEntry, error: unknown, batches: number): void;
   /** The others' items, and those that go apart. */
-  part(batch: QueuedItem[], batches: number): [QueuedItem[], QueuedItem[]];
+  part(batch: QueuedEntry[], batches: number): [QueuedEntry[], QueuedEntry[]];
 }
 
-function createRefusedOwners(): RefusedOwners {
+function createQuarantine(): Quarantine {
   /** The first ends first. */
   const apartUntil = new Map<string, number>();
   return {
@@ -130,7 +130,7 @@ function createRefusedOwners(): RefusedOwners {
     },
     part(batch, batches) {
       if (apartUntil.size === 0) return [batch, []];
-      const goesApart = ({ item }: QueuedItem) =>
+      const goesApart = ({ item }: QueuedEntry) =>
         item.owner !== undefined && (apartUntil.get(item.owner) ?? 0) > batches;
       return [batch.filter((queued) => !goesApart(queued)), batch.filter(goesApart)];
     },
@@ -143,7 +143,7 @@ function createRefusedOwners(): RefusedOwners {
 const groupAttempts = 3;
 
 /** `after`: it is in the way of another one of its group, which no order can help. */
-const reasonOf = (judgement: Judgement | undefined): AppError | null =>
+const reasonOf = (judgement: Rejection | undefined): AppError | null =>
   judgement === "after"
     ? new AppError("validation_error", "another entry has the same agent_signature or human_authorization")
     : judgement instanceof AppError
@@ -153,15 +153,15 @@ const reasonOf = (judgement: Judgement | undefined): AppError | null =>
 /** `commit`: from the database alone if `isAnew`. Rejects the group with GroupRefused if some can't be stored as they are. */
 async function runGroup(
   { batch, resolve, reject }: Group,
-  commit: (batch: QueuedItem[], isAnew: boolean) => Promise<Outcome[]>,
+  commit: (batch: QueuedEntry[], isAnew: boolean) => Promise<Outcome[]>,
   tellRefusal: (error: unknown) => void,
 ): Promise<void> {
   for (let attempt = 1; ; attempt += 1) {
     try {
       const outcomes = await commit(batch, attempt > 1);
-      return resolve(outcomes.map(({ result }) => result as Placed<LogItem>));
+      return resolve(outcomes.map(({ result }) => result as Placed<LogEntry>));
     } catch (error) {
-      const judged = error instanceof Refused ? error.judged : new Map<QueuedItem, Judgement>();
+      const judged = error instanceof Refused ? error.judged : new Map<QueuedEntry, Rejection>();
       if (judged.size === 0) {
         tellRefusal(error);
         return reject(wholeFailure(error) ?? error);
@@ -175,10 +175,10 @@ async function runGroup(
 }
 
 export interface LogSequencer {
-  /** Rejects with SigningKeyChanged if the item must be signed again (item.ts does that). */
-  submit<Item extends LogItem>(kind: LogItemKind<Item>, item: Item): Promise<Placed<Item>>;
+  /** Rejects with SigningKeyChanged if the item must be signed again (entry.ts does that). */
+  submit<Item extends LogEntry>(kind: LogEntryKind<Item>, item: Item): Promise<Placed<Item>>;
   /** All of them or none. Rejects with GroupRefused if some can't be stored as they are. */
-  submitAll<Item extends LogItem>(kind: LogItemKind<Item>, items: readonly Item[]): Promise<Placed<Item>[]>;
+  submitAll<Item extends LogEntry>(kind: LogEntryKind<Item>, items: readonly Item[]): Promise<Placed<Item>[]>;
   /** Called with each head after its commit. */
   onCommit(listener: (head: CommittedHead) => void): void;
   /** Resolves when nothing is queued or running. */
@@ -201,11 +201,11 @@ interface Dependencies extends Signing {
 
 export function createLogSequencer(dependencies: Dependencies): LogSequencer {
   const { database, logger } = dependencies;
-  const queue: QueuedItem[] = [];
+  const queue: QueuedEntry[] = [];
   const groups: Group[] = [];
   const listeners: ((head: CommittedHead) => void)[] = [];
   let running: Promise<void> | null = null;
-  const refusedOwners = createRefusedOwners();
+  const refusedOwners = createQuarantine();
   const readers = createPlaceReaders(database);
   const committer = createCommitter(dependencies, readers, tellListeners);
   const preparing = createPreSigning(
@@ -214,7 +214,7 @@ export function createLogSequencer(dependencies: Dependencies): LogSequencer {
   );
 
   /** Items that arrive in the same turn of the event loop share a batch; no timer is involved. */
-  function enqueue(first: QueuedItem[], last: QueuedItem[] = []): void {
+  function enqueue(first: QueuedEntry[], last: QueuedEntry[] = []): void {
     queue.unshift(...first);
     queue.push(...last);
     start();
@@ -225,9 +225,9 @@ export function createLogSequencer(dependencies: Dependencies): LogSequencer {
   }
 
   /** Refused ones get their answers, and the others go again without them, in their order. */
-  async function runUnrefused(batch: QueuedItem[], judged: Map<QueuedItem, Judgement>): Promise<void> {
-    const again: QueuedItem[] = [];
-    const after: QueuedItem[] = [];
+  async function runUnrefused(batch: QueuedEntry[], judged: Map<QueuedEntry, Rejection>): Promise<void> {
+    const again: QueuedEntry[] = [];
+    const after: QueuedEntry[] = [];
     for (const queued of batch) {
       const judgement = judged.get(queued) ?? "again";
       if (judgement === "again") again.push(queued);
@@ -260,7 +260,7 @@ export function createLogSequencer(dependencies: Dependencies): LogSequencer {
   }
 
   /** A batch that fails as a whole is tried in halves, so that one bad item cannot sink its neighbours. */
-  async function runBatch(batch: QueuedItem[], isAnew = false): Promise<void> {
+  async function runBatch(batch: QueuedEntry[], isAnew = false): Promise<void> {
     let outcomes: Outcome[];
     try {
       outcomes = await measure("batch", "store a batch", (note) => {
@@ -312,16 +312,16 @@ export function createLogSequencer(dependencies: Dependencies): LogSequencer {
       throw new AppError("service_unavailable", "too many requests are waiting; try again shortly");
   }
 
-  const submit = <Item extends LogItem>(kind: LogItemKind<Item>, item: Item) =>
+  const submit = <Item extends LogEntry>(kind: LogEntryKind<Item>, item: Item) =>
     new Promise<Placed<Item>>((resolve, reject) => {
       requireRoom();
-      enqueue([], [{ kind, item, resolve, reject } as unknown as QueuedItem]);
+      enqueue([], [{ kind, item, resolve, reject } as unknown as QueuedEntry]);
     });
 
-  const submitAll = <Item extends LogItem>(kind: LogItemKind<Item>, items: readonly Item[]) =>
+  const submitAll = <Item extends LogEntry>(kind: LogEntryKind<Item>, items: readonly Item[]) =>
     new Promise<Placed<Item>[]>((resolve, reject) => {
       requireRoom();
-      kind.shareAgents?.([...items]);
+      kind.mergeNewAgents?.([...items]);
       const none = { resolve: () => {}, reject: () => {} };
       const batch = items.map((item) => ({ kind, item, ...none }));
       groups.push({ batch, resolve, reject } as unknown as Group);

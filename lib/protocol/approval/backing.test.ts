@@ -109,9 +109,9 @@ describe("the verifier's check human_authorization", () => {
   });
 
   it("fails unless the links of the record lead from its beginning to the decision, and from there to it", async () => {
-    const misfit = { detail: "the authorization does not fit the attestation: record" };
+    const mismatch = { detail: "the authorization does not fit the attestation: record" };
     const begin = hexEncode(emptyRecord(placeOf(1).agent_id).link);
-    expect(await check({ decided: placeOf(1) })).toMatchObject(misfit);
+    expect(await check({ decided: placeOf(1) })).toMatchObject(mismatch);
     expect(await check({ decided: { ...placeOf(1), previous: begin } })).toMatchObject({ status: "pass" });
     const entry = String(addTestLogEntry(makeTestAuthorization()).log?.["entry"]);
     const { payloadHash } = parseLogLeaf(base64Decode(entry));
@@ -120,9 +120,9 @@ describe("the verifier's check human_authorization", () => {
     const next = { decided, logged: { entry }, previous: hexEncode(head.link) };
     expect(await check(next)).toMatchObject({ status: "pass" });
     const { previous: _own, ...astray } = next;
-    expect(await check(astray)).toMatchObject(misfit);
+    expect(await check(astray)).toMatchObject(mismatch);
     for (const other of ["", "AAAA", 5])
-      expect(await check({ ...next, logged: { entry: other } })).toMatchObject(misfit);
+      expect(await check({ ...next, logged: { entry: other } })).toMatchObject(mismatch);
   });
 
   it("fails if the agent was frozen: nothing could be used then", async () => {

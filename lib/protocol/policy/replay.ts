@@ -44,7 +44,7 @@ const isSame = (a: unknown, b: unknown) =>
   canonicalJson({ of: a } as JsonObject) === canonicalJson({ of: b } as JsonObject);
 
 /** The document and the request must agree. */
-function findMisfit({ rules: { context }, ...decision }: ReplayedDecision): string | null {
+function findMismatch({ rules: { context }, ...decision }: ReplayedDecision): string | null {
   const amount = context.amount && { value: context.amount.value, currency: context.amount.currency };
   const { hour_utc, weekday_utc } = context;
   const pairs: [string, unknown, unknown][] = [
@@ -117,7 +117,7 @@ export interface ReplayedRules {
 export function checkRecorded(decision: ReplayedDecision, { text }: ReplayedRules): ReplayCheck[] {
   const { rules } = decision;
   const hash = rulesetHash(text);
-  const misfit = findMisfit(decision);
+  const mismatch = findMismatch(decision);
   return [
     check(
       "ruleset",
@@ -133,9 +133,9 @@ export function checkRecorded(decision: ReplayedDecision, { text }: ReplayedRule
     ),
     check(
       "request",
-      misfit === null,
+      mismatch === null,
       "the context is of this request",
-      `the context is of another ${misfit}`,
+      `the context is of another ${mismatch}`,
     ),
     checkObject(decision),
   ];

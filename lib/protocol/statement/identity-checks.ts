@@ -75,7 +75,7 @@ export function listUnregisteredTools(
   return [...new Set(names)].filter((tool) => !allowed.includes(tool));
 }
 
-export function drawVerdicts(
+export function deriveIdentityChecks(
   request: JsonObject,
   agentSignature: string | undefined,
   registered: RegisteredIdentity,

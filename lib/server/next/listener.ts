@@ -9,7 +9,7 @@ import { describeBinding, startServers } from "#lib/api/http/listen";
 import { loadStaticAssets } from "#lib/api/http/static-assets";
 import type { Env } from "#lib/env";
 import { measure } from "#lib/instrumentation";
-import { isDispatched, sendResponse, serveDirectly } from "./node-http";
+import { handleApiRequest, isDispatched, sendResponse } from "./node-http";
 import { refuseConnect } from "./page-requests";
 
 interface Answering {
@@ -20,7 +20,7 @@ interface Answering {
 }
 
 const answerHere = (incoming: IncomingMessage, outgoing: ServerResponse) =>
-  void serveDirectly(incoming, outgoing);
+  void handleApiRequest(incoming, outgoing);
 
 /** To measurements all pages are one operation: their addresses are anybody's. */
 const measured =
@@ -34,7 +34,7 @@ const measured =
     });
 
 /** Returns the function that listens. */
-export async function prepareFront(
+export async function createRequestListener(
   env: Env,
   { pages, operations = answerHere, leaving }: Answering,
 ): Promise<() => Promise<Server[]>> {

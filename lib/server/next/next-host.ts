@@ -7,14 +7,14 @@
 import "#lib/platform/node-wasm";
 import { type IncomingMessage, Server, type ServerResponse } from "node:http";
 import { openApp } from "#lib/server/app";
-import { isDispatched, serveDirectly, vouchForPeer } from "./node-http";
+import { handleApiRequest, isDispatched, vouchForPeer } from "./node-http";
 import { isDecodable, serveMalformed } from "./page-requests";
 
 async function answerHere(incoming: IncomingMessage, outgoing: ServerResponse): Promise<boolean> {
   const { url = "/", headers } = incoming;
   if (!isDispatched(url, headers.accept)) return serveMalformed(incoming, outgoing);
   if (isDecodable(url.split("?")[0] ?? "")) return false;
-  await serveDirectly(incoming, outgoing);
+  await handleApiRequest(incoming, outgoing);
   return true;
 }
 

@@ -38,7 +38,7 @@ export function vouchForPeer(incoming: IncomingMessage, peerSecret: string): voi
 }
 
 /** For a request that another process hands on: believes it about the address. False: it is none of ours. */
-export function takeHandedOn(incoming: IncomingMessage, peerSecret: string): boolean {
+export function acceptForwardedRequest(incoming: IncomingMessage, peerSecret: string): boolean {
   const peer = peerFromHeader(incoming.headers[PEER_HEADER]?.toString() ?? null, peerSecret);
   if (peer === undefined) return false;
   vouchedFor.set(incoming, peer);
@@ -67,7 +67,7 @@ export function readHeaders(incoming: IncomingMessage): Headers {
 }
 
 /** The request without a Request. */
-class AskedOverHttp implements HttpRequest {
+class NodeHttpRequest implements HttpRequest {
   readonly method: string;
   readonly url: string;
   readonly headers: HttpRequest["headers"];
@@ -94,7 +94,7 @@ class AskedOverHttp implements HttpRequest {
 }
 
 export function readRequest(incoming: IncomingMessage): HttpRequest {
-  const asked = new AskedOverHttp(incoming);
+  const asked = new NodeHttpRequest(incoming);
   rememberPeer(asked, peerOf(incoming));
   return asked;
 }
@@ -161,7 +161,7 @@ export async function send(response: HttpResponse | Response, outgoing: ServerRe
 }
 
 /** Never rejects. A client that goes away in the middle is no error. */
-export async function serveDirectly(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
+export async function handleApiRequest(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
   let answer: HttpResponse | Response;
   try {
     answer = isStandInPath(pathOfTarget(incoming))

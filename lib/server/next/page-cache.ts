@@ -59,7 +59,7 @@ export function answerKept(kept: KeptPage, incoming: IncomingMessage, outgoing: 
  * Strips the request that a kept page is made from: nothing in which visitors differ is left but the theme and how the
  * answer travels. `host`: that of PUBLIC_BASE_URL, under which every kept page is made.
  */
-export function makeImpersonal(incoming: IncomingMessage, host: string, path: string): void {
+export function stripVisitorHeaders(incoming: IncomingMessage, host: string, path: string): void {
   const { "accept-encoding": coding, cookie, ...headers } = incoming.headers;
   const theme = themeOf(cookie);
   const own = Object.entries(headers).filter(([name]) => name.startsWith("x-countersign-"));
@@ -150,7 +150,7 @@ export function createKeptPages(host: string): KeptPages {
         answerKept(known, incoming, outgoing);
         return true;
       }
-      makeImpersonal(incoming, host, path);
+      stripVisitorHeaders(incoming, host, path);
       collectPage(outgoing, (page) => {
         if (pages.size < maxKept) pages.set(key, page);
       });

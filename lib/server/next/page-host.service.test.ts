@@ -8,14 +8,14 @@ import { anyKind } from "#support/databases";
 import { vouchForPeer } from "./node-http";
 import { COUNTED_HEADER, receiveBody } from "./page-cache";
 import { serveInTurn, serveMalformed, serveRefusal } from "./page-requests";
-import { createPageGate } from "./render-limiter";
+import { createRenderQueue } from "./render-limiter";
 
 describe("the pages' host check", () => {
   let test: TestApp;
   let base: string;
   let seen: string[] = [];
   const files = new Set(["/_next/static/chunks/a.js"]);
-  const gate = createPageGate({ maxWaitingPerAddress: 1, maxActive: 1 });
+  const gate = createRenderQueue({ maxWaitingPerAddress: 1, maxActive: 1 });
   let held: (() => void)[] = [];
   const server = createServer(async (incoming, outgoing) => {
     const { peerSecret } = test.app;

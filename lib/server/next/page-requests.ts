@@ -10,7 +10,7 @@ import { answerServerOptions, normalizePath, refuse } from "#lib/server/operatio
 import { getApp } from "#lib/server/singleton";
 import { forbiddenMethods, peerOf, readHeaders, send } from "./node-http";
 import { COUNTED_HEADER, explainRefusal, limitOfPage, refusePage } from "./page-cache";
-import type { PageGate } from "./render-limiter";
+import type { RenderQueue } from "./render-limiter";
 
 /** Who asks: all that a limit needs of a request, whose body is left alone. */
 function toBareRequest(incoming: IncomingMessage): Request {
@@ -130,7 +130,7 @@ export const addressOf = (incoming: IncomingMessage, peerSecret: string, env: En
 
 /** Hands a request to Next when it is its address's turn; says so if too many wait. */
 export async function serveInTurn(
-  gate: PageGate,
+  gate: RenderQueue,
   incoming: IncomingMessage,
   outgoing: ServerResponse,
   handlePage: (incoming: IncomingMessage, outgoing: ServerResponse) => Promise<void>,

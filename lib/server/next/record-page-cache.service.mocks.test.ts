@@ -3,21 +3,21 @@ import type { AddressInfo } from "node:net";
 import { gunzipSync, gzipSync } from "node:zlib";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it, vi } from "vitest";
 import {
-  createKeptRecords,
+  createRecordPageCache,
   HANDED_OVER_HEADER,
-  type HandedOver,
-  type KeptRecords,
-  takeHandedOver,
+  type PreloadedData,
+  type RecordPageCache,
+  takePreloadedData,
 } from "./record-page-cache";
 
 const id = "01a207ba-4429-7cda-8900-14acd2e27e3a";
 const path = `/verify/agent/${id}`;
-const handedOver = new Map<string, HandedOver>();
+const handedOver = new Map<string, PreloadedData>();
 let stored: unknown;
 let asked: string[] = [];
 /** Requests for pages as Next saw them. */
 let made: Record<string, unknown>[] = [];
-let kept: KeptRecords;
+let kept: RecordPageCache;
 let nowMs = 0;
 let isBroken = false;
 /** Until it is the page's turn. */
@@ -31,7 +31,7 @@ const server = createServer(async (incoming, outgoing) => {
   nowMs += waitMs;
   whileWaiting();
   const headers = new Headers({ [HANDED_OVER_HEADER]: String(incoming.headers[HANDED_OVER_HEADER]) });
-  const taken = takeHandedOver({ handedOver }, headers, nowMs);
+  const taken = takePreloadedData({ handedOver }, headers, nowMs);
   const text = await (taken ?? Promise.resolve("nothing handed over")).then(
     (value) => JSON.stringify(value),
     () => null,
@@ -84,7 +84,7 @@ beforeEach(() => {
     { pattern: /^\/verify\/[^/]+\/([0-9a-f-]{36})$/, load },
     { pattern: /^\/$/, load },
   ];
-  kept = createKeptRecords({ host: "localhost:3000", views, handedOver, nowMs: () => nowMs });
+  kept = createRecordPageCache({ host: "localhost:3000", views, handedOver, nowMs: () => nowMs });
 });
 afterEach(() => {
   vi.useRealTimers();

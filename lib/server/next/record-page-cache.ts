@@ -7,18 +7,18 @@
 import { createHash, randomBytes } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { LRUCache } from "lru-cache";
-import { answerKept, collectPage, type KeptPage, makeImpersonal, themeOf } from "./page-cache";
+import { answerKept, collectPage, type KeptPage, stripVisitorHeaders, themeOf } from "./page-cache";
 
 /** Names what is handed over to the page that Next renders. Clients can't guess it. */
 export const HANDED_OVER_HEADER = "x-countersign-handed-over";
 
-export interface KeptRecords {
+export interface RecordPageCache {
   /** Answers; false: Next has to make the page, from what is handed over, and what it answers is kept. */
   serve(incoming: IncomingMessage, outgoing: ServerResponse): Promise<boolean>;
 }
 
 /** Data loaded for a request that Next answers. */
-export interface HandedOver {
+export interface PreloadedData {
   loading: Promise<unknown>;
   sinceMs: number;
   /** As the same client. */
@@ -31,8 +31,8 @@ export interface HandedOver {
 const freshMs = 1_000;
 
 /** For the page: what it is made from; null if no server has handed anything over. */
-export function takeHandedOver<Value>(
-  { handedOver }: { handedOver: ReadonlyMap<string, HandedOver> },
+export function takePreloadedData<Value>(
+  { handedOver }: { handedOver: ReadonlyMap<string, PreloadedData> },
   headers: Pick<Headers, "get">,
   nowMs: number = performance.now(),
 ): Promise<Value> | null {
@@ -48,11 +48,11 @@ interface View {
   load(name: string, incoming: IncomingMessage): Promise<unknown>;
 }
 
-export interface KeptRecordsOptions {
+export interface RecordPageCacheOptions {
   /** That of PUBLIC_BASE_URL. */
   host: string;
   views: readonly View[];
-  handedOver: Map<string, HandedOver>;
+  handedOver: Map<string, PreloadedData>;
   /** As performance.now(). */
   nowMs(): number;
 }
@@ -80,7 +80,12 @@ function findLoad(views: readonly View[], incoming: IncomingMessage): (() => Pro
 
 const digestOf = (value: unknown) => createHash("sha256").update(JSON.stringify(value)).digest("base64");
 
-export function createKeptRecords({ host, views, handedOver, nowMs }: KeptRecordsOptions): KeptRecords {
+export function createRecordPageCache({
+  host,
+  views,
+  handedOver,
+  nowMs,
+}: RecordPageCacheOptions): RecordPageCache {
   const pages = new LRUCache<string, Kept>({
     max: maxKept,
     ttl: maxAgeMs,
@@ -89,7 +94,7 @@ export function createKeptRecords({ host, views, handedOver, nowMs }: KeptRecord
     perf: { now: nowMs },
   });
 
-  function handOver(incoming: IncomingMessage, outgoing: ServerResponse, made: HandedOver): void {
+  function handOver(incoming: IncomingMessage, outgoing: ServerResponse, made: PreloadedData): void {
     const name = randomBytes(16).toString("hex");
     handedOver.set(name, made);
     outgoing.once("close", () => handedOver.delete(name));
@@ -114,7 +119,7 @@ export function createKeptRecords({ host, views, handedOver, nowMs }: KeptRecord
       const made = { loading, sinceMs: nowMs(), loadAgain: load, isTaken: false };
       handOver(incoming, outgoing, made);
       if (digest === null) return false;
-      makeImpersonal(incoming, host, incoming.url ?? "/");
+      stripVisitorHeaders(incoming, host, incoming.url ?? "/");
       collectPage(outgoing, (page) => {
         if (made.isTaken) pages.set(key, { digest, page }, { start: made.sinceMs });
       });

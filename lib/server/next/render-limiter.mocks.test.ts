@@ -1,7 +1,7 @@
 /** A flood of pages from one address leaves the thread to others; time is the test's own. */
 import { EventEmitter } from "node:events";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { createPageGate, type GateOptions } from "./render-limiter";
+import { createRenderQueue, type GateOptions } from "./render-limiter";
 
 class Client extends EventEmitter {
   destroyed = false;
@@ -15,7 +15,7 @@ describe("the gate of pages", () => {
 
   let worked = 0;
   const makeGate = (options: GateOptions = {}) =>
-    createPageGate({ nowMs: () => performance.now(), workedMs: () => worked, ...options });
+    createRenderQueue({ nowMs: () => performance.now(), workedMs: () => worked, ...options });
   /** A page that keeps the thread busy for `pageMs`. */
   const render = (done: string[], name: string) => () =>
     new Promise<void>((resolve) =>

@@ -32,7 +32,7 @@ interface Client {
   readonly destroyed: boolean;
 }
 
-export interface PageGate {
+export interface RenderQueue {
   /** Runs `work` when it is the address's turn, or never if the client goes before that; 429 or 503 when lines are full. */
   run(address: string, client: Client, work: () => Promise<void>): Promise<void>;
 }
@@ -79,7 +79,7 @@ function busy(isOneAddress: boolean): AppError {
   return new AppError("service_unavailable", "too many pages are being rendered right now", { headers });
 }
 
-export function createPageGate(options: GateOptions = {}): PageGate {
+export function createRenderQueue(options: GateOptions = {}): RenderQueue {
   const { all: allShare = { part: 1 / 2, atOnceMs: 2_000 } } = options;
   const { perAddress = { part: 1 / 4, atOnceMs: 1_000 }, maxActive = 4 } = options;
   const { maxWaiting = 256, maxWaitingPerAddress = 64, nowMs = () => performance.now() } = options;

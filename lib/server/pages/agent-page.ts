@@ -2,13 +2,13 @@
 
 import { headers } from "next/headers";
 import { cache } from "react";
-import { readPublicly } from "#lib/api/http/remembered-answers";
+import { readPublicly } from "#lib/api/http/response-cache";
 import type { FeedResponse, KeyHistoryResponse } from "#lib/api/schemas/identity";
 import { warningsFilter } from "#lib/api/schemas/record";
 import { AppError } from "#lib/errors";
 import { approvalMethods } from "#lib/protocol/statement/statement";
 import { countPage } from "#lib/server/next/page-cache";
-import { takeHandedOver } from "#lib/server/next/record-page-cache";
+import { takePreloadedData } from "#lib/server/next/record-page-cache";
 import { getApp } from "#lib/server/singleton";
 import { listAgentKeys } from "#lib/services/agents/agent-changes";
 import type { Context } from "#lib/services/approvals/context";
@@ -81,7 +81,7 @@ export const loadAgent = cache(
     const app = await getApp();
     try {
       const asked = await headers();
-      const handedOver = takeHandedOver<AgentPage>(app, asked);
+      const handedOver = takePreloadedData<AgentPage>(app, asked);
       if (handedOver !== null) return { kind: "found", ...(await handedOver) };
       await countPage(asked, "feed");
       const page: Parameters<typeof readAgentForPage>[2] = {

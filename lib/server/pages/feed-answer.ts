@@ -5,7 +5,7 @@
 import { createHash } from "node:crypto";
 import type { MemberPrincipal } from "#lib/api/http/context";
 import { answerProblem, toResponse } from "#lib/api/http/problem";
-import { readPublicly } from "#lib/api/http/remembered-answers";
+import { readPublicly } from "#lib/api/http/response-cache";
 import type { FeedResponse } from "#lib/api/schemas/identity";
 import { httpRequestId } from "#lib/protocol/encoding/bytes";
 import { countPage } from "#lib/server/next/page-cache";

@@ -7,8 +7,8 @@ import { logger } from "#lib/logger";
 import { vouchForPeer } from "#lib/server/next/node-http";
 import { createKeptPages, receiveBody } from "#lib/server/next/page-cache";
 import { addressOf, serveInTurn, serveMalformed, serveRefusal } from "#lib/server/next/page-requests";
-import { createKeptRecords } from "#lib/server/next/record-page-cache";
-import { createPageGate } from "#lib/server/next/render-limiter";
+import { createRecordPageCache } from "#lib/server/next/record-page-cache";
+import { createRenderQueue } from "#lib/server/next/render-limiter";
 import { getApp } from "#lib/server/singleton";
 import { findLandingExample, readAgentForPage } from "./agent-page";
 import { explainFailure, isDocument } from "./page-failure";
@@ -38,7 +38,7 @@ export async function openPages(): Promise<RequestListener> {
   const files = await listStaticFiles(".next/static");
   const { host } = new URL(env.baseUrl);
   const keptPages = createKeptPages(host);
-  const keptRecords = createKeptRecords({
+  const keptRecords = createRecordPageCache({
     host,
     handedOver,
     views: [
@@ -51,7 +51,7 @@ export async function openPages(): Promise<RequestListener> {
     ],
     nowMs: () => performance.now(),
   });
-  const gate = createPageGate();
+  const gate = createRenderQueue();
   const servePage = async (incoming: IncomingMessage, outgoing: ServerResponse) => {
     if (await serveMalformed(incoming, outgoing, files)) return;
     vouchForPeer(incoming, peerSecret);

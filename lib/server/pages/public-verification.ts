@@ -2,7 +2,7 @@
 
 import { headers } from "next/headers";
 import { cache } from "react";
-import { readPublicly } from "#lib/api/http/remembered-answers";
+import { readPublicly } from "#lib/api/http/response-cache";
 import type { VerifyResponse } from "#lib/api/schemas/receipts";
 import { AppError } from "#lib/errors";
 import type { VerifiedDomain } from "#lib/protocol/approval/assign-groups";
@@ -16,13 +16,13 @@ import {
 import type { App } from "#lib/server/app";
 import { requestAddress } from "#lib/server/next/node-http";
 import { countPage } from "#lib/server/next/page-cache";
-import { takeHandedOver } from "#lib/server/next/record-page-cache";
+import { takePreloadedData } from "#lib/server/next/record-page-cache";
 import { getApp } from "#lib/server/singleton";
 import { readIdentity } from "#lib/services/accounts/organization-identity";
 import type { Context } from "#lib/services/approvals/context";
 import { readNeighbours } from "#lib/services/attestations/record";
 import type { StoredAttestation } from "#lib/services/attestations/stored-receipt";
-import { parseObject, rememberVerification } from "#lib/services/attestations/verify";
+import { cacheVerification, parseObject } from "#lib/services/attestations/verify";
 import { findHabits, type Habits } from "#lib/verifier/checks/warning-rows";
 
 export interface VerificationPage {
@@ -110,7 +110,7 @@ async function verifyFrom(context: Context, id: string, client: string): Promise
       approvalMethod: findApprovalMethod(answer),
     };
   };
-  const { text } = await rememberVerification(context, "page", { id, viewer: null, client }, describe);
+  const { text } = await cacheVerification(context, "page", { id, viewer: null, client }, describe);
   const { organizationId, ...page } = JSON.parse(text) as Remembered;
   return { ...page, surroundings: await readSurroundings(context, organizationId, page.answer) };
 }
@@ -125,7 +125,7 @@ export type LoadedVerification =
 /** Takes the data that the production server has handed over for this request, or loads it here. */
 async function findVerification(app: App, id: string): Promise<VerificationPage> {
   const asked = await headers();
-  const handedOver = takeHandedOver<VerificationPage>(app, asked);
+  const handedOver = takePreloadedData<VerificationPage>(app, asked);
   if (handedOver !== null) return handedOver;
   await countPage(asked, "verify");
   return verifyForPage(app.context, id, requestAddress(app, asked));

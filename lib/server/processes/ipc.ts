@@ -10,21 +10,21 @@ import { AppError, type ErrorName } from "#lib/errors";
 import type { Share } from "#lib/jobs/fair-queue";
 import type { ZkPool } from "#lib/jobs/zk-worker-pool";
 import {
-  type LogItem,
-  type LogItemKind,
+  type LogEntry,
+  type LogEntryKind,
   type Placed,
   reloadKeys,
   SigningKeyChanged,
   StaleInputs,
-} from "#lib/log/sequencer/item";
+} from "#lib/log/sequencer/entry";
 import type { LogSequencer } from "#lib/log/sequencer/sequencer";
 import type { Context } from "#lib/services/approvals/context";
 import {
   type AttestationFacts,
   type AttestationItem,
   attestationKind,
+  createEntry,
   factsOf,
-  toItem,
 } from "#lib/services/attestations/store";
 
 /** Answers the call of this name; never rejects. */
@@ -236,7 +236,7 @@ async function settle<Value>(work: Promise<Value>): Promise<Outcome<Value>> {
 async function append(context: Context, facts: AttestationFacts): Promise<Appended> {
   let isStale = false;
   const submit = async () => {
-    const item = await toItem(context, facts);
+    const item = await createEntry(context, facts);
     const { forget } = item;
     item.forget = () => {
       isStale = true;
@@ -288,10 +288,10 @@ async function appendThere(
 }
 
 /** Attestations go to the writer; other items are rare, and appended here. */
-export function appendInWriter(own: LogSequencer, writer: Calls): LogSequencer {
+export function appendRemotely(own: LogSequencer, writer: Calls): LogSequencer {
   return {
     ...own,
-    submit: <Item extends LogItem>(kind: LogItemKind<Item>, item: Item) => {
+    submit: <Item extends LogEntry>(kind: LogEntryKind<Item>, item: Item) => {
       // Next's bundle has a second copy of every kind.
       if (kind.kind !== attestationKind.kind) return own.submit(kind, item);
       const attestation = item as unknown as AttestationItem;
@@ -304,7 +304,7 @@ export function appendInWriter(own: LogSequencer, writer: Calls): LogSequencer {
 }
 
 /** Jobs change nothing, so one whose writer has ended is done here. */
-export function workInWriter(own: ZkPool, writer: Calls): ZkPool {
+export function workRemotely(own: ZkPool, writer: Calls): ZkPool {
   const choose = (isRemembered: boolean): AnyRun => {
     const runHere = (isRemembered ? own.runRemembered : own.run) as AnyRun;
     return async (name, input, share) => {

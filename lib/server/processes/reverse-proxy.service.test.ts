@@ -6,7 +6,7 @@ import { type AddressInfo, connect } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { peerOf, takeHandedOn } from "#lib/server/next/node-http";
+import { acceptForwardedRequest, peerOf } from "#lib/server/next/node-http";
 import { listenAt } from "./ipc";
 import { createReverseProxy } from "./reverse-proxy";
 
@@ -19,7 +19,7 @@ describe("a request that is handed on", () => {
   let reasons: boolean[];
   const answerBehind = async (handle: RequestListener, itsSecret = secret) => {
     behind = createServer((incoming, outgoing) => {
-      if (takeHandedOn(incoming, itsSecret)) handle(incoming, outgoing);
+      if (acceptForwardedRequest(incoming, itsSecret)) handle(incoming, outgoing);
       else outgoing.writeHead(403).end();
     });
     await listenAt(behind, path.join(folder, "behind"));

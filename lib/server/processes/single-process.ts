@@ -5,7 +5,7 @@ import { logConsole } from "#lib/api/http/request-log";
 import type { Env } from "#lib/env";
 import { logger } from "#lib/logger";
 import { openApp } from "#lib/server/app";
-import { prepareFront } from "#lib/server/next/listener";
+import { createRequestListener } from "#lib/server/next/listener";
 import { serveMetrics } from "#lib/server/telemetry/metrics-server";
 import { openTelemetry } from "#lib/server/telemetry/open";
 import { untilStop } from "./draining";
@@ -15,7 +15,7 @@ export async function startAlone(env: Env, openPages: () => Promise<RequestListe
   const { close, context, leave } = await openApp();
   const processName = "server";
   const telemetry = await openTelemetry(env, context, { processName, readsDatabase: true });
-  const listen = await prepareFront(env, { pages: await openPages(), leaving: context.leaving });
+  const listen = await createRequestListener(env, { pages: await openPages(), leaving: context.leaving });
   const servers = await listen();
   await serveMetrics(env, [{ name: processName, read: telemetry.readMetrics }]);
   void untilStop(env.STOP_DELAY_SECONDS, leave)

@@ -280,7 +280,7 @@ async function openMember(folder: string, { name }: WorkerSpec): Promise<Member>
 }
 
 /** Resolves when all listen. What keeps one from starting is said by itself. */
-export async function startSeveral(env: Env): Promise<void> {
+export async function startServerCluster(env: Env): Promise<void> {
   const folder = await mkdtemp(path.join(tmpdir(), "countersign-family-"));
   const places = listPlaces(env.processCount);
   const peerSecret = randomBytes(16).toString("hex");

@@ -13,8 +13,8 @@ import { AppError } from "#lib/errors";
 import { logger } from "#lib/logger";
 import { type App, openApp } from "#lib/server/app";
 import { isStandInPath } from "#lib/server/emulators";
-import { prepareFront } from "#lib/server/next/listener";
-import { sendResponse, serveDirectly, takeHandedOn } from "#lib/server/next/node-http";
+import { createRequestListener } from "#lib/server/next/listener";
+import { acceptForwardedRequest, handleApiRequest, sendResponse } from "#lib/server/next/node-http";
 import { explainRefusal } from "#lib/server/next/page-cache";
 import { isDecision, normalizePath, refuse } from "#lib/server/operations";
 import { openTelemetry } from "#lib/server/telemetry/open";
@@ -24,7 +24,7 @@ import { type Done, type Order, type Role, type Setup, socketsIn } from "./super
 
 const retryLater = { headers: { "retry-after": "2" } };
 
-function handPagesOn({ peerSecret }: App, socketPath: string): RequestListener {
+function forwardPages({ peerSecret }: App, socketPath: string): RequestListener {
   const proxy = createReverseProxy(socketPath, peerSecret);
   const error = new AppError("service_unavailable", "pages are back in a moment", retryLater);
   return (incoming, outgoing) =>
@@ -50,7 +50,7 @@ function belongsToWriter({ method, url = "/" }: IncomingMessage): "always" | "if
 function handWritingOn({ peerSecret }: App, socketPath: string): RequestListener {
   const proxy = createReverseProxy(socketPath, peerSecret);
   return (incoming, outgoing) => {
-    const answerHere = () => void serveDirectly(incoming, outgoing);
+    const answerHere = () => void handleApiRequest(incoming, outgoing);
     const belonging = belongsToWriter(incoming);
     if (belonging === "no") answerHere();
     else
@@ -68,7 +68,7 @@ async function serveHandedOn(
   handle: RequestListener,
 ): Promise<Server> {
   const server = createServer((incoming: IncomingMessage, outgoing) => {
-    if (takeHandedOn(incoming, peerSecret)) handle(incoming, outgoing);
+    if (acceptForwardedRequest(incoming, peerSecret)) handle(incoming, outgoing);
     else outgoing.writeHead(403).end();
   });
   // Their connections stay open, so no request meets one that is just being closed.
@@ -89,7 +89,7 @@ async function openRole(
   const handle =
     role === "pages"
       ? await openPages()
-      : (...both: Parameters<RequestListener>) => void serveDirectly(...both);
+      : (...both: Parameters<RequestListener>) => void handleApiRequest(...both);
   const server = await serveHandedOn(app, role === "pages" ? sockets.pages : sockets.writer, handle);
   const endCalls = role === "writer" ? await serveCalls(sockets.calls, createAnswers(app.context)) : () => {};
   return () => {
@@ -138,8 +138,8 @@ export async function runChild(role: Role, openPages: () => Promise<RequestListe
   const listen =
     role === "pages"
       ? async () => []
-      : await prepareFront(env, {
-          pages: handPagesOn(app, sockets.pages),
+      : await createRequestListener(env, {
+          pages: forwardPages(app, sockets.pages),
           leaving: app.context.leaving,
           ...(role === "reader" && { operations: handWritingOn(app, sockets.writer) }),
         });

@@ -7,16 +7,16 @@ import type { LogReceipt } from "#lib/api/schemas/attest";
 import { AppError } from "#lib/errors";
 import { shareOf } from "#lib/jobs/fair-queue";
 import type { ZkPool } from "#lib/jobs/zk-worker-pool";
-import { type Placed, type SealedStatement, SigningKeyChanged, StaleInputs } from "#lib/log/sequencer/item";
+import { type Placed, type SealedStatement, SigningKeyChanged, StaleInputs } from "#lib/log/sequencer/entry";
 import type { LogSequencer } from "#lib/log/sequencer/sequencer";
 import type { Context } from "#lib/services/approvals/context";
 import {
   type AttestationFacts,
   type AttestationItem,
   attestationKind,
-  toItem,
+  createEntry,
 } from "#lib/services/attestations/store";
-import { appendInWriter, type Calls, createAnswers, openCalls, serveCalls, workInWriter } from "./ipc";
+import { appendRemotely, type Calls, createAnswers, openCalls, serveCalls, workRemotely } from "./ipc";
 
 const receipt = { index: 7, entry: "e" } as LogReceipt;
 const place = { record: { agent_id: "a", sequence: 3, previous: "p" }, clientGap: true };
@@ -84,8 +84,8 @@ describe("what is left to the writer", () => {
       got.push(item);
       return placedOf(item);
     });
-    const log = appendInWriter(refuseOwn.context.log, await connect(writer.context));
-    const item = await toItem(refuseOwn.context, facts);
+    const log = appendRemotely(refuseOwn.context.log, await connect(writer.context));
+    const item = await createEntry(refuseOwn.context, facts);
     const { item: stored, ...placed } = await log.submit(attestationKind, item);
     expect(placed).toEqual({ logId: 1, place, sealed, receipt });
     expect(stored).toMatchObject({ agentId: "a", zk: { zkProof: "z" }, caller: facts.caller });
@@ -107,9 +107,9 @@ describe("what is left to the writer", () => {
       throw failures.shift();
     });
     const reader = makeContext(() => Promise.reject(new Error("appended here")));
-    const log = appendInWriter(reader.context.log, await connect(writer.context));
+    const log = appendRemotely(reader.context.log, await connect(writer.context));
     const submit = async (changes: Partial<AttestationFacts> = {}) => {
-      const item = await toItem(reader.context, facts);
+      const item = await createEntry(reader.context, facts);
       return log.submit(attestationKind, { ...item, ...changes }).catch((error) => error);
     };
     expect(await submit()).toBeInstanceOf(SigningKeyChanged);
@@ -129,7 +129,7 @@ describe("what is left to the writer", () => {
 
   it("runs costly jobs with their shares, remembered or not", async () => {
     const writer = makeContext(async (item) => placedOf(item));
-    const pool = workInWriter(refuseOwn.context.pool, await connect(writer.context));
+    const pool = workRemotely(refuseOwn.context.pool, await connect(writer.context));
     expect(await pool.run("issueZkProof", job, share)).toEqual({ bytes: new Uint8Array([9]) });
     await pool.runRemembered("issueZkProof", job, share);
     expect(writer.asked).toEqual([
@@ -143,11 +143,11 @@ describe("what is left to the writer", () => {
     const own = makeContext(async (item) => ({ ...placedOf(item), receipt: { ...receipt, index: 1 } }));
     const lone = await openCalls(path.join(folder, "calls"));
     calls = lone;
-    const log = appendInWriter(own.context.log, lone);
+    const log = appendRemotely(own.context.log, lone);
     const submit = async () =>
-      (await log.submit(attestationKind, await toItem(own.context, facts))).receipt.index;
+      (await log.submit(attestationKind, await createEntry(own.context, facts))).receipt.index;
     expect(await submit()).toBe(1);
-    await workInWriter(own.context.pool, lone).run("issueZkProof", job, share);
+    await workRemotely(own.context.pool, lone).run("issueZkProof", job, share);
     expect(own.asked).toHaveLength(1);
     end = await serveCalls(
       path.join(folder, "calls"),
@@ -161,9 +161,9 @@ describe("what is left to the writer", () => {
     never.context.pool.run = () => new Promise(() => {});
     const own = makeContext(() => Promise.reject(new Error("appended here")));
     const writer = await connect(never.context);
-    const item = await toItem(own.context, facts);
-    const appending = appendInWriter(own.context.log, writer).submit(attestationKind, item);
-    const working = workInWriter(own.context.pool, writer).run("issueZkProof", job, share);
+    const item = await createEntry(own.context, facts);
+    const appending = appendRemotely(own.context.log, writer).submit(attestationKind, item);
+    const working = workRemotely(own.context.pool, writer).run("issueZkProof", job, share);
     end();
     await expect(appending).rejects.toMatchObject({
       errorName: "service_unavailable",

@@ -10,12 +10,12 @@ import { type Executor, rowsOf } from "#lib/db/client";
 import { approverGroups, approvers, organizations, passkeys, rosters, staleRosters } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
 import {
-  type LogItem,
-  type LogItemKind,
+  type LogEntry,
+  type LogEntryKind,
   type Placed,
-  sealStatement,
+  signStatement,
   submitSigned,
-} from "#lib/log/sequencer/item";
+} from "#lib/log/sequencer/entry";
 import { base64Encode, base64UrlEncode, hexEncode, sha256, utf8Decode } from "#lib/protocol/encoding/bytes";
 import { canonicalBytes, canonicalHash, canonicalJson } from "#lib/protocol/encoding/canonical-json";
 import {
@@ -175,7 +175,7 @@ export interface StoredRoster extends RosterState {
   hash: string;
 }
 
-interface RosterItem extends LogItem {
+interface RosterItem extends LogEntry {
   context: Pick<AccountsContext, "clock" | "random">;
   organizationId: string;
   /** Under the head's lock. */
@@ -284,7 +284,7 @@ async function store(tx: Executor, placed: Placed<RosterItem>[]): Promise<void> 
   }
 }
 
-const rosterKind: LogItemKind<RosterItem> = { kind: "approver_roster", admit, store };
+const rosterKind: LogEntryKind<RosterItem> = { kind: "approver_roster", admit, store };
 
 /** After a change was committed. False if the roster could not be logged now: its mark stays, and a round tries again. */
 export async function updateRoster(context: AccountsContext, organizationId: string): Promise<boolean> {
@@ -296,7 +296,7 @@ export async function updateRoster(context: AccountsContext, organizationId: str
         context,
         organizationId,
         made: null,
-        seal: () => sealStatement(signer, buildRosterStatement(requireMade(item).head, signer.keyId)),
+        seal: () => signStatement(signer, buildRosterStatement(requireMade(item).head, signer.keyId)),
       };
       return item;
     });

@@ -12,13 +12,13 @@ import { agentChanges, agentKeys, agents } from "#lib/db/schema";
 import { readDatabaseTime } from "#lib/db/shared-clock";
 import { AppError } from "#lib/errors";
 import {
-  type LogItem,
-  type LogItemKind,
+  type LogEntry,
+  type LogEntryKind,
   type Placed,
   requirePlace,
-  sealStatement,
+  signStatement,
   submitSigned,
-} from "#lib/log/sequencer/item";
+} from "#lib/log/sequencer/entry";
 import { base64Encode, hexDecode, uuidV7 } from "#lib/protocol/encoding/bytes";
 import {
   type AgentChange,
@@ -38,7 +38,7 @@ export interface ChangeFacts {
   organizationId: string;
   actor: Actor;
   /** Undefined for who holds an approval's link. */
-  holdCaller?: LogItem["holdCaller"];
+  lockAndRecheckKey?: LogEntry["lockAndRecheckKey"];
   /** The organization's own words. */
   reason: string | null;
   /** The request whose approval is taken back. */
@@ -57,7 +57,7 @@ export type ChangeContext = Pick<AccountsContext, "clock" | "random"> & {
   keys: Pick<AccountsContext["keys"], "signer">;
 };
 
-interface ChangeItem extends LogItem {
+interface ChangeItem extends LogEntry {
   context: ChangeContext;
   facts: ChangeFacts;
   agentId: string;
@@ -89,10 +89,10 @@ export function makeChange(context: ChangeContext, facts: ChangeFacts): ChangeIt
     salt,
     agentId: facts.agentId,
     keyId: signer.keyId,
-    holdCaller: facts.holdCaller,
+    lockAndRecheckKey: facts.lockAndRecheckKey,
     seal: (place) => {
       const changed_at = item.at.toISOString();
-      return sealStatement(
+      return signStatement(
         signer,
         buildChangeStatement({ ...change, changed_at, record: requirePlace(place).record }),
       );
@@ -162,7 +162,7 @@ async function store(tx: Executor, placed: Placed<ChangeItem>[]): Promise<void> 
   for (const one of placed) await storeOne(tx, one);
 }
 
-export const changeKind: LogItemKind<ChangeItem> = { kind: "agent_change", locksAgents: true, admit, store };
+export const changeKind: LogEntryKind<ChangeItem> = { kind: "agent_change", locksAgents: true, admit, store };
 
 /** False if it was so already. */
 export async function changeAgent(context: AccountsContext, facts: ChangeFacts): Promise<boolean> {

@@ -9,7 +9,7 @@ import type { Executor } from "#lib/db/client";
 import { agents } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
 import type { AccountsContext } from "#lib/services/accounts/context";
-import { holdCaller } from "#lib/services/keys/authenticate";
+import { lockAndRecheckKey } from "#lib/services/keys/authenticate";
 import { changeAgent, Unchanged } from "./agent-changes";
 import { agentNotFound, findAgent, slugKey } from "./agents";
 import { readIdentity } from "./identities";
@@ -46,7 +46,7 @@ async function change(
       agentId: agent.id,
       organizationId: agent.organization_id,
       actor: actorOf(principal),
-      holdCaller: (tx) => holdCaller(tx, principal),
+      lockAndRecheckKey: (tx) => lockAndRecheckKey(tx, principal),
       reason,
       request: null,
       apply: (tx, at) => setFrozen(tx, agent.id, isFrozen ? at : null),

@@ -3,11 +3,11 @@
 import type { TimedCache } from "#lib/jobs/bounded-memo";
 import type { FoundAgent } from "#lib/services/agents/agents";
 import type { WorldIdProvider } from "#lib/services/approvals/world-id/provider";
-import type { Callers, UnknownKeys } from "#lib/services/keys/authenticate";
+import type { Callers, InvalidKeyThrottle } from "#lib/services/keys/authenticate";
 import type { RulesContext } from "#lib/services/policies/context";
 
 export interface Context extends RulesContext {
-  unknownKeys: UnknownKeys;
+  invalidKeyThrottle: InvalidKeyThrottle;
   callers: Callers;
   /** Registered agents by slug key. */
   agents: TimedCache<FoundAgent>;

@@ -25,7 +25,7 @@ import { findEnd } from "#lib/protocol/approval/approval-end";
 import type { WorldEnvironment } from "#lib/protocol/world-id/world-id-keys";
 import { slugKey } from "#lib/services/agents/agents";
 import { codeOf } from "#lib/services/approvals/decision/confirmation-code";
-import { assembleHumanAuthorization } from "#lib/services/approvals/use/embed";
+import { assembleHumanAuthorization } from "#lib/services/approvals/use/use-approval";
 import { findPrincipalAgain } from "#lib/services/keys/authenticate";
 import type { Context } from "./context";
 import {

@@ -15,7 +15,7 @@ import type { Decider } from "#lib/protocol/approval/decided-by";
 import { authorizationRequestIdPattern, utf8Decode } from "#lib/protocol/encoding/bytes";
 import type { JsonObject } from "#lib/protocol/encoding/canonical-json";
 import type { WorldEnvironment } from "#lib/protocol/world-id/world-id-keys";
-import type { RuleRecord } from "#lib/services/approvals/request/judge";
+import type { RuleRecord } from "#lib/services/approvals/request/evaluate-policy";
 import type { Context } from "./context";
 
 export const authorizationNotFound = () =>

@@ -6,11 +6,11 @@
 import type { KeyPrincipal } from "#lib/api/http/context";
 import type { IdempotencyHold } from "#lib/api/http/idempotency";
 import type { AttestBody, AttestResponse } from "#lib/api/schemas/attest";
-import { submitAllSigned, submitSigned } from "#lib/log/sequencer/item";
+import { submitAllSigned, submitSigned } from "#lib/log/sequencer/entry";
 import { base64Encode, uuidV7 } from "#lib/protocol/encoding/bytes";
 import type { JsonObject } from "#lib/protocol/encoding/canonical-json";
 import { type ZkKeyPair, zkPredicate } from "#lib/protocol/presentation/disclosure";
-import { drawVerdicts } from "#lib/protocol/statement/identity-checks";
+import { deriveIdentityChecks } from "#lib/protocol/statement/identity-checks";
 import { signedRequest, type UnplacedPredicate } from "#lib/protocol/statement/statement";
 import { numberedRandom } from "#lib/protocol/tlog/witness-policy";
 import {
@@ -21,9 +21,9 @@ import {
   slugTaken,
 } from "#lib/services/agents/agents";
 import type { Context } from "#lib/services/approvals/context";
-import { type PreparedApproval, prepareApproval } from "#lib/services/approvals/use/embed";
+import { type PreparedApproval, prepareApproval } from "#lib/services/approvals/use/use-approval";
 import { readPrincipalAgain } from "#lib/services/keys/authenticate";
-import { type AttestationItem, answerOf, attestationKind, toItem } from "./store";
+import { type AttestationItem, answerOf, attestationKind, createEntry } from "./store";
 import { verifyAndRemember } from "./stored-receipt";
 
 export interface AttestInput {
@@ -61,7 +61,13 @@ async function buildPredicate(
     ...(agentSignature === undefined ? {} : { agent_signature: agentSignature }),
     registered,
     ...(agent?.frozen_at && { agent_frozen_at: agent.frozen_at.toISOString() }),
-    verdicts: drawVerdicts(request, agentSignature, registered, agent?.manifest ?? null, verifyAndRemember),
+    verdicts: deriveIdentityChecks(
+      request,
+      agentSignature,
+      registered,
+      agent?.manifest ?? null,
+      verifyAndRemember,
+    ),
     human_approval: prepared.approval,
     ...(prepared.stop && { approval_stopped: prepared.stop }),
     ...context.notBefore.fieldAt(now),
@@ -95,7 +101,7 @@ async function makeItem(context: Context, input: AttestInput): Promise<Attestati
   const prepared = await prepareApproval(context, caller, body, agent_public_key);
   const zkKeyPair = body.enable_zk === true ? await context.keys.zkKeyPair() : null;
   const predicate = await buildPredicate(context, input, agent, prepared, zkKeyPair);
-  return toItem(context, {
+  return createEntry(context, {
     caller,
     hold: input.hold,
     predicate,
@@ -109,7 +115,7 @@ async function makeItem(context: Context, input: AttestInput): Promise<Attestati
 }
 
 /** After something that the item was made from has changed. */
-async function makeItemAgain(context: Context, input: AttestInput): Promise<AttestationItem> {
+async function rebuildEntry(context: Context, input: AttestInput): Promise<AttestationItem> {
   context.agents.delete(slugKey(input.body.agent_slug));
   return makeItem(context, { ...input, caller: await readPrincipalAgain(context, input.caller) });
 }
@@ -120,7 +126,7 @@ export async function attest(
   first = makeItem(context, input),
 ): Promise<AttestResponse> {
   const placed = await submitSigned(context, attestationKind, (attempt) =>
-    attempt === 1 ? first : makeItemAgain(context, input),
+    attempt === 1 ? first : rebuildEntry(context, input),
   );
   return answerOf(placed);
 }
@@ -160,7 +166,7 @@ export async function attestEach(context: Context, wanted: readonly Wanted[]): P
 /** All of them or none. Each has the reason why it is refused, or that another one is. */
 export async function attestAll(context: Context, wanted: readonly Wanted[]): Promise<Attested[]> {
   const settled = await submitAllSigned(context, attestationKind, (attempt) =>
-    makeEach(wanted, (input) => (attempt === 1 ? makeItem(context, input) : makeItemAgain(context, input))),
+    makeEach(wanted, (input) => (attempt === 1 ? makeItem(context, input) : rebuildEntry(context, input))),
   );
   return settled.map((one) =>
     one.status === "fulfilled" ? { status: "fulfilled", value: answerOf(one.value) } : one,

@@ -7,7 +7,7 @@
 import { and, eq, type SQL, sql } from "drizzle-orm";
 import { actorOf, type Principal } from "#lib/api/http/context";
 import { eraseAnswers } from "#lib/api/http/idempotency";
-import { announceErased } from "#lib/api/http/remembered-answers";
+import { announceErased } from "#lib/api/http/response-cache";
 import type { EraseResponse } from "#lib/api/schemas/receipts";
 import type { Executor } from "#lib/db/client";
 import {
@@ -26,7 +26,7 @@ import { hexEncode, isUuid, utf8Decode } from "#lib/protocol/encoding/bytes";
 import { canonicalBytes, type JsonObject } from "#lib/protocol/encoding/canonical-json";
 import { recordAudit } from "#lib/services/accounts/audit";
 import type { Context } from "#lib/services/approvals/context";
-import { holdCaller } from "#lib/services/keys/authenticate";
+import { lockAndRecheckKey } from "#lib/services/keys/authenticate";
 import { batchRoute } from "./attest-batch";
 import { attestationNotFound } from "./stored-receipt";
 
@@ -37,7 +37,7 @@ export async function eraseContent(
   id: string,
 ): Promise<EraseResponse> {
   const erased = await context.database.db.transaction(async (tx) => {
-    await holdCaller(tx, principal, "erase");
+    await lockAndRecheckKey(tx, principal, "erase");
     const row = await lockOwn(tx, principal, id);
     const erasedAt = row.erased_at ?? context.clock();
     if (row.erased_at === null || row.payload !== null) {

@@ -3,8 +3,8 @@
  * made from; what it led to before is the answer. Otherwise each entry whose row has another digest is made again.
  */
 import { cutPage, type PageQuery } from "#lib/api/http/cursor";
-import { WrittenJson } from "#lib/api/http/problem";
-import type { RememberedAnswer } from "#lib/api/http/remembered-answers";
+import { SerializedJson } from "#lib/api/http/problem";
+import type { CachedResponse } from "#lib/api/http/response-cache";
 import { type FeedEntry, type FeedResponse, maxLookAlikes } from "#lib/api/schemas/identity";
 import { arrayLiteral } from "#lib/db/array-literal";
 import { AppError } from "#lib/errors";
@@ -100,20 +100,24 @@ function nameOf(slug: string, { limit, cursor, ...filter }: FeedQuery): string |
   return isFiltered ? null : `${slugKey(slug)} ${limit} ${cursor ?? ""}`;
 }
 
-export async function writeAgentFeed(context: Context, slug: string, query: FeedQuery): Promise<WrittenJson> {
+export async function writeAgentFeed(
+  context: Context,
+  slug: string,
+  query: FeedQuery,
+): Promise<SerializedJson> {
   const { answers, keys } = context;
   const begun = answers.begin();
   const published = await keys.published();
   const view = versionOf(published);
   const name = nameOf(slug, query);
   const found = name === null ? undefined : answers.get("feed", name);
-  const known: RememberedAnswer | null = found?.view === view ? found : null;
+  const known: CachedResponse | null = found?.view === view ? found : null;
   const row = await readRow(context, slug, query, published, known?.digest ?? null);
-  if (known !== null && row.digest === known.digest) return WrittenJson.again(known.text);
+  if (known !== null && row.digest === known.digest) return SerializedJson.again(known.text);
   const listed = await writeEntries(context, row.slug, row.entries, published);
   const { shown, nextCursor } = cutPage(listed.entries, query, cursorOfPlace);
   const identity = describeIdentity(row, parseNewestKeys(row.id, row.newest_keys));
-  const written = WrittenJson.object({
+  const written = SerializedJson.object({
     slug: row.slug,
     name: row.name,
     description: row.description,

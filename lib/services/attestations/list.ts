@@ -4,7 +4,7 @@
  */
 import { and, count, eq, gte, ilike, lt, type SQL, sql } from "drizzle-orm";
 import { cutPage, decodeCursor, encodeCursor, type PageQuery } from "#lib/api/http/cursor";
-import { WrittenJson } from "#lib/api/http/problem";
+import { SerializedJson } from "#lib/api/http/problem";
 import type { FeedEntry } from "#lib/api/schemas/identity";
 import type { OwnAttestation } from "#lib/api/schemas/receipts";
 import { maxSearchResults, type SearchResponse, type searchedBy } from "#lib/api/schemas/search";
@@ -241,7 +241,7 @@ interface Entry {
   log_id: number;
   leaf_index: number;
   /** Null for a row that was erased meanwhile, or is not public any more. */
-  written: WrittenJson | null;
+  written: SerializedJson | null;
 }
 
 /** By id. */
@@ -254,7 +254,7 @@ async function makeEntries(context: Context, slug: string, ids: string[], keys: 
   return new Map(
     shown.map((row) => {
       const listed = toListed(row, slug, keys);
-      const { text } = WrittenJson.of(describeListed(settings.baseUrl, listed));
+      const { text } = SerializedJson.of(describeListed(settings.baseUrl, listed));
       const made = { digest: row.digest, view, text };
       if (listed.statement !== null) answers.keep(begun, "entry", row.id, made);
       return [row.id, { ...made, isSigned: listed.statement !== null }] as const;
@@ -283,7 +283,7 @@ export async function writeEntries(
   const made = await makeEntries(context, slug, unknown, keys);
   const entries = places.map(({ id, log_id, leaf_index, known }) => {
     const text = known?.text ?? made.get(id)?.text;
-    return { log_id, leaf_index, written: text === undefined ? null : WrittenJson.again(text) };
+    return { log_id, leaf_index, written: text === undefined ? null : SerializedJson.again(text) };
   });
   const isWhole = places.every(({ id, digest, known }) => {
     const one = made.get(id);

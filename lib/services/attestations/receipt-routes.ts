@@ -1,7 +1,7 @@
 /** Runs the operations of lib/api/operations/attestations.ts. */
 
 import type { Handlers, Params } from "#lib/api/http/pipeline";
-import { readFor, readPublicly } from "#lib/api/http/remembered-answers";
+import { readFor, readPublicly } from "#lib/api/http/response-cache";
 import type { receiptsOperations as specs } from "#lib/api/operations/attestations";
 import { AppError } from "#lib/errors";
 import { NPM_PACKAGE, PYTHON_WHEEL } from "#lib/protocol/statement/outcome";

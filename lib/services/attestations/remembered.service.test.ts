@@ -6,7 +6,7 @@ import { generateKeyPairSync } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { sql } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import { openRememberedAnswers, type RememberedAnswer } from "#lib/api/http/remembered-answers";
+import { type CachedResponse, openResponseCache } from "#lib/api/http/response-cache";
 import { startTestApp, type TestApp } from "#support/app";
 import { anyKind } from "#support/databases";
 
@@ -165,16 +165,16 @@ describe("remembered answers", () => {
 
   it("are gone in every process when the content is erased", async () => {
     const { answers, database } = test.app.context;
-    const other = await openRememberedAnswers(database);
+    const other = await openResponseCache(database);
     const [id = ""] = ids;
     const path = `/v1/verify/${id}`;
     const has = () => [answers, other].map((one) => one.get("verification", id) !== undefined);
     const begun = other.begin();
     await test.call("GET", path);
-    other.keep(begun, "verification", id, answers.get("verification", id) as RememberedAnswer);
+    other.keep(begun, "verification", id, answers.get("verification", id) as CachedResponse);
     expect(has()).toEqual([true, true]);
     const late = [answers.begin(), other.begin()];
-    const remembered = answers.get("verification", id) as RememberedAnswer;
+    const remembered = answers.get("verification", id) as CachedResponse;
     await test.call("DELETE", `/v1/attestations/${id}/content`, { key });
     await expect.poll(has).toEqual([false, false]);
     // Who began to read before the erasure keeps nothing after it.

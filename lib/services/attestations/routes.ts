@@ -1,7 +1,7 @@
 /** Runs the operations of lib/api/operations/attestations.ts. */
 
 import type { Handlers } from "#lib/api/http/pipeline";
-import { readFor, readPublicly } from "#lib/api/http/remembered-answers";
+import { readFor, readPublicly } from "#lib/api/http/response-cache";
 import type { agentsOperations as agentsSpecs } from "#lib/api/operations/agents";
 import type { attestationsOperations as specs } from "#lib/api/operations/attestations";
 import type { Context } from "#lib/services/approvals/context";

@@ -11,18 +11,18 @@ import { AppError, fieldError } from "#lib/errors";
 import { shareOf } from "#lib/jobs/fair-queue";
 import type { FunctionCall } from "#lib/log/sequencer/append";
 import {
-  type Judgement,
-  type LogItem,
-  type LogItemKind,
+  type LogEntry,
+  type LogEntryKind,
   type Place,
   type Placed,
   type Preparation,
+  type Rejection,
   requirePlace,
   SigningKeyChanged,
   StaleInputs,
-  sealStatement,
+  signStatement,
   type Verdict,
-} from "#lib/log/sequencer/item";
+} from "#lib/log/sequencer/entry";
 import { base64Decode, base64UrlDecode, hexEncode, sha256, utf8Decode } from "#lib/protocol/encoding/bytes";
 import { type ZkKeyPair, zkKeyId } from "#lib/protocol/presentation/disclosure";
 import type { ZkCredential, ZkProof } from "#lib/protocol/presentation/presentation";
@@ -36,7 +36,7 @@ import { factsOfStatement, findWarnings, type WarningCode } from "#lib/protocol/
 import { countOf } from "#lib/protocol/text/display-text";
 import { slugKey, slugTaken } from "#lib/services/agents/agents";
 import type { Context } from "#lib/services/approvals/context";
-import { type UsedAuthorization, unusable } from "#lib/services/approvals/use/embed";
+import { type UsedAuthorization, unusable } from "#lib/services/approvals/use/use-approval";
 import { invalidApiKey, keyLookUpFailed, secondsToMidnight } from "#lib/services/keys/api-keys";
 import { serviceDailyLimit } from "#lib/services/keys/daily-limit";
 import { describeAttestation } from "./view";
@@ -61,7 +61,7 @@ export interface AttestationFacts {
   isKeyUnproven: boolean;
 }
 
-export interface AttestationItem extends AttestationFacts, LogItem {
+export interface AttestationItem extends AttestationFacts, LogEntry {
   context: Context;
   agentId: string;
   /** The public proof, and the credential that goes to the caller alone; made for its place. */
@@ -99,7 +99,7 @@ function prepareProof(item: AttestationItem, keyPair: ZkKeyPair): Preparation {
 }
 
 /** Throws SigningKeyChanged if the keys at hand are not those that the statement names. */
-export async function toItem(context: Context, facts: AttestationFacts): Promise<AttestationItem> {
+export async function createEntry(context: Context, facts: AttestationFacts): Promise<AttestationItem> {
   const { signer } = context.keys;
   const zkKeyPair = facts.zkKeyId === undefined ? null : await context.keys.zkKeyPair();
   const isKeyAtHand = zkKeyPair === null || zkKeyId(zkKeyPair.publicKey) === facts.zkKeyId;
@@ -111,7 +111,7 @@ export async function toItem(context: Context, facts: AttestationFacts): Promise
     isListed: facts.predicate.is_public,
     owner: facts.caller.organizationId,
     client: clientNumberOf(facts.predicate.request),
-    seal: (place: Place | null) => sealStatement(signer, buildActionStatement(predicateAt(facts, place))),
+    seal: (place: Place | null) => signStatement(signer, buildActionStatement(predicateAt(facts, place))),
     forget: () => {
       context.callers.forget(facts.caller.keyId);
       context.agents.delete(slugKey(slugOf(facts)));
@@ -182,13 +182,13 @@ function signatureReplayed(first: unknown): AppError {
 }
 
 /** The slug was claimed meanwhile, for the same organization and with nothing registered: no verdict changes. */
-function putWithClaimed(item: AttestationItem, { owner, owner_version }: Verdict): Judgement {
+function putWithClaimed(item: AttestationItem, { owner, owner_version }: Verdict): Rejection {
   item.agent = { id: String(owner), version: String(owner_version) };
   item.agentId = item.agent.id;
   return "again";
 }
 
-function judgementOf(item: AttestationItem, verdict: Verdict): Judgement {
+function toRejection(item: AttestationItem, verdict: Verdict): Rejection {
   switch (verdict.verdict) {
     case "unknown_key":
       return keyLookUpFailed();
@@ -217,9 +217,9 @@ function judgementOf(item: AttestationItem, verdict: Verdict): Judgement {
   }
 }
 
-type PlacedItem = Placed<AttestationItem>;
+type PlacedEntry = Placed<AttestationItem>;
 
-function warningCodesOf({ item, place }: PlacedItem): WarningCode[] {
+function warningCodesOf({ item, place }: PlacedEntry): WarningCode[] {
   return findWarnings(factsOfStatement(predicateJudgedAt(item, place), null));
 }
 
@@ -240,14 +240,14 @@ const claimOf = (item: AttestationItem) => `${item.caller.organizationId} ${slug
 const isFirstUse = ({ agent }: AttestationItem) => agent === null;
 
 /** Several items may be the first to use a slug: they get the agent of the first. */
-function shareAgents(items: AttestationItem[]): void {
+function mergeNewAgents(items: AttestationItem[]): void {
   const unclaimed = items.filter(isFirstUse);
   const ids = new Map(distinct(unclaimed, claimOf).map((item) => [claimOf(item), item.agentId]));
   for (const item of unclaimed) item.agentId = ids.get(claimOf(item)) ?? item.agentId;
 }
 
 /** If two organizations are the first to use a slug, it comes twice, and the database gives it to the first. */
-function describeNewAgents(placed: readonly PlacedItem[]): string | null {
+function describeNewAgents(placed: readonly PlacedEntry[]): string | null {
   const unclaimed = placed.map(({ item }) => item).filter(isFirstUse);
   const agents = distinct(unclaimed, ({ agentId }) => agentId).map((item) => ({
     id: item.agentId,
@@ -277,7 +277,7 @@ function announcedBy(items: readonly AttestationItem[]): FunctionCall {
   };
 }
 
-function storedBy(placed: PlacedItem[]): FunctionCall[] {
+function insertStatements(placed: PlacedEntry[]): FunctionCall[] {
   const [first] = placed;
   if (!first) throw new Error("a batch without attestations");
   const items = placed.map(({ item }) => item);
@@ -320,9 +320,9 @@ function storedBy(placed: PlacedItem[]): FunctionCall[] {
   return [{ name: "store_attestations", parameters }, announcedBy(items)];
 }
 
-export const attestationKind: LogItemKind<AttestationItem> = {
+export const attestationKind: LogEntryKind<AttestationItem> = {
   kind: "attestation",
-  storedBy,
-  judgementOf,
-  shareAgents,
+  insertStatements,
+  toRejection,
+  mergeNewAgents,
 };

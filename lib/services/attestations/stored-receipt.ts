@@ -170,7 +170,7 @@ export function readAttestation(context: Reader, id: string, isCosigned = true):
 type TimeReader = Reader & Pick<Context, "timeAuthorities">;
 
 /** As {@link readWithTime}, with its digest; the row is null if `known` is its digest. */
-export async function readUnlessKnown(
+export async function readIfChanged(
   { database, settings, timeAuthorities }: TimeReader,
   id: string,
   known: string | null,
@@ -191,7 +191,7 @@ export async function readUnlessKnown(
 
 /** With what others have said about its time, where there are others. */
 export async function readWithTime(context: TimeReader, id: string): Promise<StoredAttestation> {
-  const { stored } = await readUnlessKnown(context, id, null);
+  const { stored } = await readIfChanged(context, id, null);
   if (stored === null) throw new Error("a row has no digest");
   return stored;
 }

@@ -5,7 +5,7 @@
 import { generateKeyPairSync, sign } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { checkStoredLogs } from "#lib/log/reading/history";
-import type { LogItem } from "#lib/log/sequencer/item";
+import type { LogEntry } from "#lib/log/sequencer/entry";
 import { canonicalBytes, type JsonObject } from "#lib/protocol/encoding/canonical-json";
 import { signedRequest } from "#lib/protocol/statement/statement";
 import { startTestApp, type TestAnswer, type TestApp, type TestCall } from "#support/app";
@@ -47,7 +47,7 @@ describe("the verdict on an attestation", () => {
   async function attestTogether(calls: readonly Omit<Case, "expected">[]): Promise<TestAnswer[]> {
     const { log, database } = test.app.context;
     const { submit } = log;
-    const made: { item: LogItem; go: () => void }[] = [];
+    const made: { item: LogEntry; go: () => void }[] = [];
     let arrived: () => void;
     const all = new Promise<void>((resolve) => {
       arrived = resolve;

@@ -4,8 +4,8 @@
  */
 import { eq } from "drizzle-orm";
 import type { Principal } from "#lib/api/http/context";
-import { WrittenJson } from "#lib/api/http/problem";
-import type { RememberedAnswer } from "#lib/api/http/remembered-answers";
+import { SerializedJson } from "#lib/api/http/problem";
+import type { CachedResponse } from "#lib/api/http/response-cache";
 import type { VerifyResponse } from "#lib/api/schemas/receipts";
 import { signingKeys } from "#lib/db/schema";
 import { type Share, shareOf } from "#lib/jobs/fair-queue";
@@ -30,8 +30,8 @@ import {
   maySee,
   proveEntry,
   proveTime,
+  readIfChanged,
   readManifest,
-  readUnlessKnown,
   readWithTime,
   rememberTimeStamps,
   type StoredAttestation,
@@ -313,24 +313,24 @@ interface Asked {
 }
 
 /** The text of what `describe` makes, at once or as a promise, of the verification, the stored bytes and the published keys, and of nothing else. */
-export async function rememberVerification(
+export async function cacheVerification(
   context: Context,
   kind: "verification" | "page",
   { id, viewer, client }: Asked,
   describe: (answer: VerifyResponse, stored: StoredAttestation) => unknown,
-): Promise<WrittenJson> {
+): Promise<SerializedJson> {
   const { answers, keys } = context;
   const begun = answers.begin();
   const version = versionOf(await keys.published());
   const viewOf = (audience: string) => `${audience} ${version}`;
   const own = viewOf(viewer?.organizationId ?? "strangers");
-  const isOfView = ({ view }: RememberedAnswer) => view === viewOf(everyone) || view === own;
+  const isOfView = ({ view }: CachedResponse) => view === viewOf(everyone) || view === own;
   const found = answers.get(kind, id);
   const known = found !== undefined && isOfView(found) ? found : null;
-  const { digest, stored } = await readUnlessKnown(context, id, known?.digest ?? null);
-  if (stored === null) return WrittenJson.again(known?.text ?? "null");
+  const { digest, stored } = await readIfChanged(context, id, known?.digest ?? null);
+  if (stored === null) return SerializedJson.again(known?.text ?? "null");
   const answer = await describeVerification(context, stored, maySee(stored, viewer), client);
-  const written = WrittenJson.of(await describe(answer, stored));
+  const written = SerializedJson.of(await describe(answer, stored));
   const isUnderTheseKeys = versionOf(await keys.published()) === version;
   if (answer.valid && isUnderTheseKeys && isWhole(stored)) {
     const view = stored.is_public ? viewOf(everyone) : own;
@@ -345,5 +345,5 @@ export const writeVerification = (
   id: string,
   viewer: Principal | null,
   client: string | null,
-): Promise<WrittenJson> =>
-  rememberVerification(context, "verification", { id, viewer, client }, (answer) => answer);
+): Promise<SerializedJson> =>
+  cacheVerification(context, "verification", { id, viewer, client }, (answer) => answer);

@@ -207,7 +207,7 @@ const gateWidth = 4;
 const maxRemembered = 20_000;
 const missLifetimeMs = 60_000;
 
-export interface UnknownKeys {
+export interface InvalidKeyThrottle {
   /** `lookUp` answers null for an unknown key; the refusal comes instead of it, or of its null. */
   find<Found>(
     text: string,
@@ -232,7 +232,11 @@ function createGate(): () => Promise<() => void> {
   };
 }
 
-export function createUnknownKeys(limiter: RateLimiter, policy: LimitPolicy, clock: () => Date): UnknownKeys {
+export function createInvalidKeyThrottle(
+  limiter: RateLimiter,
+  policy: LimitPolicy,
+  clock: () => Date,
+): InvalidKeyThrottle {
   /** By hash: this is no second place that holds keys. */
   const found = new LRUCache<string, true>({ max: maxRemembered });
   const missed = createTimedCache<true>(clock, missLifetimeMs);
@@ -273,7 +277,7 @@ function bearerKey(request: Pick<HttpRequest, "headers">): string | null {
   return text ?? null;
 }
 
-type AuthContext = AccountsContext & { unknownKeys: UnknownKeys; callers: Callers };
+type AuthContext = AccountsContext & { invalidKeyThrottle: InvalidKeyThrottle; callers: Callers };
 
 /** Null for unknown, malformed, expired and deleted keys alike; throws 429 if the client sent too many of them. */
 async function findKey(
@@ -285,7 +289,7 @@ async function findKey(
   if (!isApiKeyText(text)) return null;
   const lookUp = () =>
     findKeyPrincipal(context, text, ip, (dead) => context.callers.rememberDead(text, dead));
-  const { found, refusal } = await context.unknownKeys.find(text, ip, lookUp);
+  const { found, refusal } = await context.invalidKeyThrottle.find(text, ip, lookUp);
   const known = found ?? context.callers.recallDead(text);
   if (known !== null) note(known);
   if (found !== null) context.callers.remember(text, found);
@@ -340,7 +344,7 @@ export async function authenticate(
  * key is judged as for an attestation, without a lock. Comes before any other lock but the organization's. `scope`: what
  * only some keys may do, and only owners if only they make such keys.
  */
-export async function holdCaller(tx: Executor, principal: Principal, scope?: Scope): Promise<void> {
+export async function lockAndRecheckKey(tx: Executor, principal: Principal, scope?: Scope): Promise<void> {
   const { organizationId } = principal;
   const person: UserPrincipal | undefined = principal.kind === "user" ? principal : principal.person;
   if (person !== undefined) {

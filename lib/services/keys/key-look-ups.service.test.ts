@@ -1,6 +1,6 @@
 /** A look-up that failed, or that got another's answer, never says that a key is invalid: only the database can. */
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
-import type { LogItemKind } from "#lib/log/sequencer/item";
+import type { LogEntryKind } from "#lib/log/sequencer/entry";
 import type { AttestationItem } from "#lib/services/attestations/store";
 import { startTestApp, type TestApp } from "#support/app";
 import { anyKind } from "#support/databases";
@@ -68,7 +68,7 @@ describe("a key's look-up", () => {
     const { log } = test.app.context;
     const { submit } = log;
     vi.spyOn(log, "submit").mockImplementationOnce(((
-      itemKind: LogItemKind<AttestationItem>,
+      itemKind: LogEntryKind<AttestationItem>,
       item: AttestationItem,
     ) => {
       item.caller = { ...item.caller, keyId: "00000000-0000-7000-8000-000000000000" };

@@ -20,7 +20,7 @@ import { readableTime } from "#lib/protocol/time/time-words";
 import { noticeUrl } from "#lib/services/accounts/approvers";
 import { linkMail, type Mail } from "#lib/services/accounts/mails";
 import type { Context } from "#lib/services/approvals/context";
-import { readDeciders } from "#lib/services/approvals/decision/deciders";
+import { readDeciders } from "#lib/services/approvals/decision/list-approvers";
 import { environmentOf } from "#lib/services/approvals/read";
 import {
   type AuthorizationRow,

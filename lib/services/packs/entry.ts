@@ -11,7 +11,7 @@ import { parseCheckpoint, parseNote } from "#lib/protocol/tlog/checkpoint";
 import { proveConsistency } from "#lib/protocol/tlog/tiles";
 import type { Context } from "#lib/services/approvals/context";
 import { parseRuleDecision } from "#lib/services/approvals/rows";
-import { assembleHumanAuthorization } from "#lib/services/approvals/use/embed";
+import { assembleHumanAuthorization } from "#lib/services/approvals/use/use-approval";
 import { verifyAttestationById } from "#lib/services/attestations/verify";
 import type { EntryRow } from "./pack";
 

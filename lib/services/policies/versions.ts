@@ -6,12 +6,12 @@ import type { Executor } from "#lib/db/client";
 import { apiKeys, ruleProposals, ruleSets } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
 import {
-  type LogItem,
-  type LogItemKind,
+  type LogEntry,
+  type LogEntryKind,
   type Placed,
-  sealStatement,
+  signStatement,
   submitSigned,
-} from "#lib/log/sequencer/item";
+} from "#lib/log/sequencer/entry";
 import { hexEncode, sha256, uuidV7 } from "#lib/protocol/encoding/bytes";
 import type { RulesFallback } from "#lib/protocol/policy/evaluate-rules";
 import { buildRulesetStatement, type RulesMode } from "#lib/protocol/policy/replay";
@@ -20,7 +20,7 @@ import { recordAudit } from "#lib/services/accounts/audit";
 import { mailOwners, rulesChangedMail } from "#lib/services/accounts/mails";
 import { holdRole, requireRole } from "#lib/services/accounts/members";
 import { lockOrganization } from "#lib/services/accounts/organizations";
-import { holdCaller } from "#lib/services/keys/authenticate";
+import { lockAndRecheckKey } from "#lib/services/keys/authenticate";
 import { requireRules } from "./check";
 import type { RulesContext } from "./context";
 
@@ -47,7 +47,7 @@ interface Version extends Newest {
   changedAt: Date;
 }
 
-interface RulesetItem extends LogItem {
+interface RulesetItem extends LogEntry {
   context: RulesContext;
   organizationId: string;
   actor: Actor;
@@ -154,7 +154,7 @@ async function store(tx: Executor, placed: Placed<RulesetItem>[]): Promise<void>
   }
 }
 
-const rulesetKind: LogItemKind<RulesetItem> = { kind: "ruleset", locksOrganizations: true, admit, store };
+const rulesetKind: LogEntryKind<RulesetItem> = { kind: "ruleset", locksOrganizations: true, admit, store };
 
 /** The change as the next version, signed and logged. Answers its number. */
 async function storeVersion(
@@ -172,7 +172,7 @@ async function storeVersion(
       changeAfter,
       made: null,
       keyId: signer.keyId,
-      seal: () => sealStatement(signer, requireMade(made).payload),
+      seal: () => signStatement(signer, requireMade(made).payload),
     };
     return made;
   });
@@ -220,7 +220,7 @@ async function propose(context: RulesContext, principal: Principal, change: Rule
   };
   await context.database.db.transaction(async (tx) => {
     await lockOrganization(tx, organizationId);
-    await holdCaller(tx, principal, "rules");
+    await lockAndRecheckKey(tx, principal, "rules");
     await tx
       .insert(ruleProposals)
       .values(row)
@@ -273,7 +273,7 @@ export async function saveRules(
   }
   const given = { actor: actorOf(principal), confirmedBy: null };
   const stored = await storeVersion(context, organizationId, given, async (tx, now) => {
-    await holdCaller(tx, principal, "rules");
+    await lockAndRecheckKey(tx, principal, "rules");
     if (isOutdated(now) || now?.second_owner) throw changedMeanwhile();
     return changeAfter(now);
   });

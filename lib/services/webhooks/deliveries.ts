@@ -10,7 +10,7 @@ import { AppError } from "#lib/errors";
 import { hexEncode } from "#lib/protocol/encoding/bytes";
 import { recordAudit } from "#lib/services/accounts/audit";
 import type { Context } from "#lib/services/approvals/context";
-import { holdCaller } from "#lib/services/keys/authenticate";
+import { lockAndRecheckKey } from "#lib/services/keys/authenticate";
 import { type EndpointRow, findOwn, readEndpoint, webhookNotFound } from "./endpoints";
 
 export interface DeliveryQuery extends PageQuery {
@@ -100,7 +100,7 @@ async function readDelivery(
 
 /** Until the commit: who disables it fails what waits for it then. */
 async function holdEnabled(tx: Executor, principal: Principal, id: string): Promise<void> {
-  await holdCaller(tx, principal);
+  await lockAndRecheckKey(tx, principal);
   const { disabled_at } = await findOwn(tx, principal, id, "share");
   if (disabled_at !== null)
     throw new AppError("webhook_disabled", "this webhook endpoint is disabled; enable it first");

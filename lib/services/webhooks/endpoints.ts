@@ -26,7 +26,7 @@ import {
 import { recordAudit } from "#lib/services/accounts/audit";
 import { lockOrganization } from "#lib/services/accounts/organizations";
 import type { Context } from "#lib/services/approvals/context";
-import { holdCaller } from "#lib/services/keys/authenticate";
+import { lockAndRecheckKey } from "#lib/services/keys/authenticate";
 
 /*
  * The keys of an endpoint: a secret for `v1` and a seed for `v1a`, of its own, never the service's. They sign, so a hash
@@ -228,7 +228,7 @@ export async function createEndpoint(
   const values = { id, organization_id: organizationId, url, events, keys: sealKeys(context, id, keys) };
   const row = await context.database.db.transaction(async (tx) => {
     await lockOrganization(tx, organizationId);
-    await holdCaller(tx, principal);
+    await lockAndRecheckKey(tx, principal);
     const { organization_id } = webhookEndpoints;
     const present = await tx.$count(
       webhookEndpoints,
@@ -276,7 +276,7 @@ export async function updateEndpoint(
   requireReceiver(context, "url", wish.url);
   await readEndpoint(context, principal, id);
   return context.database.db.transaction(async (tx) => {
-    await holdCaller(tx, principal);
+    await lockAndRecheckKey(tx, principal);
     const row = await findOwn(tx, principal, id, "update");
     if (row.url === null && (wish.url ?? wish.events) != null)
       throw fieldError("validation_error", "url", "each request names its own, and its end is its event");
@@ -301,7 +301,7 @@ export async function updateEndpoint(
 
 export async function deleteEndpoint(context: Context, principal: Principal, id: string): Promise<void> {
   await context.database.db.transaction(async (tx) => {
-    await holdCaller(tx, principal);
+    await lockAndRecheckKey(tx, principal);
     const row = await findOwn(tx, principal, id, "update");
     await tx.delete(webhookDeliveries).where(eq(webhookDeliveries.endpoint_id, id));
     await tx.delete(webhookEndpoints).where(eq(webhookEndpoints.id, id));
@@ -323,7 +323,7 @@ export async function rotateEndpoint(
   const keys = makeKeys(context);
   const until = new Date(context.clock().getTime() + overlapHours * hourMs);
   const row = await context.database.db.transaction(async (tx) => {
-    await holdCaller(tx, principal);
+    await lockAndRecheckKey(tx, principal);
     const before = await findOwn(tx, principal, id, "update");
     // Keys that can't be read sign nothing: they would only keep the new ones from signing.
     const isReadable = before.keys !== null && readPublicKey(context, id, before.keys) !== null;

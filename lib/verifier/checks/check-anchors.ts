@@ -57,8 +57,8 @@ async function checkAnchors(
   let unanswered: string | undefined;
   for (const approval of anchored) {
     try {
-      const misfit = await findMisfit(approval, call);
-      if (misfit !== null) return misfit;
+      const mismatch = await findMismatch(approval, call);
+      if (mismatch !== null) return mismatch;
     } catch (error) {
       if (!(error instanceof WorldChainError)) throw error;
       unanswered = error.message;
@@ -69,7 +69,7 @@ async function checkAnchors(
 }
 
 /** The registry is found from World's published addresses, never believed from the file. */
-async function findMisfit(approval: Anchored, call: WorldChainCall): Promise<Outcome<"fail"> | null> {
+async function findMismatch(approval: Anchored, call: WorldChainCall): Promise<Outcome<"fail"> | null> {
   const { anchor } = approval;
   const verdict =
     approval.protocol_version === "3.0"

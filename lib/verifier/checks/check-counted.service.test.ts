@@ -5,8 +5,8 @@ import type { LoggedStatement, RecordSnapshot } from "#lib/api/schemas/log";
 import type { RecordResponse } from "#lib/api/schemas/record";
 import { beginEpoch } from "#lib/log/keys/new-epoch";
 import { makeSnapshot } from "#lib/log/records/agent-heads";
+import { signStatement } from "#lib/log/sequencer/entry";
 import { openForkGuard } from "#lib/log/sequencer/fork-guard";
-import { sealStatement } from "#lib/log/sequencer/item";
 import { base64Decode, base64Encode, hexDecode, hexEncode } from "#lib/protocol/encoding/bytes";
 import {
   buildHeadsStatement,
@@ -295,7 +295,7 @@ describe("the count of a record in a snapshot, as an outsider checks it", () => 
       }) as Promise<ListedStatement[]>;
     const sum = (covers_size: number, more: ListedStatement[] = []) => {
       const payload = buildHeadsStatement(buildHeadsTree(rows), { ...predicate, covers_size });
-      const sealed = sealStatement(test.app.context.keys.signer, payload);
+      const sealed = signStatement(test.app.context.keys.signer, payload);
       const digestHex = JSON.parse(snapshot.statement.payload).subject[0].digest.sha256;
       const statements = predicate.statements + more.length;
       const heads: SignedHeads = { ...predicate, covers_size, statements, digestHex };

@@ -118,7 +118,7 @@ function isDecidedBefore(
 }
 
 /** Compares the payload's account of the authorization with the embedded object; undefined if they fit. */
-function findMisfit(
+function findMismatch(
   { predicate }: ActionStatement,
   approval: BackedApproval,
   object: JsonObject,
@@ -142,8 +142,8 @@ function findMisfit(
     ["stop", !stop || !isStopOfGrant(stop) || approval.method === "standing_approval"],
     ["record", isDecidedBefore(object, predicate.record, own)],
   ];
-  const misfit = differs === undefined ? facts.find(([, fits]) => !fits)?.[0] : backingWords[differs];
-  if (misfit !== undefined) return fail("authorization_mismatch", { field: misfit });
+  const mismatch = differs === undefined ? facts.find(([, fits]) => !fits)?.[0] : backingWords[differs];
+  if (mismatch !== undefined) return fail("authorization_mismatch", { field: mismatch });
   const isClaimedLate = typeof until === "string" && stop !== undefined && stop.claimed_at > until;
   if (typeof until !== "string" || (predicate.timestamp <= until && !isClaimedLate)) return undefined;
   return fail("approval_ended", { until });
@@ -177,7 +177,7 @@ export async function checkHumanAuthorization(
   if (object === "absent") return miss("authorization_absent");
   if (object === null) return fail("authorization_missing");
   const own = { origin: subject.trust.logKey.name, index: receipt.log.index };
-  return findMisfit(statement, approval, object, own) ?? costly.verifyHumanAuthorization(object);
+  return findMismatch(statement, approval, object, own) ?? costly.verifyHumanAuthorization(object);
 }
 
 export async function checkZkProof(subject: Subject, costly: CostlyChecks): Promise<RecordOutcome> {

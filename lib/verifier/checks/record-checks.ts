@@ -97,8 +97,8 @@ export function checkLogInclusion(subject: Subject): RecordOutcome {
   const { size, root } = checkpoint.checkpoint;
   if (size !== log.treeSize) return fail("checkpoint_mismatch");
   if (payload === null || key === undefined || !isOwnEntry(subject, payload, key)) {
-    const misfit = findMisfit(subject);
-    if (misfit !== undefined) return misfit;
+    const mismatch = findMismatch(subject);
+    if (mismatch !== undefined) return mismatch;
   }
   const claim = { leafHash: leafHash(log.entry), index: log.index, size, proof: log.inclusionProof, root };
   return verifyInclusion(claim) ? pass(`leaf ${log.index} of ${size}`) : fail("inclusion_proof_invalid");
@@ -114,7 +114,7 @@ function isOwnEntry({ receipt }: Subject, payload: Uint8Array, key: TrustedKey):
 }
 
 /** The first field of the entry that is not the receipt's. */
-function findMisfit({ receipt, payload, key }: Subject): RecordOutcome | undefined {
+function findMismatch({ receipt, payload, key }: Subject): RecordOutcome | undefined {
   const { log } = receipt;
   let entry: ReturnType<typeof parseLogLeaf>;
   try {

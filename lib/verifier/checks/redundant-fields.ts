@@ -62,12 +62,13 @@ export function checkRestatedFields(
   if (wrong !== null) return { outcome: wrong };
   const { statement } = report;
   if (statement === null) return checkWithoutPayload(object, receipt, report);
-  const misfit = findMisfit(object, restate(statement.predicate)) ?? findForeignManifest(receipt, statement);
+  const mismatch =
+    findMismatch(object, restate(statement.predicate)) ?? findForeignManifest(receipt, statement);
   return {
     outcome:
-      misfit === null
+      mismatch === null
         ? pass("the fields beside the payload say what the payload says")
-        : fail("field_mismatch", { field: misfit }),
+        : fail("field_mismatch", { field: mismatch }),
   };
 }
 
@@ -131,7 +132,7 @@ function restate({ request, verdicts, ...predicate }: ActionPredicate): JsonObje
 }
 
 /** The first field that the object shows otherwise than is expected; null if there is none. */
-function findMisfit(object: JsonObject, expected: JsonObject): string | null {
+function findMismatch(object: JsonObject, expected: JsonObject): string | null {
   const differs = (name: string) =>
     object[name] !== undefined && canonicalJson(object[name]) !== canonicalJson(expected[name] ?? null);
   return Object.keys(expected).find(differs) ?? null;
@@ -193,9 +194,9 @@ function checkWithoutPayload(object: JsonObject, receipt: Receipt, report: Attes
   if (shown !== undefined) return { outcome: fail("field_unbacked", { field: shown }) };
   const isProofGood = report.checks.some(({ name, status }) => name === "zk_proof" && status === "pass");
   const disclosed = isProofGood ? readDisclosed(receipt.zkProof) : {};
-  const misfit = findMisfit(object, disclosed);
+  const mismatch = findMismatch(object, disclosed);
   const contradicted = (field: string) => ({ outcome: contradicts(field, "the zero-knowledge proof") });
-  if (misfit !== null) return contradicted(misfit);
+  if (mismatch !== null) return contradicted(mismatch);
   const month = disclosed["issued_month"];
   const { timestamp } = object;
   if (typeof month === "string" && typeof timestamp === "string" && !timestamp.startsWith(month))
@@ -273,8 +274,8 @@ export function checkRestatedRequest(answer: JsonObject, object: JsonObject): Re
     approvals: { required: request["approvals_required"] ?? null, given: countApprovals(object) },
     confirmation_code: confirmationCode(String(binding["request_hash"])),
   };
-  const misfit = findMisfit(answer, expected);
-  if (misfit !== null) return { outcome: fail("field_mismatch", { field: misfit }) };
+  const mismatch = findMismatch(answer, expected);
+  if (mismatch !== null) return { outcome: fail("field_mismatch", { field: mismatch }) };
   const isShown = "context" in answer || "context_salt" in answer;
   const known = [...Object.keys(expected), ...ownWords, ...(isShown ? shownFields : [])];
   return {

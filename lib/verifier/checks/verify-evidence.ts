@@ -188,12 +188,12 @@ async function verifyReceipt(
   const { unproven = [], disclosed = [], outcome } = restated;
   const isForeign = kind === "attestation" && !(await isCredentialOwn(evidence));
   const warned = await compareWarnings(evidence, report, disclosed);
-  const misfit = isForeign ? "zk.credential" : warned.differs && `warnings (${warned.differs})`;
+  const mismatch = isForeign ? "zk.credential" : warned.differs && `warnings (${warned.differs})`;
   const checks: VerifierCheck[] = [
     ...report.checks,
-    misfit === undefined || outcome.status === "fail"
+    mismatch === undefined || outcome.status === "fail"
       ? { name: "restated_fields", ...outcome }
-      : { name: "restated_fields", ...fail("field_mismatch", { field: misfit }) },
+      : { name: "restated_fields", ...fail("field_mismatch", { field: mismatch }) },
     ...comparePayload(receipt, expected.payload),
   ];
   return finish(kind, checks, {

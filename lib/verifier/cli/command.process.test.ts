@@ -9,7 +9,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { makeSnapshot } from "#lib/log/records/agent-heads";
 import { mergeHeads } from "#lib/protocol/record/agent-heads";
 import { makeVerifierKey, signCheckpoint } from "#lib/protocol/tlog/checkpoint";
-import { serveDirectly } from "#lib/server/next/node-http";
+import { handleApiRequest } from "#lib/server/next/node-http";
 import { startTestApp, type TestApp } from "#support/app";
 import { type CommandRun, expectExit, runProgram } from "#support/commands";
 import { anyKind } from "#support/databases";
@@ -66,7 +66,7 @@ describe("verify.mjs", () => {
   beforeAll(async () => {
     await readFile(program); // made by `node .ci/bundle.mjs`
     folder = await mkdtemp(path.join(tmpdir(), "countersign-verify-"));
-    server = createServer((incoming, outgoing) => void serveDirectly(incoming, outgoing));
+    server = createServer((incoming, outgoing) => void handleApiRequest(incoming, outgoing));
     await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
     base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
     test = await startTestApp(anyKind, { PUBLIC_BASE_URL: base });

@@ -5,8 +5,8 @@ import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { rememberPeer } from "#lib/api/http/rate-limit";
 import { beginEpoch } from "#lib/log/keys/new-epoch";
 import { makeSnapshot } from "#lib/log/records/agent-heads";
+import { type LogEntry, type LogEntryKind, signStatement } from "#lib/log/sequencer/entry";
 import { openForkGuard } from "#lib/log/sequencer/fork-guard";
-import { type LogItem, type LogItemKind, sealStatement } from "#lib/log/sequencer/item";
 import {
   base64Encode,
   concatBytes,
@@ -339,8 +339,8 @@ describe("verify.mjs monitor, record and proof", () => {
     const payload = utf8Encode(
       canonicalJson(JSON.parse(String(first["payload"]).replace('"action":"Paid"', '"action":"Paid twice"'))),
     );
-    const hidden: LogItemKind<LogItem> = { kind: "attestation", admit: async () => [null] };
-    const item = { keyId: signer.keyId, seal: () => sealStatement(signer, payload) };
+    const hidden: LogEntryKind<LogEntry> = { kind: "attestation", admit: async () => [null] };
+    const item = { keyId: signer.keyId, seal: () => signStatement(signer, payload) };
     // The database refuses it; a service that lies has one that does not.
     const allow = "ALTER TABLE log_leaves DROP CONSTRAINT IF EXISTS log_leaves_place";
     await test.app.context.database.query(allow, []);

@@ -44,7 +44,7 @@ function checkErased(json: JsonObject, payloadHash: Uint8Array, trust: VerifierT
 }
 
 /** Compares a file's description of itself with the signed payload. */
-async function findMisfit(
+async function findMismatch(
   json: JsonObject,
   payload: Uint8Array,
   trust: VerifierTrust,
@@ -101,6 +101,6 @@ export async function checkDecisionFile(json: JsonObject, trust: VerifierTrust):
   if (place.sequence !== json["sequence"]) return wrong("the payload has another number");
   if (canonicalJson(requireObject(json, "log")["record"] ?? null) !== canonicalJson({ ...place }))
     return wrong("log.record is not the place in the payload");
-  const misfit = await findMisfit(json, payload, trust);
-  return misfit === null ? { ok: true, payloadHash, signed: { place, payloadHash } } : wrong(misfit);
+  const mismatch = await findMismatch(json, payload, trust);
+  return mismatch === null ? { ok: true, payloadHash, signed: { place, payloadHash } } : wrong(mismatch);
 }

@@ -1,6 +1,6 @@
 /** The verifier refuses a pack whose approvals rest on a roster or on rules that the service's statements don't have before. */
 import { describe, expect, it } from "vitest";
-import { sealStatement } from "#lib/log/sequencer/item";
+import { signStatement } from "#lib/log/sequencer/entry";
 import { createLocalSigner } from "#lib/log/signing/signing-keys";
 import { buildAuthorization, type HumanAuthorization } from "#lib/protocol/approval/approval";
 import type { JsonObject } from "#lib/protocol/encoding/canonical-json";
@@ -20,7 +20,7 @@ const trust = { keys, logKeys: [], zkKeys: [], revokedZkKeys: [] };
 
 /** By the service, whose key's seed is 7. */
 async function list(payload: Uint8Array, logIndex = 3, seed = 7): Promise<ListedStatement> {
-  const { signature, envelopeSignature } = await sealStatement(signerOf(seed), payload);
+  const { signature, envelopeSignature } = await signStatement(signerOf(seed), payload);
   return { payload, signature, envelopeSignature, keyId: testKeyId, kind: "", logOrigin: origin, logIndex };
 }
 

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 import httpx2
 
 from .._json import JsonObject, is_list, is_object, parse_strict
-from .._open import http_options
+from .._session import http_options
 from ..errors import UnreadableError
 from . import Report, Trust, TrustedKeys, read_trust, verify, verify_record
 from ._reading import MAX_CHARACTERS

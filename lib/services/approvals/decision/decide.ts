@@ -6,7 +6,7 @@ import type { SentAssertion } from "#lib/api/schemas/approval-view";
 import { authorizationRequests } from "#lib/db/schema";
 import { readDatabaseTime } from "#lib/db/shared-clock";
 import { AppError } from "#lib/errors";
-import { submitSigned } from "#lib/log/sequencer/item";
+import { submitSigned } from "#lib/log/sequencer/entry";
 import {
   type Approval,
   type ApprovalRequest,
@@ -33,11 +33,17 @@ import {
   isOpen,
   parseRequest,
 } from "#lib/services/approvals/rows";
-import { holdCaller } from "#lib/services/keys/authenticate";
+import { lockAndRecheckKey } from "#lib/services/keys/authenticate";
 import { requireCode } from "./confirmation-code";
-import { countApprover, type Enrolled, needsPasskey, type ProvenApprover, proveApprover } from "./enrolled";
 import {
-  ApprovalsMoved,
+  countApprover,
+  type Enrolled,
+  needsPasskey,
+  type ProvenApprover,
+  proveApprover,
+} from "./passkey-approval";
+import {
+  ConcurrentApproval,
   type DecisionItem,
   decisionKind,
   insertApproval,
@@ -54,7 +60,14 @@ import {
 
 type Facts = Pick<
   DecisionItem,
-  "actor" | "holdCaller" | "decision" | "decidedAt" | "decidedBy" | "deniedBy" | "denialReason" | "approved"
+  | "actor"
+  | "lockAndRecheckKey"
+  | "decision"
+  | "decidedAt"
+  | "decidedBy"
+  | "deniedBy"
+  | "denialReason"
+  | "approved"
 >;
 
 export function makeDecision(
@@ -115,15 +128,15 @@ async function deny(
 
 export const undecided = { decidedBy: null, deniedBy: null, denialReason: null, approved: null };
 
-/** Without `holdCaller`, it is the service that cancels. */
+/** Without `lockAndRecheckKey`, it is the service that cancels. */
 export async function cancel(
   context: Context,
   row: AuthorizationRow,
   actor: Actor,
-  holdCaller?: Facts["holdCaller"],
+  lockAndRecheckKey?: Facts["lockAndRecheckKey"],
 ): Promise<void> {
   const decidedAt = await readDatabaseTime(context.database.db);
-  const facts = { ...undecided, actor, holdCaller, decidedAt };
+  const facts = { ...undecided, actor, lockAndRecheckKey, decidedAt };
   await decide(context, row, () => ({ ...facts, decision: "cancelled" }));
 }
 
@@ -180,7 +193,7 @@ export async function cancelAuthorization(
   principal: Principal,
 ): Promise<void> {
   const row = await findOwn(context, requestId, principal, "cancels");
-  await cancel(context, requirePending(row), actorOf(principal), (tx) => holdCaller(tx, principal));
+  await cancel(context, requirePending(row), actorOf(principal), (tx) => lockAndRecheckKey(tx, principal));
 }
 
 /* An approval that has been proven: counted beside those before it, and signed with the last one that was needed. */
@@ -235,7 +248,7 @@ async function storeOneOfMany(
   await context.database.db.transaction(async (tx) => {
     if (!(await lockOpen(tx, approval.requestId))) throw notPending();
     if (await isFrozen(tx, row.agent_id)) throw agentFrozen();
-    if (!(await standsBeside(tx, approval))) throw new ApprovalsMoved();
+    if (!(await standsBeside(tx, approval))) throw new ConcurrentApproval();
     if (!(await areRulesStill(tx, approval.requestId, approval.rulesVersion))) throw new RulesMoved();
     const { enrolled } = approval;
     const refusal = enrolled && (await countApprover(tx, enrolled));
@@ -349,7 +362,7 @@ export async function acceptApproval(
     try {
       return await tryAccept(context, requestId, person, ip);
     } catch (error) {
-      const isMoved = error instanceof ApprovalsMoved || error instanceof RulesMoved;
+      const isMoved = error instanceof ConcurrentApproval || error instanceof RulesMoved;
       if (!isMoved || attempt === maxAttempts) throw error;
     }
   }

@@ -6,7 +6,7 @@ import type { Executor } from "#lib/db/client";
 import { authorizationRequests, grants } from "#lib/db/schema";
 import { readDatabaseTime } from "#lib/db/shared-clock";
 import { AppError } from "#lib/errors";
-import type { LogItem, LogItemKind } from "#lib/log/sequencer/item";
+import type { LogEntry, LogEntryKind } from "#lib/log/sequencer/entry";
 import { hexEncode } from "#lib/protocol/encoding/bytes";
 import {
   type ChangeContext,
@@ -28,10 +28,10 @@ import {
   markExpired,
   parseRequest,
 } from "#lib/services/approvals/rows";
-import { holdCaller } from "#lib/services/keys/authenticate";
+import { lockAndRecheckKey } from "#lib/services/keys/authenticate";
 import { requireCodeToRevoke } from "./confirmation-code";
 import { type Denial, findOwn, makeDecision, undecided } from "./decide";
-import { countApprover, type Enrolled, needsPasskey, proveApprover } from "./enrolled";
+import { countApprover, type Enrolled, needsPasskey, proveApprover } from "./passkey-approval";
 import { decisionKind, hasApproved } from "./store";
 
 const { id, attestation_id } = authorizationRequests;
@@ -76,7 +76,7 @@ type Revocable = Pick<
 
 const describeRevocation = (
   row: Revocable,
-  by: Pick<ChangeFacts, "actor" | "holdCaller">,
+  by: Pick<ChangeFacts, "actor" | "lockAndRecheckKey">,
   reason: string | null,
   enrolled: Enrolled | null = null,
 ): ChangeFacts => ({
@@ -96,7 +96,7 @@ const describeRevocation = (
 async function revoke(
   context: Context,
   row: AuthorizationRow,
-  by: Pick<ChangeFacts, "actor" | "holdCaller">,
+  by: Pick<ChangeFacts, "actor" | "lockAndRecheckKey">,
   reason: string | null,
   enrolled: Enrolled | null = null,
 ): Promise<void> {
@@ -113,7 +113,10 @@ export async function revokeAuthorization(
   reason: string | null,
 ): Promise<void> {
   const row = await findOwn(context, requestId, principal, "revokes");
-  const by = { actor: actorOf(principal), holdCaller: (tx: Executor) => holdCaller(tx, principal) };
+  const by = {
+    actor: actorOf(principal),
+    lockAndRecheckKey: (tx: Executor) => lockAndRecheckKey(tx, principal),
+  };
   await revoke(context, row, by, reason);
 }
 
@@ -197,8 +200,8 @@ const reason =
 const batchSize = 200;
 
 interface Ending {
-  kind: LogItemKind<LogItem>;
-  item: LogItem;
+  kind: LogEntryKind<LogEntry>;
+  item: LogEntry;
 }
 
 /** The next of those that are still to be ended; none when all are. */
@@ -214,13 +217,13 @@ export async function findUnknownApprovals(context: ChangeContext, tx: Executor)
   const approved = await find(isUnknown);
   if (approved.length > 0)
     return approved.map((row) => ({
-      kind: changeKind as LogItemKind<LogItem>,
+      kind: changeKind as LogEntryKind<LogEntry>,
       item: makeChange(context, describeRevocation(row, { actor: operator }, reason)),
     }));
   await markExpired(tx, eq(status, "pending"));
   const decidedAt = await readDatabaseTime(tx);
   return (await find(isOpen)).map((row) => ({
-    kind: decisionKind as LogItemKind<LogItem>,
+    kind: decisionKind as LogEntryKind<LogEntry>,
     item: makeDecision(context, row, { ...undecided, actor: operator, decidedAt, decision: "cancelled" }),
   }));
 }

@@ -8,14 +8,14 @@ import type { Executor } from "#lib/db/client";
 import { agents, approvals, approvers, authorizationRequests } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
 import {
-  type LogItem,
-  type LogItemKind,
+  type LogEntry,
+  type LogEntryKind,
   type Place,
   type Placed,
   requirePlace,
   type SealedStatement,
-  sealStatement,
-} from "#lib/log/sequencer/item";
+  signStatement,
+} from "#lib/log/sequencer/entry";
 import type { Signer } from "#lib/log/signing/signing-keys";
 import {
   type Approval,
@@ -36,10 +36,10 @@ import { holdPeople } from "#lib/services/accounts/approvers";
 import { recordAudit } from "#lib/services/accounts/audit";
 import { agentFrozen } from "#lib/services/agents/freeze";
 import type { Context } from "#lib/services/approvals/context";
-import { openGrant } from "#lib/services/approvals/request/judge";
+import { openGrant } from "#lib/services/approvals/request/evaluate-policy";
 import { areRulesStill, RulesMoved } from "#lib/services/approvals/request/rules-now";
 import { isOpen } from "#lib/services/approvals/rows";
-import { countApprover, type Enrolled } from "./enrolled";
+import { countApprover, type Enrolled } from "./passkey-approval";
 
 /* Signing, sealing and storing a decision with its leaf: people's decisions, and those made at once. */
 
@@ -82,10 +82,10 @@ export function sealDecision(
     authorization_hash: object === null ? null : hexEncode(sha256(object)),
     record: requirePlace(place).record,
   });
-  return sealStatement(signer, statement);
+  return signStatement(signer, statement);
 }
 
-export interface DecisionLeaf extends LogItem {
+export interface DecisionLeaf extends LogEntry {
   context: Pick<Context, "clock" | "random">;
   organizationId: string;
 }
@@ -147,7 +147,7 @@ export interface DecisionItem extends DecisionLeaf {
 }
 
 /** Another approval came in between. */
-export class ApprovalsMoved extends AppError {
+export class ConcurrentApproval extends AppError {
   constructor() {
     super("service_unavailable", "another approval was being stored at the same moment; try again");
   }
@@ -223,7 +223,7 @@ async function admitOne(tx: Executor, item: DecisionItem): Promise<AppError | nu
   if (!(await lockOpen(tx, item.requestId))) return notPending();
   if (item.approved !== null && (await isFrozen(tx, item.agentId))) return agentFrozen();
   if (item.approved !== null && !(await standsBeside(tx, item.approved.approval)))
-    return new ApprovalsMoved();
+    return new ConcurrentApproval();
   if (
     item.approved !== null &&
     !(await areRulesStill(tx, item.requestId, item.approved.approval.rulesVersion))
@@ -281,4 +281,4 @@ async function store(tx: Executor, placed: Placed<DecisionItem>[]): Promise<void
   for (const one of placed) await storeDecision(tx, one, one.item);
 }
 
-export const decisionKind: LogItemKind<DecisionItem> = { kind: "decision", admit, store };
+export const decisionKind: LogEntryKind<DecisionItem> = { kind: "decision", admit, store };

@@ -5,8 +5,8 @@ import type { EvaluationBody, EvaluationResponse } from "#lib/api/schemas/author
 import type { AuthorizeBody } from "#lib/api/schemas/authorize";
 import { findAgent, slugTaken } from "#lib/services/agents/agents";
 import type { Context } from "#lib/services/approvals/context";
-import { type Judged, readStanding } from "./judge";
-import { foresee } from "./request";
+import { type Judged, readStanding } from "./evaluate-policy";
+import { previewDecision } from "./request";
 
 /** Where this body has the agent's slug. */
 const slugField = "subject.id";
@@ -40,7 +40,7 @@ export async function evaluateAccess(
   const agent = await findAgent(db, request.agent_slug);
   if (agent !== null && agent.organization_id !== organizationId) throw slugTaken(slugField);
   const standing = await readStanding(db, organizationId, request);
-  const judged = await foresee(context, organizationId, request, standing, slugField);
+  const judged = await previewDecision(context, organizationId, request, standing, slugField);
   const evaluated_at = standing.at.toISOString();
   if (judged.verdict !== "ask")
     return {

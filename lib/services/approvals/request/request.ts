@@ -36,9 +36,9 @@ import {
   describeRequired,
   findPreviouslyDenied,
 } from "#lib/services/approvals/rows";
-import { holdCaller } from "#lib/services/keys/authenticate";
+import { lockAndRecheckKey } from "#lib/services/keys/authenticate";
 import { RulesOverdueError } from "#lib/services/policies/engine";
-import { DecidedOtherwise, decideAtOnce } from "./decide-at-once";
+import { DecidedOtherwise, decideAutomatically } from "./decide-automatically";
 import {
   applyObligations,
   type Demands,
@@ -48,7 +48,7 @@ import {
   judge,
   readStanding,
   type Standing,
-} from "./judge";
+} from "./evaluate-policy";
 import {
   type NamedGroup,
   type Requester,
@@ -212,7 +212,7 @@ function requireDeciders({ settings }: Context, { required_approvers: required }
 }
 
 /** Predicts without a lock how a request would be decided now. */
-export async function foresee(
+export async function previewDecision(
   context: Context,
   organizationId: string,
   body: AuthorizeBody,
@@ -532,12 +532,12 @@ async function checkPendingLimit(context: Context, tx: Executor, principal: KeyP
   if (ofOrganization >= perOrganization) throw tooManyPending("the organization", perOrganization);
 }
 
-async function askPeople(context: Context, input: AuthorizeInput): Promise<AuthorizeResponse> {
+async function createPendingRequest(context: Context, input: AuthorizeInput): Promise<AuthorizeResponse> {
   const { principal, body } = input;
   const { organizationId } = principal;
   return context.database.db.transaction(async (tx) => {
     await lockOrganization(tx, organizationId);
-    await holdCaller(tx, principal);
+    await lockAndRecheckKey(tx, principal);
     await checkPendingLimit(context, tx, principal);
     const standing = await readStanding(tx, organizationId, body);
     const prepared = await prepareRequest(context, tx, input, standing);
@@ -555,9 +555,9 @@ async function askPeople(context: Context, input: AuthorizeInput): Promise<Autho
 async function decideUnasked(context: Context, input: AuthorizeInput): Promise<AuthorizeResponse> {
   const { principal, body } = input;
   const { organizationId } = principal;
-  return decideAtOnce(context, organizationId, async (tx, signer) => {
+  return decideAutomatically(context, organizationId, async (tx, signer) => {
     await lockOrganization(tx, organizationId);
-    await holdCaller(tx, principal);
+    await lockAndRecheckKey(tx, principal);
     const standing = await readStanding(tx, organizationId, body);
     const prepared = await prepareRequest(context, tx, input, standing);
     const { judged, createdAt: decidedAt } = prepared;
@@ -601,8 +601,8 @@ export async function requestAuthorization(
   for (let attempt = 1; ; attempt += 1) {
     const standing = await readStanding(context.database.db, principal.organizationId, body);
     try {
-      const { verdict } = await foresee(context, principal.organizationId, body, standing);
-      return await (verdict === "ask" ? askPeople : decideUnasked)(context, input);
+      const { verdict } = await previewDecision(context, principal.organizationId, body, standing);
+      return await (verdict === "ask" ? createPendingRequest : decideUnasked)(context, input);
     } catch (error) {
       const mayChange = error instanceof DecidedOtherwise || error instanceof RulesOverdueError;
       if (!mayChange || attempt === maxAttempts) throw error;

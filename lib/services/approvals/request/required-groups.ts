@@ -19,7 +19,7 @@ import { readIdentity } from "#lib/services/accounts/organization-identity";
 import { readEnrolledMembers } from "#lib/services/accounts/roster";
 import type { FoundAgent } from "#lib/services/agents/agents";
 import { byPeople } from "#lib/services/approvals/rows";
-import { type Demands, MAX_APPROVALS } from "./judge";
+import { type Demands, MAX_APPROVALS } from "./evaluate-policy";
 
 export type NamedGroup = RequiredApprovers & { name: string };
 

@@ -19,7 +19,7 @@ import {
   usageThen,
 } from "#lib/services/policies/describe-request";
 import type { RulesVersion } from "#lib/services/policies/versions";
-import { isTooMuch, meetsObligations } from "./judge";
+import { isTooMuch, meetsObligations } from "./evaluate-policy";
 
 export interface RuleStop {
   reason: "rule_forbids" | "rule_demands_more";

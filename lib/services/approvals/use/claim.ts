@@ -24,8 +24,8 @@ import {
   isUsable,
   parseRequest,
 } from "#lib/services/approvals/rows";
-import { holdCaller } from "#lib/services/keys/authenticate";
-import { unclaimable, whyStopped, whyUnusable } from "./embed";
+import { lockAndRecheckKey } from "#lib/services/keys/authenticate";
+import { unclaimable, whyStopped, whyUnusable } from "./use-approval";
 
 const { id, status, run: runColumn, claimed_at } = authorizationRequests;
 
@@ -101,7 +101,7 @@ async function tryClaim(context: Context, row: AuthorizationRow, principal: Prin
   const { version, stop } = await judgeByRulesNow(context, requestId);
   return context.database.db.transaction(async (tx) => {
     await shareOrganization(tx, row.organization_id);
-    await holdCaller(tx, principal);
+    await lockAndRecheckKey(tx, principal);
     const isSameKey = await holdAgent(tx, row);
     if (!(await areRulesStill(tx, requestId, version))) throw new RulesMoved();
     const claimed = isSameKey && stop === null ? await claimOnce(tx, requestId, run) : null;

@@ -8,7 +8,7 @@ import type { AddressInfo } from "node:net";
 import { deviceLegacy, IDKit, proofOfHuman } from "@worldcoin/idkit";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import type { WorldIdStart } from "#lib/api/schemas/approval-view";
-import { isDispatched, serveDirectly } from "#lib/server/next/node-http";
+import { handleApiRequest, isDispatched } from "#lib/server/next/node-http";
 import { startTestApp, type TestApp } from "#support/app";
 import { anyKind } from "#support/databases";
 
@@ -20,7 +20,8 @@ describe("World ID's stand-in over HTTP", () => {
   let base: string;
   beforeAll(async () => {
     server = createServer((incoming, outgoing) => {
-      if (isDispatched(incoming.url ?? "/", incoming.headers.accept)) void serveDirectly(incoming, outgoing);
+      if (isDispatched(incoming.url ?? "/", incoming.headers.accept))
+        void handleApiRequest(incoming, outgoing);
       else outgoing.writeHead(418).end();
     });
     await new Promise<void>((resolve) => server.listen(0, "localhost", resolve));

@@ -23,7 +23,7 @@ import {
   findDecidable,
   refused,
 } from "#lib/services/approvals/decision/decide";
-import { needsPasskey, proveApprover } from "#lib/services/approvals/decision/enrolled";
+import { needsPasskey, proveApprover } from "#lib/services/approvals/decision/passkey-approval";
 import { readApprovals } from "#lib/services/approvals/decision/store";
 import { type AuthorizationRow, parseRequest } from "#lib/services/approvals/rows";
 import { pickNamedProof, proveApproval } from "./prove";

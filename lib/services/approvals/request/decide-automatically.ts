@@ -7,7 +7,7 @@
 import type { Actor } from "#lib/api/http/context";
 import type { Executor } from "#lib/db/client";
 import { AppError } from "#lib/errors";
-import { type LogItemKind, type Placed, submitSigned } from "#lib/log/sequencer/item";
+import { type LogEntryKind, type Placed, submitSigned } from "#lib/log/sequencer/entry";
 import type { Signer } from "#lib/log/signing/signing-keys";
 import type { Decider } from "#lib/protocol/approval/decided-by";
 import type { Context } from "#lib/services/approvals/context";
@@ -68,7 +68,7 @@ async function store(tx: Executor, placed: Placed<AtOnceItem>[]): Promise<void> 
   }
 }
 
-const atOnceKind: LogItemKind<AtOnceItem> = {
+const atOnceKind: LogEntryKind<AtOnceItem> = {
   kind: "decision",
   locksOrganizations: true,
   admit,
@@ -81,7 +81,7 @@ function requireMade(item: AtOnceItem): MadeAtOnce<unknown> {
 }
 
 /** `make` runs in the sequencer's transaction; it throws {@link DecidedOtherwise} if people must be asked. */
-export async function decideAtOnce<Answer>(
+export async function decideAutomatically<Answer>(
   context: Context,
   organizationId: string,
   make: (tx: Executor, signer: Signer) => Promise<MadeAtOnce<Answer>>,

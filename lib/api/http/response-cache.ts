@@ -7,7 +7,7 @@ import { LRUCache } from "lru-cache";
 import type { Database, Executor } from "#lib/db/client";
 import type { HttpContext, Principal } from "./context";
 
-export interface RememberedAnswer {
+export interface CachedResponse {
   /** Digest of the rows. */
   digest: string;
   /** All else that it was made from: who sees it, and under which keys. */
@@ -21,12 +21,12 @@ export type AnswerKind = "verification" | "page" | "entry" | "feed";
 
 const kindsOfOne = ["verification", "page", "entry"] as const satisfies AnswerKind[];
 
-export interface RememberedAnswers {
-  get(kind: AnswerKind, name: string): RememberedAnswer | undefined;
+export interface ResponseCache {
+  get(kind: AnswerKind, name: string): CachedResponse | undefined;
   /** To be called before anything is read for an answer that is to be kept. */
   begin(): number;
   /** Not if something was forgotten since it began, which may be in it. */
-  keep(begun: number, kind: AnswerKind, name: string, answer: RememberedAnswer): void;
+  keep(begun: number, kind: AnswerKind, name: string, answer: CachedResponse): void;
   /** All that may have the content of this attestation. */
   forget(id: string): void;
   clear(): void;
@@ -38,12 +38,12 @@ const maxBytes = 24 * mebibyte;
 const overheadBytes = 300;
 
 const createRoom = (maxSize: number) =>
-  new LRUCache<string, RememberedAnswer>({
+  new LRUCache<string, CachedResponse>({
     maxSize,
     sizeCalculation: ({ text }) => text.length + overheadBytes,
   });
 
-function createRememberedAnswers(limit: number): RememberedAnswers {
+function createResponseCache(limit: number): ResponseCache {
   const ofOne = createRoom(limit);
   const ofSeveral = createRoom(Math.ceil(limit / 4));
   let forgotten = 0;
@@ -75,8 +75,8 @@ export async function announceErased(executor: Executor, id: string): Promise<vo
 }
 
 /** Those of a process. Where it can't be told what others erase, nothing is remembered. */
-export async function openRememberedAnswers({ listen }: Database): Promise<RememberedAnswers> {
-  const answers = createRememberedAnswers(listen === null ? 1 : maxBytes);
+export async function openResponseCache({ listen }: Database): Promise<ResponseCache> {
+  const answers = createResponseCache(listen === null ? 1 : maxBytes);
   if (listen === null) return answers;
   // Notifications sent while this process didn't listen are lost.
   await listen(channel, answers.forget, answers.clear);

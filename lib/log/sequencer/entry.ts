@@ -25,7 +25,7 @@ export interface SealedStatement {
   leaf: Uint8Array;
 }
 
-export function sealStatement(signer: Signer, payload: Uint8Array): SealedStatement {
+export function signStatement(signer: Signer, payload: Uint8Array): SealedStatement {
   const envelope = signEnvelope(payload, signer.publicKey, (bytes) => signer.sign(bytes));
   const leaf = makeLogLeaf(envelope, signer.publicKey);
   return {
@@ -54,7 +54,7 @@ export function requirePlace(place: Place | null): Place {
 export const isSamePosition = (a: Place, b: Place) =>
   isSamePlace(a.record, b.record) && a.clientGap === b.clientGap;
 
-export interface LogItem {
+export interface LogEntry {
   /** Signs the item in its place; null without an `agentId`. */
   seal(place: Place | null): SealedStatement;
   /** The agent whose record it belongs to; the service's own statements are in none. */
@@ -74,7 +74,7 @@ export interface LogItem {
   /** The active key that `keyId` takes the place of by this very item. */
   replacesKeyId?: string | undefined;
   /** The batch calls it before it locks anything but the head. It throws if the caller may no longer do this. */
-  holdCaller?: ((tx: Executor) => Promise<void>) | undefined;
+  lockAndRecheckKey?: ((tx: Executor) => Promise<void>) | undefined;
   /** Who pays for it if it is refused: an owner's items go into batches of their own for a while. */
   owner?: string | undefined;
 }
@@ -86,7 +86,7 @@ export interface Preparation {
 }
 
 /** True if the preparation is still to be made, or was made for a position in another agent's record. */
-export const isUnprepared = ({ preparation, agentId }: LogItem) =>
+export const isUnprepared = ({ preparation, agentId }: LogEntry) =>
   preparation !== undefined && preparation.place?.record.agent_id !== agentId;
 
 export interface Placed<Item> {
@@ -105,10 +105,10 @@ export interface Verdict {
 }
 
 /** Refused with this error; or to be tried again in its place, or after the rest of its batch is stored. */
-export type Judgement = AppError | "again" | "after";
+export type Rejection = AppError | "again" | "after";
 
 /** Behaviour of one kind of item in the batch's transaction. */
-export interface LogItemKind<Item extends LogItem> {
+export interface LogEntryKind<Item extends LogEntry> {
   kind: LeafKind;
   /** True if `admit` locks agents, which comes before it locks anything else of theirs. */
   locksAgents?: boolean;
@@ -122,28 +122,28 @@ export interface LogItemKind<Item extends LogItem> {
    * Or functions of the database check and store it, in one statement with the leaves: all items or none, with a
    * verdict for each that is in the way. A batch of such items needs no look-ups.
    */
-  storedBy?(placed: Placed<Item>[]): FunctionCall[];
-  judgementOf?(item: Item, verdict: Verdict): Judgement;
+  insertStatements?(placed: Placed<Item>[]): FunctionCall[];
+  toRejection?(item: Item, verdict: Verdict): Rejection;
   /** Items that claim the same slug get one agent, the first's. */
-  shareAgents?(items: Item[]): void;
+  mergeNewAgents?(items: Item[]): void;
 }
 
-export interface QueuedItem {
-  kind: LogItemKind<LogItem>;
-  item: LogItem;
-  resolve: (placed: Placed<LogItem>) => void;
+export interface QueuedEntry {
+  kind: LogEntryKind<LogEntry>;
+  item: LogEntry;
+  resolve: (placed: Placed<LogEntry>) => void;
   reject: (error: unknown) => void;
 }
 
 export interface Outcome {
-  queued: QueuedItem;
-  result: Placed<LogItem> | Error;
+  queued: QueuedEntry;
+  result: Placed<LogEntry> | Error;
 }
 
 /** Items that are stored together or not at all. */
 export interface Group {
-  batch: QueuedItem[];
-  resolve: (placed: Placed<LogItem>[]) => void;
+  batch: QueuedEntry[];
+  resolve: (placed: Placed<LogEntry>[]) => void;
   reject: (error: unknown) => void;
 }
 
@@ -197,9 +197,9 @@ function refuseAll(reasons: readonly unknown[]): PromiseRejectedResult[] {
 }
 
 /** Stores all that is made or nothing. A result for each; only a failure of the whole is thrown. */
-export async function submitAllSigned<Item extends LogItem>(
+export async function submitAllSigned<Item extends LogEntry>(
   context: Reloading & Pick<LogContext, "log">,
-  kind: LogItemKind<Item>,
+  kind: LogEntryKind<Item>,
   make: (attempt: number) => Promise<PromiseSettledResult<Item>[]>,
 ): Promise<PromiseSettledResult<Placed<Item>>[]> {
   for (let attempt = 1; ; attempt += 1) {
@@ -222,9 +222,9 @@ export async function submitAllSigned<Item extends LogItem>(
   }
 }
 
-export async function submitSigned<Item extends LogItem>(
+export async function submitSigned<Item extends LogEntry>(
   context: Reloading & Pick<LogContext, "log">,
-  kind: LogItemKind<Item>,
+  kind: LogEntryKind<Item>,
   make: (attempt: number) => Promise<Item>,
 ): Promise<Placed<Item>> {
   for (let attempt = 1; ; attempt += 1) {

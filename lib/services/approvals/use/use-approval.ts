@@ -134,8 +134,8 @@ function checkFit(
       "is for another inputs_hash",
     ],
   ] as const;
-  const misfit = misfits.find(([fits]) => !fits);
-  if (misfit) throw fieldError("authorization_mismatch", field, misfit[1]);
+  const mismatch = misfits.find(([fits]) => !fits);
+  if (mismatch) throw fieldError("authorization_mismatch", field, mismatch[1]);
 }
 
 type Issued = NonNullable<Awaited<ReturnType<typeof findIssued>>>;
