@@ -22,6 +22,7 @@ export interface AuthorizationRow {
   readonly attestation_id?: string | null | undefined;
   readonly agent_slug: string;
   readonly action: string;
+  readonly title: string;
   readonly amount: Amount | null;
   readonly tool: string | null;
   readonly decided_by: Decider | null;
@@ -59,7 +60,7 @@ function columnsOf({ rows, actions }: AuthorizationTableProps): readonly Column<
       cell: (row) => (
         <span className="block md:min-w-40">
           <TextLink href={`/portal/authorizations/${row.request_id}`}>
-            {row.action === "" ? "Erased" : <AgentText value={row.action} isExcerpt />}
+            {row.action === "" ? "Erased" : <AgentText value={row.title} isExcerpt />}
           </TextLink>
           <span className="block font-normal text-muted">
             <AgentText value={row.agent_slug} isName hideWarnings />

@@ -12,6 +12,7 @@ const request = {
   environment: "local",
   agent_slug: "bot",
   action: "Pay",
+  title: "Pay",
   amount: null,
   payee: null,
   tool: null,

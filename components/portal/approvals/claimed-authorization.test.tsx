@@ -14,6 +14,7 @@ function show(claim: Partial<More>, deciders: PersonDecision[] = []): string[] {
     environment: "local",
     agent_slug: "bot",
     action: "Pay",
+    title: "Pay",
     amount: { value: "12000.5", currency: "EUR" },
     tool: "transfer",
     decided_by: null,

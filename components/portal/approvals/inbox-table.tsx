@@ -16,6 +16,7 @@ interface InboxRow {
   readonly organization_name: string | null;
   readonly agent_slug: string;
   readonly action: string;
+  readonly title: string;
   readonly amount: Amount | null;
   readonly payee: string | null;
   readonly tool: string | null;
@@ -39,7 +40,7 @@ const actionColumn: Column<InboxRow> = {
   cell: (row) => (
     <span className="block md:min-w-40">
       <TextLink href={new URL(row.approval_url).pathname}>
-        {row.action === "" ? "Erased" : <AgentText value={row.action} isExcerpt />}
+        {row.action === "" ? "Erased" : <AgentText value={row.title} isExcerpt />}
       </TextLink>
       {row.payee === null ? null : (
         <span className="block font-normal">
@@ -47,6 +48,11 @@ const actionColumn: Column<InboxRow> = {
         </span>
       )}
       <span className="block font-normal text-muted">
+        {row.tool === null ? null : (
+          <>
+            <AgentText value={row.tool} isName hideWarnings /> ·{" "}
+          </>
+        )}
         <AgentText value={row.agent_slug} isName hideWarnings /> ·{" "}
         <AgentText value={organizationTitle(row.organization_name)} isName hideWarnings />
       </span>

@@ -14,6 +14,8 @@ import type { OwnAttestation } from "#lib/api/schemas/receipts";
 import { isApprovalMethod } from "#lib/protocol/statement/statement";
 
 interface AttestationRow extends OwnAttestation {
+  /** From details that only the organization sees; null if the content is gone. */
+  readonly title: string | null;
   /** Made with a test key. */
   readonly isTest: boolean;
 }
@@ -27,7 +29,7 @@ function Action({ row }: RowProps) {
   return (
     <>
       <TextLink href={`/portal/attestations/${row.id}`}>
-        {row.action === null ? missing : <AgentText value={row.action} isExcerpt />}
+        {row.title === null ? missing : <AgentText value={row.title} isExcerpt />}
       </TextLink>
       {row.tool === null ? null : (
         <span className="block break-all font-mono font-normal text-muted">

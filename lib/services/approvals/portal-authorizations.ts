@@ -8,6 +8,7 @@ import { agentChanges, apiKeys, authorizationRequests } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
 import { amountValue } from "#lib/protocol/approval/amount";
 import { findEnd } from "#lib/protocol/approval/approval-end";
+import { deriveTitle } from "#lib/protocol/record/title";
 import { requireRole } from "#lib/services/accounts/members";
 import { cancelAuthorization } from "#lib/services/approvals/decision/decide";
 import { readDeciders } from "#lib/services/approvals/decision/list-approvers";
@@ -33,6 +34,7 @@ import {
 function withLink(context: Context, state: AuthorizationState, isTest: boolean) {
   return {
     ...state,
+    title: deriveTitle({ ...state, context: state.context ?? null }),
     /** Asked for with a test key. */
     isTest,
     approval_url: state.status === "pending" ? approvalUrl(context, state.request_id) : null,

@@ -1,4 +1,5 @@
 /** An organization's own attestations, private ones included: for its keys and for the portal. */
+
 import { and, desc, eq, inArray } from "drizzle-orm";
 import { actorOf, isOwnerOf, type MemberPrincipal, type Principal } from "#lib/api/http/context";
 import type { PageQuery } from "#lib/api/http/cursor";
@@ -17,10 +18,12 @@ import { encodeCsvLine } from "#lib/protocol/encoding/csv";
 import { disclosureMessages } from "#lib/protocol/presentation/disclosure";
 import type { ZkProof } from "#lib/protocol/presentation/presentation";
 import { listPeople, type Names } from "#lib/protocol/record/facts";
+import { deriveTitle } from "#lib/protocol/record/title";
 import { readNames } from "#lib/services/accounts/approver-names";
 import { recordAudit } from "#lib/services/accounts/audit";
 import { requireRole } from "#lib/services/accounts/members";
 import type { Context } from "#lib/services/approvals/context";
+import { parseContext } from "#lib/services/approvals/rows";
 import { isTestKey } from "#lib/services/keys/api-keys";
 import {
   type AttestationFilter,
@@ -83,8 +86,29 @@ async function findTests(context: Context, ids: string[]): Promise<Set<string>> 
   return new Set(rows.map(({ id }) => id));
 }
 
+/** Titles of attestations, from the details of their requests. */
+async function readTitles(
+  { database: { db } }: Context,
+  listed: readonly ListedAttestation[],
+): Promise<ReadonlyMap<string, string>> {
+  const ids = listed.flatMap(({ row }) => row.authorization_id ?? []);
+  const { id, context } = authorizationRequests;
+  const rows =
+    ids.length === 0
+      ? []
+      : await db.select({ id, context }).from(authorizationRequests).where(inArray(id, ids));
+  const contexts = new Map(rows.map((row) => [row.id, row.context === null ? null : parseContext(row)]));
+  return new Map(
+    listed.flatMap((one) => {
+      const { what, tool } = factsOfListed(one);
+      const details = contexts.get(one.row.authorization_id ?? "") ?? null;
+      return what === null ? [] : [[one.row.id, deriveTitle({ action: what, tool, context: details })]];
+    }),
+  );
+}
+
 /** `isTest`: made with a test key. */
-type ShownAttestation = OwnAttestation & { isTest: boolean };
+type ShownAttestation = OwnAttestation & { isTest: boolean; title: string | null };
 
 export async function listOwnAttestations(
   context: Context,
@@ -99,9 +123,11 @@ export async function listOwnAttestations(
     shown.map(({ row }) => row.id),
   );
   const names = await readNames(context.database.db, person.organizationId);
+  const titles = await readTitles(context, shown);
   const rows = shown.map((listed) => ({
     ...describeOwn(context.settings.baseUrl, listed, names),
     isTest: tests.has(listed.row.id),
+    title: titles.get(listed.row.id) ?? null,
   }));
   return { rows, nextCursor };
 }
@@ -195,11 +221,12 @@ function describeDecision(listed: ListedAttestation, names: Names, grants: Reado
   };
 }
 
-function toRecord(
-  { context, names }: Exported,
-  listed: ListedAttestation,
-  grants: ReadonlyMap<string, string>,
-) {
+interface Found {
+  grants: ReadonlyMap<string, string>;
+  titles: ReadonlyMap<string, string>;
+}
+
+function toRecord({ context, names }: Exported, listed: ListedAttestation, { grants, titles }: Found) {
   const { row } = listed;
   const own = describeOwn(context.settings.baseUrl, listed, names);
   return {
@@ -208,6 +235,7 @@ function toRecord(
     agent_slug: own.agent_slug,
     amount: own.amount === null ? "" : padDecimals(own.amount),
     currency: own.amount?.currency ?? "",
+    title: titles.get(row.id) ?? "",
     action: own.action,
     tool: own.tool,
     decided_by: own.decided,
@@ -236,6 +264,7 @@ const columns = [
   "agent_slug",
   "amount",
   "currency",
+  "title",
   "action",
   "tool",
   "decided_by",
@@ -269,9 +298,9 @@ async function* readAll(exported: Exported, filters: AttestationFilters) {
   do {
     const page = { limit: batchSize, cursor };
     const { shown, nextCursor } = await readAttestations(context, scope, filter, page);
-    const grants = await findGrants(exported, shown);
+    const found = { grants: await findGrants(exported, shown), titles: await readTitles(context, shown) };
     if (shown.length > 0)
-      yield shown.map((listed) => ({ listed, record: toRecord(exported, listed, grants) }));
+      yield shown.map((listed) => ({ listed, record: toRecord(exported, listed, found) }));
     cursor = nextCursor ?? undefined;
   } while (cursor !== undefined);
 }

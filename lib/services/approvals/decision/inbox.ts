@@ -29,6 +29,7 @@ import {
 import { fillPlaces } from "#lib/protocol/approval/assign-groups";
 import { findPayee } from "#lib/protocol/approval/detail-names";
 import { base64Decode, utf8Decode } from "#lib/protocol/encoding/bytes";
+import { deriveTitle } from "#lib/protocol/record/title";
 import { publicUrl } from "#lib/protocol/statement/outcome";
 import type { ProtocolVersion } from "#lib/protocol/world-id/world-id-proof";
 import { isEnrolled } from "#lib/services/accounts/roster";
@@ -234,6 +235,7 @@ export async function listInbox(context: Context, user: UserPrincipal, query: In
       organization_name: row.organizationName,
       agent_slug,
       action,
+      title: deriveTitle({ action, tool: tool ?? null, context: parseContext(row) }),
       amount: amount ?? null,
       tool: tool ?? null,
       payee: findPayee(parseContext(row)),
