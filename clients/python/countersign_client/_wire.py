@@ -628,6 +628,7 @@ class RuleDecision(TypedDict):
     reason: Literal["permitted", "forbidden", "nothing_permits", "evaluation_error"]
     policy_ids: list[str]
     error: str | None
+    explanation: str
     context_hash: str
     context: dict[str, Any] | None
 

@@ -46,21 +46,14 @@ interface ShownAuthorization extends AuthorizationState {
   grant_request_id?: string | null;
 }
 
-const decisionWords = { allow: "allowed without asking", ask: "people asked", deny: "denied" } as const;
-
-/** Decision that rules which only log would have made. */
-const wouldHave = ({
-  decision,
-  policy_ids,
-  version,
-}: NonNullable<AuthorizationState["rules"]>): Definition => ({
-  id: "would-have",
-  name: "Rules (log only)",
+/** Why people were asked or weren't; what rules that only log would have said. */
+const whyOf = ({ mode, explanation, version }: NonNullable<AuthorizationState["rules"]>): Definition => ({
+  id: "why",
+  name: mode === "log_only" ? "Rules (log only)" : "Why",
   value: (
     <>
-      {decisionWords[decision]}
-      {policy_ids.length === 0 ? "" : ` by ${policy_ids.join(", ")}`},{" "}
-      <TextLink href={`/portal/rules?version=${version}`}>version {version}</TextLink>
+      <AgentText value={explanation} hideWarnings />{" "}
+      <TextLink href={`/portal/rules?version=${version}`}>Version {version}</TextLink>
     </>
   ),
 });
@@ -143,7 +136,6 @@ function outcomeOf(state: ShownAuthorization): Definition[] {
         </>
       ),
     });
-  if (state.rules?.mode === "log_only") items.push(wouldHave(state.rules));
   if (state.revoked_at !== null)
     items.push({
       id: "revoked",
@@ -233,6 +225,7 @@ export function AuthorizationFacts({ state, end }: AuthorizationFactsProps) {
     },
     ...askerOf(state),
     ...(isUnasked ? [] : [needsOf(state)]),
+    ...(state.rules ? [whyOf(state.rules)] : []),
     ...groupsOf(state),
     ...decidersOf(state),
     { id: "code", name: "Confirmation code", value: state.confirmation_code ?? "none" },

@@ -183,6 +183,7 @@ const ruleRecord = z
     reason: z.enum(["permitted", "forbidden", "nothing_permits", "evaluation_error"]),
     policy_ids: z.array(z.string()).meta({ description: "those that decided" }),
     error: z.string().nullable(),
+    explanation: z.string().meta({ description: "the same in sentences for people; they may change" }),
     context_hash: hexHash,
     context: anyObject.nullable().meta({ description: "what they were evaluated over; null after erasure" }),
   })

@@ -214,6 +214,8 @@ export interface RuleDecision {
   reason: "permitted" | "forbidden" | "nothing_permits" | "evaluation_error";
   policy_ids: string[];
   error: string | null;
+  /** Sentences for people; they may change. */
+  explanation: string;
   context_hash: string;
   /** Context that they were evaluated over; null after an erasure. */
   context: JsonObject | null;

@@ -14,6 +14,8 @@ import type { RequestedBy } from "#lib/protocol/approval/assign-groups";
 import type { Decider } from "#lib/protocol/approval/decided-by";
 import { authorizationRequestIdPattern, utf8Decode } from "#lib/protocol/encoding/bytes";
 import type { JsonObject } from "#lib/protocol/encoding/canonical-json";
+import { explainRules } from "#lib/protocol/policy/explain-rules";
+import type { RuleContext } from "#lib/protocol/policy/rule-context";
 import type { WorldEnvironment } from "#lib/protocol/world-id/world-id-keys";
 import type { RuleRecord } from "#lib/services/approvals/request/evaluate-policy";
 import type { Context } from "./context";
@@ -183,7 +185,9 @@ export function parseRuleDecision(row: {
 }): NonNullable<AuthorizationState["rules"]> | null {
   if (row.rule_outcome === null) return null;
   const context = row.rule_context === null ? null : (JSON.parse(row.rule_context) as JsonObject);
-  return { ...(JSON.parse(row.rule_outcome) as RuleRecord), context };
+  const record = JSON.parse(row.rule_outcome) as RuleRecord;
+  const seen = context as Pick<RuleContext, "amount" | "uses_today"> | null;
+  return { ...record, explanation: explainRules(record, seen), context };
 }
 
 /** As it was hashed; null after erasure. */
