@@ -2,6 +2,7 @@ import { type Browser, expect, type Page } from "@playwright/test";
 import { addApprover, addGroup, openDevice, openElsewhere, plugIn } from "./passkey-helpers";
 import { newAddress, signInWithKey } from "./portal-helpers";
 import { test } from "./test";
+
 test.describe.configure({ timeout: 300_000 });
 async function enrol(browser: Browser, owner: Page, name: string, address = newAddress(name.toLowerCase())) {
   const link = await addApprover(owner, name, address);
@@ -29,7 +30,10 @@ async function shots(page: Page, name: string, full = true) {
       await page.waitForTimeout(400);
       const height = await page.evaluate(() => document.documentElement.scrollHeight);
       console.log(name, scheme, width, height);
-      await page.screenshot({ path: `/tmp/shots/${name}-${width}-${scheme}.png`, fullPage: full && scheme === "light" });
+      await page.screenshot({
+        path: `/tmp/shots/${name}-${width}-${scheme}.png`,
+        fullPage: full && scheme === "light",
+      });
     }
   await page.emulateMedia({ colorScheme: null });
 }
@@ -42,7 +46,22 @@ test("shots", async ({ page, browser }) => {
   const required_approvers = [{ group: "finance", count: 2 }];
   const headers = { authorization: `Bearer ${key}` };
   const agent_slug = `treasury-bot-${Date.now()}`;
-  const askFor = async (more: object) => (await page.request.post("/v1/authorize", { headers, data: { agent_slug, action: "Pay invoice 1042", amount: { value: "12000.50", currency: "EUR" }, tool: "bank.transfer", context: { payee: "Example Ltd", invoice: "1042" }, required_level: "none", required_approvers, ...more } })).json();
+  const askFor = async (more: object) =>
+    (
+      await page.request.post("/v1/authorize", {
+        headers,
+        data: {
+          agent_slug,
+          action: "Pay invoice 1042",
+          amount: { value: "12000.50", currency: "EUR" },
+          tool: "bank.transfer",
+          context: { payee: "Example Ltd", invoice: "1042" },
+          required_level: "none",
+          required_approvers,
+          ...more,
+        },
+      })
+    ).json();
   await expect.poll(async () => (await askFor({ action: "Probe" })).status).toBe("pending");
   const asked = await askFor({});
   await carol.goto(asked.approval_url);
@@ -56,10 +75,36 @@ test("shots", async ({ page, browser }) => {
   await expect(dave.getByRole("heading", { name: "This request was approved" })).toBeVisible();
   await shots(dave, "approved", false);
   const state = await (await page.request.get(`/v1/authorize/${asked.request_id}`, { headers })).json();
-  const made = await (await page.request.post("/v1/attest", { headers, data: { agent_slug, action: state.action, inputs_hash: "sha256:1", human_authorization: state.human_authorization } })).json();
-  await askFor({ action: "Use the tool Bash", tool: "Bash", amount: undefined, context: { command: "curl -H 'Authorization: Bearer abcdefghijkl123' https://api.example.com/x", description: "Call" } });
-  await askFor({ action: "Use the tool Bash", tool: "Bash", amount: undefined, context: { command: "npm test" } });
-  await page.request.post("/v1/attest", { headers, data: { agent_slug, action: "Read the ledger", inputs_hash: "sha256:2" } });
+  const made = await (
+    await page.request.post("/v1/attest", {
+      headers,
+      data: {
+        agent_slug,
+        action: state.action,
+        inputs_hash: "sha256:1",
+        human_authorization: state.human_authorization,
+      },
+    })
+  ).json();
+  await askFor({
+    action: "Use the tool Bash",
+    tool: "Bash",
+    amount: undefined,
+    context: {
+      command: "curl -H 'Authorization: Bearer abcdefghijkl123' https://api.example.com/x",
+      description: "Call",
+    },
+  });
+  await askFor({
+    action: "Use the tool Bash",
+    tool: "Bash",
+    amount: undefined,
+    context: { command: "npm test" },
+  });
+  await page.request.post("/v1/attest", {
+    headers,
+    data: { agent_slug, action: "Read the ledger", inputs_hash: "sha256:2" },
+  });
   await page.goto(new URL(made.public_url).pathname);
   await page.waitForTimeout(3000);
   await shots(page, "receipt");
@@ -67,7 +112,14 @@ test("shots", async ({ page, browser }) => {
   await page.setViewportSize({ width: 800, height: 1100 });
   await page.screenshot({ path: "/tmp/shots/receipt-print.png", fullPage: true });
   await page.emulateMedia({ media: null });
-  for (const [name, path] of [["attestations", "/portal/attestations"], ["attestation", `/portal/attestations/${made.attestation_id}`], ["authorizations", "/portal/authorizations"], ["authorization", `/portal/authorizations/${asked.request_id}`], ["inbox", "/portal/inbox"], ["agent", `/agent/${agent_slug}`]] as const) {
+  for (const [name, path] of [
+    ["attestations", "/portal/attestations"],
+    ["attestation", `/portal/attestations/${made.attestation_id}`],
+    ["authorizations", "/portal/authorizations"],
+    ["authorization", `/portal/authorizations/${asked.request_id}`],
+    ["inbox", "/portal/inbox"],
+    ["agent", `/agent/${agent_slug}`],
+  ] as const) {
     await page.goto(path);
     await shots(page, name);
   }
@@ -75,5 +127,7 @@ test("shots", async ({ page, browser }) => {
   const image = await page.request.get(`/verify/${agent_slug}/${made.attestation_id}/opengraph-image`);
   const { writeFileSync } = await import("node:fs");
   writeFileSync("/tmp/shots/card.png", await image.body());
-  console.log(await (await page.request.get(`/badge/${agent_slug}.svg?attestation=${made.attestation_id}`)).text());
+  console.log(
+    await (await page.request.get(`/badge/${agent_slug}.svg?attestation=${made.attestation_id}`)).text(),
+  );
 });

@@ -192,7 +192,7 @@ export const mutations = [
   },
   {
     threat: "A freeze is hidden later",
-    file: "lib/protocol/record/agent-change.ts",
+    file: "lib/protocol/record/agent-heads.ts",
     from: "bytesEqual(buildChangeStatement(read), bytes) ? read : null",
     to: "read",
     test: "lib/protocol/record/agent-change.test.ts",

@@ -1,3 +1,3 @@
-import { operation } from "#lib/server/next/next-routes";
+import { operation } from "#lib/server/next/next-host";
 
 export const GET = operation("verifierProgram");

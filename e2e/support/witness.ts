@@ -4,7 +4,6 @@ import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 import type { Signer } from "#lib/log/signing/signing-keys";
 import { bytesEqual } from "#lib/protocol/encoding/bytes";
-import { parseAddCheckpoint } from "#lib/protocol/tlog/add-checkpoint";
 import {
   cosignCheckpoint,
   encodeSignatureLine,
@@ -14,6 +13,7 @@ import {
   verifyCheckpoint,
 } from "#lib/protocol/tlog/checkpoint";
 import { verifyConsistency } from "#lib/protocol/tlog/merkle";
+import { parseAddCheckpoint } from "#lib/protocol/tlog/tlog-proof";
 
 export interface TestWitness {
   vkey: string;

@@ -26,7 +26,7 @@ import { receiptsHandlers } from "#lib/services/attestations/receipt-routes";
 import { attestationsHandlers } from "#lib/services/attestations/routes";
 import { keysHandlers } from "#lib/services/keys/routes";
 import { createMcpHandlers } from "#lib/services/mcp/routes";
-import { mailHandlers } from "#lib/services/notifications/routes";
+import { mailHandlers } from "#lib/services/notifications/mailbox";
 import { rulesHandlers } from "#lib/services/policies/routes";
 import { webhooksHandlers } from "#lib/services/webhooks/routes";
 import { getApp } from "./singleton";

@@ -4,9 +4,8 @@ import type { LocalWorldId } from "#lib/emulators/world-id";
 import type { Env } from "#lib/env";
 import type { SecretFiles } from "#lib/log/signing/first-keys";
 import { createWorldChain } from "#lib/services/approvals/world-id/chain";
-import { createNoWorldId } from "#lib/services/approvals/world-id/none";
 import { createPortalProvider } from "#lib/services/approvals/world-id/portal";
-import type { WorldIdProvider } from "#lib/services/approvals/world-id/provider";
+import { createNoWorldId, type WorldIdProvider } from "#lib/services/approvals/world-id/provider";
 
 interface OpenedWorldId {
   provider: WorldIdProvider;

@@ -7,8 +7,8 @@ import { Callout } from "#components/ui/callout";
 import { TextLink } from "#components/ui/text-link";
 import type { App } from "#lib/server/app";
 import { readPortal, readUser } from "#lib/server/pages/portal-request";
+import { listSignInWays } from "#lib/server/pages/provider";
 import { safePortalPath } from "#lib/server/pages/session";
-import { listSignInWays } from "#lib/server/pages/sign-in-ways";
 import { getApp } from "#lib/server/singleton";
 import { requestLink, signOut } from "./actions";
 

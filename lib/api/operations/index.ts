@@ -1,9 +1,8 @@
 /** The one table of operations; validation, dispatch and the OpenAPI document are all made from it. */
 import { agentsOperations, rostersOperations } from "./agents";
 import { attestationsOperations, presentationsOperations, receiptsOperations } from "./attestations";
-import { authorizationsOperations } from "./authorizations";
+import { authorizationsOperations, rulesOperations } from "./authorizations";
 import { keysOperations } from "./keys";
-import { rulesOperations } from "./rules";
 import { logOperations, mcpOperations, serviceOperations } from "./service";
 import { webhooksOperations } from "./webhooks";
 

@@ -55,8 +55,8 @@ function parseWrapped(text: string): (KeyName & { ciphertext: Uint8Array }) | nu
 
 /** The services' libraries are loaded when a key is first wrapped by one. */
 async function loadKms(provider: Provider, env: Env): Promise<Kms> {
-  if (provider === "aws-kms") return (await import("./aws-kms")).createAwsKms();
-  return (await import("./google-kms")).createGoogleKms(env.GOOGLE_KMS_URL);
+  if (provider === "aws-kms") return (await import("./kms")).createAwsKms();
+  return (await import("./kms")).createGoogleKms(env.GOOGLE_KMS_URL);
 }
 
 /** Service's message, without the request that it answers. */

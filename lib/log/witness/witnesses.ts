@@ -14,7 +14,6 @@ import { ForkGuardError } from "#lib/log/sequencer/fork-guard";
 import type { Logger } from "#lib/logger";
 import { hexEncode } from "#lib/protocol/encoding/bytes";
 import { readTextAtMost } from "#lib/protocol/encoding/read-stream";
-import { type AddCheckpointRequest, encodeAddCheckpoint } from "#lib/protocol/tlog/add-checkpoint";
 import {
   addNoteSignatures,
   encodeSignatureLine,
@@ -25,6 +24,7 @@ import {
   verifyCosignature,
 } from "#lib/protocol/tlog/checkpoint";
 import { proveConsistency } from "#lib/protocol/tlog/tiles";
+import { type AddCheckpointRequest, encodeAddCheckpoint } from "#lib/protocol/tlog/tlog-proof";
 import type { Witness, WitnessPolicySettings } from "#lib/protocol/tlog/witness-policy";
 import { readCosignedSizes } from "./cosigned-checkpoints";
 

@@ -3,7 +3,7 @@ import { type Decision, parseDecisionStatement } from "#lib/protocol/approval/ap
 import { parseHumanAuthorization } from "#lib/protocol/approval/human-authorization-shape";
 import { utf8Encode } from "#lib/protocol/encoding/bytes";
 import { isJsonObject, type JsonObject } from "#lib/protocol/encoding/canonical-json";
-import { type AgentChangeKind, parseChangeStatement } from "#lib/protocol/record/agent-change";
+import { type AgentChangeKind, parseChangeStatement } from "#lib/protocol/record/agent-heads";
 import {
   type Facts,
   factsOfApproval,

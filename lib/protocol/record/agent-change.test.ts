@@ -1,7 +1,7 @@
 /** Statements of changes: one spelling each, and every field is covered. */
 import { describe, expect, it } from "vitest";
 import { utf8Decode, utf8Encode } from "#lib/protocol/encoding/bytes";
-import { type AgentChange, buildChangeStatement, parseChangeStatement, reasonHash } from "./agent-change";
+import { type AgentChange, buildChangeStatement, parseChangeStatement, reasonHash } from "./agent-heads";
 
 const frozen: AgentChange = {
   change: "frozen",

@@ -1,7 +1,6 @@
 import { ed25519 } from "@noble/curves/ed25519.js";
 import { describe, expect, it } from "vitest";
 import { base64Decode, concatBytes, hexEncode, utf8Decode, utf8Encode } from "#lib/protocol/encoding/bytes";
-import { encodeAddCheckpoint, parseAddCheckpoint } from "./add-checkpoint";
 import {
   addNoteSignatures,
   cosignatureMessage,
@@ -17,6 +16,7 @@ import {
   verifyCheckpoint,
   verifyCosignature,
 } from "./checkpoint";
+import { encodeAddCheckpoint, parseAddCheckpoint } from "./tlog-proof";
 
 /** The examples of c2sp.org/tlog-checkpoint, tlog-cosignature and tlog-witness. */
 const SPEC_TEXT = "example.com/behind-the-sofa\n20852163\nCsUYapGGPo4dkMgIAUqom/Xajj7h2fB2MPA3j2jxq2I=\n";

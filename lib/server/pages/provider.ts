@@ -1,6 +1,5 @@
 /** The OpenID Connect provider of the settings, as next-auth takes it. */
-import type { Profile } from "next-auth";
-import { customFetch } from "next-auth";
+import { customFetch, type Profile } from "next-auth";
 import type { OIDCConfig } from "next-auth/providers";
 import type { App } from "#lib/server/app";
 import { PROVIDER_ID, refuseProvider, subjectKey } from "#lib/services/accounts/provider-sign-in";
@@ -44,4 +43,11 @@ export async function admitByProvider(
     email_verified: profile?.email_verified,
   });
   return refusal === null ? true : `/portal/sign-in?error=${refusal}`;
+}
+
+/* How people can sign in here, by the settings. */
+
+export function listSignInWays({ OIDC_ISSUER, OIDC_ENFORCED }: App["env"]): "email" | "both" | "provider" {
+  if (OIDC_ISSUER === undefined) return "email";
+  return OIDC_ENFORCED === "on" ? "provider" : "both";
 }

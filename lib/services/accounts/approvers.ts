@@ -10,6 +10,7 @@ import type { Executor } from "#lib/db/client";
 import { approverGroups, approvers, organizations, passkeys, requestApprovers } from "#lib/db/schema";
 import { AppError, fieldError } from "#lib/errors";
 import { isUuid, uuidV7 } from "#lib/protocol/encoding/bytes";
+import type { Names } from "#lib/protocol/record/facts";
 import { textAsRead } from "#lib/protocol/text/display-text";
 import { type AuditEvent, recordAudit } from "./audit";
 import type { AccountsContext } from "./context";
@@ -506,4 +507,17 @@ export async function chooseDefaultGroup(
     if (!chosen) throw personNotFound();
     return { action: "approver_group.default", subject: chosen.name ?? "" };
   });
+}
+
+/* An organization's names of its approvers and groups, for its own members: signed objects have ids. */
+
+export async function readNames(executor: Executor, organizationId: string): Promise<Names> {
+  const rows = await executor
+    .select({ id: approvers.id, name: approvers.name, email: approvers.email })
+    .from(approvers)
+    .where(eq(approvers.organization_id, organizationId));
+  const named = rows.map(({ id, name, email }) => [id, name ?? email ?? "", email === null] as const);
+  const pick = (isWanted: boolean) =>
+    Object.fromEntries(named.filter(([, , isGroup]) => isGroup === isWanted).map(([id, name]) => [id, name]));
+  return { groups: pick(true), approvers: pick(false) };
 }

@@ -25,7 +25,7 @@ import {
   type AgentChangeKind,
   buildChangeStatement,
   reasonHash,
-} from "#lib/protocol/record/agent-change";
+} from "#lib/protocol/record/agent-heads";
 import type { WebhookEvent } from "#lib/protocol/webhook/webhook";
 import { recordAudit } from "#lib/services/accounts/audit";
 import type { AccountsContext } from "#lib/services/accounts/context";

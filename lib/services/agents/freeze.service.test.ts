@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { usualScopes } from "#lib/api/schemas/keys";
 import { utf8Encode } from "#lib/protocol/encoding/bytes";
-import { parseChangeStatement, reasonHash } from "#lib/protocol/record/agent-change";
+import { parseChangeStatement, reasonHash } from "#lib/protocol/record/agent-heads";
 import { startTestApp, type TestApp } from "#support/app";
 import { approveUnproven, ask } from "#support/authorizations";
 import { anyKind } from "#support/databases";

@@ -19,7 +19,7 @@ import { disclosureMessages } from "#lib/protocol/presentation/disclosure";
 import type { ZkProof } from "#lib/protocol/presentation/presentation";
 import { listPeople, type Names } from "#lib/protocol/record/facts";
 import { deriveTitle } from "#lib/protocol/record/title";
-import { readNames } from "#lib/services/accounts/approver-names";
+import { readNames } from "#lib/services/accounts/approvers";
 import { recordAudit } from "#lib/services/accounts/audit";
 import { requireRole } from "#lib/services/accounts/members";
 import type { Context } from "#lib/services/approvals/context";

@@ -37,8 +37,12 @@ import { countOf } from "#lib/protocol/text/display-text";
 import { slugKey, slugTaken } from "#lib/services/agents/agents";
 import type { Context } from "#lib/services/approvals/context";
 import { type UsedAuthorization, unusable } from "#lib/services/approvals/use/use-approval";
-import { invalidApiKey, keyLookUpFailed, secondsToMidnight } from "#lib/services/keys/api-keys";
-import { serviceDailyLimit } from "#lib/services/keys/daily-limit";
+import {
+  invalidApiKey,
+  keyLookUpFailed,
+  secondsToMidnight,
+  serviceDailyLimit,
+} from "#lib/services/keys/api-keys";
 import { describeAttestation } from "./view";
 
 /* An attestation on its way into the log: put together, but without a place yet, and so without a signature. */

@@ -1,7 +1,14 @@
 /** API keys: made, described and revoked. Stored as SHA-256; `key-principals.ts` looks them up. */
+
 import { crc32 } from "node:zlib";
 import { and, count, eq, gt, isNull, or, type SQL, sql } from "drizzle-orm";
-import { type Actor, actorOf, type KeyPrincipal, type Principal } from "#lib/api/http/context";
+import {
+  type Actor,
+  actorOf,
+  type KeyPrincipal,
+  type Principal,
+  type ServiceSettings,
+} from "#lib/api/http/context";
 import type { Scope, Visibility } from "#lib/api/schemas/keys";
 import type { Executor } from "#lib/db/client";
 import { apiKeys, dailyKeyUsage, dailyUsage, organizations } from "#lib/db/schema";
@@ -11,7 +18,20 @@ import { recordAudit } from "#lib/services/accounts/audit";
 import type { AccountsContext } from "#lib/services/accounts/context";
 import { holdRole } from "#lib/services/accounts/members";
 import { lockOrganization } from "#lib/services/accounts/organizations";
-import { shownDailyLimit } from "./daily-limit";
+
+/* Attestations of an organization per UTC day: its own limit, or the service's, or none. */
+
+/** No limit, as the database has it: its largest integer, which no day reaches. */
+const NO_DAILY_LIMIT = 2_147_483_647;
+
+type DailySettings = Pick<ServiceSettings, "LIMIT_ATTEST_PER_DAY">;
+
+export const serviceDailyLimit = ({ LIMIT_ATTEST_PER_DAY }: DailySettings): number =>
+  LIMIT_ATTEST_PER_DAY ?? NO_DAILY_LIMIT;
+
+/** As answers have it, so that a client's arithmetic goes on. */
+const shownDailyLimit = (limit: number): number =>
+  limit >= NO_DAILY_LIMIT ? Number.MAX_SAFE_INTEGER : limit;
 
 /*
  * The text of an API key: `cs_live_` or `cs_test_`, 30 base62 characters of a CSPRNG and 6 of the CRC-32 over both, so

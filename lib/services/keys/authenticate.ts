@@ -15,8 +15,14 @@ import { createTimedCache } from "#lib/jobs/bounded-memo";
 import { hexEncode, sha256, utf8Encode } from "#lib/protocol/encoding/bytes";
 import type { AccountsContext } from "#lib/services/accounts/context";
 import { holdRole } from "#lib/services/accounts/members";
-import { invalidApiKey, isApiKeyText, isLiveKey, keyLookUpFailed, testPrefix } from "./api-keys";
-import { serviceDailyLimit } from "./daily-limit";
+import {
+  invalidApiKey,
+  isApiKeyText,
+  isLiveKey,
+  keyLookUpFailed,
+  serviceDailyLimit,
+  testPrefix,
+} from "./api-keys";
 
 /*
  * Callers as they were a moment ago, for operations that store nothing unless the caller is still the same

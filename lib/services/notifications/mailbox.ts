@@ -1,7 +1,11 @@
 /** The development mailbox: mail that would have been sent, kept in the database where people and tests read it. */
 import { desc, lte, sql } from "drizzle-orm";
+import type { HttpContext } from "#lib/api/http/context";
+import type { Handlers } from "#lib/api/http/pipeline";
+import type { serviceOperations as specs } from "#lib/api/operations/service";
 import type { Database } from "#lib/db/client";
 import { mailboxMessages } from "#lib/db/schema";
+import { AppError } from "#lib/errors";
 import { uuidV7 } from "#lib/protocol/encoding/bytes";
 import type { Mailer } from "#lib/services/accounts/mails";
 
@@ -52,3 +56,12 @@ export async function listMailbox(database: Database) {
     created_at: row.created_at.toISOString(),
   }));
 }
+
+/* The development mailbox, for programs. */
+
+export const mailHandlers: Handlers<Pick<typeof specs, "mailbox">, HttpContext> = {
+  mailbox: async ({ context }) => {
+    if (context.settings.mail !== "mailbox") throw new AppError("not_found", "this instance sends real mail");
+    return { body: { messages: await listMailbox(context.database) }, headers: { vary: "accept" } };
+  },
+};

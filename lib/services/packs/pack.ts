@@ -34,8 +34,7 @@ import {
   readCounted,
 } from "#lib/protocol/pack/pack-manifest";
 import { renderPackReport } from "#lib/protocol/pack/pack-report";
-import type { AgentChangeKind } from "#lib/protocol/record/agent-change";
-import { parseHeadsStatement } from "#lib/protocol/record/agent-heads";
+import { type AgentChangeKind, parseHeadsStatement } from "#lib/protocol/record/agent-heads";
 import { recordAudit } from "#lib/services/accounts/audit";
 import { requireOwnAgent } from "#lib/services/agents/portal-agents";
 import type { Context } from "#lib/services/approvals/context";

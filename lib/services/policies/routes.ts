@@ -1,7 +1,7 @@
-/** Runs the operations of lib/api/operations/rules.ts. */
+/** Runs the operations of lib/api/operations/authorizations.ts. */
 
 import type { Handlers } from "#lib/api/http/pipeline";
-import type { rulesOperations as specs } from "#lib/api/operations/rules";
+import type { rulesOperations as specs } from "#lib/api/operations/authorizations";
 import { findWarnings } from "./check";
 import type { RulesContext } from "./context";
 import { readRules } from "./read";

@@ -12,7 +12,7 @@ import {
   type JsonObject,
 } from "#lib/protocol/encoding/canonical-json";
 import { CHANGE_FILE_TYPE, DECISION_FILE_TYPE } from "#lib/protocol/pack/pack-entries";
-import { type AgentChange, parseChangeStatement, reasonHash } from "#lib/protocol/record/agent-change";
+import { type AgentChange, parseChangeStatement, reasonHash } from "#lib/protocol/record/agent-heads";
 import { checkLogEntry } from "#lib/verifier/checks/check-log-entry";
 import { isLogged, readLoggedStatement } from "#lib/verifier/checks/check-sum";
 import { decodeHex, readLogReceipt, requireObject, requireText } from "#lib/verifier/checks/evidence";

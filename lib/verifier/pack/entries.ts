@@ -17,7 +17,7 @@ import {
   packFiles,
 } from "#lib/protocol/pack/pack-manifest";
 import { type PackCheck, packFault, packGap, packPass } from "#lib/protocol/pack/pack-reasons";
-import { parseChangeStatement } from "#lib/protocol/record/agent-change";
+import { parseChangeStatement } from "#lib/protocol/record/agent-heads";
 import {
   type ActionPredicate,
   clientNumberOf,

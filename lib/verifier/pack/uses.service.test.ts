@@ -6,7 +6,7 @@ import { utf8Decode } from "#lib/protocol/encoding/bytes";
 import { canonicalHash, type JsonObject } from "#lib/protocol/encoding/canonical-json";
 import { CHANGE_FILE_TYPE, readPackEntry } from "#lib/protocol/pack/pack-entries";
 import { numberedFile } from "#lib/protocol/pack/pack-manifest";
-import { buildChangeStatement } from "#lib/protocol/record/agent-change";
+import { buildChangeStatement } from "#lib/protocol/record/agent-heads";
 import { type ActionPredicate, buildActionStatement } from "#lib/protocol/statement/statement";
 import type { WorldEnvironment } from "#lib/protocol/world-id/world-id-keys";
 import { readProgramFile } from "#lib/services/attestations/receipt-files";

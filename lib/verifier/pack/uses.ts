@@ -17,7 +17,7 @@ import { CHANGE_FILE_TYPE, type PackEntry } from "#lib/protocol/pack/pack-entrie
 import { type PackCheck, packFault, packGap, packPass, withWarnings } from "#lib/protocol/pack/pack-reasons";
 import { parseRosterStatement, rosterHash, rosterOrganization } from "#lib/protocol/passkey/roster";
 import { parseEnforcedRules, rulesOrganization } from "#lib/protocol/policy/replay";
-import { parseChangeStatement } from "#lib/protocol/record/agent-change";
+import { parseChangeStatement } from "#lib/protocol/record/agent-heads";
 import { type Fault, failBy } from "#lib/protocol/statement/outcome";
 import { parseActionStatement } from "#lib/protocol/statement/statement";
 import { countOf } from "#lib/protocol/text/display-text";

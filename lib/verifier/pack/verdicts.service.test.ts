@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { buildDecisionStatement } from "#lib/protocol/approval/approval-decision";
 import type { JsonObject } from "#lib/protocol/encoding/canonical-json";
 import { CHANGE_FILE_TYPE, DECISION_FILE_TYPE, readPackEntry } from "#lib/protocol/pack/pack-entries";
-import { type AgentChangeKind, buildChangeStatement } from "#lib/protocol/record/agent-change";
+import { type AgentChangeKind, buildChangeStatement } from "#lib/protocol/record/agent-heads";
 import { type ActionPredicate, buildActionStatement } from "#lib/protocol/statement/statement";
 import { readProgramFile } from "#lib/services/attestations/receipt-files";
 import { makeEvidencePack } from "#lib/services/packs/pack";

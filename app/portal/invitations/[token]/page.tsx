@@ -11,7 +11,7 @@ import type { UserPrincipal } from "#lib/api/http/context";
 import { organizationTitle } from "#lib/protocol/text/organization-name";
 import { withNotFound } from "#lib/server/pages/page-failure";
 import { readUser } from "#lib/server/pages/portal-request";
-import { listSignInWays } from "#lib/server/pages/sign-in-ways";
+import { listSignInWays } from "#lib/server/pages/provider";
 import { getApp } from "#lib/server/singleton";
 import { readInvitation } from "#lib/services/accounts/invitations";
 import { accept, requestLink, signOut } from "./actions";

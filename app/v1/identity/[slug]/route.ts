@@ -1,4 +1,4 @@
-import { operation, otherMethods } from "#lib/server/next/next-routes";
+import { operation, otherMethods } from "#lib/server/next/next-host";
 
 export const GET = operation("readIdentity");
 export const PATCH = operation("updateIdentity");

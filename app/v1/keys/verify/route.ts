@@ -1,4 +1,4 @@
-import { operation, otherMethods } from "#lib/server/next/next-routes";
+import { operation, otherMethods } from "#lib/server/next/next-host";
 
 export const POST = operation("verifyKey");
 export const { DELETE, GET, HEAD, OPTIONS, PATCH, PUT } = otherMethods;

@@ -1,4 +1,4 @@
-import { operation, otherMethods } from "#lib/server/next/next-routes";
+import { operation, otherMethods } from "#lib/server/next/next-host";
 
 export const GET = operation("readWebhook");
 export const PATCH = operation("updateWebhook");

@@ -3,7 +3,8 @@
  * with ours). The order of checks, uniqueness and the change of state are the services' business.
  */
 import type { IdkitResult } from "#lib/api/schemas/world-id";
-import type { Anchor } from "#lib/protocol/approval/approval";
+import { AppError } from "#lib/errors";
+import { type Anchor, findEnvironment } from "#lib/protocol/approval/approval";
 import type { VerificationKeyJson } from "#lib/protocol/world-id/groth16";
 import type { WorldEnvironment } from "#lib/protocol/world-id/world-id-keys";
 import type { WorldProof } from "#lib/protocol/world-id/world-id-proof";
@@ -67,4 +68,27 @@ export function isResultOfRequest(
   action: string,
 ): boolean {
   return result.action === action && result.environment === provider.idkitConfig.environment;
+}
+
+/* World ID as the services see it where the service has none (APPROVALS=passkeys): nothing can be asked of it. */
+
+/** Only requests made while World ID was set up ask for it. They stay pending: it may come back. */
+function refuse(): never {
+  throw new AppError(
+    "service_unavailable",
+    "this request asks for World ID, which this service doesn't have any more: cancel it, and request an approval by passkey",
+  );
+}
+
+export function createNoWorldId(baseUrl: string): WorldIdProvider {
+  return {
+    environment: findEnvironment(baseUrl, []),
+    appId: "",
+    rpId: "",
+    idkitConfig: { app_id: "app_", environment: "production" },
+    signRequest: refuse,
+    verifyWithPortal: async () => refuse(),
+    checkRoot: async () => refuse(),
+    v4KeyJson: undefined,
+  };
 }

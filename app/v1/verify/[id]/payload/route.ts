@@ -1,4 +1,4 @@
-import { operation, otherMethods } from "#lib/server/next/next-routes";
+import { operation, otherMethods } from "#lib/server/next/next-host";
 
 export const GET = operation("downloadPayload");
 export const { DELETE, HEAD, OPTIONS, PATCH, POST, PUT } = otherMethods;
