@@ -43,7 +43,6 @@ describe("citations", () => {
   it("name no source file that is not in the repository", () => {
     const names = new Set(files.map((file) => file.slice(file.lastIndexOf("/") + 1)));
     // A released migration never changes: it names the files of its day.
-    // A released migration never changes: it names the files of its day.
     const cited = findAll(/(?<![\w/.\-"'`}])(?!dist\/)(?:[\w.-]+\/)*([\w-][\w.-]*\.tsx?)\b/g);
     expect(cited.length).toBeGreaterThan(50);
     const missing = cited.filter(({ match: [, name = ""] }) => !names.has(name));

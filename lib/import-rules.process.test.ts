@@ -119,6 +119,14 @@ function listImports(file: string, source: string): string[] {
   return found;
 }
 
+/** Modules that a file loads at once: neither types nor dynamic imports. */
+const listValueImports = (file: string): string[] =>
+  parseSync(file, readFileSync(path.join(root, file), "utf8"))
+    .module.staticImports.filter(
+      ({ entries }) => entries.length === 0 || entries.some(({ isType }) => !isType),
+    )
+    .map(({ moduleRequest }) => moduleRequest.value);
+
 /** The path in the repository that an import names; undefined for a package. */
 function targetOf(file: string, specifier: string): string | undefined {
   if (specifier.startsWith(".")) return path.posix.join(path.posix.dirname(file), specifier);
@@ -192,6 +200,21 @@ describe("the order of rooms", () => {
       "lib/server/processes/single-process.ts",
       "lib/server/processes/worker.ts",
     ]);
+  });
+
+  it("starts the server without Next's request modules, which only Next may load", () => {
+    const reached = new Set(["lib/server/pages/open-pages.ts"]);
+    const loaded: string[] = [];
+    for (const file of reached) {
+      for (const specifier of listValueImports(file)) {
+        const target = targetOf(file, specifier);
+        const found = [`${target}.ts`, `${target}.tsx`].find((one) => files.includes(one));
+        if (found !== undefined) reached.add(found);
+        else if (/^(?:next\/|next-auth|react$)/.test(specifier)) loaded.push(`${file} imports ${specifier}`);
+      }
+    }
+    expect(reached.size).toBeGreaterThan(50);
+    expect(loaded).toEqual([]);
   });
 
   it.each(Object.entries(forms))("refuses a planted import of a later room: %s", (_name, write) => {

@@ -2,8 +2,7 @@
 
 import { headers } from "next/headers";
 import { cache } from "react";
-import { readPublicly } from "#lib/api/http/response-cache";
-import type { FeedResponse, KeyHistoryResponse } from "#lib/api/schemas/identity";
+import type { KeyHistoryResponse } from "#lib/api/schemas/identity";
 import { warningsFilter } from "#lib/api/schemas/record";
 import { AppError } from "#lib/errors";
 import { approvalMethods } from "#lib/protocol/statement/statement";
@@ -11,32 +10,7 @@ import { countPage } from "#lib/server/next/page-cache";
 import { takePreloadedData } from "#lib/server/next/record-page-cache";
 import { getApp } from "#lib/server/singleton";
 import { listAgentKeys } from "#lib/services/agents/agent-changes";
-import type { Context } from "#lib/services/approvals/context";
-import { type ExampleAttestation, readExample } from "#lib/services/attestations/example";
-import { readAgentFeed } from "#lib/services/attestations/feed";
-import { type RecordSummary, readRecordSummary } from "#lib/services/attestations/record";
-import { demoOrganizationId } from "#lib/services/portal/demo";
-
-/* Loads an agent's page: the feed of the API and the length of the record. */
-
-export interface AgentPage {
-  agent: FeedResponse;
-  record: RecordSummary;
-}
-
-const entriesShown = 20;
-
-type PageQuery = Parameters<typeof readAgentFeed>[2];
-
-export async function readAgentForPage(
-  context: Context,
-  slug: string,
-  page: Omit<PageQuery, "limit"> = {},
-): Promise<AgentPage> {
-  const read = (from: Context) => readAgentFeed(from, slug, { ...page, limit: entriesShown });
-  const [agent, record] = await Promise.all([readPublicly(context, read), readRecordSummary(context, slug)]);
-  return { agent, record };
-}
+import { type AgentPage, entriesShown, readAgentForPage } from "./public-agent";
 
 export type LoadedAgent =
   | ({ kind: "found" } & AgentPage)
@@ -96,21 +70,3 @@ export const loadAgent = cache(
     }
   },
 );
-
-/* The attestation that the landing page shows. */
-
-/** The one that the settings name, or the demo's newest. Null also without a database: the page explains and links. */
-export async function findLandingExample(
-  context: Context,
-  id: string | undefined,
-): Promise<ExampleAttestation | null> {
-  try {
-    return (
-      (id === undefined ? null : await readExample(context, { id })) ??
-      (await readExample(context, { organizationId: demoOrganizationId }))
-    );
-  } catch (error) {
-    context.logger.warn({ err: error }, "the landing page has no example");
-    return null;
-  }
-}

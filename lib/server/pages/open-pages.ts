@@ -10,8 +10,8 @@ import { addressOf, serveInTurn, serveMalformed, serveRefusal } from "#lib/serve
 import { createRecordPageCache } from "#lib/server/next/record-page-cache";
 import { createRenderQueue } from "#lib/server/next/render-limiter";
 import { getApp } from "#lib/server/singleton";
-import { findLandingExample, readAgentForPage } from "./agent-page";
 import { explainFailure, isDocument } from "./page-failure";
+import { findLandingExample, readAgentForPage } from "./public-agent";
 import { verifyForPage } from "./public-verification";
 
 const attestationPath = /^\/verify\/[\w.-]+\/([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/;

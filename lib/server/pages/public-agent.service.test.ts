@@ -6,7 +6,7 @@ import { markUnattested } from "#lib/services/approvals/use/claim";
 import { startTestApp, type TestApp } from "#support/app";
 import { type AskedRequest, approveUnproven, ask } from "#support/authorizations";
 import { anyKind } from "#support/databases";
-import { readAgentForPage } from "./agent-page";
+import { readAgentForPage } from "./public-agent";
 
 let test: TestApp;
 beforeAll(async () => {

@@ -1,10 +1,7 @@
 /** Loads an attestation for pages, images and badges: the API's own answer and a little besides. */
 
-import { headers } from "next/headers";
-import { cache } from "react";
 import { readPublicly } from "#lib/api/http/response-cache";
 import type { VerifyResponse } from "#lib/api/schemas/receipts";
-import { AppError } from "#lib/errors";
 import type { VerifiedDomain } from "#lib/protocol/approval/assign-groups";
 import { MESSAGE_NAMES, parseMessage } from "#lib/protocol/presentation/disclosure";
 import {
@@ -13,11 +10,6 @@ import {
   isApprovalMethod,
   isBacked,
 } from "#lib/protocol/statement/statement";
-import type { App } from "#lib/server/app";
-import { requestAddress } from "#lib/server/next/node-http";
-import { countPage } from "#lib/server/next/page-cache";
-import { takePreloadedData } from "#lib/server/next/record-page-cache";
-import { getApp } from "#lib/server/singleton";
 import { readIdentity } from "#lib/services/accounts/organization-identity";
 import type { Context } from "#lib/services/approvals/context";
 import { readNeighbours } from "#lib/services/attestations/record";
@@ -114,33 +106,3 @@ async function verifyFrom(context: Context, id: string, client: string): Promise
   const { organizationId, ...page } = JSON.parse(text) as Remembered;
   return { ...page, surroundings: await readSurroundings(context, organizationId, page.answer) };
 }
-
-/* Loads an attestation's page and its metadata for Next. */
-
-export type LoadedVerification =
-  | ({ kind: "found" } & VerificationPage)
-  | { kind: "unknown"; elsewhere: string | null }
-  | { kind: "limited"; detail: string };
-
-/** Takes the data that the production server has handed over for this request, or loads it here. */
-async function findVerification(app: App, id: string): Promise<VerificationPage> {
-  const asked = await headers();
-  const handedOver = takePreloadedData<VerificationPage>(app, asked);
-  if (handedOver !== null) return handedOver;
-  await countPage(asked, "verify");
-  return verifyForPage(app.context, id, requestAddress(app, asked));
-}
-
-/** Once a request, for the page and its metadata together. Everything but 404 and 429 is thrown. */
-export const loadVerification = cache(async (id: string): Promise<LoadedVerification> => {
-  const app = await getApp();
-  try {
-    return { kind: "found", ...(await findVerification(app, id)) };
-  } catch (error) {
-    if (!(error instanceof AppError)) throw error;
-    if (error.errorName === "attestation_not_found")
-      return { kind: "unknown", elsewhere: app.context.logList?.baseOf(id) ?? null };
-    if (error.errorName === "rate_limit_exceeded") return { kind: "limited", detail: error.detail };
-    throw error;
-  }
-});

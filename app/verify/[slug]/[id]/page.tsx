@@ -7,7 +7,7 @@ import { VerificationView } from "#components/verify/verification-view";
 import { publicBaseUrl } from "#lib/api/http/host-check";
 import { toUnlinkedText } from "#lib/protocol/text/display-text";
 import { withNotFound } from "#lib/server/pages/page-failure";
-import { loadVerification } from "#lib/server/pages/public-verification";
+import { loadVerification } from "#lib/server/pages/verification-page";
 import UnknownAttestation from "./not-found";
 
 interface PageProps {
