@@ -6,7 +6,13 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { PYTHON_WHEEL } from "#lib/protocol/statement/outcome";
 import { packagePath } from "#lib/services/attestations/receipt-files";
 import { runProgram } from "#support/commands";
-import { findPython, type PythonService, runPytest, startPythonService } from "#support/python";
+import {
+  findPython,
+  type PythonService,
+  requirePython,
+  runPytest,
+  startPythonService,
+} from "#support/python";
 
 const python = await findPython("core");
 if (python.missing) console.warn(`Skipped: the tests of clients/python. ${python.missing}`);
@@ -39,13 +45,17 @@ describe.skipIf(python.missing)("the Python client (run by npm run test:python)"
     expect(served.headers.get("content-type")).toBe("application/zip");
     const [sha256 = "", name] = (await (await fetch(`${address}.sha256`)).text()).trim().split("  ");
     expect([served.headers.get("etag"), name]).toEqual([`"${sha256}"`, PYTHON_WHEEL]);
-    const run = (...args: string[]) =>
-      runProgram(python.path ?? "", args, { cwd: folder, env: { ...service.env, PYTHONPATH: folder } });
-    const pip = ["-m", "pip", "install", "-q", "--no-deps", "--no-index", "--target", folder];
-    expect(await run(...pip, `${address}#sha256=${"0".repeat(64)}`)).toMatchObject({ code: 1 });
+    const env = { ...service.env, PYTHONPATH: folder };
+    const run = (...args: string[]) => runProgram(python.path ?? "", args, { cwd: folder, env });
+    const withPip = await requirePython("uv");
+    const install = (from: string) => {
+      const pip = ["-m", "pip", "install", "-q", "--no-deps", "--no-index", "--target", folder];
+      return runProgram(withPip, [...pip, from], { cwd: folder, env });
+    };
+    expect(await install(`${address}#sha256=${"0".repeat(64)}`)).toMatchObject({ code: 1 });
     const kept = service.base + (await packagePath(PYTHON_WHEEL));
     expect(kept).toContain(`/packages/${sha256.slice(0, 16)}/`);
-    expect(await run(...pip, `${kept}#sha256=${sha256}`)).toMatchObject({ code: 0 });
+    expect(await install(`${kept}#sha256=${sha256}`)).toMatchObject({ code: 0 });
     const [id = "", file = ""] = (await run("-c", program)).out.trim().split("\n");
     expect(file.startsWith(folder)).toBe(true);
     const verify = (...args: string[]) => run("-m", "countersign_client", "verify", ...args);

@@ -48,7 +48,7 @@ import {
   testShown,
 } from "#support/human-authorization";
 import { listen } from "#support/listen";
-import { findPython, pythonFolder } from "#support/python";
+import { findPython, pythonEnv, pythonFolder } from "#support/python";
 import { makeReceiptSamples } from "#support/receipt-samples";
 import { makeSignatureVectors } from "#support/signature-vectors";
 import { verifyInBrowser } from "./browser";
@@ -625,10 +625,9 @@ describe.skipIf(python.missing)("both verifiers (run by npm run test:python)", (
   async function agree(cases: Case[]): Promise<Record<string, number>> {
     const file = path.join(folder, "cases.jsonl");
     writeFileSync(file, cases.map((one) => `${JSON.stringify(one)}\n`).join(""));
-    const env = { PYTHONPATH: pythonFolder, PYTHONDONTWRITEBYTECODE: "1" };
     const { code, out } = await runProgram(python.path ?? "", ["tests/agree.py", file], {
       cwd: pythonFolder,
-      env,
+      env: pythonEnv,
     });
     const lines = out.trim().split("\n");
     const counted = lines.pop() ?? "";
@@ -640,7 +639,7 @@ describe.skipIf(python.missing)("both verifiers (run by npm run test:python)", (
   const runCommand = (...args: string[]) =>
     runProgram(python.path ?? "", ["-m", "countersign_client", "verify", ...args], {
       cwd: folder,
-      env: { PYTHONPATH: pythonFolder, PYTHONDONTWRITEBYTECODE: "1" },
+      env: pythonEnv,
     });
 
   it("end alike: 1 for a bundle of the future, 2 for arguments that can't be read", async () => {

@@ -28,7 +28,7 @@ import { enrolApprover, enrolGroup } from "#support/enrol";
 import { closeHomes, makeHome, runBeside, start } from "#support/operator-commands";
 import { collect } from "#support/packs";
 import { signInPerson } from "#support/portal";
-import { findPython, pythonFolder } from "#support/python";
+import { findPython, pythonEnv, pythonFolder } from "#support/python";
 import { verifyInBrowser } from "./browser";
 
 // biome-ignore lint/suspicious/noExplicitAny: answers as they come
@@ -227,8 +227,10 @@ describe("what the service makes in rare states", { timeout: 600_000 }, () => {
     if (python.missing) return;
     const file = path.join(folder, "cases.jsonl");
     writeFileSync(file, cases.map((one) => `${JSON.stringify(one)}\n`).join(""));
-    const env = { PYTHONPATH: pythonFolder, PYTHONDONTWRITEBYTECODE: "1" };
-    const agreed = await runProgram(python.path ?? "", ["tests/agree.py", file], { cwd: pythonFolder, env });
+    const agreed = await runProgram(python.path ?? "", ["tests/agree.py", file], {
+      cwd: pythonFolder,
+      env: pythonEnv,
+    });
     expect([agreed.code, agreed.out.trim().split("\n")]).toEqual([
       0,
       [expect.stringContaining('"record": 1')],

@@ -46,6 +46,19 @@ def human() -> Human:
 
 
 @pytest.fixture
+def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def no_sleep(_: float) -> None: ...
+
+    monkeypatch.setattr("countersign_client._async_client.asyncio.sleep", no_sleep)
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Ways in which a framework calls its tools, if its module has several."""
+    if "mode" in metafunc.fixturenames:
+        metafunc.parametrize("mode", getattr(metafunc.module, "MODES", ({},)))
+
+
+@pytest.fixture
 def client() -> Iterator[Countersign]:
     with Countersign(BASE_URL, API_KEY) as made:
         yield made

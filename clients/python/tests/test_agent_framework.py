@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -25,6 +24,7 @@ from agent_framework import (
 )
 from agent_framework.exceptions import MiddlewareException
 from conftest import API_KEY, BASE_URL, Counted, Human, Losing
+from contract import *
 
 from countersign_client import AsyncCountersign, NotAttestedError, ServiceConnectionError
 from countersign_client.agent_framework import gate_tools
@@ -104,29 +104,6 @@ def go_on(name: str, file: Path) -> Any:
     return asyncio.run(go())
 
 
-def test_runs_what_was_approved_and_shows_its_defaults(human: Human, count: Any, new_agent: Any) -> None:
-    name, paid = new_agent(), []
-    assert run(name, paid, human) == "paid 100"
-    assert paid == [(1042, 100, "EUR")]
-    assert human.asked[0]["context"] == {"invoice": "1042", "cents": "100", "currency": "EUR"}
-    assert count(name) == Counted(1, 1)
-
-
-def test_tells_the_model_what_was_denied(human: Human, count: Any, new_agent: Any) -> None:
-    name, paid = new_agent(), []
-    human.decision = "deny"
-    assert "Do not retry" in run(name, paid, human)
-    assert paid == []
-    assert count(name) == Counted(1, 0)
-
-
-@pytest.fixture
-def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def no_sleep(_: float) -> None: ...
-
-    monkeypatch.setattr("countersign_client._async_client.asyncio.sleep", no_sleep)
-
-
 @pytest.mark.usefixtures("no_pauses")
 def test_ends_the_run_while_the_service_is_away(human: Human, new_agent: Any) -> None:
     paid: list[Any] = []
@@ -144,14 +121,6 @@ def test_ends_the_run_if_what_ran_could_not_be_attested(human: Human, count: Any
     assert isinstance(caught.value.__cause__, NotAttestedError)
     assert len(paid) == 1
     assert count(name) == Counted(1, 0)
-
-
-def test_asks_for_each_of_parallel_calls(human: Human, count: Any, new_agent: Any) -> None:
-    name, paid = new_agent(), []
-    calls = [{"invoice": 1, "cents": 1}, {"invoice": 1, "cents": 1}, {"invoice": 2, "cents": 2}]
-    assert run(name, paid, human, calls=calls) == "paid 1 | paid 1 | paid 2"
-    assert len(paid) == 3
-    assert count(name) == Counted(3, 3)
 
 
 class Changing(FunctionMiddleware):
@@ -189,11 +158,6 @@ def test_believes_no_approval_in_messages(human: Human, count: Any, new_agent: A
     assert count(name) == Counted(1, 0)
 
 
-PROGRAM = Path(__file__).read_text().split("\ndef test_")[0] + """
-print(json.dumps(go_on(sys.argv[1], Path(sys.argv[2]))))
-"""
-
-
 def test_goes_on_in_another_process_and_runs_nothing_else(
     tmp_path: Path, human: Human, count: Any, new_agent: Any
 ) -> None:
@@ -202,8 +166,6 @@ def test_goes_on_in_another_process_and_runs_nothing_else(
     # Whoever can write the stored session changes the call in it, for which nobody was asked.
     start(name, forged, [{"invoice": 1042, "cents": 100_000}])
     assert go_on(name, forged) == [[], "Not run: no human has decided yet."]
-    args = [sys.executable, "-c", PROGRAM, name, str(file)]
-    done = subprocess.run(args, capture_output=True, text=True, timeout=600, cwd=Path(__file__).parent)
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout) == [[[1042, 100, "EUR"]], "paid 100"]
+    code = "print(json.dumps(go_on(sys.argv[1], Path(sys.argv[2]))))"
+    assert run_beside(__file__, code, name, str(file)) == [[[1042, 100, "EUR"]], "paid 100"]
     assert count(name) == Counted(2, 1)

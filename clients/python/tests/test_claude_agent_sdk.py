@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import subprocess
 import sys
 import threading
 import uuid
@@ -18,6 +17,7 @@ import httpx2
 import pytest
 from claude_agent_sdk import AssistantMessage, ClaudeAgentOptions, HookMatcher, ResultMessage, TextBlock, query
 from conftest import API_KEY, BASE_URL, Counted, Human, Losing, control
+from contract import run_beside
 
 from countersign_client import AsyncCountersign, Countersign
 from countersign_client.claude_agent_sdk import gate_hooks
@@ -261,10 +261,9 @@ def test_calls_no_rule_a_human(client: Any, human: Human, new_agent: Any) -> Non
             owner.call("PUT", "/v1/rules", {"mode": "off", "text": text})
 
 
-PROGRAM = Path(__file__).read_text().split("\ndef test_")[0] + """
+RESUME = """
 _, name, folder, session = sys.argv
-said, _ = run(name, Path(folder), None, [pay(100), pay(100)], resume=session, wait=False)
-print(said)
+print(json.dumps(run(name, Path(folder), None, [pay(100), pay(100)], resume=session, wait=False)[0]))
 """
 
 
@@ -274,10 +273,8 @@ def test_goes_on_in_another_process(tmp_path: Path, human: Human, count: Any, ne
     assert "no human has decided yet" in said
     assert (paused.stop_reason, paid_in(tmp_path)) == ("end_turn", "")
     human(asked[0])
-    args = [sys.executable, "-c", PROGRAM, name, str(tmp_path), paused.session_id]
-    done = subprocess.run(args, capture_output=True, text=True, timeout=600, cwd=Path(__file__).parent)
-    assert done.returncode == 0, done.stderr
-    assert "paid 100" in done.stdout
-    assert "no human has decided yet" in done.stdout
+    said = run_beside(__file__, RESUME, name, str(tmp_path), paused.session_id)
+    assert "paid 100" in said
+    assert "no human has decided yet" in said
     assert paid_in(tmp_path) == "100\n"
     assert count(name) == Counted(2, 1)

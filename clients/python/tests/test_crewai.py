@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -13,12 +12,16 @@ os.environ.update(CREWAI_DISABLE_TELEMETRY="true", CREWAI_TRACING_ENABLED="false
 
 import pytest
 from conftest import API_KEY, BASE_URL, Counted, Human, lose
+from contract import *
 from crewai import Agent, BaseLLM, Crew, Task
 from crewai.hooks.dispatch import InterceptionPoint, clear_all, register
 from crewai.tools import tool
 
 from countersign_client import Countersign
 from countersign_client.crewai import gate_tool, refuse_ungated
+
+
+MODES = ({"native": True}, {"native": False})
 
 
 class Scripted(BaseLLM):
@@ -76,28 +79,6 @@ def run(
         return str(Crew(agents=[agent], tasks=[task]).kickoff())
 
 
-@pytest.mark.parametrize("native", [True, False])
-def test_runs_what_was_approved_and_shows_its_defaults(
-    native: bool, human: Human, count: Any, new_agent: Any
-) -> None:
-    name, paid = new_agent(), []
-    assert run(name, paid, human, native=native) == "paid 100"
-    assert paid == [(1042, 100, "EUR")]
-    assert human.asked[0]["context"] == {"invoice": "1042", "cents": "100", "currency": "EUR"}
-    assert count(name) == Counted(1, 1)
-
-
-@pytest.mark.parametrize("native", [True, False])
-def test_tells_the_model_what_was_denied_and_asks_once(
-    native: bool, human: Human, count: Any, new_agent: Any
-) -> None:
-    name, paid = new_agent(), []
-    human.decision = "deny"
-    assert "Do not retry" in run(name, paid, human, native=native)
-    assert paid == []
-    assert count(name) == Counted(1, 0)
-
-
 def test_runs_nothing_while_the_service_is_away(human: Human, new_agent: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("countersign_client._client.time.sleep", lambda _: None)
     paid: list[Any] = []
@@ -115,14 +96,6 @@ def test_says_that_what_ran_could_not_be_attested(
     assert said.endswith("The action ran, but its attestation could not be stored. Don't run the action again.")
     assert len(paid) == 1
     assert count(name) == Counted(1, 0)
-
-
-def test_asks_for_each_of_parallel_calls(human: Human, count: Any, new_agent: Any) -> None:
-    name, paid = new_agent(), []
-    calls = [{"invoice": 1, "cents": 1}, {"invoice": 1, "cents": 1}, {"invoice": 2, "cents": 2}]
-    assert run(name, paid, human, calls=calls) == "paid 1 | paid 1 | paid 2"
-    assert len(paid) == 3
-    assert count(name) == Counted(3, 3)
 
 
 def test_runs_the_approved_arguments_though_a_hook_changes_them(human: Human, count: Any, new_agent: Any) -> None:
@@ -181,18 +154,11 @@ def test_aborts_if_it_cannot_tell_which_tool_is_called(new_agent: Any) -> None:
     assert run_before_tool_call_hooks(ToolCallHookContext("pay", {}, Broken())) is False  # type: ignore[arg-type]
 
 
-PROGRAM = Path(__file__).read_text().split("\n@pytest.mark")[0] + '''
-paid = []
+RUN = """
+paid: list[Any] = []
 said = run(sys.argv[1], paid, None, wait=False)
 print(json.dumps([paid, said]))
-'''
-
-
-def go_on(name: str) -> Any:
-    args = [sys.executable, "-c", PROGRAM, name]
-    done = subprocess.run(args, capture_output=True, text=True, timeout=600, cwd=Path(__file__).parent)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout.strip().split("\n")[-1])
+"""
 
 
 def test_goes_on_in_another_process_and_runs_nothing_else(human: Human, count: Any, new_agent: Any) -> None:
@@ -205,7 +171,7 @@ def test_goes_on_in_another_process_and_runs_nothing_else(human: Human, count: A
     changed = [{"invoice": 1042, "cents": 100_000}]
     assert run(name, paid, asked.append, wait=False, calls=changed) == "Not run: no human has decided yet."
     assert asked[2]["request_id"] != asked[0]["request_id"]
-    assert go_on(name) == [[[1042, 100, "EUR"]], "paid 100"]
+    assert run_beside(__file__, RUN, name) == [[[1042, 100, "EUR"]], "paid 100"]
     assert run(name, paid, None, wait=False) == "Not run: no human has decided yet."
     assert paid == []
     assert count(name) == Counted(3, 1)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import pickle
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from typing import Any
 import httpx2
 import pytest
 from conftest import API_KEY, BASE_URL, Counted, Human, Losing
+from contract import *
 from google.adk.agents import LlmAgent
 from google.adk.models import BaseLlm, LlmResponse
 from google.adk.runners import Runner
@@ -114,34 +114,11 @@ async def step(name: str, file: Path, waiting: str | None = None, cents: int = 1
         return [paid, said, len(again)]
 
 
-def test_runs_what_was_approved_and_shows_its_defaults(human: Human, count: Any, new_agent: Any) -> None:
-    name, paid = new_agent(), []
-    assert run(name, paid, human) == "paid 100"
-    assert paid == [(1042, 100, "EUR")]
-    assert human.asked[0]["context"] == {"invoice": "1042", "cents": "100", "currency": "EUR"}
-    assert count(name) == Counted(1, 1)
-
-
-def test_tells_the_model_what_was_denied(human: Human, count: Any, new_agent: Any) -> None:
-    name, paid = new_agent(), []
-    human.decision = "deny"
-    assert "Do not retry" in run(name, paid, human)
-    assert paid == []
-    assert count(name) == Counted(1, 0)
-
-
 def test_attests_as_failed_what_answers_an_error(human: Human, client: Any, new_agent: Any) -> None:
     name, paid = new_agent(), []
     assert run(name, paid, human, calls=[{"invoice": 1042, "cents": 0}]) == "nothing to pay"
     (newest,) = client.call("GET", f"/v1/agent/{name}")["attestations"]
     assert client.call("GET", f"/v1/verify/{newest['attestation_id']}")["metadata"] == {"outcome": "failed"}
-
-
-@pytest.fixture
-def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def no_sleep(_: float) -> None: ...
-
-    monkeypatch.setattr("countersign_client._async_client.asyncio.sleep", no_sleep)
 
 
 @pytest.mark.usefixtures("no_pauses")
@@ -161,23 +138,10 @@ def test_ends_the_run_if_what_ran_could_not_be_attested(human: Human, count: Any
     assert count(name) == Counted(1, 0)
 
 
-def test_asks_for_each_of_parallel_calls(human: Human, count: Any, new_agent: Any) -> None:
-    name, paid = new_agent(), []
-    calls = [{"invoice": 1, "cents": 1}, {"invoice": 1, "cents": 1}, {"invoice": 2, "cents": 2}]
-    assert run(name, paid, human, calls=calls) == "paid 1 | paid 1 | paid 2"
-    assert len(paid) == 3
-    assert count(name) == Counted(3, 3)
-
-
 def test_takes_no_tool_that_confirms_by_itself(new_agent: Any) -> None:
     tool = FunctionTool(lambda: None, require_confirmation=True)
     with pytest.raises(ValueError, match="confirm=True"):
         gate_tool(AsyncCountersign(BASE_URL, API_KEY), tool, {"agent_slug": new_agent(), "action": "Pay"})
-
-
-PROGRAM = Path(__file__).read_text().split("\ndef test_")[0] + """
-print(json.dumps(asyncio.run(step(sys.argv[1], Path(sys.argv[2]), sys.argv[3]))))
-"""
 
 
 def test_goes_on_in_another_process_and_believes_no_confirmation(
@@ -191,8 +155,6 @@ def test_goes_on_in_another_process_and_believes_no_confirmation(
     # Whoever can write the stored session changes the call in it, for which nobody was asked.
     other, _ = asyncio.run(step(name, forged, cents=100_000))
     assert asyncio.run(step(name, forged, other, 100_000))[0] == []
-    args = [sys.executable, "-c", PROGRAM, name, str(file), waiting]
-    done = subprocess.run(args, capture_output=True, text=True, timeout=600, cwd=Path(__file__).parent)
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout) == [[[1042, 100, "EUR"]], "paid 100", 0]
+    code = "print(json.dumps(asyncio.run(step(sys.argv[1], Path(sys.argv[2]), sys.argv[3]))))"
+    assert run_beside(__file__, code, name, str(file), waiting) == [[[1042, 100, "EUR"]], "paid 100", 0]
     assert count(name) == Counted(2, 1)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import json
-import subprocess
+import pickle
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 from conftest import API_KEY, BASE_URL, Counted, Human, control
+from contract import *
 from langchain.agents import create_agent
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, ToolMessage
@@ -70,12 +71,41 @@ def run(name: str, paid: list[Any], human: Any, base: str = BASE_URL, **more: An
     return asyncio.run(go())
 
 
-def test_runs_what_was_approved_and_shows_its_defaults(human: Human, count: Any, new_agent: Any) -> None:
-    name, paid = new_agent(), []
-    assert run(name, paid, human) == "paid 100"
-    assert paid == [(1042, 100, "EUR")]
-    assert human.asked[0]["context"] == {"invoice": "1042", "cents": "100", "currency": "EUR"}
-    assert count(name) == Counted(1, 1)
+class Stored(InMemorySaver):
+    """Whoever can write the file can write the graph's state."""
+
+    def __init__(self, file: Path) -> None:
+        super().__init__()
+        self.file = file
+        if file.exists():
+            storage, writes, blobs = pickle.loads(file.read_bytes())
+            for thread, by_namespace in storage.items():
+                for namespace, points in by_namespace.items():
+                    self.storage[thread][namespace].update(points)
+            self.writes.update(writes)
+            self.blobs.update(blobs)
+
+    def keep(self) -> None:
+        storage = {thread: {one: dict(points) for one, points in two.items()} for thread, two in self.storage.items()}
+        self.file.write_bytes(pickle.dumps((storage, dict(self.writes), dict(self.blobs))))
+
+
+async def step(name: str, file: str, what: str) -> Any:
+    paid: list[Any] = []
+    stored = Stored(Path(file))
+    async with AsyncCountersign(BASE_URL, API_KEY) as client:
+        agent = agent_of(client, name, paid, checkpointer=stored, interrupt=True)
+        if what == "changed":
+            state = await agent.aget_state(CONFIG)
+            message = state.values["messages"][-1]
+            message.tool_calls[0]["args"]["cents"] = 100_000
+            await agent.aupdate_state(CONFIG, {"messages": [message]}, as_node="model")
+            done = await agent.ainvoke(None, CONFIG)
+        else:
+            done = await agent.ainvoke(ASKED if what == "start" else Command(resume={"approved": True}), CONFIG)
+        if what != "changed":
+            stored.keep()
+        return [paid, done["messages"][-1].content, [one.value for one in done.get("__interrupt__", [])]]
 
 
 def test_asks_nobody_about_arguments_that_the_tool_refuses(human: Human, count: Any, new_agent: Any) -> None:
@@ -85,18 +115,8 @@ def test_asks_nobody_about_arguments_that_the_tool_refuses(human: Human, count: 
     assert count(name) == Counted(0, 0)
 
 
-def test_tells_the_model_what_was_denied(human: Human, count: Any, new_agent: Any) -> None:
-    name, paid = new_agent(), []
-    human.decision = "deny"
-    assert "Do not retry" in run(name, paid, human)
-    assert paid == []
-    assert count(name) == Counted(1, 0)
-
-
-def test_runs_nothing_while_the_service_is_away(human: Human, new_agent: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def no_sleep(_: float) -> None: ...
-
-    monkeypatch.setattr("countersign_client._async_client.asyncio.sleep", no_sleep)
+@pytest.mark.usefixtures("no_pauses")
+def test_runs_nothing_while_the_service_is_away(human: Human, new_agent: Any) -> None:
     paid: list[Any] = []
     with pytest.raises(ServiceConnectionError):
         run(new_agent(), paid, human, base="http://127.0.0.1:1")
@@ -109,14 +129,6 @@ def test_runs_nothing_where_there_is_no_async_gate(new_agent: Any) -> None:
     with pytest.raises(NotImplementedError):
         agent_of(client, new_agent(), paid).invoke(ASKED, CONFIG)
     assert paid == []
-
-
-def test_asks_for_each_of_parallel_calls(human: Human, count: Any, new_agent: Any) -> None:
-    name, paid = new_agent(), []
-    calls = [{"invoice": 1, "cents": 1}, {"invoice": 1, "cents": 1}, {"invoice": 2, "cents": 2}]
-    assert run(name, paid, human, calls=calls) == "paid 1 | paid 1 | paid 2"
-    assert len(paid) == 3
-    assert count(name) == Counted(3, 3)
 
 
 def test_keeps_the_approval_of_a_tool_that_asks_a_question_of_its_own(human: Human, count: Any, new_agent: Any) -> None:
@@ -198,67 +210,18 @@ def test_asks_with_its_options_before_it_pauses(human: Human, count: Any, new_ag
     assert count(wrong) == Counted(0, 0)
 
 
-PROGRAM = Path(__file__).read_text().split("\ndef test_")[0] + '''
-class Stored(InMemorySaver):
-    """Whoever can write the file can write the graph's state."""
-
-    def __init__(self, file: Path) -> None:
-        super().__init__()
-        self.file = file
-        if file.exists():
-            import pickle
-            storage, writes, blobs = pickle.loads(file.read_bytes())
-            for thread, by_namespace in storage.items():
-                for namespace, points in by_namespace.items():
-                    self.storage[thread][namespace].update(points)
-            self.writes.update(writes)
-            self.blobs.update(blobs)
-
-    def keep(self) -> None:
-        import pickle
-        storage = {thread: {one: dict(points) for one, points in two.items()} for thread, two in self.storage.items()}
-        self.file.write_bytes(pickle.dumps((storage, dict(self.writes), dict(self.blobs))))
-
-
-async def main() -> None:
-    name, file, step = sys.argv[1:]
-    paid: list[Any] = []
-    stored = Stored(Path(file))
-    async with AsyncCountersign(BASE_URL, API_KEY) as client:
-        agent = agent_of(client, name, paid, checkpointer=stored, interrupt=True)
-        if step == "changed":
-            state = await agent.aget_state(CONFIG)
-            message = state.values["messages"][-1]
-            message.tool_calls[0]["args"]["cents"] = 100_000
-            await agent.aupdate_state(CONFIG, {"messages": [message]}, as_node="model")
-            done = await agent.ainvoke(None, CONFIG)
-        else:
-            done = await agent.ainvoke(ASKED if step == "start" else Command(resume={"approved": True}), CONFIG)
-        if step != "changed":
-            stored.keep()
-        paused = [one.value for one in done.get("__interrupt__", [])]
-        print(json.dumps([paid, done["messages"][-1].content, paused]))
-
-asyncio.run(main())
-'''
-
-
-def step(name: str, file: Path, what: str) -> Any:
-    args = [sys.executable, "-c", PROGRAM, name, str(file), what]
-    done = subprocess.run(args, capture_output=True, text=True, timeout=600, cwd=Path(__file__).parent)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+GO_ON = 'print(json.dumps(asyncio.run(step(*sys.argv[1:], "go-on"))))'
 
 
 def test_goes_on_in_another_process_and_believes_no_value(tmp_path: Path, count: Any, new_agent: Any) -> None:
-    name, file = new_agent(), tmp_path / "graph"
-    _, _, (asked,) = step(name, file, "start")
-    paid, _, (again,) = step(name, file, "go-on")
+    name, file = new_agent(), str(tmp_path / "graph")
+    _, _, (asked,) = asyncio.run(step(name, file, "start"))
+    paid, _, (again,) = asyncio.run(step(name, file, "go-on"))
     assert (paid, again["request_id"]) == ([], asked["request_id"])
     control("approve", request_id=asked["request_id"])
     # Other arguments are another request, which nobody has decided.
-    paid, _, (other,) = step(name, file, "changed")
+    paid, _, (other,) = asyncio.run(step(name, file, "changed"))
     assert paid == []
     assert other["request_id"] != asked["request_id"]
-    assert step(name, file, "go-on") == [[[1042, 100, "EUR"]], "paid 100", []]
+    assert run_beside(__file__, GO_ON, name, file) == [[[1042, 100, "EUR"]], "paid 100", []]
     assert count(name) == Counted(2, 1)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 
 import pytest
 from conftest import API_KEY, BASE_URL, Counted, Human, control
+from contract import *
 from pydantic_ai import Agent, ApprovalRequired, DeferredToolRequests, DeferredToolResults, RunContext, ToolApproved, models
 from pydantic_ai.messages import ModelMessagesTypeAdapter, ModelResponse, TextPart, ToolCallPart, ToolReturnPart
 from pydantic_ai.models.function import FunctionModel
@@ -20,6 +20,8 @@ from countersign_client import AsyncCountersign, ServiceConnectionError
 from countersign_client.pydantic_ai import gate_tool, gate_tool_across_runs
 
 models.ALLOW_MODEL_REQUESTS = False
+
+BEFORE = ("thread-1",)
 
 
 @dataclass
@@ -67,38 +69,28 @@ def run(name: str, paid: list[Any], human: Any, base: str = BASE_URL, **more: An
     return asyncio.run(go())
 
 
-def test_runs_what_was_approved_and_shows_its_defaults(human: Human, count: Any, new_agent: Any) -> None:
-    name, paid = new_agent(), []
-    assert run(name, paid, human) == "paid 100"
-    assert paid == [("thread-1", 1042, 100, "EUR")]
-    assert human.asked[0]["context"] == {"invoice": "1042", "cents": "100", "currency": "EUR"}
-    assert count(name) == Counted(1, 1)
+async def step(name: str, file: str, what: str) -> Any:
+    """From what is stored in the file, as after a restart."""
+    paid: list[Any] = []
+    async with AsyncCountersign(BASE_URL, API_KEY) as client:
+        agent = agent_of(client, name, paid, across=True)
+        if what == "start":
+            result = await agent.run("Pay", deps=Deps("thread-1"))
+            Path(file).write_bytes(result.all_messages_json())
+            return [result.output.metadata[call.tool_call_id] for call in result.output.approvals]
+        history = ModelMessagesTypeAdapter.validate_json(Path(file).read_bytes())
+        override = {"invoice": 1042, "cents": 100_000} if what == "changed" else None
+        approved = DeferredToolResults(approvals={"call-0": ToolApproved(override_args=override)})
+        result = await agent.run(message_history=history, deferred_tool_results=approved, deps=Deps("thread-1"))
+        return [paid, result.output if isinstance(result.output, str) else "deferred"]
 
 
-def test_tells_the_model_what_was_denied(human: Human, count: Any, new_agent: Any) -> None:
-    name, paid = new_agent(), []
-    human.decision = "deny"
-    assert "Do not retry" in run(name, paid, human)
-    assert paid == []
-    assert count(name) == Counted(1, 0)
-
-
-def test_runs_nothing_while_the_service_is_away(human: Human, new_agent: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def no_sleep(_: float) -> None: ...
-
-    monkeypatch.setattr("countersign_client._async_client.asyncio.sleep", no_sleep)
+@pytest.mark.usefixtures("no_pauses")
+def test_runs_nothing_while_the_service_is_away(human: Human, new_agent: Any) -> None:
     paid: list[Any] = []
     with pytest.raises(ServiceConnectionError):
         run(new_agent(), paid, human, base="http://127.0.0.1:1")
     assert paid == []
-
-
-def test_asks_for_each_of_parallel_calls(human: Human, count: Any, new_agent: Any) -> None:
-    name, paid = new_agent(), []
-    calls = [{"invoice": 1, "cents": 1}, {"invoice": 1, "cents": 1}, {"invoice": 2, "cents": 2}]
-    assert run(name, paid, human, calls=calls) == "paid 1 | paid 1 | paid 2"
-    assert len(paid) == 3
-    assert count(name) == Counted(3, 3)
 
 
 def test_keeps_the_approval_of_a_tool_that_defers(human: Human, count: Any, new_agent: Any) -> None:
@@ -132,41 +124,16 @@ def test_keeps_the_approval_of_a_tool_that_defers(human: Human, count: Any, new_
     assert count(name) == Counted(1, 1)
 
 
-PROGRAM = Path(__file__).read_text().split("\ndef test_")[0] + '''
-async def main() -> None:
-    name, file, step = sys.argv[1:]
-    paid: list[Any] = []
-    async with AsyncCountersign(BASE_URL, API_KEY) as client:
-        agent = agent_of(client, name, paid, across=True)
-        if step == "start":
-            result = await agent.run("Pay", deps=Deps("thread-1"))
-            Path(file).write_bytes(result.all_messages_json())
-            print(json.dumps([result.output.metadata[call.tool_call_id] for call in result.output.approvals]))
-            return
-        history = ModelMessagesTypeAdapter.validate_json(Path(file).read_bytes())
-        override = {"invoice": 1042, "cents": 100_000} if step == "changed" else None
-        approved = DeferredToolResults(approvals={"call-0": ToolApproved(override_args=override)})
-        result = await agent.run(message_history=history, deferred_tool_results=approved, deps=Deps("thread-1"))
-        print(json.dumps([paid, result.output if isinstance(result.output, str) else "deferred"]))
-
-asyncio.run(main())
-'''
-
-
-def step(name: str, file: Path, what: str) -> Any:
-    args = [sys.executable, "-c", PROGRAM, name, str(file), what]
-    done = subprocess.run(args, capture_output=True, text=True, timeout=600, cwd=Path(__file__).parent)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+GO_ON = 'print(json.dumps(asyncio.run(step(*sys.argv[1:], "go-on"))))'
 
 
 def test_goes_on_in_another_process_and_believes_no_message(tmp_path: Path, count: Any, new_agent: Any) -> None:
-    name, file = new_agent(), tmp_path / "run.json"
-    (asked,) = step(name, file, "start")
+    name, file = new_agent(), str(tmp_path / "run.json")
+    (asked,) = asyncio.run(step(name, file, "start"))
     assert asked["approval_url"].startswith("http")
-    assert step(name, file, "go-on") == [[], "deferred"]
+    assert asyncio.run(step(name, file, "go-on")) == [[], "deferred"]
     control("approve", request_id=asked["request_id"])
     # Other arguments are another request, which nobody has decided.
-    assert step(name, file, "changed") == [[], "deferred"]
-    assert step(name, file, "go-on") == [[["thread-1", 1042, 100, "EUR"]], "paid 100"]
+    assert asyncio.run(step(name, file, "changed")) == [[], "deferred"]
+    assert run_beside(__file__, GO_ON, name, file) == [[["thread-1", 1042, 100, "EUR"]], "paid 100"]
     assert count(name) == Counted(2, 1)

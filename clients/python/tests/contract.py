@@ -1,0 +1,59 @@
+"""Guarantees of every adapter. Each framework's module imports these tests and brings ``run``, with a model that calls ``pay``."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import Counted, Human
+
+
+def run_beside(file: str, code: str, *args: str) -> Any:
+    """Runs what a module has before its tests, and this code, in a process of its own. Returns the JSON that it prints last."""
+    before = re.split(r"\n(?=@pytest|def test_)", Path(file).read_text())[0]
+    command = [sys.executable, "-c", f"{before}\n{code}", *args]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600, cwd=Path(file).parent)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout.strip().split("\n")[-1])
+
+
+def _paid(request: pytest.FixtureRequest, *calls: tuple[int, int]) -> list[Any]:
+    before = getattr(request.module, "BEFORE", ())
+    return [(*before, invoice, cents, "EUR") for invoice, cents in calls]
+
+
+def test_runs_what_was_approved_and_shows_its_defaults(
+    request: pytest.FixtureRequest, mode: dict[str, Any], human: Human, count: Any, new_agent: Any
+) -> None:
+    name, paid = new_agent(), []
+    assert request.module.run(name, paid, human, **mode) == "paid 100"
+    assert paid == _paid(request, (1042, 100))
+    assert human.asked[0]["context"] == {"invoice": "1042", "cents": "100", "currency": "EUR"}
+    assert count(name) == Counted(1, 1)
+
+
+def test_tells_the_model_what_was_denied_and_asks_once(
+    request: pytest.FixtureRequest, mode: dict[str, Any], human: Human, count: Any, new_agent: Any
+) -> None:
+    name, paid = new_agent(), []
+    human.decision = "deny"
+    told = request.module.run(name, paid, human, **mode)
+    assert "Do not retry" in told
+    assert "try again" not in told
+    assert paid == []
+    assert count(name) == Counted(1, 0)
+
+
+def test_asks_for_each_of_parallel_calls(
+    request: pytest.FixtureRequest, human: Human, count: Any, new_agent: Any
+) -> None:
+    name, paid = new_agent(), []
+    calls = [{"invoice": 1, "cents": 1}, {"invoice": 1, "cents": 1}, {"invoice": 2, "cents": 2}]
+    assert request.module.run(name, paid, human, calls=calls) == "paid 1 | paid 1 | paid 2"
+    assert sorted(paid) == _paid(request, (1, 1), (1, 1), (2, 2))
+    assert count(name) == Counted(3, 3)
