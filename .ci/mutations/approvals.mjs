@@ -1,6 +1,13 @@
 /** Those of approvals, of the people who give them and of the clients that ask; as in list.mjs. */
 export const mutations = [
   {
+    threat: "Separation of duties stays off",
+    file: "lib/services/accounts/requester-rule.ts",
+    from: "SELECT count(*) = 1 FROM",
+    to: "SELECT count(*) > 0 FROM",
+    test: "lib/services/accounts/lone-approver.service.test.ts",
+  },
+  {
     threat: "A provider's unverified address",
     file: "lib/services/accounts/provider-sign-in.ts",
     from: " || email_verified !== true",

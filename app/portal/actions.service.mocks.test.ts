@@ -15,6 +15,7 @@ import { listMailbox } from "#lib/services/notifications/mailbox";
 import { startTestApp, type TestApp } from "#support/app";
 import { anyKind } from "#support/databases";
 import { signInPerson } from "#support/portal";
+import * as firstPasskey from "./(account)/first-passkey-actions";
 import { saveNotices } from "./(account)/inbox/actions";
 import { requestLink } from "./sign-in/actions";
 
@@ -56,6 +57,8 @@ const elsewhere = new Set([
   "(account)/inbox/actions.ts saveNotices",
   // They name the approver, and passkey-access.service.test.ts has whose it may be.
   ...["begin", "finish", "rename", "remove"].map((name) => `(account)/inbox/passkey-actions.ts ${name}`),
+  // They answer as passkeys' actions do; below is whose organization they are for.
+  ...["begin", "finish"].map((name) => `(account)/first-passkey-actions.ts ${name}`),
   "invitations/[token]/actions.ts requestLink",
   "invitations/[token]/actions.ts accept",
   "invitations/[token]/actions.ts signOut",
@@ -157,6 +160,26 @@ describe.each(actions)("%s", (name, action) => {
     const found = withoutFields.find(([end]) => name.endsWith(end))?.[1] ?? "Some fields were not accepted.";
     expect([state.status, state.message]).toEqual(["failed", found]);
   });
+});
+
+it("adds the first passkey to the organization that the page shows, and to no other", async () => {
+  for (const shown of [person.organizationId, "", undefined as never]) {
+    const said = { ok: false, message: switchedOrganization };
+    expect(await firstPasskey.begin(shown)).toEqual(said);
+    expect(await firstPasskey.finish(shown, "Laptop", {})).toEqual(said);
+  }
+  const approvers = async () =>
+    (
+      await test.app.context.database.query("SELECT organization_id AS id FROM approvers WHERE email = $1", [
+        person.email,
+      ])
+    ).rows;
+  expect(await approvers()).toEqual([]);
+  expect(await firstPasskey.begin(invitedTo)).toMatchObject({
+    ok: true,
+    value: { challenge: expect.any(String) },
+  });
+  expect(await approvers()).toEqual([{ id: invitedTo }]);
 });
 
 it("deletes the organization that the page shows, and not the one chosen since in another tab", async () => {

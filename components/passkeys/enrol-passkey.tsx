@@ -36,11 +36,14 @@ async function enrol({ begin, finish }: Pick<PasskeyActions, "begin" | "finish">
 }
 
 interface EnrolPasskeyProps {
-  readonly actions: PasskeyActions;
+  readonly actions: Pick<PasskeyActions, "begin" | "finish">;
   readonly isFirst: boolean;
+  /** In place of the usual words. */
+  readonly label?: string;
 }
 
-export function EnrolPasskey({ actions, isFirst }: EnrolPasskeyProps) {
+export function EnrolPasskey({ actions, isFirst, label }: EnrolPasskeyProps) {
+  const words = label ?? (isFirst ? "Create a passkey" : "Add another passkey");
   const [state, setState] = useState<{ isBusy: boolean; problem: string | null }>({
     isBusy: false,
     problem: null,
@@ -63,7 +66,7 @@ export function EnrolPasskey({ actions, isFirst }: EnrolPasskeyProps) {
         disabled={!isReady || state.isBusy}
         onClick={() => void add()}
       >
-        {state.isBusy ? "Waiting for your device…" : isFirst ? "Create a passkey" : "Add another passkey"}
+        {state.isBusy ? "Waiting for your device…" : words}
       </Button>
       <noscript>
         <p className="text-muted text-sm">Passkeys need JavaScript.</p>

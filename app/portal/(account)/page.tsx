@@ -13,6 +13,7 @@ import { Card } from "#components/ui/card";
 import { TextLink } from "#components/ui/text-link";
 import { requirePortal } from "#lib/server/pages/portal-request";
 import { readOverview } from "#lib/services/portal/overview";
+import { begin, finish } from "./first-passkey-actions";
 import { askForApproval, saveName, sendAttestation } from "./first-steps-actions";
 import { createKey } from "./keys/actions";
 
@@ -125,6 +126,14 @@ export default async function OverviewPage() {
         base={app.env.baseUrl}
         isLoopback={app.env.isLoopback}
         isByPasskey={app.env.worldId === "none"}
+        addPasskey={
+          overview.hasPasskeys || membership.role !== "owner"
+            ? null
+            : {
+                begin: begin.bind(null, person.organizationId),
+                finish: finish.bind(null, person.organizationId),
+              }
+        }
         sendAttestation={sendAttestation}
         askForApproval={askForApproval}
       />

@@ -181,23 +181,27 @@ export function DefaultGroupForm({ action, groups }: DefaultGroupFormProps) {
 
 interface RequesterFormProps {
   readonly action: FormAction;
-  readonly mayApprove: boolean;
+  readonly rule: { readonly mayApprove: boolean; readonly isChosen: boolean };
 }
 
 /** Separation of duties. */
-export function RequesterForm({ action, mayApprove }: RequesterFormProps) {
+export function RequesterForm({ action, rule }: RequesterFormProps) {
   const [state, submit] = useFormAction(action);
   return (
     <PortalForm action={submit} className="flex flex-col gap-4">
       <Field
         id="requester-may-approve"
         label="Whoever requests an approval"
-        hint="That is who created the agent's API key, or asked in the portal. If they may approve, the approval says so."
+        hint={
+          rule.mayApprove && !rule.isChosen
+            ? "You are the only person, so you may approve what your own keys request, and the approval says so. That ends with the second person, unless you choose it here."
+            : "That is who created the agent's API key, or asked in the portal. If they may approve, the approval says so."
+        }
       >
         <Select
           {...describeControl("requester-may-approve", { hint: true })}
           name="requester_may_approve"
-          defaultValue={textValue(state, "requester_may_approve", mayApprove ? "yes" : "no")}
+          defaultValue={textValue(state, "requester_may_approve", rule.mayApprove ? "yes" : "no")}
         >
           <option value="no">doesn't count as one of its approvers</option>
           <option value="yes">may approve it too</option>

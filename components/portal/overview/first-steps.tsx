@@ -5,6 +5,8 @@
 import { QRCodeSVG } from "qrcode.react";
 import type { ReactNode } from "react";
 import { attestCommand } from "#components/commands";
+import { EnrolPasskey } from "#components/passkeys/enrol-passkey";
+import type { PasskeyActions } from "#components/passkeys/passkey-actions";
 import { FocusNews } from "#components/portal/forms/focus-news";
 import { StepForm } from "#components/portal/forms/step-form";
 import type { CreatedKey } from "#components/portal/keys/key-dialogs";
@@ -28,6 +30,8 @@ interface FirstStepsProps {
   readonly isLoopback: boolean;
   /** The service has no World ID, so a group of approvers decides. */
   readonly isByPasskey: boolean;
+  /** Null: somebody of a group has one, or the person can't add one. */
+  readonly addPasskey: Pick<PasskeyActions, "begin" | "finish"> | null;
   readonly createKey: FormAction<CreatedKey>;
   readonly sendAttestation: FormAction;
   readonly askForApproval: FormAction;
@@ -83,23 +87,40 @@ function AttestationStep({ steps, base, sendAttestation }: FirstStepsProps) {
   );
 }
 
-function ApprovalStep({ steps, isLoopback, isByPasskey, askForApproval }: FirstStepsProps) {
+function PasskeyOffer({ isByPasskey, addPasskey }: Pick<FirstStepsProps, "isByPasskey" | "addPasskey">) {
+  if (addPasskey === null) return null;
+  return (
+    <div className={isByPasskey ? "" : "mt-4 border-line border-t pt-3"}>
+      <p className="mb-3">
+        {isByPasskey ? "Add" : "Or approve with a passkey: add"} one on this device or your phone. It makes
+        you an approver, with a group “me” that your agents can name.
+      </p>
+      <EnrolPasskey actions={addPasskey} isFirst={false} label="Add a passkey" />
+    </div>
+  );
+}
+
+function ApprovalStep({ steps, isLoopback, isByPasskey, addPasskey, askForApproval }: FirstStepsProps) {
   const { approval } = steps;
   if (approval?.isApproved) return <p>Your agents can ask for approvals the same way.</p>;
   if (approval === null)
     return (
       <>
-        {isByPasskey ? (
-          <p>
-            Add an <TextLink href="/portal/approvers">approver with a passkey, and a group</TextLink>. Then
-            request an approval as an agent would: the group decides.
-          </p>
+        {isByPasskey && addPasskey !== null ? (
+          <PasskeyOffer isByPasskey addPasskey={addPasskey} />
         ) : (
-          <p>Request an approval as an agent would, and decide on it yourself.</p>
+          <>
+            <p>
+              {isByPasskey
+                ? "Request an approval as an agent would. A group with a passkey decides."
+                : "Request an approval as an agent would, and decide on it yourself."}
+            </p>
+            <div className="mt-3">
+              <StepForm action={askForApproval} label="Request an approval" isOpen={steps.hasKey} />
+            </div>
+            <PasskeyOffer isByPasskey={false} addPasskey={addPasskey} />
+          </>
         )}
-        <div className="mt-3">
-          <StepForm action={askForApproval} label="Request an approval" isOpen={steps.hasKey} />
-        </div>
       </>
     );
   return (

@@ -23,6 +23,8 @@ export const organizations = pgTable("organizations", {
   name: text(),
   default_public: boolean().notNull().default(true),
   requester_may_approve: boolean().notNull().default(false),
+  /** When an owner chose the previous; null: it follows from how many people there are. */
+  requester_rule_chosen_at: at("requester_rule_chosen_at"),
   attestations_per_day: integer(),
   /** Both null: derived from the name (lib/protocol/text/organization-name.ts). */
   mark_text: text(),

@@ -261,7 +261,7 @@ async function findByAddress(tx: Executor, organizationId: string, email: string
 }
 
 /** The row, and whether its address must be asked. A member who has chosen their emails has confirmed by that. */
-async function storeApprover(
+export async function storeApprover(
   context: AccountsContext,
   tx: Executor,
   organizationId: string,

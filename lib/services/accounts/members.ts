@@ -2,7 +2,7 @@
  * People and what they may do. Every service of the portal asks here first: a stranger gets the answer of an unknown
  * id, a role that is too low gets 403.
  */
-import { and, asc, eq, isNull, ne } from "drizzle-orm";
+import { and, asc, eq, isNull } from "drizzle-orm";
 import { type Actor, actorOf, type MemberPrincipal, type UserPrincipal } from "#lib/api/http/context";
 import type { Executor } from "#lib/db/client";
 import { memberships, organizations, users } from "#lib/db/schema";
@@ -99,39 +99,4 @@ export async function recordSignIn(
   for (const { organizationId } of await listMemberships(db, userId)) {
     await recordAudit(context, db, { organizationId, actor, action: "session.started", subject: user.email });
   }
-}
-
-/* Separation of duties: whether who asks for an approval may count as one of its approvers. */
-
-export async function mayRequesterApprove(executor: Executor, organizationId: string): Promise<boolean> {
-  const [row] = await executor
-    .select({ mayApprove: organizations.requester_may_approve })
-    .from(organizations)
-    .where(eq(organizations.id, organizationId));
-  return row?.mayApprove ?? false;
-}
-
-/** For requests that are made from now on. */
-export async function setRequesterMayApprove(
-  context: AccountsContext,
-  person: MemberPrincipal,
-  mayApprove: boolean,
-): Promise<void> {
-  const { organizationId } = person;
-  await context.database.db.transaction(async (tx) => {
-    await holdRole(tx, person, "owner");
-    const changed = await tx
-      .update(organizations)
-      .set({ requester_may_approve: mayApprove })
-      .where(and(eq(organizations.id, organizationId), ne(organizations.requester_may_approve, mayApprove)))
-      .returning({ id: organizations.id });
-    if (changed.length === 0) return;
-    await recordAudit(context, tx, {
-      organizationId,
-      actor: actorOf(person),
-      action: "organization.requester_rule",
-      subject: organizationId,
-      detail: { requester_may_approve: mayApprove },
-    });
-  });
 }

@@ -12,7 +12,6 @@ import { anyKind } from "#support/databases";
 import { addConfirmed, mailsTo, tokenOf } from "#support/enrol";
 import { signInPerson } from "#support/portal";
 import { leaveByLink } from "./approvers";
-import { mayRequesterApprove, setRequesterMayApprove } from "./members";
 import {
   type Approver,
   beginEnrolment,
@@ -26,6 +25,7 @@ import {
   requireOwnerOf,
   requirePasskeyLink,
 } from "./passkeys";
+import { readRequesterRule, setRequesterMayApprove } from "./requester-rule";
 import { listRosters, runRosterRound } from "./roster";
 
 const by = { kind: "human", id: "ana", ip: null } as const;
@@ -175,7 +175,7 @@ describe("who changes passkeys", () => {
 
   it("lets owners say whether who asks may approve", async () => {
     const { db } = context.database;
-    const mayApprove = () => mayRequesterApprove(db, owner.organizationId);
+    const mayApprove = async () => (await readRequesterRule(db, owner.organizationId)).mayApprove;
     expect(await mayApprove()).toBe(false);
     await setRequesterMayApprove(context, owner, true);
     expect(await mayApprove()).toBe(true);

@@ -57,9 +57,7 @@ describe("a service without World ID", () => {
     ]);
     expect(body.detail).toContain("must name a group");
     const person = await signInPerson(test.app.context, ownerEmail);
-    await expect(askForFirstApproval(test.app.context, person)).rejects.toThrow(
-      "add an approver with a passkey",
-    );
+    await expect(askForFirstApproval(test.app.context, person)).rejects.toThrow("add a passkey first");
     for (const required_level of ["device", "orb"]) {
       const refused = await authorize({ required_level, ...finance });
       expect([refused.status, refused.body.errors[0].pointer]).toEqual([422, "/required_level"]);

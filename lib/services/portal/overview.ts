@@ -19,6 +19,7 @@ import { hexEncode, sha256, utf8Encode } from "#lib/protocol/encoding/bytes";
 import { listApprovers } from "#lib/services/accounts/approvers";
 import { recordAudit } from "#lib/services/accounts/audit";
 import { requireRole } from "#lib/services/accounts/members";
+import { readRequesterRule } from "#lib/services/accounts/requester-rule";
 import type { Context } from "#lib/services/approvals/context";
 import { requestAuthorization } from "#lib/services/approvals/request/request";
 import { approvalUrl } from "#lib/services/approvals/rows";
@@ -136,18 +137,24 @@ export async function sendFirstAttestation(context: Context, person: MemberPrinc
   });
 }
 
-/** Without World ID a group decides: the default one, or the first that has somebody with a passkey. */
-async function chooseDeciders(context: Context, person: MemberPrincipal) {
-  if (context.settings.worldId !== "none") return {};
+/** The group that can decide: the default one, or the first that has somebody with a passkey. */
+export async function findAbleGroup(context: Context, person: MemberPrincipal) {
   const { groups } = await listApprovers(context, person);
   const able = groups.filter(({ enrolled }) => enrolled > 0);
-  const group = able.find(({ isDefault }) => isDefault) ?? able[0];
+  return able.find(({ isDefault }) => isDefault) ?? able[0];
+}
+
+/** Without World ID a group decides; with it, only of somebody who may approve what they ask for. */
+async function chooseDeciders(context: Context, person: MemberPrincipal) {
+  const group = await findAbleGroup(context, person);
+  const { mayApprove } = await readRequesterRule(context.database.db, person.organizationId);
+  if (context.settings.worldId !== "none" && (group === undefined || !mayApprove)) return {};
   if (group === undefined)
     throw new AppError(
       "forbidden",
-      "add an approver with a passkey, and a group with them, under Approvers first",
+      "add a passkey first, or under Approvers an approver with one and a group with them",
     );
-  return { required_approvers: [{ group: group.id, count: 1 }] };
+  return { required_approvers: [{ group: group.id, count: 1 }], required_level: "none" as const };
 }
 
 export async function askForFirstApproval(context: Context, person: MemberPrincipal): Promise<void> {
@@ -312,6 +319,7 @@ export async function readOverview(context: Context, person: MemberPrincipal) {
     warned: await readWarned(context, organizationId, usage[0]?.day ?? utcDay(context.clock())),
     pendingAuthorizations: await readPending(context, organizationId),
     firstSteps: await readFirstSteps(context, organizationId),
+    hasPasskeys: (await findAbleGroup(context, person)) !== undefined,
     nextStep: await findNextStep(context, organizationId),
     busiest: await readBusiest(context, person),
     latest: (await listOwnAttestations(context, person, {}, { limit: latest })).rows,

@@ -19,8 +19,8 @@ import {
   removeGroup,
   saveGroup,
 } from "#lib/services/accounts/approvers";
-import { setRequesterMayApprove } from "#lib/services/accounts/members";
 import { removePasskey as removeTheirs, requireOwnerOf } from "#lib/services/accounts/passkeys";
+import { setRequesterMayApprove } from "#lib/services/accounts/requester-rule";
 
 type State = FormState<null>;
 

@@ -15,7 +15,7 @@ import { Card } from "#components/ui/card";
 import { TextLink } from "#components/ui/text-link";
 import { requirePortal } from "#lib/server/pages/portal-request";
 import { listApprovers } from "#lib/services/accounts/approvers";
-import { mayRequesterApprove } from "#lib/services/accounts/members";
+import { readRequesterRule } from "#lib/services/accounts/requester-rule";
 import { listRosters } from "#lib/services/accounts/roster";
 import { add, chooseDefault, deleteGroup, remove, removePasskey, save, saveRequester } from "./actions";
 
@@ -102,7 +102,7 @@ export default async function ApproversPage() {
       </Card>
       {isOwner ? (
         <Card title="Separation of duties" className="mt-5">
-          <RequesterForm action={saveRequester} mayApprove={await mayRequesterApprove(db, organizationId)} />
+          <RequesterForm action={saveRequester} rule={await readRequesterRule(db, organizationId)} />
         </Card>
       ) : null}
       <Card title="Changes" className="mt-5">

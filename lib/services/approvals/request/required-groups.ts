@@ -16,6 +16,7 @@ import type { ShownNames } from "#lib/protocol/approval/shown-content";
 import { countOf } from "#lib/protocol/text/display-text";
 import { areGroups } from "#lib/services/accounts/approvers";
 import { readIdentity } from "#lib/services/accounts/organization-identity";
+import { requesterMayApprove } from "#lib/services/accounts/requester-rule";
 import { readEnrolledMembers } from "#lib/services/accounts/roster";
 import type { FoundAgent } from "#lib/services/agents/agents";
 import { byPeople } from "#lib/services/approvals/rows";
@@ -115,7 +116,7 @@ export async function readRequester(
 ): Promise<Requester> {
   if (required.length === 0) return { mayApprove: false, id: null };
   const [row] = await tx
-    .select({ mayApprove: organizations.requester_may_approve, id: approvers.id })
+    .select({ mayApprove: requesterMayApprove, id: approvers.id })
     .from(organizations)
     .leftJoin(apiKeys, eq(apiKeys.id, keyId))
     .leftJoin(
