@@ -41,7 +41,8 @@ vi.mock("next/navigation", () => ({
   },
 }));
 vi.mock("next/cache", () => ({ revalidatePath: () => {} }));
-vi.mock("#lib/server/pages/session", () => ({
+vi.mock("#lib/server/pages/session", async (importOriginal) => ({
+  ...(await importOriginal<object>()),
   readSession: async () => browser.session,
   endSession: async () => {},
   requestSignInLink: () => browser.mail(),
