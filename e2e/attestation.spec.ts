@@ -6,7 +6,7 @@ import { attestationChecks } from "#lib/verifier/checks/verify-statement";
 import { expectAccessibleInBothThemes } from "./accessibility-helpers";
 import { getApiKey } from "./approval-helpers";
 import { makeKey, newAddress, signIn } from "./portal-helpers";
-import { attest, authorize, hostileFields, pageBot, run } from "./public-pages-helpers";
+import { attest, authorize, hostileFields, pageBot, run, unfold } from "./public-pages-helpers";
 import { test } from "./test";
 
 const phone = { width: 390, height: 844 };
@@ -47,6 +47,9 @@ test("a stranger on a phone reads the verdict first, and the own browser repeats
   await expect(page.locator("[data-fact=when]")).toContainText("Only Countersign says when this was made.");
   await expect(page.getByText("It doesn't prove that the action happened")).toBeInViewport();
   await expect(agrees(page)).toBeVisible();
+  expect(await page.evaluate(() => document.documentElement.scrollHeight)).toBeLessThan(4_000);
+  await expect(row(page, "signature")).toBeHidden();
+  await unfold(page);
   for (const name of ["payload_hash", "signature", "key_validity", "log_inclusion", "checkpoint_signature"]) {
     await expect(row(page, name)).toContainText("Server: yes");
     await expect(row(page, name)).toContainText("Your browser: yes");
@@ -139,6 +142,7 @@ test("a TEST approval is TEST everywhere, and its proofs are verified by the bro
   await openVerified(page, made.public_url);
   await expect(verdict(page)).toHaveText("Authentic record, 1 warning (TEST approval)");
   await expect(page.getByText("TEST approval, not a real person").first()).toBeVisible();
+  await unfold(page);
   await expect(page.getByText("Test wallet 2, nullifier")).toBeVisible();
   await expect(row(page, "human_authorization")).toContainText("Your browser: a TEST only");
   await expect(row(page, "zk_proof")).toContainText("Your browser: yes");
@@ -450,6 +454,7 @@ test("a file is found by its hash, and compared on the receipt; the file itself 
   await expectAccessibleInBothThemes(page);
   await page.getByRole("link", { name: "Read the contract" }).click();
   await expect(page).toHaveURL(made.public_url);
+  await unfold(page);
   const compared = page.locator("[data-inputs=done]");
   await page.getByLabel("Do you have the file?").setInputFiles(file);
   await expect(compared).toContainText("This is the file");

@@ -1,5 +1,5 @@
 /** Shared by the specs of the public pages: attestations of every kind, made over the API as an agent would. */
-import { type APIRequestContext, expect } from "@playwright/test";
+import { type APIRequestContext, expect, type Page } from "@playwright/test";
 import type { WorldIdStart } from "#lib/api/schemas/approval-view";
 import { makeResult } from "./support/authorizations";
 
@@ -8,6 +8,12 @@ export const run = `${Date.now().toString(36)}-${process.env["TEST_WORKER_INDEX"
 export const pageBot = `page-bot-${run}`;
 
 export const inputsHash = "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+
+/** Opens what a receipt folds: the checks and the evidence. */
+export const unfold = (page: Page) =>
+  page.locator("details.folded").evaluateAll((all) => {
+    for (const one of all) (one as HTMLDetailsElement).open = true;
+  });
 
 export interface Made {
   attestation_id: string;

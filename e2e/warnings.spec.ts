@@ -4,7 +4,7 @@ import { expect, type Page } from "@playwright/test";
 import { expectAccessibleInBothThemes, expectGoodPage } from "./accessibility-helpers";
 import { getApiKey } from "./approval-helpers";
 import { callApi, signInWithKey } from "./portal-helpers";
-import { attest, inputsHash, run } from "./public-pages-helpers";
+import { attest, inputsHash, run, unfold } from "./public-pages-helpers";
 import { test } from "./test";
 
 const { publicKey: agentKey } = generateKeyPairSync("ed25519");
@@ -107,6 +107,7 @@ test("a number that the agent skipped is a warning beside its place in the recor
   const row = page.locator("#check-record");
   await expect(row).toContainText("Server: yes, but after a gap");
   await expect(row).toContainText("Your browser: yes, but after a gap");
+  await unfold(page);
   await expect(page.getByText("Number 3 of instance worker-1")).toBeVisible();
   await expect(page.getByText("Doesn't follow its last number")).toBeVisible();
   await page.goto(`/agent/counting-${slug}`);

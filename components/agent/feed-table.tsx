@@ -39,9 +39,11 @@ const actionColumn: Column<FeedEntry> = {
   header: "Action",
   isRowHeader: true,
   cell: (entry) => (
-    <TextLink href={new URL(entry.public_url).pathname}>
-      <AgentText value={entry.action ?? "(cannot be read)"} isExcerpt />
-    </TextLink>
+    <span className="block md:min-w-56">
+      <TextLink href={new URL(entry.public_url).pathname}>
+        <AgentText value={entry.action ?? "(cannot be read)"} isExcerpt />
+      </TextLink>
+    </span>
   ),
 };
 

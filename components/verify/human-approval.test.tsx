@@ -45,7 +45,7 @@ it("says when in words, not as the machine's time", () => {
   const at = { approved_at: "2026-11-22T12:00:00.123Z", verified_at: "2026-11-22T11:59:00.456Z" };
   const signed = { ...at, type: "passkey", approver_id: "a", groups: ["g"], roster: { head: { number: 1 } } };
   const shown = render({ human_authorization: { ...at, approvals: [at, signed] } });
-  const said = shown.replace(/<details.*?<\/details>/gs, "").replaceAll(/<[^>]*>/g, "");
+  const said = shown.replace(/<details class="mt-3">.*?<\/details>/gs, "").replaceAll(/<[^>]*>/g, "");
   expect(said).toContain("2026-11-22 12:00:00 UTC");
   expect(said).toContain("checked at 2026-11-22 11:59:00 UTC by");
   expect(said).toContain("signed at 2026-11-22 11:59:00 UTC;");

@@ -72,9 +72,14 @@ function BackedPart({ answer, approval, isTest }: BackedProps & { readonly isTes
 function ProofFacts({ answer, approval }: BackedProps) {
   return (
     <>
-      <div className="mt-3">
-        <DefinitionList items={approvalItems(approval, answer.human_authorization)} />
-      </div>
+      <details className="folded mt-3">
+        <summary className="inline-flex min-h-8 cursor-pointer items-center text-accent text-sm underline decoration-1 underline-offset-[3px]">
+          The evidence
+        </summary>
+        <div className="mt-2">
+          <DefinitionList items={approvalItems(approval, answer.human_authorization)} />
+        </div>
+      </details>
       {answer.human_authorization === null ? null : (
         <details className="mt-3">
           <summary className="inline-flex min-h-8 items-center text-accent text-sm underline decoration-1 underline-offset-[3px]">

@@ -210,8 +210,6 @@ export function ReceiptFacts({ verification, surroundings }: ReceiptFactsProps) 
         )}
         {answer.action === null ? null : <By>{byAgent}</By>}
       </Fact>
-      <Who verification={verification} surroundings={surroundings} />
-      <When answer={answer} />
       <Fact id="approval" name={labelDecided(facts.decided)}>
         <p>
           <State finding={approval} />
@@ -225,6 +223,8 @@ export function ReceiptFacts({ verification, surroundings }: ReceiptFactsProps) 
         <By>{approval.by}</By>
         {surroundings === null ? null : <UsualApproval habits={surroundings.habits} answer={answer} />}
       </Fact>
+      <When answer={answer} />
+      <Who verification={verification} surroundings={surroundings} />
     </dl>
   );
 }

@@ -28,6 +28,7 @@ function Content({ answer }: Pick<Verification, "answer">) {
   return (
     <Section
       id="content"
+      fold="closed"
       title={payload === null ? "Public details" : "Content and signed bytes"}
       lead={
         payload === null
@@ -54,6 +55,7 @@ function LogPart({ answer }: Pick<Verification, "answer">) {
   return (
     <Section
       id="log"
+      fold="closed"
       title="Transparency log"
       lead="The log only grows. Anyone who keeps an old checkpoint can prove it if an entry is later changed or removed."
     >
@@ -91,6 +93,7 @@ export function VerificationView({ verification, base }: VerificationViewProps) 
           </Section>
           <Section
             id="checks"
+            fold={answer.valid === false ? "open" : "closed"}
             title="The checks"
             lead="Each is run by the server on every visit, from the stored bytes, and again by your own browser with the offline verifier's code."
           >
@@ -110,6 +113,7 @@ export function VerificationView({ verification, base }: VerificationViewProps) 
           </Section>
           <Section
             id="repeat"
+            fold="closed"
             title="Verify it without this page"
             lead="The commands work as shown. Keep the files, and you can always verify them without us."
           >
@@ -119,7 +123,7 @@ export function VerificationView({ verification, base }: VerificationViewProps) 
             </div>
           </Section>
           <LogPart answer={answer} />
-          <Section id="share" title="Share">
+          <Section id="share" title="Share" fold="closed">
             <ShareLinks answer={answer} base={base} />
           </Section>
         </div>

@@ -37,7 +37,7 @@ const layOut = ({ color, title, sentence, subject, amount, decided, time }: Card
       height: "100%",
       flexDirection: "column",
       justifyContent: "space-between",
-      padding: 64,
+      padding: "40px 56px",
       background: "#fafaf8",
       borderTop: `24px solid ${color}`,
       color: "#14181f",
@@ -46,15 +46,15 @@ const layOut = ({ color, title, sentence, subject, amount, decided, time }: Card
     box(
       { flexDirection: "column" },
       box({ fontSize: 30, fontWeight: 600 }, "Countersign"),
-      box({ marginTop: 28, fontSize: 60, fontWeight: 600, color }, title),
-      box({ marginTop: 18, fontSize: 33, lineHeight: 1.35 }, sentence),
+      box({ marginTop: 16, fontSize: 46, fontWeight: 600, color }, title),
+      box({ marginTop: 14, fontSize: 27, lineHeight: 1.3 }, sentence),
     ),
     box(
       { flexDirection: "column", color: "#565d68", lineHeight: 1.3 },
-      ...(amount === "" ? [] : [box({ fontSize: 64, fontWeight: 600, color: "#14181f" }, amount)]),
-      box({ fontSize: 31 }, subject),
-      ...(decided === "" ? [] : [box({ marginTop: 8, fontSize: 27 }, decided)]),
-      box({ marginTop: 12, fontSize: 24 }, time),
+      ...(amount === "" ? [] : [box({ fontSize: 56, fontWeight: 600, color: "#14181f" }, amount)]),
+      box({ fontSize: 29 }, subject),
+      ...(decided === "" ? [] : [box({ marginTop: 6, fontSize: 26 }, decided)]),
+      box({ marginTop: 8, fontSize: 22 }, time),
     ),
   );
 

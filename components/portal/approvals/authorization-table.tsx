@@ -9,6 +9,7 @@ import type { AuthorizationStatus } from "#lib/api/schemas/authorize";
 import type { Amount } from "#lib/protocol/approval/amount";
 import type { Decider } from "#lib/protocol/approval/decided-by";
 import { describeUnasked } from "#lib/protocol/approval/decided-words";
+import { countOf } from "#lib/protocol/text/display-text";
 import { AuthorizationStatusPill } from "./authorization-status";
 
 export interface AuthorizationRow {
@@ -51,6 +52,16 @@ export function When({ row }: { readonly row: Times }) {
   );
 }
 
+/** Approvals so far, or what decided without people. */
+function Given({ row: { status, decided_by, approvals } }: { readonly row: AuthorizationRow }) {
+  const unasked = describeUnasked(decided_by, status);
+  return unasked === null ? (
+    `${approvals.given} of ${countOf(approvals.required, "approval")}`
+  ) : (
+    <AgentText value={unasked} hideWarnings />
+  );
+}
+
 function columnsOf({ rows, actions }: AuthorizationTableProps): readonly Column<AuthorizationRow>[] {
   return [
     {
@@ -79,30 +90,21 @@ function columnsOf({ rows, actions }: AuthorizationTableProps): readonly Column<
       id: "status",
       header: "State",
       cell: (row) => (
-        <AuthorizationStatusPill
-          status={row.status}
-          environment={row.environment}
-          given={row.approvals.given}
-          isTest={row.isTest}
-          unattestedAt={row.unattested_at}
-          revokedAt={row.revoked_at}
-          isOver={row.end !== null && !row.attestation_id}
-        />
-      ),
-    },
-    {
-      id: "approvals",
-      header: "Approvals",
-      cell: ({ status, decided_by, approvals: { given, required } }) => {
-        const unasked = describeUnasked(decided_by, status);
-        return unasked === null ? (
-          `${given} of ${required}`
-        ) : (
-          <span className="block whitespace-normal md:max-w-56">
-            <AgentText value={unasked} hideWarnings />
+        <>
+          <AuthorizationStatusPill
+            status={row.status}
+            environment={row.environment}
+            given={row.approvals.given}
+            isTest={row.isTest}
+            unattestedAt={row.unattested_at}
+            revokedAt={row.revoked_at}
+            isOver={row.end !== null && !row.attestation_id}
+          />
+          <span className="mt-1 block text-muted">
+            <Given row={row} />
           </span>
-        );
-      },
+        </>
+      ),
     },
     { id: "when", header: "When", cell: (row) => <When row={row} /> },
     {

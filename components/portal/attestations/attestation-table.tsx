@@ -27,7 +27,7 @@ interface RowProps {
 function Action({ row }: RowProps) {
   const missing = row.status === "erased" ? "(content erased)" : "(cannot be read)";
   return (
-    <>
+    <span className="block md:min-w-56">
       <TextLink href={`/portal/attestations/${row.id}`}>
         {row.title === null ? missing : <AgentText value={row.title} isExcerpt />}
       </TextLink>
@@ -36,7 +36,7 @@ function Action({ row }: RowProps) {
           <AgentText value={row.tool} isName hideWarnings />
         </span>
       )}
-    </>
+    </span>
   );
 }
 
