@@ -7,7 +7,7 @@ import { PageRefusal } from "#components/page-refusal";
 import { publicBaseUrl } from "#lib/api/http/host-check";
 import { toUnlinkedText } from "#lib/protocol/text/display-text";
 import { loadAgent } from "#lib/server/pages/agent-page";
-import { withNotFound } from "#lib/server/pages/page-failure";
+import { withNotFound } from "#lib/server/pages/with-not-found";
 
 interface PageProps {
   readonly params: Promise<{ slug: string }>;

@@ -7,7 +7,7 @@ import { notFound } from "next/navigation";
 import { cache } from "react";
 import { ApprovalScreen } from "#components/approve/approval-screen";
 import { headingOf } from "#components/approve/heading";
-import { withNotFound } from "#lib/server/pages/page-failure";
+import { withNotFound } from "#lib/server/pages/with-not-found";
 import { getApp } from "#lib/server/singleton";
 import { readApprovalView } from "#lib/services/approvals/decision/inbox";
 import ApprovalNotFound from "./not-found";

@@ -2,8 +2,8 @@
 import type { Metadata } from "next";
 import { DemoView } from "#components/demo/demo-view";
 import { NotFoundPage } from "#components/not-found-page";
-import { withNotFound } from "#lib/server/pages/page-failure";
 import { currentAddress, orNotFound } from "#lib/server/pages/portal-request";
+import { withNotFound } from "#lib/server/pages/with-not-found";
 import { getApp } from "#lib/server/singleton";
 import { readDemo } from "#lib/services/portal/demo";
 

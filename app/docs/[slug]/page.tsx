@@ -5,7 +5,7 @@ import { Markdown } from "#components/markdown";
 import { NotFoundPage } from "#components/not-found-page";
 import { TextLink } from "#components/ui/text-link";
 import { publicBaseUrl } from "#lib/api/http/host-check";
-import { withNotFound } from "#lib/server/pages/page-failure";
+import { withNotFound } from "#lib/server/pages/with-not-found";
 import { describePrograms } from "#lib/services/attestations/receipt-files";
 
 interface GuidePageProps {

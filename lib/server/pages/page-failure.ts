@@ -3,13 +3,11 @@
  * from it whether their form went through.
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { type ComponentType, createElement, type ReactNode } from "react";
 import { type PostedForm, plainPage } from "#lib/api/http/plain-page";
 import type { Database } from "#lib/db/client";
 import type { Logger } from "#lib/logger";
 import { httpRequestId } from "#lib/protocol/encoding/bytes";
 import type { PageAnswer } from "#lib/server/app";
-import { getApp } from "#lib/server/singleton";
 
 type Loose = (...args: unknown[]) => unknown;
 
@@ -106,26 +104,3 @@ export function explainFailure(
     end: instead(end, outgoing),
   });
 }
-
-/*
- * Pages about something that isn't there. Next answers `notFound()` with a document that stays empty until its script runs.
- * So the page renders the words itself, and the production server gives them their status (page-failure.ts).
- */
-
-/** As Next marks what `notFound()` throws. */
-const isNotFound = (error: unknown) =>
-  error instanceof Error && "digest" in error && error.digest === "NEXT_HTTP_ERROR_FALLBACK;404";
-
-/** `NotFound` in place of a page that calls `notFound()`. Next alone, and its router, get what was thrown. */
-export const withNotFound =
-  <Props>(page: (props: Props) => Promise<ReactNode>, NotFound: ComponentType) =>
-  async (props: Props): Promise<ReactNode> => {
-    try {
-      return await page(props);
-    } catch (error) {
-      const answer = isNotFound(error) ? (await getApp()).pageAnswers.getStore() : undefined;
-      if (answer === undefined) throw error;
-      answer.isNotFound = true;
-      return createElement(NotFound);
-    }
-  };

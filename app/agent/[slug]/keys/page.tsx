@@ -6,7 +6,7 @@ import { NotFoundPage } from "#components/not-found-page";
 import { PageRefusal } from "#components/page-refusal";
 import { toUnlinkedText } from "#lib/protocol/text/display-text";
 import { loadAgentKeys } from "#lib/server/pages/agent-page";
-import { withNotFound } from "#lib/server/pages/page-failure";
+import { withNotFound } from "#lib/server/pages/with-not-found";
 
 interface PageProps {
   readonly params: Promise<{ slug: string }>;

@@ -7,7 +7,7 @@ import { findEntry } from "#components/api-reference/entries";
 import { OperationPage } from "#components/api-reference/operation-page";
 import { NotFoundPage } from "#components/not-found-page";
 import { publicBaseUrl } from "#lib/api/http/host-check";
-import { withNotFound } from "#lib/server/pages/page-failure";
+import { withNotFound } from "#lib/server/pages/with-not-found";
 
 interface PageProps {
   readonly params: Promise<{ operation: string }>;

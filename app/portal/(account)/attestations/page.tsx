@@ -13,8 +13,8 @@ import { CursorPagination } from "#components/ui/cursor-pagination";
 import { EmptyState } from "#components/ui/empty-state";
 import { shownOrganizationField } from "#lib/api/schemas/form-state";
 import { type AttestationFilters, attestationFilters, cursorText } from "#lib/api/schemas/portal";
-import { withNotFound } from "#lib/server/pages/page-failure";
 import { orNotFound, requirePortal } from "#lib/server/pages/portal-request";
+import { withNotFound } from "#lib/server/pages/with-not-found";
 import { listAgentSlugs, listOwnAttestations } from "#lib/services/attestations/own";
 
 export const metadata: Metadata = { title: "Attestations" };

@@ -16,8 +16,8 @@ import { Field, Select } from "#components/ui/field";
 import { type AuthorizationStatus, authorizationStatuses } from "#lib/api/schemas/authorize";
 import { authorizationFilters } from "#lib/api/schemas/portal";
 import { toVisibleText } from "#lib/protocol/text/display-text";
-import { withNotFound } from "#lib/server/pages/page-failure";
 import { orNotFound, requirePortal } from "#lib/server/pages/portal-request";
+import { withNotFound } from "#lib/server/pages/with-not-found";
 import { listOwnAuthorizations } from "#lib/services/approvals/portal-authorizations";
 import { cancelRequest } from "./actions";
 

@@ -12,8 +12,8 @@ import { EmptyState } from "#components/ui/empty-state";
 import { TextLink } from "#components/ui/text-link";
 import { cursorText, requestFilters } from "#lib/api/schemas/portal";
 import { countOf } from "#lib/protocol/text/display-text";
-import { withNotFound } from "#lib/server/pages/page-failure";
 import { orNotFound, requirePortal } from "#lib/server/pages/portal-request";
+import { withNotFound } from "#lib/server/pages/with-not-found";
 import { describeRequestLog, listRequests } from "#lib/services/portal/request-log";
 
 export const metadata: Metadata = { title: "API log" };

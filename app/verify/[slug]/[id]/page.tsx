@@ -6,8 +6,8 @@ import { verdictOf } from "#components/verify/facts";
 import { VerificationView } from "#components/verify/verification-view";
 import { publicBaseUrl } from "#lib/api/http/host-check";
 import { toUnlinkedText } from "#lib/protocol/text/display-text";
-import { withNotFound } from "#lib/server/pages/page-failure";
 import { loadVerification } from "#lib/server/pages/verification-page";
+import { withNotFound } from "#lib/server/pages/with-not-found";
 import UnknownAttestation from "./not-found";
 
 interface PageProps {

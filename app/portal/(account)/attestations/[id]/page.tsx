@@ -18,8 +18,8 @@ import { Card } from "#components/ui/card";
 import { CodeBlock } from "#components/ui/code-block";
 import { TextLink } from "#components/ui/text-link";
 import { DISCLOSABLE_NAMES } from "#lib/api/schemas/presentation";
-import { withNotFound } from "#lib/server/pages/page-failure";
 import { orNotFound, requirePortal } from "#lib/server/pages/portal-request";
+import { withNotFound } from "#lib/server/pages/with-not-found";
 import { readOwnAttestation } from "#lib/services/attestations/own";
 import { eraseContent, makePresentation } from "./actions";
 

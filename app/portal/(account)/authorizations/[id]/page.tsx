@@ -13,8 +13,8 @@ import { Callout } from "#components/ui/callout";
 import { Card } from "#components/ui/card";
 import { CodeBlock } from "#components/ui/code-block";
 import { TextLink } from "#components/ui/text-link";
-import { withNotFound } from "#lib/server/pages/page-failure";
 import { orNotFound, requirePortal } from "#lib/server/pages/portal-request";
+import { withNotFound } from "#lib/server/pages/with-not-found";
 import { readOwnAuthorization } from "#lib/services/approvals/portal-authorizations";
 import { cancelRequest, takeBack } from "./actions";
 

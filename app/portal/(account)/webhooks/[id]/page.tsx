@@ -21,8 +21,8 @@ import { TextLink } from "#components/ui/text-link";
 import { Timestamp } from "#components/ui/timestamp";
 import { deliveryFilters } from "#lib/api/schemas/portal";
 import type { Webhook } from "#lib/api/schemas/webhooks";
-import { withNotFound } from "#lib/server/pages/page-failure";
 import { orNotFound, requirePortal } from "#lib/server/pages/portal-request";
+import { withNotFound } from "#lib/server/pages/with-not-found";
 import { readOwnWebhook } from "#lib/services/webhooks/portal-webhooks";
 import {
   deleteWebhook,
