@@ -1,13 +1,13 @@
 # The service as one image: `docker build -t countersign .`, or compose.yaml. docs/operations.md says how it was tried.
 # Three stages: everything that a build needs, what runs, and the two put together.
-FROM node:22-bookworm-slim AS build
+FROM node:24-bookworm-slim AS build
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
 RUN npm ci --omit=dev --include=optional --ignore-scripts
 COPY . .
 RUN npm run build
 
-FROM node:22-bookworm-slim AS packages
+FROM node:24-bookworm-slim AS packages
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
 # Next's optional image library is never loaded (next.config.ts), and its licence is another one than ours.
@@ -19,7 +19,7 @@ RUN npm ci --omit=dev --include=optional --ignore-scripts \
 COPY --from=build /app/node_modules/postgres node_modules/postgres
 COPY --from=build /app/node_modules/@digitalbazaar/bbs-signatures node_modules/@digitalbazaar/bbs-signatures
 
-FROM node:22-bookworm-slim
+FROM node:24-bookworm-slim
 WORKDIR /app
 ENV NODE_ENV=production NEXT_TELEMETRY_DISABLED=1 DATA_DIR=/data PORT=3000
 COPY --from=packages /app/node_modules node_modules

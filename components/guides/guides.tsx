@@ -1,7 +1,7 @@
 /** The guides' texts, with this instance's address and the quick start's commands filled in. */
 import { quickStartSteps } from "#components/commands";
 import wire from "#docs/wire.md";
-import { NPM_PACKAGE, PYTHON_WHEEL } from "#lib/protocol/statement/outcome";
+import { NPM_PACKAGE, PYTHON_WHEEL } from "#lib/protocol/statement/product";
 import aiSdk from "./content/ai-sdk.md";
 import approvalCards from "./content/approval-cards.md";
 import approve from "./content/approve.md";

@@ -4,8 +4,8 @@
  */
 import { base64UrlDecode } from "#lib/protocol/encoding/bytes";
 import { isJsonObject, type JsonObject } from "#lib/protocol/encoding/canonical-json";
-import { findEndorsementFault } from "#lib/protocol/keys/agent-key";
 import { verifyEd25519Strict } from "#lib/protocol/keys/ed25519";
+import { findEndorsementFault } from "#lib/protocol/keys/key-endorsement";
 import { checkPresentation as verify } from "#lib/verifier/checks/check-presentation";
 import {
   readObject,

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { readdir } from "node:fs/promises";
 import { connect } from "node:net";
 import { beforeAll, describe, expect, it } from "vitest";
-import { PYTHON_WHEEL } from "#lib/protocol/statement/outcome";
+import { PYTHON_WHEEL } from "#lib/protocol/statement/product";
 import { sendLines } from "./raw-request";
 import type { Door, ServerProcess } from "./server-process";
 

@@ -7,7 +7,7 @@ import { createLocalSigner } from "#lib/log/signing/signing-keys";
 import { base64Encode } from "#lib/protocol/encoding/bytes";
 import { canonicalBytes, type JsonObject } from "#lib/protocol/encoding/canonical-json";
 import { approvalChallenge } from "#lib/protocol/passkey/assertion";
-import { signedRequest } from "#lib/protocol/statement/statement";
+import { signedRequest } from "#lib/protocol/statement/signed-request";
 import { readApprovalView } from "#lib/services/approvals/decision/inbox";
 import type { TestApp } from "./app";
 import { ask, fromPage } from "./authorizations";

@@ -9,7 +9,7 @@ import vm from "node:vm";
 import { gzipSync } from "node:zlib";
 import { build } from "esbuild";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import { NPM_PACKAGE, PRODUCT_VERSION } from "#lib/protocol/statement/outcome";
+import { NPM_PACKAGE, PRODUCT_VERSION } from "#lib/protocol/statement/product";
 import { packagePath } from "#lib/services/attestations/receipt-files";
 import { startTestApp, type TestApp } from "#support/app";
 import { openNext } from "#support/authorizations";

@@ -6,7 +6,7 @@ import { expect, it } from "vitest";
 import { pythonFiles, writePythonReasons, writePythonTypes } from "#ci/python-types";
 import { makeWheel } from "#ci/python-wheel";
 import { buildOpenApi } from "#lib/api/openapi";
-import { PYTHON_WHEEL } from "#lib/protocol/statement/outcome";
+import { PYTHON_WHEEL } from "#lib/protocol/statement/product";
 import { reasons } from "#lib/protocol/statement/reasons";
 
 const remedy = "run: node .ci/python-types.mjs";

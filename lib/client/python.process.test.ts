@@ -3,7 +3,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { PYTHON_WHEEL } from "#lib/protocol/statement/outcome";
+import { PYTHON_WHEEL } from "#lib/protocol/statement/product";
 import { packagePath } from "#lib/services/attestations/receipt-files";
 import { runProgram } from "#support/commands";
 import {

@@ -17,7 +17,7 @@ import { beginEpoch } from "#lib/log/keys/new-epoch";
 import { readOpenHead } from "#lib/log/reading/reader";
 import { makeSnapshot } from "#lib/log/records/agent-heads";
 import { mergeHeads } from "#lib/protocol/record/agent-heads";
-import { NPM_PACKAGE, PYTHON_WHEEL, RETIRED_PYTHON_WHEEL } from "#lib/protocol/statement/outcome";
+import { NPM_PACKAGE, PYTHON_WHEEL, RETIRED_PYTHON_WHEEL } from "#lib/protocol/statement/product";
 import { startTestApp, type TestAnswer, type TestApp, type TestCall } from "#support/app";
 import { approveUnproven, ask } from "#support/authorizations";
 import { anyKind } from "#support/databases";

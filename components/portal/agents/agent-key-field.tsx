@@ -9,12 +9,8 @@ import { SecretReveal } from "#components/portal/keys/secret-reveal";
 import { Button } from "#components/ui/button";
 import { Checkbox, describeControl, Field, Textarea } from "#components/ui/field";
 import { useIsReady } from "#components/ui/use-is-ready";
-import {
-  derivePublicKeyPem,
-  encodePrivateKeyPem,
-  provePossession,
-  SEED_BYTES,
-} from "#lib/protocol/keys/agent-key";
+import { derivePublicKeyPem, encodePrivateKeyPem, provePossession } from "#lib/protocol/keys/agent-key";
+import { SEED_BYTES } from "#lib/protocol/keys/agent-seed";
 
 interface AgentKeyFieldProps {
   /** The proof of possession names it. */

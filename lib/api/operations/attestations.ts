@@ -15,7 +15,7 @@ import {
 } from "#lib/api/schemas/receipts";
 import { anchorsResponse } from "#lib/api/schemas/record";
 import { searchQuery, searchResponse } from "#lib/api/schemas/search";
-import { PYTHON_WHEEL, RETIRED_PYTHON_WHEEL } from "#lib/protocol/statement/outcome";
+import { PYTHON_WHEEL, RETIRED_PYTHON_WHEEL } from "#lib/protocol/statement/product";
 import {
   bundleFile,
   bytesFile,

@@ -9,9 +9,9 @@ import {
   type JsonObject,
   type JsonValue,
 } from "#lib/protocol/encoding/canonical-json";
-import { decodePrivateKeyPem, SEED_BYTES, signWithSeed } from "#lib/protocol/keys/agent-key";
+import { decodePrivateKeyPem, SEED_BYTES, signWithSeed } from "#lib/protocol/keys/agent-seed";
 import type { SignEd25519 } from "#lib/protocol/keys/ed25519";
-import { signedRequest } from "#lib/protocol/statement/statement";
+import { signedRequest } from "#lib/protocol/statement/signed-request";
 import type { AttestRequest } from "./wire";
 
 const maxDepth = 64;

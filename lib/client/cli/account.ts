@@ -3,7 +3,8 @@
 import { cancel, claim, freeze, revoke, unfreeze } from "#lib/client/api/authorize";
 import { type Call, send } from "#lib/client/api/transport";
 import type { JsonObject, JsonValue } from "#lib/protocol/encoding/canonical-json";
-import { decodePrivateKeyPem, derivePublicKeyPem, provePossession } from "#lib/protocol/keys/agent-key";
+import { derivePublicKeyPem, provePossession } from "#lib/protocol/keys/agent-key";
+import { decodePrivateKeyPem } from "#lib/protocol/keys/agent-seed";
 import { single, UsageError } from "#lib/protocol/text/command-words";
 import {
   type Command,

@@ -1,13 +1,8 @@
 import { createPrivateKey, createPublicKey, generateKeyPairSync, sign } from "node:crypto";
 import { expect, it } from "vitest";
 import { base64Encode, hexDecode, utf8Encode } from "#lib/protocol/encoding/bytes";
-import {
-  decodePrivateKeyPem,
-  derivePublicKeyPem,
-  encodePrivateKeyPem,
-  possessionText,
-  provePossession,
-} from "./agent-key";
+import { derivePublicKeyPem, encodePrivateKeyPem, possessionText, provePossession } from "./agent-key";
+import { decodePrivateKeyPem } from "./agent-seed";
 import { decodePublicKeyPem } from "./ed25519";
 
 // RFC 8032 section 7.1, test 1

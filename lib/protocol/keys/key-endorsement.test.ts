@@ -4,7 +4,7 @@ import { canonicalBytes } from "#lib/protocol/encoding/canonical-json";
 import { zkKeyId } from "#lib/protocol/presentation/disclosure";
 import type { TrustedKey } from "#lib/protocol/statement/receipt";
 import { KEY_EVENT_PREDICATE, STATEMENT_TYPE } from "#lib/protocol/statement/statement";
-import { findEndorsementFault } from "./agent-key";
+import { findEndorsementFault } from "./key-endorsement";
 
 const zkKey = new Uint8Array(96).fill(3);
 const statement = canonicalBytes({

@@ -6,7 +6,7 @@
  */
 import { base64UrlEncode, hexEncode, sha256 } from "#lib/protocol/encoding/bytes";
 import { canonicalBytes, canonicalJson, type JsonValue } from "#lib/protocol/encoding/canonical-json";
-import { PRODUCT_URI } from "#lib/protocol/statement/outcome";
+import { PRODUCT_URI } from "#lib/protocol/statement/product";
 import {
   type HumanApproval,
   isBacked,

@@ -11,13 +11,13 @@ import {
   type JsonValue,
 } from "#lib/protocol/encoding/canonical-json";
 import { preAuthEncoding } from "./dsse";
+import { signedRequest } from "./signed-request";
 import {
   type ActionPredicate,
   buildActionStatement,
   buildStatement,
   parseActionStatement,
   STATEMENT_MEDIA_TYPE,
-  signedRequest,
   subjectDigest,
 } from "./statement";
 

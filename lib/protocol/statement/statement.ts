@@ -7,7 +7,6 @@ import { type ApprovalStop, isApprovalStop } from "#lib/protocol/approval/approv
 import { utf8Decode } from "#lib/protocol/encoding/bytes";
 import {
   canonicalBytes,
-  canonicalHash,
   isCanonicalText,
   isJsonObject,
   type JsonObject,
@@ -16,7 +15,7 @@ import {
 import { isRecordPlace, type RecordPlace } from "#lib/protocol/record/agent-record";
 import { isNotBefore, type NotBefore } from "#lib/protocol/time/not-before";
 import { isTime } from "#lib/protocol/time/time-words";
-import { PRODUCT_URI } from "./outcome";
+import { PRODUCT_URI } from "./product";
 
 /*
  * An agent's own numbers: each instance of it may count its attestations from 1, so that one that was lost on its way to
@@ -267,20 +266,4 @@ export function parseActionStatement(bytes: Uint8Array, isOwn?: boolean): Action
   const digest = subjectDigest(String(typed.predicate.request["inputs_hash"]));
   // The bytes are canonical, so the subject is written in this order and no other.
   return JSON.stringify(statement["subject"]) === JSON.stringify([{ digest, name: "inputs" }]) ? typed : null;
-}
-
-/* Bytes that an agent signs (docs/wire.md, Attest). */
-
-/**
- * The request body without nulls and `agent_signature`, `human_authorization` by its hash. Its canonical
- * bytes are what `agent_signature` signs.
- */
-export function signedRequest(body: JsonObject): JsonObject {
-  const request: JsonObject = {};
-  for (const [name, value] of Object.entries(body)) {
-    if (value === null || name === "agent_signature") continue;
-    if (name === "human_authorization") request["human_authorization_hash"] = canonicalHash(value);
-    else request[name] = value;
-  }
-  return request;
 }

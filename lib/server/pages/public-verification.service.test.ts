@@ -4,7 +4,7 @@ import { eq, sql } from "drizzle-orm";
 import { afterAll, beforeAll, expect, it, vi } from "vitest";
 import { attestations, organizationDomains, organizations } from "#lib/db/schema";
 import { canonicalBytes } from "#lib/protocol/encoding/canonical-json";
-import { signedRequest } from "#lib/protocol/statement/statement";
+import { signedRequest } from "#lib/protocol/statement/signed-request";
 import { neighboursSql } from "#lib/services/attestations/record";
 import { startTestApp, type TestApp } from "#support/app";
 import { anyKind } from "#support/databases";

@@ -6,7 +6,7 @@ import unhomoglyph from "unhomoglyph";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { base64Encode, sha256 } from "#lib/protocol/encoding/bytes";
 import { canonicalBytes, type JsonObject } from "#lib/protocol/encoding/canonical-json";
-import { signedRequest } from "#lib/protocol/statement/statement";
+import { signedRequest } from "#lib/protocol/statement/signed-request";
 import { startTestApp, type TestApp } from "#support/app";
 import { anyKind } from "#support/databases";
 

@@ -2,7 +2,7 @@
 import { generateKeyPairSync, type KeyObject, sign } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { canonicalBytes, type JsonObject } from "#lib/protocol/encoding/canonical-json";
-import { signedRequest } from "#lib/protocol/statement/statement";
+import { signedRequest } from "#lib/protocol/statement/signed-request";
 import { startTestApp, type TestApp } from "#support/app";
 import { attestBody } from "#support/attest-body";
 import { anyKind } from "#support/databases";

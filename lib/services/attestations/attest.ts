@@ -11,7 +11,8 @@ import { base64Encode, uuidV7 } from "#lib/protocol/encoding/bytes";
 import type { JsonObject } from "#lib/protocol/encoding/canonical-json";
 import { type ZkKeyPair, zkPredicate } from "#lib/protocol/presentation/disclosure";
 import { deriveIdentityChecks } from "#lib/protocol/statement/identity-checks";
-import { signedRequest, type UnplacedPredicate } from "#lib/protocol/statement/statement";
+import { signedRequest } from "#lib/protocol/statement/signed-request";
+import type { UnplacedPredicate } from "#lib/protocol/statement/statement";
 import { numberedRandom } from "#lib/protocol/tlog/witness-policy";
 import {
   describeRegistered,

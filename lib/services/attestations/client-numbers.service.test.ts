@@ -6,7 +6,7 @@ import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { checkStoredRecords } from "#lib/log/records/check-records";
 import { canonicalBytes, type JsonObject } from "#lib/protocol/encoding/canonical-json";
-import { signedRequest } from "#lib/protocol/statement/statement";
+import { signedRequest } from "#lib/protocol/statement/signed-request";
 import { startTestApp, type TestAnswer, type TestApp } from "#support/app";
 import { attestBody } from "#support/attest-body";
 import { anyKind, createTestDatabase, databaseKinds } from "#support/databases";

@@ -3,7 +3,7 @@
 import { and, isNotNull } from "drizzle-orm";
 import { attestations } from "#lib/db/schema";
 import { hexEncode } from "#lib/protocol/encoding/bytes";
-import { publicUrl } from "#lib/protocol/statement/outcome";
+import { publicUrl } from "#lib/protocol/statement/product";
 import type { HumanApproval } from "#lib/protocol/statement/statement";
 import type { Warning } from "#lib/protocol/statement/warnings";
 import type { Context } from "#lib/services/approvals/context";

@@ -15,7 +15,7 @@ import { describeDecided } from "#lib/protocol/approval/decided-words";
 import { hexDecode, hexEncode, isUuid, sha256, utf8Encode } from "#lib/protocol/encoding/bytes";
 import type { JsonObject } from "#lib/protocol/encoding/canonical-json";
 import { type Facts, factsOfReceipt, type Names, noNames } from "#lib/protocol/record/facts";
-import { publicUrl } from "#lib/protocol/statement/outcome";
+import { publicUrl } from "#lib/protocol/statement/product";
 import {
   type ActionStatement,
   type HumanApproval,

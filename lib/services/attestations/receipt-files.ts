@@ -18,7 +18,7 @@ import { base64Encode, hexEncode } from "#lib/protocol/encoding/bytes";
 import { computeDsseKeyId } from "#lib/protocol/keys/ed25519";
 import { BUNDLE_MEDIA_TYPE, computeLogId, encodeBundle } from "#lib/protocol/statement/bundle";
 import { type Envelope, encodeEnvelope } from "#lib/protocol/statement/dsse";
-import { NPM_PACKAGE, PYTHON_WHEEL } from "#lib/protocol/statement/outcome";
+import { NPM_PACKAGE, PYTHON_WHEEL } from "#lib/protocol/statement/product";
 import { STATEMENT_MEDIA_TYPE } from "#lib/protocol/statement/statement";
 import { encodeTlogProof } from "#lib/protocol/tlog/tlog-proof";
 import type { Context } from "#lib/services/approvals/context";

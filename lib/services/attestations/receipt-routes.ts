@@ -4,7 +4,7 @@ import type { Handlers, Params } from "#lib/api/http/pipeline";
 import { readFor, readPublicly } from "#lib/api/http/response-cache";
 import type { receiptsOperations as specs } from "#lib/api/operations/attestations";
 import { AppError } from "#lib/errors";
-import { NPM_PACKAGE, PYTHON_WHEEL } from "#lib/protocol/statement/outcome";
+import { NPM_PACKAGE, PYTHON_WHEEL } from "#lib/protocol/statement/product";
 import type { Context } from "#lib/services/approvals/context";
 import { eraseContent } from "./erase";
 import { searchPublicly } from "./list";

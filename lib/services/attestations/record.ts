@@ -4,7 +4,7 @@ import type { Database } from "#lib/db/client";
 import { readRecordSnapshot } from "#lib/log/records/record-snapshot";
 import { hexEncode } from "#lib/protocol/encoding/bytes";
 import { emptyRecord } from "#lib/protocol/record/agent-record";
-import { publicUrl } from "#lib/protocol/statement/outcome";
+import { publicUrl } from "#lib/protocol/statement/product";
 import { agentNotFound, findPublicAgent, isSlug, slugKey } from "#lib/services/agents/agents";
 import type { Context } from "#lib/services/approvals/context";
 import type { NeighbourReport } from "#lib/verifier/checks/warning-rows";

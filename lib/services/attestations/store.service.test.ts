@@ -10,7 +10,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import type { Statement } from "#lib/db/client";
 import { checkStoredLogs } from "#lib/log/reading/history";
 import { canonicalBytes, type JsonObject } from "#lib/protocol/encoding/canonical-json";
-import { signedRequest } from "#lib/protocol/statement/statement";
+import { signedRequest } from "#lib/protocol/statement/signed-request";
 import { startTestApp, type TestAnswer, type TestApp } from "#support/app";
 import { createTestDatabase, databaseKinds } from "#support/databases";
 import { miscountedAgents } from "#support/feed-counts";

@@ -7,7 +7,7 @@ import type { PublishedKey } from "#lib/log/signing/signing-keys";
 import { base64Encode } from "#lib/protocol/encoding/bytes";
 import { isJsonObject, type JsonValue } from "#lib/protocol/encoding/canonical-json";
 import type { RecordPlace } from "#lib/protocol/record/agent-record";
-import { publicUrl } from "#lib/protocol/statement/outcome";
+import { publicUrl } from "#lib/protocol/statement/product";
 import {
   type ActionStatement,
   clientNumberOf,

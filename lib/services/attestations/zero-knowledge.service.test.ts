@@ -1,8 +1,8 @@
 /** Issue → verify → present, through the API; and what tampering with the rows does. */
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { base64Decode, base64UrlDecode, utf8Encode } from "#lib/protocol/encoding/bytes";
-import { findEndorsementFault } from "#lib/protocol/keys/agent-key";
 import { verifyEd25519Strict } from "#lib/protocol/keys/ed25519";
+import { findEndorsementFault } from "#lib/protocol/keys/key-endorsement";
 import { PUBLIC_MESSAGE_NAMES } from "#lib/protocol/presentation/disclosure";
 import { verifyPresentation } from "#lib/verifier/checks/presentation-verify";
 import { startTestApp, type TestAnswer, type TestApp } from "#support/app";

@@ -17,7 +17,7 @@ import {
   verifyOutput,
 } from "#lib/api/schemas/mcp";
 import type { Logger } from "#lib/logger";
-import { PRODUCT_VERSION } from "#lib/protocol/statement/outcome";
+import { PRODUCT_VERSION } from "#lib/protocol/statement/product";
 import { type Rounds, requestAuthorization } from "./approval-rounds";
 import { type CallOperation, ToolFailure } from "./call-operation";
 import {

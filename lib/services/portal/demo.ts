@@ -10,7 +10,7 @@ import type { AuthorizationState } from "#lib/api/schemas/authorization-state";
 import { organizations } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
 import { hexEncode, sha256, utf8Encode } from "#lib/protocol/encoding/bytes";
-import { publicUrl } from "#lib/protocol/statement/outcome";
+import { publicUrl } from "#lib/protocol/statement/product";
 import type { Context } from "#lib/services/approvals/context";
 import { readAuthorization } from "#lib/services/approvals/read";
 import { requestAuthorization } from "#lib/services/approvals/request/request";

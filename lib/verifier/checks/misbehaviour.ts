@@ -13,7 +13,8 @@ import {
   type RecordHead,
   type RecordPlace,
 } from "#lib/protocol/record/agent-record";
-import { fail, type Outcome, PRODUCT_URI, pass, skip } from "#lib/protocol/statement/outcome";
+import { fail, type Outcome, pass, skip } from "#lib/protocol/statement/outcome";
+import { PRODUCT_URI } from "#lib/protocol/statement/product";
 import { parseCanonical } from "#lib/protocol/statement/statement";
 import { countOf } from "#lib/protocol/text/display-text";
 import { verifyCheckpoint } from "#lib/protocol/tlog/checkpoint";

@@ -10,7 +10,7 @@ import {
   headsTileReader,
   rowAt,
 } from "#lib/protocol/record/agent-heads";
-import { PRODUCT_URI } from "#lib/protocol/statement/outcome";
+import { PRODUCT_URI } from "#lib/protocol/statement/product";
 import { type Checkpoint, verifyCheckpoint } from "#lib/protocol/tlog/checkpoint";
 import { leafHash, verifyInclusion } from "#lib/protocol/tlog/merkle";
 import { proveConsistency, proveInclusion, rootAtSize, type TileReader } from "#lib/protocol/tlog/tiles";

@@ -30,7 +30,7 @@ import { fillPlaces } from "#lib/protocol/approval/assign-groups";
 import { findPayee } from "#lib/protocol/approval/detail-names";
 import { base64Decode, utf8Decode } from "#lib/protocol/encoding/bytes";
 import { deriveTitle } from "#lib/protocol/record/title";
-import { publicUrl } from "#lib/protocol/statement/outcome";
+import { publicUrl } from "#lib/protocol/statement/product";
 import type { ProtocolVersion } from "#lib/protocol/world-id/world-id-proof";
 import { isEnrolled } from "#lib/services/accounts/roster";
 import type { Context } from "#lib/services/approvals/context";

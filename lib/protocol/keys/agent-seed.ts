@@ -1,0 +1,20 @@
+/** Signs from an agent's seed without noble's own SHA-512: the platform's is in every runtime. */
+import { signAsync } from "@noble/ed25519";
+import { base64Decode, bytesEqual, hexDecode } from "#lib/protocol/encoding/bytes";
+
+/** PrivateKeyInfo { version 0, algorithm { 1.3.101.112 }, OCTET STRING { OCTET STRING … } } up to the seed itself. */
+export const PKCS8_PREFIX = hexDecode("302e020100300506032b657004220420");
+export const SEED_BYTES = 32;
+
+export const signWithSeed = (message: Uint8Array, seed: Uint8Array): Promise<Uint8Array> =>
+  signAsync(message, seed);
+
+/** The seed in what `encodePrivateKeyPem` and OpenSSL write; throws RangeError for every other kind of key. */
+export function decodePrivateKeyPem(pem: string): Uint8Array {
+  const match = /^\s*-----BEGIN PRIVATE KEY-----([A-Za-z0-9+/=\s]+)-----END PRIVATE KEY-----\s*$/.exec(pem);
+  const der = base64Decode((match?.[1] ?? "").replaceAll(/\s/g, ""));
+  const prefix = der.subarray(0, PKCS8_PREFIX.length);
+  if (der.length !== PKCS8_PREFIX.length + SEED_BYTES || !bytesEqual(prefix, PKCS8_PREFIX))
+    throw new RangeError("not the PEM of an Ed25519 private key");
+  return der.slice(PKCS8_PREFIX.length);
+}
