@@ -8,7 +8,7 @@ import { test } from "./test";
 
 test.describe.configure({ timeout: 180_000 });
 
-test("adds a passkey in one step, approves with it, and is told when that ends", async ({ page }) => {
+test("adds a passkey in one step, approves with it, and learns when that ends", async ({ page }) => {
   await signInWithKey(page, "lone");
   await plugIn(await openDevice(page));
   await page.goto("/portal");

@@ -247,7 +247,7 @@ export const mutations = [
   },
   {
     threat: "A frozen agent lets itself go on",
-    file: "lib/client/gate/attest-run.ts",
+    file: "lib/client/gate/gate.ts",
     from: "if (stopped === undefined) throw",
     to: 'if (stopped !== "") throw',
     test: "lib/client/gate/gate.service.test.ts",

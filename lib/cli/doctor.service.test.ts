@@ -9,7 +9,7 @@ import path from "node:path";
 import postgres from "postgres";
 import { SMTPServer } from "smtp-server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { examineDatabase, examineReplica } from "#lib/cli/shared/doctor-database";
+import { examineDatabase, examineReplica } from "#lib/cli/shared/doctor-keys";
 import { examine } from "#lib/cli/shared/examine";
 import { encodeFindings, type Finding } from "#lib/cli/shared/findings";
 import { openAsItIs } from "#lib/db/postgres/client";

@@ -27,7 +27,7 @@ import { checkStoredLogs, requireOwnHistory } from "#lib/log/reading/history";
 import { makeLogList } from "#lib/log/reading/log-list";
 import { readOpenHead } from "#lib/log/reading/reader";
 import { makeSnapshot } from "#lib/log/records/agent-heads";
-import { checkStoredRecords, checkStoredSnapshots, checkSum } from "#lib/log/records/check-records";
+import { checkStoredRecords, checkStoredSnapshots, checkSum } from "#lib/log/records/record-snapshot";
 import { reloadSigners } from "#lib/log/signing/first-keys";
 import { findKeySetting, keepNextKey, randomKeyText } from "#lib/log/signing/key-source";
 import { createLocalSigner, type Signer } from "#lib/log/signing/signing-keys";

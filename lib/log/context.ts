@@ -7,7 +7,7 @@ import type { ForkGuard } from "#lib/log/sequencer/fork-guard";
 import type { HeadLock } from "#lib/log/sequencer/head-lock";
 import type { LogSequencer } from "#lib/log/sequencer/sequencer";
 import type { SigningKeys } from "#lib/log/signing/signing-keys";
-import type { NotBeforeSource } from "#lib/log/time/not-before";
+import type { NotBeforeSource } from "#lib/log/time/time-stamps";
 import type { Certificate } from "#lib/protocol/encoding/certificate";
 
 export interface LogContext extends HttpContext {

@@ -6,7 +6,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { examineDatabase } from "#lib/cli/shared/doctor-database";
+import { examineDatabase } from "#lib/cli/shared/doctor-keys";
 import { startTestApp, type TestApp } from "#support/app";
 import { ask } from "#support/authorizations";
 import { createTestDatabase, databaseKinds } from "#support/databases";

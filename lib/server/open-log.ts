@@ -21,8 +21,7 @@ import {
 } from "#lib/log/signing/first-keys";
 import { createKeySource } from "#lib/log/signing/key-source";
 import { createKeyWrapping } from "#lib/log/signing/key-wrapping";
-import { createNotBefore } from "#lib/log/time/not-before";
-import { createTimeStamps } from "#lib/log/time/time-stamps";
+import { createNotBefore, createTimeStamps } from "#lib/log/time/time-stamps";
 import { createWitnesses } from "#lib/log/witness/witnesses";
 import { logger } from "#lib/logger";
 import { type Certificate, parseCertificates } from "#lib/protocol/encoding/certificate";

@@ -2,10 +2,8 @@
 import { existsSync } from "node:fs";
 import path from "node:path";
 import type { Env } from "#lib/env";
-import { examineDatabase, examineReplica } from "./doctor-database";
-import { examineKeys, examineLog } from "./doctor-keys";
-import { examineOutside, type Outside } from "./doctor-outside";
-import { examineSettings, readSettings } from "./doctor-settings";
+import { examineDatabase, examineKeys, examineLog, examineReplica } from "./doctor-keys";
+import { examineOutside, examineSettings, type Outside, readSettings } from "./doctor-settings";
 import type { Finding } from "./findings";
 
 const examineEmpty = async (env: Env, clock: () => Date) => [

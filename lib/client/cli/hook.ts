@@ -3,9 +3,15 @@
  * After: attest. The two are processes of their own, and find the same request by asking again under the same key.
  */
 
-import { attestCall, attestForgotten } from "#lib/client/hook/after";
-import { decide } from "#lib/client/hook/before";
-import { openHook, openService, print, readTimeout } from "#lib/client/hook/call";
+import {
+  attestCall,
+  attestForgotten,
+  decide,
+  openHook,
+  openService,
+  print,
+  readTimeout,
+} from "#lib/client/hook/call";
 import { answerCheck, checkHook, findCheck } from "#lib/client/hook/check";
 import {
   type Dialect,

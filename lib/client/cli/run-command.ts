@@ -12,7 +12,16 @@ import {
 import { readCommandLine, UsageError } from "#lib/protocol/text/command-words";
 import { toVisibleText } from "#lib/protocol/text/display-text";
 import { runCommand as runVerifier } from "#lib/verifier/cli/run-command";
-import { runAgent, runCancel, runClaim, runFreeze, runKeys, runRevoke, runUnfreeze } from "./account";
+import {
+  runAgent,
+  runCancel,
+  runClaim,
+  runFreeze,
+  runKeys,
+  runRevoke,
+  runUnfreeze,
+  runWebhooks,
+} from "./account";
 import { LinesRefusedError, runAttest, runAuthorize } from "./attest";
 import { hookOptions, runHook } from "./hook";
 import {
@@ -24,7 +33,6 @@ import {
   type ValuedOption,
   valuedOptions,
 } from "./io";
-import { runWebhooks } from "./webhooks";
 
 const exitCodes = {
   done: 0,

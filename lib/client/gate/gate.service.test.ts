@@ -17,8 +17,7 @@ import { startTestApp, type TestApp } from "#support/app";
 import { approveUnproven, endApproval, expireRequest, openRequest } from "#support/authorizations";
 import { type Break, breaking, clientOf, type Fetch, fetchFrom } from "#support/client";
 import { anyKind } from "#support/databases";
-import { readOutcome } from "./attest-run";
-import type { GatedAction } from "./gate";
+import { type GatedAction, readOutcome } from "./gate";
 
 let test: TestApp;
 let key: string;

@@ -1,9 +1,26 @@
 /** One call of a tool, and its request: the processes before and after the call find the same one. */
 
-import { CountersignError } from "#lib/client/api/errors";
+import { attest } from "#lib/client/api/attest";
+import {
+  type ApprovedAuthorization,
+  claim,
+  requireApproval,
+  waitForDecision,
+} from "#lib/client/api/authorize";
+import {
+  ApiError,
+  ApprovalClaimedError,
+  ApprovalRevokedError,
+  ApprovalUsedError,
+  ConnectionError,
+  CountersignError,
+  NotApprovedError,
+} from "#lib/client/api/errors";
+import { sealInputs } from "#lib/client/api/inputs";
 import { type Service, send } from "#lib/client/api/transport";
 import type { AuthorizationState } from "#lib/client/api/wire";
 import {
+  factsOf,
   readContext,
   readCount,
   readLevel,
@@ -11,10 +28,21 @@ import {
   readUsableFor,
   readVisibility,
 } from "#lib/client/cli/attest";
-import { type Command, connect, readAgentKey, readText, requireKey } from "#lib/client/cli/io";
-import { type AskedOnce, askOnce, type GatedAction } from "#lib/client/gate/gate";
+import { type Command, connect, formatFacts, readAgentKey, readText, requireKey } from "#lib/client/cli/io";
+import {
+  type AskedOnce,
+  askOnce,
+  attestRun,
+  attestStopped,
+  confirmApproval,
+  type GatedAction,
+} from "#lib/client/gate/gate";
+import { describeUnasked } from "#lib/protocol/approval/decided-words";
+import { canonicalHash } from "#lib/protocol/encoding/canonical-json";
 import { single, UsageError } from "#lib/protocol/text/command-words";
-import type { Dialect, ToolCall } from "./dialects";
+import { toVisibleText } from "#lib/protocol/text/display-text";
+import { type Answer, type Dialect, needsHuman, type ToolCall, type ToolPattern } from "./dialects";
+import { type CallNote, findNote, listNotes, removeNote, writeNote } from "./tools";
 
 export interface Hook {
   command: Command;
@@ -35,7 +63,7 @@ const maxToolName = 128;
 export const readTimeout = (command: Command) => readCount(command, "timeout") ?? usualTimeoutSeconds;
 
 /** The same before and after the call, but for what is attested, or the request would not be found again. */
-export async function describeCall({ command, call, isDeferring }: Hook): Promise<GatedAction> {
+async function describeCall({ command, call, isDeferring }: Hook): Promise<GatedAction> {
   const { line } = command;
   const agent_slug = single(line, "agent");
   if (agent_slug === undefined) throw new UsageError("hook needs --agent");
@@ -85,7 +113,7 @@ const maxMade = 3;
  * claimed. A call that has run takes the first request that is claimed and not attested, or else the first one that could
  * still be approved: then it ran without an approval.
  */
-export async function askForCall(hook: Hook, action: GatedAction): Promise<Asked> {
+async function askForCall(hook: Hook, action: GatedAction): Promise<Asked> {
   const hasRun = hook.call.outcome !== null;
   if (hook.call.callId !== undefined) return ask(hook, action, hasRun);
   let open: Asked | undefined;
@@ -114,7 +142,7 @@ export async function askForCall(hook: Hook, action: GatedAction): Promise<Asked
 const cancelTimeoutMs = 5_000;
 
 /** So that people don't approve what can't run any more. If it doesn't work, the request expires. */
-export async function cancel({ service }: Hook, requestId: string): Promise<void> {
+async function cancel({ service }: Hook, requestId: string): Promise<void> {
   const signal = AbortSignal.timeout(cancelTimeoutMs);
   await send(service, { method: "DELETE", path: pathOf(requestId), signal }).catch(() => undefined);
 }
@@ -158,4 +186,266 @@ async function requireOutside(
 
 export function print({ io }: Command, answer: object | null): void {
   if (answer !== null) io.print(`${JSON.stringify(answer)}\n`);
+}
+
+/* After a call: what ran is attested, with the approval that it had or without. */
+
+/** The tool has run, whether or not it has failed. Whatever is wrong here can only be said. */
+export async function attestCall(
+  command: Command,
+  dialect: Dialect,
+  call: ToolCall,
+  patterns: readonly ToolPattern[],
+): Promise<void> {
+  const inputs_hash = sealInputs(call.input).hash;
+  const note = await findNote(command, call);
+  // Another hook may have made something else of a call that was approved.
+  const isRewritten = note !== null && note.inputs_hash !== inputs_hash;
+  if (!isRewritten && !needsHuman(patterns, call.tool, call.input)) return;
+  const hook = await openHook(command, dialect, call);
+  if (isRewritten) return attestUnapproved(hook, await describeCall(hook), note, "its arguments are others");
+  const action = await describeCall(hook);
+  const { request_id } = note ?? (await askForCall(hook, action)).request;
+  let authorization: ApprovedAuthorization;
+  try {
+    ({ authorization } = await confirmApproval(hook.service, request_id, action, call.input));
+    // A rule or a standing approval may have approved only what is asked here, after the tool ran.
+    if (authorization.claimed_at === null)
+      throw new CountersignError("nobody claimed it before the tool ran.");
+  } catch (error) {
+    // The same hook is registered twice, or the agent repeats the event.
+    if (error instanceof ApprovalUsedError) return;
+    if (error instanceof ApprovalRevokedError) {
+      await attestRevoked(hook, action, { request_id, inputs_hash });
+      return removeNote(command.io, note);
+    }
+    await cancel(hook, request_id);
+    const why = error instanceof Error ? error.message : String(error);
+    if (error instanceof ApiError || error instanceof ConnectionError)
+      throw new CountersignError(`${call.tool} ran, and could not be attested: ${why}`);
+    return attestUnapproved(hook, action, null, why);
+  }
+  const { public_url } = await attestRun(
+    hook.service,
+    action,
+    authorization,
+    null,
+    call.outcome ?? "unknown",
+  );
+  await removeNote(command.io, note);
+  command.io.tell(`Attested: ${public_url}\n`);
+  print(command, dialect.writeNote(`Attested: ${public_url}`));
+}
+
+/** Attests an input that ran unapproved, and says so. Throws in any case: somebody must look at it. */
+async function attestUnapproved(
+  { service, call, command }: Hook,
+  action: GatedAction,
+  note: CallNote | null,
+  why: string,
+): Promise<never> {
+  const { hash } = sealInputs(call.input);
+  const approved = note && { approved_request: note.request_id, approved_inputs_hash: note.inputs_hash };
+  const metadata = { ...action.attestation?.metadata, approval: "none", ...approved };
+  const { agent_slug, action: text, attestation, agentKey } = action;
+  const body = { ...attestation, agent_slug, action: text, inputs_hash: hash, metadata };
+  const id = call.callId ?? service.randomUuid();
+  const idempotencyKey = `hook-${canonicalHash([agent_slug, call.sessionId, id, hash])}`;
+  const said = `${call.tool} ran, and this call has no approval to attest: ${why}`;
+  const attested = await attest(service, body, { idempotencyKey, agentKey }).catch((error: unknown) => {
+    const problem = error instanceof Error ? error.message : String(error);
+    throw new CountersignError(`${said} It could not be attested without one either: ${problem}`);
+  });
+  await removeNote(command.io, note);
+  throw new CountersignError(
+    `${said} Another hook may have changed the call. Attested as not approved: ${attested.public_url}`,
+  );
+}
+
+/** Codex tells nothing of a call of an MCP server that failed, so that nobody knows how it ended. */
+export async function attestForgotten(command: Command, dialect: Dialect, sessionId: string): Promise<void> {
+  for (const note of await listNotes(command, sessionId)) {
+    const { call_id: callId, tool, request_id, inputs_hash } = note;
+    const call: ToolCall = { ...unknownEnd, sessionId, callId, tool };
+    const hook = await openHook(command, dialect, call);
+    const action = await describeCall(hook);
+    const aboutToRun = { agent_slug: action.agent_slug, action: action.action, inputs_hash };
+    try {
+      const authorization = await requireApproval(hook.service, request_id, () => aboutToRun, {});
+      const { public_url } = await attestRun(
+        hook.service,
+        action,
+        authorization,
+        null,
+        call.outcome ?? "unknown",
+      );
+      command.io.tell(`Attested, with an outcome that nobody told: ${public_url}\n`);
+    } catch (error) {
+      if (error instanceof ApprovalRevokedError) await attestRevoked(hook, action, note);
+      else if (!(error instanceof ApprovalUsedError)) throw error;
+    }
+    await removeNote(command.io, note);
+  }
+}
+
+const unknownEnd = { outcome: "unknown", folder: undefined, input: null, isSubagent: false } as const;
+
+/** The tool was allowed before the approval was taken back: that it ran is what must not get lost. */
+async function attestRevoked(
+  { service, command }: Hook,
+  action: GatedAction,
+  { request_id, inputs_hash }: Pick<CallNote, "request_id" | "inputs_hash">,
+): Promise<void> {
+  const state = { request_id, inputs_hash, agent_slug: action.agent_slug, action: action.action };
+  const why = "taken back before the action ended";
+  const { public_url } = await attestStopped(service, action, state, why, null);
+  command.io.tell(`Attested without its approval, which was taken back: ${public_url}\n`);
+}
+
+/* Before a call: a human is asked, and the call is allowed, denied or deferred. However it ends, nothing is left behind. */
+
+/** How long a request that is on its way may still arrive, so that it can be cancelled. */
+const graceMs = 5_000;
+/** Link and code decide: only the hook's user may read them. */
+const forOneself = { file: 0o600, folder: 0o700 };
+
+interface Limits {
+  /** Somebody ends this process, or its time is over. */
+  end: AbortSignal;
+  isLate(): boolean;
+  /** The grace is over too. */
+  last: AbortSignal;
+}
+
+export async function decide(hook: Hook): Promise<Answer> {
+  const action = await describeCall(hook);
+  const decided = new AbortController();
+  try {
+    return await askHuman(hook, action, limit(hook, decided.signal));
+  } finally {
+    decided.abort();
+  }
+}
+
+function limit({ service, timeoutSeconds, command }: Hook, decided: AbortSignal): Limits {
+  const [late, last] = [new AbortController(), new AbortController()];
+  const end = AbortSignal.any([late.signal, command.io.machine.listenForEnd()]);
+  const after = (ms: number, act: () => void) => void service.sleep(ms, decided).then(act, () => undefined);
+  after(timeoutSeconds * 1_000, () =>
+    late.abort(new CountersignError(`No answer within ${timeoutSeconds} seconds.`)),
+  );
+  end.addEventListener("abort", () => after(graceMs, () => last.abort(end.reason)));
+  return { end, isLate: () => end.reason === late.signal.reason, last: last.signal };
+}
+
+async function askHuman(hook: Hook, action: GatedAction, limits: Limits): Promise<Answer> {
+  const asked = await askForCall(hook, { ...action, signal: limits.last }).catch((error: unknown) => {
+    throw limits.end.aborted ? limits.end.reason : error;
+  });
+  const shown = formatFacts("A tool call is waiting for a human.", factsOf(asked.request));
+  let isDeferred = false;
+  try {
+    // Rules and standing approvals have decided by now: there is nobody to show it to.
+    if (describeUnasked(asked.request.decided_by, asked.request.status) === null)
+      await showToOperator(hook, asked, shown);
+    return await waitForHuman(hook, asked, limits.end);
+  } catch (error) {
+    if (error instanceof NotApprovedError) return explainDenial(error);
+    isDeferred = canDefer(hook) && limits.end.aborted && limits.isLate();
+    if (isDeferred) return { permission: "defer", reason: "No human has decided yet.", message: shown };
+    await cancel(hook, asked.request.request_id);
+    if (limits.end.aborted && limits.isLate()) return denyLate(hook);
+    throw error;
+  } finally {
+    // The person who decides about a deferred call still needs the link.
+    if (!isDeferred) await clearShown(hook, asked);
+  }
+}
+
+/** Entry points of Claude Code that end a run with a deferred call. In a terminal it would run at once. */
+const deferringEntries = ["sdk-cli", "sdk-ts", "sdk-py"];
+
+/** A subagent drops a call that is deferred. */
+function canDefer({ isDeferring, call, command: { io } }: Hook): boolean {
+  const entry = io.machine.readVariable("CLAUDE_CODE_ENTRYPOINT") ?? "";
+  return isDeferring && !call.isSubagent && deferringEntries.includes(entry);
+}
+
+async function waitForHuman(
+  { service, call, command }: Hook,
+  { action, request, isRepeat }: Asked,
+  signal: AbortSignal,
+): Promise<Answer> {
+  await waitForDecision(service, request.request_id, { signal });
+  const approved = await confirmApproval(service, request.request_id, { ...action, signal }, call.input);
+  await claimForThisRun(service, request.request_id, signal);
+  const { callId } = call;
+  const isNoted =
+    callId !== undefined &&
+    (await writeNote(command.io, {
+      agent_slug: action.agent_slug,
+      session_id: call.sessionId,
+      call_id: callId,
+      tool: call.tool,
+      request_id: request.request_id,
+      inputs_hash: approved.authorization.inputs_hash ?? "",
+    }));
+  // Its end would pass for the first call's, and not be attested.
+  if (isRepeat && !isNoted)
+    throw new CountersignError(
+      "Not run: the agent repeats a call's number, and no note can tell the two apart.",
+    );
+  signal.throwIfAborted();
+  return { permission: "allow", reason: reasonOf(approved.authorization), input: approved.copy };
+}
+
+/** Rules and standing approvals are never called a human's approval. */
+const reasonOf = ({ decided_by, status }: ApprovedAuthorization) =>
+  describeUnasked(decided_by, status) ?? "A human approved exactly this call.";
+
+/** A session that two processes have resumed has the same call twice: one of them may run it. */
+async function claimForThisRun(service: Service, requestId: string, signal: AbortSignal): Promise<void> {
+  try {
+    await claim(service, requestId, `hook-${service.randomUuid()}`, { signal });
+  } catch (error) {
+    if (!(error instanceof ApprovalClaimedError)) throw error;
+    const why = "Another process runs this call, or this hook is installed twice: see hook install.";
+    throw new CountersignError(`${error.message} ${why}`, { cause: error });
+  }
+}
+
+/** The model gets the fixed sentence alone: what a human wrote is text that it could take for an instruction. */
+function explainDenial({ message, decision }: NotApprovedError): Answer {
+  const { denial_reason } = decision;
+  const who = decision.decided_by?.kind === "people" ? "The human wrote: " : "";
+  const said = denial_reason ? `${who}${toVisibleText(denial_reason)}` : undefined;
+  return { permission: "deny", reason: message, message: said };
+}
+
+function denyLate({ timeoutSeconds, isDeferring }: Hook): Answer {
+  const reason = `No human decided within ${timeoutSeconds} seconds. Stop and report to your operator. Do not retry the same action by yourself.`;
+  const message = isDeferring ? deferringElsewhere : undefined;
+  return { permission: "deny", reason, message };
+}
+
+export const deferringElsewhere =
+  "--defer defers calls of claude -p and the Agent SDK. In a terminal or a subagent, a call that nobody has decided in time is denied.";
+
+/** One file for each waiting call, so that none of them overwrites or removes another's. */
+function fileOf({ command: { line } }: Hook, { request }: Asked): string | undefined {
+  const folder = single(line, "output");
+  return folder === undefined ? undefined : `${folder}/${encodeURIComponent(request.request_id)}.txt`;
+}
+
+/** Standard error is shown by agents that stream it. `--output` is for a status line, or a terminal beside. */
+async function showToOperator(hook: Hook, asked: Asked, shown: string): Promise<void> {
+  const { io } = hook.command;
+  io.tell(shown);
+  const file = fileOf(hook, asked);
+  if (file !== undefined) await io.machine.writeFile(file, shown, forOneself);
+}
+
+async function clearShown(hook: Hook, asked: Asked): Promise<void> {
+  const file = fileOf(hook, asked);
+  if (file !== undefined) await hook.command.io.machine.remove(file);
 }

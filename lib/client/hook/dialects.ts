@@ -1,6 +1,6 @@
 /** Input and output of hooks. Each agent says "denied" in words of its own; exit code 2 blocks in all of them. */
 
-import type { Outcome } from "#lib/client/gate/attest-run";
+import type { Outcome } from "#lib/client/gate/gate";
 import { isJsonObject, type JsonObject, type JsonValue } from "#lib/protocol/encoding/canonical-json";
 import { parseStrictJson } from "#lib/protocol/encoding/strict-json";
 import { UsageError } from "#lib/protocol/text/command-words";

@@ -19,8 +19,7 @@ import {
 import { parseStrictJson } from "#lib/protocol/encoding/strict-json";
 import { single, UsageError } from "#lib/protocol/text/command-words";
 import { toVisibleText } from "#lib/protocol/text/display-text";
-import { deferringElsewhere } from "./before";
-import { readTimeout } from "./call";
+import { deferringElsewhere, readTimeout } from "./call";
 import { type DialectName, listUnmatched, readDialectName, readPattern } from "./dialects";
 
 interface AgentSettings {

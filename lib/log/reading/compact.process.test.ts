@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import type { ObjectStore } from "#lib/log/object-storage/object-store";
 import { openStore } from "#lib/log/object-storage/open-store";
-import { checkStoredRecords } from "#lib/log/records/check-records";
+import { checkStoredRecords } from "#lib/log/records/record-snapshot";
 import { startTestApp, type TestApp } from "#support/app";
 import { anyKind } from "#support/databases";
 import { checkWholeLog } from "#support/operator-commands";

@@ -19,8 +19,7 @@ import { startTestApp, type TestApp } from "#support/app";
 import { ask } from "#support/authorizations";
 import { anyKind } from "#support/databases";
 import { dropOldRows, makeSnapshot, readSinceSnapshot, SnapshotTaken } from "./agent-heads";
-import { checkStoredSnapshots } from "./check-records";
-import { snapshotIfDue } from "./record-snapshot";
+import { checkStoredSnapshots, snapshotIfDue } from "./record-snapshot";
 
 const hourMs = 3_600_000;
 

@@ -15,7 +15,7 @@ import { startTestApp, type TestApp } from "#support/app";
 import { startTestBeacon, type TestBeacon } from "#support/beacon";
 import { anyKind } from "#support/databases";
 import { startTestWitness, type TestWitness } from "#support/witness";
-import { createNotBefore, type NotBeforeSource } from "./not-before";
+import { createNotBefore, type NotBeforeSource } from "./time-stamps";
 
 const signerOf = (n: number) => createLocalSigner(Buffer.alloc(32, n).toString("base64"), "test");
 const logSeed = Buffer.alloc(32, 19).toString("base64");

@@ -1,7 +1,7 @@
 /** The one action that the list of webhooks (for the callbacks) and the page of an endpoint share. */
 import type { FormState } from "#lib/api/schemas/form-state";
 import { rotateWebhookForm } from "#lib/api/schemas/portal";
-import { rotateOwnWebhook } from "#lib/services/webhooks/portal-webhooks";
+import { rotateOwnWebhook } from "#lib/services/webhooks/deliveries";
 import { runAction } from "./portal-request";
 
 /** The page is not revalidated: the dialog shows the new secret until it is closed. */

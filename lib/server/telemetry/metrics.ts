@@ -4,7 +4,7 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom
 import { inTime } from "#lib/in-time";
 import { type Happening, happened, type Step, stepEnded } from "#lib/instrumentation";
 import { readUnpublished } from "#lib/log/reading/compact";
-import { countLostText } from "#lib/log/records/check-records";
+import { countLostText } from "#lib/log/records/record-snapshot";
 import type { Context } from "#lib/services/approvals/context";
 
 /* Gauges that are not counted as things happen but looked up when somebody asks. */

@@ -4,7 +4,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import { checkStoredRecords } from "#lib/log/records/check-records";
+import { checkStoredRecords } from "#lib/log/records/record-snapshot";
 import { canonicalBytes, type JsonObject } from "#lib/protocol/encoding/canonical-json";
 import { signedRequest } from "#lib/protocol/statement/signed-request";
 import { startTestApp, type TestAnswer, type TestApp } from "#support/app";

@@ -1,7 +1,7 @@
 /** Every attestation and decision has its number; what is refused or repeated takes none. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { RecordResponse } from "#lib/api/schemas/record";
-import { checkStoredRecords } from "#lib/log/records/check-records";
+import { checkStoredRecords } from "#lib/log/records/record-snapshot";
 import { hexDecode } from "#lib/protocol/encoding/bytes";
 import type { JsonObject } from "#lib/protocol/encoding/canonical-json";
 import { walkRecord } from "#lib/verifier/checks/record-checks";

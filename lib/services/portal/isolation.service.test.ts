@@ -27,14 +27,14 @@ import {
 } from "#lib/services/attestations/own";
 import { listApiKeys, makeApiKey, revokeOwnApiKey, rotateApiKey } from "#lib/services/keys/portal-keys";
 import { listMailbox } from "#lib/services/notifications/mailbox";
-import { createEndpoint } from "#lib/services/webhooks/endpoints";
 import {
   deleteOwnWebhook,
   readOwnWebhook,
   rotateOwnWebhook,
   testOwnWebhook,
   updateOwnWebhook,
-} from "#lib/services/webhooks/portal-webhooks";
+} from "#lib/services/webhooks/deliveries";
+import { createEndpoint } from "#lib/services/webhooks/endpoints";
 import { startTestApp, type TestApp } from "#support/app";
 import { anyKind } from "#support/databases";
 import { signInPerson } from "#support/portal";

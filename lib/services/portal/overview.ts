@@ -138,7 +138,7 @@ export async function sendFirstAttestation(context: Context, person: MemberPrinc
 }
 
 /** The group that can decide: the default one, or the first that has somebody with a passkey. */
-export async function findAbleGroup(context: Context, person: MemberPrincipal) {
+async function findAbleGroup(context: Context, person: MemberPrincipal) {
   const { groups } = await listApprovers(context, person);
   const able = groups.filter(({ enrolled }) => enrolled > 0);
   return able.find(({ isDefault }) => isDefault) ?? able[0];

@@ -22,7 +22,7 @@ import {
   rotateOwnWebhook,
   testOwnWebhook,
   updateOwnWebhook,
-} from "#lib/services/webhooks/portal-webhooks";
+} from "#lib/services/webhooks/deliveries";
 import { startTestApp, type TestApp } from "#support/app";
 import { approveUnproven, ask } from "#support/authorizations";
 import { databaseKinds } from "#support/databases";

@@ -1,17 +1,30 @@
 /** The delivery log of an endpoint: what was sent, tried and given up, sent again, and the test message. */
 import { and, desc, eq, sql } from "drizzle-orm";
-import { actorOf, type Principal } from "#lib/api/http/context";
+import { actorOf, type MemberPrincipal, type Principal } from "#lib/api/http/context";
 import { cutPage, decodeCursor, encodeCursor, type PageQuery } from "#lib/api/http/cursor";
 import { isCalendarTime } from "#lib/api/schemas/primitives";
-import type { WebhookDelivery } from "#lib/api/schemas/webhooks";
+import type { CreateWebhookBody, UpdateWebhookBody, WebhookDelivery } from "#lib/api/schemas/webhooks";
 import type { Database, Executor } from "#lib/db/client";
 import { webhookDeliveries, webhookMessages } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
 import { hexEncode } from "#lib/protocol/encoding/bytes";
 import { recordAudit } from "#lib/services/accounts/audit";
+import { requireRole } from "#lib/services/accounts/members";
 import type { Context } from "#lib/services/approvals/context";
 import { lockAndRecheckKey } from "#lib/services/keys/authenticate";
-import { type EndpointRow, findOwn, readEndpoint, webhookNotFound } from "./endpoints";
+import {
+  createEndpoint,
+  deleteEndpoint,
+  describeEndpoint,
+  type EndpointRow,
+  findOwn,
+  listEndpoints,
+  readCallbacks,
+  readEndpoint,
+  rotateEndpoint,
+  updateEndpoint,
+  webhookNotFound,
+} from "./endpoints";
 
 export interface DeliveryQuery extends PageQuery {
   status?: WebhookDelivery["status"] | undefined;
@@ -261,4 +274,71 @@ export async function settleFailed({ database }: Context, claimed: Claimed, fail
      WHERE ${ofThisAttempt} AND status = 'pending'`,
     [message_id, id, attempts, failure.status, failure.problem, failure.pauseSeconds],
   );
+}
+
+/* Webhooks as the portal manages them: the API's own services, for members of the organization. */
+
+const requireMember = ({ database }: Context, person: MemberPrincipal) =>
+  requireRole(database.db, person, "member");
+
+export async function listOwnWebhooks(context: Context, person: MemberPrincipal) {
+  await requireMember(context, person);
+  const callbacks = describeEndpoint(context, await readCallbacks(context, person));
+  return { rows: await listEndpoints(context, person), callbacks };
+}
+
+export async function readOwnWebhook(
+  context: Context,
+  person: MemberPrincipal,
+  id: string,
+  query: DeliveryQuery,
+) {
+  await requireMember(context, person);
+  const webhook = describeEndpoint(context, await readEndpoint(context, person, id));
+  return { webhook, ...(await listDeliveries(context, person, id, query)) };
+}
+
+export async function createOwnWebhook(context: Context, person: MemberPrincipal, wish: CreateWebhookBody) {
+  await requireMember(context, person);
+  return createEndpoint(context, person, wish);
+}
+
+export async function updateOwnWebhook(
+  context: Context,
+  person: MemberPrincipal,
+  id: string,
+  wish: UpdateWebhookBody,
+) {
+  await requireMember(context, person);
+  return updateEndpoint(context, person, id, wish);
+}
+
+export async function rotateOwnWebhook(
+  context: Context,
+  person: MemberPrincipal,
+  id: string,
+  overlapHours: number,
+) {
+  await requireMember(context, person);
+  return rotateEndpoint(context, person, id, overlapHours);
+}
+
+export async function deleteOwnWebhook(context: Context, person: MemberPrincipal, id: string): Promise<void> {
+  await requireMember(context, person);
+  await deleteEndpoint(context, person, id);
+}
+
+export async function testOwnWebhook(context: Context, person: MemberPrincipal, id: string) {
+  await requireMember(context, person);
+  return sendTest(context, person, id);
+}
+
+export async function replayOwnDelivery(
+  context: Context,
+  person: MemberPrincipal,
+  id: string,
+  messageId: string,
+) {
+  await requireMember(context, person);
+  return replayDelivery(context, person, id, messageId);
 }

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { verifyInBrowser } from "#lib/verifier/browser";
 import { attestationChecks } from "#lib/verifier/checks/verify-statement";
-import { formatReport } from "#lib/verifier/cli/print";
+import { formatReport } from "#lib/verifier/cli/io";
 import { startTestApp, type TestApp } from "#support/app";
 import { ask } from "#support/authorizations";
 import { anyKind } from "#support/databases";

@@ -25,10 +25,13 @@ import {
   DeadlineError,
   fetchBytes,
   fetchBytesIfThere,
+  formatChecks,
+  formatReport,
+  printJson,
+  showProgress,
   UnreachableError,
   withDeadline,
 } from "./io";
-import { formatChecks, formatReport, printJson, showProgress } from "./print";
 import { runPack } from "./run-pack";
 import { runMonitor, runProof, runRecord } from "./run-record";
 import { runReplay } from "./run-replay";

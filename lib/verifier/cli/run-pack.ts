@@ -6,8 +6,7 @@ import { countOf, toVisibleText } from "#lib/protocol/text/display-text";
 import { readableTime } from "#lib/protocol/time/time-words";
 import { checkPack, type PackReport } from "#lib/verifier/pack/check-pack";
 import { type Arguments, exitCodes, findTrust } from "./arguments";
-import type { CommandIo } from "./io";
-import { formatChecks, printJson, showProgress } from "./print";
+import { type CommandIo, formatChecks, printJson, showProgress } from "./io";
 import { loadCedar } from "./run-replay";
 
 const sentences: Record<PackReport["verdict"], string> = {

@@ -13,12 +13,24 @@ import {
 import { readObject, UnreadableError } from "#lib/verifier/checks/evidence";
 import { checkMisbehaviour, MISBEHAVIOUR_TYPE } from "#lib/verifier/checks/misbehaviour";
 import { parseTrust } from "#lib/verifier/checks/trust";
-import { encodeRemembered, parseRemembered } from "#lib/verifier/monitor/evidence";
-import { type MonitoredLog, type MonitorSource, monitorService } from "#lib/verifier/monitor/monitor";
+import {
+  encodeRemembered,
+  type MonitoredLog,
+  type MonitorSource,
+  monitorService,
+  parseRemembered,
+} from "#lib/verifier/monitor/monitor";
 import { describeRecord, describeUncounted, type VerifierCheck } from "#lib/verifier/report/report";
 import { type Arguments, decode, exitCodes, findTrust, readDeadline, trimBase } from "./arguments";
-import { type CommandIo, fetchBytes, fetchBytesIfThere, withDeadline } from "./io";
-import { formatChecks, printJson, showProgress } from "./print";
+import {
+  type CommandIo,
+  fetchBytes,
+  fetchBytesIfThere,
+  formatChecks,
+  printJson,
+  showProgress,
+  withDeadline,
+} from "./io";
 
 const fetchText = async (io: CommandIo, url: string) => decode(await fetchBytes(io, url), url);
 

@@ -11,8 +11,7 @@ import { single, UsageError } from "#lib/protocol/text/command-words";
 import { toVisibleText } from "#lib/protocol/text/display-text";
 import { readObject, requireText, UnreadableError } from "#lib/verifier/checks/evidence";
 import { type Arguments, decode } from "./arguments";
-import type { CommandIo } from "./io";
-import { printJson } from "./print";
+import { type CommandIo, printJson } from "./io";
 
 async function readJsonFile(io: CommandIo, file: string): Promise<JsonObject> {
   return readObject(decode(await io.readFile(file), file));

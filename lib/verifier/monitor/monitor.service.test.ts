@@ -29,7 +29,7 @@ import { dispatch } from "#lib/server/operations";
 import { startTestApp, type TestApp } from "#support/app";
 import { anyKind } from "#support/databases";
 import { runVerifier } from "#support/verifier-run";
-import { encodeRemembered, parseRemembered } from "./evidence";
+import { encodeRemembered, parseRemembered } from "./monitor";
 
 const base = "http://localhost";
 type Merged = ReturnType<typeof mergeHeads>;

@@ -5,7 +5,7 @@ import type { FormState } from "#lib/api/schemas/form-state";
 import { createWebhookForm } from "#lib/api/schemas/portal";
 import { runAction } from "#lib/server/pages/portal-request";
 import { runRotateWebhook } from "#lib/server/pages/rotate-webhook-action";
-import { createOwnWebhook } from "#lib/services/webhooks/portal-webhooks";
+import { createOwnWebhook } from "#lib/services/webhooks/deliveries";
 
 type SecretState = FormState<{ secret: string }>;
 

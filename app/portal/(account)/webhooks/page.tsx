@@ -9,7 +9,7 @@ import { Card } from "#components/ui/card";
 import { EmptyState } from "#components/ui/empty-state";
 import { TextLink } from "#components/ui/text-link";
 import { requirePortal } from "#lib/server/pages/portal-request";
-import { listOwnWebhooks } from "#lib/services/webhooks/portal-webhooks";
+import { listOwnWebhooks } from "#lib/services/webhooks/deliveries";
 import { createWebhook, rotateWebhook } from "./actions";
 
 export const metadata: Metadata = { title: "Webhooks" };

@@ -11,7 +11,7 @@ import {
   replayOwnDelivery,
   testOwnWebhook,
   updateOwnWebhook,
-} from "#lib/services/webhooks/portal-webhooks";
+} from "#lib/services/webhooks/deliveries";
 
 type SecretState = FormState<{ secret: string }>;
 type PlainState = FormState<null>;

@@ -23,7 +23,7 @@ import { deliveryFilters } from "#lib/api/schemas/portal";
 import type { Webhook } from "#lib/api/schemas/webhooks";
 import { orNotFound, requirePortal } from "#lib/server/pages/portal-request";
 import { withNotFound } from "#lib/server/pages/with-not-found";
-import { readOwnWebhook } from "#lib/services/webhooks/portal-webhooks";
+import { readOwnWebhook } from "#lib/services/webhooks/deliveries";
 import {
   deleteWebhook,
   editWebhook,
