@@ -218,7 +218,7 @@ test("/verify checks pasted and dropped evidence in the browser", async ({ page,
   };
   await paste(answer);
   await expect(result).toContainText("Authentic record, 1 warning");
-  await expect(result).toContainText("Asserted by the caller, not proven");
+  await expect(result).toContainText("The agent says that a human approved. Not proven.");
   await expect(result.getByText(/^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC$/)).toBeVisible();
   await expectAccessibleInBothThemes(page);
   await paste(answer.replaceAll("Sent 100 %", "Sent 900 %"));

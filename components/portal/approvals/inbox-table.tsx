@@ -43,8 +43,8 @@ const actionColumn: Column<InboxRow> = {
         {row.action === "" ? "Erased" : <AgentText value={row.title} isExcerpt />}
       </TextLink>
       {row.payee === null ? null : (
-        <span className="block font-normal">
-          To <AgentText value={row.payee} isExcerpt />
+        <span className="line-clamp-2 font-normal">
+          To <AgentText value={row.payee} hideWarnings />
         </span>
       )}
       <span className="block font-normal text-muted">
