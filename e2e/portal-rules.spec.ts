@@ -118,9 +118,9 @@ test("a standing approval's page shows its limits", async ({ page, request }) =>
   await expect(
     page.getByRole("heading", { name: "An agent is requesting a standing approval" }),
   ).toBeVisible();
-  await expect(page.getByText("Up to 500 EUR in all, 20 uses")).toBeVisible();
+  await expect(page.getByText("Up to 500.00 EUR in all, 20 uses")).toBeVisible();
   await expectGoodPage(page);
   await page.goto(`/portal/authorizations/${asked["request_id"]}`);
-  await expect(page.getByText("Up to 500 EUR in all, 20 uses")).toBeVisible();
+  await expect(page.getByText("Up to 500.00 EUR in all, 20 uses")).toBeVisible();
   await expectGoodPage(page);
 });
