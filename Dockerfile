@@ -28,7 +28,7 @@ COPY --from=build /app/dist dist
 COPY --from=build /app/.next .next
 COPY --from=build /app/public public
 COPY --from=build /app/drizzle drizzle
-COPY --from=build /app/lib/http/security-headers.ts lib/api/http/security-headers.ts
+COPY --from=build /app/lib/api/http/security-headers.ts lib/api/http/security-headers.ts
 COPY --from=build /app/lib/api/schemas/page-headers.ts lib/api/schemas/page-headers.ts
 RUN rm -rf .next/cache && mkdir /data && chown node:node /data && chmod 700 /data
 USER node

@@ -22,11 +22,15 @@ const costly: readonly (readonly [string, string])[] = [
 /** Few, so that one is soon used up; more than a round of the flood takes. */
 const readsPerMinute = { server: 600, next: 60 };
 
-/** The id of the first server action of that page, as the build knows it. */
-function actionOf(page: string): string {
+/** The id of a page's server action, as the build knows it. */
+function actionOf(page: string, name: string): string {
   const text = readFileSync(".next/server/server-reference-manifest.json", "utf8");
-  const { node } = JSON.parse(text) as { node: Record<string, { workers: Record<string, unknown> }> };
-  return Object.keys(node).find((id) => page in (node[id]?.workers ?? {})) ?? "";
+  const { node } = JSON.parse(text) as {
+    node: Record<string, { exportedName: string; workers: Record<string, unknown> }>;
+  };
+  const [id = ""] =
+    Object.entries(node).find(([, action]) => action.exportedName === name && page in action.workers) ?? [];
+  return id;
 }
 
 /** Headers of a client with this address, through the proxy that the server trusts: each has limits of its own. */
@@ -140,7 +144,7 @@ describe.each<Door>(["server", "next"])("pages (%s)", (door) => {
     const { base } = server;
     const multipart = { "content-type": "multipart/form-data; boundary=x" };
     const text = { "content-type": "text/plain" };
-    const known = { "next-action": actionOf("app/portal/sign-in/page") };
+    const known = { "next-action": actionOf("app/portal/sign-in/page", "requestLink") };
     const part = (name: string, value: string) =>
       `--x\r\ncontent-disposition: form-data; name="${name}"\r\n\r\n${value}\r\n--x--\r\n`;
     for (const [headers, rawBody, status] of [
