@@ -1,8 +1,12 @@
-/** For tests only: the hook as coding agents run it, a process with an event on standard input. */
+/** For tests only: the hook with an event on standard input, in this process, or as coding agents run it: a process. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import { nodeMachine } from "#lib/client/cli/node-machine";
+import { openReceiver } from "#lib/client/cli/node-receiver";
+import { runCommand } from "#lib/client/cli/run-command";
+import { nodeIo } from "#lib/verifier/cli/node-io";
 import { startTestApp, type TestAnswer, type TestApp } from "./app";
 import { anyKind } from "./databases";
 import { type Listening, listenFor } from "./listen";
@@ -45,6 +49,45 @@ export const runHookProcess = (
     child.stdin.end(stdin);
   });
 
+/** Stands for the process's environment and for what it reaches. */
+export interface HookIo {
+  env: Record<string, string>;
+  fetch?: typeof globalThis.fetch;
+  /** Its clocks, if they aren't the real ones. */
+  runtime?: Parameters<typeof runCommand>[1]["runtime"];
+}
+
+/** In this process, for what needs none of its own. */
+export async function runHookHere(
+  argv: readonly string[],
+  stdin: string,
+  { env, fetch = globalThis.fetch, runtime }: HookIo,
+): Promise<Ended> {
+  const ended = { out: "", err: "" };
+  const code = await runCommand(["hook", ...argv], {
+    ...nodeIo,
+    openReceiver,
+    machine: {
+      ...nodeMachine(undefined),
+      home: env["HOME"] ?? "",
+      readVariable: (name) => env[name],
+      listenForEnd: () => new AbortController().signal,
+    },
+    apiKey: env["COUNTERSIGN_API_KEY"] || undefined,
+    serviceUrl: env["COUNTERSIGN_URL"],
+    fetch,
+    readStdin: async () => new Uint8Array(Buffer.from(stdin, "latin1")),
+    print: (text) => {
+      ended.out += text;
+    },
+    tell: (text) => {
+      ended.err += text;
+    },
+    runtime,
+  });
+  return { code, ...ended };
+}
+
 /** An event of Claude Code. */
 const claudeEvent = (
   hook_event_name: string,
@@ -69,7 +112,10 @@ export interface HookTest {
   folder: string;
   /** Home of the hook's user. */
   home: string;
-  run(
+  /** In this process. */
+  run(argv: readonly string[], stdin: string, env?: Record<string, string>): Promise<Ended>;
+  /** In a process of its own. */
+  start(
     argv: readonly string[],
     stdin: string,
     env?: Record<string, string>,
@@ -97,7 +143,8 @@ export async function startHookTest(): Promise<HookTest> {
     key,
     folder,
     home,
-    run: (argv, stdin, env = {}, onStart = () => undefined) =>
+    run: (argv, stdin, env = {}) => runHookHere(argv, stdin, { env: { ...around, ...env } }),
+    start: (argv, stdin, env = {}, onStart = () => undefined) =>
       runHookProcess(argv, stdin, { cwd: folder, env: { ...around, ...env }, onStart }),
     list: async (what, agent) =>
       (await test.call("GET", `/v1/${what}?agent_slug=${agent}`, { key })).body[what],

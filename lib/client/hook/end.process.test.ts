@@ -1,9 +1,9 @@
-/** However a waiting hook ends, its request ends with it, and nothing that it showed stays. */
+/** A hook in a process of its own: it allows, blocks and attests; however it ends while it waits, its request ends with it. */
 import type { ChildProcess } from "node:child_process";
 import { chmod, mkdir, readdir, readFile, stat, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { openNext } from "#support/authorizations";
+import { approveUnproven, openNext } from "#support/authorizations";
 import { answerOf, type HookTest, newCall, startHookTest } from "#support/hook-process";
 import { listen } from "#support/listen";
 
@@ -18,7 +18,7 @@ async function startWaiting(more: string[] = [], env: Record<string, string> = {
   const { agent, argv, before } = newCall(around.folder);
   const shown = path.join(around.folder, `shown-${agent}`);
   let child: ChildProcess | undefined;
-  const running = around.run([...argv, "--output", shown, ...more], before, env, (started) => {
+  const running = around.start([...argv, "--output", shown, ...more], before, env, (started) => {
     child = started;
   });
   const { requestId } = await openNext(around.test, around.key, agent);
@@ -62,7 +62,7 @@ describe("a hook that waits", () => {
       });
       outgoing.writeHead(answer.status, { "content-type": "application/json" }).end(await answer.text());
     });
-    const ended = await around.run(argv, before, { COUNTERSIGN_URL: slow.base }, (started) => {
+    const ended = await around.start(argv, before, { COUNTERSIGN_URL: slow.base }, (started) => {
       child = started;
     });
     await slow.close();
@@ -90,7 +90,7 @@ describe("a hook that waits", () => {
     const { agent, argv, before } = newCall(around.folder);
     await writeFile(path.join(around.folder, "a-file"), "");
     const file = path.resolve(around.folder, name);
-    const ended = await around.run([...argv, "--output", file], before);
+    const ended = await around.start([...argv, "--output", file], before);
     expect(ended).toMatchObject({ code: 2, out: "" });
     expect(await around.list("authorizations", agent)).toMatchObject([{ status: "cancelled" }]);
   });
@@ -101,7 +101,7 @@ describe("a hook that waits", () => {
     await chmod(folder, 0o755);
     const [first, second] = [newCall(around.folder), newCall(around.folder)];
     const running = [first, second].map(({ argv, before }) =>
-      around.run([...argv, "--output", folder], before),
+      around.start([...argv, "--output", folder], before),
     );
     const asked = [
       await openNext(around.test, around.key, first.agent),
@@ -120,5 +120,48 @@ describe("a hook that waits", () => {
     await asked[1].deny();
     await running[1];
     expect(await readdir(folder)).toEqual([]);
+  });
+});
+
+describe("a hook in a process of its own", () => {
+  it("allows what a human approved, and attests it in the next process", async () => {
+    const { agent, argv, before, event } = newCall(around.folder);
+    const running = around.start(argv, before);
+    await approveUnproven(around.test, (await openNext(around.test, around.key, agent)).requestId);
+    expect(answerOf(await running).hookSpecificOutput.permissionDecision).toBe("allow");
+    const after = await around.start(argv, event("PostToolUse"));
+    expect([after.code, answerOf(after).systemMessage]).toEqual([
+      0,
+      expect.stringMatching(/^Attested: http/),
+    ]);
+    expect(await around.list("attestations", agent)).toHaveLength(1);
+  });
+
+  it("runs once, if two processes have resumed its session", async () => {
+    const { agent, argv, before, event } = newCall(around.folder);
+    const running = [around.start(argv, before), around.start(argv, before), around.start(argv, before)];
+    const { requestId } = await openNext(around.test, around.key, agent);
+    await approveUnproven(around.test, requestId);
+    const ended = await Promise.all(running);
+    expect(ended.map(({ code }) => code).sort()).toEqual([0, 2, 2]);
+    for (const one of ended.filter(({ code }) => code === 2))
+      expect(one).toMatchObject({ out: "", err: expect.stringContaining("another run has claimed") });
+    expect(await around.list("authorizations", agent)).toHaveLength(1);
+    expect(await around.start(argv, event("PostToolUse"))).toMatchObject({ code: 0 });
+    expect(await around.list("attestations", agent)).toHaveLength(1);
+  });
+
+  it("blocks whatever goes wrong", async () => {
+    const { argv, before, event } = newCall(around.folder);
+    const other = await listen((_, outgoing) => outgoing.end("hello"));
+    const env = { COUNTERSIGN_URL: other.base };
+    expect(await around.start([...argv, "--timeout", "2"], before, env)).toMatchObject({ code: 2, out: "" });
+    await other.close();
+    for (const stdin of ["", before.slice(0, -1), event("Stop")])
+      expect(await around.start(argv, stdin)).toMatchObject({
+        code: 2,
+        out: "",
+        err: expect.stringMatching(/^countersign: /),
+      });
   });
 });

@@ -1,18 +1,20 @@
-/** The hook as coding agents run it: a process, an event on standard input, and an exit code. */
+/** The hook as coding agents run it, but for its process (end.process.test.ts): an event, an answer, and an exit code. */
 import { readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { hashInputs } from "#lib/client/api/inputs";
-import { nodeMachine } from "#lib/client/cli/node-machine";
-import { openReceiver } from "#lib/client/cli/node-receiver";
-import { runCommand } from "#lib/client/cli/run-command";
-import { nodeIo } from "#lib/verifier/cli/node-io";
 import type { TestApp } from "#support/app";
 import { approveUnproven, expireRequest, openNext } from "#support/authorizations";
 import { type Fetch, fetchFrom } from "#support/client";
 import { enrolGroup } from "#support/enrol";
-import { answerOf, type Ended, type HookTest, newCall, startHookTest } from "#support/hook-process";
-import { listen } from "#support/listen";
+import {
+  answerOf,
+  type Ended,
+  type HookTest,
+  newCall,
+  runHookHere,
+  startHookTest,
+} from "#support/hook-process";
 
 let around: HookTest;
 let test: TestApp;
@@ -27,35 +29,16 @@ afterAll(() => around.close());
 const run: HookTest["run"] = (...given) => around.run(...given);
 const list: HookTest["list"] = (...given) => around.list(...given);
 
-/** In this process, for what needs none of its own. */
-async function runHere(argv: string[], stdin: string, fetch = fetchFrom(test)): Promise<Ended> {
-  const ended = { out: "", err: "" };
-  const code = await runCommand(["hook", ...argv], {
-    ...nodeIo,
-    openReceiver,
-    machine: {
-      ...nodeMachine(undefined),
-      home: around.home,
-      listenForEnd: () => new AbortController().signal,
-    },
-    apiKey: key,
-    serviceUrl: "http://localhost:3000",
+/** Reaches the app without a socket. Pauses between tries are short; the hook's own deadline never comes. */
+const runHere = (argv: string[], stdin: string, fetch: Fetch = fetchFrom(test)): Promise<Ended> =>
+  runHookHere(argv, stdin, {
+    env: { HOME: around.home, COUNTERSIGN_API_KEY: key, COUNTERSIGN_URL: "http://localhost:3000" },
     fetch: fetch as typeof globalThis.fetch,
-    readStdin: async () => new Uint8Array(Buffer.from(stdin, "latin1")),
-    print: (text) => {
-      ended.out += text;
-    },
-    tell: (text) => {
-      ended.err += text;
-    },
-    // Pauses between tries are short; the hook's own deadline never comes.
     runtime: {
       random: () => 0,
       sleep: (ms) => (ms < 60_000 ? Promise.resolve() : new Promise(() => undefined)),
     },
   });
-  return { code, ...ended };
-}
 
 const claudeAnswer = (permission: string, reason: unknown = expect.any(String)) => ({
   hookEventName: "PreToolUse",
@@ -277,20 +260,6 @@ describe("a tool call", () => {
     expect(await list("authorizations", agent)).toMatchObject([{ status: "cancelled" }]);
   });
 
-  it("runs once, if two processes have resumed its session", async () => {
-    const { agent, argv, before, event } = newCall(folder);
-    const running = [run(argv, before), run(argv, before), run(argv, before)];
-    const { requestId } = await openNext(test, key, agent);
-    await approveUnproven(test, requestId);
-    const ended = await Promise.all(running);
-    expect(ended.map(({ code }) => code).sort()).toEqual([0, 2, 2]);
-    for (const one of ended.filter(({ code }) => code === 2))
-      expect(one).toMatchObject({ out: "", err: expect.stringContaining("another run has claimed") });
-    expect(await list("authorizations", agent)).toHaveLength(1);
-    expect(await run(argv, event("PostToolUse"))).toMatchObject({ code: 0 });
-    expect(await list("attestations", agent)).toHaveLength(1);
-  });
-
   it("has no approval that a rule gives after it ran", async () => {
     const { agent, argv, event } = newCall(folder);
     const { key: owner } = await test.createKey("dev@example.com", ["rules"]);
@@ -456,19 +425,6 @@ describe("whatever goes wrong blocks the call", () => {
     const body = JSON.stringify({ ...decision, status: "granted" });
     const ended = await runAgainst({ POST: [201, made], GET: [200, body] });
     expect(answerOf(ended).hookSpecificOutput.permissionDecision).toBe("deny");
-  });
-
-  it("in a process too", async () => {
-    const other = await listen((_, outgoing) => outgoing.end("hello"));
-    const env = { COUNTERSIGN_URL: other.base };
-    expect(await run([...argv, "--timeout", "2"], before, env)).toMatchObject({ code: 2, out: "" });
-    await other.close();
-    for (const stdin of ["", before.slice(0, -1), event("Stop")])
-      expect(await run(argv, stdin)).toMatchObject({
-        code: 2,
-        out: "",
-        err: expect.stringMatching(/^countersign: /),
-      });
   });
 });
 
