@@ -12,7 +12,10 @@ const inFolders = (name: string) =>
   ["lib", "components", "app", "e2e/http", "bench"].map((folder) => `${folder}/**/${name}.{ts,tsx,mjs}`);
 
 /** The longest start first, and the last to start are short, or one processor waits for them. */
-const longest = ["publisher", "crash", "interleavings", "faults", "database-gone"];
+const longest = [
+  ...["python-frameworks", "openapi-clients", "crash", "faults", "publisher", "interleavings"],
+  "database-gone",
+];
 
 const tiers = ["process", "smoke", "service", "pure"];
 

@@ -72,7 +72,9 @@ const fetchAgain = (url: string) => fetch(url).catch(() => fetch(url));
 
 /** The log at this address, through the network; full answers are kept, because tiles never change. */
 export async function visitServer(url: string): Promise<{ log: LogVisitor; logKey: VerifierKey }> {
-  const { log } = (await (await fetchAgain(`${url}/v1/pubkey`)).json()) as { log: { vkey: string } };
+  const { log } = (await (await fetchAgain(`${url}/v1/pubkey`)).json()) as {
+    log: { vkey: string; url: string };
+  };
   const logKey = parseVerifierKey(log.vkey);
   const kept = new Map<string, { status: number; bytes: Uint8Array }>();
   const fetchLog = async (target: string) => {
@@ -80,10 +82,10 @@ export async function visitServer(url: string): Promise<{ log: LogVisitor; logKe
     if (known) return known;
     const response = await fetchAgain(url + target);
     const answer = { status: response.status, bytes: new Uint8Array(await response.arrayBuffer()) };
-    if (target !== "/log/checkpoint") kept.set(target, answer);
+    if (!target.endsWith("/checkpoint")) kept.set(target, answer);
     return answer;
   };
-  return { log: visitLog(fetchLog, "/log", logKey), logKey };
+  return { log: visitLog(fetchLog, new URL(log.url).pathname, logKey), logKey };
 }
 
 /** Reads checkpoints; throws if the signature does not hold. A batch's receipts carry the same one, which is read once. */

@@ -1,11 +1,12 @@
 /**
  * Several processes attest and decide at once, in random order, while keys are rotated, a new log begins and processes
- * are killed around the very statement that stores a batch. Afterwards every record is whole, and every answer that
- * anybody got is in it. INTERLEAVING_RUNS and INTERLEAVING_SEED make it run longer, or again.
+ * are killed around the very statement that stores a batch. After each round the log holds and goes on from what it showed;
+ * in the end every record is whole, and every answer that anybody got is in it. INTERLEAVING_RUNS and INTERLEAVING_SEED make it run longer, or again.
  */
 
 import { setTimeout as sleep } from "node:timers/promises";
 import fc from "fast-check";
+import postgres from "postgres";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { TestAnswer } from "#support/app";
 import { ask } from "#support/authorizations";
@@ -14,6 +15,8 @@ import type { Moment } from "#support/cut-connections";
 import { databaseKinds } from "#support/databases";
 import { type Fleet, type Member, startFleet } from "#support/fleet";
 import { interleavingRuns } from "#support/interleaving-runs";
+import { visitServer } from "#support/load";
+import type { RememberedCheckpoint } from "#support/log";
 import { run } from "#support/operator-commands";
 import { fetchApiKey } from "#support/processes";
 import { readHistory } from "#support/stored-history";
@@ -39,6 +42,13 @@ const events = [
   "prove",
 ] as const;
 type Event = (typeof events)[number];
+
+/** Has each batch say how its statements are planned. */
+const noteModes = `
+  CREATE TABLE modes (mode text);
+  CREATE FUNCTION note_mode() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN INSERT INTO modes VALUES (current_setting('plan_cache_mode')); RETURN NULL; END $$;
+  CREATE TRIGGER noted AFTER INSERT ON log_leaves FOR EACH STATEMENT EXECUTE FUNCTION note_mode()`;
 
 const operation = fc.record({
   member: fc.nat(memberCount - 1),
@@ -143,12 +153,26 @@ describe.skipIf(!databaseKinds.includes("postgres"))("interleavings of several p
     return member.wire.cutAt(moment, marker, what === "kill" ? () => void member.kill() : undefined);
   }
 
+  /** The whole log, as anyone reads it: it holds, and goes on from where it stood at the last look. */
+  let last: { origin: string; checkpoint: RememberedCheckpoint } | undefined;
+  async function checkLog(member: Member): Promise<void> {
+    const { log, logKey } = await visitServer(await member.ready());
+    const whole = await log.check();
+    expect(whole, "the log holds").toMatchObject({ ok: true });
+    if (last?.origin === logKey.name)
+      expect(await log.isPrefix(last.checkpoint, whole.size), "nothing that was shown is gone").toBe(true);
+    last = { origin: logKey.name, checkpoint: await log.checkpoint() };
+  }
+
   async function runRound({ member, delayMs, operations }: ValueOf<typeof round>, event: Event) {
     await memberAt(member).ready();
     const happening = happen(event, member, delayMs);
     // Whatever the plan, the member that it happens to has something to store.
     const own: Operation = { member, agent: 0, what: "numbered" };
     await Promise.all([happening, ...[...operations, own].map(perform)]);
+    // A process publishes the keys that it has read within the last second.
+    if (event === "epoch") await sleep(1_500);
+    await checkLog(memberAt((member + 1) % memberCount));
   }
 
   async function runPlan({ order, rounds }: ValueOf<typeof plan>): Promise<void> {
@@ -177,12 +201,20 @@ describe.skipIf(!databaseKinds.includes("postgres"))("interleavings of several p
     for (const label of labels) expect([...answers.keys()], "nobody sent it").toContain(label);
     const spent = stored.flatMap(({ payload }) => payload.match(/"human_authorization_hash":"\w+"/) ?? []);
     expect(spent.length, "an authorization backs one attestation").toBe(new Set(spent).size);
+    const sql = postgres(fleet.settings.DATABASE_URL, { max: 1 });
+    // No process plans a batch again, be the head in its memory or locked.
+    expect([...(await sql`SELECT DISTINCT mode FROM modes`)]).toEqual([{ mode: "force_generic_plan" }]);
+    await sql.end();
     // Every leaf is counted, or there is no snapshot.
     for (const word of ["snapshot", "check"]) expectExit(await run("log", [word], fleet.settings), 0);
   }
 
   beforeAll(async () => {
+    // At once on an empty database: they migrate it and make the first keys once.
     fleet = await startFleet(memberCount);
+    const sql = postgres(fleet.settings.DATABASE_URL, { max: 1, onnotice: () => {} });
+    await sql.unsafe(noteModes);
+    await sql.end();
     key = await fetchApiKey(await memberAt(0).ready());
   });
   afterAll(() => fleet?.close());

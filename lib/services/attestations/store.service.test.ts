@@ -3,16 +3,13 @@
  * each request of the batch gets the answer that is right now.
  */
 import { generateKeyPairSync, sign } from "node:crypto";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import type { Statement } from "#lib/db/client";
 import { checkStoredLogs } from "#lib/log/reading/history";
 import { canonicalBytes, type JsonObject } from "#lib/protocol/encoding/canonical-json";
 import { signedRequest } from "#lib/protocol/statement/signed-request";
 import { startTestApp, type TestAnswer, type TestApp } from "#support/app";
-import { createTestDatabase, databaseKinds } from "#support/databases";
+import { databaseKinds } from "#support/databases";
 import { miscountedAgents } from "#support/feed-counts";
 
 const settings = { LIMIT_ATTEST_PER_MINUTE: "100000", LIMIT_ATTEST_PER_DAY: "100000" };
@@ -308,27 +305,5 @@ describe.each(databaseKinds)("storing a batch (%s)", (kind) => {
     expect(log?.check).toMatchObject({ ok: true });
     await other.close();
     test.use();
-  });
-});
-
-describe.skipIf(!databaseKinds.includes("postgres"))("storing batches of two processes", () => {
-  it("shares the log with another process that moves the head", async () => {
-    const database = await createTestDatabase({ empty: true });
-    const folder = await mkdtemp(path.join(tmpdir(), "countersign-two-"));
-    const shared = { ...settings, DATABASE_URL: database.url, DATA_DIR: folder };
-    const apps = [await startTestApp("postgres", shared), await startTestApp("postgres", shared)];
-    const made = await apps[0]!.createKey();
-    const send = (app: TestApp) => app.call("POST", "/v1/attest", { key: made.key, body: body() });
-    const answers: TestAnswer[] = [];
-    for (let round = 0; round < 10; round += 1)
-      answers.push(...(await Promise.all(apps.flatMap((app) => [send(app), send(app)]))));
-    expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 201));
-    const indexes = answers.map(({ body: answer }) => answer.log.index).sort((a, b) => a - b);
-    expect(indexes).toEqual(indexes.map((_, i) => (indexes[0] as number) + i));
-    const [log] = await checkStoredLogs(apps[0]!.app.context.database.db, null);
-    expect(log?.check).toMatchObject({ ok: true });
-    for (const app of apps) await app.close();
-    await database.drop();
-    await rm(folder, { recursive: true });
   });
 });
