@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from ._end import Outcome, attest_end_of_run, say_end
+from ._outcome import Outcome, attest_end_of_run, say_end
 from ._flow import Flow
 from ._gate import GateMemory, key_of, wait_for_claim
 from ._gate_options import Gating
