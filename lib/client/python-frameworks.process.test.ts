@@ -77,12 +77,20 @@ describe.skipIf(!isPythonWanted)(
         PYTHONPATH: `${pythonFolder}:${path.join(pythonFolder, "tests")}`,
         AGENT: agent,
       };
+      const ending = new AbortController();
       const decide = fetch(`${service.env["COUNTERSIGN_CONTROL_URL"]}/approve-next`, {
         method: "POST",
         body: JSON.stringify({ agent_slug: agent }),
-      }).then(({ status }) => expect(status).toBe(200));
+        signal: ending.signal,
+      }).then(({ status }) => status);
       const code = framework === "claude-agent-sdk" ? runWithApi : run;
-      const [ended] = await Promise.all([runProgram(python, ["-c", code], { cwd: folder, env }), decide]);
+      const running = runProgram(python, ["-c", code], { cwd: folder, env });
+      // A program that ended without asking is never decided.
+      const [ended, decided] = await Promise.all([
+        running.finally(() => ending.abort()),
+        decide.catch(String),
+      ]);
+      expect(decided, ended.out).toBe(200);
       await rm(folder, { recursive: true });
       return ended;
     }
