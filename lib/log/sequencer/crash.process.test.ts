@@ -1,5 +1,5 @@
 /**
- * The process is killed without warning (kill -9) during load, twenty times: every 201 that a client saw is in
+ * The process is killed without warning (kill -9) during load, twelve times: every 201 that a client saw is in
  * the log at its index, and every checkpoint that left the service stays a prefix of the log.
  */
 import { mkdtempSync, rmSync } from "node:fs";
@@ -10,7 +10,7 @@ import { copyEmbeddedTemplate, createTestDatabase, databaseKinds } from "#suppor
 import { checkEverything, type KeptReceipt, startLoad } from "#support/load";
 import { fetchApiKey, killStartedProcesses, noLimits, startServerProcess } from "#support/processes";
 
-const kills = 20;
+const kills = 12;
 
 interface Home {
   settings: Record<string, string>;
