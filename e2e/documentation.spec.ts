@@ -123,3 +123,28 @@ test("the documentation is searched by Ctrl+K: guides, operations, errors and re
     await expect(find).toHaveCount(0);
   }
 });
+
+test("the API reference reads without JavaScript and loads nothing from elsewhere", async ({
+  browser,
+  baseURL,
+}) => {
+  const context = await browser.newContext({ javaScriptEnabled: false });
+  const page = await context.newPage();
+  const foreign: string[] = [];
+  page.on("request", (one) => {
+    if (!one.url().startsWith(baseURL ?? "")) foreign.push(one.url());
+  });
+  await page.goto(`${baseURL}/docs/api`);
+  await expect(page.getByRole("heading", { level: 1, name: "API reference" })).toBeVisible();
+  await expect(page.locator("#attest")).toContainText("/v1/attest");
+  await expect(
+    page.getByRole("navigation", { name: "Guides" }).getByRole("link", { name: "API reference" }),
+  ).toBeVisible();
+  await page.locator("#attest").getByRole("link").click();
+  await expect(page.getByRole("heading", { level: 1 })).toBeVisible();
+  await expect(page.getByText("agent_slug", { exact: true }).first()).toBeVisible();
+  await page.getByText("TypeScript", { exact: true }).first().click();
+  await expect(page.getByText("createCountersign({")).toBeVisible();
+  expect(foreign).toEqual([]);
+  await context.close();
+});

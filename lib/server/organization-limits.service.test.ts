@@ -1,9 +1,7 @@
-/** Guarantee: more keys do not make more of a limit, in one process or in several, and keys themselves are limited. */
-import { rm } from "node:fs/promises";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { makeApiKey, revokeOwnApiKey, rotateApiKey } from "#lib/services/keys/portal-keys";
 import { startTestApp, type TestAnswer, type TestApp } from "#support/app";
-import { anyKind, databaseKinds } from "#support/databases";
+import { anyKind } from "#support/databases";
 import { signInPerson } from "#support/portal";
 
 const settings = {
@@ -140,33 +138,5 @@ describe("the keys of one organization", () => {
     expect([refused.status, refused.body.code]).toEqual([409, "too_many_keys"]);
     expect((await test.call("DELETE", "/v1/keys", { key: spare })).status).toBe(200);
     expect((await verify()).status).toBe(201);
-  });
-});
-
-describe.skipIf(!databaseKinds.includes("postgres"))("the keys of one organization in two processes", () => {
-  it("share one limit, and are limited in number together", async () => {
-    const first = await startTestApp("postgres", settings);
-    const second = await startTestApp("postgres", { ...first.env });
-    try {
-      const keys = [];
-      for (let i = 0; i < 4; i += 1) keys.push((await first.createKey()).key);
-      const body = { agent_slug: "bot", action: "a", inputs_hash: "x" };
-      const answers = [];
-      for (const app of [first, second])
-        answers.push(
-          ...(await Promise.all(
-            keys.flatMap((key) => [1, 2, 3].map(() => app.call("POST", "/v1/attest", { key, body }))),
-          )),
-        );
-      expect(count(answers, 201)).toBe(10);
-      const made = await Promise.allSettled(
-        [first, second, first, second, first, second].map((app) => app.createKey()),
-      );
-      expect(made.filter(({ status }) => status === "fulfilled").length).toBe(2);
-    } finally {
-      await second.app.close();
-      await rm(second.dataDir, { recursive: true, force: true });
-      await first.close();
-    }
   });
 });

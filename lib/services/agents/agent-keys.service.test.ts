@@ -1,11 +1,9 @@
-/** Guarantee: an agent's key history can be read whole, no answer holds all of it, and it grows only so fast. */
-import { rm } from "node:fs/promises";
 import { ed25519 } from "@noble/curves/ed25519.js";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { KeyHistoryEntry } from "#lib/api/schemas/identity";
 import { base64Encode } from "#lib/protocol/encoding/bytes";
 import { startTestApp, type TestApp } from "#support/app";
-import { anyKind, databaseKinds } from "#support/databases";
+import { anyKind } from "#support/databases";
 import { signInPerson } from "#support/portal";
 import { updateOwnAgent } from "./portal-agents";
 
@@ -138,25 +136,5 @@ describe("the keys of an agent", () => {
     const { public_key } = (await test.call("GET", "/v1/identity/clock")).body;
     expect(keys).toHaveLength(4);
     expect(keys[0].public_key).toBe(public_key);
-  });
-});
-
-describe.skipIf(!databaseKinds.includes("postgres"))("changes of a key in two processes", () => {
-  it("are counted together", async () => {
-    const first = await startTestApp("postgres", { LIMIT_KEY_CHANGES_PER_DAY: "5" });
-    const second = await startTestApp("postgres", { ...first.env });
-    try {
-      const { key } = await first.createKey();
-      const answers = await Promise.all(
-        [first, second, first, second, first, second, first, second].map((app) =>
-          app.call("POST", "/v1/identity/register", { key, body: { slug: "both", public_key: newKey() } }),
-        ),
-      );
-      expect(answers.filter(({ status }) => status < 300)).toHaveLength(5);
-    } finally {
-      await second.app.close();
-      await rm(second.dataDir, { recursive: true, force: true });
-      await first.close();
-    }
   });
 });
