@@ -47,7 +47,7 @@ test("a tampered row is shown as invalid by the server, and the browser agrees",
   );
   expect(relabelled.affectedRows).toBe(1);
   await database.close();
-  await server.start({ SMTP_URL: "smtp://127.0.0.1:1", MAIL_FROM: "no-reply@example.com" });
+  await server.start();
 
   await page.goto(made.public_url);
   await expect(page.getByRole("heading", { level: 1 })).toHaveText("Not authentic");
@@ -80,6 +80,8 @@ test("a tampered row is shown as invalid by the server, and the browser agrees",
 });
 
 test("a sign-in says that mail is out of reach, and keeps what was typed", async ({ page }) => {
+  await server.stop();
+  await server.start({ SMTP_URL: "smtp://127.0.0.1:1", MAIL_FROM: "no-reply@example.com" });
   await page.goto(`${server.base}/portal/sign-in`);
   const address = page.getByLabel("Email address");
   await address.fill("someone@example.com");
