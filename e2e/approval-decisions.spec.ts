@@ -1,7 +1,7 @@
 /** Denying with and without JavaScript, hostile strings, the keyboard, the states in words and what fails on the way. */
 import { webcrypto } from "node:crypto";
 import { expect, type Page } from "@playwright/test";
-import { levelWords, proofStored } from "#lib/api/schemas/approval-view";
+import { levelWords, proofStored } from "#lib/api/schemas/approval-page";
 import { expectAccessibleInBothThemes } from "./accessibility-helpers";
 import {
   type Asked,

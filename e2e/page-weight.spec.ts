@@ -41,7 +41,9 @@ test("the first view of each public page stays within its allowance of JavaScrip
   }
 });
 
-test("what checks requests stays on the server: no page's script has Zod, which asks to compile code", async () => {
+test("what checks requests stays on the server: no page's script has Zod, which asks to compile code", {
+  tag: "@smoke",
+}, async () => {
   const folder = ".next/static/chunks";
   const files = (await readdir(folder)).filter((name) => name.endsWith(".js"));
   const texts = await Promise.all(files.map((name) => readFile(path.join(folder, name), "utf8")));

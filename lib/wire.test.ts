@@ -12,7 +12,7 @@ import {
   approvalSchema,
   humanAuthorizationSchema,
 } from "#lib/api/schemas/human-authorization";
-import { scopeNames } from "#lib/api/schemas/keys";
+import { scopeNames } from "#lib/api/schemas/key-choices";
 import { MESSAGE_NAMES, PUBLIC_MESSAGE_NAMES } from "#lib/protocol/presentation/disclosure";
 import { warningCodes } from "#lib/protocol/statement/warnings";
 import { attestationChecks } from "#lib/verifier/checks/verify-statement";

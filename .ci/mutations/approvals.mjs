@@ -226,7 +226,7 @@ export const mutations = [
   },
   {
     threat: "A frozen agent lets itself go on",
-    file: "lib/api/schemas/keys.ts",
+    file: "lib/api/schemas/key-choices.ts",
     from: ' && scope !== "freeze"',
     to: "",
     test: "lib/services/agents/freeze.service.test.ts",

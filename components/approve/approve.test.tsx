@@ -2,7 +2,8 @@
 import { AppRouterContext } from "next/dist/shared/lib/app-router-context.shared-runtime";
 import { renderToStaticMarkup } from "react-dom/server";
 import { describe, expect, it } from "vitest";
-import { type ApprovalView, proofStored, type WalletPreset } from "#lib/api/schemas/approval-view";
+import { proofStored } from "#lib/api/schemas/approval-page";
+import type { ApprovalView, WalletPreset } from "#lib/api/schemas/approval-view";
 import { bindRequest, confirmationCode } from "#lib/protocol/approval/approval";
 import type { DecidedBy } from "#lib/protocol/approval/decided-by";
 import { rankOf } from "#lib/protocol/approval/detail-names";

@@ -1,7 +1,7 @@
 /** The confirmation code, asked for where a link alone must not decide. */
 import { Callout } from "#components/ui/callout";
 import { describeControl, Field, Input } from "#components/ui/field";
-import { maxWrongCodes } from "#lib/api/schemas/approval-view";
+import { maxWrongCodes } from "#lib/api/schemas/approval-page";
 
 /** Longer than the code with any hyphen or space in it. */
 const maxTypedLength = 16;

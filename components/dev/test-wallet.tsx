@@ -9,7 +9,7 @@ import { Callout } from "#components/ui/callout";
 import { Card } from "#components/ui/card";
 import { DefinitionList } from "#components/ui/definition-list";
 import { TestMark } from "#components/ui/status-pill";
-import { levelWords } from "#lib/api/schemas/approval-view";
+import { levelWords } from "#lib/api/schemas/approval-page";
 import { TestWalletAnswer } from "./test-wallet-answer";
 import { readWalletRequest, type WalletLink, type WalletRequest } from "./wallet-api";
 

@@ -3,7 +3,7 @@ import path from "node:path";
 import { describe, expect, it } from "vitest";
 import { quickStartScript, quickStartSteps } from "#components/commands";
 import { headingId } from "#components/heading-id";
-import { scopeNames } from "#lib/api/schemas/keys";
+import { scopeNames } from "#lib/api/schemas/key-choices";
 import { describeError, errorNames } from "#lib/errors";
 import { reasonCodes } from "#lib/protocol/statement/reasons";
 import { warningCodes } from "#lib/protocol/statement/warnings";

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { readDocument } from "#components/api-reference/document";
 import { listEntries } from "#components/api-reference/entries";
 import { writeSamples } from "#components/api-reference/samples";
-import { usualScopes } from "#lib/api/schemas/keys";
+import { usualScopes } from "#lib/api/schemas/key-choices";
 import { approvalChallenge } from "#lib/protocol/passkey/assertion";
 import { saveGroup } from "#lib/services/accounts/approvers";
 import { readApprovalView } from "#lib/services/approvals/decision/inbox";

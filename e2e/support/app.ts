@@ -6,7 +6,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { rememberPeer } from "#lib/api/http/rate-limit";
-import { type Scope, scopeNames } from "#lib/api/schemas/keys";
+import { type Scope, scopeNames } from "#lib/api/schemas/key-choices";
 import { parseEnv } from "#lib/env";
 import { openThreads } from "#lib/jobs/zk-worker-pool";
 import { type App, buildApp, zkWorkerFile } from "#lib/server/app";

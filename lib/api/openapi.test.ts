@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { scopeNames } from "#lib/api/schemas/keys";
+import { scopeNames } from "#lib/api/schemas/key-choices";
 import { buildOpenApi } from "./openapi";
 
 it("is made once for an address: who asks for it again costs nothing", () => {

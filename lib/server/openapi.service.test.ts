@@ -11,7 +11,7 @@ import { beginIdempotent } from "#lib/api/http/idempotency";
 import { pathExamples, requestExamples } from "#lib/api/operations/examples";
 import { type OperationId, operations } from "#lib/api/operations/index";
 import type { OperationSpec } from "#lib/api/operations/operation";
-import { scopeNames } from "#lib/api/schemas/keys";
+import { scopeNames } from "#lib/api/schemas/key-choices";
 import { servedPackages } from "#lib/db/schema";
 import { beginEpoch } from "#lib/log/keys/new-epoch";
 import { readOpenHead } from "#lib/log/reading/reader";

@@ -6,7 +6,7 @@ import { type Definition, DefinitionList } from "#components/ui/definition-list"
 import { Money } from "#components/ui/money";
 import { TextLink } from "#components/ui/text-link";
 import { Timestamp } from "#components/ui/timestamp";
-import { levelWords } from "#lib/api/schemas/approval-view";
+import { levelWords } from "#lib/api/schemas/approval-page";
 import type { AuthorizationState } from "#lib/api/schemas/authorization-state";
 import type { PersonDecision } from "#lib/api/schemas/portal";
 import { formatLeft } from "#lib/protocol/approval/amount";

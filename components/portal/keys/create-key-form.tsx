@@ -12,7 +12,7 @@ import { CodeBlock } from "#components/ui/code-block";
 import { describeControl, Field, Input, Select } from "#components/ui/field";
 import { TextLink } from "#components/ui/text-link";
 import type { FormAction, FormState } from "#lib/api/schemas/form-state";
-import { keyLifetimesDays, ownerScopes, scopeNames, usualScopes } from "#lib/api/schemas/keys";
+import { keyLifetimesDays, ownerScopes, scopeNames, usualScopes } from "#lib/api/schemas/key-choices";
 import type { CreatedKey } from "./key-dialogs";
 import { SecretReveal } from "./secret-reveal";
 

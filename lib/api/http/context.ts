@@ -3,7 +3,7 @@
  * says what a function can reach: http → log → accounts → approvals, which has all of it.
  */
 
-import type { Scope } from "#lib/api/schemas/keys";
+import type { Scope } from "#lib/api/schemas/key-choices";
 import type { Database } from "#lib/db/client";
 import type { Replica } from "#lib/db/postgres/replica";
 import type { Wakeups } from "#lib/db/pubsub";

@@ -1,6 +1,6 @@
 /** Operation of the API: method, path, who may call, which limit, input and output. */
 import type { z } from "zod";
-import type { Scope } from "#lib/api/schemas/keys";
+import type { Scope } from "#lib/api/schemas/key-choices";
 
 export type LimitName =
   | "attest"

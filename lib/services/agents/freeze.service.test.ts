@@ -1,6 +1,6 @@
 /** A frozen agent: who may stop it and who may let it go on, what ends with the commit, and what everybody can see. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { usualScopes } from "#lib/api/schemas/keys";
+import { usualScopes } from "#lib/api/schemas/key-choices";
 import { utf8Encode } from "#lib/protocol/encoding/bytes";
 import { parseChangeStatement, reasonHash } from "#lib/protocol/record/agent-heads";
 import { startTestApp, type TestApp } from "#support/app";

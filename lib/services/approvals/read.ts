@@ -3,7 +3,7 @@
 import { and, eq, lt, or, type SQL, sql } from "drizzle-orm";
 import { isOwnerOf, mayReach, type Principal } from "#lib/api/http/context";
 import { cutPage, decodeCursor, encodeCursor, type PageQuery } from "#lib/api/http/cursor";
-import { maxWrongCodes } from "#lib/api/schemas/approval-view";
+import { maxWrongCodes } from "#lib/api/schemas/approval-page";
 import {
   type AuthorizationState,
   denialReasonNote,

@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { MemberPrincipal } from "#lib/api/http/context";
 import { operations } from "#lib/api/operations/index";
-import { type Scope, scopeNames, usualScopes } from "#lib/api/schemas/keys";
+import { type Scope, scopeNames, usualScopes } from "#lib/api/schemas/key-choices";
 import { memberships } from "#lib/db/schema";
 import { listAuditEvents } from "#lib/services/accounts/audit-list";
 import type { Context } from "#lib/services/approvals/context";

@@ -9,7 +9,7 @@ import {
   type Principal,
   type ServiceSettings,
 } from "#lib/api/http/context";
-import type { Scope, Visibility } from "#lib/api/schemas/keys";
+import type { Scope, Visibility } from "#lib/api/schemas/key-choices";
 import type { Executor } from "#lib/db/client";
 import { apiKeys, dailyKeyUsage, dailyUsage, organizations } from "#lib/db/schema";
 import { AppError } from "#lib/errors";

@@ -7,7 +7,7 @@ import { limitExceeded } from "#lib/api/http/pipeline";
 import type { HttpRequest } from "#lib/api/http/problem";
 import type { LimitPolicy, LimitState, RateLimiter } from "#lib/api/http/rate-limit";
 import type { Auth } from "#lib/api/operations/operation";
-import { ownerScopes, type Scope } from "#lib/api/schemas/keys";
+import { ownerScopes, type Scope } from "#lib/api/schemas/key-choices";
 import type { Executor } from "#lib/db/client";
 import { apiKeys } from "#lib/db/schema";
 import { AppError } from "#lib/errors";

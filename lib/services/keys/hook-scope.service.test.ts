@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { operations } from "#lib/api/operations/index";
 import type { OperationSpec } from "#lib/api/operations/operation";
 import type { AuthorizationState } from "#lib/api/schemas/authorization-state";
-import type { scopeNames } from "#lib/api/schemas/keys";
+import type { scopeNames } from "#lib/api/schemas/key-choices";
 import { createKeyForm } from "#lib/api/schemas/portal";
 import { startTestApp, type TestApp } from "#support/app";
 import { approveUnproven, ask } from "#support/authorizations";

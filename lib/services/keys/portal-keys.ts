@@ -3,7 +3,7 @@
 import { and, desc, eq, lt } from "drizzle-orm";
 import { actorOf, type MemberPrincipal } from "#lib/api/http/context";
 import { cutPage, type PageQuery } from "#lib/api/http/cursor";
-import { ownerScopes, type Scope } from "#lib/api/schemas/keys";
+import { ownerScopes, type Scope } from "#lib/api/schemas/key-choices";
 import type { Executor } from "#lib/db/client";
 import { apiKeys } from "#lib/db/schema";
 import { AppError } from "#lib/errors";

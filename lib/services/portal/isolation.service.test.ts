@@ -2,7 +2,7 @@
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { MemberPrincipal } from "#lib/api/http/context";
-import { scopeNames } from "#lib/api/schemas/keys";
+import { scopeNames } from "#lib/api/schemas/key-choices";
 import { AppError } from "#lib/errors";
 import { listAuditEvents } from "#lib/services/accounts/audit-list";
 import {

@@ -1,7 +1,7 @@
 /** The organization's settings, and its end. */
 import { and, arrayOverlaps, asc, count, eq, inArray, isNull, notExists, sql } from "drizzle-orm";
 import { actorOf, type MemberPrincipal } from "#lib/api/http/context";
-import { ownerScopes } from "#lib/api/schemas/keys";
+import { ownerScopes } from "#lib/api/schemas/key-choices";
 import type { Executor } from "#lib/db/client";
 import {
   apiKeys,

@@ -2,7 +2,7 @@
 import { and, count, desc, eq, gt, gte, sql } from "drizzle-orm";
 import type { PgColumn } from "drizzle-orm/pg-core";
 import { actorOf, type KeyPrincipal, type MemberPrincipal } from "#lib/api/http/context";
-import type { Scope } from "#lib/api/schemas/keys";
+import type { Scope } from "#lib/api/schemas/key-choices";
 import { rowsOf } from "#lib/db/client";
 import {
   agents,

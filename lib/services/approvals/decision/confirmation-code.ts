@@ -5,7 +5,7 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
 import { and, eq, type SQL, sql } from "drizzle-orm";
 import type { Actor } from "#lib/api/http/context";
-import { maxWrongCodes } from "#lib/api/schemas/approval-view";
+import { maxWrongCodes } from "#lib/api/schemas/approval-page";
 import { authorizationRequests } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
 import { confirmationCode, formatConfirmationCode } from "#lib/protocol/approval/approval";

@@ -5,7 +5,8 @@
 import { and, count, desc, eq, inArray, ne, or, type SQL, sql } from "drizzle-orm";
 import type { UserPrincipal } from "#lib/api/http/context";
 import type { PageQuery } from "#lib/api/http/cursor";
-import { type ApprovalView, maxWrongCodes } from "#lib/api/schemas/approval-view";
+import { maxWrongCodes } from "#lib/api/schemas/approval-page";
+import type { ApprovalView } from "#lib/api/schemas/approval-view";
 import type { Executor } from "#lib/db/client";
 import {
   agentKeys,

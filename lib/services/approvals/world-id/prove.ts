@@ -6,7 +6,8 @@
 
 import { and, eq, gt, isNull, lt, sql } from "drizzle-orm";
 import type { WorldIdStart } from "#lib/api/schemas/approval-view";
-import { explainPortalCode, type IdkitResult, pickProof } from "#lib/api/schemas/world-id";
+import { type IdkitResult, pickProof } from "#lib/api/schemas/world-id";
+import { explainPortalCode } from "#lib/api/schemas/world-id-codes";
 import type { Executor } from "#lib/db/client";
 import { worldNonces } from "#lib/db/schema";
 import { AppError } from "#lib/errors";

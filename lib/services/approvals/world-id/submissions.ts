@@ -5,12 +5,8 @@
 
 import type { z } from "zod";
 import { toAppError } from "#lib/api/http/problem";
-import {
-  type passkeyBody,
-  proofStored,
-  type SentAssertion,
-  submissionBody,
-} from "#lib/api/schemas/approval-view";
+import { proofStored } from "#lib/api/schemas/approval-page";
+import { type passkeyBody, type SentAssertion, submissionBody } from "#lib/api/schemas/approval-view";
 import { approvalSubmissions } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
 import { isPasskeyApproval, isWorldIdApproval } from "#lib/protocol/approval/approval";

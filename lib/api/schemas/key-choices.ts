@@ -1,0 +1,32 @@
+/** Choices offered when a key is made. Forms in the browser load these without the server's checks. */
+
+export const scopeNames = [
+  "attest",
+  "authorize",
+  "identity",
+  "read",
+  "hook",
+  "freeze",
+  "erase",
+  "rules",
+] as const;
+export type Scope = (typeof scopeNames)[number];
+
+export const visibilities = ["public", "private"] as const;
+export type Visibility = (typeof visibilities)[number];
+
+/** Only an owner makes a key with one of these. */
+export const ownerScopes: readonly Scope[] = ["erase", "rules"];
+
+/**
+ * Default scopes of a new key: an agent must not be able to destroy the evidence against itself, to unfreeze itself or
+ * to change the rules for itself, and `hook` allows nothing more.
+ */
+export const usualScopes = scopeNames.filter(
+  (scope) => scope !== "hook" && scope !== "freeze" && !ownerScopes.includes(scope),
+);
+
+/** Days until a key expires; absent: it does not. */
+export const keyLifetimesDays = ["7", "30", "90", "365"] as const;
+/** Hours for which a rotated key still works. */
+export const overlapHours = ["0", "1", "24", "168"] as const;
