@@ -133,9 +133,13 @@ describe("notices", () => {
     await request({ approvers: ["Ana"] });
     await sendAll(test);
     expect(await says()).not.toContain(frozen);
-    await request({ approvers: ["Ana"], action: "another" });
-    const reason = { reason: "stop" };
-    await test.call("POST", `/v1/identity/${slug()}/freeze`, { key, body: reason });
+    context.mailer = { send: () => Promise.reject(new Error("no mail before the freeze")) };
+    const { made } = await request({ approvers: ["Ana"], action: "another" });
+    await test.call("POST", `/v1/identity/${slug()}/freeze`, { key, body: { reason: "stop" } });
+    context.mailer = mailer;
+    const isDue =
+      "UPDATE notices SET next_attempt_at = clock_timestamp() WHERE request_id = $1 AND kind = 'waiting'";
+    await context.database.query(isDue, [made.request_id]);
     await sendAll(test);
     expect(await says()).toContain(`${frozen} Until it is unfrozen, you can only deny.`);
   });
