@@ -5,7 +5,8 @@ import { base64Encode, hexEncode, sha256, utf8Encode } from "#lib/protocol/encod
 import { computeKeyId } from "#lib/protocol/keys/ed25519";
 import { signEnvelope } from "#lib/protocol/statement/dsse";
 import { type ActionPredicate, buildActionStatement } from "#lib/protocol/statement/statement";
-import { boundOf, type NotBefore } from "#lib/protocol/time/not-before";
+import { boundOf } from "#lib/protocol/time/not-before";
+import type { NotBefore } from "#lib/protocol/time/not-before-shape";
 import { encodeTimeStampRequest } from "#lib/protocol/time/time-stamp";
 import {
   addNoteSignatures,

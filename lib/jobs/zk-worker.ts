@@ -21,7 +21,7 @@ import {
   type ZkProof,
 } from "#lib/protocol/presentation/presentation";
 import { mergeHeads as merge } from "#lib/protocol/record/agent-heads";
-import type { BeaconBound } from "#lib/protocol/time/not-before";
+import type { BeaconBound } from "#lib/protocol/time/not-before-shape";
 import {
   parseVerificationKey,
   type VerificationKey,

@@ -3,7 +3,8 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } 
 import { createLocalSigner } from "#lib/log/signing/signing-keys";
 import { keepNewestCosigned } from "#lib/log/witness/cosigned-checkpoints";
 import { createWitnesses } from "#lib/log/witness/witnesses";
-import { hashNote, type NotBefore, quicknet, roundTimeMs } from "#lib/protocol/time/not-before";
+import { hashNote, quicknet, roundTimeMs } from "#lib/protocol/time/not-before";
+import type { NotBefore } from "#lib/protocol/time/not-before-shape";
 import {
   makeVerifierKey,
   parseCheckpoint,

@@ -14,13 +14,8 @@ import type { Logger } from "#lib/logger";
 import { base64Decode, hexEncode, sha256, utf8Encode } from "#lib/protocol/encoding/bytes";
 import type { Certificate } from "#lib/protocol/encoding/certificate";
 import { readAtMost, readTextAtMost } from "#lib/protocol/encoding/read-stream";
-import {
-  type BeaconBound,
-  type NotBefore,
-  parseRound,
-  quicknet,
-  roundTimeMs,
-} from "#lib/protocol/time/not-before";
+import { parseRound, quicknet, roundTimeMs } from "#lib/protocol/time/not-before";
+import type { BeaconBound, NotBefore } from "#lib/protocol/time/not-before-shape";
 import { encodeTimeStampRequest, NONCE_BYTES, nonceOf, verifyTimeStamp } from "#lib/protocol/time/time-stamp";
 import { addNoteSignatures, parseNote, parseSignatureLines } from "#lib/protocol/tlog/checkpoint";
 import type { WitnessPolicySettings } from "#lib/protocol/tlog/witness-policy";

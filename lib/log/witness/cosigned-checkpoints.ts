@@ -7,7 +7,8 @@ import type { Executor } from "#lib/db/client";
 import { cosignedNotes, logCheckpoints, logCosignatures } from "#lib/db/schema";
 import { readOpenHead } from "#lib/log/reading/reader";
 import type { Head } from "#lib/log/sequencer/append";
-import { boundOf, earliest, hashNote, type NotBefore, readCosigners } from "#lib/protocol/time/not-before";
+import { boundOf, earliest, hashNote, readCosigners } from "#lib/protocol/time/not-before";
+import type { NotBefore } from "#lib/protocol/time/not-before-shape";
 import { addNoteSignatures, parseSignatureLines } from "#lib/protocol/tlog/checkpoint";
 import type { WitnessPolicySettings } from "#lib/protocol/tlog/witness-policy";
 

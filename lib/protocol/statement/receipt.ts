@@ -4,7 +4,7 @@ import type { JsonObject } from "#lib/protocol/encoding/canonical-json";
 import type { Certificate } from "#lib/protocol/encoding/certificate";
 import type { VerifyEd25519 } from "#lib/protocol/keys/ed25519";
 import type { ShownRecord } from "#lib/protocol/record/agent-record";
-import type { BeaconBound } from "#lib/protocol/time/not-before";
+import type { BeaconBound } from "#lib/protocol/time/not-before-shape";
 import type { verifyTimeStamp } from "#lib/protocol/time/time-stamp";
 import type { VerifierKey } from "#lib/protocol/tlog/checkpoint";
 import type { Outcome } from "./outcome";

@@ -13,7 +13,7 @@ import {
   type JsonValue,
 } from "#lib/protocol/encoding/canonical-json";
 import { isRecordPlace, type RecordPlace } from "#lib/protocol/record/agent-record";
-import { isNotBefore, type NotBefore } from "#lib/protocol/time/not-before";
+import { isNotBefore, type NotBefore } from "#lib/protocol/time/not-before-shape";
 import { isTime } from "#lib/protocol/time/time-words";
 import { PRODUCT_URI } from "./product";
 

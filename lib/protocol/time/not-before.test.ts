@@ -8,7 +8,8 @@ import {
   signCheckpoint,
 } from "#lib/protocol/tlog/checkpoint";
 import { verifyBeacon } from "#lib/verifier/checks/verify-beacon";
-import { boundOf, earliest, hashNote, isNotBefore, quicknet, readCosigners, roundTimeMs } from "./not-before";
+import { boundOf, earliest, hashNote, quicknet, readCosigners, roundTimeMs } from "./not-before";
+import { isNotBefore } from "./not-before-shape";
 
 const signerOf = (n: number) => createLocalSigner(Buffer.alloc(32, n).toString("base64"), "test");
 const logKey = makeVerifierKey("example.com/log", 1, signerOf(1).publicKey);

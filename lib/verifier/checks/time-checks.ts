@@ -4,13 +4,13 @@ import { fail, failBy, pass, skip } from "#lib/protocol/statement/outcome";
 import type { Anchor, CostlyChecks } from "#lib/protocol/statement/receipt";
 import { isLoopbackUrl } from "#lib/protocol/text/host";
 import {
-  type CosignedBound,
   earliest,
   hashNote,
   readCosigners,
   roundTimeMs,
   type Witnessed,
 } from "#lib/protocol/time/not-before";
+import type { CosignedBound } from "#lib/protocol/time/not-before-shape";
 import { readableTime } from "#lib/protocol/time/time-words";
 import { parseCheckpoint, parseNote, verifyCheckpoint } from "#lib/protocol/tlog/checkpoint";
 import { leafHash, verifyInclusion } from "#lib/protocol/tlog/merkle";

@@ -1,7 +1,8 @@
 /** The pairing of a quicknet round: a BLS signature on G1 over SHA-256(u64be round). A file of its own, as it loads the curve. */
 import { bls12_381 } from "@noble/curves/bls12-381.js";
 import { hexDecode, sha256 } from "#lib/protocol/encoding/bytes";
-import { type BeaconBound, quicknet } from "#lib/protocol/time/not-before";
+import { quicknet } from "#lib/protocol/time/not-before";
+import type { BeaconBound } from "#lib/protocol/time/not-before-shape";
 
 const domain = "BLS_SIG_BLS12381G1_XMD:SHA-256_SSWU_RO_NUL_";
 
