@@ -1,3 +1,3 @@
-import { operation } from "#lib/server/next/next-host";
+import { operation } from "#lib/server/next/api-route";
 
 export const GET = operation("pythonWheelChecksum");

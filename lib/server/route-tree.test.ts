@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { buildOpenApi } from "#lib/api/openapi";
 import { operations } from "#lib/api/operations/index";
 import type { OperationSpec } from "#lib/api/operations/operation";
-import * as nextRoutes from "#lib/server/next/next-host";
+import * as nextRoutes from "#lib/server/next/api-route";
 import { isOperationPath } from "./operations";
 
 const api = Object.entries(operations as Record<string, OperationSpec>).filter(([, { path }]) =>

@@ -6,10 +6,7 @@
  */
 import "#lib/platform/node-wasm";
 import { type IncomingMessage, Server, type ServerResponse } from "node:http";
-import { forOwnHosts } from "#lib/api/http/host-check";
-import type { OperationId } from "#lib/api/operations/index";
 import { openApp } from "#lib/server/app";
-import { dispatch, handlerOf } from "#lib/server/operations";
 import { handleApiRequest, isDispatched, vouchForPeer } from "./node-http";
 import { isDecodable, serveMalformed } from "./page-requests";
 
@@ -36,23 +33,3 @@ export async function guardNextHost(): Promise<void> {
     return true;
   };
 }
-
-/*
- * Next's route files for the API (app/v1/…): one file for each path, one line for each method, naming the operation
- * that answers it. The handlers are the very ones that the production server dispatches to.
- */
-
-export const operation = (id: OperationId) => forOwnHosts(handlerOf(id));
-
-const rest = forOwnHosts(dispatch);
-
-/** For the methods that a path does not have: HEAD and OPTIONS as the table says, 405 in the API's shape otherwise. */
-export const otherMethods = {
-  DELETE: rest,
-  GET: rest,
-  HEAD: rest,
-  OPTIONS: rest,
-  PATCH: rest,
-  POST: rest,
-  PUT: rest,
-};

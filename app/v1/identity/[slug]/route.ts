@@ -1,4 +1,4 @@
-import { operation, otherMethods } from "#lib/server/next/next-host";
+import { operation, otherMethods } from "#lib/server/next/api-route";
 
 export const GET = operation("readIdentity");
 export const PATCH = operation("updateIdentity");

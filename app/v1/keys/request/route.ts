@@ -1,4 +1,4 @@
-import { operation, otherMethods } from "#lib/server/next/next-host";
+import { operation, otherMethods } from "#lib/server/next/api-route";
 
 export const POST = operation("requestKey");
 export const { DELETE, GET, HEAD, OPTIONS, PATCH, PUT } = otherMethods;

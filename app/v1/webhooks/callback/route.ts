@@ -1,4 +1,4 @@
-import { operation, otherMethods } from "#lib/server/next/next-host";
+import { operation, otherMethods } from "#lib/server/next/api-route";
 
 export const GET = operation("readCallbackWebhook");
 export const { DELETE, HEAD, OPTIONS, PATCH, POST, PUT } = otherMethods;

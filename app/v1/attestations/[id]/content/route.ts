@@ -1,4 +1,4 @@
-import { operation, otherMethods } from "#lib/server/next/next-host";
+import { operation, otherMethods } from "#lib/server/next/api-route";
 
 export const DELETE = operation("eraseContent");
 export const { GET, HEAD, OPTIONS, PATCH, POST, PUT } = otherMethods;
