@@ -9,6 +9,27 @@ export const mutations = [
   ...ofApprovals,
   ...ofVerifiers,
   {
+    threat: "Content is erased during a legal hold",
+    file: "lib/services/attestations/erase.ts",
+    from: "if (isHeld) throw onHold();",
+    to: "",
+    test: "lib/services/attestations/erase.service.test.ts",
+  },
+  {
+    threat: "Content is erased during a legal hold",
+    file: "lib/services/attestations/retention.ts",
+    from: "isNull(legal_hold_since), ",
+    to: "",
+    test: "lib/services/attestations/erase.service.test.ts",
+  },
+  {
+    threat: "Content is erased during a legal hold",
+    file: "lib/services/attestations/retention.ts",
+    from: "new Date(now.getTime() + dayMs)",
+    to: "now",
+    test: "lib/services/attestations/erase.service.test.ts",
+  },
+  {
     threat: "Oversized, deep, duplicate, surrogate",
     file: "lib/protocol/encoding/strict-json.ts",
     from: 'if (checkStrings(value, text.includes("\\\\")) !== names)',

@@ -29,6 +29,7 @@ import { runRosterRound } from "#lib/services/accounts/roster";
 import { explainNobody } from "#lib/services/accounts/sign-up";
 import type { Context } from "#lib/services/approvals/context";
 import { startRetryLoop } from "#lib/services/approvals/world-id/retry-submissions";
+import { eraseOutdated } from "#lib/services/attestations/retention";
 import { utcDay } from "#lib/services/keys/api-keys";
 import { startNotices } from "#lib/services/notifications/send";
 import { startDeliveries } from "#lib/services/webhooks/deliver";
@@ -119,6 +120,13 @@ function openPublisher({ database, store, logger, settings }: Context): () => Pr
   return startPublisher({ database, store, logger, policy, everySeconds });
 }
 
+function startRetention(context: Context): () => Promise<void> {
+  const run = oneAtATime((isStopped) => eraseOutdated(context, isStopped));
+  return startInterval(intervalMs, run, (error) =>
+    context.logger.warn({ err: error }, "a round of retention failed; the next one tries again"),
+  );
+}
+
 const rosterRoundMs = 3_000;
 
 function startRosterRounds(context: Context): () => Promise<void> {
@@ -150,7 +158,9 @@ export function startBackground(context: Context): () => Promise<void> {
   const stopSnapshots = startSnapshots({ ...context, merge });
   const stopPublisher = openPublisher(context);
   const stopRosters = startRosterRounds(context);
+  const stopRetention = startRetention(context);
   return async () => {
+    await stopRetention();
     await stopRosters();
     await stopPublisher();
     stopHousekeeping();

@@ -82,6 +82,18 @@ export const invitationIdForm = z.object({ invitation_id: id });
 export const memberForm = z.object({ user_id: textOf(1, 100), revoke_keys: checked });
 export const memberRoleForm = z.object({ user_id: textOf(1, 100), role });
 export const deleteOrganizationForm = z.object({ confirmation: z.string().max(200) });
+export const retentionForm = z.object({
+  days: z.preprocess(
+    emptyAsAbsent,
+    z.coerce
+      .number("must be a number")
+      .int("must be a whole number")
+      .min(7, "must be at least 7")
+      .max(36_500, "must be at most 36,500")
+      .optional(),
+  ),
+});
+export const legalHoldForm = z.object({ reason: textOf(1, 300) });
 export const switchOrganizationForm = z.object({ organization_id: id });
 export const authorizationForm = z.object({
   request_id: z.string().regex(authorizationRequestIdPattern, "must be a request's id"),

@@ -32,6 +32,7 @@ export const problemCodes = [
   "already_approved",
   "erased",
   "attestation_erased",
+  "legal_hold",
   "zk_not_enabled",
   "zk_key_revoked",
   "too_many_pending",

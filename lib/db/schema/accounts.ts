@@ -26,6 +26,15 @@ export const organizations = pgTable("organizations", {
   /** When an owner chose the previous; null: it follows from how many people there are. */
   requester_rule_chosen_at: at("requester_rule_chosen_at"),
   attestations_per_day: integer(),
+  /** For how many days content is kept (lib/services/attestations/retention.ts); null: until somebody erases it. */
+  retention_days: integer(),
+  /** Nothing is erased for its age before: a day for owners to object. */
+  retention_from: at("retention_from"),
+  /** Everything older was erased, or is looked at again. */
+  retention_done_at: at("retention_done_at"),
+  /** While set, nobody erases anything. */
+  legal_hold_since: at("legal_hold_since"),
+  legal_hold_reason: text(),
   /** Both null: derived from the name (lib/protocol/text/organization-name.ts). */
   mark_text: text(),
   mark_color: text({ enum: ["slate", "blue", "violet", "teal", "brown", "plum"] }),

@@ -175,6 +175,15 @@ export function rulesChangedMail(
       });
 }
 
+/** `says`: our own sentence, without words of the owner's. */
+export function retentionMail(to: string, link: string, author: string, says: string): Mail {
+  return linkMail(to, "How long your organization's content is kept has changed on Countersign", {
+    lead: `${author} changed how long content is kept: ${says} See it in the settings:`,
+    link,
+    foot: ["Every owner gets this email. The change is in your audit log."],
+  });
+}
+
 export function passkeyMail(to: string, link: string): Mail {
   return linkMail(to, "Your link for passkeys on Countersign", {
     lead: "Open this link to add or remove your passkeys as an approver. It expires in 30 minutes.",
@@ -242,7 +251,7 @@ const perHour = 60;
 export async function mailOwners(
   { database, mailer, logger, limiter }: AccountsContext,
   organizationId: string,
-  about: "domains" | "roster" | "rules" | "webhooks",
+  about: "domains" | "retention" | "roster" | "rules" | "webhooks",
   write: (to: string) => Mail,
 ): Promise<{ sent: number; failed: number }> {
   const owners = await database.db

@@ -3,6 +3,7 @@
 import { eq } from "drizzle-orm";
 import type { Executor } from "#lib/db/client";
 import { memberships, organizations, users } from "#lib/db/schema";
+import { AppError } from "#lib/errors";
 import { uuidV7 } from "#lib/protocol/encoding/bytes";
 import type { AccountsContext } from "./context";
 import { maySignUp, signUpClosed } from "./sign-up";
@@ -29,6 +30,22 @@ export async function shareOrganization(tx: Executor, organizationId: string): P
     .from(organizations)
     .where(eq(organizations.id, organizationId))
     .for("share");
+}
+
+export const onHold = () =>
+  new AppError(
+    "legal_hold",
+    "the organization's content is on legal hold, so nothing is erased or deleted; an owner can end the hold in the portal's settings",
+  );
+
+/** Holds until the commit: a hold begins under the organization's lock. */
+export async function isOnHold(tx: Executor, organizationId: string): Promise<boolean> {
+  const [row] = await tx
+    .select({ since: organizations.legal_hold_since })
+    .from(organizations)
+    .where(eq(organizations.id, organizationId))
+    .for("share");
+  return row?.since != null;
 }
 
 /** The person behind an address, made when there is none yet, and held: an account may end with its last organization. */

@@ -1,11 +1,18 @@
 /** Erasing content: no table keeps it in any form, and the log entry is still proven. */
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import type { MemberPrincipal } from "#lib/api/http/context";
 import { hexEncode, sha256, utf8Encode } from "#lib/protocol/encoding/bytes";
+import { listAuditEvents } from "#lib/services/accounts/audit-list";
+import { deleteOrganization } from "#lib/services/portal/organization";
 import { verifyInBrowser } from "#lib/verifier/browser";
 import { startTestApp, type TestApp } from "#support/app";
 import { approveUnproven, ask, fromPage, makeResult } from "#support/authorizations";
 import { anyKind } from "#support/databases";
+import { mailsTo } from "#support/enrol";
 import { miscountedAgents } from "#support/feed-counts";
+import { signInPerson } from "#support/portal";
+import { eraseContent } from "./erase";
+import { eraseOutdated, setLegalHold, setRetention } from "./retention";
 
 describe("erasure", () => {
   let test: TestApp;
@@ -226,6 +233,114 @@ describe("erasure", () => {
     expect(await findTexts(test, ["47.3047"])).toEqual(new Map());
     const next = await use();
     expect((await next.read()).body.decided_by).toMatchObject({ use: 2, spent: "94.6094" });
+  });
+});
+
+describe("retention and legal hold", () => {
+  const dayMs = 86_400_000;
+  let test: TestApp;
+  let email: string;
+  let key: string;
+  let owner: MemberPrincipal;
+  beforeAll(async () => {
+    test = await startTestApp(anyKind);
+  });
+  beforeEach(async ({ task }) => {
+    email = `owner-${task.id.replaceAll(/\W/g, "")}@example.com`;
+    owner = await signInPerson(test.app.context, email);
+    ({ key } = await test.createKey(email));
+  });
+  afterAll(() => test.close());
+
+  const later = (days: number) => ({
+    ...test.app.context,
+    clock: () => new Date(test.app.context.clock().getTime() + days * dayMs),
+  });
+  const attest = async (needle: string, more: object = {}) => {
+    const body = {
+      agent_slug: `bot-${owner.organizationId}`,
+      action: needle,
+      inputs_hash: `inputs-${needle}`,
+      ...more,
+    };
+    return (await test.call("POST", "/v1/attest", { key, body })).body.attestation_id as string;
+  };
+  const isErased = async (id: string) =>
+    (await test.call("GET", `/v1/verify/${id}`, { key })).body.status === "erased";
+  const audited = async (action: string) =>
+    (await listAuditEvents(test.app.context, owner, { limit: 100 })).rows.filter(
+      (row) => row.action === action,
+    );
+
+  it("erases what is older, what nobody approved too, keeps what can still be used and the log, and says what it did", async () => {
+    const old = [await attest("old-needle-1"), await attest("old-needle-2", { is_public: false })];
+    const others = (await test.createKey("someone@example.com")).key;
+    const theirs = { agent_slug: "their-bot", action: "their-needle", inputs_hash: "i" };
+    const { body: foreign } = await test.call("POST", "/v1/attest", { key: others, body: theirs });
+    const denied = await ask(test, key, {
+      action: "denied-needle",
+      context: { to: "context-needle" },
+      amount: { value: "471.0471", currency: "CLF" },
+    });
+    expect((await denied.deny("reason-needle")).status).toBe(200);
+    const usable = await ask(test, key, { action: "usable-needle" });
+    await approveUnproven(test, usable.made.request_id);
+
+    await setRetention(later(28), owner, 30);
+    const starts = await audited("organization.retention");
+    expect(starts).toMatchObject([{ detail: expect.stringContaining('"retention_days":30') }]);
+    expect((await mailsTo(test, email))[0]?.text).toContain("Content older than 30 days is erased");
+    await eraseOutdated(later(29.9));
+    expect(await Promise.all(old.map(isErased))).toEqual([false, false]);
+
+    await eraseOutdated(later(31));
+    expect(await Promise.all(old.map(isErased))).toEqual([true, true]);
+    const needles = ["old-needle", "denied-needle", "context-needle", "reason-needle", "4710471"];
+    expect(await findTexts(test, needles)).toEqual(new Map());
+    expect((await usable.read(key)).body).toMatchObject({ status: "approved", action: "usable-needle" });
+    expect(await isErased(foreign.attestation_id)).toBe(false);
+    expect(await miscountedAgents(test)).toEqual([]);
+    expect((await test.call("GET", `/v1/verify/${old[0]}/tlog-proof`)).status).toBe(200);
+    const lines = await audited("retention.erased");
+    expect(lines.map(({ actorKind, detail }) => [actorKind, JSON.parse(detail ?? "{}")])).toMatchObject([
+      ["system", { attestations: 0, requests: 1 }],
+      ["system", { attestations: 2, requests: 0 }],
+    ]);
+    // Usable approvals stay; taken back, they go.
+    const revoke = `/v1/authorizations/${usable.made.request_id}/revoke`;
+    expect((await test.call("POST", revoke, { key, body: { reason: "taken-needle" } })).status).toBe(200);
+    await eraseOutdated(later(31));
+    expect(await findTexts(test, ["usable-needle", "taken-needle"])).toEqual(new Map());
+  });
+
+  it("erases and deletes nothing during a legal hold, by age, key or hand, and goes on after it", async () => {
+    const id = await attest("held-needle");
+    await setRetention(later(20), owner, 7);
+    await eraseOutdated(later(20.9));
+    expect(await isErased(id)).toBe(false);
+    await setLegalHold(test.app.context, owner, "Case 12");
+    await eraseOutdated(later(40));
+    const path = `/v1/attestations/${id}/content`;
+    const byKey = await test.call("DELETE", path, { key });
+    expect([byKey.status, byKey.body.code]).toEqual([409, "legal_hold"]);
+    expect(byKey.body.detail).toContain("an owner can end the hold");
+    const held = { errorName: "legal_hold" };
+    await expect(eraseContent(test.app.context, owner, id)).rejects.toMatchObject(held);
+    await expect(deleteOrganization(test.app.context, owner, "")).rejects.toMatchObject(held);
+    expect(await isErased(id)).toBe(false);
+    const colleague = await signInPerson(test.app.context, "stranger@example.com");
+    const asStranger = { ...colleague, organizationId: owner.organizationId };
+    await expect(setLegalHold(test.app.context, asStranger, null)).rejects.toMatchObject({
+      errorName: "not_found",
+    });
+
+    await setLegalHold(test.app.context, owner, null);
+    await eraseOutdated(later(40));
+    expect(await isErased(id)).toBe(true);
+    expect([
+      (await audited("organization.legal_hold")).length,
+      (await audited("organization.legal_hold_ended")).length,
+    ]).toEqual([1, 1]);
   });
 });
 

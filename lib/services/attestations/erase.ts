@@ -4,19 +4,23 @@
  * the BBS signature and the proof. Hashes of salted bytes stay, so the log stays valid.
  */
 
-import { and, eq, type SQL, sql } from "drizzle-orm";
+import { and, eq, inArray, type SQL, sql } from "drizzle-orm";
+import type { AnyPgColumn } from "drizzle-orm/pg-core";
 import { actorOf, type Principal } from "#lib/api/http/context";
 import { eraseAnswers } from "#lib/api/http/idempotency";
 import { announceErased } from "#lib/api/http/response-cache";
 import type { EraseResponse } from "#lib/api/schemas/receipts";
+import { arrayLiteral } from "#lib/db/array-literal";
 import type { Executor } from "#lib/db/client";
 import {
+  agentChanges,
   agentRecords,
   apiKeys,
   approvalSubmissions,
   approvals,
   attestations,
   authorizationRequests,
+  grants,
   idempotencyKeys,
   mailboxMessages,
   webhookMessages,
@@ -25,6 +29,7 @@ import type { Decider } from "#lib/protocol/approval/decided-by";
 import { hexEncode, isUuid, utf8Decode } from "#lib/protocol/encoding/bytes";
 import { canonicalBytes, type JsonObject } from "#lib/protocol/encoding/canonical-json";
 import { recordAudit } from "#lib/services/accounts/audit";
+import { isOnHold, onHold } from "#lib/services/accounts/organizations";
 import type { Context } from "#lib/services/approvals/context";
 import { lockAndRecheckKey } from "#lib/services/keys/authenticate";
 import { batchRoute } from "./attest-batch";
@@ -38,12 +43,13 @@ export async function eraseContent(
 ): Promise<EraseResponse> {
   const erased = await context.database.db.transaction(async (tx) => {
     await lockAndRecheckKey(tx, principal, "erase");
+    const isHeld = await isOnHold(tx, principal.organizationId);
     const row = await lockOwn(tx, principal, id);
     const erasedAt = row.erased_at ?? context.clock();
     if (row.erased_at === null || row.payload !== null) {
-      await eraseAttestation(tx, row.id, erasedAt);
-      if (row.payload !== null && row.is_public) await countErased(tx, row.agent_id);
-      if (row.authorization_id !== null) await eraseAuthorization(tx, row.authorization_id);
+      if (isHeld) throw onHold();
+      await eraseAttestations(tx, [row], erasedAt);
+      await eraseAuthorizations(tx, row.authorization_id === null ? [] : [row.authorization_id], erasedAt);
       await recordAudit(context, tx, {
         organizationId: principal.organizationId,
         actor: actorOf(principal),
@@ -60,12 +66,18 @@ export async function eraseContent(
       message: "The content is erased. The log entry, which contains only hashes and a signature, stays.",
     } as const;
   });
-  // A process that hears that it is erased must not find it.
-  if (context.replica !== null) {
-    await context.replica.caughtUp();
-    await announceErased(context.database.db, id);
-  }
+  await announceOnReplica(context, [id]);
   return erased;
+}
+
+/** A process that hears that it is erased must not find it. */
+export async function announceOnReplica(
+  { replica, database }: Context,
+  ids: readonly string[],
+): Promise<void> {
+  if (replica === null) return;
+  await replica.caughtUp();
+  for (const id of ids) await announceErased(database.db, id);
 }
 
 /** An erasure is looked into long afterwards: its line says by itself which key it was, and whose. */
@@ -86,16 +98,19 @@ async function lockOwn(tx: Executor, { organizationId }: Principal, id: string) 
   return row;
 }
 
-/** Its public feed has one less. */
-async function countErased(tx: Executor, agentId: string): Promise<void> {
-  await tx
-    .update(agentRecords)
-    .set({ listed: sql`${agentRecords.listed} - 1` })
-    .where(eq(agentRecords.agent_id, agentId));
-}
+export type Erasable = Pick<typeof attestations.$inferSelect, "id" | "agent_id" | "is_public" | "payload">;
 
-/** The hash of the agent's signature and the authorization's id stay: neither may be used a second time. */
-async function eraseAttestation(tx: Executor, id: string, erasedAt: Date): Promise<void> {
+/**
+ * Takes rows of one agent. The count of its feed is changed last, because batches of the log wait for that row, and before
+ * approvals are, as a batch does. The hash of the agent's signature and the authorization's id stay: neither may be
+ * used a second time.
+ */
+export async function eraseAttestations(
+  tx: Executor,
+  rows: readonly Erasable[],
+  erasedAt: Date,
+): Promise<void> {
+  const ids = rows.map(({ id }) => id);
   await tx
     .update(attestations)
     .set({
@@ -108,55 +123,98 @@ async function eraseAttestation(tx: Executor, id: string, erasedAt: Date): Promi
       bbs_signature: null,
       erased_at: erasedAt,
     })
-    .where(eq(attestations.id, id));
-  await eraseAnswers(tx, isOfRequest(tx, id));
-  await tx.delete(webhookMessages).where(eq(webhookMessages.subject, id));
-  await announceErased(tx, id);
+    .where(inArray(attestations.id, ids));
+  await eraseAnswers(tx, isOfRequest(tx, ids));
+  await tx.delete(webhookMessages).where(inArray(webhookMessages.subject, ids));
+  for (const id of ids) await announceErased(tx, id);
+  const listed = rows.filter(({ payload, is_public }) => payload !== null && is_public);
+  const [first] = listed;
+  if (first === undefined) return;
+  await tx
+    .update(agentRecords)
+    .set({ listed: sql`${agentRecords.listed} - ${listed.length}` })
+    .where(eq(agentRecords.agent_id, first.agent_id));
 }
 
 /** The answers to the request that stored it: each entry of a batch has one, with the hash of the whole body. */
-function isOfRequest(tx: Executor, id: string): SQL {
+function isOfRequest(tx: Executor, ids: readonly string[]): SQL {
   const { organization_id, route, key, attestation_id } = idempotencyKeys;
   const sent = sql`CASE WHEN ${route} = ${batchRoute} THEN regexp_replace(${key}, ' [0-9]+$', '') ELSE ${key} END`;
-  const own = tx.select({ organization_id, route, sent }).from(idempotencyKeys).where(eq(attestation_id, id));
+  const own = tx
+    .select({ organization_id, route, sent })
+    .from(idempotencyKeys)
+    .where(inArray(attestation_id, [...ids]));
   return sql`(${organization_id}, ${route}, ${sent}) IN ${own}`;
 }
 
-async function eraseAuthorization(tx: Executor, requestId: string): Promise<void> {
-  const [row] = await tx
-    .select({ request: authorizationRequests.request, decided_by: authorizationRequests.decided_by })
-    .from(authorizationRequests)
-    .where(eq(authorizationRequests.id, requestId))
-    .for("update");
-  if (!row) return;
-  await tx
-    .update(authorizationRequests)
-    .set({
-      request: withoutContent(row.request),
-      // Unsalted, so that a guess of the request could be tested with it.
-      fingerprint: sql`${authorizationRequests.request_hash}`,
-      context: null,
-      context_salt: null,
-      rule_context: null,
-      agent_name: null,
-      organization_name: null,
-      group_names: null,
-      requested_by: null,
-      callback_url: null,
-      human_authorization: null,
-      decided_by: row.decided_by && withoutSum(row.decided_by),
-      decision_payload: null,
-      run: null,
+/** Requests and what came of them, whether or not an attestation used them. */
+export async function eraseAuthorizations(
+  tx: Executor,
+  ids: readonly string[],
+  erasedAt: Date,
+): Promise<void> {
+  if (ids.length === 0) return;
+  const rows = await tx
+    .select({
+      id: authorizationRequests.id,
+      request: authorizationRequests.request,
+      decided_by: authorizationRequests.decided_by,
     })
-    .where(eq(authorizationRequests.id, requestId));
-  await tx.update(approvals).set({ records: "[]" }).where(eq(approvals.request_id, requestId));
-  await tx.delete(approvalSubmissions).where(eq(approvalSubmissions.request_id, requestId));
-  await tx.delete(webhookMessages).where(eq(webhookMessages.subject, requestId));
+    .from(authorizationRequests)
+    .where(inArray(authorizationRequests.id, [...ids]))
+    .orderBy(authorizationRequests.id)
+    .for("update");
+  if (rows.length === 0) return;
+  for (const { id, request, decided_by } of rows)
+    await tx
+      .update(authorizationRequests)
+      .set({
+        request: withoutContent(request),
+        // Unsalted, so that a guess of the request could be tested with it.
+        fingerprint: sql`${authorizationRequests.request_hash}`,
+        context: null,
+        context_salt: null,
+        rule_context: null,
+        agent_name: null,
+        organization_name: null,
+        group_names: null,
+        requested_by: null,
+        callback_url: null,
+        human_authorization: null,
+        decided_by: decided_by && withoutSum(decided_by),
+        decision_payload: null,
+        denial_reason: null,
+        amount_units: keepSum(authorizationRequests.amount_units, erasedAt),
+        currency: keepSum(authorizationRequests.currency, erasedAt),
+        run: null,
+      })
+      .where(eq(authorizationRequests.id, id));
+  const found = rows.map(({ id }) => id);
+  await tx
+    .update(agentChanges)
+    .set({ reason: null, reason_salt: null })
+    .where(inArray(agentChanges.request_id, found));
+  await tx.update(approvals).set({ records: "[]" }).where(inArray(approvals.request_id, found));
+  await tx.delete(approvalSubmissions).where(inArray(approvalSubmissions.request_id, found));
+  await tx.delete(webhookMessages).where(inArray(webhookMessages.subject, found));
+  const names = (text: SQL) =>
+    sql`EXISTS (SELECT FROM unnest(${arrayLiteral(found)}::text[]) AS gone(id) WHERE ${text})`;
   // Mails name the request in their link. Those that have left this service cannot be called back.
-  await tx.delete(mailboxMessages).where(sql`position(${requestId} in ${mailboxMessages.text}) > 0`);
+  await tx.delete(mailboxMessages).where(names(sql`position(gone.id in ${mailboxMessages.text}) > 0`));
   // The answer to POST /v1/authorize is kept under a key of its own.
-  await eraseAnswers(tx, sql`position(${`"request_id":"${requestId}"`} in ${idempotencyKeys.response}) > 0`);
+  await eraseAnswers(
+    tx,
+    names(sql`position('"request_id":"' || gone.id || '"' in ${idempotencyKeys.response}) > 0`),
+  );
 }
+
+/** Sums of its day count it, and so does its standing approval while that is in force. */
+const keepSum = (
+  column: AnyPgColumn,
+  at: Date,
+) => sql`CASE WHEN ${authorizationRequests.created_at} > ${at.toISOString()}::timestamptz - interval '2 days'
+  OR EXISTS (SELECT FROM ${grants} WHERE ${grants.request_id} = ${authorizationRequests.grant_id} AND ${grants.expires_at} > ${at.toISOString()}::timestamptz)
+  THEN ${column} END`;
 
 /** Removes the request's content and salt; the requester, the time and the deadline remain readable. */
 function withoutContent(request: Uint8Array): Uint8Array {

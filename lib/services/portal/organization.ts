@@ -25,9 +25,11 @@ import { listDomains } from "#lib/services/accounts/domains";
 import { listInvitations, withdrawInvitationsOf } from "#lib/services/accounts/invitations";
 import { holdRole, personNotFound, type Role, requireRole } from "#lib/services/accounts/members";
 import { markOf } from "#lib/services/accounts/organization-identity";
+import { onHold } from "#lib/services/accounts/organizations";
 import { noDetails, updateRoster } from "#lib/services/accounts/roster";
 import type { Context } from "#lib/services/approvals/context";
 import { cancel, findOpen } from "#lib/services/approvals/decision/decide";
+import { describeRetention } from "#lib/services/attestations/retention";
 import { isLiveKey } from "#lib/services/keys/api-keys";
 
 /*
@@ -165,6 +167,7 @@ export async function readOrganization(context: Context, person: MemberPrincipal
     mark: { text: row.mark_text, color: row.mark_color, shown: markOf(row) },
     defaultPublic: row.default_public,
     attestationsPerDay: row.attestations_per_day ?? context.settings.LIMIT_ATTEST_PER_DAY ?? null,
+    retention: describeRetention(row),
     createdAt: row.created_at.toISOString(),
     members: await listMembers(db, organizationId),
     invitations: await listInvitations(db, organizationId),
@@ -274,6 +277,7 @@ export async function deleteOrganization(
   await context.database.db.transaction(async (tx) => {
     await holdRole(tx, person, "owner");
     const [organization] = await tx.select().from(organizations).where(eq(organizations.id, organizationId));
+    if (organization?.legal_hold_since != null) throw onHold();
     if (!organization || confirmation !== organizationTitle(organization.name))
       throw fieldError("validation_error", "confirmation", "is not the name of the organization");
     const now = context.clock();

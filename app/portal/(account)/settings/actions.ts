@@ -7,12 +7,16 @@ import {
   deleteOrganizationForm,
   invitationIdForm,
   inviteForm,
+  legalHoldForm,
   memberForm,
   memberRoleForm,
   organizationForm,
+  retentionForm,
+  stepForm,
 } from "#lib/api/schemas/portal";
 import { limitMails, runAction } from "#lib/server/pages/portal-request";
 import { inviteMember, withdrawInvitation } from "#lib/services/accounts/invitations";
+import { sayRetention, setLegalHold, setRetention } from "#lib/services/attestations/retention";
 import * as members from "#lib/services/portal/organization";
 import { deleteOrganization, updateOrganization } from "#lib/services/portal/organization";
 
@@ -64,6 +68,31 @@ export async function remove(_state: State, form: FormData): Promise<State> {
     await members.removeMember(context, person, leaving);
     return { message: "Done.", result: null };
   });
+}
+
+export async function saveRetention(_state: State, form: FormData): Promise<State> {
+  return refresh(
+    await runAction(retentionForm, form, async ({ context, person }, { days = null }) => {
+      return { message: sayRetention(await setRetention(context, person, days)), result: null };
+    }),
+  );
+}
+
+export async function beginHold(_state: State, form: FormData): Promise<State> {
+  return refresh(
+    await runAction(legalHoldForm, form, async ({ context, person }, { reason }) => {
+      await setLegalHold(context, person, reason);
+      return { message: "Legal hold is on. Nothing is erased until an owner ends it.", result: null };
+    }),
+  );
+}
+
+export async function endHold(_state: State, form: FormData): Promise<State> {
+  return refresh(
+    await runAction(stepForm, form, async ({ context, person }) => {
+      return { message: sayRetention(await setLegalHold(context, person, null)), result: null };
+    }),
+  );
 }
 
 export async function endOrganization(_state: State, form: FormData): Promise<State> {

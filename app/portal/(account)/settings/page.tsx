@@ -6,6 +6,7 @@ import { DomainsCard } from "#components/portal/organization/domains-card";
 import { InviteForm } from "#components/portal/organization/invite-form";
 import { InvitationTable, MemberTable } from "#components/portal/organization/member-table";
 import { OrganizationForm } from "#components/portal/organization/organization-form";
+import { RetentionForms } from "#components/portal/organization/retention-forms";
 import { PortalPage } from "#components/portal/organization/shown-organization";
 import { PageHeading } from "#components/portal/shell/page-heading";
 import { Card } from "#components/ui/card";
@@ -15,7 +16,17 @@ import { countOf } from "#lib/protocol/text/display-text";
 import { organizationTitle } from "#lib/protocol/text/organization-name";
 import { requirePortal } from "#lib/server/pages/portal-request";
 import { readOrganization } from "#lib/services/portal/organization";
-import { changeRole, endOrganization, invite, remove, saveOrganization, withdraw } from "./actions";
+import {
+  beginHold,
+  changeRole,
+  endHold,
+  endOrganization,
+  invite,
+  remove,
+  saveOrganization,
+  saveRetention,
+  withdraw,
+} from "./actions";
 import { addDomain, checkDomain, removeDomain } from "./domain-actions";
 
 export const metadata: Metadata = { title: "Settings" };
@@ -34,7 +45,7 @@ function limitsOf(attestationsPerDay: number | null): Definition[] {
       id: "attestations",
       name: "Attestations",
       value:
-        "Kept permanently in an append-only log. Owners can erase the content of an attestation on its page or with a key that has the erase scope. The proof that something was recorded stays.",
+        "Their log entries are kept permanently: hashes and signatures, no content. Owners can erase the content of an attestation on its page, with a key that has the erase scope, or by age, below. The proof that something was recorded stays.",
     },
     {
       id: "keys",
@@ -99,6 +110,11 @@ export default async function SettingsPage() {
       </Card>
       <Card title="Limits and retention" className="mt-5" id="limits">
         <DefinitionList items={limitsOf(organization.attestationsPerDay)} />
+        <RetentionForms
+          retention={organization.retention}
+          actions={{ save: saveRetention, begin: beginHold, end: endHold }}
+          canChange={isOwner}
+        />
       </Card>
       {isOwner ? (
         <Card title="Delete organization" className="mt-5" id="delete">
