@@ -319,8 +319,8 @@ test("on a phone the decision is in reach, and what was not on the screen is nam
   await expect(bar.getByText(/\d+ min \d+ s/)).toBeVisible();
   await expectAccessibleInBothThemes(page);
   expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(320);
-  const names = await page.locator("dl").first().locator("dt").allInnerTexts();
-  expect(names).toEqual(["amount", "recipient", "memo", "last"]);
+  const names = await page.locator("[data-part] dt, [data-part^=context] dt").allInnerTexts();
+  expect(names.slice(0, 4)).toEqual(["Amount", "Recipient", "Memo", "Last"]);
 
   await bar.getByRole("button", { name: "Approve" }).click();
   await expect(bar).toHaveCount(0);
@@ -354,6 +354,8 @@ for (const viewport of [
     await page.goto(asked.approval_url);
     const approve = page.getByRole("button", { name: "Approve with World ID" });
     await expect(approve).toBeEnabled();
+    const bar = page.getByRole("region", { name: "Decision, in short" });
+    for (const one of await bar.getByRole("button").all()) await expect(one).toBeInViewport({ ratio: 1 });
     await page.evaluate(() => window.scrollTo({ top: document.documentElement.scrollHeight }));
     await approve.click();
     const unseen = page.getByRole("alert").filter({ hasText: "You haven't seen everything yet" });
@@ -366,6 +368,12 @@ for (const viewport of [
     await expect(page.getByText("You've seen everything now")).toBeVisible();
     await page.getByRole("button", { name: "Continue to World ID" }).click();
     await expect(page.getByRole("heading", { name: "Approve with World ID" })).toBeVisible();
+    // The way to the wallet opens where the person looks: a code on a desk, a link on a phone.
+    const way =
+      viewport.width > 768
+        ? page.getByRole("img", { name: /QR code/ })
+        : page.getByRole("link", { name: "Open the test wallet" });
+    await expect(way.filter({ visible: true }).first()).toBeInViewport({ ratio: 1, timeout: 20_000 });
     await context.close();
   });
 

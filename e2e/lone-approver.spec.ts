@@ -1,7 +1,7 @@
 /** One person alone: a passkey on the portal's first page, and a request that it approves. */
 import { expect } from "@playwright/test";
 import { expectAccessibleInBothThemes, expectGoodPage } from "./accessibility-helpers";
-import { addApprover, openDevice, plugIn } from "./passkey-helpers";
+import { addApprover, approveByPasskey, openDevice, plugIn } from "./passkey-helpers";
 import { newAddress, signInWithKey } from "./portal-helpers";
 import { expectNoSidewaysScroll } from "./small-screen-helpers";
 import { test } from "./test";
@@ -22,12 +22,7 @@ test("adds a passkey in one step, approves with it, and learns when that ends", 
   await page.getByRole("link", { name: "Open the approval page" }).click();
   await expect(page.getByText("Who asks may be one of the approvers")).toBeVisible();
   await expectGoodPage(page);
-  await page.getByRole("button", { name: "Approve with passkey" }).click();
-  const unseen = page.getByRole("button", { name: /Approve without reading them|Continue to your passkey/ });
-  const use = page.getByRole("button", { name: "Use your passkey" });
-  await expect(use.or(unseen)).toBeVisible();
-  if (await unseen.isVisible()) await unseen.click();
-  await use.click();
+  await approveByPasskey(page);
   await expect(page.getByRole("heading", { name: "This request was approved" })).toBeVisible();
 
   await page.goto("/portal/approvers");

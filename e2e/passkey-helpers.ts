@@ -47,3 +47,12 @@ export async function openElsewhere(browser: Browser): Promise<Page> {
   const context = await browser.newContext({ reducedMotion: "reduce", extraHTTPHeaders: {} });
   return context.newPage();
 }
+
+/** Whatever was on the screen before. */
+export async function approveByPasskey(page: Page): Promise<void> {
+  await page.getByRole("button", { name: "Approve with passkey" }).click();
+  const unseen = page.getByRole("button", { name: "Approve without reading them" });
+  const next = page.getByText(/^Approve with your passkey$|^You approved|was approved$/);
+  await expect(unseen.or(next).first()).toBeVisible();
+  if (await unseen.isVisible()) await unseen.click();
+}

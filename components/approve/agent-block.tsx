@@ -58,10 +58,10 @@ export function AgentBlock({ view }: { readonly view: ApprovalView }) {
   const { agent, organization, requested_by: requestedBy } = view;
   const { tone, label, means } = keyWords[agent.key_status];
   return (
-    <Card title="Requested by" {...markPart(agentId)}>
+    <Card title="Requested by" isQuiet {...markPart(agentId)}>
       <div className="flex flex-col gap-3">
         <div>
-          <p className="font-semibold text-xl">
+          <p className="font-semibold text-[17px]">
             <AgentText value={agent.name ?? agent.slug} isName />
           </p>
           {agent.name === null ? null : (
@@ -73,11 +73,6 @@ export function AgentBlock({ view }: { readonly view: ApprovalView }) {
         <div>
           <StatusPill tone={tone}>{label}</StatusPill>
           <p className="mt-1.5 text-[15px] text-muted">{means}</p>
-          {agent.public_key === null ? null : (
-            <p className="mt-1 text-muted text-sm">
-              Key: <code className="break-all font-mono">{agent.public_key}</code>
-            </p>
-          )}
         </div>
         {requestedBy === null ? null : <AgentPast past={requestedBy.agent_past} />}
         {organization.name === null && requestedBy === null ? null : <Organization view={view} />}

@@ -17,7 +17,7 @@ import { GrantBlock } from "./grant-block";
 import { headingOf } from "./heading";
 import { markRequest } from "./mark-parts";
 import { endOf, Outcome } from "./outcome";
-import { ActionBlock, ContextBlock } from "./request-blocks";
+import { ActionBlock, ContextBlock, InputsHash } from "./request-blocks";
 import { RequestConditions } from "./request-conditions";
 import { TakeBack } from "./take-back";
 import { useApprovalWatch } from "./use-approval-watch";
@@ -50,7 +50,7 @@ export function ApprovalScreen({ view, token }: ApprovalScreenProps) {
   const isUsable = isGiven && view.attestation === null;
   const [isOwn, setIsOwn] = useState(false);
   return (
-    <div className={`mx-auto max-w-2xl px-4 pt-5 sm:px-6 sm:pt-10 sm:pb-10 ${isPending ? "pb-40" : "pb-10"}`}>
+    <div className={`mx-auto max-w-2xl px-4 pt-5 sm:px-6 sm:pt-10 ${isPending ? "pb-40" : "pb-10"}`}>
       <h1 ref={heading} tabIndex={-1} className="outline-none font-semibold text-2xl sm:text-3xl">
         {headingOf(view, isOwn)}
       </h1>
@@ -68,22 +68,19 @@ export function ApprovalScreen({ view, token }: ApprovalScreenProps) {
           </Callout>
         ) : (
           <>
-            <ActionBlock request={view.request} />
+            <ActionBlock request={view.request} context={view.context} />
             {view.request.grant === null ? null : (
               <GrantBlock
                 terms={view.request.grant}
                 phase={isPending ? "asked" : isGiven ? "given" : "over"}
               />
             )}
-            <ContextBlock
-              context={view.context}
-              inputsHash={view.request.inputs_hash}
-              isDecided={!isPending}
-            />
+            <ContextBlock context={view.context} isDecided={!isPending} />
           </>
         )}
         <AgentBlock view={view} />
         <RequestConditions view={view} onElapsed={refresh} />
+        {view.is_erased ? null : <InputsHash inputsHash={view.request.inputs_hash} />}
         {isPending ? (
           <Decision view={view} token={token} onChange={refresh} onCounted={() => setIsOwn(true)} />
         ) : null}

@@ -6,7 +6,7 @@ import { proofStored } from "#lib/api/schemas/approval-page";
 import type { ApprovalView, WalletPreset } from "#lib/api/schemas/approval-view";
 import { bindRequest, confirmationCode } from "#lib/protocol/approval/approval";
 import type { DecidedBy } from "#lib/protocol/approval/decided-by";
-import { rankOf } from "#lib/protocol/approval/detail-names";
+import { labelNames, rankOf } from "#lib/protocol/approval/detail-names";
 import { contextHash } from "#lib/protocol/approval/shown-content";
 import { alterations } from "#support/alterations";
 import { makeView } from "#support/approval-view";
@@ -346,10 +346,7 @@ describe("blocks", () => {
   it("cut nothing and run nothing", () => {
     const long = "x".repeat(1_024);
     const html = renderToStaticMarkup(
-      <ContextBlock
-        context={{ "<b>to</b>": `<img src=x onerror=alert(1)>${long}\u202e` }}
-        inputsHash={undefined}
-      />,
+      <ContextBlock context={{ "<b>to</b>": `<img src=x onerror=alert(1)>${long}\u202e` }} />,
     );
     expect(html).toContain(long);
     expect(html).not.toMatch(/<img|<b>/);
@@ -372,10 +369,45 @@ describe("blocks", () => {
       amount: { value: "12000.5", currency: "EUR" },
       tool: "bank.pay",
     };
-    const html = renderToStaticMarkup(<ActionBlock request={request} />);
+    const html = renderToStaticMarkup(<ActionBlock request={request} context={{}} />);
     expect(html.indexOf("12,000.50 EUR")).toBeGreaterThan(0);
     expect(html.indexOf("12,000.50 EUR")).toBeLessThan(html.indexOf(request.action));
     expect(html).toContain("bank.pay");
+  });
+
+  it("come in the order of their weight: amount, recipient, action, details, who asks, and last the hash", () => {
+    const view = makeView();
+    const request = {
+      ...view.request,
+      amount: { value: "12000.5", currency: "EUR" },
+      inputs_hash: "sha256:last",
+    };
+    const context = { invoice_number: "RE-1042", recipient_iban: "DE00 1234" };
+    const html = renderToStaticMarkup(
+      <AppRouterContext.Provider value={{ refresh: () => {} } as never}>
+        <ApprovalScreen view={{ ...view, request, context }} token="t" />
+      </AppRouterContext.Provider>,
+    );
+    const text = html.replaceAll(/<[^>]*>/g, " ");
+    const inOrder = [
+      "12,000.50 EUR",
+      "Recipient IBAN",
+      request.action,
+      "Invoice number",
+      "Requested by",
+      "Conditions",
+    ];
+    const places = [...inOrder, "sha256:last"].map((one, i) =>
+      text.indexOf(one, i < 4 ? 0 : text.indexOf("RE-1042")),
+    );
+    expect(places).toEqual(places.toSorted((a, b) => a - b));
+    expect(places[0]).toBeGreaterThan(0);
+  });
+
+  it("name details as people would, and names that would look the same as they are", () => {
+    const label = labelNames(["invoice_number", "vatId", "sent-to", "IBAN", "a_b", "aB", "<b>", "étage"]);
+    const labels = ["invoice_number", "vatId", "sent-to", "IBAN", "a_b", "aB", "<b>", "étage"].map(label);
+    expect(labels).toEqual(["Invoice number", "VAT ID", "Sent to", "IBAN", "a_b", "aB", "<b>", "étage"]);
   });
 
   it("say that an unproven or missing key is no identity", () => {
@@ -511,7 +543,7 @@ describe("a standing approval's page", () => {
   const text = html.replaceAll(/<[^>]*>/g, "");
 
   it("shows every limit, and shows a look-alike for what it is", () => {
-    for (const limit of ["Up to 500.00 EUR in all, 20 uses", "At most 50.00 EUR each", "payee = Example Ltd"])
+    for (const limit of ["Up to 500.00 EUR in all, 20 uses", "At most 50.00 EUR each", "Payee = Example Ltd"])
       expect(text).toContain(limit);
     expect(text).toContain("actions like Pay invoice *, where * can be anything");
     expect(html).toMatch(/Cyrillic|mixes|U\+0430/);

@@ -53,6 +53,9 @@ export function CoverageDetails({ view }: { readonly view: ApprovalView }) {
     { id: "request", name: "Request, as hashed", text: canonicalJson({ ...view.request }) },
     { id: "hash", name: "Request hash (SHA-256)", text: binding.request_hash },
     { id: "salt", name: "Salt of the details and names", text: view.context_salt },
+    ...(view.agent.public_key === null
+      ? []
+      : [{ id: "key", name: "Agent's key (Ed25519)", text: view.agent.public_key }]),
     ...(view.requested_by === null
       ? []
       : [

@@ -1,5 +1,5 @@
 "use client";
-/** On a phone, while the decision is elsewhere on the page: what it is about, how long it can wait, and the way to it. */
+/** While the decision is elsewhere on the page: what it is about, how long it can wait, and the way to it. */
 import { AgentText } from "#components/agent-text";
 import { Button } from "#components/ui/button";
 import { Money } from "#components/ui/money";
@@ -25,43 +25,45 @@ export function DecisionBar({ view, isReady, isHidden, onChoose }: DecisionBarPr
     <section
       aria-label="Decision, in short"
       {...coversBottom}
-      className={`${isHidden ? "invisible" : ""} fixed inset-x-0 bottom-0 z-20 flex flex-col gap-2 border-line border-t bg-surface px-4 pt-2 pb-[max(0.75rem,env(safe-area-inset-bottom))] shadow-lg sm:hidden`}
+      className={`${isHidden ? "invisible" : ""} no-print fixed inset-x-0 bottom-0 z-20 border-line border-t bg-surface px-4 pt-2 pb-[max(0.75rem,env(safe-area-inset-bottom))] shadow-lg sm:px-6`}
     >
-      <div className="flex items-baseline justify-between gap-3 text-sm">
-        <p className="line-clamp-2 min-w-0 font-medium">
-          <AgentText value={deriveTitle({ action, tool, context: view.context })} hideWarnings />
-        </p>
-        <p className="shrink-0 text-muted">
-          <TimeLeft key={view.now} expiresAt={view.expires_at} serverTime={view.now} isSilent />
-        </p>
+      <div className="mx-auto flex max-w-2xl flex-col gap-2 sm:px-6">
+        <div className="flex items-baseline justify-between gap-3 text-sm">
+          <p className="line-clamp-2 min-w-0 font-medium">
+            <AgentText value={deriveTitle({ action, tool, context: view.context })} hideWarnings />
+          </p>
+          <p className="shrink-0 text-muted">
+            <TimeLeft key={view.now} expiresAt={view.expires_at} serverTime={view.now} isSilent />
+          </p>
+        </div>
+        {amount === undefined && detail === undefined ? null : (
+          <p className="line-clamp-1 font-semibold text-lg leading-tight">
+            {amount === undefined ? <AgentText value={detail ?? ""} hideWarnings /> : <Money {...amount} />}
+          </p>
+        )}
+        <div className="grid grid-cols-2 gap-3">
+          <Button
+            variant="neutral"
+            disabled={!isReady}
+            aria-label="Deny: go to the form"
+            onClick={() => onChoose("deny")}
+          >
+            Deny
+          </Button>
+          <Button
+            disabled={!isReady || view.is_frozen}
+            aria-label={view.groups.length > 0 ? "Approve by passkey" : "Approve: go to World ID"}
+            onClick={() => onChoose("approve")}
+          >
+            Approve
+          </Button>
+        </div>
+        <noscript>
+          <a href="#decision" className="text-accent text-sm underline">
+            Go to the decision
+          </a>
+        </noscript>
       </div>
-      {amount === undefined && detail === undefined ? null : (
-        <p className="line-clamp-1 font-semibold text-lg leading-tight">
-          {amount === undefined ? <AgentText value={detail ?? ""} hideWarnings /> : <Money {...amount} />}
-        </p>
-      )}
-      <div className="grid grid-cols-2 gap-3">
-        <Button
-          variant="neutral"
-          disabled={!isReady}
-          aria-label="Deny: go to the form"
-          onClick={() => onChoose("deny")}
-        >
-          Deny
-        </Button>
-        <Button
-          disabled={!isReady || view.is_frozen}
-          aria-label={view.groups.length > 0 ? "Approve: go to the passkey" : "Approve: go to World ID"}
-          onClick={() => onChoose("approve")}
-        >
-          Approve
-        </Button>
-      </div>
-      <noscript>
-        <a href="#decision" className="text-accent text-sm underline">
-          Go to the decision
-        </a>
-      </noscript>
     </section>
   );
 }

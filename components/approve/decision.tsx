@@ -70,6 +70,15 @@ function MoreNeeded({ approvals }: { readonly approvals: ApprovalView["approvals
 
 type Choice = "none" | "deny" | "approve";
 
+/** Until the page shows the new state. */
+function Denied() {
+  return (
+    <Callout tone="pass" title="You denied." alert>
+      The decision will appear here shortly.
+    </Callout>
+  );
+}
+
 interface ChoicesProps {
   readonly choice: Choice;
   readonly isReady: boolean;
@@ -115,6 +124,8 @@ export function Decision({ view, token, onChange, onCounted }: DecisionProps) {
   const isOnScreen = useIsOnScreen(section);
   const { unseen, show } = useUnseen(view.request_id, listShown(view));
   const [isInformed, setIsInformed] = useState(false);
+  /** The visitor's own decision was counted: nothing is left to press, whoever else has to decide. */
+  const [isDone, setIsDone] = useState(false);
   const isByPasskey = view.groups.length > 0;
   const Panel = isByPasskey ? PasskeyPanel : WorldIdPanel;
 
@@ -129,13 +140,17 @@ export function Decision({ view, token, onChange, onCounted }: DecisionProps) {
     // A person who has seen all when they choose is not asked again.
     if (chosen === "approve" && unseen.length === 0) setIsInformed(true);
   }
+  function countOwn(): void {
+    setIsDone(true);
+    onCounted();
+  }
   return (
     <section ref={setSection} aria-labelledby="decision" className="flex flex-col gap-4">
       <h2 id="decision" className="mt-2 font-semibold text-xl">
         Your decision
       </h2>
-      {isByPasskey ? <GroupsNeeded view={view} /> : <MoreNeeded approvals={view.approvals} />}
-      {view.code_tries_left === null ? null : (
+      {isDone ? null : isByPasskey ? <GroupsNeeded view={view} /> : <MoreNeeded approvals={view.approvals} />}
+      {isDone || view.code_tries_left === null ? null : (
         <>
           <WrongCodes triesLeft={view.code_tries_left} />
           <div className={isReady ? "" : "invisible noscript:hidden"}>
@@ -143,16 +158,27 @@ export function Decision({ view, token, onChange, onCounted }: DecisionProps) {
           </div>
         </>
       )}
-      <Choices
-        choice={choice}
-        isReady={isReady}
-        isFrozen={view.is_frozen}
-        isByPasskey={isByPasskey}
-        onChoose={choose}
-      />
-      {choice === "deny" ? (
-        <DenyForm view={view} token={token} code={code} turn={turn} onChange={onChange} />
-      ) : null}
+      {isDone ? null : (
+        <Choices
+          choice={choice}
+          isReady={isReady}
+          isFrozen={view.is_frozen}
+          isByPasskey={isByPasskey}
+          onChoose={choose}
+        />
+      )}
+      {choice !== "deny" ? null : isDone ? (
+        <Denied />
+      ) : (
+        <DenyForm
+          view={view}
+          token={token}
+          code={code}
+          turn={turn}
+          onChange={onChange}
+          onSent={() => setIsDone(true)}
+        />
+      )}
       {choice === "approve" && !isInformed ? (
         <Unseen
           details={unseen}
@@ -162,17 +188,19 @@ export function Decision({ view, token, onChange, onCounted }: DecisionProps) {
         />
       ) : null}
       {choice === "approve" && isInformed ? (
-        <Panel view={view} token={token} code={code} turn={turn} onChange={onChange} onCounted={onCounted} />
+        <Panel view={view} token={token} code={code} turn={turn} onChange={onChange} onCounted={countOwn} />
       ) : null}
-      <DecisionBar
-        view={view}
-        isReady={isReady}
-        isHidden={isOnScreen}
-        onChoose={(chosen) => {
-          choose(chosen);
-          section?.scrollIntoView({ block: "start" });
-        }}
-      />
+      {isDone ? null : (
+        <DecisionBar
+          view={view}
+          isReady={isReady}
+          isHidden={isOnScreen}
+          onChoose={(chosen) => {
+            choose(chosen);
+            section?.scrollIntoView({ block: "start" });
+          }}
+        />
+      )}
       <WithoutScript token={token} asksCode={view.code_tries_left !== null} isByPasskey={isByPasskey} />
     </section>
   );

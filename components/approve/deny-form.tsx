@@ -112,9 +112,10 @@ interface DenyFormProps {
   readonly turn: number;
   /** The request's state is another now. */
   readonly onChange: () => void;
+  readonly onSent: () => void;
 }
 
-export function DenyForm({ view, token, code, turn, onChange }: DenyFormProps) {
+export function DenyForm({ view, token, code, turn, onChange, onSent }: DenyFormProps) {
   const [busy, setBusy] = useState(false);
   const [problem, setProblem] = useState<{ title: string; text: string } | null>(null);
   const start = useRef<HTMLDivElement>(null);
@@ -140,7 +141,7 @@ export function DenyForm({ view, token, code, turn, onChange }: DenyFormProps) {
     });
     onChange();
     // 409: somebody else was faster, and the page shows what they decided.
-    if (answer.ok || answer.problem.status === 409) return;
+    if (answer.ok || answer.problem.status === 409) return onSent();
     setBusy(false);
     setProblem(explainDenial(answer.problem));
   }

@@ -8,6 +8,7 @@ import { Money } from "#components/ui/money";
 import { Timestamp } from "#components/ui/timestamp";
 import { formatAmount } from "#lib/protocol/approval/amount";
 import type { GrantTerms } from "#lib/protocol/approval/decided-by";
+import { labelNames } from "#lib/protocol/approval/detail-names";
 import { markPart } from "./mark-parts";
 
 export const grantId = "grant";
@@ -67,7 +68,8 @@ function listCovered({ tools, actions, context }: GrantTerms): ReactNode[] {
       : []),
     ...Object.entries(context ?? {}).map(([name, value]) => (
       <>
-        only with <AgentText value={name} isName /> = <AgentText value={value} />
+        only with <AgentText value={labelNames(Object.keys(context ?? {}))(name)} isName /> ={" "}
+        <AgentText value={value} />
       </>
     )),
   ];

@@ -31,7 +31,7 @@ interface PasskeyPanelProps {
   readonly token: string;
   /** Code as typed; empty if none is asked for. */
   readonly code: string;
-  /** How often the way here has been chosen: each time it takes the focus. */
+  /** How often Approve was pressed outside: each time the device is asked at once. */
   readonly turn: number;
   /** Asked before anything is signed; on false nothing is. */
   readonly mayStart?: () => boolean;
@@ -62,14 +62,11 @@ export function PasskeyPanel(props: PasskeyPanelProps) {
   const [phase, setPhase] = useState<Phase>({ kind: "ready" });
   const isReady = useIsReady();
   const top = useRef<HTMLElement>(null);
-  useEffect(() => {
-    if (turn > 0) top.current?.focus();
-  }, [turn]);
   const isBusy = phase.kind === "signing" || phase.kind === "sending";
   useKeptFocus(top, isBusy);
 
   async function sign(): Promise<void> {
-    if (!mayStart()) return;
+    if (isBusy || !mayStart()) return;
     setPhase({ kind: "signing" });
     const signed = await signByPasskey(view, "approve");
     if (signed.kind !== "signed") return setPhase(signed);
@@ -80,6 +77,16 @@ export function PasskeyPanel(props: PasskeyPanelProps) {
     if (sent.kind === "counted") onCounted();
     onChange();
   }
+
+  const latest = useRef(sign);
+  useEffect(() => {
+    latest.current = sign;
+  });
+  useEffect(() => {
+    if (turn === 0) return;
+    top.current?.focus();
+    void latest.current();
+  }, [turn]);
 
   if (phase.kind === "world-id") return <WorldIdPanel {...props} passkey={phase.passkey} />;
   return (

@@ -1,25 +1,49 @@
-/** Content of a request: the action and its context, whole, with amounts and recipients first and in large type. */
+/** Content of a request, whole: how much and to whom, the action, the other details, and last the hash of the inputs. */
 
 import { AgentText } from "#components/agent-text";
 import { Card } from "#components/ui/card";
 import { DefinitionList } from "#components/ui/definition-list";
 import { Money } from "#components/ui/money";
 import type { ApprovalRequest } from "#lib/protocol/approval/approval";
-import { largeLength, listDetails } from "./details";
+import { type Detail, largeLength, splitDetails } from "./details";
 import { markPart } from "./mark-parts";
 
 export const actionId = "action";
 export const inputsId = "inputs";
 
+type Context = Readonly<Record<string, string>>;
+
+const toItem = ({ id, label, value, look }: Detail) => ({
+  id,
+  name: <AgentText value={label} isName />,
+  value: (
+    <span className={look === "code" ? "font-mono" : undefined}>
+      <AgentText value={value} />
+    </span>
+  ),
+  prominent: look === "large",
+});
+
+interface ActionBlockProps {
+  readonly request: ApprovalRequest;
+  readonly context: Context;
+}
+
 /** How much comes before everything else: it is what a wrong approval costs. */
-export function ActionBlock({ request }: { readonly request: ApprovalRequest }) {
+export function ActionBlock({ request, context }: ActionBlockProps) {
   const { action, amount, tool } = request;
+  const { lead } = splitDetails(context);
   return (
-    <Card title="What it wants to do" {...markPart(actionId)}>
+    <Card title="What it wants to do" className="border-line-strong" {...markPart(actionId)}>
       {amount === undefined ? null : (
-        <p className="mb-3 font-semibold text-3xl tabular-nums" data-amount>
+        <p className="mb-3 font-semibold text-4xl tabular-nums" data-amount>
           <Money {...amount} />
         </p>
+      )}
+      {lead.length === 0 ? null : (
+        <div className="-mt-2.5 mb-3 border-line border-b">
+          <DefinitionList items={lead.map(toItem)} mark={markPart} />
+        </div>
       )}
       <p className={`font-medium leading-snug ${action.length > largeLength ? "text-base" : "text-xl"}`}>
         <AgentText value={action} />
@@ -37,42 +61,37 @@ export function ActionBlock({ request }: { readonly request: ApprovalRequest }) 
 }
 
 interface ContextBlockProps {
-  readonly context: Readonly<Record<string, string>>;
-  readonly inputsHash: string | undefined;
+  readonly context: Context;
   readonly isDecided?: boolean;
 }
 
-export function ContextBlock({ context, inputsHash, isDecided = false }: ContextBlockProps) {
-  const items = listDetails(context).map(({ id, name, value, look }) => ({
-    id,
-    name: <AgentText value={name} isName />,
-    value: (
-      <span className={look === "code" ? "font-mono" : undefined}>
-        <AgentText value={value} />
-      </span>
-    ),
-    prominent: look === "large",
-  }));
+export function ContextBlock({ context, isDecided = false }: ContextBlockProps) {
+  const { lead, rest } = splitDetails(context);
+  if (rest.length === 0 && lead.length > 0) return null;
   return (
     <Card title="Details">
-      {items.length === 0 ? (
+      {rest.length === 0 ? (
         <p className="text-[15px] text-muted">
           The agent sent no details.
           {isDecided ? "" : " If the action above does not say enough to decide, deny."}
         </p>
       ) : (
         <div className="-my-2.5">
-          <DefinitionList items={items} mark={markPart} />
+          <DefinitionList items={rest.map(toItem)} mark={markPart} />
         </div>
       )}
-      {inputsHash === undefined ? null : (
-        <p className="mt-3 border-line border-t pt-3 text-muted text-sm" {...markPart(inputsId)}>
-          Covers the inputs with the hash{" "}
-          <span className="break-all font-mono text-ink">
-            <AgentText value={inputsHash} hideWarnings />
-          </span>
-        </p>
-      )}
     </Card>
+  );
+}
+
+/** Read by programs rather than people, so it comes last. */
+export function InputsHash({ inputsHash }: { readonly inputsHash: string | undefined }) {
+  return inputsHash === undefined ? null : (
+    <p className="text-muted text-sm" {...markPart(inputsId)}>
+      Covers the inputs with the hash{" "}
+      <span className="break-all font-mono">
+        <AgentText value={inputsHash} hideWarnings />
+      </span>
+    </p>
   );
 }

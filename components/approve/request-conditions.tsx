@@ -94,7 +94,7 @@ export function RequestConditions(props: RequestConditionsProps) {
   const { view } = props;
   return (
     <>
-      <Card title="Conditions" {...markPart(conditionsId)}>
+      <Card title="Conditions" isQuiet {...markPart(conditionsId)}>
         <div className="-my-2.5">
           <DefinitionList items={listConditions(props)} />
         </div>

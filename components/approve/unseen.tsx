@@ -4,20 +4,26 @@ import { Button } from "#components/ui/button";
 import { Callout } from "#components/ui/callout";
 import type { ApprovalView } from "#lib/api/schemas/approval-view";
 import { agentId } from "./agent-block";
-import { listDetails } from "./details";
+import { type Detail, splitDetails } from "./details";
 import { grantId } from "./grant-block";
 import { actionId, inputsId } from "./request-blocks";
 import { conditionsId } from "./request-conditions";
 import type { Shown } from "./use-seen";
 
-export const listShown = ({ context, request }: Pick<ApprovalView, "context" | "request">): Shown[] => [
-  { id: actionId, name: "What it wants to do" },
-  ...(request.grant === null ? [] : [{ id: grantId, name: "The limits" }]),
-  ...listDetails(context).map(({ id, name }) => ({ id, name: <AgentText value={name} isName /> })),
-  ...(request.inputs_hash === undefined ? [] : [{ id: inputsId, name: "The hash of the inputs" }]),
-  { id: agentId, name: "Requested by" },
-  { id: conditionsId, name: "Conditions" },
-];
+const toShown = ({ id, label }: Detail): Shown => ({ id, name: <AgentText value={label} isName /> });
+
+export function listShown({ context, request }: Pick<ApprovalView, "context" | "request">): Shown[] {
+  const { lead, rest } = splitDetails(context);
+  return [
+    { id: actionId, name: "What it wants to do" },
+    ...lead.map(toShown),
+    ...(request.grant === null ? [] : [{ id: grantId, name: "The limits" }]),
+    ...rest.map(toShown),
+    { id: agentId, name: "Requested by" },
+    { id: conditionsId, name: "Conditions" },
+    ...(request.inputs_hash === undefined ? [] : [{ id: inputsId, name: "The hash of the inputs" }]),
+  ];
+}
 
 interface UnseenProps {
   readonly details: readonly Shown[];

@@ -6,7 +6,7 @@ import { DevicePhoneMobileIcon } from "@heroicons/react/24/outline";
  */
 import { deviceLegacy, orbLegacy, proofOfHuman, useIDKitRequest } from "@worldcoin/idkit";
 import { QRCodeSVG } from "qrcode.react";
-import { useEffect } from "react";
+import { useEffect, useRef } from "react";
 import { buttonClass } from "#components/ui/button-style";
 import type { WalletPreset, WorldIdStart } from "#lib/api/schemas/approval-view";
 import type { AskedPresets } from "./world-id-words";
@@ -47,8 +47,11 @@ interface ConnectProps {
 }
 
 function Connect({ uri, isStandIn }: ConnectProps) {
+  const top = useRef<HTMLDivElement>(null);
+  // The code appears after the click, below what was on the screen then.
+  useEffect(() => top.current?.scrollIntoView({ block: "center" }), []);
   return (
-    <div className="flex flex-col items-center gap-4">
+    <div ref={top} className="flex flex-col items-center gap-4">
       <p className="text-center text-[15px] text-muted">
         World ID proves you're a person without saying who you are.
         {isStandIn ? "" : " You need a World ID in the World App."}

@@ -10,20 +10,24 @@ interface CardProps {
   readonly className?: string;
   readonly id?: string;
   readonly "data-part"?: string;
+  /** Beside cards that matter more. */
+  readonly isQuiet?: boolean;
 }
 
 export function Card(props: CardProps) {
-  const { title, headingLevel = 2, action, children, className = "", id } = props;
+  const { title, headingLevel = 2, action, children, className = "", id, isQuiet = false } = props;
   const Heading = headingLevel === 2 ? "h2" : "h3";
   return (
     <section
       id={id}
       data-part={props["data-part"]}
-      className={`rounded-lg border border-line bg-surface shadow-[var(--shadow-card)] ${className}`}
+      className={`rounded-lg border border-line ${isQuiet ? "" : "bg-surface shadow-[var(--shadow-card)]"} ${className}`}
     >
       {title ? (
         <div className="flex flex-wrap items-center justify-between gap-3 border-line border-b px-4 py-3 sm:px-5">
-          <Heading className="font-semibold text-[17px]">{title}</Heading>
+          <Heading className={isQuiet ? "font-medium text-[15px] text-muted" : "font-semibold text-[17px]"}>
+            {title}
+          </Heading>
           {action}
         </div>
       ) : null}

@@ -11,12 +11,14 @@ import type { AuthorizationState } from "#lib/api/schemas/authorization-state";
 import type { PersonDecision } from "#lib/api/schemas/portal";
 import { formatLeft } from "#lib/protocol/approval/amount";
 import { describeUnasked } from "#lib/protocol/approval/decided-words";
+import { labelNames } from "#lib/protocol/approval/detail-names";
 import { countOf } from "#lib/protocol/text/display-text";
 
 function contextOf(state: AuthorizationState): Definition[] {
+  const label = labelNames(Object.keys(state.context ?? {}));
   return Object.entries(state.context ?? {}).map(([name, value]) => ({
     id: `context ${name}`,
-    name: <AgentText value={name} isName />,
+    name: <AgentText value={label(name)} isName />,
     value: <AgentText value={value} />,
   }));
 }

@@ -8,7 +8,7 @@ import { GrantBlock } from "#components/approve/grant-block";
 import { GroupsNeeded } from "#components/approve/groups-needed";
 import { markRequest } from "#components/approve/mark-parts";
 import { PasskeyPanel } from "#components/approve/passkey-panel";
-import { ActionBlock, ContextBlock } from "#components/approve/request-blocks";
+import { ActionBlock, ContextBlock, InputsHash } from "#components/approve/request-blocks";
 import { RequestConditions } from "#components/approve/request-conditions";
 import { listShown, Unseen } from "#components/approve/unseen";
 import { useUnseen } from "#components/approve/use-seen";
@@ -45,11 +45,12 @@ function Request({
       className="flex flex-col gap-3 border-line border-b pb-6"
     >
       <ApprovalNotices view={view} />
-      <ActionBlock request={request} />
+      <ActionBlock request={request} context={view.context} />
       {request.grant === null ? null : <GrantBlock terms={request.grant} phase="asked" />}
-      <ContextBlock context={view.context} inputsHash={request.inputs_hash} />
+      <ContextBlock context={view.context} />
       <AgentBlock view={view} />
       <RequestConditions view={view} onElapsed={() => void refresh()} />
+      <InputsHash inputsHash={request.inputs_hash} />
       <GroupsNeeded view={view} />
       {isStarted && !isInformed && unseen.length > 0 ? (
         <Unseen details={unseen} to="your passkey" onShow={show} onContinue={() => setIsInformed(true)} />

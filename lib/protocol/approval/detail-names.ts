@@ -1,4 +1,4 @@
-/** Which of a request's details say how much and to whom, by the names that agents give them. */
+/** Names of a request's details: which say how much and to whom, and labels for people. */
 
 /** A name that is missed here is still shown, only later and smaller. */
 const amounts = /amount|total|price|sum\b|cost|value|fee|budget|limit|currency|quantity/;
@@ -28,4 +28,26 @@ export function findPayee(context: Readonly<Record<string, string>>): string | n
   const named = Object.entries(context).filter(([name]) => payees.test(readName(name)) && rankOf(name) > 0);
   const [first] = named.filter(([name]) => !addresses.test(readName(name)));
   return (first ?? named[0])?.[1] ?? null;
+}
+
+const acronyms = new Set(["api", "bic", "iban", "id", "ip", "po", "sku", "swift", "uri", "url", "vat"]);
+const plainName = /^[A-Za-z][A-Za-z0-9]*(?:[_.-][A-Za-z0-9]+)*$/;
+
+/** "Invoice number" for `invoice_number` and `invoiceNumber`; any other name stays as it is. */
+function labelOf(name: string): string {
+  if (!plainName.test(name)) return name;
+  const words = name
+    .replaceAll(/([a-z0-9])([A-Z])/g, "$1 $2")
+    .split(/[ _.-]/)
+    .map((word) => (acronyms.has(word.toLowerCase()) ? word.toUpperCase() : word))
+    .map((word) => (word.length > 1 && word === word.toUpperCase() ? word : word.toLowerCase()));
+  const label = words.join(" ");
+  return `${label.charAt(0).toUpperCase()}${label.slice(1)}`;
+}
+
+/** Label of each name. Names that would look the same stay as they are. */
+export function labelNames(names: readonly string[]): (name: string) => string {
+  const labels = names.map(labelOf);
+  const isOnly = (label: string) => labels.indexOf(label) === labels.lastIndexOf(label);
+  return (name) => (isOnly(labelOf(name)) ? labelOf(name) : name);
 }
