@@ -5,15 +5,18 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import { AppRouterContext } from "next/dist/shared/lib/app-router-context.shared-runtime";
 import type { ReactNode } from "react";
 import { renderToStaticMarkup } from "react-dom/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { FeedTable } from "#components/agent/feed-table";
 import { Outcome } from "#components/approve/outcome";
 import { ActionBlock, ContextBlock } from "#components/approve/request-blocks";
+import { Spending, Timeline } from "#components/portal/agents/agent-timeline";
 import { AuthorizationFacts } from "#components/portal/approvals/authorization-facts";
 import { AuthorizationTable } from "#components/portal/approvals/authorization-table";
 import { InboxTable } from "#components/portal/approvals/inbox-table";
+import { StandingTable } from "#components/portal/approvals/standing-table";
 import { AttestationFacts } from "#components/portal/attestations/attestation-facts";
 import { AttestationTable } from "#components/portal/attestations/attestation-table";
 import { ReportView } from "#components/verify/report-view";
@@ -24,7 +27,11 @@ import { approvalChallenge } from "#lib/protocol/passkey/assertion";
 import { verifyForPage } from "#lib/server/pages/public-verification";
 import { type Mail, saveNoticeSettings } from "#lib/services/accounts/mails";
 import { listInbox, readApprovalView } from "#lib/services/approvals/decision/inbox";
-import { listOwnAuthorizations, readOwnAuthorization } from "#lib/services/approvals/portal-authorizations";
+import {
+  listOwnAuthorizations,
+  readAgentFile,
+  readOwnAuthorization,
+} from "#lib/services/approvals/portal-authorizations";
 import { readAgentFeed, writeAtomFeed, writeJsonFeed } from "#lib/services/attestations/feed";
 import {
   exportOwnAttestations,
@@ -265,8 +272,8 @@ describe("one set of samples through every output", () => {
       if (view === null) throw new Error("no view");
       const blocks = render(
         <>
-          <ActionBlock request={view.request} />
-          <ContextBlock context={view.context} inputsHash={undefined} />
+          <ActionBlock request={view.request} context={view.context} />
+          <ContextBlock context={view.context} />
           <Outcome view={view} wasOpenedLate={false} />
         </>,
       );
@@ -313,6 +320,29 @@ describe("one set of samples through every output", () => {
     }
     expect(inbox).toContain(payee);
     for (const secret of ["finance", "Carol", payee]) expect(entries).not.toContain(secret);
+  });
+
+  it("in an agent's file: what is left of a standing approval, and the amounts that were approved", async () => {
+    const { open, standing, decided, spending } = await readAgentFile(test.app.context, owner, slug);
+    const table = render(
+      <AppRouterContext.Provider value={{ refresh: () => {} } as never}>
+        <StandingTable rows={standing} takeBack={async (state) => state} empty={null} />
+      </AppRouterContext.Provider>,
+    );
+    for (const words of ["Pay invoices", "350.00 of 500.00 EUR left", "2 of 3"])
+      expect(table).toContain(words);
+    expect(render(<Spending sums={spending} />)).toMatch(
+      /12,150\.50 EUR in 30 days, 12,150\.50 EUR of it today.*1,500 JPY/,
+    );
+    expect(open).toEqual([]);
+    const { rows: attestations } = await listOwnAttestations(
+      test.app.context,
+      owner,
+      {},
+      { limit: 20, cursor: undefined },
+    );
+    const timeline = render(<Timeline attestations={attestations} decided={decided} stops={[]} />);
+    for (const kind of kinds) expect(timeline.split(samples[kind].cost).length, kind).toBe(3);
   });
 
   it("in mails: in the subject before, and who decided after", () => {

@@ -16,9 +16,13 @@ const labels: Partial<Record<WarningCode, string>> = {
 
 interface WarningPillsProps {
   readonly warnings: readonly { readonly code: WarningCode }[];
+  /** Several are one mark with their number. */
+  readonly isCounted?: boolean;
 }
 
-export function WarningPills({ warnings }: WarningPillsProps) {
+export function WarningPills({ warnings, isCounted = false }: WarningPillsProps) {
+  const count = warnings.filter(({ code }) => labels[code] !== undefined).length;
+  if (isCounted && count > 1) return <StatusPill tone="warn">{count} warnings</StatusPill>;
   return warnings.map(({ code }) =>
     labels[code] === undefined ? null : (
       <StatusPill key={code} tone={warningTone(code)}>

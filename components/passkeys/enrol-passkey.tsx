@@ -2,7 +2,9 @@
 /** The button that enrols the device in hand, or another one that the browser offers. */
 import { useRef, useState } from "react";
 import { Button } from "#components/ui/button";
+import { Callout } from "#components/ui/callout";
 import { useRefresh } from "#components/ui/router";
+import { TextLink } from "#components/ui/text-link";
 import { useIsReady } from "#components/ui/use-is-ready";
 import { useKeptFocus } from "#components/ui/use-kept-focus";
 import type { PasskeyActions } from "./passkey-actions";
@@ -44,7 +46,7 @@ interface EnrolPasskeyProps {
 
 export function EnrolPasskey({ actions, isFirst, label }: EnrolPasskeyProps) {
   const words = label ?? (isFirst ? "Create a passkey" : "Add another passkey");
-  const [state, setState] = useState<{ isBusy: boolean; problem: string | null }>({
+  const [state, setState] = useState<{ isBusy: boolean; problem: string | null; isDone?: boolean }>({
     isBusy: false,
     problem: null,
   });
@@ -55,7 +57,7 @@ export function EnrolPasskey({ actions, isFirst, label }: EnrolPasskeyProps) {
   async function add(): Promise<void> {
     setState({ isBusy: true, problem: null });
     const problem = await enrol(actions).catch(explain);
-    setState({ isBusy: false, problem });
+    setState({ isBusy: false, problem, isDone: problem === null });
     if (problem === null) await refresh();
   }
   return (
@@ -74,6 +76,13 @@ export function EnrolPasskey({ actions, isFirst, label }: EnrolPasskeyProps) {
       <p role="status" className="font-medium text-fail text-sm empty:hidden">
         {state.problem}
       </p>
+      {state.isDone ? (
+        <Callout tone="pass" title="Passkey created" alert>
+          Next: when an agent needs your approval, you get an email with a link. Read the request, press
+          Approve with passkey and unlock this device. Requests that wait are also in your{" "}
+          <TextLink href="/portal/inbox">inbox</TextLink>.
+        </Callout>
+      ) : null}
     </div>
   );
 }

@@ -1,4 +1,7 @@
-/** A table that stacks on phones: each row becomes a block in which every cell carries its column's name. */
+/**
+ * A table that stacks on phones: each row becomes a block in which every cell carries its column's name. With `isLine`
+ * a row is one line on wide screens, and what names it takes the room that is left.
+ */
 import type { ReactNode } from "react";
 
 export interface Column<Row> {
@@ -9,6 +12,8 @@ export interface Column<Row> {
   readonly numeric?: boolean;
   /** The cell that names the row. */
   readonly isRowHeader?: boolean;
+  /** Cut in a line: the row's own page has it whole. */
+  readonly isCut?: boolean;
 }
 
 interface DataTableProps<Row> {
@@ -18,10 +23,18 @@ interface DataTableProps<Row> {
   readonly rowKey: (row: Row) => string;
   /** Shown in place of the table when there is no row. */
   readonly empty: ReactNode;
+  readonly isLine?: boolean;
 }
 
 /** Explicit roles: `display: block` on phones would take the table's meaning away from screen readers. */
-export function DataTable<Row>({ caption, columns, rows, rowKey, empty }: DataTableProps<Row>) {
+export function DataTable<Row>({
+  caption,
+  columns,
+  rows,
+  rowKey,
+  empty,
+  isLine = false,
+}: DataTableProps<Row>) {
   if (rows.length === 0) return <>{empty}</>;
   return (
     // biome-ignore-start lint/a11y/noRedundantRoles: see above
@@ -34,7 +47,7 @@ export function DataTable<Row>({ caption, columns, rows, rowKey, empty }: DataTa
               key={column.id}
               role="columnheader"
               scope="col"
-              className={`py-2 pr-4 font-medium ${column.numeric ? "text-right" : ""}`}
+              className={`py-2 pr-4 font-medium ${column.numeric ? "text-right" : ""} ${isLine ? "whitespace-nowrap" : ""}`}
             >
               {column.header}
             </th>
@@ -49,7 +62,7 @@ export function DataTable<Row>({ caption, columns, rows, rowKey, empty }: DataTa
             className="border-line border-b last:border-0 max-md:block max-md:py-3"
           >
             {columns.map((column) => (
-              <BodyCell key={column.id} column={column} row={row} />
+              <BodyCell key={column.id} column={column} row={row} isLine={isLine} />
             ))}
           </tr>
         ))}
@@ -59,16 +72,32 @@ export function DataTable<Row>({ caption, columns, rows, rowKey, empty }: DataTa
   );
 }
 
-function BodyCell<Row>({ column, row }: { readonly column: Column<Row>; readonly row: Row }) {
+interface BodyCellProps<Row> {
+  readonly column: Column<Row>;
+  readonly row: Row;
+  readonly isLine: boolean;
+}
+
+/** Keeps a cell in the line. The row's name takes what the others leave. */
+function lineClass({ isRowHeader = false, isCut = false }: Pick<Column<never>, "isRowHeader" | "isCut">) {
+  if (isRowHeader) return "md:w-full md:max-w-0";
+  return isCut ? "md:max-w-44 xl:max-w-60" : "md:whitespace-nowrap";
+}
+
+function BodyCell<Row>({ column, row, isLine }: BodyCellProps<Row>) {
   const className = `py-2.5 pr-4 align-top max-md:flex max-md:gap-3 max-md:py-1 max-md:pr-0 ${
     column.numeric ? "tabular-nums md:whitespace-nowrap md:text-right" : ""
-  } ${column.isRowHeader ? "text-left font-medium" : "font-normal"}`;
+  } ${column.isRowHeader ? "text-left font-medium" : "font-normal"} ${isLine ? lineClass(column) : ""}`;
   const content = (
     <>
       <span aria-hidden="true" className="w-24 shrink-0 font-normal text-muted sm:w-28 md:hidden">
         {column.header}
       </span>
-      <span className="min-w-0 max-md:flex-1 max-md:[overflow-wrap:anywhere]">{column.cell(row)}</span>
+      <span
+        className={`min-w-0 max-md:flex-1 max-md:[overflow-wrap:anywhere] ${isLine && (column.isRowHeader || column.isCut) ? "one-line" : ""}`}
+      >
+        {column.cell(row)}
+      </span>
     </>
   );
   if (column.isRowHeader) {

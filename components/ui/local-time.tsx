@@ -1,7 +1,8 @@
 "use client";
-/** The visitor's own time beside an instant in UTC. The server, which doesn't know it, keeps its place, invisible. */
+/** The visitor's own time, which the server doesn't know. */
 import { useIsReady } from "./use-is-ready";
 
+/** Beside an instant in UTC; the server keeps its place, invisible. */
 export function LocalTime({ iso }: { readonly iso: string }) {
   const isReady = useIsReady();
   const format = new Intl.DateTimeFormat("en-GB", {
@@ -13,5 +14,29 @@ export function LocalTime({ iso }: { readonly iso: string }) {
     <span className={`text-ink ${isReady ? "" : "invisible noscript:hidden"}`}>
       {format.format(new Date(iso))} your time ·{" "}
     </span>
+  );
+}
+
+/** In lists: the visitor's own time, with UTC on hover. Before the script runs, or without one, UTC. */
+export function ListTime({ iso }: { readonly iso: string }) {
+  const isReady = useIsReady();
+  const isThisYear = iso.slice(0, 4) === new Date().toISOString().slice(0, 4);
+  const format = new Intl.DateTimeFormat("en-GB", {
+    day: "numeric",
+    month: "short",
+    ...(isThisYear ? {} : { year: "numeric" }),
+    hour: "2-digit",
+    minute: "2-digit",
+    ...(isReady ? {} : { timeZone: "UTC" }),
+  });
+  return (
+    <time
+      dateTime={iso}
+      title={`${iso.slice(0, 19).replace("T", " ")} UTC`}
+      className="whitespace-nowrap tabular-nums"
+    >
+      {format.format(new Date(iso))}
+      {isReady ? null : " UTC"}
+    </time>
   );
 }

@@ -110,12 +110,19 @@ async function NoticesPage({ params, searchParams }: PageProps) {
         ) : null}
         {link.status === "left" ? null : (
           <form method="post" action={`/notices/${token}/leave`}>
-            <Button type="submit" size="large" variant="secondary" className="w-full">
-              {isNew ? "Decline" : "Unsubscribe"}
-            </Button>
-            {isNew ? null : (
-              <p className="mt-2 text-muted text-sm">
-                You'll no longer be an approver, and your passkeys will be removed.
+            {isNew ? (
+              <Button type="submit" size="large" variant="secondary" className="w-full">
+                Decline
+              </Button>
+            ) : (
+              <p className="text-muted text-sm">
+                <button
+                  type="submit"
+                  className="min-h-8 cursor-pointer text-accent underline underline-offset-[3px]"
+                >
+                  Unsubscribe
+                </button>
+                : you'll no longer be an approver, and your passkeys will be removed.
               </p>
             )}
           </form>

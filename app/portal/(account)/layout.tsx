@@ -6,6 +6,7 @@ import { OrganizationSwitcher } from "#components/portal/organization/organizati
 import { PortalFrame } from "#components/portal/organization/shown-organization";
 import { PortalNav } from "#components/portal/shell/portal-nav";
 import { PortalSearch } from "#components/portal/shell/portal-search";
+import { sectionIcons } from "#components/portal/shell/section-icons";
 import { SignOut } from "#components/portal/shell/sign-out";
 import { SkipLink } from "#components/ui/skip-link";
 import { organizationTitle } from "#lib/protocol/text/organization-name";
@@ -13,13 +14,23 @@ import { readPortal } from "#lib/server/pages/portal-request";
 import { countWaiting } from "#lib/services/approvals/decision/inbox";
 import { signOut, switchOrganization } from "./actions";
 
+/** Lists below leave the mark away: it would stand in every row. */
+function TestBar() {
+  return (
+    <p className="mb-5 rounded-md bg-test-soft px-3 py-2 text-sm text-test">
+      <strong>TEST instance.</strong> Approvals here are permanently marked TEST and prove nothing about a
+      person.
+    </p>
+  );
+}
+
 export default async function PortalLayout({ children }: { readonly children: ReactNode }) {
   const portal = await readPortal();
   if (portal === null) return children;
   const { context, person, membership, memberships } = portal;
   return (
     <PortalFrame organizationId={person.organizationId}>
-      <div className="mx-auto max-w-6xl px-4 pt-6 sm:px-6">
+      <div className="mx-auto max-w-7xl px-4 pt-6 sm:px-6">
         <SkipLink href="#section">Skip the portal's menu</SkipLink>
         <div className="no-print flex flex-wrap items-center justify-between gap-x-6 gap-y-2 pb-4">
           <div className="min-w-0">
@@ -43,8 +54,9 @@ export default async function PortalLayout({ children }: { readonly children: Re
           </div>
         </div>
         <div className="lg:grid lg:grid-cols-[11rem_minmax(0,1fr)] lg:gap-8">
-          <PortalNav waiting={await countWaiting(context, person)} />
+          <PortalNav waiting={await countWaiting(context, person)} icons={sectionIcons} />
           <div id="section" tabIndex={-1} className="min-w-0 pt-6 outline-none lg:pt-0">
+            {context.worldId.environment === "production" ? null : <TestBar />}
             {children}
           </div>
         </div>

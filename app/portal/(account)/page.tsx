@@ -79,7 +79,7 @@ function WarnedCard({ warned: { count, from } }: Pick<Overview, "warned">) {
 }
 
 /** Shown once an organization has done something: an empty chart says nothing. */
-function Used({ overview }: { readonly overview: Overview }) {
+function Used({ overview, isTestSaid }: { readonly overview: Overview; readonly isTestSaid: boolean }) {
   return (
     <>
       <Card title="Last 30 days" className="mt-5">
@@ -94,6 +94,7 @@ function Used({ overview }: { readonly overview: Overview }) {
       </Card>
       <Card title="Latest attestations" className="mt-5">
         <AttestationTable
+          isTestSaid={isTestSaid}
           caption="Latest attestations"
           rows={overview.latest}
           empty={<p className="py-4 text-muted">No attestations yet.</p>}
@@ -142,7 +143,9 @@ export default async function OverviewPage() {
         <PendingCard pending={overview.pendingAuthorizations} />
         <WarnedCard warned={overview.warned} />
       </div>
-      {attestation === null ? null : <Used overview={overview} />}
+      {attestation === null ? null : (
+        <Used overview={overview} isTestSaid={context.worldId.environment !== "production"} />
+      )}
     </PortalPage>
   );
 }

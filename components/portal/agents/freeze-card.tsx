@@ -8,7 +8,7 @@ import { TextLink } from "#components/ui/text-link";
 import { Timestamp } from "#components/ui/timestamp";
 import type { FormAction } from "#lib/api/schemas/form-state";
 
-interface Stop {
+export interface Stop {
   readonly isFrozen: boolean;
   readonly at: string;
   readonly reason: string | null;

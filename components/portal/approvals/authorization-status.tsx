@@ -36,6 +36,8 @@ interface AuthorizationStatusPillProps extends Standing {
   readonly isTest: boolean;
   /** Since when it is known that a run has claimed it and attested nothing. */
   readonly unattestedAt?: string | null | undefined;
+  /** The page says once that this instance makes TEST approvals. */
+  readonly isTestSaid?: boolean;
 }
 
 export function AuthorizationStatusPill({
@@ -46,18 +48,21 @@ export function AuthorizationStatusPill({
   unattestedAt,
   revokedAt,
   isOver,
+  isTestSaid = false,
 }: AuthorizationStatusPillProps) {
   const { tone, text } = words[status];
   const later = findLater({ status, revokedAt, isOver });
   // A rule or a standing approval approves without anyone having given an approval.
   const isApproval = given > 0 || status === "approved";
   return (
-    <span className="flex flex-wrap gap-1.5">
+    <span className="flex flex-wrap gap-1.5 md:in-[table]:flex-nowrap">
       <StatusPill tone={tone}>{text}</StatusPill>
       {later === null ? null : <StatusPill tone={later.tone}>{later.text}</StatusPill>}
       {unattestedAt ? <StatusPill tone="warn">Claimed, never attested</StatusPill> : null}
       {isTest ? <TestKeyMark /> : null}
-      {isApproval && environment !== "production" ? <TestMark method={given > 0 ? null : "rule"} /> : null}
+      {isApproval && !isTestSaid && environment !== "production" ? (
+        <TestMark method={given > 0 ? null : "rule"} />
+      ) : null}
     </span>
   );
 }

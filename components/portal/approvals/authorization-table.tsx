@@ -3,8 +3,9 @@ import type { ReactNode } from "react";
 import { AgentText } from "#components/agent-text";
 import { amountColumns } from "#components/amount-column";
 import { type Column, DataTable } from "#components/ui/data-table";
+import { ListTime } from "#components/ui/local-time";
+import { ToolTag } from "#components/ui/status-pill";
 import { TextLink } from "#components/ui/text-link";
-import { Timestamp } from "#components/ui/timestamp";
 import type { AuthorizationStatus } from "#lib/api/schemas/authorize";
 import type { Amount } from "#lib/protocol/approval/amount";
 import type { Decider } from "#lib/protocol/approval/decided-by";
@@ -44,10 +45,10 @@ export function When({ row }: { readonly row: Times }) {
   const decided = row.decided_at !== null && row.status !== "expired";
   return (
     <>
-      <span className="block text-muted">
+      <span className="text-muted">
         {row.status === "pending" ? "expires" : decided ? wordFor(row.status) : "ended"}
-      </span>
-      <Timestamp iso={decided ? (row.decided_at ?? row.expires_at) : row.expires_at} />
+      </span>{" "}
+      <ListTime iso={decided ? (row.decided_at ?? row.expires_at) : row.expires_at} />
     </>
   );
 }
@@ -62,56 +63,64 @@ function Given({ row: { status, decided_by, approvals } }: { readonly row: Autho
   );
 }
 
-function columnsOf({ rows, actions }: AuthorizationTableProps): readonly Column<AuthorizationRow>[] {
+function columnsOf({
+  rows,
+  actions,
+  isTestSaid = false,
+}: AuthorizationTableProps): readonly Column<AuthorizationRow>[] {
   return [
     {
       id: "action",
       header: "Action",
       isRowHeader: true,
       cell: (row) => (
-        <span className="block md:min-w-40">
+        <>
           <TextLink href={`/portal/authorizations/${row.request_id}`}>
             {row.action === "" ? "Erased" : <AgentText value={row.title} isExcerpt />}
           </TextLink>
-          <span className="block font-normal text-muted">
-            <AgentText value={row.agent_slug} isName hideWarnings />
-            {row.tool === null ? null : (
-              <>
-                {" · "}
-                <AgentText value={row.tool} isName hideWarnings />
-              </>
-            )}
-          </span>
-        </span>
+          {row.tool === null ? null : (
+            <ToolTag>
+              <AgentText value={row.tool} isName hideWarnings />
+            </ToolTag>
+          )}
+        </>
       ),
     },
     ...amountColumns(rows),
     {
+      id: "agent",
+      header: "Agent",
+      isCut: true,
+      cell: (row) => <AgentText value={row.agent_slug} isName hideWarnings />,
+    },
+    {
       id: "status",
       header: "State",
       cell: (row) => (
-        <>
-          <AuthorizationStatusPill
-            status={row.status}
-            environment={row.environment}
-            given={row.approvals.given}
-            isTest={row.isTest}
-            unattestedAt={row.unattested_at}
-            revokedAt={row.revoked_at}
-            isOver={row.end !== null && !row.attestation_id}
-          />
-          <span className="mt-1 block text-muted">
-            <Given row={row} />
-          </span>
-        </>
+        <AuthorizationStatusPill
+          status={row.status}
+          environment={row.environment}
+          given={row.approvals.given}
+          isTest={row.isTest}
+          unattestedAt={row.unattested_at}
+          revokedAt={row.revoked_at}
+          isOver={row.end !== null && !row.attestation_id}
+          isTestSaid={isTestSaid}
+        />
       ),
     },
+    { id: "decided", header: "Decided by", isCut: true, cell: (row) => <Given row={row} /> },
     { id: "when", header: "When", cell: (row) => <When row={row} /> },
-    {
-      id: "actions",
-      header: "Actions",
-      cell: (row) => (row.status === "pending" ? actions(row) : <span className="text-muted">none</span>),
-    },
+    ...(rows.some(({ status }) => status === "pending")
+      ? [
+          {
+            id: "actions",
+            header: "Actions",
+            cell: (row: AuthorizationRow) =>
+              row.status === "pending" ? actions(row) : <span className="text-muted">–</span>,
+          },
+        ]
+      : []),
   ];
 }
 
@@ -119,6 +128,8 @@ interface AuthorizationTableProps {
   readonly rows: readonly AuthorizationRow[];
   readonly actions: (row: AuthorizationRow) => ReactNode;
   readonly empty: ReactNode;
+  /** The page says once that this instance makes TEST approvals. */
+  readonly isTestSaid?: boolean;
 }
 
 export function AuthorizationTable(props: AuthorizationTableProps) {
@@ -129,6 +140,7 @@ export function AuthorizationTable(props: AuthorizationTableProps) {
       columns={columnsOf(props)}
       rows={rows}
       rowKey={(row) => row.request_id}
+      isLine
       empty={empty}
     />
   );

@@ -8,28 +8,29 @@ import { AuthorizationTable } from "./authorization-table";
 
 type More = Partial<AuthorizationState> & { used?: { uses: number; spent: string } };
 
+const testRow = {
+  request_id: "areq_1",
+  environment: "local",
+  agent_slug: "bot",
+  action: "Pay",
+  title: "Pay",
+  amount: { value: "12000.5", currency: "EUR" },
+  tool: "transfer",
+  decided_by: null,
+  required_level: "device" as const,
+  status: "approved" as const,
+  approvals: { required: 1, given: 1 },
+  created_at: "2026-11-22T10:00:00.000Z",
+  expires_at: "2026-11-22T11:00:00.000Z",
+  decided_at: "2026-11-22T10:30:00.000Z",
+  approval_url: null,
+  isTest: false,
+  revoked_at: null,
+  end: null,
+};
+
 function show(claim: Partial<More>, deciders: PersonDecision[] = []): string[] {
-  const row = {
-    request_id: "areq_1",
-    environment: "local",
-    agent_slug: "bot",
-    action: "Pay",
-    title: "Pay",
-    amount: { value: "12000.5", currency: "EUR" },
-    tool: "transfer",
-    decided_by: null,
-    required_level: "device" as const,
-    status: "approved" as const,
-    approvals: { required: 1, given: 1 },
-    created_at: "2026-11-22T10:00:00.000Z",
-    expires_at: "2026-11-22T11:00:00.000Z",
-    decided_at: "2026-11-22T10:30:00.000Z",
-    approval_url: null,
-    isTest: false,
-    revoked_at: null,
-    end: null,
-    ...(claim as object),
-  };
+  const row = { ...testRow, ...(claim as object) };
   const table = <AuthorizationTable rows={[row]} actions={() => null} empty={null} />;
   const state = { ...(row as unknown as AuthorizationState), deciders };
   const facts = <AuthorizationFacts state={state} end={null} />;
@@ -44,6 +45,16 @@ describe("an approval", () => {
     const [table = ""] = show({});
     expect(table).toMatch(/>Amount<\/th>/);
     expect(show({ amount: null })[0]).not.toContain("Amount");
+  });
+
+  it("is marked TEST outside production, but in lists of an instance that says so once", () => {
+    const row = { ...testRow, approvals: { required: 1, given: 1 } };
+    const list = (isTestSaid: boolean) =>
+      renderToStaticMarkup(
+        <AuthorizationTable rows={[row]} actions={() => null} empty={null} isTestSaid={isTestSaid} />,
+      );
+    expect(list(false)).toContain("TEST");
+    expect(list(true)).not.toContain("TEST");
   });
 
   it("is marked TEST outside production, also if a rule gave it and no person", () => {

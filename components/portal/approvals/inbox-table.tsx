@@ -3,7 +3,7 @@
 import { AgentText } from "#components/agent-text";
 import { amountColumns } from "#components/amount-column";
 import { type Column, DataTable } from "#components/ui/data-table";
-import { StatusPill } from "#components/ui/status-pill";
+import { StatusPill, ToolTag } from "#components/ui/status-pill";
 import { TextLink } from "#components/ui/text-link";
 import type { AuthorizationStatus } from "#lib/api/schemas/authorize";
 import type { Amount } from "#lib/protocol/approval/amount";
@@ -38,34 +38,44 @@ const actionColumn: Column<InboxRow> = {
   header: "Action",
   isRowHeader: true,
   cell: (row) => (
-    <span className="block md:min-w-40">
+    <>
       <TextLink href={new URL(row.approval_url).pathname}>
         {row.action === "" ? "Erased" : <AgentText value={row.title} isExcerpt />}
       </TextLink>
       {row.payee === null ? null : (
-        <span className="line-clamp-2 font-normal">
-          To <AgentText value={row.payee} hideWarnings />
+        <span className="ml-1.5 font-normal">
+          to <AgentText value={row.payee} hideWarnings />
         </span>
       )}
-      <span className="block font-normal text-muted">
-        {row.tool === null ? null : (
-          <>
-            <AgentText value={row.tool} isName hideWarnings /> ·{" "}
-          </>
-        )}
-        <AgentText value={row.agent_slug} isName hideWarnings /> ·{" "}
-        <AgentText value={organizationTitle(row.organization_name)} isName hideWarnings />
-      </span>
-    </span>
+      {row.tool === null ? null : (
+        <ToolTag>
+          <AgentText value={row.tool} isName hideWarnings />
+        </ToolTag>
+      )}
+    </>
   ),
 };
 
-const otherColumns: readonly Column<InboxRow>[] = [
+const listOtherColumns = (isTestSaid: boolean): readonly Column<InboxRow>[] => [
+  {
+    id: "agent",
+    header: "Requested by",
+    isCut: true,
+    cell: (row) => (
+      <>
+        <AgentText value={row.agent_slug} isName hideWarnings />
+        <span className="text-muted">
+          {" · "}
+          <AgentText value={organizationTitle(row.organization_name)} isName hideWarnings />
+        </span>
+      </>
+    ),
+  },
   {
     id: "status",
     header: "State",
     cell: (row) => (
-      <span className="flex flex-wrap gap-1.5">
+      <span className="flex flex-wrap items-center gap-1.5 md:flex-nowrap">
         <AuthorizationStatusPill
           status={row.status}
           environment={row.environment}
@@ -73,11 +83,14 @@ const otherColumns: readonly Column<InboxRow>[] = [
           isTest={row.is_test}
           revokedAt={row.revoked_at}
           isOver={row.is_over}
+          isTestSaid={isTestSaid}
         />
         {row.expires_soon ? <StatusPill tone="warn">Expires soon</StatusPill> : null}
         {row.denial_reason === null ? null : (
-          <span className="block w-full text-muted">
-            <AgentText value={row.denial_reason} isExcerpt />
+          <span className="text-muted md:max-w-40">
+            <span className="one-line">
+              <AgentText value={row.denial_reason} isExcerpt />
+            </span>
           </span>
         )}
       </span>
@@ -95,13 +108,16 @@ const otherColumns: readonly Column<InboxRow>[] = [
 interface InboxTableProps {
   readonly rows: readonly InboxRow[];
   readonly isWaiting: boolean;
+  /** The page says once that this instance makes TEST approvals. */
+  readonly isTestSaid?: boolean;
 }
 
-export function InboxTable({ rows, isWaiting }: InboxTableProps) {
+export function InboxTable({ rows, isWaiting, isTestSaid = false }: InboxTableProps) {
   return (
     <DataTable
       caption={isWaiting ? "Requests that wait, newest first" : "Decided requests, newest first"}
-      columns={[actionColumn, ...amountColumns(rows), ...otherColumns]}
+      columns={[actionColumn, ...amountColumns(rows), ...listOtherColumns(isTestSaid)]}
+      isLine
       rows={rows}
       rowKey={(row) => row.request_id}
       empty={

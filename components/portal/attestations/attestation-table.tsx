@@ -3,12 +3,11 @@ import type { ReactNode } from "react";
 import { AgentText } from "#components/agent-text";
 import { amountColumns } from "#components/amount-column";
 import { ApprovalPill } from "#components/approval-grades";
-import { DecidedLine } from "#components/decided-line";
 import { TestKeyMark } from "#components/portal/keys/test-key-mark";
 import { type Column, DataTable } from "#components/ui/data-table";
-import { StatusPill } from "#components/ui/status-pill";
+import { ListTime } from "#components/ui/local-time";
+import { StatusPill, TestMark, ToolTag } from "#components/ui/status-pill";
 import { TextLink } from "#components/ui/text-link";
-import { Timestamp } from "#components/ui/timestamp";
 import { WarningPills } from "#components/warning-pills";
 import type { OwnAttestation } from "#lib/api/schemas/receipts";
 import { isApprovalMethod } from "#lib/protocol/statement/statement";
@@ -27,39 +26,42 @@ interface RowProps {
 function Action({ row }: RowProps) {
   const missing = row.status === "erased" ? "(content erased)" : "(cannot be read)";
   return (
-    <span className="block md:min-w-56">
+    <>
       <TextLink href={`/portal/attestations/${row.id}`}>
         {row.title === null ? missing : <AgentText value={row.title} isExcerpt />}
       </TextLink>
       {row.tool === null ? null : (
-        <span className="block break-all font-mono font-normal text-muted">
+        <ToolTag>
           <AgentText value={row.tool} isName hideWarnings />
-        </span>
+        </ToolTag>
       )}
-    </span>
+    </>
   );
 }
 
 function Marks({ row }: RowProps) {
-  const { human_approval_method: method } = row;
   return (
-    <span className="flex flex-wrap gap-1.5">
-      {row.is_public ? (
-        <StatusPill tone="neutral">Public</StatusPill>
-      ) : (
-        <StatusPill tone="private">Private</StatusPill>
-      )}
+    <span className="flex flex-wrap gap-1.5 md:flex-nowrap">
+      {row.is_public ? null : <StatusPill tone="private">Private</StatusPill>}
       {row.isTest ? <TestKeyMark /> : null}
       {row.action === null && row.status !== "erased" ? (
         <StatusPill tone="fail">Cannot be read</StatusPill>
       ) : null}
-      {row.agent_authenticated === true ? <StatusPill tone="proven">Agent signed</StatusPill> : null}
-      <WarningPills warnings={row.warnings} />
-      {!isApprovalMethod(method) || method === "none" ? null : (
-        <ApprovalPill method={method} environment={row.human_approval_environment ?? ""} />
-      )}
-      <DecidedLine entry={row} />
+      <WarningPills warnings={row.warnings} isCounted />
     </span>
+  );
+}
+
+function Decided({ row, isTestSaid }: RowProps & { readonly isTestSaid: boolean }) {
+  const { human_approval_method: method, human_approval_environment: environment, decided } = row;
+  if (!isApprovalMethod(method) || method === "none")
+    return <span className="text-muted">No human approval</span>;
+  if (method === "hash") return <ApprovalPill method={method} />;
+  return (
+    <>
+      {environment === "production" || isTestSaid ? null : <TestMark method={method} />}{" "}
+      {decided === null ? null : <AgentText value={decided} isExcerpt />}
+    </>
   );
 }
 
@@ -70,31 +72,37 @@ const actionColumn: Column<AttestationRow> = {
   cell: (row) => <Action row={row} />,
 };
 
-const otherColumns: readonly Column<AttestationRow>[] = [
+const otherColumns = (isTestSaid: boolean): readonly Column<AttestationRow>[] => [
+  {
+    id: "decided",
+    header: "Decided by",
+    isCut: true,
+    cell: (row) => <Decided row={row} isTestSaid={isTestSaid} />,
+  },
   {
     id: "agent",
     header: "Agent",
-    cell: (row) => (
-      <span className="block md:min-w-24">
-        <AgentText value={row.agent_slug} isName hideWarnings />
-      </span>
-    ),
+    isCut: true,
+    cell: (row) => <AgentText value={row.agent_slug} isName hideWarnings />,
   },
   { id: "marks", header: "State", cell: (row) => <Marks row={row} /> },
-  { id: "time", header: "Recorded", cell: (row) => <Timestamp iso={row.created_at} relative={false} /> },
+  { id: "time", header: "Recorded", cell: (row) => <ListTime iso={row.created_at} /> },
 ];
 
 interface AttestationTableProps {
   readonly caption: string;
   readonly rows: readonly AttestationRow[];
   readonly empty: ReactNode;
+  /** The page says once that this instance makes TEST approvals. */
+  readonly isTestSaid?: boolean;
 }
 
-export function AttestationTable({ caption, rows, empty }: AttestationTableProps) {
+export function AttestationTable({ caption, rows, empty, isTestSaid = false }: AttestationTableProps) {
   return (
     <DataTable
       caption={caption}
-      columns={[actionColumn, ...amountColumns(rows), ...otherColumns]}
+      isLine
+      columns={[actionColumn, ...amountColumns(rows), ...otherColumns(isTestSaid)]}
       rows={rows}
       rowKey={(row) => row.id}
       empty={empty}

@@ -5,8 +5,8 @@ import { AddressText } from "#components/portal/address-text";
 import { type Usage, UsageWords } from "#components/portal/overview/usage-words";
 import { HashText } from "#components/ui/code-block";
 import { type Column, DataTable } from "#components/ui/data-table";
+import { ListTime } from "#components/ui/local-time";
 import { StatusPill } from "#components/ui/status-pill";
-import { Timestamp } from "#components/ui/timestamp";
 import { countOf, toVisibleText } from "#lib/protocol/text/display-text";
 
 export interface KeyRow {
@@ -52,7 +52,7 @@ function LastUse({ row }: { readonly row: KeyRow }) {
   if (row.lastUsedAt === null) return <span className="text-muted">never</span>;
   return (
     <>
-      <Timestamp iso={row.lastUsedAt} relative={false} />
+      <ListTime iso={row.lastUsedAt} />
       <span className="block text-muted [overflow-wrap:anywhere]">from {row.lastUsedFrom ?? "unknown"}</span>
     </>
   );

@@ -68,11 +68,12 @@ function Passkeys({ person, removePasskey }: PasskeysProps) {
 interface ApproverTableProps {
   readonly people: readonly Approver[];
   /** Owners only. */
+  readonly askAgain: FormAction | null;
   readonly remove: FormAction | null;
   readonly removePasskey: FormAction | null;
 }
 
-export function ApproverTable({ people, remove, removePasskey }: ApproverTableProps) {
+export function ApproverTable({ people, askAgain, remove, removePasskey }: ApproverTableProps) {
   const columns: readonly Column<Approver>[] = [
     {
       id: "name",
@@ -88,7 +89,26 @@ export function ApproverTable({ people, remove, removePasskey }: ApproverTablePr
     {
       id: "status",
       header: "State",
-      cell: ({ status }) => <StatusPill tone={words[status].tone}>{words[status].text}</StatusPill>,
+      cell: ({ id, name, status }) => (
+        <span className="flex flex-wrap items-center gap-2">
+          <StatusPill tone={words[status].tone}>{words[status].text}</StatusPill>
+          {status !== "invited" || askAgain === null ? null : (
+            <ActionDialog
+              triggerLabel={
+                <>
+                  Send again<span className="sr-only"> to {name}</span>
+                </>
+              }
+              title="Send the email again"
+              description={`${name} gets a new email with a link to accept.`}
+              action={askAgain}
+              fields={{ approver_id: id }}
+              confirmLabel="Send again"
+              confirmVariant="primary"
+            />
+          )}
+        </span>
+      ),
     },
     {
       id: "passkeys",

@@ -3,7 +3,7 @@ import type { ReactNode } from "react";
 import { AgentText } from "#components/agent-text";
 import { AddressText } from "#components/portal/address-text";
 import { type Column, DataTable } from "#components/ui/data-table";
-import { Timestamp } from "#components/ui/timestamp";
+import { ListTime } from "#components/ui/local-time";
 import type { ActorKind } from "#lib/api/schemas/portal";
 
 export interface AuditRow {
@@ -81,7 +81,7 @@ const columns: readonly Column<AuditRow>[] = [
       </span>
     ),
   },
-  { id: "when", header: "When", cell: (row) => <Timestamp iso={row.at} relative={false} /> },
+  { id: "when", header: "When", cell: (row) => <ListTime iso={row.at} /> },
 ];
 
 export function AuditTable({

@@ -1,7 +1,7 @@
 /** The people of an organization, and those who were invited. */
 import { AddressText } from "#components/portal/address-text";
 import { type Column, DataTable } from "#components/ui/data-table";
-import { Timestamp } from "#components/ui/timestamp";
+import { ListTime } from "#components/ui/local-time";
 import type { FormAction } from "#lib/api/schemas/form-state";
 import { type Member, type MemberActions, RemoveDialog, RoleDialog, WithdrawDialog } from "./member-dialogs";
 
@@ -26,7 +26,7 @@ export function MemberTable({ members, selfId, isOwner, actions }: MemberTablePr
       ),
     },
     { id: "role", header: "Role", cell: (row) => row.role },
-    { id: "since", header: "Since", cell: (row) => <Timestamp iso={row.since} relative={false} /> },
+    { id: "since", header: "Since", cell: (row) => <ListTime iso={row.since} /> },
     { id: "keys", header: "Active keys", numeric: true, cell: (row) => row.liveKeys },
     {
       id: "actions",
@@ -84,7 +84,7 @@ export function InvitationTable({ invitations, withdraw }: InvitationTableProps)
       header: "By",
       cell: (row) => <AddressText value={row.invitedBy} />,
     },
-    { id: "until", header: "Expires", cell: (row) => <Timestamp iso={row.expiresAt} relative={false} /> },
+    { id: "until", header: "Expires", cell: (row) => <ListTime iso={row.expiresAt} /> },
     {
       id: "actions",
       header: "Actions",

@@ -4,9 +4,9 @@ import { AgentText } from "#components/agent-text";
 import { TestKeyMark } from "#components/portal/keys/test-key-mark";
 import { HashText } from "#components/ui/code-block";
 import { type Column, DataTable } from "#components/ui/data-table";
+import { ListTime } from "#components/ui/local-time";
 import { StatusPill, type Tone } from "#components/ui/status-pill";
 import { TextLink } from "#components/ui/text-link";
-import { Timestamp } from "#components/ui/timestamp";
 
 export interface RequestRow {
   readonly id: string;
@@ -98,7 +98,7 @@ const columns: readonly Column<RequestRow>[] = [
     cell: (row) => <span className="whitespace-nowrap">{row.duration_ms.toLocaleString("en")} ms</span>,
   },
   { id: "key", header: "Key", cell: (row) => <Caller row={row} /> },
-  { id: "when", header: "When", cell: (row) => <Timestamp iso={row.at.toISOString()} relative={false} /> },
+  { id: "when", header: "When", cell: (row) => <ListTime iso={row.at.toISOString()} /> },
 ];
 
 interface RequestTableProps {

@@ -1,8 +1,8 @@
 /** Versions of the rules: who changed them, when, and to what mode. */
 import { AddressText } from "#components/portal/address-text";
 import { DataTable } from "#components/ui/data-table";
+import { ListTime } from "#components/ui/local-time";
 import { TextLink } from "#components/ui/text-link";
-import { Timestamp } from "#components/ui/timestamp";
 import type { RulesResponse } from "#lib/api/schemas/rules";
 
 type Settings = Pick<RulesResponse["versions"][number], "mode" | "fallback" | "require_second_owner">;
@@ -45,7 +45,7 @@ export function VersionTable({ versions }: { readonly versions: RulesResponse["v
         {
           id: "when",
           header: "When",
-          cell: ({ created_at }) => <Timestamp iso={created_at} relative={false} />,
+          cell: ({ created_at }) => <ListTime iso={created_at} />,
         },
       ]}
     />

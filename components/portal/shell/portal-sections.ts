@@ -1,21 +1,53 @@
 /** The portal's pages, for its navigation and its search. */
-export const portalSections = [
-  { href: "/portal", label: "Overview" },
-  { href: "/portal/keys", label: "Keys" },
-  { href: "/portal/agents", label: "Agents" },
-  { href: "/portal/attestations", label: "Attestations" },
-  { href: "/portal/authorizations", label: "Approvals" },
-  { href: "/portal/inbox", label: "Inbox" },
-  { href: "/portal/rules", label: "Rules" },
-  { href: "/portal/requests", label: "API log" },
-  { href: "/portal/webhooks", label: "Webhooks" },
-  { href: "/portal/audit", label: "Audit log" },
-  { href: "/portal/settings", label: "Settings" },
+export const sectionGroups = [
+  {
+    title: null,
+    sections: [
+      { href: "/portal", label: "Overview" },
+      { href: "/portal/inbox", label: "Inbox" },
+    ],
+  },
+  {
+    title: "Decisions",
+    sections: [
+      { href: "/portal/authorizations", label: "Approvals" },
+      { href: "/portal/standing", label: "Standing approvals" },
+      { href: "/portal/approvers", label: "Approvers" },
+      { href: "/portal/rules", label: "Rules" },
+    ],
+  },
+  {
+    title: "Records",
+    sections: [
+      { href: "/portal/agents", label: "Agents" },
+      { href: "/portal/attestations", label: "Attestations" },
+    ],
+  },
+  {
+    title: "Developers",
+    sections: [
+      { href: "/portal/keys", label: "Keys" },
+      { href: "/portal/webhooks", label: "Webhooks" },
+      { href: "/portal/requests", label: "API log" },
+    ],
+  },
+  {
+    title: "Organization",
+    sections: [
+      { href: "/portal/audit", label: "Audit log" },
+      { href: "/portal/settings", label: "Settings" },
+    ],
+  },
 ] as const;
+
+export const portalSections = sectionGroups.flatMap(
+  ({ sections }): readonly { readonly href: SectionHref; readonly label: string }[] => sections,
+);
+
+export type SectionHref = (typeof sectionGroups)[number]["sections"][number]["href"];
 
 /** Pages inside a section, which is marked while one is open. The search finds them too. */
 export const innerPages = [
-  { href: "/portal/approvers", label: "Approvers", section: "/portal/settings" },
   { href: "/portal/evidence", label: "Evidence pack", section: "/portal/attestations" },
 ] as const;
 

@@ -2,8 +2,8 @@
 import type { ReactNode } from "react";
 import { AgentText } from "#components/agent-text";
 import { type Column, DataTable } from "#components/ui/data-table";
+import { ListTime } from "#components/ui/local-time";
 import { StatusPill } from "#components/ui/status-pill";
-import { Timestamp } from "#components/ui/timestamp";
 import type { WebhookDelivery } from "#lib/api/schemas/webhooks";
 import { EventName } from "./event-name";
 
@@ -23,7 +23,7 @@ function Result({ row }: { readonly row: WebhookDelivery }) {
       </span>
       {row.next_attempt_at === null || row.last_problem === null ? null : (
         <span className="block text-muted">
-          next attempt <Timestamp iso={row.next_attempt_at} relative={false} />
+          next attempt <ListTime iso={row.next_attempt_at} />
         </span>
       )}
     </>
@@ -54,7 +54,7 @@ function columnsOf(
     {
       id: "created",
       header: "Created",
-      cell: ({ created_at }) => <Timestamp iso={created_at} relative={false} />,
+      cell: ({ created_at }) => <ListTime iso={created_at} />,
     },
     { id: "result", header: "Result", cell: (row) => <Result row={row} /> },
     { id: "attempts", header: "Attempts", numeric: true, cell: ({ attempts }) => attempts },

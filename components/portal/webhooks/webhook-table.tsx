@@ -2,9 +2,9 @@
 import type { ReactNode } from "react";
 import { AgentText } from "#components/agent-text";
 import { type Column, DataTable } from "#components/ui/data-table";
+import { ListTime } from "#components/ui/local-time";
 import { StatusPill } from "#components/ui/status-pill";
 import { TextLink } from "#components/ui/text-link";
-import { Timestamp } from "#components/ui/timestamp";
 import type { Webhook } from "#lib/api/schemas/webhooks";
 
 const reasons = {
@@ -41,7 +41,7 @@ const columns: readonly Column<Webhook>[] = [
   {
     id: "created",
     header: "Created",
-    cell: ({ created_at }) => <Timestamp iso={created_at} relative={false} />,
+    cell: ({ created_at }) => <ListTime iso={created_at} />,
   },
 ];
 

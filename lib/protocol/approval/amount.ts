@@ -60,7 +60,8 @@ export function amountUnits(value: string): bigint {
   return BigInt(whole) * unitsOfOne + BigInt(fraction.padEnd(places, "0"));
 }
 
-function writeUnits(units: bigint): string {
+/** Also of a sum, which can have more digits than an amount. */
+export function writeUnits(units: bigint): string {
   const fraction = (units % unitsOfOne).toString().padStart(places, "0").replace(/0+$/, "");
   return `${units / unitsOfOne}${fraction === "" ? "" : `.${fraction}`}`;
 }

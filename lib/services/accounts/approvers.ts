@@ -301,14 +301,50 @@ export async function addApprover(
     return stored;
   });
   if (!mustAsk) return false;
+  await askApprover(context, person, { id, email: added.email });
+  return true;
+}
+
+/** A mail that could not be sent counts as none. */
+async function askApprover(
+  context: AccountsContext,
+  person: MemberPrincipal,
+  { id, email }: { id: string; email: string },
+): Promise<void> {
   const words = { invitedBy: person.email, lifetimeDays: confirmationDays };
   try {
-    await context.mailer.send(approverMail(added.email, approverUrl(context, id), words));
+    await context.mailer.send(approverMail(email, approverUrl(context, id), words));
   } catch (error) {
     await context.database.db.update(approvers).set({ invited_at: null }).where(eq(approvers.id, id));
     throw error;
   }
-  return true;
+}
+
+/** Sends the mail that asks once more, with a link for as many days again. */
+export async function askApproverAgain(
+  context: AccountsContext,
+  person: MemberPrincipal,
+  approverId: string,
+): Promise<string> {
+  const { organizationId } = person;
+  const email = await context.database.db.transaction(async (tx) => {
+    await holdRole(tx, person, "owner");
+    const [asked] = await tx
+      .update(approvers)
+      .set({ invited_at: sql`now()` })
+      .where(and(eq(approvers.id, approverId), isOf(organizationId), eq(approvers.status, "invited")))
+      .returning({ email: approvers.email });
+    if (!asked?.email) throw personNotFound();
+    await recordAudit(context, tx, {
+      organizationId,
+      actor: actorOf(person),
+      action: "approver.asked_again",
+      subject: asked.email,
+    });
+    return asked.email;
+  });
+  await askApprover(context, person, { id: approverId, email });
+  return email;
 }
 
 /** Forgets the person's own choices; that they were asked, or left, stays known. */

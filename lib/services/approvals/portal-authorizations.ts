@@ -2,23 +2,26 @@
 
 import { and, eq, inArray, isNotNull, or, sql } from "drizzle-orm";
 import { isOwnerOf, type MemberPrincipal } from "#lib/api/http/context";
+import type { PageQuery } from "#lib/api/http/cursor";
 import type { AuthorizationState } from "#lib/api/schemas/authorization-state";
 import type { UnfinishedRequest } from "#lib/api/schemas/portal";
+import { rowsOf } from "#lib/db/client";
 import { agentChanges, apiKeys, authorizationRequests } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
-import { amountValue } from "#lib/protocol/approval/amount";
+import { amountValue, writeUnits } from "#lib/protocol/approval/amount";
 import { findEnd } from "#lib/protocol/approval/approval-end";
 import { deriveTitle } from "#lib/protocol/record/title";
 import { requireRole } from "#lib/services/accounts/members";
+import { requireOwnAgent } from "#lib/services/agents/portal-agents";
 import { cancelAuthorization } from "#lib/services/approvals/decision/decide";
 import { readDeciders } from "#lib/services/approvals/decision/list-approvers";
 import { revokeAuthorization } from "#lib/services/approvals/decision/revoke";
-import { readGrantUsage } from "#lib/services/approvals/request/evaluate-policy";
+import { readGrantUsage, readGrantUsages } from "#lib/services/approvals/request/evaluate-policy";
 import { judgeByRulesNow } from "#lib/services/approvals/request/rules-now";
 import { whyUnusable } from "#lib/services/approvals/use/use-approval";
 import { isTestKey } from "#lib/services/keys/api-keys";
 import type { Context } from "./context";
-import { type AuthorizationQuery, listAuthorizations, readAuthorization } from "./read";
+import { type AuthorizationQuery, listAuthorizations, readAuthorization, readPage } from "./read";
 import {
   type AuthorizationRow,
   approvalUrl,
@@ -84,6 +87,77 @@ export async function readOwnAuthorization(context: Context, person: MemberPrinc
     grant_request_id: row.grant_id,
     used: usage && { uses: usage.uses, spent: amountValue(usage.spentUnits) },
     deciders: await readDeciders(context.database.db, row),
+  };
+}
+
+/** Standing approvals that can still be used, with what is left of each; newest first. */
+export async function listStanding(
+  context: Context,
+  person: MemberPrincipal,
+  query: PageQuery & { agentId?: string },
+) {
+  const { db } = context.database;
+  await requireRole(db, person, "member");
+  const { organization_id, agent_id } = authorizationRequests;
+  const isOwn = eq(organization_id, person.organizationId);
+  const isActive = and(
+    isOwn,
+    isRevocable,
+    query.agentId === undefined ? undefined : eq(agent_id, query.agentId),
+    sql`EXISTS (SELECT FROM grants WHERE grants.request_id = authorization_requests.id AND grants.expires_at > clock_timestamp())`,
+  );
+  const { shown, nextCursor } = await readPage(context, isOwn, isActive, query);
+  const usages = await readGrantUsages(
+    db,
+    shown.map(({ id }) => id),
+  );
+  const rows = shown.flatMap((row) => {
+    const { agent_slug, action, grant } = parseRequest(row);
+    const usage = usages.get(row.id);
+    if (grant === null || usage === undefined) return [];
+    const { uses, spentUnits, isSuspended } = usage;
+    const used = { uses, spent: amountValue(spentUnits) };
+    return [{ request_id: row.id, agent_slug, action, terms: grant, used, isSuspended }];
+  });
+  return { rows, nextCursor };
+}
+
+const dayMs = 86_400_000;
+
+/** Approved amounts of an agent by currency, in the UTC day and in 30 of them; what a standing approval allows is none. */
+async function readSpending(context: Context, agentId: string) {
+  const now = context.clock().getTime();
+  const today = new Date(now - (now % dayMs));
+  const rows = await rowsOf<{ currency: string; today: string; days30: string }>(
+    context.database.db,
+    sql`SELECT currency, coalesce(sum(amount_units) FILTER (WHERE decided_at >= ${today.toISOString()}::timestamptz), 0)::text AS today,
+        sum(amount_units)::text AS days30
+      FROM authorization_requests AS r
+      WHERE agent_id = ${agentId} AND status = 'approved' AND currency IS NOT NULL
+        AND decided_at >= ${new Date(today.getTime() - 29 * dayMs).toISOString()}::timestamptz
+        AND NOT EXISTS (SELECT FROM grants WHERE grants.request_id = r.id)
+      GROUP BY currency ORDER BY currency`,
+  );
+  return rows.map(({ currency, ...sums }) => ({
+    currency,
+    today: writeUnits(BigInt(sums.today)),
+    days30: writeUnits(BigInt(sums.days30)),
+  }));
+}
+
+const shownOfAgent = 10;
+
+/** Open requests of an agent, what is left of its standing approvals, what it spent, and its last decisions. */
+export async function readAgentFile(context: Context, person: MemberPrincipal, slug: string) {
+  const { id: agentId } = await requireOwnAgent(context, person, slug);
+  const page = { limit: shownOfAgent, cursor: undefined, agent_slug: slug };
+  const open = await listOwnAuthorizations(context, person, { ...page, status: "pending" });
+  const latest = await listOwnAuthorizations(context, person, page);
+  return {
+    open: open.rows,
+    decided: latest.rows.filter(({ status }) => status !== "pending"),
+    standing: (await listStanding(context, person, { limit: shownOfAgent, cursor: undefined, agentId })).rows,
+    spending: await readSpending(context, agentId),
   };
 }
 

@@ -6,6 +6,7 @@ import { AppError } from "#lib/errors";
 import { organizationTitle } from "#lib/protocol/text/organization-name";
 import {
   addApprover,
+  askApproverAgain,
   chooseDefaultGroup,
   leaveByLink,
   listApprovers,
@@ -293,8 +294,12 @@ describe("notices", () => {
         group: groups.find((one) => one.name === name),
       };
     };
-    await addApprover(context, owner, { name: "Bob", email: `bob${counter}@example.com` });
+    const email = `bob${counter}@example.com`;
+    await addApprover(context, owner, { name: "Bob", email });
     const [{ id: anaId }, { id: bobId }] = [await find("Ana"), await find("Bob")];
+    // Whoever hasn't accepted can be asked once more, and nobody else.
+    expect(await askApproverAgain(context, owner, bobId)).toBe(email);
+    await expect(askApproverAgain(context, owner, anaId)).rejects.toThrow();
     for (const [name, memberIds, reached] of [
       ["Nobody", [], 0],
       ["Invited", [bobId], 0],

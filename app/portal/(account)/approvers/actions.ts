@@ -14,7 +14,9 @@ import {
 import { limitMails, runAction } from "#lib/server/pages/portal-request";
 import {
   addApprover,
+  askApproverAgain,
   chooseDefaultGroup,
+  listApprovers,
   removeApprover,
   removeGroup,
   saveGroup,
@@ -40,6 +42,15 @@ export async function add(_state: State, form: FormData): Promise<State> {
       return { message, result: null };
     }),
   );
+}
+
+export async function askAgain(_state: State, form: FormData): Promise<State> {
+  return runAction(approverIdForm, form, async ({ context, person }, { approver_id }) => {
+    const { people } = await listApprovers(context, person);
+    await limitMails(people.find(({ id }) => id === approver_id)?.email ?? "");
+    const email = await askApproverAgain(context, person, approver_id);
+    return { message: `We sent the email to ${email} again.`, result: null };
+  });
 }
 
 export async function remove(_state: State, form: FormData): Promise<State> {

@@ -17,7 +17,16 @@ import { requirePortal } from "#lib/server/pages/portal-request";
 import { listApprovers } from "#lib/services/accounts/approvers";
 import { readRequesterRule } from "#lib/services/accounts/requester-rule";
 import { listRosters } from "#lib/services/accounts/roster";
-import { add, chooseDefault, deleteGroup, remove, removePasskey, save, saveRequester } from "./actions";
+import {
+  add,
+  askAgain,
+  chooseDefault,
+  deleteGroup,
+  remove,
+  removePasskey,
+  save,
+  saveRequester,
+} from "./actions";
 
 export const metadata: Metadata = { title: "Approvers" };
 
@@ -73,6 +82,7 @@ export default async function ApproversPage() {
       <Card>
         <ApproverTable
           people={listed.people}
+          askAgain={isOwner ? askAgain : null}
           remove={isOwner ? remove : null}
           removePasskey={isOwner ? removePasskey : null}
         />

@@ -106,6 +106,7 @@ async function AttestationsPage({ searchParams }: PageProps) {
       </Card>
       <Card className="mt-5">
         <AttestationTable
+          isTestSaid={context.worldId.environment !== "production"}
           caption="Attestations, newest first"
           rows={rows}
           empty={<NothingFound isFiltered={isFiltered} baseUrl={app.env.baseUrl} />}

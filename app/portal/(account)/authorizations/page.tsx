@@ -65,6 +65,7 @@ async function AuthorizationsPage({ searchParams }: PageProps) {
       <Card>
         <StatusFilter status={status} />
         <AuthorizationTable
+          isTestSaid={context.worldId.environment !== "production"}
           rows={rows}
           actions={(row) => (
             <span className="flex flex-wrap items-center gap-2">

@@ -91,7 +91,11 @@ async function InboxPage({ searchParams }: PageProps) {
           {isWaiting ? <strong>Waiting</strong> : <TextLink href={path}>Waiting</TextLink>}
           {isWaiting ? <TextLink href={`${path}?show=decided`}>Decided</TextLink> : <strong>Decided</strong>}
         </p>
-        <InboxTable rows={rows} isWaiting={isWaiting} />
+        <InboxTable
+          isTestSaid={context.worldId.environment !== "production"}
+          rows={rows}
+          isWaiting={isWaiting}
+        />
         <CursorPagination
           label="requests"
           {...(cursor === undefined ? {} : { firstHref: linkOf({}) })}

@@ -7,6 +7,7 @@ import { KeyTable } from "#components/portal/keys/key-table";
 import { PortalPage } from "#components/portal/organization/shown-organization";
 import { writeOwnSamples } from "#components/portal/overview/write-own-samples";
 import { PageHeading } from "#components/portal/shell/page-heading";
+import { ButtonLink } from "#components/ui/button-link";
 import { Card } from "#components/ui/card";
 import { CursorPagination } from "#components/ui/cursor-pagination";
 import { EmptyState } from "#components/ui/empty-state";
@@ -43,16 +44,9 @@ export default async function KeysPage({ searchParams }: PageProps) {
       <PageHeading
         title="Keys"
         lead="API keys that your agents use. Includes keys members created through the API."
+        action={<ButtonLink href="#new">Create a key</ButtonLink>}
       />
-      <Card title="New key">
-        <CreateKeyForm
-          action={createKey}
-          isOwner={isOwner}
-          samples={samples}
-          hookSteps={hookSteps(app.env.baseUrl, slug)}
-        />
-      </Card>
-      <Card title="All keys" className="mt-5">
+      <Card title="All keys">
         <KeyTable
           rows={rows}
           usage={usage}
@@ -80,7 +74,7 @@ export default async function KeysPage({ searchParams }: PageProps) {
                 code: requestKeyCommand(app.env.baseUrl, person.email),
               }}
             >
-              Create one with the form above. An agent without a browser can have a code sent to you instead:
+              Create one with the form below. An agent without a browser can have a code sent to you instead:
             </EmptyState>
           }
         />
@@ -88,6 +82,14 @@ export default async function KeysPage({ searchParams }: PageProps) {
           label="keys"
           {...(cursor === undefined ? {} : { firstHref: "/portal/keys" })}
           {...(nextCursor === null ? {} : { nextHref: `/portal/keys?cursor=${nextCursor}` })}
+        />
+      </Card>
+      <Card title="New key" className="mt-5" id="new">
+        <CreateKeyForm
+          action={createKey}
+          isOwner={isOwner}
+          samples={samples}
+          hookSteps={hookSteps(app.env.baseUrl, slug)}
         />
       </Card>
     </PortalPage>

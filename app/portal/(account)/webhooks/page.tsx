@@ -5,6 +5,7 @@ import { PageHeading } from "#components/portal/shell/page-heading";
 import { PublicKey } from "#components/portal/webhooks/public-key";
 import { CreateWebhookForm, RotateWebhookDialog } from "#components/portal/webhooks/webhook-forms";
 import { WebhookTable } from "#components/portal/webhooks/webhook-table";
+import { ButtonLink } from "#components/ui/button-link";
 import { Card } from "#components/ui/card";
 import { EmptyState } from "#components/ui/empty-state";
 import { TextLink } from "#components/ui/text-link";
@@ -29,11 +30,9 @@ export default async function WebhooksPage() {
             <TextLink href="/docs/webhooks">How to receive them</TextLink>
           </>
         }
+        action={<ButtonLink href="#new">Add an endpoint</ButtonLink>}
       />
-      <Card title="New endpoint">
-        <CreateWebhookForm action={createWebhook} />
-      </Card>
-      <Card title="All endpoints" className="mt-5">
+      <Card title="All endpoints">
         <WebhookTable
           rows={rows}
           empty={
@@ -41,11 +40,14 @@ export default async function WebhooksPage() {
               title="No webhook endpoints yet"
               command={{ label: "Or print messages in a terminal", code: listen }}
             >
-              Create one with the form above. If this instance runs on your machine, the command line can show
+              Create one with the form below. If this instance runs on your machine, the command line can show
               its messages:
             </EmptyState>
           }
         />
+      </Card>
+      <Card title="New endpoint" className="mt-5" id="new">
+        <CreateWebhookForm action={createWebhook} />
       </Card>
       <Card
         title="Callbacks"

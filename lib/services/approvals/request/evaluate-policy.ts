@@ -150,6 +150,29 @@ export async function readGrantUsage(executor: Executor, requestId: string): Pro
   return { uses: row?.uses ?? 0, spentUnits: BigInt(row?.spent ?? "0") };
 }
 
+/** By request id: what was used of each, and whether its agent has another key or code now, or is frozen. */
+export async function readGrantUsages(
+  executor: Executor,
+  requestIds: readonly string[],
+): Promise<Map<string, GrantUsage & { isSuspended: boolean }>> {
+  if (requestIds.length === 0) return new Map();
+  const rows = await rowsOf<Pick<Row, "request_id" | "uses" | "spent"> & { is_suspended: boolean }>(
+    executor,
+    sql`SELECT g.request_id, usage.uses, usage.spent, (a.frozen_at IS NOT NULL
+        OR a.public_key IS DISTINCT FROM g.public_key OR a.code_hash IS DISTINCT FROM g.code_hash) AS is_suspended
+      FROM grants AS g
+      JOIN agents AS a ON a.id = g.agent_id
+      CROSS JOIN LATERAL (${usageOf(sql`g.request_id`)}) AS usage
+      WHERE g.request_id IN ${requestIds}`,
+  );
+  return new Map(
+    rows.map(({ request_id, uses, spent, is_suspended: isSuspended }) => [
+      request_id,
+      { uses, spentUnits: BigInt(spent), isSuspended },
+    ]),
+  );
+}
+
 /** In the transaction that approves the request; `object`: the signed object's canonical bytes. */
 export async function openGrant(tx: Executor, agentId: string, object: Uint8Array): Promise<void> {
   const { request, approved_at, usable_until, environment } = JSON.parse(

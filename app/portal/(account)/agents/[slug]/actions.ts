@@ -11,6 +11,7 @@ import {
   unfreezeAgentForm,
 } from "#lib/api/schemas/portal";
 import { runAction } from "#lib/server/pages/portal-request";
+import { runTakeBack } from "#lib/server/pages/stop-authorization-actions";
 import {
   freezeOwnAgent,
   putOwnTools,
@@ -71,4 +72,8 @@ export async function unfreeze(_state: State, form: FormData): Promise<State> {
     await unfreezeOwnAgent(context, person, slug, reason ?? null);
     return { message: "Unfrozen. The agent may go on.", result: null };
   });
+}
+
+export async function takeBack(_state: State, form: FormData): Promise<State> {
+  return runTakeBack(form);
 }

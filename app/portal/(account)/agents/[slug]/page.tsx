@@ -1,32 +1,40 @@
-/** /portal/agents/<slug>: what is registered about one agent, and its key history. */
+/** /portal/agents/<slug>: the file of one agent; behind a tab, what is registered about it. */
 import type { Metadata } from "next";
 import { AgentKeyForm, AgentProfileForm, AgentToolsForm } from "#components/portal/agents/agent-forms";
 import { AgentKeyHistory } from "#components/portal/agents/agent-key-history";
 import { KeyStatusPill } from "#components/portal/agents/agent-table";
+import { Spending, Timeline } from "#components/portal/agents/agent-timeline";
 import { FreezeCard } from "#components/portal/agents/freeze-card";
+import { AuthorizationTable } from "#components/portal/approvals/authorization-table";
+import { StandingTable } from "#components/portal/approvals/standing-table";
 import { ActionDialog } from "#components/portal/forms/action-dialog";
 import { TestKeyMark } from "#components/portal/keys/test-key-mark";
 import { PortalPage } from "#components/portal/organization/shown-organization";
 import { OwnSamples } from "#components/portal/overview/own-samples";
 import { UsageWords } from "#components/portal/overview/usage-words";
 import { writeOwnSamples } from "#components/portal/overview/write-own-samples";
+import { LiveRefresh } from "#components/portal/shell/live-refresh";
 import { PageHeading } from "#components/portal/shell/page-heading";
 import { PortalNotFound } from "#components/portal/shell/portal-not-found";
 import { ButtonLink } from "#components/ui/button-link";
 import { Card } from "#components/ui/card";
 import { HashText } from "#components/ui/code-block";
+import { PageLink } from "#components/ui/page-link";
 import { TextLink } from "#components/ui/text-link";
-import { orNotFound, requirePortal } from "#lib/server/pages/portal-request";
+import { orNotFound, type Portal, requirePortal } from "#lib/server/pages/portal-request";
 import { withNotFound } from "#lib/server/pages/with-not-found";
 import { readOwnAgent } from "#lib/services/agents/portal-agents";
+import { readAgentFile } from "#lib/services/approvals/portal-authorizations";
+import { listOwnAttestations } from "#lib/services/attestations/own";
 import { readAgentUsage } from "#lib/services/portal/overview";
-import { freeze, removeKey, replaceKey, saveProfile, saveTools, unfreeze } from "./actions";
+import { freeze, removeKey, replaceKey, saveProfile, saveTools, takeBack, unfreeze } from "./actions";
 
 interface PageProps {
   readonly params: Promise<{ slug: string }>;
+  readonly searchParams: Promise<Record<string, string | string[] | undefined>>;
 }
 
-export async function generateMetadata({ params }: PageProps): Promise<Metadata> {
+export async function generateMetadata({ params }: Pick<PageProps, "params">): Promise<Metadata> {
   return { title: `Agent ${decodeURIComponent((await params).slug)}` };
 }
 
@@ -71,42 +79,9 @@ function ToolsCard({ agent }: { readonly agent: Agent }) {
   );
 }
 
-async function AgentPage({ params }: PageProps) {
-  const slug = decodeURIComponent((await params).slug);
-  const { app, context, person } = await requirePortal(`/portal/agents/${slug}`);
-  const agent = await orNotFound(readOwnAgent(context, person, slug));
-  const usage = await readAgentUsage(context, person);
+function SettingsTab({ agent }: { readonly agent: Agent }) {
   return (
-    <PortalPage organizationId={person.organizationId}>
-      <PageHeading
-        title={agent.slug}
-        action={
-          <span className="flex flex-wrap items-center gap-3">
-            {agent.isTest && <TestKeyMark />}
-            <ButtonLink href={`/portal/evidence?agent=${agent.slug}`} variant="secondary">
-              Evidence pack
-            </ButtonLink>
-          </span>
-        }
-        lead={
-          <>
-            Public page: <TextLink href={`/agent/${agent.slug}`}>View agent</TextLink>.
-          </>
-        }
-      />
-      <FreezeCard
-        slug={agent.slug}
-        frozenAt={agent.frozen_at}
-        stops={agent.stops}
-        freeze={freeze}
-        unfreeze={unfreeze}
-      />
-      <Card title="Attestations through the API" className="mb-5">
-        <UsageWords usage={usage.get(agent.slug.toLowerCase())} />
-      </Card>
-      <Card title="Use it" className="mb-5">
-        <OwnSamples samples={writeOwnSamples(app.env.baseUrl, agent.slug)} />
-      </Card>
+    <>
       <Card title="Profile">
         <AgentProfileForm
           action={saveProfile}
@@ -129,6 +104,107 @@ async function AgentPage({ params }: PageProps) {
         )}
       </Card>
       <ToolsCard agent={agent} />
+    </>
+  );
+}
+
+async function ActivityTab({ agent, portal }: { readonly agent: Agent; readonly portal: Portal }) {
+  const { app, context, person } = portal;
+  const { slug } = agent;
+  const file = await readAgentFile(context, person, slug);
+  const { rows: attestations } = await listOwnAttestations(context, person, { agent: slug }, { limit: 10 });
+  const usage = await readAgentUsage(context, person);
+  const isTestSaid = context.worldId.environment !== "production";
+  return (
+    <>
+      {file.open.length === 0 ? null : <LiveRefresh />}
+      <FreezeCard
+        slug={slug}
+        frozenAt={agent.frozen_at}
+        stops={agent.stops}
+        freeze={freeze}
+        unfreeze={unfreeze}
+      />
+      <Card title="Open requests" className="mb-5">
+        <AuthorizationTable
+          rows={file.open}
+          actions={() => null}
+          isTestSaid={isTestSaid}
+          empty={<p className="text-muted">Nothing waits for a decision.</p>}
+        />
+      </Card>
+      <div className="mb-5 grid gap-5 xl:grid-cols-[minmax(0,1fr)_20rem]">
+        <Card title="Standing approvals">
+          <StandingTable
+            rows={file.standing}
+            takeBack={takeBack}
+            hidesAgent
+            empty={<p className="text-muted">None. People are asked each time, unless a rule decides.</p>}
+          />
+        </Card>
+        <Card title="Approved spending">
+          <Spending sums={file.spending} />
+        </Card>
+      </div>
+      <Card title="Timeline" className="mb-5">
+        <Timeline attestations={attestations} decided={file.decided} stops={agent.stops} />
+        <p className="mt-4 text-[15px]">
+          <TextLink href={`/portal/attestations?agent=${slug}`}>All attestations</TextLink>
+        </p>
+      </Card>
+      <Card title="Attestations through the API" className="mb-5">
+        <UsageWords usage={usage.get(slug.toLowerCase())} />
+      </Card>
+      <Card title="Use it">
+        <OwnSamples samples={writeOwnSamples(app.env.baseUrl, slug)} />
+      </Card>
+    </>
+  );
+}
+
+const tabs = [
+  { id: "activity", label: "Activity", query: "" },
+  { id: "settings", label: "Settings", query: "?tab=settings" },
+] as const;
+
+async function AgentPage({ params, searchParams }: PageProps) {
+  const slug = decodeURIComponent((await params).slug);
+  const isSettings = (await searchParams)["tab"] === "settings";
+  const path = `/portal/agents/${slug}`;
+  const portal = await requirePortal(isSettings ? `${path}?tab=settings` : path);
+  const { context, person } = portal;
+  const agent = await orNotFound(readOwnAgent(context, person, slug));
+  return (
+    <PortalPage organizationId={person.organizationId}>
+      <PageHeading
+        title={agent.slug}
+        action={
+          <span className="flex flex-wrap items-center gap-3">
+            {agent.isTest && <TestKeyMark />}
+            <ButtonLink href={`/portal/evidence?agent=${agent.slug}`} variant="secondary">
+              Evidence pack
+            </ButtonLink>
+          </span>
+        }
+        lead={
+          <>
+            Public page: <TextLink href={`/agent/${agent.slug}`}>View agent</TextLink>.
+          </>
+        }
+      />
+      <nav aria-label="Agent" className="mb-5 flex gap-1 border-line border-b">
+        {tabs.map(({ id, label, query }) => (
+          <PageLink
+            key={id}
+            href={`${path}${query}`}
+            {...((id === "settings") === isSettings ? { "aria-current": "page" as const } : {})}
+            className="-mb-px inline-flex min-h-11 items-center border-transparent border-b-2 px-3 text-muted hover:text-ink aria-[current=page]:border-accent aria-[current=page]:font-medium aria-[current=page]:text-ink"
+          >
+            {label}
+          </PageLink>
+        ))}
+      </nav>
+      {isSettings ? <SettingsTab agent={agent} /> : <ActivityTab agent={agent} portal={portal} />}
     </PortalPage>
   );
 }

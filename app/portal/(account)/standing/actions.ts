@@ -1,0 +1,8 @@
+"use server";
+/** Taking a standing approval back. */
+import type { FormState } from "#lib/api/schemas/form-state";
+import { runTakeBack } from "#lib/server/pages/stop-authorization-actions";
+
+export async function takeBack(_state: FormState<null>, form: FormData): Promise<FormState<null>> {
+  return runTakeBack(form);
+}
