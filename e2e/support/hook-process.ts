@@ -84,6 +84,7 @@ export async function runHookHere(
       ended.err += text;
     },
     runtime,
+    inBackground: undefined,
   });
   return { code, ...ended };
 }

@@ -6,6 +6,7 @@ export const scopeNames = [
   "identity",
   "read",
   "hook",
+  "record",
   "freeze",
   "erase",
   "rules",
@@ -20,10 +21,10 @@ export const ownerScopes: readonly Scope[] = ["erase", "rules"];
 
 /**
  * Default scopes of a new key: an agent must not be able to destroy the evidence against itself, to unfreeze itself or
- * to change the rules for itself, and `hook` allows nothing more.
+ * to change the rules for itself, and `hook` and `record` allow nothing more.
  */
 export const usualScopes = scopeNames.filter(
-  (scope) => scope !== "hook" && scope !== "freeze" && !ownerScopes.includes(scope),
+  (scope) => !["hook", "record", "freeze", ...ownerScopes].includes(scope),
 );
 
 /** Days until a key expires; absent: it does not. */

@@ -47,8 +47,9 @@ export const createKeyForm = z.object({
       .array(z.enum(scopeNames, "is not a scope"))
       .min(1, "choose at least one scope")
       .refine(
-        (scopes) => scopes.length === 1 || !scopes.includes("hook"),
-        "choose hook alone: with other permissions, a coding agent could do more than its hook needs",
+        (scopes) =>
+          !scopes.includes("hook") || scopes.every((scope) => scope === "hook" || scope === "record"),
+        "choose hook alone, or with record: with other permissions, a coding agent could do more than its hook needs",
       ),
   ),
   lifetime_days: z.preprocess(

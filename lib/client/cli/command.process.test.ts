@@ -60,6 +60,7 @@ async function run(argv: string[], around: Surroundings = {}) {
     },
     runtime: quietRuntime(),
     openReceiver,
+    inBackground: undefined,
     machine: nodeMachine(undefined),
     ...("apiKey" in around && { apiKey: around.apiKey }),
     ...("serviceUrl" in around && { serviceUrl: around.serviceUrl }),

@@ -18,4 +18,5 @@ process.exitCode = await runCommand(process.argv.slice(2), {
   runtime: undefined,
   openReceiver,
   machine: nodeMachine(import.meta.url),
+  inBackground: undefined,
 });

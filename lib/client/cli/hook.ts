@@ -7,10 +7,14 @@ import {
   attestCall,
   attestForgotten,
   decide,
+  isRecorded,
   openHook,
   openService,
   print,
+  type Reach,
+  readReach,
   readTimeout,
+  recordCall,
 } from "#lib/client/hook/call";
 import { answerCheck, checkHook, findCheck } from "#lib/client/hook/check";
 import {
@@ -19,9 +23,7 @@ import {
   needsHuman,
   readDialectName,
   readEvent,
-  readPattern,
   type ToolCall,
-  type ToolPattern,
 } from "#lib/client/hook/dialects";
 import { installHook } from "#lib/client/hook/settings";
 import { utf8Decode } from "#lib/protocol/encoding/bytes";
@@ -29,7 +31,8 @@ import { single, UsageError } from "#lib/protocol/text/command-words";
 import { type Command, type FlagOption, requireWords, type ValuedOption } from "./io";
 
 export const hookOptions = [
-  ...(["agent", "match", "dialect", "timeout", "defer", "output", "key-file"] as const),
+  ...(["agent", "match", "ask", "record", "before"] as const),
+  ...(["dialect", "timeout", "defer", "output", "key-file"] as const),
   ...(["context", "expires-in", "level", "approvals", "approver", "requester"] as const),
   ...(["required-approvers", "usable-for"] as const),
   ...(["public", "private", "agent-key", "code-hash", "model-id"] as const),
@@ -47,12 +50,12 @@ async function answerEvent(command: Command): Promise<void> {
   const dialect = findDialect(readDialectName(single(command.line, "dialect")));
   let isOver = false;
   try {
-    const patterns = readOptions(command, dialect);
+    const reach = readOptions(command, dialect);
     const event = readEvent(dialect, utf8Decode(await command.io.readStdin()));
     isOver = "endedSession" in event || event.outcome !== null;
     if ("endedSession" in event) await attestForgotten(command, dialect, event.endedSession);
-    else if (isOver) await attestCall(command, dialect, event, patterns);
-    else print(command, await decideCall(command, dialect, event, patterns));
+    else if (isOver) await attestCall(command, dialect, event, reach);
+    else print(command, await decideCall(command, dialect, event, reach));
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
     if (!isOver) print(command, dialect.writeFailure(why));
@@ -60,24 +63,26 @@ async function answerEvent(command: Command): Promise<void> {
   }
 }
 
-function readOptions(command: Command, dialect: Dialect): ToolPattern[] {
-  const { flags, values } = command.line;
-  if (flags.has("defer") && !dialect.canDefer)
+function readOptions(command: Command, dialect: Dialect): Reach {
+  if (command.line.flags.has("defer") && !dialect.canDefer)
     throw new UsageError("--defer: only Claude Code can defer a call");
   readTimeout(command);
-  return (values.match ?? []).map((rule) => readPattern(rule, dialect.name));
+  return readReach(command, dialect.name);
 }
 
 async function decideCall(
   command: Command,
   dialect: Dialect,
   call: ToolCall,
-  patterns: readonly ToolPattern[],
+  reach: Reach,
 ): Promise<object | null> {
   if (findCheck(call.input) !== undefined) {
     const open = () => openService(command, call);
-    return dialect.writeAnswer(await answerCheck(command, open, call, patterns));
+    return dialect.writeAnswer(await answerCheck(command, open, call, reach.ask));
   }
-  if (!needsHuman(patterns, call.tool, call.input)) return null;
+  if (!needsHuman(reach.ask, call.tool, call.input)) {
+    if (command.line.flags.has("before") && isRecorded(reach, call)) await recordCall(command, dialect, call);
+    return null;
+  }
   return dialect.writeAnswer(await decide(await openHook(command, dialect, call)));
 }

@@ -33,6 +33,8 @@ export interface ClientIo extends CommandIo {
   runtime: CountersignOptions["runtime"];
   openReceiver: OpenReceiver;
   machine: Machine;
+  /** Does what may outlive the call, once at a time for a name; undefined in a process that ends with the call. */
+  inBackground: ((name: string, work: (signal: AbortSignal) => Promise<unknown>) => void) | undefined;
 }
 
 export interface Command {
@@ -67,6 +69,8 @@ export const valuedOptions = [
   "description",
   "agent",
   "match",
+  "ask",
+  "record",
   "dialect",
   "timeout",
   "key-file",
@@ -86,12 +90,15 @@ export const flagOptions = [
   "zk",
   "require-code",
   "defer",
+  "before",
   "system",
   "yes",
   "check",
   "ndjson",
   "all-or-nothing",
 ] as const;
+/** Without a value: every tool. */
+export const optionalOptions = ["record"] as const satisfies readonly ValuedOption[];
 export type ValuedOption = (typeof valuedOptions)[number];
 export type FlagOption = (typeof flagOptions)[number];
 
@@ -176,7 +183,7 @@ export const usage = `usage: countersign attest <agent> <action> (--inputs FILE 
        countersign claim <request id> [--run NAME] | cancel <request id> | revoke <request id> [--reason TEXT]
        countersign freeze <agent> --reason TEXT | unfreeze <agent> [--reason TEXT]
        countersign verify <id | url | file | -> [options]      see: countersign verify --help
-       countersign hook --agent <agent> [--match PATTERN]... [--dialect NAME] [options]
+       countersign hook --agent <agent> [--ask PATTERN]... [--record [PATTERN]]... [--dialect NAME] [options]
        countersign hook install --agent <agent> --key-file FILE [hook options] [--yes]
        countersign keys request <email> [--name TEXT] | verify <email> <code> | info | delete
        countersign agent show <agent> | register <agent> [options] | tools <agent> <tool>...
@@ -233,7 +240,11 @@ revoke, freeze, unfreeze
   --reason TEXT         for your organization; only a salted hash of it becomes public
 
 hook                    for the settings of a coding agent; see /docs/hook
-  --match PATTERN       Tool or Tool(text*), "*" is any text; can be repeated; without it, every tool
+  --ask PATTERN         ask about Tool or Tool(text*), "*" is any text; can be repeated. Without it, and without
+                        --record, about every call. --match is the same
+  --record [PATTERN]    attest these calls without asking (default: every one); private unless --public; the key needs
+                        the scope record too. While the service is away, they wait on this machine
+  --before              attest what --record names before it runs too, so that a call that never came back shows
   --dialect NAME        claude (default), codex, copilot or gemini
   --timeout SECONDS     how long to wait for the human, default 570: less than the agent's own time limit
   --defer               if nobody decided in time, defer the call instead of denying it (claude -p, Agent SDK)

@@ -35,6 +35,16 @@ export interface Machine {
   readOwner(path: string): Promise<number | null>;
   /** False if there is something already. */
   createFile(path: string, text: string): Promise<boolean>;
+  /** Puts a file there as a whole, and makes its folder. False if there is something already, which stays. */
+  createWhole(path: string, text: string, modes: Modes): Promise<boolean>;
+  /** Adds to a file's end in one write, and makes file and folder. */
+  append(path: string, text: string, modes: Modes): Promise<void>;
+  /** In no order; none if the folder isn't there. */
+  listNames(folder: string): Promise<string[]>;
+  /** Process numbers are of this machine. */
+  host: string;
+  processId: number;
+  isRunning(processId: number): boolean;
   /** For every user of the machine to write in. */
   makeSharedFolder(path: string): Promise<void>;
   remove(path: string): Promise<void>;

@@ -2,9 +2,9 @@
 // biome-ignore lint/style/noRestrictedImports: a command line's own files, which no page or agent loads
 import { randomBytes } from "node:crypto";
 // biome-ignore lint/style/noRestrictedImports: as above
-import { chmod, lstat, mkdir, readdir, realpath, rename, rm, stat, writeFile } from "node:fs/promises";
+import files from "node:fs/promises";
 // biome-ignore lint/style/noRestrictedImports: as above
-import { homedir } from "node:os";
+import { homedir, hostname } from "node:os";
 // biome-ignore lint/style/noRestrictedImports: as above
 import path from "node:path";
 // biome-ignore lint/style/noRestrictedImports: as above
@@ -17,7 +17,7 @@ const projectVariables = ["CLAUDE_PROJECT_DIR", "GEMINI_PROJECT_DIR"];
 const repositories = [".git", ".hg", ".jj", ".svn"];
 
 const exists = (file: string) =>
-  stat(file).then(
+  files.stat(file).then(
     () => true,
     () => false,
   );
@@ -25,7 +25,7 @@ const exists = (file: string) =>
 /** Resolves a missing file to where it would be. */
 async function realPath(file: string): Promise<string> {
   const absolute = path.resolve(file);
-  return realpath(absolute).catch(async () => {
+  return files.realpath(absolute).catch(async () => {
     const parent = path.dirname(absolute);
     return parent === absolute ? absolute : path.join(await realPath(parent), path.basename(absolute));
   });
@@ -48,22 +48,22 @@ async function findProject(file: string): Promise<string | null> {
 async function makeFolder(folder: string, mode: number): Promise<void> {
   if (await exists(folder)) return;
   if (path.dirname(folder) !== folder) await makeFolder(path.dirname(folder), mode);
-  await mkdir(folder, { mode }).catch((error: NodeJS.ErrnoException) => {
+  await files.mkdir(folder, { mode }).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== "EEXIST") throw error;
   });
 }
 
 async function requireWritable(file: string): Promise<void> {
   if (
-    await stat(file).then(
+    await files.stat(file).then(
       (entry) => entry.isDirectory(),
       () => false,
     )
   )
     throw new Error("it is a folder");
   const draft = `${file}.${randomBytes(6).toString("hex")}`;
-  await writeFile(draft, "", { flag: "wx" });
-  await rm(draft);
+  await files.writeFile(draft, "", { flag: "wx" });
+  await files.rm(draft);
 }
 
 async function replaceFile(file: string, text: string | Uint8Array, modes: Modes): Promise<void> {
@@ -71,16 +71,50 @@ async function replaceFile(file: string, text: string | Uint8Array, modes: Modes
   const target = await realPath(file);
   await makeFolder(path.dirname(target), modes.folder);
   const fresh = `${target}.${randomBytes(6).toString("hex")}`;
-  await writeFile(fresh, text, { flag: "wx", mode: modes.file });
+  await files.writeFile(fresh, text, { flag: "wx", mode: modes.file });
   // Whatever the process's umask takes away.
-  await chmod(fresh, modes.file);
-  await rename(fresh, target);
+  await files.chmod(fresh, modes.file);
+  await files.rename(fresh, target);
+}
+
+/** A link fails where a file is, which a rename would replace. */
+async function createWhole(file: string, text: string, modes: Modes): Promise<boolean> {
+  const draft = `${file}.${randomBytes(6).toString("hex")}`;
+  const write = () => files.writeFile(draft, text, { flag: "wx", mode: modes.file });
+  await write().catch(async () => {
+    await makeFolder(path.dirname(file), modes.folder);
+    await write();
+  });
+  try {
+    await files.link(draft, file);
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "EEXIST") return false;
+    throw error;
+  } finally {
+    await files.rm(draft);
+  }
+}
+
+async function append(file: string, text: string, modes: Modes): Promise<void> {
+  await makeFolder(path.dirname(file), modes.folder);
+  await files.appendFile(file, text, { mode: modes.file });
+}
+
+/** Also true for another user's process. */
+function isRunning(processId: number): boolean {
+  try {
+    process.kill(processId, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === "EPERM";
+  }
 }
 
 async function listFiles(folder: string): Promise<{ name: string; ageMs: number }[]> {
-  const names = await readdir(folder).catch(() => []);
+  const names = await files.readdir(folder).catch(() => []);
   const found = names.map(async (name) => {
-    const entry = await stat(path.join(folder, name)).catch(() => null);
+    const entry = await files.stat(path.join(folder, name)).catch(() => null);
     return entry === null ? [] : [{ name, ageMs: Date.now() - entry.mtimeMs }];
   });
   return (await Promise.all(found)).flat();
@@ -108,28 +142,34 @@ export function nodeMachine(programUrl: string | undefined): Machine {
     isInside,
     findProject,
     readMode: (file) =>
-      stat(file).then(
+      files.stat(file).then(
         ({ mode }) => mode & 0o777,
         () => null,
       ),
     writeFile: replaceFile,
     requireWritable,
     listFiles,
+    listNames: (folder) => files.readdir(folder).catch(() => []),
+    createWhole,
+    append,
+    host: hostname(),
+    processId: process.pid,
+    isRunning,
     readOwner: (file) =>
-      lstat(file).then(
+      files.lstat(file).then(
         (entry) => (entry.isSymbolicLink() ? null : entry.uid),
         () => null,
       ),
     createFile: (file, text) =>
-      writeFile(file, text, { flag: "wx", mode: 0o644 }).then(
+      files.writeFile(file, text, { flag: "wx", mode: 0o644 }).then(
         () => true,
         () => false,
       ),
     makeSharedFolder: async (folder) => {
-      await mkdir(folder);
-      await chmod(folder, 0o1777);
+      await files.mkdir(folder);
+      await files.chmod(folder, 0o1777);
     },
-    remove: (file) => rm(file, { recursive: true, force: true }),
+    remove: (file) => files.rm(file, { recursive: true, force: true }),
     randomHex: (bytes) => randomBytes(bytes).toString("hex"),
     listenForEnd,
   };

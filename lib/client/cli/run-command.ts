@@ -29,6 +29,7 @@ import {
   type Command,
   type FlagOption,
   flagOptions,
+  optionalOptions,
   usage,
   type ValuedOption,
   valuedOptions,
@@ -117,6 +118,7 @@ function readCommand(io: ClientIo, { options }: CommandSpec, argv: readonly stri
   const takes = (option: OwnOption) => options.includes(option);
   const line = readCommandLine(argv, {
     valued: valuedOptions.filter((option) => option === "url" || takes(option)),
+    optional: optionalOptions,
     flags: flagOptions.filter((option) => option === "json" || takes(option)),
     isStrict: true,
   });

@@ -18,7 +18,7 @@ import {
 } from "#lib/client/api/errors";
 import { sealInputs } from "#lib/client/api/inputs";
 import { type Service, send } from "#lib/client/api/transport";
-import type { AuthorizationState } from "#lib/client/api/wire";
+import type { AttestRequest, AuthorizationState } from "#lib/client/api/wire";
 import {
   factsOf,
   readContext,
@@ -38,10 +38,20 @@ import {
   type GatedAction,
 } from "#lib/client/gate/gate";
 import { describeUnasked } from "#lib/protocol/approval/decided-words";
-import { canonicalHash } from "#lib/protocol/encoding/canonical-json";
+import { canonicalHash, canonicalJson, isJsonObject } from "#lib/protocol/encoding/canonical-json";
+import { deriveTitle } from "#lib/protocol/record/title";
 import { single, UsageError } from "#lib/protocol/text/command-words";
 import { toVisibleText } from "#lib/protocol/text/display-text";
-import { type Answer, type Dialect, needsHuman, type ToolCall, type ToolPattern } from "./dialects";
+import {
+  type Answer,
+  type Dialect,
+  type DialectName,
+  needsHuman,
+  readPattern,
+  type ToolCall,
+  type ToolPattern,
+} from "./dialects";
+import { keepRecord, openSpool, readTrouble, sendRecords } from "./record";
 import { type CallNote, findNote, listNotes, removeNote, writeNote } from "./tools";
 
 export interface Hook {
@@ -65,8 +75,7 @@ export const readTimeout = (command: Command) => readCount(command, "timeout") ?
 /** The same before and after the call, but for what is attested, or the request would not be found again. */
 async function describeCall({ command, call, isDeferring }: Hook): Promise<GatedAction> {
   const { line } = command;
-  const agent_slug = single(line, "agent");
-  if (agent_slug === undefined) throw new UsageError("hook needs --agent");
+  const agent_slug = readAgent(command);
   if ([...call.tool].length > maxToolName) throw new Error("the tool's name is too long to be attested");
   return {
     agent_slug,
@@ -195,13 +204,16 @@ export async function attestCall(
   command: Command,
   dialect: Dialect,
   call: ToolCall,
-  patterns: readonly ToolPattern[],
+  reach: Reach,
 ): Promise<void> {
   const inputs_hash = sealInputs(call.input).hash;
   const note = await findNote(command, call);
   // Another hook may have made something else of a call that was approved.
   const isRewritten = note !== null && note.inputs_hash !== inputs_hash;
-  if (!isRewritten && !needsHuman(patterns, call.tool, call.input)) return;
+  if (!isRewritten && !needsHuman(reach.ask, call.tool, call.input)) {
+    if (isRecorded(reach, call)) await recordCall(command, dialect, call);
+    return;
+  }
   const hook = await openHook(command, dialect, call);
   if (isRewritten) return attestUnapproved(hook, await describeCall(hook), note, "its arguments are others");
   const action = await describeCall(hook);
@@ -289,6 +301,93 @@ export async function attestForgotten(command: Command, dialect: Dialect, sessio
 }
 
 const unknownEnd = { outcome: "unknown", folder: undefined, input: null, isSubagent: false } as const;
+
+/* Calls that nobody is asked about. */
+
+export interface Reach {
+  /** None: every call needs a human. */
+  ask: readonly ToolPattern[];
+  record: readonly ToolPattern[];
+  /** False: nobody is asked about any call. */
+  isAsking: boolean;
+}
+
+/** Matches nothing: who only records asks nobody. */
+const nobody: ToolPattern = { tool: () => false, text: null };
+
+export function readReach({ line: { values, flags } }: Command, dialect: DialectName): Reach {
+  const read = (rules: readonly string[] = []) => rules.map((rule) => readPattern(rule, dialect));
+  const [ask, record] = [[...read(values.match), ...read(values.ask)], read(values.record)];
+  if (flags.has("before") && record.length === 0)
+    throw new UsageError("--before needs --record: it records calls before they run too");
+  const isAsking = ask.length > 0 || record.length === 0;
+  return { ask: isAsking ? ask : [nobody], record, isAsking };
+}
+
+export const isRecorded = ({ record }: Reach, { tool, input }: ToolCall) =>
+  record.length > 0 && needsHuman(record, tool, input);
+
+/** Before the call it only begins, and what can't be kept must not run. */
+export async function recordCall(command: Command, dialect: Dialect, call: ToolCall): Promise<void> {
+  const { io } = command;
+  const { service } = await openHook(command, dialect, call);
+  const agent_slug = readAgent(command);
+  const spool = openSpool(io, service.baseUrl, agent_slug);
+  const at = service.now().toISOString();
+  const isKept = await keepRecord(spool, describeRecord(command, call, agent_slug, at));
+  if (!isKept)
+    throw new CountersignError(`${call.tool}: not recorded. Too many calls wait in ${spool.folder}.`);
+  const agentKey = await readAgentKey(command);
+  const sendNow = (signal: AbortSignal) => sendRecords(spool, { service, agentKey, signal });
+  if (io.inBackground !== undefined) io.inBackground(spool.folder, sendNow);
+  // A call that doesn't end leaves its beginning, which is sent after the next call.
+  else if (call.outcome !== null) await sendNow(AbortSignal.timeout(sendTimeoutMs));
+  const trouble = call.outcome === null ? null : await readTrouble(spool);
+  if (trouble === null) return;
+  io.tell(`${trouble}\n`);
+  print(command, dialect.writeNote(trouble));
+}
+
+/** An agent waits for it. What is not sent then is sent after a later call. */
+const sendTimeoutMs = 5_000;
+
+function readAgent({ line }: Command): string {
+  const agent = single(line, "agent");
+  if (agent === undefined) throw new UsageError("hook needs --agent");
+  return agent;
+}
+
+const cut = (text: string, length: number) => [...toVisibleText(text)].slice(0, length).join("");
+
+/** Private unless said. Arguments stay out: of them there are a hash and a title, cut and masked as an approver's. */
+function describeRecord(command: Command, call: ToolCall, agent_slug: string, at: string): AttestRequest {
+  const { line } = command;
+  const tool = cut(call.tool, maxToolName);
+  const action = `Use the tool ${tool}`;
+  const fields = isJsonObject(call.input) ? Object.entries(call.input) : [];
+  const context = Object.fromEntries(
+    fields.map(([name, value]) => [name, typeof value === "string" ? value : canonicalJson(value)]),
+  );
+  const title = cut(deriveTitle({ action, tool, context }), maxToolName);
+  return {
+    agent_slug,
+    action,
+    inputs_hash: sealInputs(call.input).hash,
+    tools_used: [tool],
+    is_public: readVisibility(command) ?? false,
+    code_hash: single(line, "code-hash"),
+    model_id: single(line, "model-id"),
+    metadata: {
+      ...(title !== action && { title }),
+      ...(line.flags.has("before") && { moment: call.outcome === null ? "before" : "after" }),
+      ...(call.outcome !== null && { outcome: call.outcome }),
+      // By this machine's clock: the service's own time is later, by hours if it was away.
+      at,
+      session: cut(call.sessionId, maxToolName),
+      ...(call.callId !== undefined && { call: cut(call.callId, maxToolName) }),
+    },
+  };
+}
 
 /** The tool was allowed before the approval was taken back: that it ran is what must not get lost. */
 async function attestRevoked(

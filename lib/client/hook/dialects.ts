@@ -312,7 +312,8 @@ export interface ToolPattern {
 
 export function readPattern(rule: string, dialect: DialectName): ToolPattern {
   const [, tool, text] = /^([^()\s]+)(?:\((.+)\))?$/s.exec(rule) ?? [];
-  if (tool === undefined) throw new UsageError(`--match: expected Tool or Tool(pattern), not ${rule}`);
+  if (tool === undefined)
+    throw new UsageError(`--ask, --match, --record: expected Tool or Tool(pattern), not ${rule}`);
   // Rules of Claude Code may end in ":*", which means a prefix.
   const matchText = text === undefined ? null : readGlob(text.replace(/:\*$/, "*"));
   return { tool: readTool(tool, dialect), text: matchText };

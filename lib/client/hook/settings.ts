@@ -19,8 +19,8 @@ import {
 import { parseStrictJson } from "#lib/protocol/encoding/strict-json";
 import { single, UsageError } from "#lib/protocol/text/command-words";
 import { toVisibleText } from "#lib/protocol/text/display-text";
-import { deferringElsewhere, readTimeout } from "./call";
-import { type DialectName, listUnmatched, readDialectName, readPattern } from "./dialects";
+import { deferringElsewhere, readReach, readTimeout } from "./call";
+import { type DialectName, listUnmatched, readDialectName } from "./dialects";
 
 interface AgentSettings {
   name: string;
@@ -30,6 +30,7 @@ interface AgentSettings {
   ofMachine: { linux: string; darwin: string };
   /** In a project and its user's own, which can add hooks for the same events. */
   ofProject: readonly string[];
+  /** The first is the one before a call. */
   events: readonly string[];
   /** Its hook must not hold the agent up: exit code 2 would make it go on instead of stopping. */
   endEvent?: string;
@@ -132,20 +133,25 @@ function addHook(
   settings: JsonObject | null,
   command: string,
   timeoutSeconds: number,
+  isBefore: boolean,
 ): JsonObject {
   const { events, fresh, write } = agents[dialect];
   const { hooks = {} } = settings ?? {};
   if (!isJsonObject(hooks)) throw new UsageError("the settings have hooks that are no object");
-  const added = events.map((event) => {
-    const entry = write(endWith(command, dialect, event), timeoutSeconds);
-    return [event, replaceEntry(event, hooks[event] ?? [], entry)];
+  const added = events.flatMap((event, at) => {
+    // A hook that only records has nothing to do before a call.
+    const isWanted = at > 0 || isBefore;
+    if (!isWanted && hooks[event] === undefined) return [];
+    const entry = isWanted ? write(endWith(command, dialect, event), timeoutSeconds) : null;
+    return [[event, replaceEntry(event, hooks[event] ?? [], entry)]];
   });
   return { ...(settings ?? fresh), hooks: { ...hooks, ...(Object.fromEntries(added) as JsonObject) } };
 }
 
-function replaceEntry(event: string, list: JsonValue, entry: JsonObject): JsonValue[] {
+function replaceEntry(event: string, list: JsonValue, entry: JsonObject | null): JsonValue[] {
   if (!Array.isArray(list)) throw new UsageError(`the settings have ${event} hooks that are no list`);
   const others = list.flatMap(withoutOurs);
+  if (entry === null) return others;
   const isThere = list.some((one) => canonicalJson(one) === canonicalJson(entry));
   return isThere && others.length === list.length - 1 ? list : [...others, entry];
 }
@@ -255,7 +261,7 @@ async function makePlan(command: Command): Promise<Plan> {
   const { machine } = io;
   const dialect = readDialectName(single(line, "dialect"));
   if (single(line, "agent") === undefined) throw new UsageError("hook install needs --agent");
-  for (const rule of line.values.match ?? []) readPattern(rule, dialect);
+  const reach = readReach(command, dialect);
   // The hook couldn't see where it runs, and would deny each call that nobody decides in time.
   if (line.flags.has("defer") && single(line, "run-as") !== undefined)
     throw new UsageError(
@@ -272,7 +278,8 @@ async function makePlan(command: Command): Promise<Plan> {
   const settingsFile = findSettings(command);
   const before = (await io.isFile(settingsFile)) ? utf8Decode(await io.readFile(settingsFile)) : "";
   const seconds = readTimeout(command) + spareSeconds;
-  const settings = addHook(dialect, parseSettings(settingsFile, before), shell, seconds);
+  const isBefore = reach.isAsking || line.flags.has("before");
+  const settings = addHook(dialect, parseSettings(settingsFile, before), shell, seconds, isBefore);
   const after = `${JSON.stringify(settings, null, 2)}\n`;
   return { settingsFile, before, after, program, sudoers: words.map(escapeForSudoers).join(" ") };
 }
@@ -342,12 +349,20 @@ async function differs(command: Command, file: string): Promise<boolean> {
 /** Which of the agent's tools ask nobody, and where `--defer` defers nothing. */
 function describeReach({ io, line }: Command): void {
   const dialect = readDialectName(single(line, "dialect"));
-  const patterns = (line.values.match ?? []).map((rule) => readPattern(rule, dialect));
-  const unmatched = listUnmatched(patterns, dialect);
+  const { ask, record, isAsking } = readReach({ io, line, words: [] }, dialect);
+  const unmatched = isAsking ? listUnmatched(ask, dialect) : [];
   const { name } = settingsOf(dialect);
+  if (!isAsking) io.print(`\nNobody is asked about any call of ${name}.\n`);
   if (unmatched.length > 0)
     io.print(
-      `\nNot matched, so nobody is asked for these tools of ${name}: ${unmatched.join(", ")}; nor for tools that are not listed here, such as those of MCP servers, unless a --match names them.\n`,
+      `\nNot matched, so nobody is asked for these tools of ${name}: ${unmatched.join(", ")}; nor for tools that are not listed here, such as those of MCP servers, unless an --ask names them.\n`,
+    );
+  const unseen = listUnmatched([...ask, ...record], dialect);
+  if (record.length > 0)
+    io.print(
+      unseen.length === 0
+        ? `\nEvery call is recorded.\n`
+        : `\nNeither asked about nor recorded: ${unseen.join(", ")}.\n`,
     );
   if (line.flags.has("defer")) io.print(`\n${deferringElsewhere}\n`);
 }

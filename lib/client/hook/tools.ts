@@ -94,7 +94,9 @@ function isForeign(dialect: DialectName, tool: string): boolean {
 
 function refuse(dialect: DialectName, tool: string): UsageError {
   const names = `${listTools(dialect).join(", ")}, and mcp__SERVER__TOOL for the tools of MCP servers`;
-  return new UsageError(`--match: ${tool} matches no tool with --dialect ${dialect}. Its tools are ${names}`);
+  return new UsageError(
+    `--ask, --match, --record: ${tool} matches no tool with --dialect ${dialect}. Its tools are ${names}`,
+  );
 }
 
 /*

@@ -18,7 +18,13 @@ export interface CommandLine<Valued extends string, Flag extends string> {
  */
 export function readCommandLine<Valued extends string = never, Flag extends string = never>(
   argv: readonly string[],
-  options: { valued?: readonly Valued[]; flags?: readonly Flag[]; isStrict?: boolean },
+  options: {
+    valued?: readonly Valued[];
+    /** Those of them that stand for `*` if no value follows. */
+    optional?: readonly Valued[];
+    flags?: readonly Flag[];
+    isStrict?: boolean;
+  },
 ): CommandLine<Valued, Flag> {
   const findValued = (name: string) => options.valued?.find((one) => one === name);
   const findFlag = (name: string) => options.flags?.find((one) => one === name);
@@ -38,7 +44,8 @@ export function readCommandLine<Valued extends string = never, Flag extends stri
       if (attached !== undefined) throw new UsageError(`--${name} takes no value`);
       flags.add(flag);
     } else if (valued !== undefined) {
-      const value = attached ?? argv[++i];
+      const isLeftOut = options.optional?.includes(valued) && (argv[i + 1] ?? "--").startsWith("--");
+      const value = attached ?? (isLeftOut ? "*" : argv[++i]);
       if (value === undefined) throw new UsageError(`--${name} needs a value`);
       values[valued] = [...(values[valued] ?? []), value];
     } else if (options.isStrict === true && word.startsWith("--")) throw unexpectedWords([word], 0);

@@ -150,7 +150,23 @@ describe("the scope hook", () => {
       createKeyForm.safeParse({ name: "hook", scopes }).error?.issues[0]?.message;
     expect(problem("hook")).toBeUndefined();
     expect(problem("attest", "authorize")).toBeUndefined();
+    expect(problem("hook", "record")).toBeUndefined();
     expect(problem("hook", "attest")).toContain("choose hook alone");
+  });
+
+  it("attests without an approval with record beside it, and never in the name of a human", async () => {
+    const [recording, recordOnly] = [await makeKey("hook", "record"), await makeKey("record")];
+    const { made, read } = await askedWith(recording);
+    await approveUnproven(test, made.request_id);
+    const { human_authorization } = (await read(recording)).body;
+    for (const key of [recording, recordOnly]) {
+      expect((await attest(key)).status).toBe(201);
+      expect((await attest(key, undefined, { human_approved: true })).body).toMatchObject(refused);
+    }
+    expect((await attest(recordOnly, human_authorization)).body).toMatchObject(refused);
+    expect((await attest(recording, human_authorization)).status).toBe(201);
+    const body = { agent_slug: "treasurer", action: "Pay" };
+    expect((await test.call("POST", "/v1/authorize", { key: recordOnly, body })).body).toMatchObject(refused);
   });
 
   it("takes nothing from a key that has more", async () => {

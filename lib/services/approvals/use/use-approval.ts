@@ -185,18 +185,19 @@ async function prepareProof(
 const notApprovedForHook = () =>
   new AppError(
     "insufficient_scope",
-    "a key with the scope hook attests only what was approved at its own request: send that human_authorization",
+    "a key with the scope hook attests only what was approved at its own request: send that human_authorization; one with record attests only without",
   );
 
 const claimDays = 2;
 const maxClaims = 1_000;
 
 /**
- * Lets a key with the scope hook record, as not approved, a call that ran otherwise than it was approved: only for the agent
+ * Lets a key with the scope `record` attest without an approval, and one with the scope hook record, as not approved, a call that ran otherwise than it was approved: only for the agent
  * and the action of a request of its own that it has claimed and not attested.
  */
 async function requireOwnClaim(context: Context, principal: KeyPrincipal, body: AttestBody): Promise<void> {
   if (body.human_approved === true) throw notApprovedForHook();
+  if (principal.scopes.includes("record")) return;
   const requests = authorizationRequests;
   const since = new Date(context.clock().getTime() - claimDays * 24 * 60 * 60 * 1_000);
   const claimed = await context.database.db
