@@ -227,8 +227,8 @@ export const mutations = [
   {
     threat: "A frozen agent lets itself go on",
     file: "lib/api/schemas/key-choices.ts",
-    from: ' && scope !== "freeze"',
-    to: "",
+    from: '["hook", "record", "freeze", ...ownerScopes]',
+    to: '["hook", "record", ...ownerScopes]',
     test: "lib/services/agents/freeze.service.test.ts",
   },
   {

@@ -129,7 +129,7 @@ interface Away {
   why: string | null;
 }
 
-/** Ends by itself: nobody is told. */
+/** Ends by itself: nobody has to act. */
 const isPassing = (error: Error) =>
   error instanceof ConnectionError ||
   error.name === "TimeoutError" ||
