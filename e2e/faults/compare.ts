@@ -116,7 +116,7 @@ async function findForks(base: string, ledger: Ledger): Promise<{ forked: string
 
 export async function compare(
   ledger: Ledger,
-  at: { base: string; databaseUrl: string; receiver: Receiver | null },
+  at: { base: string; databaseUrl: string; receiver: Receiver },
 ): Promise<Comparison> {
   const sql = postgres(at.databaseUrl, { max: 1, onnotice: () => {} });
   try {
@@ -125,7 +125,7 @@ export async function compare(
     await compareErasures(sql, ledger, found);
     await compareDecisions(sql, ledger, found);
     await compareLeaves(sql, found);
-    const events = at.receiver === null ? 0 : await compareEvents(sql, at.receiver, found);
+    const events = await compareEvents(sql, at.receiver, found);
     const { forked, size } = await findForks(at.base, ledger);
     return { ...found, forked, storedUnheard, logSize: size, events };
   } finally {

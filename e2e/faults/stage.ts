@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import postgres from "postgres";
 import { type Cluster, startCluster } from "#ci/postgres";
-import { obtainKey, type SubjectReader } from "#e2e/http/server-process";
+import { obtainKey } from "#e2e/http/server-process";
 import { findPort } from "#support/ports";
 import { noLimits } from "#support/processes";
 import { type Receiver, startReceiver } from "#support/webhook-receiver";
@@ -18,8 +18,7 @@ import { runOperations, type Work } from "./operations";
 export interface Stage {
   cluster: Cluster;
   instances: readonly Instance[];
-  /** Null: nobody listens to events. */
-  receiver: Receiver | null;
+  receiver: Receiver;
   ledger: Ledger;
   work: Work;
   /** The service's. */
@@ -40,10 +39,6 @@ export interface StageOptions {
   clusterSettings?: readonly string[];
   /** More of the service's settings, and what each instance is started with. */
   settings?: (cluster: Cluster) => Promise<Record<string, string>>;
-  /** By which address the receiver is reached; null: nobody listens to events. */
-  webhookUrl?: ((receiver: Receiver) => Promise<string>) | null;
-  /** If mail leaves the service. */
-  readSubject?: SubjectReader;
 }
 
 const settingsOf = (cluster: Cluster, dataDir: string) => ({
@@ -60,18 +55,12 @@ const settingsOf = (cluster: Cluster, dataDir: string) => ({
   AUTH_SECRET: "faults".repeat(8),
 });
 
-interface Account {
-  webhookUrl: string | null;
-  readSubject: SubjectReader | undefined;
-}
-
 /** With every scope, and an endpoint that hears of everything. */
-async function prepareAccount(base: string, cluster: Cluster, { webhookUrl, readSubject }: Account) {
-  const key = await obtainKey(base, "dev@example.com", readSubject);
+async function prepareAccount(base: string, cluster: Cluster, webhookUrl: string) {
+  const key = await obtainKey(base, "dev@example.com");
   const sql = postgres(cluster.url, { max: 1 });
   await sql`UPDATE api_keys SET scopes = array_append(scopes, 'erase') WHERE NOT 'erase' = ANY(scopes)`;
   await sql.end();
-  if (webhookUrl === null) return key;
   const body = {
     url: webhookUrl,
     events: [
@@ -103,9 +92,7 @@ export async function openStage(options: StageOptions): Promise<Stage> {
     await instance.ready();
   }
   const bases = running.map(({ base }) => base);
-  const { webhookUrl = async ({ url }) => url, readSubject } = options;
-  const account = { webhookUrl: (await webhookUrl?.(receiver)) ?? null, readSubject };
-  const key = await prepareAccount(bases[0] ?? "", cluster, account);
+  const key = await prepareAccount(bases[0] ?? "", cluster, receiver.url);
   const ledger = createLedger(now);
   let isOn = true;
   const client = createClient(ledger, now);
@@ -120,7 +107,7 @@ export async function openStage(options: StageOptions): Promise<Stage> {
   return {
     cluster,
     instances: running,
-    receiver: account.webhookUrl === null ? null : receiver,
+    receiver,
     ledger,
     work,
     settings,
