@@ -1,7 +1,7 @@
 /** Denying with and without JavaScript, hostile strings, the keyboard, the states in words and what fails on the way. */
 import { webcrypto } from "node:crypto";
 import { expect, type Page } from "@playwright/test";
-import { levelWords, proofStored } from "#lib/api/schemas/approval-page";
+import { levelWords } from "#lib/api/schemas/approval-page";
 import { expectAccessibleInBothThemes } from "./accessibility-helpers";
 import {
   type Asked,
@@ -119,25 +119,6 @@ test("a request with require_code shows no code, asks for it, and counts wrong o
   });
   expect(await page.content()).not.toContain(code);
   expect((await poll(request, asked)).status).toBe("approved");
-});
-
-test("the fifth wrong code cancels the request, from the form without JavaScript too", async ({
-  browser,
-  request,
-}) => {
-  const asked = await ask(request, key, { action: "Wipe the disk", require_code: true });
-  const context = await browser.newContext({ javaScriptEnabled: false });
-  const page = await context.newPage();
-  await page.goto(asked.approval_url);
-  for (let tries = 1; tries <= 5; tries += 1) {
-    await page.locator("noscript input[name=code]").fill("222 222");
-    await page.locator("noscript button", { hasText: "Deny request" }).click();
-    if (tries < 5) await expect(page.getByText(/A wrong code was entered/)).toBeVisible();
-  }
-  await expect(page.getByRole("heading", { name: "This request was cancelled" })).toBeVisible();
-  await expect(page.getByText("cancelled after five wrong confirmation codes")).toBeVisible();
-  expect((await poll(request, asked)).status).toBe("cancelled");
-  await context.close();
 });
 
 test("without JavaScript everything can be read, and denied by the form alone", async ({
@@ -377,31 +358,6 @@ for (const viewport of [
     await context.close();
   });
 
-test("lines without ink take no room where agents' words are shown", async ({ browser, request }) => {
-  const action = `Pay 1 EUR${"\n ".repeat(450)}\nand 9,000 EUR`;
-  const asked = await ask(request, key, { action, context: { memo: `a${"\n\u2800".repeat(400)}\nb` } });
-  const attested = await request.post("/v1/attest", {
-    headers: { authorization: `Bearer ${key}` },
-    data: {
-      agent_slug: asked.agent_slug,
-      action,
-      inputs_hash: "a",
-      metadata: { memo: `a${"\n\u3164 ".repeat(200)}\nb` },
-    },
-  });
-  expect(attested.status(), await attested.text()).toBe(201);
-  const { public_url } = (await attested.json()) as { public_url: string };
-  const context = await browser.newContext({ viewport: { width: 390, height: 844 } });
-  const page = await context.newPage();
-  for (const address of [asked.approval_url, public_url, `/agent/${asked.agent_slug}`]) {
-    await page.goto(address);
-    const shown = page.locator("bdi.agent-text").filter({ hasText: "and 9,000 EUR" }).first();
-    await expect(shown).toContainText("⟨U+000A⟩");
-    expect((await shown.boundingBox())?.height).toBeLessThan(400);
-  }
-  await context.close();
-});
-
 test("the service out of reach: the proof stays on the page and is sent again", async ({
   page,
   context,
@@ -417,20 +373,6 @@ test("the service out of reach: the proof stays on the page and is sent again", 
   await expect(page.getByRole("heading", { name: "This request was approved" })).toBeVisible({
     timeout: 20_000,
   });
-});
-
-test("World out of reach: said so, and the request is still pending", async ({ page, context, request }) => {
-  const asked = await ask(request, key, { action: "World is away" });
-  await page.goto(asked.approval_url);
-  const problem = {
-    status: 503,
-    json: { code: "service_unavailable", detail: `World is away; ${proofStored}` },
-  };
-  await page.route("**/proof", (route) => route.fulfill(problem));
-  await approveAs(await openWallet(page, context), "Hedy", "Orb");
-  await expect(page.getByText("Your proof is saved and not checked yet")).toBeVisible({ timeout: 20_000 });
-  await expectAccessibleInBothThemes(page);
-  expect((await poll(request, asked)).status).toBe("pending");
 });
 
 /** Answers the bridge as a wallet that cannot make the proof. */
@@ -483,30 +425,6 @@ test("World ID 4.0 is asked for first, a device credential in its place, and bac
   });
 });
 
-test("a human with a device alone is led from the wallet to what the request accepts", async ({
-  page,
-  context,
-  request,
-}) => {
-  const asked = await ask(request, key, { action: "Device is enough" });
-  await page.goto(asked.approval_url);
-  await expect(page.getByText(levelWords.device)).toBeVisible();
-  const wallet = await openWallet(page, context);
-  await expect(wallet.getByText(levelWords.orb, { exact: true })).toBeVisible();
-  await wallet.getByRole("radio", { name: /^Emmy/ }).check();
-  await expect(wallet.getByText("Emmy has no World ID verified with an Orb")).toBeVisible();
-  await expectAccessibleInBothThemes(wallet);
-  await wallet.getByRole("button", { name: "Approve" }).click();
-  await expect(wallet.getByText("The wallet could not answer")).toBeVisible();
-  await page.getByRole("button", { name: "Use a World ID verified on a device only" }).click();
-  const link = page.getByRole("link", { name: "Open the test wallet" });
-  await expect(link).toBeVisible({ timeout: 20_000 });
-  const [second] = await Promise.all([context.waitForEvent("page"), link.click()]);
-  await expect(second.getByText(levelWords.device, { exact: true })).toBeVisible();
-  await approveAs(second, "Emmy", "Device");
-  await expect(page.getByRole("heading", { name: "This request was approved" })).toBeVisible();
-});
-
 test("the time runs out: announced at ten seconds, then expired in words", async ({ request }) => {
   const { page, asked, announced } = late;
   await announced;
@@ -518,11 +436,4 @@ test("the time runs out: announced at ten seconds, then expired in words", async
   await expect(page.getByText("Expired before you opened this page")).toBeVisible();
   await expectAccessibleInBothThemes(page);
   expect((await poll(request, asked)).status).toBe("expired");
-});
-
-test("an unknown link is a clear 404", async ({ page }) => {
-  const response = await page.goto("/approve/areq_unknown.token");
-  expect(response?.status()).toBe(404);
-  await expect(page.getByRole("heading", { name: "Approval link not found" })).toBeVisible();
-  await expectAccessibleInBothThemes(page);
 });

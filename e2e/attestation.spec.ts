@@ -110,28 +110,6 @@ test("what isn't there says so without JavaScript, as a 404", async ({ browser }
   await context.close();
 });
 
-test("the page says everything without JavaScript too", async ({ browser, request }) => {
-  const made = await attest(request, key, { human_approved: true });
-  const context = await browser.newContext({ javaScriptEnabled: false });
-  const page = await context.newPage();
-  await page.goto(made.public_url);
-  await expect(verdict(page)).toHaveText("Authentic record, 1 warning");
-  await expect(row(page, "signature")).toContainText("Server: yes");
-  await expect(row(page, "signature")).toContainText("Your browser: not checked yet");
-  await expect(page.getByText("With JavaScript, your own browser repeats every check")).toBeVisible();
-  await expect(page.getByText("Paid invoice 1042").first()).toBeVisible();
-  await context.close();
-});
-
-test("hash-based approval is the caller's word, and says so", async ({ page, request }) => {
-  const made = await attest(request, key, { human_approved: true, human_approver_hash: "sha256:9f86" });
-  await openVerified(page, made.public_url);
-  await expect(page.locator("[data-fact=approval]")).toContainText("Asserted by the caller, not proven");
-  await expect(page.getByText("Proven by World ID")).toHaveCount(0);
-  await expect(agrees(page)).toBeVisible();
-  await expectAccessibleInBothThemes(page);
-});
-
 test("a TEST approval is TEST everywhere, and its proofs are verified by the browser", async ({
   page,
   request,
@@ -168,19 +146,6 @@ test("a private attestation shows nothing of its content", async ({ page, reques
   await expect(names).toHaveCount(10);
   const heights = await names.evaluateAll((all) => all.map((one) => one.getBoundingClientRect().height));
   expect(Math.max(...heights), "each is on one line").toBeLessThan(25);
-});
-
-test("a private attestation does not hide that its approval is only asserted", async ({ page, request }) => {
-  const fields = { is_public: false, human_approved: true };
-  for (const enable_zk of [true, false]) {
-    const made = await attest(request, key, { ...fields, enable_zk });
-    await openVerified(page, made.public_url);
-    await expect(verdict(page)).toHaveText("Authentic record, private, 1 warning");
-    await expect(page.locator("[data-fact=approval]")).toContainText("Asserted by the caller, not proven");
-    await expect(page.getByText("Asserted by the caller, not proven").first()).toBeVisible();
-    await expect(page.getByText("only the owner can show")).toHaveCount(0);
-    await expect(agrees(page)).toBeVisible();
-  }
 });
 
 test("an erased attestation is still proven to have been there", async ({ page, request }) => {
@@ -243,53 +208,6 @@ test("a lying server is caught by the browser: a verdict of valid over changed b
   await expect(row(page, "payload_hash")).toContainText("Server: yes");
   await expect(agrees(page)).toHaveCount(0);
   await expectAccessibleInBothThemes(page);
-});
-
-test("a server that answers with another valid attestation is caught too", async ({ page, request }) => {
-  const [asked, other] = [await attest(request, key), await attest(request, key)];
-  const answer = await (await request.get(`/v1/verify/${other.attestation_id}`)).text();
-  await page.route(`**/v1/verify/${asked.attestation_id}`, (route) =>
-    route.fulfill({ contentType: "application/json", body: answer }),
-  );
-  await openVerified(page, asked.public_url);
-  await expect(page.locator("main").getByRole("alert").first()).toContainText(
-    "Your browser disagrees with this server",
-  );
-});
-
-const hiddenFields = {
-  payload: null,
-  action: null,
-  inputs_hash: null,
-  metadata: null,
-  human_approval: null,
-  human_authorization: null,
-  tool_manifest: null,
-};
-
-test("an answer that hides what the page shows is no agreement, nor another document", async ({
-  page,
-  request,
-}) => {
-  const fields = { agent_slug: pageBot, action: "Pay 7 EUR to Example GmbH" };
-  const authorization = await authorize(request, key, fields, ["ada"]);
-  const made = await attest(request, key, { ...fields, human_authorization: authorization, enable_zk: true });
-  const honest = (await (await request.get(`/v1/verify/${made.attestation_id}`)).json()) as object;
-  const repeat = { independent_verification: undefined };
-  for (const lie of [
-    { ...honest, ...hiddenFields, ...repeat, is_public: false },
-    { ...honest, ...hiddenFields, ...repeat, status: "erased", zk_proof: null, has_zk_proof: false },
-    { ...honest, human_authorization: undefined },
-    { ...honest, zk_proof: undefined, has_zk_proof: undefined },
-    { ...honest, tool_manifest: undefined, zk_proof: undefined },
-    { ...honest, request_id: "x", attestation_id: undefined, human_authorization: authorization },
-  ]) {
-    await page.route(`**/v1/verify/${made.attestation_id}`, (route) => route.fulfill({ json: lie }));
-    await openVerified(page, made.public_url);
-    await expect(page.locator("main").getByRole("alert").first()).toContainText("Your browser");
-    await expect(agrees(page)).toHaveCount(0);
-    await page.unrouteAll();
-  }
 });
 
 test("a page that says something else than the signed bytes is caught", async ({ page, request }) => {

@@ -2,7 +2,7 @@
 import { expect, type Page } from "@playwright/test";
 import { expectAccessibleInBothThemes } from "./accessibility-helpers";
 import { ask, chooseApprove, getApiKey } from "./approval-helpers";
-import { callApi, makeKey, newAddress, signIn, signInWithKey } from "./portal-helpers";
+import { makeKey, newAddress, signIn } from "./portal-helpers";
 import { test } from "./test";
 
 test.describe.configure({ timeout: 120_000 });
@@ -31,26 +31,6 @@ test("a form of the portal keeps what was typed and shows what became of it", as
   await expect(page.getByLabel("Name", { exact: true })).toHaveValue("lost on the way");
   await expect(page.getByRole("rowheader", { name: "lost on the way" })).toBeVisible();
   await expectAccessibleInBothThemes(page);
-});
-
-test("a dialog of the portal says so too, and is still there", async ({ page, request }) => {
-  const key = await signInWithKey(page, "eraser");
-  const { attestation_id: id } = await callApi(request, key, "/v1/attest", {
-    agent_slug: newAddress("bot").split("@")[0],
-    action: "Erased without an answer",
-    inputs_hash: "x",
-  });
-  await page.goto(`/portal/attestations/${id}`);
-  await page.getByRole("button", { name: "Erase content" }).click();
-  await loseAnswers(page, `**/portal/attestations/${id}`);
-  await page
-    .getByRole("dialog")
-    .getByRole("button", { name: /^Erase/ })
-    .click();
-  await expect(
-    page.getByText("We lost the connection and don't know whether this went through"),
-  ).toBeVisible();
-  await expect(page.getByText("Content erased").first()).toBeVisible();
 });
 
 test("a dialog of the portal keeps what was chosen, which the next press sends", async ({
@@ -98,19 +78,6 @@ test("a page that shows itself again stays while the server is away, and goes on
   });
   await page.unroute("**/*");
   await expect(page.getByRole("heading", { name: "This request was denied" })).toBeVisible();
-});
-
-test("the portal's live pages stay while the server is away", async ({ page, request }) => {
-  const key = await signInWithKey(page, "waiter");
-  await callApi(request, key, "/v1/authorize", {
-    agent_slug: newAddress("bot").split("@")[0],
-    action: "Pay G",
-  });
-  await page.goto("/portal/authorizations");
-  await expect(page.getByRole("link", { name: "Pay G" })).toBeVisible();
-  await cutOff(page);
-  await page.waitForTimeout(7_000);
-  await expect(page.getByRole("link", { name: "Pay G" })).toBeVisible();
 });
 
 test("after a wrong code, the button that was clicked does it again with the right one", async ({

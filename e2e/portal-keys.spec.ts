@@ -83,19 +83,6 @@ test("makes, rotates and revokes a key by keyboard and mouse", { tag: "@smoke" }
   await expect(page.getByText("Revoked", { exact: true })).toBeVisible();
 });
 
-test("shows keys that the API made for the same address", async ({ page, request }) => {
-  const email = newAddress("by-api");
-  await request.post("/v1/keys/request", { data: { email, name: "by mail" } });
-  const answer = await request.get("/dev/mailbox", { headers: { accept: "application/json" } });
-  const { messages } = (await answer.json()) as { messages: { to: string; text: string }[] };
-  const code = /\d{6}/.exec(messages.find(({ to }) => to === email)?.text ?? "")?.[0];
-  const made = await request.post("/v1/keys/verify", { data: { email, code } });
-  expect(made.status()).toBe(201);
-  await signIn(page, email);
-  await page.goto("/portal/keys");
-  await expect(page.getByRole("rowheader", { name: /by mail/ })).toBeVisible();
-});
-
 test("refuses a key without a scope and keeps what was typed", async ({ page }) => {
   await signIn(page, newAddress("scopes"));
   await page.goto("/portal/keys");

@@ -103,26 +103,3 @@ test("dialogs, downloads and a page that was reached by a link follow the same r
   await expect(third.getByText("Settings saved.")).toBeVisible();
   await other.close();
 });
-
-test("a member is not offered keys that erase; an owner is, with a warning", async ({ page, browser }) => {
-  const other = await browser.newContext();
-  const host = await other.newPage();
-  const [owner, member] = [newAddress("owner"), newAddress("member")];
-  await signIn(host, owner);
-  await makeKey(host, "eraser", "erase");
-  await expect(host.getByText("could erase the evidence")).toBeVisible();
-  await host.goto("/portal/settings");
-  await host.getByLabel("Email address").fill(member);
-  await host.getByRole("button", { name: "Send invitation" }).click();
-  await expect(host.getByText(`Invitation sent to ${member}`)).toBeVisible();
-  await signIn(page, member);
-  await page.goto(await readLink(page.request, member, "/portal/invitations/"));
-  await page.getByRole("button", { name: "Join organization" }).click();
-  await expect(page.getByRole("heading", { name: "Overview" })).toBeVisible();
-  await page.goto("/portal/keys");
-  await expect(page.getByRole("checkbox", { name: /^attest/ })).toBeVisible();
-  await expect(page.getByRole("checkbox", { name: /^erase/ })).toHaveCount(0);
-  await expect(page.getByRole("button", { name: "Revoke eraser" })).toBeVisible();
-  await expect(page.getByRole("button", { name: "Rotate eraser" })).toHaveCount(0);
-  await other.close();
-});

@@ -2,7 +2,7 @@
 import { expect, type Page } from "@playwright/test";
 import { Webhook } from "standardwebhooks";
 import { expectGoodPage } from "./accessibility-helpers";
-import { callApi, newAddress, signIn, signInWithKey } from "./portal-helpers";
+import { newAddress, signIn } from "./portal-helpers";
 import { type Receiver, startReceiver } from "./support/webhook-receiver";
 import { test } from "./test";
 
@@ -63,32 +63,4 @@ test("an endpoint from its creation to its end", async ({ page }) => {
   await page.getByRole("button", { name: "Delete" }).click();
   await page.getByRole("button", { name: "Delete endpoint" }).click();
   await expect(page.getByText("No webhook endpoints yet")).toBeVisible();
-});
-
-test("shows why a message did not arrive, and where callbacks went", async ({ page, request }) => {
-  receiver.answer = ({ path }) => ({ status: path.endsWith("callback") ? 200 : 500 });
-  const key = await signInWithKey(page, "callbacks");
-  const body = { url: receiver.url, events: ["authorization.cancelled"] };
-  const { id } = await callApi(request, key, "/v1/webhooks", body);
-  const callback_url = `${receiver.url}/callback`;
-  const slug = newAddress("bot").split("@")[0];
-  const asked = await callApi(request, key, "/v1/authorize", {
-    agent_slug: slug,
-    action: "Pay",
-    callback_url,
-  });
-  await request.delete(`/v1/authorize/${asked["request_id"]}`, {
-    headers: { authorization: `Bearer ${key}` },
-  });
-  await receiver.expect(2);
-  await page.goto(`/portal/webhooks/${id}`);
-  await expect(page.getByText("HTTP 500")).toBeVisible();
-  await expect(page.getByText("Failing", { exact: true })).toBeVisible();
-  await expectGoodPage(page);
-  await page.goto("/portal/webhooks");
-  await page.getByRole("link", { name: "Deliveries" }).click();
-  await expect(page.getByRole("heading", { name: "Callbacks", level: 1 })).toBeVisible();
-  await expect(page.getByText(callback_url)).toBeVisible();
-  await expect(page.getByText("HTTP 200")).toBeVisible();
-  await expectGoodPage(page);
 });

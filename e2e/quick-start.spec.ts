@@ -140,22 +140,3 @@ test("a first visit names the organization, makes a key with something to paste,
   await expect(bar).toBeVisible();
   await expect(bar).not.toHaveCSS("background-color", canvas);
 });
-
-test("the portal's search finds what people type", async ({ page }) => {
-  await signIn(page, newAddress("seeker"));
-  await page.goto("/portal");
-  const find = page.getByRole("combobox", { name: "Search pages, keys, agents and ids" });
-  await expect(page.getByRole("button", { name: /^Find…/ })).toBeEnabled();
-  await page.keyboard.press("Control+k");
-  for (const [text, page_] of [
-    ["invite", "Invite a colleague"],
-    ["delete", "Delete organization"],
-    ["usage", "Usage"],
-    ["domain", "Prove a domain"],
-    ["api log", "API log"],
-  ] as const) {
-    await find.fill(text);
-    await expect(page.getByRole("option").filter({ hasText: page_ }).first()).toBeVisible();
-    await expect(page.getByRole("option", { name: `Search attestations for “${text}”` })).toBeVisible();
-  }
-});

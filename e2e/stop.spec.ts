@@ -1,7 +1,6 @@
 /** The stop buttons as people press them: an agent in the portal, and an approval on the page where it was given. */
 import { expect } from "@playwright/test";
 import { expectGoodPage } from "./accessibility-helpers";
-import { approveAs, openWallet } from "./approval-helpers";
 import { callApi, signInWithKey } from "./portal-helpers";
 import { test } from "./test";
 
@@ -53,24 +52,4 @@ test("freezes an agent with a reason, shows it to everyone, and lets it go on", 
   await page.goto(`/portal/authorizations/${asked["request_id"]}`);
   await expect(page.getByText("Anyone with this link can approve or deny.")).toBeVisible();
   await expect(page.getByText("The organization has frozen this agent")).toHaveCount(0);
-});
-
-test("takes an approval back on the page where it was given", async ({ page, context, request }) => {
-  const key = await signInWithKey(page, "regrets");
-  const made = await callApi(request, key, "/v1/authorize", {
-    agent_slug: `regret-${Date.now()}`,
-    action: "Pay G",
-  });
-  await page.goto(String(made["approval_url"]));
-  await approveAs(await openWallet(page, context), "Ada", "Orb");
-  await expect(page.getByRole("heading", { name: "This request was approved" })).toBeVisible();
-  await page.getByText("Changed your mind? Take it back").click();
-  await page.getByLabel("Reason (optional)").fill("Wrong account");
-  await expectGoodPage(page);
-  await page.getByRole("button", { name: "Take back the approval" }).click();
-  await expect(page.getByRole("heading", { name: "This approval was taken back" })).toBeVisible();
-  await expectGoodPage(page);
-  await page.goto(`/portal/authorizations/${made["request_id"]}`);
-  await expect(page.getByText("Wrong account")).toBeVisible();
-  await expect(page.getByRole("button", { name: "Take back" })).toHaveCount(0);
 });

@@ -1,10 +1,9 @@
 /** Bad conduct of an agent is authentic evidence, and no surface may show it as simply good. */
 import { generateKeyPairSync } from "node:crypto";
 import { expect, type Page } from "@playwright/test";
-import { expectAccessibleInBothThemes, expectGoodPage } from "./accessibility-helpers";
+import { expectAccessibleInBothThemes } from "./accessibility-helpers";
 import { getApiKey } from "./approval-helpers";
-import { callApi, signInWithKey } from "./portal-helpers";
-import { attest, inputsHash, run, unfold } from "./public-pages-helpers";
+import { attest, run, unfold } from "./public-pages-helpers";
 import { test } from "./test";
 
 const { publicKey: agentKey } = generateKeyPairSync("ed25519");
@@ -112,85 +111,4 @@ test("a number that the agent skipped is a warning beside its place in the recor
   await expect(page.getByText("Doesn't follow its last number")).toBeVisible();
   await page.goto(`/agent/counting-${slug}`);
   await expect(page.getByText("Number skipped or repeated")).toBeVisible();
-});
-
-test("the public feed marks it, and finds it by its filter", async ({ page, request }) => {
-  const clean = await attest(request, key, { agent_slug: slug, action: "Read a file" });
-  expect(clean.public_url).toContain(slug);
-  await page.goto(`/agent/${slug}`);
-  await expect(page.getByText("Unregistered tool")).toBeVisible();
-  await page.getByLabel("Warnings", { exact: true }).selectOption("With warnings");
-  await page.getByRole("button", { name: "Filter" }).click();
-  await expect(page).toHaveURL(/warnings=true/);
-  await expect(page.getByRole("table").getByText("Ran a shell")).toBeVisible();
-  await expect(page.getByRole("table").getByText("Read a file")).toHaveCount(0);
-  await expectAccessibleInBothThemes(page);
-  await page.goto(`/agent/${slug}?warnings=false`);
-  await expect(page.getByRole("table").getByText("Read a file")).toBeVisible();
-  await expect(page.getByRole("table").getByText("Ran a shell")).toHaveCount(0);
-});
-
-test("a file with warnings does not look valid on /verify", async ({ page, request }) => {
-  const made = await attest(request, key, { ...violation, action: "Ran it again" });
-  const answer = await (await request.get(`/v1/verify/${made.attestation_id}`)).text();
-  await page.goto("/verify");
-  await page.getByLabel("Paste it here, or drop a file").fill(answer);
-  await page.getByRole("button", { name: "Verify in this browser" }).click();
-  const result = page.locator("[data-outcome]");
-  await expect(result).toContainText("Authentic record, 3 warnings");
-  await expect(result.locator("[data-warning=tools_not_registered]")).toContainText("shell.exec");
-  await expectAccessibleInBothThemes(page);
-});
-
-test("a server that leaves a warning out of page and answer is caught by the browser", async ({
-  page,
-  request,
-}) => {
-  const made = await attest(request, key, { ...violation, action: "Ran it unseen" });
-  await page.route(`**/v1/verify/${made.attestation_id}`, async (route) => {
-    const answer = (await (await route.fetch()).json()) as object;
-    await route.fulfill({ json: { ...answer, warnings: [] } });
-  });
-  await openChecked(page, made.public_url);
-  await expect(page.locator("main").getByRole("alert").first()).toContainText(
-    "Your browser disagrees with this server",
-  );
-});
-
-test("the portal counts them, marks them as the public pages do and finds them by a filter", async ({
-  page,
-  request,
-}) => {
-  test.setTimeout(120_000);
-  const own = await signInWithKey(page, "warned");
-  await page.goto("/portal");
-  await expect(page.getByText("No warnings in the last 30 days.")).toBeVisible();
-  const agent_slug = `portal-${slug}`;
-  await callApi(request, own, "/v1/identity/register", { ...registered, slug: agent_slug });
-  const report = { agent_slug, inputs_hash: inputsHash };
-  const counted = { ...violation, ...report, client: { instance: "worker-1", sequence: 1 } };
-  const made = await callApi(request, own, "/v1/attest", { ...counted, is_public: false });
-  await callApi(request, own, "/v1/attest", { ...report, action: "Read a file" });
-
-  await page.goto("/portal");
-  await expect(page.getByText("record something wrong or unproven")).toBeVisible();
-  await page.getByRole("link", { name: "View them" }).click();
-  await expect(page).toHaveURL(/warnings=true/);
-  const table = page.getByRole("table");
-  await expect(table.getByText("Ran a shell")).toBeVisible();
-  await expect(table.getByText("Read a file")).toHaveCount(0);
-  for (const mark of ["Agent's signature wrong", "Code not as registered", "Unregistered tool"])
-    await expect(table.getByText(mark)).toHaveClass(/text-warn/);
-  await expectGoodPage(page);
-  const exported = await page.getByRole("link", { name: "Export CSV" }).getAttribute("href");
-  const csv = await (await page.request.get(exported ?? "")).text();
-  expect(csv).toContain("agent_signature_invalid code_hash_mismatch tools_not_registered");
-  expect(csv).not.toContain("Read a file");
-
-  await page.goto(`/portal/attestations/${made["attestation_id"]}`);
-  await expect(page.getByText("Authentic record, 3 warnings", { exact: true })).toBeVisible();
-  await expect(page.locator("[data-warning=tools_not_registered]")).toContainText("shell.exec");
-  await expect(page.getByText("no", { exact: true })).toHaveCount(3);
-  await expect(page.getByText("Number 1 of instance worker-1")).toContainText("Follows the last one");
-  await expectGoodPage(page);
 });
