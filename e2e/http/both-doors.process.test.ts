@@ -152,19 +152,6 @@ function testAnswers(door: Door, getServer: () => ServerProcess): void {
       expect(page.headers.get("content-security-policy")).toContain("'nonce-");
     });
 
-    it("keeps no picture of an attestation beyond its truth", async () => {
-      const body = { agent_slug: "door", action: "To be erased", inputs_hash: "x" };
-      const { attestation_id: id } = (await call("POST", "/v1/attest", { key, body })).body;
-      const picture = await fetch(`${server.base}/verify/door/${id}/opengraph-image`);
-      expect([picture.status, picture.headers.get("content-type")]).toEqual([200, "image/png"]);
-      expect(picture.headers.get("cache-control")).toBe("no-cache");
-    });
-
-    it("says on pages that need JavaScript what to do without it", async () => {
-      for (const target of ["/verify", "/verify/presentation"])
-        expect((await call("GET", target)).body).toContain("Without JavaScript, use the");
-    });
-
     it("sends no HTML without a policy, not even where nothing is", async () => {
       const nowhere = [
         "/nope",

@@ -123,23 +123,6 @@ describe.each<Door>(["server", "next"])("pages (%s)", (door) => {
     return;
   }
 
-  it("take a form in the portal alone, and nothing of Next's own addresses", async () => {
-    const { base } = server;
-    const form = {
-      rawBody: "--x",
-      headers: { "content-type": "multipart/form-data; boundary=x", "next-action": "00" },
-    };
-    for (const target of ["/", "/docs", "/verify/a/b", "/agent/a", "/nothing"])
-      expect([target, (await callServer(base, "POST", target, form)).status]).toEqual([target, 405]);
-    for (const target of [
-      "/_next/image?url=%2Ficon.svg&w=640&q=75",
-      "/%5Fnext/image",
-      "//_next//data/x.json",
-      "/_next",
-    ])
-      expect([target, (await callServer(base, "GET", target)).status]).toEqual([target, 404]);
-  });
-
   it("answer 400 to a form that can't be read, with one short line in the log", async () => {
     const { base } = server;
     const multipart = { "content-type": "multipart/form-data; boundary=x" };
@@ -173,24 +156,6 @@ describe.each<Door>(["server", "next"])("pages (%s)", (door) => {
       200,
       expect.stringContaining("The form arrived incomplete"),
     ]);
-  });
-
-  it("hold nothing of bodies that are too large, announced or counted, or that never end", async () => {
-    const { port } = server;
-    const post = (length: number | null, sent: number) =>
-      new Promise<number>((resolve, reject) => {
-        const headers = { ...from("10.0.0.9"), ...(length !== null && { "content-length": length }) };
-        const asked = request({ port, path: "/portal/sign-in", method: "POST", headers }, (response) => {
-          resolve(response.statusCode ?? 0);
-          asked.destroy();
-        });
-        asked.on("error", reject);
-        // Not ended: more could follow.
-        asked.write("x".repeat(sent));
-      });
-    const large = Array.from({ length: 40 }, (_, i) => post(i % 2 === 0 ? 9_500_000 : null, 70_000));
-    expect(new Set(await Promise.all(large))).toEqual(new Set([413]));
-    expect(await Promise.all([post(1_000, 10), post(null, 10)])).toEqual([400, 400]);
   });
 
   const medianOf = (numbers: number[]) =>

@@ -109,17 +109,6 @@ describe.skipIf(!databaseKinds.includes("postgres") || process.platform !== "lin
       expect(await countSigners()).toBe(1);
     });
 
-    it("counts limits for all of them together", async () => {
-      const clients = await openClients(server);
-      const counted = await obtainKey(server.base, "counted@example.com");
-      const many = Array.from({ length: 5 }, () => clients).flat();
-      const answers = await inEach(many, (client) =>
-        client.call("POST", "/v1/authorize", { key: counted, body: body("limited", "counted") }),
-      );
-      const counts = (status: number) => statuses(answers).filter((one) => one === status).length;
-      expect([counts(201), counts(429)]).toEqual([perMinute, many.length - perMinute]);
-    });
-
     it("refuses a revoked key in all of them at once", async () => {
       const key = await obtainKey(server.base, "revoked@example.com");
       const clients = await openClients(server);

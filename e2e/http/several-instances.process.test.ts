@@ -131,45 +131,6 @@ describe.skipIf(!isRunnable)(`several servers behind nginx${why}`, () => {
     rmSync(folder, { recursive: true, force: true });
   });
 
-  it("count limits together, exactly, in Redis", async () => {
-    for (const n of [0, 1]) {
-      let tries = 0;
-      const isCountedThere = async () => {
-        tries += 1;
-        const before = await redis.dbsize();
-        await at(n, "GET", "/v1/pubkey", { headers: { "x-forwarded-for": `198.51.100.${10 * n + tries}` } });
-        return (await redis.dbsize()) > before;
-      };
-      await expect.poll(isCountedThere).toBe(true);
-    }
-    const many = Array.from({ length: 2 * requestsPerHour }, (_, i) =>
-      at(i % 2, "POST", "/v1/keys/request", { body: { email: `person-${i}@example.com` } }),
-    );
-    const statuses = (await Promise.all(many)).map(({ status }) => status);
-    const count = (wanted: number) => statuses.filter((status) => status === wanted).length;
-    expect([count(200) + count(202), count(429)]).toEqual([requestsPerHour, requestsPerHour]);
-  });
-
-  it("wake who waits at one of them for a decision that the other takes", async () => {
-    for (const [waits, decides] of [
-      [0, 1],
-      [1, 0],
-    ] as const) {
-      const body = { agent_slug: "waiting", action: `decided by ${decides}` };
-      const asked = await at(decides, "POST", "/v1/authorize", { key, body });
-      const target = `/v1/authorize/${asked.body.request_id}`;
-      let status = "waiting";
-      const waiting = at(waits, "GET", `${target}?wait=25`, { key }).then((answer) => {
-        status = answer.body.status;
-      });
-      expect((await at(waits, "GET", target, { key })).body.status).toBe("pending");
-      expect((await at(decides, "DELETE", target, { key })).status).toBe(200);
-      // Long before the wait is over.
-      await vi.waitFor(() => expect(status).toBe("cancelled"), { timeout: 15_000 });
-      await waiting;
-    }
-  });
-
   it("take each other's sessions: the link is asked for at one, opened at the other, and good for both", async () => {
     const html = (await at(0, "GET", "/portal/sign-in")).body as string;
     const hidden = [...html.matchAll(/<input type="hidden" name="(\$ACTION[^"]*)"(?: value="([^"]*)")?/g)];

@@ -42,43 +42,6 @@ export function testWire(getServer: () => ServerProcess): void {
       expect(withBody).toBe(401);
     });
 
-    it("answers 400 to a path that cannot be decoded", async () => {
-      for (const target of [
-        "/verify/a/%zz",
-        "/agent/%zz",
-        "/approve/%zz",
-        "/badge/%zz.svg",
-        "/agent/%ED%A0%80",
-        "/request/%zz",
-        "/v1/agent/%zz",
-      ]) {
-        const answer = await sendRaw(`GET ${target}`);
-        expect([target, answer.split(" ")[1], answer.includes("problem+json")]).toEqual([
-          target,
-          "400",
-          true,
-        ]);
-      }
-    });
-
-    it("has nothing under a name with U+0000", async () => {
-      for (const [target, status] of [
-        ["/agent/%00", 404],
-        ["/agent/%00/feed.json", 404],
-        ["/agent/%00/feed.atom", 404],
-        ["/badge/%00.svg", 404],
-        ["/agent/x/feed.json?action=%00", 404],
-      ] as const)
-        expect([target, await statusOf(`GET ${target}`)]).toEqual([target, status]);
-      expect(await statusOf("GET /agent/x?action=%00")).toBeLessThan(500);
-    });
-
-    it("takes the absolute form of a target", async () => {
-      expect(await statusOf(`GET http://${own()}/v1/pubkey`)).toBe(200);
-      expect(await statusOf(`GET HTTP://${own()}`)).toBe(200);
-      expect(await statusOf(`GET http://${own()}/verify/a/%zz`)).toBe(400);
-    });
-
     it("answers OPTIONS * and refuses the methods that nothing has", async () => {
       expect(await sendRaw("OPTIONS *")).toMatch(/^HTTP\/1\.1 204 [\s\S]*allow: .*POST/i);
       for (const [line, allow] of [
