@@ -3,7 +3,6 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } 
 import { openStore } from "#lib/log/object-storage/open-store";
 import { startTestApp, type TestApp } from "#support/app";
 import { anyKind } from "#support/databases";
-import { hasRealS3, startRealS3 } from "#support/real-s3";
 import { type Fault, startS3, type TestS3 } from "#support/s3";
 import { measureMs, shortestMs } from "#support/shortest";
 import { readStaticLog } from "#support/tlog-reader";
@@ -150,39 +149,5 @@ describe("the published log", () => {
     await vi.waitFor(async () => expect(await store?.read(bundle)).not.toBeNull(), { timeout: 60_000 });
     await vi.waitFor(async () => expect(await store?.read("checkpoint")).not.toBeNull(), { timeout: 60_000 });
     await other.close();
-  });
-});
-
-describe.skipIf(!hasRealS3())("the log in versitygw", () => {
-  it("is published, and gone on with after the server was killed", async () => {
-    const s3 = await startRealS3();
-    stubAll(s3.credentials);
-    const test = await startTestApp(anyKind, { ...s3.settings, LOG_STORE_SECONDS: "1" });
-    const { key } = await test.createKey();
-    const { vkey } = (await test.call("GET", "/v1/pubkey")).body.log;
-    const store = await openStore(s3.settings.LOG_STORE, s3.settings);
-    const read = async () => {
-      const names = [
-        "checkpoint",
-        ...[1, 2, 3, 4, 5, 6, 7, 8].flatMap((n) => [`tile/0/000.p/${n}`, `tile/entries/000.p/${n}`]),
-      ];
-      const files = new Map<string, Buffer>();
-      for (const name of names) {
-        const found = await store?.read(name);
-        if (found) files.set(name, Buffer.from(found.bytes));
-      }
-      return readStaticLog((name) => files.get(name), vkey).length;
-    };
-    const first = await attestIn(test, key, "one");
-    await vi.waitFor(async () => expect(await read()).toBe(first.log.tree_size), { timeout: 60_000 });
-    await s3.kill();
-    const body = { agent_slug: "store-bot", action: "meanwhile", inputs_hash: "x" };
-    expect((await test.call("POST", "/v1/attest", { key, body })).status).toBe(503);
-    await s3.revive();
-    const last = await attestIn(test, key, "three");
-    await vi.waitFor(async () => expect(await read()).toBe(last.log.tree_size), { timeout: 60_000 });
-    await test.close();
-    await s3.close();
-    vi.unstubAllEnvs();
   });
 });

@@ -5,16 +5,11 @@
 import { cpSync } from "node:fs";
 import path from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
-import { examineLog } from "#lib/cli/shared/doctor-keys";
-import { parseEnv } from "#lib/env";
-import type { ObjectStore } from "#lib/log/object-storage/object-store";
-import { exportTiles } from "#lib/log/reading/export-tiles";
 import { readOpenHead } from "#lib/log/reading/reader";
 import { hexDecode } from "#lib/protocol/encoding/bytes";
 import type { TestApp } from "#support/app";
-import { expectExit } from "#support/commands";
-import { copyTestDatabase, createTestDatabase, databaseKinds } from "#support/databases";
-import { attest, checkWholeLog, closeHomes, makeHome, run, start } from "#support/operator-commands";
+import { createTestDatabase, databaseKinds } from "#support/databases";
+import { attest, checkWholeLog, closeHomes, makeHome, start } from "#support/operator-commands";
 import { type Fault, startS3, type TestS3 } from "#support/s3";
 
 const locked = "of-the/log/head-lock";
@@ -38,9 +33,6 @@ describe.skipIf(!databaseKinds.includes("postgres"))("machines with one store", 
 
   const readLock = () => JSON.parse(String(s3.objects.get(locked)?.bytes));
   const settings = () => ({ ...s3.settings, LIMIT_ATTEST_PER_MINUTE: "100000", LOG_STORE_SECONDS: "3600" });
-
-  const publish = ({ app: { context } }: TestApp) =>
-    exportTiles({ db: context.database.db, old: null }, undefined, context.store as ObjectStore, "trust");
 
   /** A machine's settings: the keys of the first one, and a fork guard of its own. */
   async function makeMachine(home: Record<string, string>, url = home["DATABASE_URL"] ?? "") {
@@ -88,52 +80,6 @@ describe.skipIf(!databaseKinds.includes("postgres"))("machines with one store", 
     }
   });
 
-  it("refuse a standby that lost an acknowledged batch, until a new log is begun", async () => {
-    const home: Record<string, string> = { ...(await makeHome("postgres")), ...settings() };
-    const first = await start("postgres", home);
-    const { key } = await first.createKey();
-    await attest(first, key);
-    await first.app.close();
-    const standby = await copyTestDatabase(String(home["DATABASE_URL"]));
-    const again = await start("postgres", home);
-    const lost = (await attest(again, key)).body;
-    await publish(again);
-    await again.app.close();
-
-    const machine: Record<string, string> = { ...(await makeMachine(home, standby.url)), ...settings() };
-    await expect(start("postgres", machine)).rejects.toThrow(/refuses to sign.*lock says.*new-epoch/s);
-    expect((await run("keys", ["rotate", "attestation"], { ...machine, ...s3.credentials })).out).toMatch(
-      /refuses to sign/,
-    );
-    // Only the lock knows: without it this machine would go on.
-    const blind = await start("postgres", { ...machine, LOG_STORE: "" });
-    const findings = await examineLog(parseEnv(machine), blind.app.context.database);
-    expect(findings.map((one) => JSON.stringify(one)).join()).toMatch(/lock says that log 1 at size/);
-    await blind.app.close();
-
-    expectExit(await run("log", ["new-epoch"], { ...machine, ...s3.credentials }), 0);
-    const after = await start("postgres", machine);
-    const { body } = await attest(after, key);
-    expect(body.log).toMatchObject({ origin: "localhost:3000/log/2", index: 1 });
-    const [, size, root] = lost.log.checkpoint.split("\n");
-    const epoch = (await after.call("GET", "/v1/log/statements?from=1&limit=100")).body.statements.at(-1);
-    expect(JSON.parse(epoch.payload).predicate.previous).toEqual({
-      origin: "localhost:3000/log",
-      size: Number(size),
-      root,
-    });
-    expect(readLock()).toMatchObject({ out: { logId: 2, size: 2 }, next: null });
-    // Entries lost here are still published, and the new log is published beside them.
-    expect(await publish(after)).toEqual([
-      { origin: "localhost:3000/log", from: Number(size), size: Number(size), files: 0, repaired: 0 },
-      expect.objectContaining({ origin: "localhost:3000/log/2", size: 2 }),
-    ]);
-    await after.app.close();
-    // The primary comes back: it is the older one now.
-    await expect(start("postgres", home)).rejects.toThrow(/refuses to sign/);
-    await standby.drop();
-  });
-
   it("store nothing while the store is away, say so, answer what is there, and go on by themselves", async () => {
     const test = await start("postgres", { ...(await makeHome("postgres")), ...settings() });
     const { key } = await test.createKey();
@@ -152,27 +98,6 @@ describe.skipIf(!databaseKinds.includes("postgres"))("machines with one store", 
     await expect
       .poll(async () => (await test.call("GET", "/v1/health")).status, { timeout: 60_000 })
       .toBe(200);
-  });
-
-  it("say that nobody knows if the store went after the commit, and note it when it is back", async () => {
-    const test = await start("postgres", { ...(await makeHome("postgres")), ...settings() });
-    const { key } = await test.createKey();
-    await attest(test, key);
-    let puts = 0;
-    s3.fault = (method) => {
-      if (method === "PUT") puts += 1;
-      return puts > 1 ? "cut" : null;
-    };
-    const headers = { "idempotency-key": "once" };
-    const request = { agent_slug: "rotating-bot", action: "act", inputs_hash: "x" };
-    const unknown = await test.call("POST", "/v1/attest", { key, headers, body: request });
-    expect([unknown.status, unknown.body.detail]).toEqual([503, expect.stringContaining("may or may not")]);
-    expect(readLock().next).not.toBeNull();
-    s3.fault = () => null;
-    await expect.poll(() => readLock().next, { timeout: 60_000 }).toBeNull();
-    const answer = await test.call("POST", "/v1/attest", { key, headers, body: request });
-    expect([answer.status, readLock().out.size]).toEqual([201, answer.body.log.tree_size]);
-    expect((await checkWholeLog(test, "/log")).size).toBe(answer.body.log.tree_size);
   });
 
   it("don't start on a store that is away, ignores conditions, or belongs to another service", async () => {

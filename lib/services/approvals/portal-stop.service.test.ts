@@ -86,23 +86,6 @@ describe("stopping from the portal", () => {
     });
   });
 
-  it("is for nobody of another organization", async () => {
-    const { context } = test.app;
-    const asked = await ask(test, key, { agent_slug: "watched-three" });
-    await approveUnproven(test, asked.made.request_id);
-    for (const attempt of [
-      () => freezeOwnAgent(context, stranger, "watched-three", "mine"),
-      () => unfreezeOwnAgent(context, stranger, "watched", null),
-    ])
-      await expect(attempt()).rejects.toMatchObject({ errorName: "agent_not_found" });
-    await expect(
-      revokeOwnAuthorization(context, stranger, asked.made.request_id, null),
-    ).rejects.toMatchObject({
-      errorName: "authorization_not_found",
-    });
-    expect((await asked.read()).body.revoked_at).toBeNull();
-  });
-
   it("lists what waits and what is approved and unused, with what rules of now make of it", async () => {
     const { context } = test.app;
     const made = await test.createKey("rules@example.com");

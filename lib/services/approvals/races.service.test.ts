@@ -164,41 +164,6 @@ describe("races", () => {
     }
   });
 
-  it("counts every one of several humans who approve at once, and no more than are needed", async () => {
-    const asked = await ask(test, key, { approvals_required: 3 });
-    const id = asked.made.request_id;
-    const results = await Promise.allSettled(
-      [0, 1, 2, 3, 4, 4].map((human) => {
-        nonce += 1n;
-        return acceptApproval(test.app.context, id, { proof: provenBy(human, nonce), approver: null }, null);
-      }),
-    );
-    expect(results.filter(({ status }) => status === "fulfilled")).toHaveLength(3);
-    const state = (await asked.read()).body;
-    expect(state).toMatchObject({ status: "approved", approvals: { required: 3, given: 3 } });
-    const nullifiers = state.human_authorization.approvals.map((one: ProvenApproval) => one.nullifier_hash);
-    expect(new Set(nullifiers).size).toBe(3);
-  });
-
-  it("is used once among a hundred attestations made at once", async () => {
-    const asked = await ask(test, key);
-    await acceptApproval(
-      test.app.context,
-      asked.made.request_id,
-      { proof: provenBy(1, 7_777n), approver: null },
-      null,
-    );
-    const { human_authorization } = (await asked.read()).body;
-    const answers = await Promise.all(Array.from({ length: 100 }, () => embed(asked, human_authorization)));
-    const made = answers.filter(({ status }) => status === 201);
-    expect(made).toHaveLength(1);
-    const codes = answers
-      .filter(({ status }) => status !== 201)
-      .map(({ status, body }) => `${status} ${body.code}`);
-    expect(new Set(codes)).toEqual(new Set(["422 authorization_already_used"]));
-    expect((await asked.read(key)).body.attestation_id).toBe(made[0]?.body.attestation_id);
-  });
-
   it("fixes the protocol version with the first approval, so that nobody counts twice", async () => {
     const asked = await ask(test, key, { approvals_required: 2 });
     const id = asked.made.request_id;
@@ -223,40 +188,5 @@ describe("races", () => {
       errorName: "approval_refused",
     });
     expect((await asked.read()).body).toMatchObject({ status: "pending", approvals: { given: 1 } });
-  });
-
-  // The embedded database has one process.
-  it.skipIf(anyKind === "embedded")("wakes a reader and ends a request from another process", async () => {
-    const url = test.env["DATABASE_URL"] ?? "";
-    const second = await startTestApp("postgres", { DATABASE_URL: url, DATA_DIR: test.dataDir });
-    const asked = await ask(test, key);
-    const started = performance.now();
-    const waiting = asked.read(undefined, "?wait=25");
-    const acts = [
-      () => asked.deny(),
-      () => second.call("DELETE", `/v1/authorize/${asked.made.request_id}`, { key }),
-      () =>
-        acceptApproval(
-          second.app.context,
-          asked.made.request_id,
-          { proof: provenBy(1, 9_001n), approver: null },
-          null,
-        ),
-      () =>
-        acceptApproval(
-          test.app.context,
-          asked.made.request_id,
-          { proof: provenBy(2, 9_002n), approver: null },
-          null,
-        ),
-    ];
-    const ends = await Promise.allSettled(acts.map((run) => run()));
-    const { status } = (await waiting).body;
-    expect(["denied", "cancelled", "approved"]).toContain(status);
-    expect((await second.call("GET", `/v1/authorize/${asked.made.request_id}`)).body.status).toBe(status);
-    const won = ends.filter((end) => end.status === "fulfilled" && (end.value?.status ?? 200) === 200);
-    expect(won).toHaveLength(1);
-    expect(performance.now() - started).toBeLessThan(15_000);
-    await second.close();
   });
 });

@@ -23,7 +23,7 @@ import {
   requestAuthorization,
 } from "#lib/services/approvals/request/request";
 import { startTestApp, type TestApp } from "#support/app";
-import { approveUnproven, ask, openRequest } from "#support/authorizations";
+import { approveUnproven, ask } from "#support/authorizations";
 import { anyKind } from "#support/databases";
 import { signInPerson } from "#support/portal";
 
@@ -378,15 +378,6 @@ describe("what decides without people", () => {
       expect(made).toMatchObject({ status: "denied", decided_by: { kind: "rule", policy_ids: ["never"] } });
     });
 
-    it("come after a freeze", async () => {
-      await put(allowSmall);
-      await request({ amount: eur("1") });
-      await test.call("POST", `/v1/identity/${slug}/freeze`, { key, body: { reason: "test" } });
-      const asked = await request({ amount: eur("1") });
-      expect(asked.made).toMatchObject({ status: "denied", decided_by: { kind: "freeze" } });
-      expect(asked.made.denial_reason).toContain("frozen");
-    });
-
     it("leave nothing of a request that is refused after it was written", async () => {
       await put('@id("all") permit (principal, action == Action::"act", resource);');
       const { context } = test.app;
@@ -471,12 +462,6 @@ describe("what decides without people", () => {
       ]);
     });
 
-    it("gives the last use to one of two", async () => {
-      await grantWith({ max_calls: 1 });
-      const both = await Promise.all([request({ tool: "pay" }), request({ tool: "pay" })]);
-      expect(both.map(({ made }) => made.status).sort()).toEqual(["approved", "pending"]);
-    });
-
     it("backs no action itself, and can't be claimed", async () => {
       const given = await grantWith({});
       const refused = await attest(await stateOf(given));
@@ -493,14 +478,6 @@ describe("what decides without people", () => {
         [given.made.request_id, given.made.grant?.expires_at, new Date().toISOString()],
       );
       expect((await stateOf(given)).guidance).toBe(endedGuidance);
-    });
-
-    it("ends when it is taken back, and gives nothing to who asks after", async () => {
-      const given = await grantWith({});
-      const path = `/v1/authorizations/${given.made.request_id}/revoke`;
-      const revoked = await test.call("POST", path, { key, body: { reason: "over" } });
-      expect(revoked.status).toBe(200);
-      expect((await request({ tool: "pay" })).made.status).toBe("pending");
     });
 
     it("is suspended by another key or code hash, and goes on when they are back", async () => {
@@ -655,14 +632,6 @@ describe("what decides without people", () => {
         body: { agent_slug: slug, action: "Standing", grant },
       });
       expect([status, body.detail.split(":")[0]]).toEqual([422, field]);
-    });
-
-    it("shows its page like any other request", async () => {
-      const asked = await request({
-        action: "Standing",
-        grant: { tools: ["pay"], max_calls: 1, expires_at: inAnHour() },
-      });
-      expect((await openRequest(test, asked.made).deny()).status).toBe(200);
     });
   });
 });

@@ -137,25 +137,6 @@ describe("claims", () => {
     expect((await claim(asked, "x".repeat(128))).status).toBe(200);
   });
 
-  it("has one winner among fifty runs at once, also while it is approved and attested", async () => {
-    for (const isAttestedMeanwhile of [false, true]) {
-      const asked = await ask(test, key);
-      const claims = Array.from({ length: 50 }, (_, at) => claim(asked, `run ${at}`));
-      const approval = approveUnproven(test, asked.made.request_id);
-      const spent = isAttestedMeanwhile ? approval.then(() => attest(asked)) : null;
-      await approval;
-      const late = Array.from({ length: 50 }, (_, at) => claim(asked, `late ${at}`));
-      const answers = await Promise.all([...claims, ...late]);
-      const won = answers.filter(({ status }) => status === 200);
-      expect(won.length).toBeLessThanOrEqual(1);
-      if (!isAttestedMeanwhile) expect(won).toHaveLength(1);
-      if (spent !== null) expect((await spent).status).toBe(201);
-      const { run, attestation_id } = (await asked.read(key)).body;
-      expect(run).toBe(won[0]?.body.run ?? null);
-      expect(attestation_id === null).toBe(!isAttestedMeanwhile);
-    }
-  });
-
   it("is no condition of the attestation, whoever has claimed", async () => {
     const [unclaimed, claimed] = [await approved(), await approved()];
     await claim(claimed, "somebody");
