@@ -10,11 +10,9 @@ RUN npm run build
 FROM node:24-bookworm-slim AS packages
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
-# Next's optional image library is never loaded (next.config.ts), and its licence is another one than ours.
 COPY .ci/production.mjs .ci/step.mjs .ci/
 RUN npm ci --omit=dev --include=optional --ignore-scripts \
-  && node .ci/production.mjs providers && node .ci/production.mjs prune \
-  && rm -rf node_modules/sharp node_modules/@img
+  && node .ci/production.mjs providers && node .ci/production.mjs prune
 # Patched (.ci/patches).
 COPY --from=build /app/node_modules/postgres node_modules/postgres
 COPY --from=build /app/node_modules/@digitalbazaar/bbs-signatures node_modules/@digitalbazaar/bbs-signatures

@@ -26,9 +26,6 @@ const allowed = new Set([
   "Unlicense",
 ]);
 
-const lgplReason =
-  "optional and never loaded: a library that Next would use to resize images, which next.config.ts turns off; the container image leaves it out";
-
 /** Packages whose metadata (`says`) is not enough, or whose licence needs a reason. What says anything else is judged as all are. */
 const exceptions = [
   {
@@ -37,11 +34,6 @@ const exceptions = [
     license: "MIT",
     reason: "part of Next; the lockfile names no licence for other platforms",
   },
-  ...[
-    "LGPL-3.0-or-later",
-    "Apache-2.0 AND LGPL-3.0-or-later",
-    "Apache-2.0 AND LGPL-3.0-or-later AND MIT",
-  ].map((license) => ({ name: /^@img\/sharp-/, says: license, license, reason: lgplReason })),
 ];
 
 const nameOf = (place) => place.slice(place.lastIndexOf("node_modules/") + "node_modules/".length);

@@ -3,7 +3,7 @@
  * space kept, nothing cut, hidden characters as ⟨U+202E⟩ (a run of them as one mark), and a warning if letters of
  * several scripts are mixed. Use it for action, context, metadata, agent name and description, denial reason.
  */
-import { ExclamationTriangleIcon } from "@heroicons/react/24/outline";
+import { ExclamationTriangleIcon } from "#components/ui/icons";
 import { type DisplayRun, groupSegments, type HiddenMark, runToText } from "#lib/protocol/text/display-text";
 import { findTextWarnings, type TextWarning } from "#lib/protocol/text/mixed-script";
 

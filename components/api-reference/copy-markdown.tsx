@@ -1,8 +1,8 @@
 "use client";
-/** Copies a page's Markdown, fetched when it is asked for. Without JavaScript the link beside it leads to the same text. */
-import { CheckIcon, ClipboardDocumentIcon } from "@heroicons/react/24/outline";
 import { useEffect, useState } from "react";
 import { Button } from "#components/ui/button";
+/** Copies a page's Markdown, fetched when it is asked for. Without JavaScript the link beside it leads to the same text. */
+import { CheckIcon, ClipboardDocumentIcon } from "#components/ui/icons";
 
 const words = { idle: "Copy as Markdown", copied: "Copied", failed: "Not copied: open it instead" } as const;
 

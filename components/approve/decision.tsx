@@ -1,10 +1,10 @@
 "use client";
-/** Deny and Approve, of equal weight; Enter is bound to neither, and nothing is sent before a second step. */
-import { IdentificationIcon, KeyIcon, XCircleIcon } from "@heroicons/react/24/outline";
 import dynamic from "next/dynamic";
 import { useState } from "react";
 import { Button } from "#components/ui/button";
 import { Callout } from "#components/ui/callout";
+/** Deny and Approve, of equal weight; Enter is bound to neither, and nothing is sent before a second step. */
+import { IdentificationIcon, KeyIcon, XCircleIcon } from "#components/ui/icons";
 import { useIsReady } from "#components/ui/use-is-ready";
 import type { ApprovalView } from "#lib/api/schemas/approval-view";
 import { CodeField, WrongCodes } from "./code-field";

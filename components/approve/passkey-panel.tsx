@@ -1,10 +1,10 @@
 "use client";
-/** The panel of an enrolled approver: the passkey first, and World ID after it if the request asks for a level. */
-import { KeyIcon } from "@heroicons/react/24/outline";
 import dynamic from "next/dynamic";
 import { useEffect, useRef, useState } from "react";
 import { Button } from "#components/ui/button";
 import { Callout } from "#components/ui/callout";
+/** The panel of an enrolled approver: the passkey first, and World ID after it if the request asks for a level. */
+import { KeyIcon } from "#components/ui/icons";
 import { TestMark } from "#components/ui/status-pill";
 import { useIsReady } from "#components/ui/use-is-ready";
 import { useKeptFocus } from "#components/ui/use-kept-focus";

@@ -1,5 +1,4 @@
 "use client";
-import { DevicePhoneMobileIcon } from "@heroicons/react/24/outline";
 /**
  * One request to the wallet through IDKit's headless hook: QR code on a desktop, link on a phone. Its widget is not
  * used: it wants inline styles and a foreign host's fonts, and its retry uses one RP signature twice.
@@ -8,6 +7,7 @@ import { deviceLegacy, orbLegacy, proofOfHuman, useIDKitRequest } from "@worldco
 import { QRCodeSVG } from "qrcode.react";
 import { useEffect, useRef } from "react";
 import { buttonClass } from "#components/ui/button-style";
+import { DevicePhoneMobileIcon } from "#components/ui/icons";
 import type { WalletPreset, WorldIdStart } from "#lib/api/schemas/approval-view";
 import type { AskedPresets } from "./world-id-words";
 

@@ -1,5 +1,5 @@
 /** Why: three situations in which somebody needs the record. */
-import { CreditCardIcon, RocketLaunchIcon, ScaleIcon } from "@heroicons/react/24/outline";
+import { CreditCardIcon, RocketLaunchIcon, ScaleIcon } from "#components/ui/icons";
 
 const uses: readonly { Icon: typeof ScaleIcon; title: string; problem: string; answer: string }[] = [
   {

@@ -1,12 +1,13 @@
 /** A box that must not be overlooked. `alert` announces itself when it appears after the page was loaded. */
+
+import type { ReactNode } from "react";
 import {
   BeakerIcon,
   CheckCircleIcon,
   ExclamationTriangleIcon,
   InformationCircleIcon,
   XCircleIcon,
-} from "@heroicons/react/24/outline";
-import type { ReactNode } from "react";
+} from "#components/ui/icons";
 
 export type CalloutTone = "info" | "pass" | "warn" | "fail" | "test";
 

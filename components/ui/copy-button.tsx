@@ -1,10 +1,10 @@
 "use client";
+import { useEffect, useState } from "react";
 /**
  * Copies a string. Invisible until JavaScript runs, its place kept so that nothing moves: the text beside it can
  * always be selected.
  */
-import { CheckIcon, ClipboardDocumentIcon } from "@heroicons/react/24/outline";
-import { useEffect, useState } from "react";
+import { CheckIcon, ClipboardDocumentIcon } from "#components/ui/icons";
 
 interface CopyButtonProps {
   readonly text: string;

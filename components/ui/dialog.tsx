@@ -1,8 +1,8 @@
 "use client";
-/** A modal dialog, the browser's own: focus stays inside, Escape closes, focus returns to the button that opened it. */
-import { XMarkIcon } from "@heroicons/react/24/outline";
 import { type ReactNode, useEffect, useId, useRef } from "react";
 import { createPortal } from "react-dom";
+/** A modal dialog, the browser's own: focus stays inside, Escape closes, focus returns to the button that opened it. */
+import { XMarkIcon } from "#components/ui/icons";
 import { type ButtonSize, type ButtonVariant, buttonClass } from "./button-style";
 import { useIsReady } from "./use-is-ready";
 

@@ -1,7 +1,7 @@
 "use client";
-/** Opens a search: a button, and Ctrl+K or ⌘K. */
-import { MagnifyingGlassIcon } from "@heroicons/react/24/outline";
 import { type ReactNode, Suspense, useEffect, useState } from "react";
+/** Opens a search: a button, and Ctrl+K or ⌘K. */
+import { MagnifyingGlassIcon } from "#components/ui/icons";
 import { buttonClass } from "./button-style";
 import { useIsReady } from "./use-is-ready";
 

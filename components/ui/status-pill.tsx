@@ -1,4 +1,6 @@
 /** A state in an icon and words, never by colour alone. */
+
+import type { ReactNode } from "react";
 import {
   BeakerIcon,
   CheckBadgeIcon,
@@ -11,8 +13,7 @@ import {
   NoSymbolIcon,
   QuestionMarkCircleIcon,
   XCircleIcon,
-} from "@heroicons/react/24/outline";
-import type { ReactNode } from "react";
+} from "#components/ui/icons";
 
 export type Tone =
   | "pass"

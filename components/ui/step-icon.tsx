@@ -1,4 +1,4 @@
-import { CheckCircleIcon } from "@heroicons/react/24/outline";
+import { CheckCircleIcon } from "#components/ui/icons";
 
 /** Where a step of a list stands; its words say the same. */
 export function StepIcon({ isDone }: { readonly isDone: boolean }) {

@@ -1,7 +1,7 @@
 "use client";
-/** Steps through system, light and dark. Without JavaScript the system's setting applies. */
-import { ComputerDesktopIcon, MoonIcon, SunIcon } from "@heroicons/react/24/outline";
 import { useState } from "react";
+/** Steps through system, light and dark. Without JavaScript the system's setting applies. */
+import { ComputerDesktopIcon, MoonIcon, SunIcon } from "#components/ui/icons";
 import { type Theme, themeCookieName } from "./theme";
 import { useIsReady } from "./use-is-ready";
 

@@ -1,12 +1,7 @@
 "use client";
-/** Result of the visitor's browser, in one sentence below the verdict. A disagreement is loud. */
-import {
-  CheckCircleIcon,
-  ClockIcon,
-  ExclamationTriangleIcon,
-  XCircleIcon,
-} from "@heroicons/react/24/outline";
 import { Callout } from "#components/ui/callout";
+/** Result of the visitor's browser, in one sentence below the verdict. A disagreement is loud. */
+import { CheckCircleIcon, ClockIcon, ExclamationTriangleIcon, XCircleIcon } from "#components/ui/icons";
 import { countOf } from "#lib/protocol/text/display-text";
 import { findRowWarning } from "#lib/verifier/checks/warning-rows";
 import { type BrowserCheck, useBrowserCheck } from "./browser-check";

@@ -1,4 +1,7 @@
 /** The verdict in an icon and words, never by colour alone; the first thing that a visitor on a phone sees. */
+
+import type { ReactNode } from "react";
+import { AgentText } from "#components/agent-text";
 import {
   BeakerIcon,
   CheckCircleIcon,
@@ -7,9 +10,7 @@ import {
   QuestionMarkCircleIcon,
   TrashIcon,
   XCircleIcon,
-} from "@heroicons/react/24/outline";
-import type { ReactNode } from "react";
-import { AgentText } from "#components/agent-text";
+} from "#components/ui/icons";
 import type { Verdict, VerdictKind } from "./verdict";
 
 const looks = {

@@ -1,13 +1,13 @@
 "use client";
-/**
- * The public key of an agent: pasted, or generated here. The private half lives in this page's memory and on the
- * screen; no field of the form holds it, so it is in no request.
- */
-import { KeyIcon } from "@heroicons/react/24/outline";
 import { useMemo, useState } from "react";
 import { SecretReveal } from "#components/portal/keys/secret-reveal";
 import { Button } from "#components/ui/button";
 import { Checkbox, describeControl, Field, Textarea } from "#components/ui/field";
+/**
+ * The public key of an agent: pasted, or generated here. The private half lives in this page's memory and on the
+ * screen; no field of the form holds it, so it is in no request.
+ */
+import { KeyIcon } from "#components/ui/icons";
 import { useIsReady } from "#components/ui/use-is-ready";
 import { derivePublicKeyPem, encodePrivateKeyPem, provePossession } from "#lib/protocol/keys/agent-key";
 import { SEED_BYTES } from "#lib/protocol/keys/agent-seed";

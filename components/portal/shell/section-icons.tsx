@@ -1,4 +1,6 @@
 /** Icons of the portal's sections, drawn by the server: the navigation's script has none. */
+
+import type { ReactNode } from "react";
 import {
   ArrowPathRoundedSquareIcon,
   ClipboardDocumentListIcon,
@@ -13,8 +15,7 @@ import {
   KeyIcon,
   ScaleIcon,
   UsersIcon,
-} from "@heroicons/react/24/outline";
-import type { ReactNode } from "react";
+} from "#components/ui/icons";
 import type { SectionHref } from "./portal-sections";
 
 const icons = {
