@@ -44,8 +44,8 @@ function isAllowed(expression) {
   return all.every((part) => part.split(" OR ").some((license) => allowed.has(license)));
 }
 
-function describe(place, { version, license }) {
-  const name = nameOf(place);
+function describe(place, { name: alias, version, license }) {
+  const name = alias ?? nameOf(place);
   const exception = exceptions.find((one) => one.name.test(name) && one.says === license);
   const isFine = exception !== undefined || (typeof license === "string" && isAllowed(license));
   return {
