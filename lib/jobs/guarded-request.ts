@@ -45,6 +45,38 @@ export function isReachable(address: string, mayBeLoopback: boolean): boolean {
   return parsed instanceof ipaddr.IPv6 ? parsed.match(globalUnicast) : true;
 }
 
+/** Bytes of an IPv6 address that hold the IPv4 address, by the length of NAT64's prefix in bits (RFC 6052, 2.2). */
+const embeddings: readonly (readonly [number, readonly number[]])[] = [
+  [32, [4, 5, 6, 7]],
+  [40, [5, 6, 7, 9]],
+  [48, [6, 7, 9, 10]],
+  [56, [7, 9, 10, 11]],
+  [64, [9, 10, 11, 12]],
+  [96, [12, 13, 14, 15]],
+];
+
+const readIpv4 = (address: ipaddr.IPv6, at: readonly number[]) => {
+  const bytes = address.toByteArray();
+  return at.map((byte) => bytes[byte]).join(".");
+};
+
+/**
+ * Addresses inside which the network's NAT64 leads, for those below its own prefix. `probes`: what the name ipv4only.arpa
+ * resolves to there, which has 192.0.0.170 and 192.0.0.171 alone (RFC 7050).
+ */
+export function listTranslated(address: string, probes: readonly string[]): string[] {
+  if (!ipaddr.IPv6.isValid(address)) return [];
+  const judged = ipaddr.IPv6.parse(address);
+  return probes
+    .filter((probe) => ipaddr.IPv6.isValid(probe))
+    .map((probe) => ipaddr.IPv6.parse(probe))
+    .flatMap((probe) =>
+      embeddings
+        .filter(([bits, at]) => /^192\.0\.0\.17[01]$/.test(readIpv4(probe, at)) && judged.match(probe, bits))
+        .map(([, at]) => readIpv4(judged, at)),
+    );
+}
+
 /** Why nothing may be sent there; null if it may, as far as the text says. `URL` writes each form of an address as one. */
 export function findUrlProblem(text: string, mayBeLoopback: boolean): string | null {
   const { protocol, hostname, username, password } = new URL(text);
@@ -113,16 +145,33 @@ const resolveAll: Resolve = (hostname, done) => {
   );
 };
 
+/** Throws unless all are public, and so is where the network's NAT64 leads from them. */
+async function requireReachable(addresses: readonly string[], resolve: Resolve, mayBeLoopback: boolean) {
+  const isTranslatable = addresses.some((address) => isIP(address) === 6 && isReachable(address, false));
+  const probes = isTranslatable
+    ? await new Promise<string[]>((done) =>
+        resolve("ipv4only.arpa", (_error, found) => done((found ?? []).map(({ address }) => address))),
+      )
+    : [];
+  const isFine = addresses.every(
+    (address) =>
+      isReachable(address, mayBeLoopback) &&
+      listTranslated(address, probes).every((inner) => isReachable(inner, false)),
+  );
+  if (!isFine) throw new Refused("its name leads to an address that is not public");
+}
+
 /** In place of the connection's own look-up. One address that is not public refuses them all. */
 function checkedLookup(resolve: Resolve, mayBeLoopback: boolean): LookupFunction {
   return (hostname, options, callback) =>
     resolve(hostname, (error, addresses) => {
       const [first] = addresses ?? [];
       if (error !== null || first === undefined) return callback(error ?? new Error("no address"), "", 0);
-      if (!addresses.every(({ address }) => isReachable(address, mayBeLoopback)))
-        return callback(new Refused("its name leads to an address that is not public"), "", 0);
-      if (options.all) return callback(null, addresses);
-      return callback(null, first.address, first.family);
+      const found = addresses.map(({ address }) => address);
+      requireReachable(found, resolve, mayBeLoopback).then(
+        () => (options.all ? callback(null, addresses) : callback(null, first.address, first.family)),
+        (refusal: Error) => callback(refusal, "", 0),
+      );
     });
 }
 
@@ -144,11 +193,20 @@ async function readText(response: IncomingMessage, maxBytes: number): Promise<st
 }
 
 /** A proxy would resolve a name by itself: it is asked for an address that was checked here. */
-async function chooseRoute(url: string, lookup: LookupFunction): Promise<RequestOptions> {
+async function chooseRoute({
+  url,
+  mayBeLoopback,
+  resolve = resolveAll,
+}: GuardedRequest): Promise<RequestOptions> {
   const agent = findProxyAgent(url);
-  if (agent === undefined) return { lookup, agent: false };
   const { hostname } = new URL(url);
-  if (isIP(hostname.replace(/^\[(.*)\]$/, "$1")) !== 0) return { agent };
+  const literal = hostname.replace(/^\[(.*)\]$/, "$1");
+  const isAddress = isIP(literal) !== 0;
+  // No look-up follows.
+  if (isAddress) await requireReachable([literal], resolve, mayBeLoopback);
+  const lookup = checkedLookup(resolve, mayBeLoopback);
+  if (agent === undefined) return { lookup, agent: false };
+  if (isAddress) return { agent };
   const address = await new Promise<string>((done, fail) =>
     lookup(hostname, {}, (error, found) => (error === null ? done(String(found)) : fail(error))),
   );
@@ -156,11 +214,11 @@ async function chooseRoute(url: string, lookup: LookupFunction): Promise<Request
 }
 
 async function send(asked: GuardedRequest): Promise<GuardedAnswer> {
-  const { method, url, headers, body, mayBeLoopback, timeoutMs, resolve = resolveAll, maxBytes } = asked;
+  const { method, url, headers, body, timeoutMs, maxBytes } = asked;
   const { protocol, host } = new URL(url);
   const start = protocol === "https:" ? requestHttps : requestHttp;
   const signal = AbortSignal.timeout(timeoutMs);
-  const route = await chooseRoute(url, checkedLookup(resolve, mayBeLoopback));
+  const route = await chooseRoute(asked);
   const length = body === undefined ? {} : { "content-length": Buffer.byteLength(body) };
   const response = await new Promise<IncomingMessage>((done, fail) => {
     const request = start(url, { method, headers: { ...headers, host, ...length }, ...route, signal });

@@ -1,6 +1,6 @@
 /** Guarantee: nothing is sent to an address of this machine or its networks, however it is written. */
 import { describe, expect, it } from "vitest";
-import { findUrlProblem, isReachable, mayReachLoopback } from "./guarded-request";
+import { findUrlProblem, isReachable, listTranslated, mayReachLoopback } from "./guarded-request";
 
 const inside = [
   ...["0.0.0.0", "10.0.0.1", "127.0.0.1", "127.9.9.9", "169.254.169.254", "172.16.0.1", "192.168.1.1"],
@@ -41,6 +41,22 @@ describe("addresses that nobody outside may have us call", () => {
   it("are no others while a stand-in runs, but this machine", () => {
     const open = inside.filter((address) => isReachable(address, true));
     expect(open).toEqual(["127.0.0.1", "127.9.9.9", "::1"]);
+  });
+});
+
+/** The examples of RFC 6052, 2.4, with 192.0.0.170 and 10.0.0.1 in place of 192.0.2.33. */
+describe("a network's own NAT64 prefix", () => {
+  it.each([
+    ["2001:db8:c000:aa::", "2001:db8:a00:1::"],
+    ["2001:db8:1c0:0:aa::", "2001:db8:10a:0:1::"],
+    ["2001:db8:122:c000:0:aa00::", "2001:db8:122:a00:0:100::"],
+    ["2001:db8:122:3c0:0:aa::", "2001:db8:122:30a:0:1::"],
+    ["2001:db8:122:344:c0:0:aa00:0", "2001:db8:122:344:a:0:100:0"],
+    ["2001:db8:122:344::c000:aa", "2001:db8:122:344::a00:1"],
+  ])("of which %s is ipv4only.arpa leads from %s to 10.0.0.1", (probe, address) => {
+    expect(listTranslated(address, ["192.0.0.170", probe])).toContain("10.0.0.1");
+    expect(listTranslated(address, ["192.0.0.170", "2a00::1"])).toEqual([]);
+    expect(listTranslated("2600::a00:1", [probe])).toEqual([]);
   });
 });
 

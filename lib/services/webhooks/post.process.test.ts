@@ -103,6 +103,18 @@ describe("a name", () => {
     expect(sent.problem).toBe("its name leads to an address that is not public");
   });
 
+  it.each(["rebind.example", "[2606:4700::a00:1]"])(
+    "that leads by the network's NAT64 to a private address is refused: %s",
+    async (host) => {
+      const resolve: Resolve = (name, done) =>
+        done(null, [
+          { address: name === "ipv4only.arpa" ? "2606:4700::c000:aa" : "2606:4700::a00:1", family: 6 },
+        ]);
+      const sent = await send(`https://${host}:${portOf()}/hook`, { mayBeLoopback: false, resolve });
+      expect(sent.problem).toBe("its name leads to an address that is not public");
+    },
+  );
+
   it("that changes its address between two attempts (DNS rebinding) is judged at each of them", async () => {
     const resolve = resolving(["192.0.2.1"], ["127.0.0.1"]);
     const url = `https://rebind.example:${portOf()}/hook`;
