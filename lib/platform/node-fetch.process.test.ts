@@ -1,6 +1,7 @@
 /** Requests of programs that run in processes of their own: Node reads NODE_EXTRA_CA_CERTS when it starts. */
 import { execFile } from "node:child_process";
-import { mkdtemp, rm } from "node:fs/promises";
+import { generateKeyPairSync } from "node:crypto";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { promisify } from "node:util";
@@ -10,8 +11,12 @@ import { type PrivateNetwork, startPrivateNetwork } from "#support/proxy";
 
 const program = `
 import { createCountersign } from "#lib/client/index";
+import { measure } from "#lib/instrumentation";
 import { requestGuarded } from "#lib/jobs/guarded-request";
+import { openS3Store } from "#lib/log/object-storage/s3-store";
+import { createAwsKms, createGoogleKms } from "#lib/log/signing/kms";
 import { proxyGlobalFetch } from "#lib/platform/node-fetch";
+import { openTraces } from "#lib/server/telemetry/traces";
 import { createResendMailer } from "#lib/services/notifications/transports";
 
 const [name, url, address] = process.argv.slice(2);
@@ -29,6 +34,14 @@ const runs = {
   resend: () => {
     proxyGlobalFetch();
     return createResendMailer("re_key", "a@example.com", url).send({ to: "b@example.com", subject: "s", text: "t" });
+  },
+  s3: async () => (await openS3Store({ bucket: "log", prefix: "", endpoint: url || undefined, attempts: 1 })).read("a"),
+  "aws-kms": async () => (await createAwsKms()).encrypt(url, new Uint8Array(32), "use"),
+  "google-kms": async () => (await createGoogleKms(url)).encrypt("projects/p/locations/l/keyRings/r/cryptoKeys/k", new Uint8Array(32), "use"),
+  traces: async () => {
+    const stop = openTraces({ OTEL_EXPORTER_OTLP_ENDPOINT: url, OTEL_SERVICE_NAME: "s", OTEL_TRACES_SAMPLER_ARG: 1 }, "writer");
+    await measure("job", "one", async () => {});
+    await stop();
   },
 };
 runs[name]().then(
@@ -148,6 +161,31 @@ describe("the environment's proxy", () => {
       HTTPS_PROXY: "socks5://proxy:1080",
     });
     expect(error).toMatch(/must begin with http/);
+  });
+
+  it.each([
+    ["traces", "https://service.example", "service.example"],
+    ["s3", "https://service.example", "service.example"],
+    ["s3", "", "log.s3.eu-central-1.amazonaws.com"],
+    ["aws-kms", "arn:aws:kms:eu-central-1:1:key/a", "kms.eu-central-1.amazonaws.com"],
+    ["google-kms", "https://service.example", "service.example"],
+  ])("carries what a provider's SDK sends: %s %s", async (name, url, host) => {
+    const { privateKey } = generateKeyPairSync("rsa", {
+      modulusLength: 2048,
+      publicKeyEncoding: { type: "spki", format: "pem" },
+      privateKeyEncoding: { type: "pkcs8", format: "pem" },
+    });
+    const credentials = path.join(folder, "google.json");
+    const account = { type: "service_account", client_email: "a@p.example", private_key: privateKey };
+    await writeFile(credentials, JSON.stringify(account));
+    await run([name, url], {
+      AWS_REGION: "eu-central-1",
+      AWS_ACCESS_KEY_ID: "id",
+      AWS_SECRET_ACCESS_KEY: "secret",
+      AWS_MAX_ATTEMPTS: "1",
+      GOOGLE_APPLICATION_CREDENTIALS: credentials,
+    });
+    expect(network.asked).toContain(`CONNECT ${host}:443`);
   });
 
   it("carries mail to Resend", async () => {
