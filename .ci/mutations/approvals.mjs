@@ -1,6 +1,48 @@
 /** Those of approvals, of the people who give them and of the clients that ask; as in list.mjs. */
 export const mutations = [
   {
+    threat: "A service without World ID lets a link alone decide",
+    file: "lib/services/approvals/request/request.ts",
+    from: 'settings.worldId !== "none" || required.length > 0',
+    to: "required.length >= 0",
+    test: "lib/services/approvals/passkeys-alone.service.test.ts",
+  },
+  {
+    threat: "An auditor writes",
+    file: "lib/services/accounts/members.ts",
+    from: "if (!mayAct(row.role, act)) throw refuseRole(act, row.role);",
+    to: "",
+    test: "app/portal/actions.service.mocks.test.ts",
+  },
+  {
+    threat: "An auditor writes",
+    file: "lib/services/keys/email-keys.ts",
+    from: ', organizationId }, "operate");',
+    to: ', organizationId }, "read");',
+    test: "lib/services/accounts/roles.service.test.ts",
+  },
+  {
+    threat: "An auditor writes",
+    file: "lib/services/accounts/change-role.ts",
+    from: 'if (role === "auditor") await forgetApprover(tx, organizationId, email);',
+    to: "",
+    test: "lib/services/accounts/roles.service.test.ts",
+  },
+  {
+    threat: "A stolen session, or the person's mailbox",
+    file: "lib/services/accounts/members.ts",
+    from: "confirmedFor} = ",
+    to: "confirmedFor} IS NOT NULL OR '' = ",
+    test: "lib/services/accounts/roles.service.test.ts",
+  },
+  {
+    threat: "A stolen session, or the person's mailbox",
+    file: "lib/services/accounts/passkeys.ts",
+    from: "if (!found?.isAsked || found.isConfirmed || found.own === 0) return;",
+    to: "if (found?.isAsked !== undefined) return;",
+    test: "lib/services/accounts/roles.service.test.ts",
+  },
+  {
     threat: "Separation of duties stays off",
     file: "lib/services/accounts/requester-rule.ts",
     from: "SELECT count(*) = 1 FROM",
@@ -275,7 +317,7 @@ export const mutations = [
   },
   {
     threat: "A former owner's key, or a change that they proposed",
-    file: "lib/services/portal/organization.ts",
+    file: "lib/services/accounts/change-role.ts",
     from: "await tx.delete(ruleProposals).where(and(eq(organization_id, organizationId), eq(author_email, email)));",
     to: "",
     test: "lib/services/policies/rules-api.service.test.ts",

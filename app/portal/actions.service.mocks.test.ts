@@ -7,10 +7,12 @@ import path from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import type { MemberPrincipal } from "#lib/api/http/context";
 import { type FormState, shownOrganizationField, switchedOrganization } from "#lib/api/schemas/form-state";
+import { roleNames, secondFactors } from "#lib/api/schemas/key-choices";
 import { AppError } from "#lib/errors";
 import { organizationTitle } from "#lib/protocol/text/organization-name";
 import { acceptInvitation, inviteMember } from "#lib/services/accounts/invitations";
 import { listNoticeSettings } from "#lib/services/accounts/mails";
+import { type Act, acts, needsPasskey } from "#lib/services/accounts/members";
 import { listMailbox } from "#lib/services/notifications/mailbox";
 import { startTestApp, type TestApp } from "#support/app";
 import { anyKind } from "#support/databases";
@@ -59,7 +61,9 @@ const elsewhere = new Set([
   // They name the approver, and passkey-access.service.test.ts has whose it may be.
   ...["begin", "finish", "rename", "remove"].map((name) => `(account)/inbox/passkey-actions.ts ${name}`),
   // They answer as passkeys' actions do; below is whose organization they are for.
-  ...["begin", "finish"].map((name) => `(account)/first-passkey-actions.ts ${name}`),
+  ...["begin", "finish", "beginConfirming", "confirm"].map(
+    (name) => `(account)/first-passkey-actions.ts ${name}`,
+  ),
   "invitations/[token]/actions.ts requestLink",
   "invitations/[token]/actions.ts accept",
   "invitations/[token]/actions.ts signOut",
@@ -118,6 +122,13 @@ const idle = { status: "idle", message: "", errors: {}, values: {}, result: null
 const withoutFields = [
   ["sendAttestation", "Create a key with the permission “attest” first."],
   ["askForApproval", "Create a key with the permission “authorize” first."],
+  // To keep content, to end a hold that is none, and no box that is checked, are choices too.
+  ["saveRetention", "Content is kept until somebody erases it."],
+  ["endHold", "Content is kept until somebody erases it."],
+  [
+    "saveSecondFactor",
+    "Your organization asks for a passkey here: press “Confirm with a passkey” at the top of the page, then try again.",
+  ],
 ] as const;
 
 it("finds the portal's actions and routes, and no action inside a page", () => {
@@ -133,6 +144,103 @@ it("finds the portal's actions and routes, and no action inside a page", () => {
       !isAction(file) && /^\s+["']use server["']/m.test(readFileSync(path.join(folder, file), "utf8")),
   );
   expect(inline).toEqual([]);
+});
+
+/** Act of each action and route, by its name or its file's. */
+const actOf: Record<string, Act> = {
+  freeze: "freeze",
+  limitKey: "limit",
+  eraseContent: "erase",
+  saveRetention: "erase",
+  beginHold: "erase",
+  endHold: "erase",
+  saveName: "settings",
+  saveOrganization: "settings",
+  saveRequester: "settings",
+  remove: "members",
+  "(account)/settings/actions.ts remove": "read",
+  endOrganization: "security",
+  saveSecondFactor: "security",
+  cancelRequest: "stop",
+  takeBack: "stop",
+  changeRules: "rules",
+  confirmChange: "rules",
+  dropChange: "rules",
+  "(account)/approvers/actions.ts": "members",
+  "(account)/settings/actions.ts": "members",
+  "(account)/settings/domain-actions.ts": "settings",
+  "(account)/agents/[slug]/actions.ts": "operate",
+  "(account)/agents/new/actions.ts": "operate",
+  "(account)/attestations/[id]/actions.ts": "operate",
+  "(account)/first-steps-actions.ts": "operate",
+  "(account)/keys/actions.ts": "operate",
+  "(account)/webhooks/actions.ts": "operate",
+  "(account)/webhooks/[id]/actions.ts": "operate",
+  "(account)/attestations/export/route.ts": "take_out",
+  "(account)/evidence/pack/route.ts": "take_out",
+  "(account)/search/route.ts": "read",
+};
+function findAct(name: string): Act {
+  const [file = "", own = ""] = name.split(" ");
+  const act = actOf[name] ?? actOf[own] ?? actOf[file];
+  if (act === undefined) throw new Error(`no act is listed for ${name}`);
+  return act;
+}
+
+describe("roles", () => {
+  const set = (column: string, table: string, value: unknown) =>
+    test.app.context.database.query(
+      `UPDATE ${table} SET ${column} = $1 WHERE ${table === "organizations" ? "id" : `user_id = '${person.userId}' AND organization_id`} = $2`,
+      [value, invitedTo],
+    );
+  /** True for actions that say such a refusal first. */
+  const refusals = async (pattern: RegExp) => {
+    const said = actions.map(async ([name, action]) => {
+      const { message } = await action(idle, formOf({ [shownOrganizationField]: invitedTo }));
+      return [name, pattern.test(message)] as const;
+    });
+    return Object.fromEntries(await Promise.all(said));
+  };
+  const expected = (isRefused: (act: Act) => boolean) =>
+    Object.fromEntries(actions.map(([name]) => [name, isRefused(findAct(name))]));
+  afterAll(() => set("role", "memberships", "owner"));
+
+  it.each(roleNames)("lets the role %s do what its column says and nothing else", async (role) => {
+    await set("role", "memberships", role);
+    const mayNot = (act: Act) => !(acts[act] as readonly string[]).includes(role);
+    expect(
+      await refusals(new RegExp(`^Only an? owner.* can do this, and your role is ${role}: ask an owner`)),
+    ).toEqual(expected(mayNot));
+    for (const [name, handler] of routes) {
+      const fields = {
+        [shownOrganizationField]: invitedTo,
+        format: "csv",
+        agent: "x",
+        from: "2026-01-01",
+        until: "2026-01-02",
+      };
+      const url = "http://localhost:3000/portal/x";
+      const headers = { origin: "http://localhost:3000" };
+      const request = name.endsWith(" POST")
+        ? new Request(url, { method: "POST", headers, body: formOf(fields) })
+        : new Request(`${url}?${new URLSearchParams(fields)}`);
+      const answer = await (handler as unknown as (request: Request) => Promise<Response>)(request);
+      expect([name, answer.status === 403]).toEqual([name, mayNot(findAct(name))]);
+      expect([name, /your role is/.test(await answer.text())]).toEqual([name, mayNot(findAct(name))]);
+    }
+  });
+
+  it.each(secondFactors)("asks for a passkey where the organization asks one for %s", async (factor) => {
+    await set("second_factor", "organizations", [factor]);
+    for (const role of ["owner", "member"] as const) {
+      await set("role", "memberships", role);
+      const asks = (act: Act) =>
+        (acts[act] as readonly string[]).includes(role) && needsPasskey([factor], role, act);
+      expect(await refusals(/^Your organization asks for a passkey here/)).toEqual(expected(asks));
+      expect(Object.values(expected(asks)).some(Boolean)).toBe(role === "owner" || factor === "freeze");
+    }
+    await set("second_factor", "organizations", []);
+  });
 });
 
 describe.each(actions)("%s", (name, action) => {
@@ -159,7 +267,8 @@ describe.each(actions)("%s", (name, action) => {
   it("looks at the form of a page of the chosen organization", async () => {
     const state = await action(idle, formOf({ [shownOrganizationField]: invitedTo }));
     const found = withoutFields.find(([end]) => name.endsWith(end))?.[1] ?? "Some fields were not accepted.";
-    expect([state.status, state.message]).toEqual(["failed", found]);
+    const status = /(?:saveRetention|endHold)$/.test(name) ? "done" : "failed";
+    expect([state.status, state.message]).toEqual([status, found]);
   });
 });
 
@@ -168,6 +277,8 @@ it("adds the first passkey to the organization that the page shows, and to no ot
     const said = { ok: false, message: switchedOrganization };
     expect(await firstPasskey.begin(shown)).toEqual(said);
     expect(await firstPasskey.finish(shown, "Laptop", {})).toEqual(said);
+    expect(await firstPasskey.beginConfirming(shown)).toEqual(said);
+    expect(await firstPasskey.confirm(shown, {})).toEqual(said);
   }
   const approvers = async () =>
     (

@@ -29,6 +29,11 @@ export const groups = [
         description: "Require approvals of enrolled people, by passkey, with World ID or without.",
       },
       {
+        slug: "roles",
+        title: "Roles and second factor",
+        description: "Who may do what in an organization, and what it asks a passkey for.",
+      },
+      {
         slug: "rules",
         title: "Rules and standing approvals",
         description: "Ask people only when it matters: from forty questions to three rules.",

@@ -31,6 +31,7 @@ import pythonPydanticAi from "./content/python-pydantic-ai.md";
 import quickStart from "./content/quick-start.md";
 import reasons from "./content/reasons.md";
 import record from "./content/record.md";
+import roles from "./content/roles.md";
 import rules from "./content/rules.md";
 import runYourOwn from "./content/run-your-own.md";
 import security from "./content/security.md";
@@ -48,6 +49,7 @@ const texts: Record<GuideSlug, string> = {
   attest,
   approve,
   approvers,
+  roles,
   rules,
   stop,
   "two-of-finance": twoOfFinance,

@@ -16,7 +16,7 @@ export async function signOut(): Promise<never> {
 export async function switchOrganization(_state: FormState<null>, form: FormData): Promise<FormState<null>> {
   const state = await runUserAction(switchOrganizationForm, form, async ({ context }, user, input) => {
     const person = { ...user, organizationId: input.organization_id };
-    await requireRole(context.database.db, person, "member");
+    await requireRole(context.database.db, person, "read");
     await chooseOrganization(person.organizationId);
     return { message: "", result: null };
   });

@@ -11,7 +11,7 @@ async function runStep(
   step: (context: Portal["context"], person: Portal["person"]) => Promise<void>,
   message: string,
 ): Promise<FormState<null>> {
-  const state = await runAction(stepForm, form, async ({ context, person }) => {
+  const state = await runAction("operate", stepForm, form, async ({ context, person }) => {
     await step(context, person);
     return { message, result: null };
   });
@@ -28,11 +28,16 @@ export async function askForApproval(_state: FormState<null>, form: FormData): P
 }
 
 export async function saveName(_state: FormState<null>, form: FormData): Promise<FormState<null>> {
-  const state = await runAction(organizationNameForm, form, async ({ context, person }, input) => {
-    const { name, default_public: visibility } = input;
-    await nameOrganization(context, person, { name, defaultPublic: visibility === "public" });
-    return { message: `Saved. New attestations are ${visibility}.`, result: null };
-  });
+  const state = await runAction(
+    "settings",
+    organizationNameForm,
+    form,
+    async ({ context, person }, input) => {
+      const { name, default_public: visibility } = input;
+      await nameOrganization(context, person, { name, defaultPublic: visibility === "public" });
+      return { message: `Saved. New attestations are ${visibility}.`, result: null };
+    },
+  );
   if (state.status === "done") revalidatePath("/portal", "layout");
   return state;
 }

@@ -2,6 +2,7 @@
 
 import type { ReactNode } from "react";
 import { AgentText } from "#components/agent-text";
+import { ConfirmPasskey } from "#components/passkeys/confirm-passkey";
 import { OrganizationSwitcher } from "#components/portal/organization/organization-switcher";
 import { PortalFrame } from "#components/portal/organization/shown-organization";
 import { PortalNav } from "#components/portal/shell/portal-nav";
@@ -11,8 +12,10 @@ import { SignOut } from "#components/portal/shell/sign-out";
 import { SkipLink } from "#components/ui/skip-link";
 import { organizationTitle } from "#lib/protocol/text/organization-name";
 import { readPortal } from "#lib/server/pages/portal-request";
+import { confirmedMinutes, mayAct } from "#lib/services/accounts/members";
 import { countWaiting } from "#lib/services/approvals/decision/inbox";
 import { signOut, switchOrganization } from "./actions";
+import { beginConfirming, confirm } from "./first-passkey-actions";
 
 /** Lists below leave the mark away: it would stand in every row. */
 function TestBar() {
@@ -42,6 +45,13 @@ export default async function PortalLayout({ children }: { readonly children: Re
             </p>
           </div>
           <div className="flex flex-wrap items-center gap-2">
+            {membership.secondFactor.length > 0 && mayAct(membership.role, "stop") ? (
+              <ConfirmPasskey
+                begin={beginConfirming.bind(null, person.organizationId)}
+                confirm={confirm.bind(null, person.organizationId)}
+                minutes={confirmedMinutes}
+              />
+            ) : null}
             <PortalSearch organizationId={person.organizationId} />
             {memberships.length > 1 ? (
               <OrganizationSwitcher

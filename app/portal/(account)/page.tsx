@@ -12,6 +12,7 @@ import { PageHeading } from "#components/portal/shell/page-heading";
 import { Card } from "#components/ui/card";
 import { TextLink } from "#components/ui/text-link";
 import { requirePortal } from "#lib/server/pages/portal-request";
+import { mayAct } from "#lib/services/accounts/members";
 import { readOverview } from "#lib/services/portal/overview";
 import { begin, finish } from "./first-passkey-actions";
 import { askForApproval, saveName, sendAttestation } from "./first-steps-actions";
@@ -121,23 +122,25 @@ export default async function OverviewPage() {
       {isBegun && overview.nextStep !== null && membership.role === "owner" ? (
         <NextStep name={overview.nextStep} />
       ) : null}
-      <FirstSteps
-        steps={overview.firstSteps}
-        createKey={createKey}
-        base={app.env.baseUrl}
-        isLoopback={app.env.isLoopback}
-        isByPasskey={app.env.worldId === "none"}
-        addPasskey={
-          overview.hasPasskeys || membership.role !== "owner"
-            ? null
-            : {
-                begin: begin.bind(null, person.organizationId),
-                finish: finish.bind(null, person.organizationId),
-              }
-        }
-        sendAttestation={sendAttestation}
-        askForApproval={askForApproval}
-      />
+      {mayAct(membership.role, "operate") ? (
+        <FirstSteps
+          steps={overview.firstSteps}
+          createKey={createKey}
+          base={app.env.baseUrl}
+          isLoopback={app.env.isLoopback}
+          isByPasskey={app.env.worldId === "none"}
+          addPasskey={
+            overview.hasPasskeys || membership.role !== "owner"
+              ? null
+              : {
+                  begin: begin.bind(null, person.organizationId),
+                  finish: finish.bind(null, person.organizationId),
+                }
+          }
+          sendAttestation={sendAttestation}
+          askForApproval={askForApproval}
+        />
+      ) : null}
       <div className="grid gap-5 md:grid-cols-2 lg:grid-cols-3">
         <TodayCard used={overview.attestationsToday} limit={overview.attestationsPerDay} />
         <PendingCard pending={overview.pendingAuthorizations} />

@@ -74,13 +74,21 @@ interface CreateKeyFormProps {
   readonly action: FormAction<CreatedKey>;
   /** Only owners can make a key that erases or changes rules. */
   readonly isOwner: boolean;
+  /** Default: if an owner. */
+  readonly mayLimit?: boolean;
   /** How to use the new key. */
   readonly samples: readonly OwnSample[];
   /** The same for one with the permission hook. */
   readonly hookSteps: readonly HookStep[];
 }
 
-export function CreateKeyForm({ action, isOwner, samples, hookSteps }: CreateKeyFormProps) {
+export function CreateKeyForm({
+  action,
+  isOwner,
+  mayLimit = isOwner,
+  samples,
+  hookSteps,
+}: CreateKeyFormProps) {
   const [state, submit] = useFormAction(action);
   const nameError = state.errors["name"];
   return (
@@ -116,7 +124,7 @@ export function CreateKeyForm({ action, isOwner, samples, hookSteps }: CreateKey
               <option value="">never</option>
             </Select>
           </Field>
-          {isOwner ? <LimitField state={state} /> : null}
+          {mayLimit ? <LimitField state={state} /> : null}
         </div>
         <ChoiceFields
           name="scopes"

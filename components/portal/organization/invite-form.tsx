@@ -6,7 +6,21 @@ import { SubmitButton } from "#components/portal/forms/submit-button";
 import { useFormAction } from "#components/portal/forms/use-form-action";
 import { describeControl, Field, Input, Select } from "#components/ui/field";
 import type { FormAction } from "#lib/api/schemas/form-state";
+import { roleNames } from "#lib/api/schemas/key-choices";
+import { roleWords } from "./role-words";
 import { PortalForm } from "./shown-organization";
+
+export function RoleList() {
+  return (
+    <ul className="list-disc pl-5 text-muted text-sm">
+      {roleNames.map((role) => (
+        <li key={role}>
+          <strong className="font-medium text-ink">{role}</strong> {roleWords[role]}
+        </li>
+      ))}
+    </ul>
+  );
+}
 
 export function InviteForm({ action }: { readonly action: FormAction }) {
   const [state, submit] = useFormAction(action);
@@ -27,15 +41,15 @@ export function InviteForm({ action }: { readonly action: FormAction }) {
         </Field>
         <Field id="invite-role" label="As">
           <Select id="invite-role" name="role" defaultValue={textValue(state, "role", "member")}>
-            <option value="member">member</option>
-            <option value="owner">owner</option>
+            {[...roleNames].reverse().map((role) => (
+              <option key={role} value={role}>
+                {role}
+              </option>
+            ))}
           </Select>
         </Field>
       </div>
-      <p className="text-muted text-sm">
-        Members can manage keys, agents and approvals, and see everything. Owners can also change settings,
-        members, approvers and rules, erase attestations and delete the organization.
-      </p>
+      <RoleList />
       <FormStatus state={state} />
       <div>
         <SubmitButton>Send invitation</SubmitButton>

@@ -18,7 +18,7 @@ describe("who is an owner no longer", () => {
     expect(wordsOf(RemoveDialog({ action, member, isSelf: false }))).not.toContain("lose");
     expect(wordsOf(RoleDialog({ action, member, isSelf: false }))).not.toContain("lose");
     const own = wordsOf(RoleDialog({ action, member: owner, isSelf: true }));
-    expect(own).toMatch(/^You will no longer .* Your API keys lose/);
+    expect(own).toMatch(/^You are owner now\. .* Your API keys lose/);
     expect(own).not.toContain(owner.email);
   });
 });

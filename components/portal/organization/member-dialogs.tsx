@@ -1,8 +1,10 @@
 "use client";
 /** Changing a member's role, removing a member, withdrawing an invitation. */
 import { ActionDialog } from "#components/portal/forms/action-dialog";
-import { Checkbox } from "#components/ui/field";
+import { Checkbox, Field, Select } from "#components/ui/field";
 import type { FormAction } from "#lib/api/schemas/form-state";
+import { type Role, roleNames } from "#lib/api/schemas/key-choices";
+import { roleWords } from "./role-words";
 
 export interface MemberActions {
   readonly changeRole: FormAction;
@@ -12,7 +14,7 @@ export interface MemberActions {
 export interface Member {
   readonly userId: string;
   readonly email: string;
-  readonly role: "owner" | "member";
+  readonly role: Role;
   readonly since: string;
   readonly liveKeys: number;
 }
@@ -28,26 +30,35 @@ interface MemberDialogProps {
 }
 
 export function RoleDialog({ action, member, isSelf }: MemberDialogProps) {
-  const role = member.role === "owner" ? "member" : "owner";
+  const id = `role-${member.userId}`;
   return (
     <ActionDialog
       triggerLabel={
         <>
-          Make {role === "owner" ? "owner" : "member"}
-          <span className="sr-only">: {member.email}</span>
+          Change role<span className="sr-only">: {member.email}</span>
         </>
       }
-      title={role === "owner" ? "Make owner" : "Make member"}
-      description={
-        role === "owner"
-          ? `${member.email} will be able to change settings, members, approvers and rules, erase attestations and delete the organization.`
-          : `${isSelf ? "You" : member.email} will no longer be able to change settings, members, approvers and rules, or erase attestations. ${describeLoss(isSelf)}`
-      }
+      title="Change role"
+      description={[
+        `${isSelf ? "You are" : `${member.email} is`} ${member.role} now.`,
+        ...(member.role === "owner" ? [`With another role: ${describeLoss(isSelf)}`] : []),
+        `For an approver or auditor, the API keys of this address are revoked: rotate those that agents use first. An auditor is no approver any more.`,
+      ].join(" ")}
       action={action}
-      fields={{ user_id: member.userId, role }}
-      confirmLabel={role === "owner" ? "Make owner" : "Make member"}
+      fields={{ user_id: member.userId }}
+      confirmLabel="Change role"
       confirmVariant="primary"
-    />
+    >
+      <Field id={id} label="Role">
+        <Select id={id} name="role" defaultValue={member.role}>
+          {roleNames.map((role) => (
+            <option key={role} value={role}>
+              {role}: {roleWords[role]}
+            </option>
+          ))}
+        </Select>
+      </Field>
+    </ActionDialog>
   );
 }
 

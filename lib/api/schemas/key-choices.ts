@@ -16,6 +16,14 @@ export type Scope = (typeof scopeNames)[number];
 export const visibilities = ["public", "private"] as const;
 export type Visibility = (typeof visibilities)[number];
 
+/** Roles of a person in an organization, the mightiest first (lib/services/accounts/members.ts says what each may). */
+export const roleNames = ["owner", "admin", "approver", "auditor", "member"] as const;
+export type Role = (typeof roleNames)[number];
+
+/** Groups of acts that an organization can ask a passkey for. */
+export const secondFactors = ["owners", "members", "rules", "freeze", "erase"] as const;
+export type SecondFactor = (typeof secondFactors)[number];
+
 /** Only an owner makes a key with one of these. */
 export const ownerScopes: readonly Scope[] = ["erase", "rules"];
 

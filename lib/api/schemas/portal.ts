@@ -7,7 +7,14 @@ import { approvalMethods } from "#lib/protocol/statement/statement";
 import { markColors, markPattern } from "#lib/protocol/text/organization-name";
 import { authorizationStatuses } from "./authorize";
 import { freezeBody, putToolsBody, registerBody, updateIdentityBody } from "./identity";
-import { keyLifetimesDays, overlapHours, scopeNames, visibilities } from "./key-choices";
+import {
+  keyLifetimesDays,
+  overlapHours,
+  roleNames,
+  scopeNames,
+  secondFactors,
+  visibilities,
+} from "./key-choices";
 import { keyRequestBody } from "./keys";
 import { lifetimeSeconds, presentationRequest } from "./presentation";
 import { agentSlug, approverName, textOf } from "./primitives";
@@ -19,7 +26,7 @@ const id = z.uuid("must be an id");
 const checked = z.literal("on").optional();
 /** A field left empty is a field left out. */
 const emptyAsAbsent = (value: unknown) => (value === "" ? undefined : value);
-const role = z.enum(["owner", "member"], "must be owner or member");
+const role = z.enum(roleNames, "must be one of the roles");
 
 /** A button alone. */
 export const stepForm = z.object({});
@@ -82,6 +89,12 @@ export const inviteForm = z.object({ email, role });
 export const invitationIdForm = z.object({ invitation_id: id });
 export const memberForm = z.object({ user_id: textOf(1, 100), revoke_keys: checked });
 export const memberRoleForm = z.object({ user_id: textOf(1, 100), role });
+export const secondFactorForm = z.object({
+  factors: z.preprocess(
+    (value) => (value === undefined ? [] : [value].flat()),
+    z.array(z.enum(secondFactors, "must be one of the choices")),
+  ),
+});
 export const deleteOrganizationForm = z.object({ confirmation: z.string().max(200) });
 export const retentionForm = z.object({
   days: z.preprocess(

@@ -80,6 +80,19 @@ export const registrationResponse = z.object({
   }),
 });
 
+/** `AuthenticationResponseJSON`, likewise. */
+export const authenticationResponse = z.object({
+  id: bytes(1_400),
+  rawId: bytes(1_400),
+  type: z.literal("public-key"),
+  clientExtensionResults: z.object({}).catch({}),
+  response: z.object({
+    clientDataJSON: bytes(8_192),
+    authenticatorData: bytes(8_192),
+    signature: bytes(8_192),
+  }),
+});
+
 export type PasskeyAnswer<Value = null> = { ok: true; value: Value } | { ok: false; message: string };
 
 export interface ShownPasskey {

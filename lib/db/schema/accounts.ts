@@ -15,7 +15,7 @@ import {
   uniqueIndex,
   uuid,
 } from "drizzle-orm/pg-core";
-import { at, bytea, createdAt } from "./columns";
+import { at, bytea, createdAt, role } from "./columns";
 
 export const organizations = pgTable("organizations", {
   id: uuid().primaryKey(),
@@ -25,6 +25,8 @@ export const organizations = pgTable("organizations", {
   requester_may_approve: boolean().notNull().default(false),
   /** When an owner chose the previous; null: it follows from how many people there are. */
   requester_rule_chosen_at: at("requester_rule_chosen_at"),
+  /** Acts that ask for a passkey first, and `owners`: all that owners change (lib/services/accounts/members.ts). */
+  second_factor: text().array().notNull().default([]),
   attestations_per_day: integer(),
   /** For how many days content is kept (lib/services/attestations/retention.ts); null: until somebody erases it. */
   retention_days: integer(),
@@ -108,6 +110,9 @@ export const sessions = pgTable("sessions", {
     .notNull()
     .references(() => users.id, { onDelete: "cascade" }),
   expires: at("expires").notNull(),
+  /** When its person last used a passkey of theirs, and in which organization it is enrolled. */
+  confirmedAt: at("confirmed_at"),
+  confirmedFor: uuid("confirmed_for"),
 });
 
 export const verificationTokens = pgTable(
@@ -125,7 +130,7 @@ export const memberships = pgTable(
     user_id: text()
       .notNull()
       .references(() => users.id, { onDelete: "cascade" }),
-    role: text({ enum: ["owner", "member"] }).notNull(),
+    role: role().notNull(),
     created_at: createdAt(),
   },
   (t) => [primaryKey({ columns: [t.organization_id, t.user_id] }), index().on(t.user_id)],
@@ -139,7 +144,7 @@ export const invitations = pgTable(
       .notNull()
       .references(() => organizations.id),
     email: text().notNull(),
-    role: text({ enum: ["owner", "member"] }).notNull(),
+    role: role().notNull(),
     token_hash: bytea().notNull().unique(),
     invited_by: text().notNull(),
     created_at: createdAt(),

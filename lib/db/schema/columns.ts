@@ -1,5 +1,5 @@
 /** Columns of one kind in many tables. */
-import { bigint, customType, timestamp } from "drizzle-orm/pg-core";
+import { bigint, customType, text, timestamp } from "drizzle-orm/pg-core";
 
 export const bytea = customType<{ data: Uint8Array; driverData: Uint8Array }>({
   dataType: () => "bytea",
@@ -8,3 +8,4 @@ export const bytea = customType<{ data: Uint8Array; driverData: Uint8Array }>({
 export const at = (name: string) => timestamp(name, { withTimezone: true, precision: 3, mode: "date" });
 export const createdAt = () => at("created_at").notNull().defaultNow();
 export const leafIndex = (name: string) => bigint(name, { mode: "number" });
+export const role = () => text({ enum: ["owner", "admin", "approver", "auditor", "member"] });

@@ -56,7 +56,7 @@ async function* whileMember<Part>(
   for await (const part of parts) {
     const nowMs = clock().getTime();
     if (nowMs - judgedMs >= judgedForMs) {
-      await requireRole(database.db, person, "member");
+      await requireRole(database.db, person, "read");
       judgedMs = nowMs;
     }
     yield part;

@@ -1,15 +1,23 @@
 /** Passkey actions of a person, on the page of a mail's link or signed in: the same work, other proof of who it is. */
 import type { z } from "zod";
+import type { MemberPrincipal } from "#lib/api/http/context";
 import { enforceLimit, limitPolicy } from "#lib/api/http/pipeline";
 import { toAppError } from "#lib/api/http/problem";
-import { type PasskeyAnswer, passkeyName, registrationResponse } from "#lib/api/schemas/rosters";
+import {
+  authenticationResponse,
+  type PasskeyAnswer,
+  passkeyName,
+  registrationResponse,
+} from "#lib/api/schemas/rosters";
 import { AppError } from "#lib/errors";
 import { isUuid } from "#lib/protocol/encoding/bytes";
 import { sentence } from "#lib/protocol/text/display-text";
 import { getApp } from "#lib/server/singleton";
 import {
   type Acting,
+  beginConfirmation,
   beginEnrolment,
+  finishConfirmation,
   finishEnrolment,
   removePasskey,
   renamePasskey,
@@ -17,11 +25,12 @@ import {
 import type { Context } from "#lib/services/approvals/context";
 import { currentAddress, requireOwnPage } from "./portal-request";
 
-export type FindActing = (context: Context, ip: string) => Promise<Acting>;
+type Find<Subject> = (context: Context, ip: string) => Promise<Subject>;
+export type FindActing = Find<Acting>;
 
-async function run<Value>(
-  find: FindActing,
-  work: (context: Context, acting: Acting) => Promise<Value>,
+async function run<Subject, Value>(
+  find: Find<Subject>,
+  work: (context: Context, subject: Subject) => Promise<Value>,
 ): Promise<PasskeyAnswer<Value>> {
   const { context, env } = await getApp();
   try {
@@ -73,5 +82,19 @@ export const rename = (find: FindActing, passkeyId: unknown, name: unknown) =>
 export const remove = (find: FindActing, passkeyId: unknown) =>
   run(find, async (context, { approver, actor }) => {
     await removePasskey(context, approver, readId(passkeyId), actor);
+    return null;
+  });
+
+/* A passkey as a second factor of the session. */
+
+export const beginConfirming = (find: Find<MemberPrincipal>) => run(find, beginConfirmation);
+
+export const confirm = (find: Find<MemberPrincipal>, response: unknown) =>
+  run(find, async (context, person) => {
+    await finishConfirmation(
+      context,
+      person,
+      read(authenticationResponse, response, "the browser's answer:"),
+    );
     return null;
   });

@@ -29,7 +29,12 @@ import { sentence } from "#lib/protocol/text/display-text";
 import type { App } from "#lib/server/app";
 import { requestAddress } from "#lib/server/next/node-http";
 import { getApp } from "#lib/server/singleton";
-import { ensureMemberships, type MembershipView } from "#lib/services/accounts/members";
+import {
+  type Act,
+  ensureMemberships,
+  type MembershipView,
+  requireRole,
+} from "#lib/services/accounts/members";
 import type { Context } from "#lib/services/approvals/context";
 import { findKnownDevice, knownDeviceCookie, portalCookie, readSession, safePortalPath } from "./session";
 
@@ -182,8 +187,12 @@ export function isShown({ person }: Portal, shownOrganization: unknown): boolean
   return shownOrganization === person.organizationId;
 }
 
-/** The frame of every server action of the portal; it acts for the organization that its page shows, or not at all. */
+/**
+ * The frame of every server action of the portal; it acts for the organization that its page shows, or not at all, and looks
+ * at nothing of the form for a role that may not do this.
+ */
 export async function runAction<Schema extends z.ZodType, Result>(
+  act: Act,
   schema: Schema,
   form: FormData,
   work: Work<[Portal], z.output<Schema>, Result>,
@@ -192,7 +201,9 @@ export async function runAction<Schema extends z.ZodType, Result>(
     const portal = await readPortal();
     if (portal !== null && !isShown(portal, form.get(shownOrganizationField)))
       throw new AppError("forbidden", switchedOrganization);
-    return portal === null ? null : [portal];
+    if (portal === null) return null;
+    await requireRole(portal.context.database.db, portal.person, act);
+    return [portal];
   };
   return runFor(findSubject, schema, form, work);
 }

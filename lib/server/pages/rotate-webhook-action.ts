@@ -6,7 +6,7 @@ import { runAction } from "./portal-request";
 
 /** The page is not revalidated: the dialog shows the new secret until it is closed. */
 export async function runRotateWebhook(form: FormData): Promise<FormState<{ secret: string }>> {
-  return runAction(rotateWebhookForm, form, async ({ context, person }, input) => {
+  return runAction("operate", rotateWebhookForm, form, async ({ context, person }, input) => {
     const hours = Number(input.overlap_hours);
     const { secret, old_keys_until } = await rotateOwnWebhook(context, person, input.webhook_id, hours);
     const message =

@@ -9,14 +9,14 @@ import {
 import { runAction } from "./portal-request";
 
 export async function runCancelAuthorization(form: FormData): Promise<FormState<null>> {
-  return runAction(authorizationForm, form, async ({ context, person }, input) => {
+  return runAction("stop", authorizationForm, form, async ({ context, person }, input) => {
     await cancelOwnAuthorization(context, person, input.request_id);
     return { message: "Request cancelled.", result: null };
   });
 }
 
 export async function runTakeBack(form: FormData): Promise<FormState<null>> {
-  return runAction(revokeForm, form, async ({ context, person }, { request_id, reason }) => {
+  return runAction("stop", revokeForm, form, async ({ context, person }, { request_id, reason }) => {
     await revokeOwnAuthorization(context, person, request_id, reason ?? null);
     return { message: "Taken back. Nothing can use this approval any more.", result: null };
   });

@@ -7,7 +7,15 @@ import unhomoglyph from "unhomoglyph";
 import { actorOf, type MemberPrincipal } from "#lib/api/http/context";
 import { makeToken, readToken } from "#lib/api/http/link-token";
 import type { Executor } from "#lib/db/client";
-import { approverGroups, approvers, organizations, passkeys, requestApprovers } from "#lib/db/schema";
+import {
+  approverGroups,
+  approvers,
+  memberships,
+  organizations,
+  passkeys,
+  requestApprovers,
+  users,
+} from "#lib/db/schema";
 import { AppError, fieldError } from "#lib/errors";
 import { isUuid, uuidV7 } from "#lib/protocol/encoding/bytes";
 import type { Names } from "#lib/protocol/record/facts";
@@ -133,7 +141,7 @@ export async function holdPeople(tx: Executor, which: SQL | undefined): Promise<
 
 export async function listApprovers(context: AccountsContext, person: MemberPrincipal) {
   const { db } = context.database;
-  await requireRole(db, person, "member");
+  await requireRole(db, person, "read");
   const rows = await db
     .select()
     .from(approvers)
@@ -260,6 +268,23 @@ async function findByAddress(tx: Executor, organizationId: string, email: string
   return known;
 }
 
+/** An auditor changes nothing, so decides nothing. */
+async function requireNoAuditor(tx: Executor, organizationId: string, email: string): Promise<void> {
+  const [auditor] = await tx
+    .select({ id: users.id })
+    .from(memberships)
+    .innerJoin(users, eq(users.id, memberships.user_id))
+    .where(
+      and(
+        eq(memberships.organization_id, organizationId),
+        eq(memberships.role, "auditor"),
+        eq(users.email, email),
+      ),
+    );
+  if (auditor !== undefined)
+    throw fieldError("validation_error", "email", "is an auditor's: change their role first");
+}
+
 /** The row, and whether its address must be asked. A member who has chosen their emails has confirmed by that. */
 export async function storeApprover(
   context: AccountsContext,
@@ -267,6 +292,7 @@ export async function storeApprover(
   organizationId: string,
   added: { name: string; email: string },
 ): Promise<{ id: string; mustAsk: boolean }> {
+  await requireNoAuditor(tx, organizationId, added.email);
   const known = await findByAddress(tx, organizationId, added.email);
   await requireFreeName(tx, organizationId, added.name, null);
   const status = known?.status === "confirmed" ? "confirmed" : "invited";
@@ -289,7 +315,7 @@ export async function addApprover(
 ): Promise<boolean> {
   const { organizationId } = person;
   const { id, mustAsk } = await context.database.db.transaction(async (tx) => {
-    await holdRole(tx, person, "owner");
+    await holdRole(tx, person, "members");
     const stored = await storeApprover(context, tx, organizationId, added);
     await recordAudit(context, tx, {
       organizationId,
@@ -328,7 +354,7 @@ export async function askApproverAgain(
 ): Promise<string> {
   const { organizationId } = person;
   const email = await context.database.db.transaction(async (tx) => {
-    await holdRole(tx, person, "owner");
+    await holdRole(tx, person, "members");
     const [asked] = await tx
       .update(approvers)
       .set({ invited_at: sql`now()` })
@@ -372,7 +398,7 @@ export async function removeApprover(
 ): Promise<void> {
   const { organizationId } = person;
   await context.database.db.transaction(async (tx) => {
-    await holdRole(tx, person, "owner");
+    await holdRole(tx, person, "members");
     const [found] = await tx
       .select({ email: approvers.email })
       .from(approvers)
@@ -426,7 +452,7 @@ async function change(
 ): Promise<void> {
   const { organizationId } = person;
   await context.database.db.transaction(async (tx) => {
-    await holdRole(tx, person, "owner");
+    await holdRole(tx, person, "settings");
     await recordAudit(context, tx, { organizationId, actor: actorOf(person), ...(await work(tx)) });
   });
   await updateRoster(context, organizationId);

@@ -57,7 +57,7 @@ export async function listAuditEvents(
   query: AuditFilters & PageQuery,
 ) {
   const { db } = context.database;
-  await requireRole(db, person, "member");
+  await requireRole(db, person, "read");
   const rows = await db
     .select()
     .from(auditEvents)

@@ -45,7 +45,7 @@ export async function becomeApprover(context: AccountsContext, person: MemberPri
   const { organizationId, email } = person;
   const { db } = context.database;
   const id = await db.transaction(async (tx) => {
-    await holdRole(tx, person, "owner");
+    await holdRole(tx, person, "members");
     const own = await findOwn(tx, person);
     if (own?.status === "confirmed") return own.id;
     const stored = own?.id ?? (await store(context, tx, person));

@@ -204,7 +204,7 @@ export type DomainView = ReturnType<typeof describeDomain>;
 
 export async function listDomains(context: AccountsContext, person: MemberPrincipal): Promise<DomainView[]> {
   const { db } = context.database;
-  await requireRole(db, person, "member");
+  await requireRole(db, person, "read");
   const rows = await db
     .select()
     .from(organizationDomains)
@@ -228,7 +228,7 @@ export async function addDomain(
     );
   const now = context.clock();
   await context.database.db.transaction(async (tx) => {
-    await holdRole(tx, person, "owner");
+    await holdRole(tx, person, "settings");
     const [held] = await tx
       .select({ count: count() })
       .from(organizationDomains)
@@ -266,7 +266,7 @@ export async function removeDomain(
 ): Promise<void> {
   const { organizationId } = person;
   await context.database.db.transaction(async (tx) => {
-    await holdRole(tx, person, "owner");
+    await holdRole(tx, person, "settings");
     const [gone] = await tx.delete(organizationDomains).where(isOwn(person, id)).returning();
     if (!gone) throw personNotFound();
     const actor = actorOf(person);
@@ -316,7 +316,7 @@ export async function checkDomain(
   id: string,
 ): Promise<DomainView> {
   const { db } = context.database;
-  await requireRole(db, person, "owner");
+  await requireRole(db, person, "settings");
   const [row] = await db.select().from(organizationDomains).where(isOwn(person, id));
   if (!row) throw personNotFound();
   const policy = { name: "domain_check", limit: checksPerHour, windowSeconds: 3_600 };

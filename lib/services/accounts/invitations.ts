@@ -5,14 +5,16 @@
 
 import { and, count, desc, eq, gt, isNull, type SQL, sql } from "drizzle-orm";
 import { actorOf, type MemberPrincipal, type UserPrincipal } from "#lib/api/http/context";
+import type { Role } from "#lib/api/schemas/key-choices";
 import type { Executor } from "#lib/db/client";
 import { invitations, memberships, organizations, users } from "#lib/db/schema";
 import { AppError, fieldError } from "#lib/errors";
 import { base64UrlEncode, sha256, utf8Encode, uuidV7 } from "#lib/protocol/encoding/bytes";
+import { forgetApprover } from "./approvers";
 import { recordAudit } from "./audit";
 import type { AccountsContext } from "./context";
 import { invitationMail } from "./mails";
-import { holdRole, personNotFound, type Role } from "./members";
+import { holdRole, personNotFound } from "./members";
 import { lockOrganization } from "./organizations";
 
 const lifetimeDays = 7;
@@ -95,7 +97,7 @@ export async function inviteMember(
   const now = context.clock();
   const token = base64UrlEncode(context.random(32));
   await context.database.db.transaction(async (tx) => {
-    await holdRole(tx, person, "owner");
+    await holdRole(tx, person, "members");
     await requireNewcomer(tx, organizationId, invited.email);
     await tx
       .delete(invitations)
@@ -150,7 +152,7 @@ export async function withdrawInvitation(
   const { organizationId } = person;
   const actor = actorOf(person);
   await context.database.db.transaction(async (tx) => {
-    await holdRole(tx, person, "owner");
+    await holdRole(tx, person, "members");
     const [email] = await withdraw(tx, organizationId, eq(invitations.id, invitationId));
     if (email === undefined) throw personNotFound();
     const action = "member.invitation_withdrawn";
@@ -198,6 +200,7 @@ export async function acceptInvitation(
       .insert(memberships)
       .values({ organization_id: organizationId, user_id: user.userId, role })
       .onConflictDoNothing();
+    if (role === "auditor") await forgetApprover(tx, organizationId, user.email);
     await recordAudit(context, tx, {
       organizationId,
       actor: actorOf(user),

@@ -334,7 +334,7 @@ export async function saveNoticeSettings(
     const id = uuidV7(context.clock().getTime(), context.random(16));
     const set = { ...wanted, status: "confirmed" } as const;
     await db.transaction(async (tx) => {
-      await holdRole(tx, { ...user, organizationId }, "member");
+      await holdRole(tx, { ...user, organizationId }, "read");
       await tx
         .insert(approvers)
         .values({ id, organization_id: organizationId, email: user.email, ...set })

@@ -2,17 +2,37 @@
  * People and what they may do. Every service of the portal asks here first: a stranger gets the answer of an unknown
  * id, a role that is too low gets 403.
  */
-import { and, asc, eq, isNull } from "drizzle-orm";
+import { and, asc, eq, isNull, type SQL, sql } from "drizzle-orm";
 import { type Actor, actorOf, type MemberPrincipal, type UserPrincipal } from "#lib/api/http/context";
-import type { Executor } from "#lib/db/client";
-import { memberships, organizations, users } from "#lib/db/schema";
+import { type Role, roleNames } from "#lib/api/schemas/key-choices";
+import { type Executor, rowsOf } from "#lib/db/client";
+import { memberships, organizations, sessions, users } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
 import { recordAudit } from "./audit";
 import type { AccountsContext } from "./context";
 import { findOrCreateOrganization, lockOrganization } from "./organizations";
 import { maySignUp } from "./sign-up";
 
-export type Role = "owner" | "member";
+/** Acts in an organization, and the roles that may. The guide "Roles" has the table, which a test holds to this one. */
+export const acts = {
+  read: roleNames,
+  take_out: ["owner", "admin", "auditor", "member"],
+  stop: ["owner", "admin", "approver", "member"],
+  freeze: ["owner", "admin", "approver", "member"],
+  operate: ["owner", "admin", "member"],
+  limit: ["owner", "admin"],
+  erase: ["owner"],
+  rules: ["owner"],
+  members: ["owner"],
+  settings: ["owner"],
+  security: ["owner"],
+} as const satisfies Record<string, readonly Role[]>;
+export type Act = keyof typeof acts;
+
+export const mayAct = (role: Role, act: Act): boolean => (acts[act] as readonly Role[]).includes(role);
+
+/** For which a passkey that was used counts. */
+export const confirmedMinutes = 10;
 
 export const personNotFound = () => new AppError("not_found", "nothing exists with this id");
 
@@ -23,6 +43,7 @@ export async function listMemberships(executor: Executor, userId: string) {
       organizationId: organizations.id,
       name: organizations.name,
       role: memberships.role,
+      secondFactor: organizations.second_factor,
     })
     .from(memberships)
     .innerJoin(organizations, eq(organizations.id, memberships.organization_id))
@@ -61,10 +82,56 @@ export async function ensureMemberships(
   return listMemberships(db, person.userId);
 }
 
-/** The person's role; throws 404 for strangers and 403 for members if an owner is needed. */
-export async function requireRole(executor: Executor, person: MemberPrincipal, needed: Role): Promise<Role> {
+/** True if the person used a passkey of this organization in this session lately. */
+export const isConfirmed = ({
+  userId,
+  session,
+  organizationId,
+}: Pick<MemberPrincipal, "session" | "organizationId"> & { userId: string | SQL }) => sql<boolean>`EXISTS (
+  SELECT 1 FROM ${sessions} WHERE ${sessions.userId} = ${userId}
+    AND 'sess_' || left(${sessions.sessionToken}, 12) = ${session} AND ${sessions.confirmedFor} = ${organizationId}
+    AND ${sessions.confirmedAt} > now() - make_interval(mins => ${confirmedMinutes}))`;
+
+/** True if the organization asks a person of this role for a passkey before this act. */
+export function needsPasskey(demanded: readonly string[], role: Role, act: Act): boolean {
+  if (act === "read" || act === "take_out") return false;
+  if (demanded.includes(act)) return true;
+  return (role === "owner" && demanded.includes("owners")) || (act === "security" && demanded.length > 0);
+}
+
+export const unconfirmed = () =>
+  new AppError(
+    "forbidden",
+    "your organization asks for a passkey here: press “Confirm with a passkey” at the top of the page, then try again",
+  );
+
+/** For acts that ask for a passkey whatever the organization has chosen. */
+export async function requireConfirmed(executor: Executor, person: MemberPrincipal): Promise<void> {
+  const [row] = await rowsOf<{ confirmed: boolean }>(
+    executor,
+    sql`SELECT ${isConfirmed(person)} AS confirmed`,
+  );
+  if (row?.confirmed !== true) throw unconfirmed();
+}
+
+function refuseRole(act: Act, role: Role): AppError {
+  const allowed = acts[act];
+  const names = [allowed.slice(0, -1).join(", "), allowed.at(-1)].filter((one) => one !== "").join(" or ");
+  const article = /^[aeiou]/.test(names) ? "an" : "a";
+  return new AppError(
+    "forbidden",
+    `only ${article} ${names} of the organization can do this, and your role is ${role}: ask an owner`,
+  );
+}
+
+/** The person's role; throws 404 for strangers, and 403 if the role may not do this or a passkey has to come first. */
+export async function requireRole(executor: Executor, person: MemberPrincipal, act: Act): Promise<Role> {
   const [row] = await executor
-    .select({ role: memberships.role })
+    .select({
+      role: memberships.role,
+      demanded: organizations.second_factor,
+      isConfirmed: isConfirmed(person),
+    })
     .from(memberships)
     .innerJoin(organizations, eq(organizations.id, memberships.organization_id))
     .where(
@@ -75,15 +142,15 @@ export async function requireRole(executor: Executor, person: MemberPrincipal, n
       ),
     );
   if (!row) throw personNotFound();
-  if (needed === "owner" && row.role !== "owner")
-    throw new AppError("forbidden", "only an owner of the organization can do this");
+  if (!mayAct(row.role, act)) throw refuseRole(act, row.role);
+  if (needsPasskey(row.demanded, row.role, act) && !row.isConfirmed) throw unconfirmed();
   return row.role;
 }
 
 /** The same for what a transaction is about to do: the role holds until its commit. Comes before any other lock. */
-export async function holdRole(tx: Executor, person: MemberPrincipal, needed: Role): Promise<Role> {
+export async function holdRole(tx: Executor, person: MemberPrincipal, act: Act): Promise<Role> {
   await lockOrganization(tx, person.organizationId);
-  return requireRole(tx, person, needed);
+  return requireRole(tx, person, act);
 }
 
 /** One line in the audit log of each organization that the person belongs to. */

@@ -1,13 +1,15 @@
 /** Passkeys of an approver: listed, renamed and removed, by them or an owner (passkeys.ts: enrolled). */
 
 import type {
+  AuthenticationResponseJSON,
   PublicKeyCredentialCreationOptionsJSON,
+  PublicKeyCredentialRequestOptionsJSON,
   RegistrationResponseJSON,
 } from "@simplewebauthn/server";
 import { and, asc, count, eq, gt, isNotNull, isNull, lt, sql } from "drizzle-orm";
 import { type Actor, actorOf, type MemberPrincipal, type UserPrincipal } from "#lib/api/http/context";
 import type { Executor } from "#lib/db/client";
-import { approvers, organizations, passkeyChallenges, passkeys } from "#lib/db/schema";
+import { approvers, organizations, passkeyChallenges, passkeys, sessions, users } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
 import { base64UrlDecode, isUuid, utf8Decode, utf8Encode, uuidV7 } from "#lib/protocol/encoding/bytes";
 import { isJsonObject } from "#lib/protocol/encoding/canonical-json";
@@ -17,9 +19,9 @@ import { confirmationDays, noticeUrl, passkeyUrl, readApproverToken } from "./ap
 import { recordAudit } from "./audit";
 import type { AccountsContext } from "./context";
 import { passkeyEventMail, passkeyMail } from "./mails";
-import { holdRole, personNotFound, requireRole } from "./members";
+import { holdRole, isConfirmed, personNotFound, requireRole, unconfirmed } from "./members";
 import { lockOrganization } from "./organizations";
-import { updateRoster } from "./roster";
+import { notePasskeyUse, updateRoster } from "./roster";
 
 export const maxPasskeys = 10;
 
@@ -104,7 +106,8 @@ export async function removePasskey(
   const { organizationId } = approver;
   await context.database.db.transaction(async (tx) => {
     if (owner === null) await lockOrganization(tx, organizationId);
-    else await holdRole(tx, owner, "owner");
+    else await holdRole(tx, owner, "members");
+    if (owner === null) await requireSecondFactor(tx, approver, actor);
     const [removed] = await tx
       .update(passkeys)
       .set({ removed_at: sql`now()` })
@@ -140,21 +143,26 @@ const challengeMinutes = 5;
 const tooMany = () =>
   new AppError("too_many_passkeys", `a person can have ${maxPasskeys} passkeys; remove one first`);
 
+async function storeChallenge({ random }: AccountsContext, tx: Executor, approverId: string) {
+  const challenge = Uint8Array.from(random(32));
+  await tx.delete(passkeyChallenges).where(lt(passkeyChallenges.expires_at, sql`now()`));
+  await tx.insert(passkeyChallenges).values({
+    challenge,
+    approver_id: approverId,
+    expires_at: sql`now() + make_interval(mins => ${challengeMinutes})`,
+  });
+  return challenge;
+}
+
 /** Options for the browser's `navigator.credentials.create`. */
 export async function beginEnrolment(
   context: AccountsContext,
   approver: Approver,
 ): Promise<PublicKeyCredentialCreationOptionsJSON> {
   const { db } = context.database;
-  const challenge = Uint8Array.from(context.random(32));
-  await db.delete(passkeyChallenges).where(lt(passkeyChallenges.expires_at, sql`now()`));
-  await db.transaction(async (tx) => {
+  const challenge = await db.transaction(async (tx) => {
     await requireRoom(tx, approver);
-    await tx.insert(passkeyChallenges).values({
-      challenge,
-      approver_id: approver.id,
-      expires_at: sql`now() + make_interval(mins => ${challengeMinutes})`,
-    });
+    return storeChallenge(context, tx, approver.id);
   });
   const known = await listPasskeys(db, approver.id);
   const { generateRegistrationOptions } = await import("@simplewebauthn/server");
@@ -182,7 +190,7 @@ interface ClientData {
   crossOrigin: boolean;
 }
 
-function readClientData({ response }: RegistrationResponseJSON): ClientData {
+function readClientData({ response }: RegistrationResponseJSON | AuthenticationResponseJSON): ClientData {
   try {
     const data: unknown = JSON.parse(utf8Decode(base64UrlDecode(response.clientDataJSON)));
     if (!isJsonObject(data) || typeof data["challenge"] !== "string") throw new RangeError("no challenge");
@@ -242,6 +250,32 @@ async function verify(context: AccountsContext, response: RegistrationResponseJS
   };
 }
 
+/**
+ * Where an organization asks for a passkey, a mailbox is not enough for a new one beside those that a person has, or for
+ * taking one away: a mail's link would otherwise stand in for the second factor.
+ */
+async function requireSecondFactor(tx: Executor, approver: Approver, actor: Actor): Promise<void> {
+  const { id, organizationId } = approver;
+  const [found] = await tx
+    .select({
+      isAsked: sql<boolean>`cardinality(${organizations.second_factor}) > 0`,
+      isConfirmed: isConfirmed({
+        userId: sql`(SELECT ${users.id} FROM ${users} WHERE ${users.email} = ${actor.id})`,
+        session: actor.session ?? "",
+        organizationId,
+      }),
+      own: sql<number>`(SELECT ${count()}::int FROM ${passkeys} WHERE ${isLive(id)})`,
+    })
+    .from(organizations)
+    .where(eq(organizations.id, organizationId));
+  if (!found?.isAsked || found.isConfirmed || found.own === 0) return;
+  if (actor.session !== undefined) throw unconfirmed();
+  throw new AppError(
+    "forbidden",
+    "your organization asks for a passkey here: sign in and confirm with one of yours, or ask an owner to remove the lost one",
+  );
+}
+
 /** Ten at most, which holds under the organization's lock, and only for who has accepted, until the commit. */
 async function requireRoom(tx: Executor, { id }: Approver): Promise<void> {
   const [known] = await tx
@@ -277,6 +311,7 @@ export async function finishEnrolment(
   await db.transaction(async (tx) => {
     await lockOrganization(tx, organizationId);
     await requireRoom(tx, approver);
+    await requireSecondFactor(tx, approver, actor);
     const inserted = await tx
       .insert(passkeys)
       .values({
@@ -399,8 +434,105 @@ export async function requireOwnerOf(
   person: MemberPrincipal,
   approverId: string,
 ): Promise<Acting> {
-  await requireRole(context.database.db, person, "owner");
+  await requireRole(context.database.db, person, "members");
   const approver = await findById(context, approverId);
   if (approver?.organizationId !== person.organizationId) throw personNotFound();
   return { approver, actor: actorOf(person) };
+}
+
+/* A passkey as a second factor: it counts for some minutes, in the session and the organization that it was used in. */
+
+const notConfirmed = (why: string, cause?: unknown) =>
+  new AppError("passkey_refused", `nothing was confirmed: ${why}`, { cause });
+
+async function findOwnApprover({ database }: AccountsContext, { email, organizationId }: MemberPrincipal) {
+  const [own] = await database.db
+    .select({ id: approvers.id })
+    .from(approvers)
+    .where(
+      and(
+        eq(approvers.organization_id, organizationId),
+        eq(approvers.email, email),
+        eq(approvers.status, "confirmed"),
+      ),
+    );
+  if (own !== undefined) return own.id;
+  throw notConfirmed("passkeys belong to approvers, and you are none here: ask an owner to add you");
+}
+
+/** Options for the browser's `navigator.credentials.get`. */
+export async function beginConfirmation(
+  context: AccountsContext,
+  person: MemberPrincipal,
+): Promise<PublicKeyCredentialRequestOptionsJSON> {
+  const { db } = context.database;
+  await requireRole(db, person, "read");
+  const id = await findOwnApprover(context, person);
+  const known = await listPasskeys(db, id);
+  if (known.length === 0) throw notConfirmed("you have no passkey yet: create one in your inbox first");
+  const challenge = await storeChallenge(context, db, id);
+  const { generateAuthenticationOptions } = await import("@simplewebauthn/server");
+  return generateAuthenticationOptions({
+    rpID: relyingPartyOf(context.settings.baseUrl).rpId,
+    challenge,
+    timeout: challengeMinutes * 60_000,
+    userVerification: "required",
+    allowCredentials: known.map(({ credentialId, transports }) => ({ id: credentialId, transports })),
+  });
+}
+
+export async function finishConfirmation(
+  context: AccountsContext,
+  person: MemberPrincipal,
+  response: AuthenticationResponseJSON,
+): Promise<void> {
+  const { db } = context.database;
+  const { organizationId, userId, session } = person;
+  const approverId = await findOwnApprover(context, person);
+  const { challenge, crossOrigin } = readClientData(response);
+  await takeChallenge(db, approverId, challenge);
+  if (crossOrigin) throw notConfirmed("it was made inside another site's page");
+  const [own] = await db
+    .select()
+    .from(passkeys)
+    .where(and(isLive(approverId), eq(passkeys.credential_id, response.id)));
+  if (own === undefined) throw notConfirmed("this passkey is not one of yours here");
+  const { origin, rpId } = relyingPartyOf(context.settings.baseUrl);
+  const { verifyAuthenticationResponse } = await import("@simplewebauthn/server");
+  const { verified, authenticationInfo } = await verifyAuthenticationResponse({
+    response,
+    expectedChallenge: challenge,
+    expectedOrigin: origin,
+    expectedRPID: rpId,
+    requireUserVerification: true,
+    credential: {
+      id: own.credential_id,
+      publicKey: Uint8Array.from(own.public_key),
+      counter: own.sign_count,
+    },
+  }).catch((cause: unknown) => {
+    throw notConfirmed("the device's answer does not verify", cause);
+  });
+  if (!verified) throw notConfirmed("the device's answer does not verify");
+  await db.transaction(async (tx) => {
+    await holdRole(tx, person, "read");
+    const use = { signCount: authenticationInfo.newCounter, backedUp: authenticationInfo.credentialBackedUp };
+    if (!(await notePasskeyUse(tx, own.id, use)))
+      throw notConfirmed("the passkey was removed, or its counter didn't grow");
+    const confirmed = await tx
+      .update(sessions)
+      .set({ confirmedAt: sql`now()`, confirmedFor: organizationId })
+      .where(
+        and(eq(sessions.userId, userId), sql`'sess_' || left(${sessions.sessionToken}, 12) = ${session}`),
+      )
+      .returning({ userId: sessions.userId });
+    if (confirmed.length === 0) throw new AppError("forbidden", "your session has ended; sign in again");
+    await recordAudit(context, tx, {
+      organizationId,
+      actor: actorOf(person),
+      action: "session.confirmed",
+      subject: person.email,
+      detail: { passkey: own.id },
+    });
+  });
 }

@@ -49,7 +49,7 @@ export async function setRequesterMayApprove(
     isNull(organizations.requester_rule_chosen_at),
   );
   await context.database.db.transaction(async (tx) => {
-    await holdRole(tx, person, "owner");
+    await holdRole(tx, person, "settings");
     const changed = await tx
       .update(organizations)
       .set({ requester_may_approve: mayApprove, requester_rule_chosen_at: context.clock() })

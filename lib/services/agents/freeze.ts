@@ -30,6 +30,12 @@ async function setFrozen(tx: Executor, agentId: string, at: Date | null): Promis
   return changed.length === 1 ? null : new Unchanged();
 }
 
+/** An approver may stop an agent, and not let it go on; a passkey is asked for either. */
+async function holdFreezer(tx: Executor, principal: Principal, isFrozen: boolean): Promise<void> {
+  if (!isFrozen) await lockAndRecheckKey(tx, principal, "operate");
+  await lockAndRecheckKey(tx, principal, "freeze");
+}
+
 async function change(
   context: FreezeContext,
   principal: Principal,
@@ -46,7 +52,7 @@ async function change(
       agentId: agent.id,
       organizationId: agent.organization_id,
       actor: actorOf(principal),
-      lockAndRecheckKey: (tx) => lockAndRecheckKey(tx, principal),
+      lockAndRecheckKey: (tx) => holdFreezer(tx, principal, isFrozen),
       reason,
       request: null,
       apply: (tx, at) => setFrozen(tx, agent.id, isFrozen ? at : null),

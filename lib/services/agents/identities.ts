@@ -158,7 +158,7 @@ export async function registerIdentity(
   const { slug, tools, ...given } = body;
   const profile: Profile = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== null));
   return context.database.db.transaction(async (tx) => {
-    await lockAndRecheckKey(tx, principal);
+    await lockAndRecheckKey(tx, principal, "operate");
     const before = await findAgent(tx, slug);
     const isTest = principal.kind === "key" ? principal.isTest : context.settings.worldId === "local";
     const { organizationId } = principal;
@@ -202,7 +202,7 @@ export async function updateIdentity(
   profile: Profile,
 ): Promise<IdentityResponse> {
   return context.database.db.transaction(async (tx) => {
-    await lockAndRecheckKey(tx, principal);
+    await lockAndRecheckKey(tx, principal, "operate");
     const agent = await requireOwn(tx, principal, slug);
     await applyProfile(context, tx, agent, profile);
     await audit(context, tx, principal, "agent.updated", agent.slug);
@@ -217,7 +217,7 @@ export async function putTools(
   body: z.infer<typeof putToolsBody>,
 ) {
   return context.database.db.transaction(async (tx) => {
-    await lockAndRecheckKey(tx, principal);
+    await lockAndRecheckKey(tx, principal, "operate");
     const agent = await requireOwn(tx, principal, slug);
     const hash = await storeTools(tx, context, agent.id, body.tools, body.tool_descriptions ?? null);
     await audit(context, tx, principal, "agent.tools_changed", agent.slug);

@@ -9,7 +9,7 @@ import type { Executor } from "#lib/db/client";
 import { agentChanges, agents, attestations } from "#lib/db/schema";
 import { toolsOfManifest } from "#lib/protocol/statement/identity-checks";
 import type { AccountsContext } from "#lib/services/accounts/context";
-import { requireRole } from "#lib/services/accounts/members";
+import { type Act, requireRole } from "#lib/services/accounts/members";
 import { agentNotFound, type FoundAgent, findAgent, keyStatusOf } from "./agents";
 import { type FreezeContext, freezeAgent, unfreezeAgent } from "./freeze";
 import { putTools, readIdentity, registerIdentity, updateIdentity } from "./identities";
@@ -17,7 +17,7 @@ import { putTools, readIdentity, registerIdentity, updateIdentity } from "./iden
 /** Newest first. */
 export async function listOwnAgents(context: AccountsContext, person: MemberPrincipal, page: PageQuery) {
   const { db } = context.database;
-  await requireRole(db, person, "member");
+  await requireRole(db, person, "read");
   const rows = await db
     .select({ slug: agents.slug, id: agents.id })
     .from(agents)
@@ -58,13 +58,14 @@ async function describeOwnAgent(context: AccountsContext, slug: string) {
   };
 }
 
-/** For members; another organization's agent is one that does not exist. */
+/** Another organization's agent is one that does not exist. */
 export async function requireOwnAgent(
   context: AccountsContext,
   person: MemberPrincipal,
   slug: string,
+  act: Act = "read",
 ): Promise<FoundAgent> {
-  await requireRole(context.database.db, person, "member");
+  await requireRole(context.database.db, person, act);
   const agent = await findAgent(context.database.db, slug);
   if (agent?.organization_id !== person.organizationId) throw agentNotFound();
   return agent;
@@ -100,7 +101,7 @@ export async function freezeOwnAgent(
   slug: string,
   reason: string,
 ): Promise<void> {
-  await requireOwnAgent(context, person, slug);
+  await requireOwnAgent(context, person, slug, "freeze");
   await freezeAgent(context, person, slug, reason);
 }
 
@@ -110,7 +111,7 @@ export async function unfreezeOwnAgent(
   slug: string,
   reason: string | null,
 ): Promise<void> {
-  await requireOwnAgent(context, person, slug);
+  await requireOwnAgent(context, person, slug, "operate");
   await unfreezeAgent(context, person, slug, reason);
 }
 
@@ -119,7 +120,7 @@ export async function registerOwnAgent(
   person: MemberPrincipal,
   body: z.output<typeof registerBody>,
 ): Promise<string> {
-  await requireRole(context.database.db, person, "member");
+  await requireRole(context.database.db, person, "operate");
   return (await registerIdentity(context, person, body)).identity.slug;
 }
 
@@ -129,7 +130,7 @@ export async function updateOwnAgent(
   slug: string,
   profile: z.output<typeof updateIdentityBody>,
 ): Promise<void> {
-  await requireOwnAgent(context, person, slug);
+  await requireOwnAgent(context, person, slug, "operate");
   await updateIdentity(context, person, slug, profile);
 }
 

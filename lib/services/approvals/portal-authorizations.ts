@@ -62,7 +62,7 @@ export async function listOwnAuthorizations(
   person: MemberPrincipal,
   query: AuthorizationQuery,
 ) {
-  await requireRole(context.database.db, person, "member");
+  await requireRole(context.database.db, person, "read");
   const { authorizations, next_cursor } = await listAuthorizations(context, person, query);
   const ids = authorizations.map(({ request_id }) => request_id);
   const tests = await findTestRequests(context, ids);
@@ -71,7 +71,7 @@ export async function listOwnAuthorizations(
 }
 
 export async function readOwnAuthorization(context: Context, person: MemberPrincipal, requestId: string) {
-  await requireRole(context.database.db, person, "member");
+  await requireRole(context.database.db, person, "read");
   const row = await findAuthorization(context.database, requestId);
   if (row === null || !isOwnerOf(person, row)) throw authorizationNotFound();
   const tests = await findTestRequests(context, [requestId]);
@@ -97,7 +97,7 @@ export async function listStanding(
   query: PageQuery & { agentId?: string },
 ) {
   const { db } = context.database;
-  await requireRole(db, person, "member");
+  await requireRole(db, person, "read");
   const { organization_id, agent_id } = authorizationRequests;
   const isOwn = eq(organization_id, person.organizationId);
   const isActive = and(
@@ -199,7 +199,7 @@ export async function listUnfinished(
   person: MemberPrincipal,
 ): Promise<{ rows: UnfinishedRequest[]; hasMore: boolean }> {
   const { db } = context.database;
-  await requireRole(db, person, "member");
+  await requireRole(db, person, "read");
   const { organization_id, context: content } = authorizationRequests;
   const isWanted = and(eq(organization_id, person.organizationId), isNotNull(content), or(isOpen, isUnused));
   const found = await listRows(db, isWanted, maxUnfinished + 1);
@@ -223,7 +223,7 @@ export async function revokeOwnAuthorization(
   requestId: string,
   reason: string | null,
 ): Promise<void> {
-  await requireRole(context.database.db, person, "member");
+  await requireRole(context.database.db, person, "stop");
   await revokeAuthorization(context, requestId, person, reason);
 }
 
@@ -232,6 +232,6 @@ export async function cancelOwnAuthorization(
   person: MemberPrincipal,
   requestId: string,
 ): Promise<void> {
-  await requireRole(context.database.db, person, "member");
+  await requireRole(context.database.db, person, "stop");
   await cancelAuthorization(context, requestId, person);
 }

@@ -42,7 +42,7 @@ export async function eraseContent(
   id: string,
 ): Promise<EraseResponse> {
   const erased = await context.database.db.transaction(async (tx) => {
-    await lockAndRecheckKey(tx, principal, "erase");
+    await lockAndRecheckKey(tx, principal, "erase", "erase");
     const isHeld = await isOnHold(tx, principal.organizationId);
     const row = await lockOwn(tx, principal, id);
     const erasedAt = row.erased_at ?? context.clock();

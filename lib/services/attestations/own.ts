@@ -116,7 +116,7 @@ export async function listOwnAttestations(
   filters: AttestationFilters,
   page: PageQuery,
 ): Promise<{ rows: ShownAttestation[]; nextCursor: string | null }> {
-  await requireRole(context.database.db, person, "member");
+  await requireRole(context.database.db, person, "read");
   const { shown, nextCursor } = await readOwn(context, person, toFilter(filters), page);
   const tests = await findTests(
     context,
@@ -144,7 +144,7 @@ async function findBacking({ database: { db } }: Context, id: string) {
 
 /** The owner's full view; an attestation of another organization, public or not, is not here. */
 export async function readOwnAttestation(context: Context, person: MemberPrincipal, id: string) {
-  await requireRole(context.database.db, person, "member");
+  await requireRole(context.database.db, person, "read");
   const stored = await readAttestation(context, id);
   if (!isOwnerOf(person, stored)) throw attestationNotFound();
   return {
@@ -177,7 +177,7 @@ export async function presentOwnAttestation(
   id: string,
   wanted: PresentationRequest,
 ): Promise<ZkProof> {
-  await requireRole(context.database.db, person, "member");
+  await requireRole(context.database.db, person, "operate");
   return createPresentation(context, person, id, wanted);
 }
 
@@ -340,7 +340,7 @@ export async function exportOwnAttestations(
 ): Promise<AsyncGenerator<string>> {
   const { organizationId } = person;
   const actor = actorOf(person);
-  await requireRole(context.database.db, person, "member");
+  await requireRole(context.database.db, person, "take_out");
   await recordAudit(context, context.database.db, {
     organizationId,
     actor,

@@ -57,7 +57,7 @@ type Plan = (row: Row, now: Date) => { change: Change; action: string; detail: J
 async function changeRetention(context: Context, person: MemberPrincipal, plan: Plan): Promise<Retention> {
   const { organizationId } = person;
   const { row, isChanged } = await context.database.db.transaction(async (tx) => {
-    await holdRole(tx, person, "owner");
+    await holdRole(tx, person, "erase");
     const isOwn = eq(organizations.id, organizationId);
     const [before] = await tx.select().from(organizations).where(isOwn);
     if (!before) throw new Error("the organization is gone while it is held");

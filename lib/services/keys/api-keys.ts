@@ -221,7 +221,7 @@ export async function revokeApiKey(
 ): Promise<boolean> {
   const { organizationId } = principal;
   return context.database.db.transaction(async (tx) => {
-    if (principal.kind === "user") await holdRole(tx, principal, "member");
+    if (principal.kind === "user") await holdRole(tx, principal, "operate");
     const revoked = await tx
       .update(apiKeys)
       .set({ revoked_at: context.clock() })

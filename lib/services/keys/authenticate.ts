@@ -7,14 +7,14 @@ import { limitExceeded } from "#lib/api/http/pipeline";
 import type { HttpRequest } from "#lib/api/http/problem";
 import type { LimitPolicy, LimitState, RateLimiter } from "#lib/api/http/rate-limit";
 import type { Auth } from "#lib/api/operations/operation";
-import { ownerScopes, type Scope } from "#lib/api/schemas/key-choices";
+import type { Scope } from "#lib/api/schemas/key-choices";
 import type { Executor } from "#lib/db/client";
 import { apiKeys } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
 import { createTimedCache } from "#lib/jobs/bounded-memo";
 import { hexEncode, sha256, utf8Encode } from "#lib/protocol/encoding/bytes";
 import type { AccountsContext } from "#lib/services/accounts/context";
-import { holdRole } from "#lib/services/accounts/members";
+import { type Act, holdRole } from "#lib/services/accounts/members";
 import {
   invalidApiKey,
   isApiKeyText,
@@ -347,16 +347,18 @@ export async function authenticate(
 
 /**
  * Throws if the caller was removed, or the key revoked, since the request came. A person's role holds until the commit; a
- * key is judged as for an attestation, without a lock. Comes before any other lock but the organization's. `scope`: what
- * only some keys may do, and only owners if only they make such keys.
+ * key is judged as for an attestation, without a lock. Comes before any other lock but the organization's. `act`: of a
+ * person; `scope`: of a key, if only some keys may.
  */
-export async function lockAndRecheckKey(tx: Executor, principal: Principal, scope?: Scope): Promise<void> {
+export async function lockAndRecheckKey(
+  tx: Executor,
+  principal: Principal,
+  act: Act,
+  scope?: Scope,
+): Promise<void> {
   const { organizationId } = principal;
   const person: UserPrincipal | undefined = principal.kind === "user" ? principal : principal.person;
-  if (person !== undefined) {
-    const needed = scope !== undefined && ownerScopes.includes(scope) ? "owner" : "member";
-    await holdRole(tx, { ...person, organizationId }, needed);
-  }
+  if (person !== undefined) await holdRole(tx, { ...person, organizationId }, act);
   if (principal.kind === "user") return;
   const [key] = await tx
     .select({ scopes: apiKeys.scopes })

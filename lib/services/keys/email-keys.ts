@@ -11,6 +11,7 @@ import { emailCodeFailures, emailCodes } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
 import type { AccountsContext } from "#lib/services/accounts/context";
 import { signUpClosedMail } from "#lib/services/accounts/mails";
+import { requireRole } from "#lib/services/accounts/members";
 import { findOrCreateOrganization } from "#lib/services/accounts/organizations";
 import { mayGetKey } from "#lib/services/accounts/sign-up";
 import { createApiKey, utcDay } from "./api-keys";
@@ -117,7 +118,8 @@ export async function verifyKeyByEmail(context: AccountsContext, email: string, 
 }
 
 async function createKey(context: AccountsContext, tx: Executor, email: string, name: string, ip: string) {
-  const { organizationId } = await findOrCreateOrganization(context, tx, email);
+  const { organizationId, userId } = await findOrCreateOrganization(context, tx, email);
+  await requireRole(tx, { kind: "user", userId, email, ip, session: "", organizationId }, "operate");
   const key = await createApiKey(context, tx, {
     organizationId,
     name,

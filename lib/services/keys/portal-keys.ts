@@ -38,7 +38,7 @@ function describeKey(row: typeof apiKeys.$inferSelect, now: Date) {
 /** Newest first, with those that no longer work. */
 export async function listApiKeys(context: AccountsContext, person: MemberPrincipal, page: PageQuery) {
   const { db } = context.database;
-  await requireRole(db, person, "member");
+  await requireRole(db, person, "read");
   const rows = await db
     .select()
     .from(apiKeys)
@@ -68,19 +68,22 @@ export interface KeyWish {
 
 /** A key that can erase or change rules is an owner's to make, and its text an owner's to see. The role holds until the commit. */
 async function requireMaker(tx: Executor, person: MemberPrincipal, scopes: readonly string[]): Promise<void> {
-  const role = await holdRole(tx, person, "member");
+  const role = await holdRole(tx, person, "operate");
   if (role !== "owner" && ownerScopes.some((scope) => scopes.includes(scope)))
     throw new AppError(
       "forbidden",
       "only an owner of the organization can create or rotate a key that can erase or change rules",
     );
+  // Who has the key is asked for no passkey.
+  for (const act of ["erase", "rules", "freeze"] as const)
+    if (scopes.includes(act)) await requireRole(tx, person, act);
 }
 
 /** The key's text leaves the service in this answer and never again. */
 export async function makeApiKey(context: AccountsContext, person: MemberPrincipal, wish: KeyWish) {
   return context.database.db.transaction(async (tx) => {
     await requireMaker(tx, person, wish.scopes);
-    if (wish.perDay != null) await requireLimiter(tx, person);
+    if (wish.perDay != null) await requireRole(tx, person, "limit");
     const { id, text, defaultVisibility } = await createApiKey(context, tx, {
       organizationId: person.organizationId,
       name: wish.name,
@@ -95,11 +98,6 @@ export async function makeApiKey(context: AccountsContext, person: MemberPrincip
   });
 }
 
-async function requireLimiter(tx: Executor, person: MemberPrincipal): Promise<void> {
-  if ((await holdRole(tx, person, "member")) !== "owner")
-    throw new AppError("forbidden", "only an owner of the organization can limit a key");
-}
-
 /** From the next attestation on, in every process: what was recorded today counts. Null takes the limit away. */
 export async function limitApiKey(
   context: AccountsContext,
@@ -108,7 +106,7 @@ export async function limitApiKey(
 ): Promise<void> {
   const { organizationId } = person;
   await context.database.db.transaction(async (tx) => {
-    await requireLimiter(tx, person);
+    await holdRole(tx, person, "limit");
     const limited = await tx
       .update(apiKeys)
       .set({ attestations_per_day: perDay })

@@ -418,7 +418,7 @@ export async function makeEvidencePack(
 ): Promise<{ name: string; parts: AsyncGenerator<Uint8Array> }> {
   const { organizationId } = person;
   const { database } = context;
-  const agent = await requireOwnAgent(context, person, request.agentSlug);
+  const agent = await requireOwnAgent(context, person, request.agentSlug, "take_out");
   const owner = { agentId: agent.id, organizationId };
   const { head, counted } = await countRecord(context, owner, agent.slug, request.period);
   const { first, last, after } = await findPackRange(database, owner, head, request.period);

@@ -107,7 +107,7 @@ export async function readOwnRules(
   number?: number,
 ): Promise<RulesResponse> {
   const { db } = context.database;
-  await requireRole(db, person, "member");
+  await requireRole(db, person, "read");
   return readRules(db, person.organizationId, number);
 }
 
@@ -117,7 +117,7 @@ export async function findOwnProblems(
   person: MemberPrincipal,
   text: string,
 ): Promise<RulesProblem[]> {
-  await requireRole(context.database.db, person, "owner");
+  await requireRole(context.database.db, person, "rules");
   return findProblems(context, person.organizationId, text);
 }
 
@@ -126,7 +126,7 @@ export async function simulateOwnRules(
   person: MemberPrincipal,
   body: SimulateBody,
 ): Promise<SimulateResponse> {
-  await requireRole(context.database.db, person, "owner");
+  await requireRole(context.database.db, person, "rules");
   return simulateRules(context, person.organizationId, body);
 }
 
@@ -136,6 +136,6 @@ export async function saveOwnRules(
   person: MemberPrincipal,
   body: PutRulesBody,
 ): Promise<boolean> {
-  await requireRole(context.database.db, person, "owner");
+  await requireRole(context.database.db, person, "rules");
   return saveRules(context, person, body);
 }

@@ -220,7 +220,7 @@ async function propose(context: RulesContext, principal: Principal, change: Rule
   };
   await context.database.db.transaction(async (tx) => {
     await lockOrganization(tx, organizationId);
-    await lockAndRecheckKey(tx, principal, "rules");
+    await lockAndRecheckKey(tx, principal, "rules", "rules");
     await tx
       .insert(ruleProposals)
       .values(row)
@@ -273,7 +273,7 @@ export async function saveRules(
   }
   const given = { actor: actorOf(principal), confirmedBy: null };
   const stored = await storeVersion(context, organizationId, given, async (tx, now) => {
-    await lockAndRecheckKey(tx, principal, "rules");
+    await lockAndRecheckKey(tx, principal, "rules", "rules");
     if (isOutdated(now) || now?.second_owner) throw changedMeanwhile();
     return changeAfter(now);
   });
@@ -300,7 +300,7 @@ export async function confirmProposal(
 ): Promise<void> {
   const { organizationId } = person;
   const { db } = context.database;
-  await requireRole(db, person, "owner");
+  await requireRole(db, person, "rules");
   const proposal = await readProposal(db, organizationId);
   if (proposal?.id !== id) throw noProposal();
   if (proposal.author_email === person.email)
@@ -316,7 +316,7 @@ export async function confirmProposal(
   };
   const given = { actor: actorOf(person), confirmedBy: person.email };
   const number = await storeVersion(context, organizationId, given, async (tx) => {
-    await requireRole(tx, person, "owner");
+    await requireRole(tx, person, "rules");
     await takeProposal(tx, organizationId, id);
     return change;
   });
@@ -331,7 +331,7 @@ export async function dropProposal(
 ): Promise<void> {
   const { organizationId } = person;
   await context.database.db.transaction(async (tx) => {
-    await holdRole(tx, person, "owner");
+    await holdRole(tx, person, "rules");
     await takeProposal(tx, organizationId, id);
     await recordAudit(context, tx, {
       organizationId,

@@ -1,7 +1,7 @@
 /** The organization's settings, and its end. */
-import { and, arrayOverlaps, asc, count, eq, inArray, isNull, notExists, sql } from "drizzle-orm";
+import { and, asc, count, eq, inArray, isNull, notExists, sql } from "drizzle-orm";
 import { actorOf, type MemberPrincipal } from "#lib/api/http/context";
-import { ownerScopes } from "#lib/api/schemas/key-choices";
+import type { Role, SecondFactor } from "#lib/api/schemas/key-choices";
 import type { Executor } from "#lib/db/client";
 import {
   apiKeys,
@@ -12,18 +12,17 @@ import {
   organizationDomains,
   organizations,
   rosters,
-  ruleProposals,
   users,
 } from "#lib/db/schema";
 import { AppError, fieldError } from "#lib/errors";
-import type { JsonObject } from "#lib/protocol/encoding/canonical-json";
 import { type MarkColor, organizationTitle } from "#lib/protocol/text/organization-name";
-import { forgetApprover, holdPeople } from "#lib/services/accounts/approvers";
+import { holdPeople } from "#lib/services/accounts/approvers";
 import { recordAudit } from "#lib/services/accounts/audit";
+import { endMembership, setRole } from "#lib/services/accounts/change-role";
 import type { AccountsContext } from "#lib/services/accounts/context";
 import { listDomains } from "#lib/services/accounts/domains";
-import { listInvitations, withdrawInvitationsOf } from "#lib/services/accounts/invitations";
-import { holdRole, personNotFound, type Role, requireRole } from "#lib/services/accounts/members";
+import { listInvitations } from "#lib/services/accounts/invitations";
+import { holdRole, personNotFound, requireConfirmed, requireRole } from "#lib/services/accounts/members";
 import { markOf } from "#lib/services/accounts/organization-identity";
 import { onHold } from "#lib/services/accounts/organizations";
 import { noDetails, updateRoster } from "#lib/services/accounts/roster";
@@ -57,108 +56,60 @@ export async function listMembers(executor: Executor, organizationId: string) {
   return rows.map((row) => ({ ...row, since: row.since.toISOString() }));
 }
 
-async function findMember(tx: Executor, organizationId: string, userId: string) {
-  const members = await listMembers(tx, organizationId);
-  const member = members.find((one) => one.userId === userId);
-  if (!member) throw personNotFound();
-  const owners = members.filter(({ role }) => role === "owner");
-  return { member, isLastOwner: member.role === "owner" && owners.length === 1 };
-}
-
-const lastOwner = () =>
-  new AppError("validation_error", "the organization needs an owner; make another member an owner first");
-
-const isRole = (organizationId: string, userId: string) =>
-  and(eq(memberships.organization_id, organizationId), eq(memberships.user_id, userId));
-
-const isKeyMadeBy = (organizationId: string, email: string) =>
-  and(eq(apiKeys.organization_id, organizationId), eq(apiKeys.email, email), isNull(apiKeys.revoked_at));
-
-/**
- * Who is an owner no longer may not go on as one: with a key that was made before, by an invitation to another address of
- * theirs, or by rules that wait for the second of two owners. Returns the audit log's detail.
- */
-async function endOwnership(tx: Executor, organizationId: string, email: string): Promise<JsonObject> {
-  const { organization_id, author_email } = ruleProposals;
-  await tx.delete(ruleProposals).where(and(eq(organization_id, organizationId), eq(author_email, email)));
-  const keys = await tx
-    .update(apiKeys)
-    .set({
-      scopes: sql`ARRAY(SELECT unnest(${apiKeys.scopes}) EXCEPT SELECT unnest(${sql.param([...ownerScopes])}::text[]))`,
-    })
-    .where(and(isKeyMadeBy(organizationId, email), arrayOverlaps(apiKeys.scopes, [...ownerScopes])))
-    .returning({ id: apiKeys.id });
-  const withdrawn = await withdrawInvitationsOf(tx, organizationId, email);
-  return {
-    ...(keys.length > 0 && { keys_without_owner_scopes: keys.map(({ id }) => id) }),
-    ...(withdrawn.length > 0 && { withdrawn_invitations: withdrawn }),
-  };
-}
-
 export async function changeRole(
   context: AccountsContext,
   person: MemberPrincipal,
-  wanted: { userId: string; role: Role },
+  { userId, role }: { userId: string; role: Role },
 ): Promise<void> {
   const { organizationId } = person;
-  const actor = actorOf(person);
   await context.database.db.transaction(async (tx) => {
-    await holdRole(tx, person, "owner");
-    const { member, isLastOwner } = await findMember(tx, organizationId, wanted.userId);
-    if (member.role === wanted.role) return;
-    if (isLastOwner) throw lastOwner();
-    await tx.update(memberships).set({ role: wanted.role }).where(isRole(organizationId, wanted.userId));
-    const lost = wanted.role === "owner" ? {} : await endOwnership(tx, organizationId, member.email);
-    const detail = { role: wanted.role, ...lost };
-    await recordAudit(context, tx, {
-      organizationId,
-      actor,
-      action: "member.role_changed",
-      subject: member.email,
-      detail,
-    });
-  });
-}
-
-/** Owners remove anyone, members only themselves. `revokeKeys`: also the live keys made under that address. */
-export async function removeMember(
-  context: AccountsContext,
-  person: MemberPrincipal,
-  leaving: { userId: string; revokeKeys: boolean },
-): Promise<void> {
-  const { organizationId } = person;
-  const actor = actorOf(person);
-  await context.database.db.transaction(async (tx) => {
-    await holdRole(tx, person, leaving.userId === person.userId ? "member" : "owner");
-    const { member, isLastOwner } = await findMember(tx, organizationId, leaving.userId);
-    if (isLastOwner) throw lastOwner();
-    await tx.delete(memberships).where(isRole(organizationId, leaving.userId));
-    await forgetApprover(tx, organizationId, member.email);
-    const revoked = leaving.revokeKeys
-      ? await tx
-          .update(apiKeys)
-          .set({ revoked_at: context.clock() })
-          .where(isKeyMadeBy(organizationId, member.email))
-          .returning({ id: apiKeys.id })
-      : [];
-    const detail = {
-      revoked_keys: revoked.map(({ id }) => id),
-      ...(await endOwnership(tx, organizationId, member.email)),
-    };
-    await recordAudit(context, tx, {
-      organizationId,
-      actor,
-      action: "member.removed",
-      subject: member.email,
-      detail,
-    });
+    await holdRole(tx, person, "members");
+    await setRole(context, tx, role, { organizationId, userId, actor: actorOf(person) });
   });
   await updateRoster(context, organizationId);
 }
 
+/** Owners remove anyone, the others only themselves. `revokeKeys`: also the live keys made under that address. */
+export async function removeMember(
+  context: AccountsContext,
+  person: MemberPrincipal,
+  { userId, revokeKeys }: { userId: string; revokeKeys: boolean },
+): Promise<void> {
+  const { organizationId } = person;
+  await context.database.db.transaction(async (tx) => {
+    await holdRole(tx, person, userId === person.userId ? "read" : "members");
+    await endMembership(context, tx, { revokeKeys }, { organizationId, userId, actor: actorOf(person) });
+  });
+  await updateRoster(context, organizationId);
+}
+
+/** Replaces what the organization asks a passkey for. Whoever asks for one has just used theirs: nobody locks themselves out. */
+export async function setSecondFactor(
+  context: AccountsContext,
+  person: MemberPrincipal,
+  factors: readonly SecondFactor[],
+): Promise<void> {
+  const { organizationId } = person;
+  await context.database.db.transaction(async (tx) => {
+    await holdRole(tx, person, "security");
+    await requireConfirmed(tx, person);
+    await tx
+      .update(organizations)
+      .set({ second_factor: [...factors] })
+      .where(eq(organizations.id, organizationId));
+    await recordAudit(context, tx, {
+      organizationId,
+      actor: actorOf(person),
+      action: "organization.second_factor",
+      subject: organizationId,
+      detail: { second_factor: [...factors] },
+    });
+  });
+}
+
 export async function readOrganization(context: Context, person: MemberPrincipal) {
   const { db } = context.database;
-  await requireRole(db, person, "member");
+  await requireRole(db, person, "read");
   const { organizationId } = person;
   const [row] = await db.select().from(organizations).where(eq(organizations.id, organizationId));
   if (!row) throw personNotFound();
@@ -172,6 +123,7 @@ export async function readOrganization(context: Context, person: MemberPrincipal
     members: await listMembers(db, organizationId),
     invitations: await listInvitations(db, organizationId),
     domains: await listDomains(context, person),
+    secondFactor: row.second_factor,
   };
 }
 
@@ -191,7 +143,7 @@ export async function updateOrganization(
   const { organizationId } = person;
   const actor = actorOf(person);
   await context.database.db.transaction(async (tx) => {
-    await holdRole(tx, person, "owner");
+    await holdRole(tx, person, "settings");
     const { name, defaultPublic, markText, markColor } = wanted;
     const detail = { name, default_public: defaultPublic, mark_text: markText, mark_color: markColor };
     await tx.update(organizations).set(detail).where(eq(organizations.id, organizationId));
@@ -213,7 +165,7 @@ export async function nameOrganization(
 ): Promise<void> {
   const { organizationId } = person;
   await context.database.db.transaction(async (tx) => {
-    await holdRole(tx, person, "owner");
+    await holdRole(tx, person, "settings");
     const detail = { name, default_public: defaultPublic };
     await tx.update(organizations).set(detail).where(eq(organizations.id, organizationId));
     await recordAudit(context, tx, {
@@ -275,7 +227,7 @@ export async function deleteOrganization(
   const { organizationId } = person;
   const actor = actorOf(person);
   await context.database.db.transaction(async (tx) => {
-    await holdRole(tx, person, "owner");
+    await holdRole(tx, person, "security");
     const [organization] = await tx.select().from(organizations).where(eq(organizations.id, organizationId));
     if (organization?.legal_hold_since != null) throw onHold();
     if (!organization || confirmation !== organizationTitle(organization.name))

@@ -98,7 +98,7 @@ export async function readFirstSteps(context: Context, organizationId: string): 
 
 /** The person acts as one of the organization's keys, which every member may make and use. */
 async function actAsKey(context: Context, person: MemberPrincipal, scope: Scope): Promise<KeyPrincipal> {
-  await requireRole(context.database.db, person, "member");
+  await requireRole(context.database.db, person, "operate");
   const caller = await findOwnKey(context, person.organizationId, scope, person.ip ?? "");
   if (caller !== null) return { ...caller, person };
   throw new AppError("forbidden", `create a key with the permission “${scope}” first`);
@@ -221,7 +221,7 @@ export async function readKeyUsage(
   person: MemberPrincipal,
 ): Promise<Map<string, KeyUsage>> {
   const { db } = context.database;
-  await requireRole(db, person, "member");
+  await requireRole(db, person, "read");
   const { first, usage } = sums(dailyKeyUsage.attestations, dailyKeyUsage.day, context.clock());
   const rows = await db
     .select({ id: apiKeys.id, ...usage })
@@ -241,7 +241,7 @@ export async function readKeyUsage(
 
 /** By slug in lower case: the agents that recorded something through the API. */
 export async function readAgentUsage(context: Context, person: MemberPrincipal): Promise<Map<string, Usage>> {
-  await requireRole(context.database.db, person, "member");
+  await requireRole(context.database.db, person, "read");
   return readCounts(context, person.organizationId, "agent");
 }
 
@@ -299,7 +299,7 @@ async function readWarned(context: Context, organizationId: string, from: string
 
 export async function readOverview(context: Context, person: MemberPrincipal) {
   const { db } = context.database;
-  await requireRole(db, person, "member");
+  await requireRole(db, person, "read");
   const { organizationId } = person;
   const [organization] = await db
     .select({

@@ -51,7 +51,7 @@ export async function listRequests(
   page: PageQuery,
 ) {
   const { db } = context.database;
-  await requireRole(db, person, "member");
+  await requireRole(db, person, "read");
   const rows = await db
     .select()
     .from(requestLog)
@@ -77,7 +77,7 @@ export async function listRequests(
 /** Loads the page's facts beside the list: the keys to choose from, and how many requests are missing. */
 export async function describeRequestLog(context: Context, person: MemberPrincipal) {
   const { db } = context.database;
-  await requireRole(db, person, "member");
+  await requireRole(db, person, "read");
   const { organizationId } = person;
   const days = context.settings.REQUEST_LOG_DAYS;
   const firstDay = utcDay(new Date(context.clock().getTime() - days * dayMs));

@@ -71,7 +71,7 @@ export async function searchOrganization(
   person: MemberPrincipal,
   text: string,
 ): Promise<SearchHit[]> {
-  await requireRole(context.database.db, person, "member");
+  await requireRole(context.database.db, person, "read");
   const finds = [findKeys, findAgents, findAttestation, findAuthorization, findRequest];
   const found = await Promise.all(finds.map((find) => find(context, person.organizationId, text)));
   return found.flat();

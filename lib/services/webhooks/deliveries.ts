@@ -9,7 +9,7 @@ import { webhookDeliveries, webhookMessages } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
 import { hexEncode } from "#lib/protocol/encoding/bytes";
 import { recordAudit } from "#lib/services/accounts/audit";
-import { requireRole } from "#lib/services/accounts/members";
+import { type Act, requireRole } from "#lib/services/accounts/members";
 import type { Context } from "#lib/services/approvals/context";
 import { lockAndRecheckKey } from "#lib/services/keys/authenticate";
 import {
@@ -113,7 +113,7 @@ async function readDelivery(
 
 /** Until the commit: who disables it fails what waits for it then. */
 async function holdEnabled(tx: Executor, principal: Principal, id: string): Promise<void> {
-  await lockAndRecheckKey(tx, principal);
+  await lockAndRecheckKey(tx, principal, "operate");
   const { disabled_at } = await findOwn(tx, principal, id, "share");
   if (disabled_at !== null)
     throw new AppError("webhook_disabled", "this webhook endpoint is disabled; enable it first");
@@ -278,11 +278,11 @@ export async function settleFailed({ database }: Context, claimed: Claimed, fail
 
 /* Webhooks as the portal manages them: the API's own services, for members of the organization. */
 
-const requireMember = ({ database }: Context, person: MemberPrincipal) =>
-  requireRole(database.db, person, "member");
+const requireMember = ({ database }: Context, person: MemberPrincipal, act: Act) =>
+  requireRole(database.db, person, act);
 
 export async function listOwnWebhooks(context: Context, person: MemberPrincipal) {
-  await requireMember(context, person);
+  await requireMember(context, person, "read");
   const callbacks = describeEndpoint(context, await readCallbacks(context, person));
   return { rows: await listEndpoints(context, person), callbacks };
 }
@@ -293,13 +293,13 @@ export async function readOwnWebhook(
   id: string,
   query: DeliveryQuery,
 ) {
-  await requireMember(context, person);
+  await requireMember(context, person, "read");
   const webhook = describeEndpoint(context, await readEndpoint(context, person, id));
   return { webhook, ...(await listDeliveries(context, person, id, query)) };
 }
 
 export async function createOwnWebhook(context: Context, person: MemberPrincipal, wish: CreateWebhookBody) {
-  await requireMember(context, person);
+  await requireMember(context, person, "operate");
   return createEndpoint(context, person, wish);
 }
 
@@ -309,7 +309,7 @@ export async function updateOwnWebhook(
   id: string,
   wish: UpdateWebhookBody,
 ) {
-  await requireMember(context, person);
+  await requireMember(context, person, "operate");
   return updateEndpoint(context, person, id, wish);
 }
 
@@ -319,17 +319,17 @@ export async function rotateOwnWebhook(
   id: string,
   overlapHours: number,
 ) {
-  await requireMember(context, person);
+  await requireMember(context, person, "operate");
   return rotateEndpoint(context, person, id, overlapHours);
 }
 
 export async function deleteOwnWebhook(context: Context, person: MemberPrincipal, id: string): Promise<void> {
-  await requireMember(context, person);
+  await requireMember(context, person, "operate");
   await deleteEndpoint(context, person, id);
 }
 
 export async function testOwnWebhook(context: Context, person: MemberPrincipal, id: string) {
-  await requireMember(context, person);
+  await requireMember(context, person, "operate");
   return sendTest(context, person, id);
 }
 
@@ -339,6 +339,6 @@ export async function replayOwnDelivery(
   id: string,
   messageId: string,
 ) {
-  await requireMember(context, person);
+  await requireMember(context, person, "operate");
   return replayDelivery(context, person, id, messageId);
 }

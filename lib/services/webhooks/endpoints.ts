@@ -228,7 +228,7 @@ export async function createEndpoint(
   const values = { id, organization_id: organizationId, url, events, keys: sealKeys(context, id, keys) };
   const row = await context.database.db.transaction(async (tx) => {
     await lockOrganization(tx, organizationId);
-    await lockAndRecheckKey(tx, principal);
+    await lockAndRecheckKey(tx, principal, "operate");
     const { organization_id } = webhookEndpoints;
     const present = await tx.$count(
       webhookEndpoints,
@@ -276,7 +276,7 @@ export async function updateEndpoint(
   requireReceiver(context, "url", wish.url);
   await readEndpoint(context, principal, id);
   return context.database.db.transaction(async (tx) => {
-    await lockAndRecheckKey(tx, principal);
+    await lockAndRecheckKey(tx, principal, "operate");
     const row = await findOwn(tx, principal, id, "update");
     if (row.url === null && (wish.url ?? wish.events) != null)
       throw fieldError("validation_error", "url", "each request names its own, and its end is its event");
@@ -301,7 +301,7 @@ export async function updateEndpoint(
 
 export async function deleteEndpoint(context: Context, principal: Principal, id: string): Promise<void> {
   await context.database.db.transaction(async (tx) => {
-    await lockAndRecheckKey(tx, principal);
+    await lockAndRecheckKey(tx, principal, "operate");
     const row = await findOwn(tx, principal, id, "update");
     await tx.delete(webhookDeliveries).where(eq(webhookDeliveries.endpoint_id, id));
     await tx.delete(webhookEndpoints).where(eq(webhookEndpoints.id, id));
@@ -323,7 +323,7 @@ export async function rotateEndpoint(
   const keys = makeKeys(context);
   const until = new Date(context.clock().getTime() + overlapHours * hourMs);
   const row = await context.database.db.transaction(async (tx) => {
-    await lockAndRecheckKey(tx, principal);
+    await lockAndRecheckKey(tx, principal, "operate");
     const before = await findOwn(tx, principal, id, "update");
     // Keys that can't be read sign nothing: they would only keep the new ones from signing.
     const isReadable = before.keys !== null && readPublicKey(context, id, before.keys) !== null;

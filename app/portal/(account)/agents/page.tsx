@@ -10,6 +10,7 @@ import { CursorPagination } from "#components/ui/cursor-pagination";
 import { EmptyState } from "#components/ui/empty-state";
 import { cursorId } from "#lib/api/schemas/portal";
 import { requirePortal } from "#lib/server/pages/portal-request";
+import { mayAct } from "#lib/services/accounts/members";
 import { listOwnAgents } from "#lib/services/agents/portal-agents";
 import { readAgentUsage } from "#lib/services/portal/overview";
 
@@ -22,7 +23,7 @@ interface PageProps {
 }
 
 export default async function AgentsPage({ searchParams }: PageProps) {
-  const { context, person, app } = await requirePortal("/portal/agents");
+  const { context, person, app, membership } = await requirePortal("/portal/agents");
   const cursor = cursorId.parse((await searchParams)["cursor"]);
   const { rows, nextCursor } = await listOwnAgents(context, person, { cursor, limit: pageSize });
   const usage = await readAgentUsage(context, person);
@@ -31,7 +32,11 @@ export default async function AgentsPage({ searchParams }: PageProps) {
       <PageHeading
         title="Agents"
         lead="An agent's name (its slug) belongs to the organization that uses it first. Register the agent to add a key, a code hash and tools to check against."
-        action={<ButtonLink href="/portal/agents/new">Register an agent</ButtonLink>}
+        action={
+          mayAct(membership.role, "operate") ? (
+            <ButtonLink href="/portal/agents/new">Register an agent</ButtonLink>
+          ) : null
+        }
       />
       <Card>
         <AgentTable

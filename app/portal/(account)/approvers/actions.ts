@@ -33,7 +33,7 @@ function refresh(state: State): State {
 
 export async function add(_state: State, form: FormData): Promise<State> {
   return refresh(
-    await runAction(approverForm, form, async ({ context, person }, input) => {
+    await runAction("members", approverForm, form, async ({ context, person }, input) => {
       await limitMails(input.email);
       const isAsked = await addApprover(context, person, input);
       const message = isAsked
@@ -45,7 +45,7 @@ export async function add(_state: State, form: FormData): Promise<State> {
 }
 
 export async function askAgain(_state: State, form: FormData): Promise<State> {
-  return runAction(approverIdForm, form, async ({ context, person }, { approver_id }) => {
+  return runAction("members", approverIdForm, form, async ({ context, person }, { approver_id }) => {
     const { people } = await listApprovers(context, person);
     await limitMails(people.find(({ id }) => id === approver_id)?.email ?? "");
     const email = await askApproverAgain(context, person, approver_id);
@@ -54,7 +54,7 @@ export async function askAgain(_state: State, form: FormData): Promise<State> {
 }
 
 export async function remove(_state: State, form: FormData): Promise<State> {
-  return runAction(approverIdForm, form, async ({ context, person }, input) => {
+  return runAction("members", approverIdForm, form, async ({ context, person }, input) => {
     await removeApprover(context, person, input.approver_id);
     return { message: "Approver removed.", result: null };
   });
@@ -62,7 +62,7 @@ export async function remove(_state: State, form: FormData): Promise<State> {
 
 export async function save(_state: State, form: FormData): Promise<State> {
   return refresh(
-    await runAction(groupForm, form, async ({ context, person }, input) => {
+    await runAction("members", groupForm, form, async ({ context, person }, input) => {
       const id = input.group_id ?? null;
       await saveGroup(context, person, { id, name: input.name, memberIds: input.members });
       return { message: "Group saved.", result: null };
@@ -71,7 +71,7 @@ export async function save(_state: State, form: FormData): Promise<State> {
 }
 
 export async function deleteGroup(_state: State, form: FormData): Promise<State> {
-  return runAction(groupIdForm, form, async ({ context, person }, input) => {
+  return runAction("members", groupIdForm, form, async ({ context, person }, input) => {
     await removeGroup(context, person, input.group_id);
     return { message: "Group deleted.", result: null };
   });
@@ -79,7 +79,7 @@ export async function deleteGroup(_state: State, form: FormData): Promise<State>
 
 export async function chooseDefault(_state: State, form: FormData): Promise<State> {
   return refresh(
-    await runAction(defaultGroupForm, form, async ({ context, person }, input) => {
+    await runAction("members", defaultGroupForm, form, async ({ context, person }, input) => {
       await chooseDefaultGroup(context, person, input.group_id);
       return { message: "Default saved.", result: null };
     }),
@@ -87,7 +87,7 @@ export async function chooseDefault(_state: State, form: FormData): Promise<Stat
 }
 
 export async function removePasskey(_state: State, form: FormData): Promise<State> {
-  return runAction(passkeyIdForm, form, async ({ context, person }, input) => {
+  return runAction("members", passkeyIdForm, form, async ({ context, person }, input) => {
     const { approver, actor } = await requireOwnerOf(context, person, input.approver_id);
     await removeTheirs(context, approver, input.passkey_id, actor, person);
     return { message: "Passkey removed.", result: null };
@@ -96,7 +96,7 @@ export async function removePasskey(_state: State, form: FormData): Promise<Stat
 
 export async function saveRequester(_state: State, form: FormData): Promise<State> {
   return refresh(
-    await runAction(requesterForm, form, async ({ context, person }, input) => {
+    await runAction("settings", requesterForm, form, async ({ context, person }, input) => {
       await setRequesterMayApprove(context, person, input.requester_may_approve === "yes");
       return { message: "Saved.", result: null };
     }),

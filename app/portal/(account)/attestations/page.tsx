@@ -15,6 +15,7 @@ import { shownOrganizationField } from "#lib/api/schemas/form-state";
 import { type AttestationFilters, attestationFilters, cursorText } from "#lib/api/schemas/portal";
 import { orNotFound, requirePortal } from "#lib/server/pages/portal-request";
 import { withNotFound } from "#lib/server/pages/with-not-found";
+import { mayAct } from "#lib/services/accounts/members";
 import { listAgentSlugs, listOwnAttestations } from "#lib/services/attestations/own";
 
 export const metadata: Metadata = { title: "Attestations" };
@@ -85,7 +86,7 @@ function NothingFound({ isFiltered, baseUrl }: { readonly isFiltered: boolean; r
 }
 
 async function AttestationsPage({ searchParams }: PageProps) {
-  const { context, person, app } = await requirePortal("/portal/attestations");
+  const { context, person, app, membership } = await requirePortal("/portal/attestations");
   const query = await searchParams;
   const filters = attestationFilters.parse(query);
   const cursor = cursorText.parse(query["cursor"]);
@@ -99,7 +100,11 @@ async function AttestationsPage({ searchParams }: PageProps) {
       <PageHeading
         title="Attestations"
         lead="Everything your agents recorded, including private attestations."
-        action={<ExportLinks filters={filters} organizationId={person.organizationId} />}
+        action={
+          mayAct(membership.role, "take_out") ? (
+            <ExportLinks filters={filters} organizationId={person.organizationId} />
+          ) : null
+        }
       />
       <Card>
         <AttestationFilterForm filters={filters} slugs={slugs} isFiltered={isFiltered} />

@@ -18,6 +18,7 @@ import { authorizationFilters } from "#lib/api/schemas/portal";
 import { toVisibleText } from "#lib/protocol/text/display-text";
 import { orNotFound, requirePortal } from "#lib/server/pages/portal-request";
 import { withNotFound } from "#lib/server/pages/with-not-found";
+import { mayAct } from "#lib/services/accounts/members";
 import { listOwnAuthorizations } from "#lib/services/approvals/portal-authorizations";
 import { cancelRequest } from "./actions";
 
@@ -48,7 +49,7 @@ function StatusFilter({ status }: { readonly status: AuthorizationStatus | undef
 }
 
 async function AuthorizationsPage({ searchParams }: PageProps) {
-  const { context, person, app } = await requirePortal(path);
+  const { context, person, app, membership } = await requirePortal(path);
   const { status, cursor } = authorizationFilters.parse(await searchParams);
   const query = { limit: pageSize, status, cursor, agent_slug: undefined };
   const { rows, nextCursor } = await orNotFound(listOwnAuthorizations(context, person, query));
@@ -77,12 +78,14 @@ async function AuthorizationsPage({ searchParams }: PageProps) {
                   withText
                 />
               </span>
-              <TakeBackDialog
-                action={cancelRequest}
-                requestId={row.request_id}
-                state="pending"
-                name={row.action}
-              />
+              {mayAct(membership.role, "stop") ? (
+                <TakeBackDialog
+                  action={cancelRequest}
+                  requestId={row.request_id}
+                  state="pending"
+                  name={row.action}
+                />
+              ) : null}
             </span>
           )}
           empty={

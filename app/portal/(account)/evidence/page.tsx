@@ -7,6 +7,7 @@ import { Card } from "#components/ui/card";
 import { CodeBlock } from "#components/ui/code-block";
 import { TextLink } from "#components/ui/text-link";
 import { requirePortal } from "#lib/server/pages/portal-request";
+import { mayAct } from "#lib/services/accounts/members";
 import { listAgentSlugs } from "#lib/services/attestations/own";
 
 export const metadata: Metadata = { title: "Evidence pack" };
@@ -20,7 +21,7 @@ const dayMs = 86_400_000;
 const dayOf = (ms: number) => new Date(ms).toISOString().slice(0, 10);
 
 export default async function EvidencePage({ searchParams }: PageProps) {
-  const { context, person, app } = await requirePortal("/portal/evidence");
+  const { context, person, app, membership } = await requirePortal("/portal/evidence");
   const asked = await searchParams;
   const keep = (name: string, otherwise: string) => {
     const value = asked[name];
@@ -35,13 +36,19 @@ export default async function EvidencePage({ searchParams }: PageProps) {
         lead="One file for an auditor: receipts with their proofs, decisions, the agent's record, the keys, a report and the program that checks all of it offline."
       />
       <Card>
-        <EvidenceForm
-          slugs={slugs}
-          agent={keep("agent", "")}
-          from={keep("from", dayOf(nowMs - periodDays * dayMs))}
-          until={keep("until", dayOf(nowMs))}
-          withPrivate={asked["private"] !== "off"}
-        />
+        {mayAct(membership.role, "take_out") ? (
+          <EvidenceForm
+            slugs={slugs}
+            agent={keep("agent", "")}
+            from={keep("from", dayOf(nowMs - periodDays * dayMs))}
+            until={keep("until", dayOf(nowMs))}
+            withPrivate={asked["private"] !== "off"}
+          />
+        ) : (
+          <p>
+            Your role is {membership.role}. Owners, admins, auditors and members make packs: ask one of them.
+          </p>
+        )}
       </Card>
       <Card title="Check it" className="mt-5">
         <CodeBlock

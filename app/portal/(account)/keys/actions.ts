@@ -13,7 +13,7 @@ export async function createKey(
   _state: FormState<CreatedKey>,
   form: FormData,
 ): Promise<FormState<CreatedKey>> {
-  const state = await runAction(createKeyForm, form, async ({ context, person }, input) => {
+  const state = await runAction("operate", createKeyForm, form, async ({ context, person }, input) => {
     const days = input.lifetime_days;
     const { text, defaultVisibility } = await makeApiKey(context, person, {
       name: input.name,
@@ -30,7 +30,7 @@ export async function createKey(
 
 /** The page is not revalidated here: the dialog shows the new key until it is closed. */
 export async function rotateKey(_state: KeyState, form: FormData): Promise<KeyState> {
-  return runAction(rotateKeyForm, form, async ({ context, person }, input) => {
+  return runAction("operate", rotateKeyForm, form, async ({ context, person }, input) => {
     const { text, oldWorksUntil } = await rotateApiKey(context, person, {
       keyId: input.key_id,
       overlapHours: Number(input.overlap_hours),
@@ -44,14 +44,14 @@ export async function rotateKey(_state: KeyState, form: FormData): Promise<KeySt
 }
 
 export async function revokeKey(_state: FormState<null>, form: FormData): Promise<FormState<null>> {
-  return runAction(keyForm, form, async ({ context, person }, input) => {
+  return runAction("operate", keyForm, form, async ({ context, person }, input) => {
     await revokeOwnApiKey(context, person, input.key_id);
     return { message: "Key revoked. It no longer works.", result: null };
   });
 }
 
 export async function limitKey(_state: FormState<null>, form: FormData): Promise<FormState<null>> {
-  const state = await runAction(limitKeyForm, form, async ({ context, person }, input) => {
+  const state = await runAction("limit", limitKeyForm, form, async ({ context, person }, input) => {
     await limitApiKey(context, person, { keyId: input.key_id, perDay: input.per_day ?? null });
     return { message: input.per_day === undefined ? "Limit removed." : "Limit saved.", result: null };
   });

@@ -15,6 +15,7 @@ import { cursorId } from "#lib/api/schemas/portal";
 import { hexEncode } from "#lib/protocol/encoding/bytes";
 import { toVisibleText } from "#lib/protocol/text/display-text";
 import { requirePortal } from "#lib/server/pages/portal-request";
+import { mayAct } from "#lib/services/accounts/members";
 import { listAgentSlugs } from "#lib/services/attestations/own";
 import { listApiKeys } from "#lib/services/keys/portal-keys";
 import { readKeyUsage } from "#lib/services/portal/overview";
@@ -37,6 +38,7 @@ export default async function KeysPage({ searchParams }: PageProps) {
   const { rows, nextCursor } = await listApiKeys(context, person, { cursor, limit: pageSize });
   const usage = await readKeyUsage(context, person);
   const isOwner = membership.role === "owner";
+  const mayOperate = mayAct(membership.role, "operate");
   const [slug = newAgentSlug(context.random)] = await listAgentSlugs(context, person);
   const samples = writeOwnSamples(app.env.baseUrl, slug);
   return (
@@ -44,28 +46,32 @@ export default async function KeysPage({ searchParams }: PageProps) {
       <PageHeading
         title="Keys"
         lead="API keys that your agents use. Includes keys members created through the API."
-        action={<ButtonLink href="#new">Create a key</ButtonLink>}
+        action={mayOperate ? <ButtonLink href="#new">Create a key</ButtonLink> : null}
       />
       <Card title="All keys">
         <KeyTable
           rows={rows}
           usage={usage}
-          actions={({ id, name, scopes, attestationsPerDay }) => (
-            <span className="flex flex-wrap gap-2">
-              {isOwner || !scopes.includes("erase") ? (
-                <RotateKeyDialog action={rotateKey} keyId={id} name={toVisibleText(name)} />
-              ) : null}
-              {isOwner ? (
-                <LimitKeyDialog
-                  action={limitKey}
-                  keyId={id}
-                  name={toVisibleText(name)}
-                  perDay={attestationsPerDay}
-                />
-              ) : null}
-              <RevokeKeyDialog action={revokeKey} keyId={id} name={toVisibleText(name)} />
-            </span>
-          )}
+          actions={({ id, name, scopes, attestationsPerDay }) =>
+            !mayOperate ? (
+              <span className="text-muted">none</span>
+            ) : (
+              <span className="flex flex-wrap gap-2">
+                {isOwner || !scopes.includes("erase") ? (
+                  <RotateKeyDialog action={rotateKey} keyId={id} name={toVisibleText(name)} />
+                ) : null}
+                {mayAct(membership.role, "limit") ? (
+                  <LimitKeyDialog
+                    action={limitKey}
+                    keyId={id}
+                    name={toVisibleText(name)}
+                    perDay={attestationsPerDay}
+                  />
+                ) : null}
+                <RevokeKeyDialog action={revokeKey} keyId={id} name={toVisibleText(name)} />
+              </span>
+            )
+          }
           empty={
             <EmptyState
               title="No keys yet"
@@ -84,14 +90,17 @@ export default async function KeysPage({ searchParams }: PageProps) {
           {...(nextCursor === null ? {} : { nextHref: `/portal/keys?cursor=${nextCursor}` })}
         />
       </Card>
-      <Card title="New key" className="mt-5" id="new">
-        <CreateKeyForm
-          action={createKey}
-          isOwner={isOwner}
-          samples={samples}
-          hookSteps={hookSteps(app.env.baseUrl, slug)}
-        />
-      </Card>
+      {mayOperate ? (
+        <Card title="New key" className="mt-5" id="new">
+          <CreateKeyForm
+            action={createKey}
+            isOwner={isOwner}
+            mayLimit={mayAct(membership.role, "limit")}
+            samples={samples}
+            hookSteps={hookSteps(app.env.baseUrl, slug)}
+          />
+        </Card>
+      ) : null}
     </PortalPage>
   );
 }

@@ -14,6 +14,7 @@ const path = "/portal/rules";
 
 export async function changeRules(_state: State, form: FormData): Promise<State> {
   const state = await runAction(
+    "rules",
     rulesForm,
     form,
     async (
@@ -43,14 +44,14 @@ export async function changeRules(_state: State, form: FormData): Promise<State>
 }
 
 export async function confirmChange(_state: FormState<null>, form: FormData): Promise<FormState<null>> {
-  return runAction(proposalForm, form, async ({ context, person }, input) => {
+  return runAction("rules", proposalForm, form, async ({ context, person }, input) => {
     await confirmProposal(context, person, input.proposal_id);
     return { message: "Confirmed. The change is in effect.", result: null };
   });
 }
 
 export async function dropChange(_state: FormState<null>, form: FormData): Promise<FormState<null>> {
-  return runAction(proposalForm, form, async ({ context, person }, input) => {
+  return runAction("rules", proposalForm, form, async ({ context, person }, input) => {
     await dropProposal(context, person, input.proposal_id);
     return { message: "Change dropped. The rules stay as they are.", result: null };
   });

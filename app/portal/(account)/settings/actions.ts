@@ -12,6 +12,7 @@ import {
   memberRoleForm,
   organizationForm,
   retentionForm,
+  secondFactorForm,
   stepForm,
 } from "#lib/api/schemas/portal";
 import { limitMails, runAction } from "#lib/server/pages/portal-request";
@@ -29,7 +30,7 @@ function refresh(state: State): State {
 
 export async function saveOrganization(_state: State, form: FormData): Promise<State> {
   return refresh(
-    await runAction(organizationForm, form, async ({ context, person }, input) => {
+    await runAction("settings", organizationForm, form, async ({ context, person }, input) => {
       const { name, default_public, mark_text: markText = null, mark_color: markColor = null } = input;
       const defaultPublic = default_public === "public";
       await updateOrganization(context, person, { name, defaultPublic, markText, markColor });
@@ -40,7 +41,7 @@ export async function saveOrganization(_state: State, form: FormData): Promise<S
 
 export async function invite(_state: State, form: FormData): Promise<State> {
   return refresh(
-    await runAction(inviteForm, form, async ({ context, person }, input) => {
+    await runAction("members", inviteForm, form, async ({ context, person }, input) => {
       await limitMails(input.email);
       await inviteMember(context, person, input);
       return { message: `Invitation sent to ${input.email}.`, result: null };
@@ -49,21 +50,21 @@ export async function invite(_state: State, form: FormData): Promise<State> {
 }
 
 export async function withdraw(_state: State, form: FormData): Promise<State> {
-  return runAction(invitationIdForm, form, async ({ context, person }, input) => {
+  return runAction("members", invitationIdForm, form, async ({ context, person }, input) => {
     await withdrawInvitation(context, person, input.invitation_id);
     return { message: "Invitation withdrawn.", result: null };
   });
 }
 
 export async function changeRole(_state: State, form: FormData): Promise<State> {
-  return runAction(memberRoleForm, form, async ({ context, person }, input) => {
+  return runAction("members", memberRoleForm, form, async ({ context, person }, input) => {
     await members.changeRole(context, person, { userId: input.user_id, role: input.role });
     return { message: "Role changed.", result: null };
   });
 }
 
 export async function remove(_state: State, form: FormData): Promise<State> {
-  return runAction(memberForm, form, async ({ context, person }, input) => {
+  return runAction("read", memberForm, form, async ({ context, person }, input) => {
     const leaving = { userId: input.user_id, revokeKeys: input.revoke_keys === "on" };
     await members.removeMember(context, person, leaving);
     return { message: "Done.", result: null };
@@ -72,7 +73,7 @@ export async function remove(_state: State, form: FormData): Promise<State> {
 
 export async function saveRetention(_state: State, form: FormData): Promise<State> {
   return refresh(
-    await runAction(retentionForm, form, async ({ context, person }, { days = null }) => {
+    await runAction("erase", retentionForm, form, async ({ context, person }, { days = null }) => {
       return { message: sayRetention(await setRetention(context, person, days)), result: null };
     }),
   );
@@ -80,7 +81,7 @@ export async function saveRetention(_state: State, form: FormData): Promise<Stat
 
 export async function beginHold(_state: State, form: FormData): Promise<State> {
   return refresh(
-    await runAction(legalHoldForm, form, async ({ context, person }, { reason }) => {
+    await runAction("erase", legalHoldForm, form, async ({ context, person }, { reason }) => {
       await setLegalHold(context, person, reason);
       return { message: "Legal hold is on. Nothing is erased until an owner ends it.", result: null };
     }),
@@ -89,17 +90,31 @@ export async function beginHold(_state: State, form: FormData): Promise<State> {
 
 export async function endHold(_state: State, form: FormData): Promise<State> {
   return refresh(
-    await runAction(stepForm, form, async ({ context, person }) => {
+    await runAction("erase", stepForm, form, async ({ context, person }) => {
       return { message: sayRetention(await setLegalHold(context, person, null)), result: null };
     }),
   );
 }
 
+export async function saveSecondFactor(_state: State, form: FormData): Promise<State> {
+  return refresh(
+    await runAction("security", secondFactorForm, form, async ({ context, person }, { factors }) => {
+      await members.setSecondFactor(context, person, factors);
+      return { message: "Saved.", result: null };
+    }),
+  );
+}
+
 export async function endOrganization(_state: State, form: FormData): Promise<State> {
-  const state = await runAction(deleteOrganizationForm, form, async ({ context, person }, input) => {
-    await deleteOrganization(context, person, input.confirmation);
-    return { message: "", result: null };
-  });
+  const state = await runAction(
+    "security",
+    deleteOrganizationForm,
+    form,
+    async ({ context, person }, input) => {
+      await deleteOrganization(context, person, input.confirmation);
+      return { message: "", result: null };
+    },
+  );
   if (state.status === "done") redirect("/portal/sign-in?deleted=organization");
   return state;
 }

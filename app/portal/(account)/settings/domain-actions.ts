@@ -12,7 +12,7 @@ type State = FormState<null>;
 const path = "/portal/settings";
 
 export async function addDomain(_state: State, form: FormData): Promise<State> {
-  const state = await runAction(domainForm, form, async ({ context, person }, { domain }) => {
+  const state = await runAction("settings", domainForm, form, async ({ context, person }, { domain }) => {
     await domains.addDomain(context, person, domain);
     return { message: "Domain added. Publish its token, then check it.", result: null };
   });
@@ -22,17 +22,22 @@ export async function addDomain(_state: State, form: FormData): Promise<State> {
 
 /** A check that found nothing is no success, though it was made. */
 export async function checkDomain(_state: State, form: FormData): Promise<State> {
-  const state = await runAction(domainIdForm, form, async ({ context, person }, { domain_id }) => {
-    const { problem } = await domains.checkDomain(context, person, domain_id);
-    if (problem !== null) throw new AppError("validation_error", `The token was not found: ${problem}.`);
-    return { message: "The domain is verified.", result: null };
-  });
+  const state = await runAction(
+    "settings",
+    domainIdForm,
+    form,
+    async ({ context, person }, { domain_id }) => {
+      const { problem } = await domains.checkDomain(context, person, domain_id);
+      if (problem !== null) throw new AppError("validation_error", `The token was not found: ${problem}.`);
+      return { message: "The domain is verified.", result: null };
+    },
+  );
   revalidatePath(path);
   return state;
 }
 
 export async function removeDomain(_state: State, form: FormData): Promise<State> {
-  return runAction(domainIdForm, form, async ({ context, person }, { domain_id }) => {
+  return runAction("settings", domainIdForm, form, async ({ context, person }, { domain_id }) => {
     await domains.removeDomain(context, person, domain_id);
     return { message: "Domain removed.", result: null };
   });

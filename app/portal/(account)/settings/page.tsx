@@ -7,6 +7,7 @@ import { InviteForm } from "#components/portal/organization/invite-form";
 import { InvitationTable, MemberTable } from "#components/portal/organization/member-table";
 import { OrganizationForm } from "#components/portal/organization/organization-form";
 import { RetentionForms } from "#components/portal/organization/retention-forms";
+import { SecondFactorForm } from "#components/portal/organization/second-factor-form";
 import { PortalPage } from "#components/portal/organization/shown-organization";
 import { PageHeading } from "#components/portal/shell/page-heading";
 import { Card } from "#components/ui/card";
@@ -25,6 +26,7 @@ import {
   remove,
   saveOrganization,
   saveRetention,
+  saveSecondFactor,
   withdraw,
 } from "./actions";
 import { addDomain, checkDomain, removeDomain } from "./domain-actions";
@@ -108,6 +110,11 @@ export default async function SettingsPage() {
           </div>
         ) : null}
       </Card>
+      {isOwner ? (
+        <Card title="Second factor" className="mt-5" id="second-factor">
+          <SecondFactorForm action={saveSecondFactor} chosen={organization.secondFactor} />
+        </Card>
+      ) : null}
       <Card title="Limits and retention" className="mt-5" id="limits">
         <DefinitionList items={limitsOf(organization.attestationsPerDay)} />
         <RetentionForms

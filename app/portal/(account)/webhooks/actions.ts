@@ -10,7 +10,7 @@ import { createOwnWebhook } from "#lib/services/webhooks/deliveries";
 type SecretState = FormState<{ secret: string }>;
 
 export async function createWebhook(_state: SecretState, form: FormData): Promise<SecretState> {
-  const state = await runAction(createWebhookForm, form, async ({ context, person }, input) => {
+  const state = await runAction("operate", createWebhookForm, form, async ({ context, person }, input) => {
     const { secret } = await createOwnWebhook(context, person, input);
     return { message: "Endpoint created.", result: { secret } };
   });

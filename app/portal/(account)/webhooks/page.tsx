@@ -10,6 +10,7 @@ import { Card } from "#components/ui/card";
 import { EmptyState } from "#components/ui/empty-state";
 import { TextLink } from "#components/ui/text-link";
 import { requirePortal } from "#lib/server/pages/portal-request";
+import { mayAct } from "#lib/services/accounts/members";
 import { listOwnWebhooks } from "#lib/services/webhooks/deliveries";
 import { createWebhook, rotateWebhook } from "./actions";
 
@@ -18,8 +19,9 @@ export const metadata: Metadata = { title: "Webhooks" };
 const listen = "node countersign.mjs webhooks listen";
 
 export default async function WebhooksPage() {
-  const { context, person } = await requirePortal("/portal/webhooks");
+  const { context, person, membership } = await requirePortal("/portal/webhooks");
   const { rows, callbacks } = await listOwnWebhooks(context, person);
+  const mayOperate = mayAct(membership.role, "operate");
   return (
     <PortalPage organizationId={person.organizationId}>
       <PageHeading
@@ -30,7 +32,7 @@ export default async function WebhooksPage() {
             <TextLink href="/docs/webhooks">How to receive them</TextLink>
           </>
         }
-        action={<ButtonLink href="#new">Add an endpoint</ButtonLink>}
+        action={mayOperate ? <ButtonLink href="#new">Add an endpoint</ButtonLink> : null}
       />
       <Card title="All endpoints">
         <WebhookTable
@@ -46,13 +48,15 @@ export default async function WebhooksPage() {
           }
         />
       </Card>
-      <Card title="New endpoint" className="mt-5" id="new">
-        <CreateWebhookForm action={createWebhook} />
-      </Card>
+      {mayOperate ? (
+        <Card title="New endpoint" className="mt-5" id="new">
+          <CreateWebhookForm action={createWebhook} />
+        </Card>
+      ) : null}
       <Card
         title="Callbacks"
         className="mt-5"
-        action={<RotateWebhookDialog action={rotateWebhook} webhookId={callbacks.id} />}
+        action={mayOperate ? <RotateWebhookDialog action={rotateWebhook} webhookId={callbacks.id} /> : null}
       >
         <p className="max-w-prose text-muted">
           A request can name a callback_url of its own. All callbacks of your organization are signed with one

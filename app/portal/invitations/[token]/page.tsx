@@ -83,7 +83,7 @@ async function InvitationPage({ params }: PageProps) {
         <strong className="text-ink">
           <AgentText value={organizationTitle(invitation.organizationName)} isName />
         </strong>{" "}
-        as {invitation.role === "owner" ? "an owner" : "a member"}.
+        as {/^[aeiou]/.test(invitation.role) ? "an" : "a"} {invitation.role}.
       </p>
       <NextStep token={token} email={invitation.email} user={await readUser()} ways={listSignInWays(env)} />
     </section>

@@ -193,7 +193,9 @@ export async function cancelAuthorization(
   principal: Principal,
 ): Promise<void> {
   const row = await findOwn(context, requestId, principal, "cancels");
-  await cancel(context, requirePending(row), actorOf(principal), (tx) => lockAndRecheckKey(tx, principal));
+  await cancel(context, requirePending(row), actorOf(principal), (tx) =>
+    lockAndRecheckKey(tx, principal, "stop"),
+  );
 }
 
 /* An approval that has been proven: counted beside those before it, and signed with the last one that was needed. */

@@ -115,7 +115,7 @@ export async function revokeAuthorization(
   const row = await findOwn(context, requestId, principal, "revokes");
   const by = {
     actor: actorOf(principal),
-    lockAndRecheckKey: (tx: Executor) => lockAndRecheckKey(tx, principal),
+    lockAndRecheckKey: (tx: Executor) => lockAndRecheckKey(tx, principal, "stop"),
   };
   await revoke(context, row, by, reason);
 }

@@ -537,7 +537,7 @@ async function createPendingRequest(context: Context, input: AuthorizeInput): Pr
   const { organizationId } = principal;
   return context.database.db.transaction(async (tx) => {
     await lockOrganization(tx, organizationId);
-    await lockAndRecheckKey(tx, principal);
+    await lockAndRecheckKey(tx, principal, "operate");
     await checkPendingLimit(context, tx, principal);
     const standing = await readStanding(tx, organizationId, body);
     const prepared = await prepareRequest(context, tx, input, standing);
@@ -557,7 +557,7 @@ async function decideUnasked(context: Context, input: AuthorizeInput): Promise<A
   const { organizationId } = principal;
   return decideAutomatically(context, organizationId, async (tx, signer) => {
     await lockOrganization(tx, organizationId);
-    await lockAndRecheckKey(tx, principal);
+    await lockAndRecheckKey(tx, principal, "operate");
     const standing = await readStanding(tx, organizationId, body);
     const prepared = await prepareRequest(context, tx, input, standing);
     const { judged, createdAt: decidedAt } = prepared;

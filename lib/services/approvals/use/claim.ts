@@ -101,7 +101,7 @@ async function tryClaim(context: Context, row: AuthorizationRow, principal: Prin
   const { version, stop } = await judgeByRulesNow(context, requestId);
   return context.database.db.transaction(async (tx) => {
     await shareOrganization(tx, row.organization_id);
-    await lockAndRecheckKey(tx, principal);
+    await lockAndRecheckKey(tx, principal, "operate");
     const isSameKey = await holdAgent(tx, row);
     if (!(await areRulesStill(tx, requestId, version))) throw new RulesMoved();
     const claimed = isSameKey && stop === null ? await claimOnce(tx, requestId, run) : null;

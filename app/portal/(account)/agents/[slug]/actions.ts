@@ -28,7 +28,7 @@ function refresh(state: State): State {
 
 export async function saveProfile(_state: State, form: FormData): Promise<State> {
   return refresh(
-    await runAction(agentProfileForm, form, async ({ context, person }, { slug, profile }) => {
+    await runAction("operate", agentProfileForm, form, async ({ context, person }, { slug, profile }) => {
       await updateOwnAgent(context, person, slug, profile);
       return { message: "Profile saved.", result: null };
     }),
@@ -37,7 +37,7 @@ export async function saveProfile(_state: State, form: FormData): Promise<State>
 
 export async function replaceKey(_state: State, form: FormData): Promise<State> {
   return refresh(
-    await runAction(agentKeyForm, form, async ({ context, person }, { slug, ...key }) => {
+    await runAction("operate", agentKeyForm, form, async ({ context, person }, { slug, ...key }) => {
       await updateOwnAgent(context, person, slug, key);
       return { message: "Key saved. New attestations are checked against it.", result: null };
     }),
@@ -45,7 +45,7 @@ export async function replaceKey(_state: State, form: FormData): Promise<State> 
 }
 
 export async function removeKey(_state: State, form: FormData): Promise<State> {
-  return runAction(agentSlugForm, form, async ({ context, person }, { slug }) => {
+  return runAction("operate", agentSlugForm, form, async ({ context, person }, { slug }) => {
     await updateOwnAgent(context, person, slug, { public_key_pem: null });
     return { message: "Key removed.", result: null };
   });
@@ -53,7 +53,7 @@ export async function removeKey(_state: State, form: FormData): Promise<State> {
 
 export async function saveTools(_state: State, form: FormData): Promise<State> {
   return refresh(
-    await runAction(agentToolsForm, form, async ({ context, person }, { slug, tools }) => {
+    await runAction("operate", agentToolsForm, form, async ({ context, person }, { slug, tools }) => {
       const hash = await putOwnTools(context, person, slug, tools);
       return { message: `Manifest saved. Its hash is ${hash}.`, result: null };
     }),
@@ -61,14 +61,14 @@ export async function saveTools(_state: State, form: FormData): Promise<State> {
 }
 
 export async function freeze(_state: State, form: FormData): Promise<State> {
-  return runAction(freezeAgentForm, form, async ({ context, person }, { slug, reason }) => {
+  return runAction("freeze", freezeAgentForm, form, async ({ context, person }, { slug, reason }) => {
     await freezeOwnAgent(context, person, slug, reason);
     return { message: "Agent frozen.", result: null };
   });
 }
 
 export async function unfreeze(_state: State, form: FormData): Promise<State> {
-  return runAction(unfreezeAgentForm, form, async ({ context, person }, { slug, reason }) => {
+  return runAction("operate", unfreezeAgentForm, form, async ({ context, person }, { slug, reason }) => {
     await unfreezeOwnAgent(context, person, slug, reason ?? null);
     return { message: "Unfrozen. The agent may go on.", result: null };
   });

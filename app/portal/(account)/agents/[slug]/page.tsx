@@ -23,6 +23,7 @@ import { PageLink } from "#components/ui/page-link";
 import { TextLink } from "#components/ui/text-link";
 import { orNotFound, type Portal, requirePortal } from "#lib/server/pages/portal-request";
 import { withNotFound } from "#lib/server/pages/with-not-found";
+import { mayAct } from "#lib/services/accounts/members";
 import { readOwnAgent } from "#lib/services/agents/portal-agents";
 import { readAgentFile } from "#lib/services/approvals/portal-authorizations";
 import { listOwnAttestations } from "#lib/services/attestations/own";
@@ -109,7 +110,7 @@ function SettingsTab({ agent }: { readonly agent: Agent }) {
 }
 
 async function ActivityTab({ agent, portal }: { readonly agent: Agent; readonly portal: Portal }) {
-  const { app, context, person } = portal;
+  const { app, context, person, membership } = portal;
   const { slug } = agent;
   const file = await readAgentFile(context, person, slug);
   const { rows: attestations } = await listOwnAttestations(context, person, { agent: slug }, { limit: 10 });
@@ -118,13 +119,15 @@ async function ActivityTab({ agent, portal }: { readonly agent: Agent; readonly 
   return (
     <>
       {file.open.length === 0 ? null : <LiveRefresh />}
-      <FreezeCard
-        slug={slug}
-        frozenAt={agent.frozen_at}
-        stops={agent.stops}
-        freeze={freeze}
-        unfreeze={unfreeze}
-      />
+      {mayAct(membership.role, "freeze") ? (
+        <FreezeCard
+          slug={slug}
+          frozenAt={agent.frozen_at}
+          stops={agent.stops}
+          freeze={freeze}
+          unfreeze={unfreeze}
+        />
+      ) : null}
       <Card title="Open requests" className="mb-5">
         <AuthorizationTable
           rows={file.open}
@@ -163,16 +166,17 @@ async function ActivityTab({ agent, portal }: { readonly agent: Agent; readonly 
 }
 
 const tabs = [
-  { id: "activity", label: "Activity", query: "" },
-  { id: "settings", label: "Settings", query: "?tab=settings" },
+  { id: "activity", label: "Activity", query: "", act: "read" },
+  { id: "settings", label: "Settings", query: "?tab=settings", act: "operate" },
 ] as const;
 
 async function AgentPage({ params, searchParams }: PageProps) {
   const slug = decodeURIComponent((await params).slug);
-  const isSettings = (await searchParams)["tab"] === "settings";
+  const asksSettings = (await searchParams)["tab"] === "settings";
   const path = `/portal/agents/${slug}`;
-  const portal = await requirePortal(isSettings ? `${path}?tab=settings` : path);
-  const { context, person } = portal;
+  const portal = await requirePortal(asksSettings ? `${path}?tab=settings` : path);
+  const { context, person, membership } = portal;
+  const isSettings = asksSettings && mayAct(membership.role, "operate");
   const agent = await orNotFound(readOwnAgent(context, person, slug));
   return (
     <PortalPage organizationId={person.organizationId}>
@@ -193,16 +197,18 @@ async function AgentPage({ params, searchParams }: PageProps) {
         }
       />
       <nav aria-label="Agent" className="mb-5 flex gap-1 border-line border-b">
-        {tabs.map(({ id, label, query }) => (
-          <PageLink
-            key={id}
-            href={`${path}${query}`}
-            {...((id === "settings") === isSettings ? { "aria-current": "page" as const } : {})}
-            className="-mb-px inline-flex min-h-11 items-center border-transparent border-b-2 px-3 text-muted hover:text-ink aria-[current=page]:border-accent aria-[current=page]:font-medium aria-[current=page]:text-ink"
-          >
-            {label}
-          </PageLink>
-        ))}
+        {tabs
+          .filter(({ act }) => mayAct(membership.role, act))
+          .map(({ id, label, query }) => (
+            <PageLink
+              key={id}
+              href={`${path}${query}`}
+              {...((id === "settings") === isSettings ? { "aria-current": "page" as const } : {})}
+              className="-mb-px inline-flex min-h-11 items-center border-transparent border-b-2 px-3 text-muted hover:text-ink aria-[current=page]:border-accent aria-[current=page]:font-medium aria-[current=page]:text-ink"
+            >
+              {label}
+            </PageLink>
+          ))}
       </nav>
       {isSettings ? <SettingsTab agent={agent} /> : <ActivityTab agent={agent} portal={portal} />}
     </PortalPage>

@@ -10,7 +10,7 @@ type State = FormState<null>;
 
 export async function registerAgent(_state: State, form: FormData): Promise<State> {
   let slug = "";
-  const state = await runAction(registerAgentForm, form, async ({ context, person }, input) => {
+  const state = await runAction("operate", registerAgentForm, form, async ({ context, person }, input) => {
     slug = await registerOwnAgent(context, person, input);
     return { message: "Agent registered.", result: null };
   });

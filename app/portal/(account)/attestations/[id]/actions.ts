@@ -9,17 +9,22 @@ import { presentOwnAttestation } from "#lib/services/attestations/own";
 type State = FormState<{ json: string }>;
 
 export async function makePresentation(_state: State, form: FormData): Promise<State> {
-  return runAction(presentationForm, form, async ({ context, person }, { attestation_id, ...wanted }) => {
-    const presentation = await presentOwnAttestation(context, person, attestation_id, wanted);
-    return {
-      message: `Presentation created. Send it to ${wanted.audience}.`,
-      result: { json: JSON.stringify(presentation, null, 2) },
-    };
-  });
+  return runAction(
+    "operate",
+    presentationForm,
+    form,
+    async ({ context, person }, { attestation_id, ...wanted }) => {
+      const presentation = await presentOwnAttestation(context, person, attestation_id, wanted);
+      return {
+        message: `Presentation created. Send it to ${wanted.audience}.`,
+        result: { json: JSON.stringify(presentation, null, 2) },
+      };
+    },
+  );
 }
 
 export async function eraseContent(_state: FormState<null>, form: FormData): Promise<FormState<null>> {
-  return runAction(attestationForm, form, async ({ context, person }, { attestation_id }) => {
+  return runAction("erase", attestationForm, form, async ({ context, person }, { attestation_id }) => {
     await eraseOwn(context, person, attestation_id);
     return { message: "Content erased. The log entry stays.", result: null };
   });

@@ -20,6 +20,7 @@ import { TextLink } from "#components/ui/text-link";
 import { DISCLOSABLE_NAMES } from "#lib/api/schemas/presentation";
 import { orNotFound, requirePortal } from "#lib/server/pages/portal-request";
 import { withNotFound } from "#lib/server/pages/with-not-found";
+import { mayAct } from "#lib/services/accounts/members";
 import { readOwnAttestation } from "#lib/services/attestations/own";
 import { eraseContent, makePresentation } from "./actions";
 
@@ -117,7 +118,9 @@ async function AttestationPage({ params }: PageProps) {
       <Card title="Checked just now" className="mt-5">
         <CheckList checks={verification.checks} warnings={verification.warnings} />
       </Card>
-      {verification.payload === null ? null : <DisclosureCard id={id} messages={messages} />}
+      {verification.payload === null || !mayAct(membership.role, "operate") ? null : (
+        <DisclosureCard id={id} messages={messages} />
+      )}
       {verification.payload === null ? null : (
         <Card title="The exact signed bytes" className="mt-5">
           <CodeBlock code={verification.payload} label="payload" wrap isAgents />

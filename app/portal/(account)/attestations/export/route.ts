@@ -2,6 +2,8 @@
 
 import { shownOrganizationField, switchedOrganization } from "#lib/api/schemas/form-state";
 import { attestationFilters, exportFormat } from "#lib/api/schemas/portal";
+import { AppError } from "#lib/errors";
+import { sentence } from "#lib/protocol/text/display-text";
 import { answerDownload } from "#lib/server/pages/feed-answer";
 import { isShown, readPortal } from "#lib/server/pages/portal-request";
 import { exportOwnAttestations } from "#lib/services/attestations/own";
@@ -16,7 +18,12 @@ export async function GET(request: Request): Promise<Response> {
   if (!isShown(portal, query[shownOrganizationField]))
     return new Response(`${switchedOrganization}\n`, { status: 409 });
   const format = exportFormat.parse(query["format"]);
-  const parts = await exportOwnAttestations(context, person, format, attestationFilters.parse(query));
+  const exporting = exportOwnAttestations(context, person, format, attestationFilters.parse(query));
+  const parts = await exporting.catch((error: unknown) => {
+    if (error instanceof AppError && error.errorName === "forbidden") return error;
+    throw error;
+  });
+  if (parts instanceof AppError) return new Response(`${sentence(parts.detail)}\n`, { status: 403 });
   const day = context.clock().toISOString().slice(0, 10);
   return answerDownload(portal, `attestations-${day}.${format}`, types[format], parts);
 }

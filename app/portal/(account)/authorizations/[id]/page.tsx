@@ -15,6 +15,7 @@ import { CodeBlock } from "#components/ui/code-block";
 import { TextLink } from "#components/ui/text-link";
 import { orNotFound, requirePortal } from "#lib/server/pages/portal-request";
 import { withNotFound } from "#lib/server/pages/with-not-found";
+import { mayAct } from "#lib/services/accounts/members";
 import { readOwnAuthorization } from "#lib/services/approvals/portal-authorizations";
 import { cancelRequest, takeBack } from "./actions";
 
@@ -24,9 +25,14 @@ interface PageProps {
 
 /** Once for the page and its title. */
 const readState = cache(async (id: string) => {
-  const { context, person } = await requirePortal(`/portal/authorizations/${id}`);
+  const { context, person, membership } = await requirePortal(`/portal/authorizations/${id}`);
   const state = await readOwnAuthorization(context, person, id);
-  return { person, state, isOver: state.end !== null && !state.attestation_id };
+  return {
+    person,
+    mayStop: mayAct(membership.role, "stop"),
+    state,
+    isOver: state.end !== null && !state.attestation_id,
+  };
 });
 
 export async function generateMetadata({ params }: PageProps): Promise<Metadata> {
@@ -39,7 +45,7 @@ export async function generateMetadata({ params }: PageProps): Promise<Metadata>
 }
 
 async function AuthorizationPage({ params }: PageProps) {
-  const { person, state, isOver } = await orNotFound(readState((await params).id));
+  const { person, mayStop, state, isOver } = await orNotFound(readState((await params).id));
   const { end } = state;
   const isPending = state.status === "pending";
   const isUsable =
@@ -79,7 +85,7 @@ async function AuthorizationPage({ params }: PageProps) {
       ) : null}
       <Card title="Request">
         <AuthorizationFacts state={state} end={end} />
-        {isUsable ? (
+        {isUsable && mayStop ? (
           <div className="mt-5">
             <TakeBackDialog
               action={takeBack}
@@ -97,9 +103,11 @@ async function AuthorizationPage({ params }: PageProps) {
               : `Anyone with this link can ${choices}. Send it only to the person who should decide.`}
           </p>
           <CodeBlock code={state.approval_url} label="approval link" wrap />
-          <div className="mt-4">
-            <TakeBackDialog action={cancelRequest} requestId={state.request_id} state="pending" />
-          </div>
+          {mayStop ? (
+            <div className="mt-4">
+              <TakeBackDialog action={cancelRequest} requestId={state.request_id} state="pending" />
+            </div>
+          ) : null}
         </Card>
       )}
     </PortalPage>

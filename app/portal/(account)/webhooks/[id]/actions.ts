@@ -19,7 +19,7 @@ type PlainState = FormState<null>;
 const path = "/portal/webhooks";
 
 export async function editWebhook(_state: PlainState, form: FormData): Promise<PlainState> {
-  const state = await runAction(editWebhookForm, form, async ({ context, person }, input) => {
+  const state = await runAction("operate", editWebhookForm, form, async ({ context, person }, input) => {
     const { webhook_id, url, events } = input;
     await updateOwnWebhook(context, person, webhook_id, { url, events });
     return { message: "Saved.", result: null };
@@ -29,7 +29,7 @@ export async function editWebhook(_state: PlainState, form: FormData): Promise<P
 }
 
 export async function enableWebhook(_state: PlainState, form: FormData): Promise<PlainState> {
-  const state = await runAction(enableWebhookForm, form, async ({ context, person }, input) => {
+  const state = await runAction("operate", enableWebhookForm, form, async ({ context, person }, input) => {
     const enabled = input.enabled === "true";
     await updateOwnWebhook(context, person, input.webhook_id, { enabled });
     return { message: enabled ? "Endpoint enabled." : "Endpoint disabled.", result: null };
@@ -43,7 +43,7 @@ export async function rotateWebhook(_state: SecretState, form: FormData): Promis
 }
 
 export async function deleteWebhook(_state: PlainState, form: FormData): Promise<PlainState> {
-  const state = await runAction(webhookForm, form, async ({ context, person }, input) => {
+  const state = await runAction("operate", webhookForm, form, async ({ context, person }, input) => {
     await deleteOwnWebhook(context, person, input.webhook_id);
     return { message: "", result: null };
   });
@@ -52,7 +52,7 @@ export async function deleteWebhook(_state: PlainState, form: FormData): Promise
 }
 
 export async function testWebhook(_state: PlainState, form: FormData): Promise<PlainState> {
-  const state = await runAction(webhookForm, form, async ({ context, person }, input) => {
+  const state = await runAction("operate", webhookForm, form, async ({ context, person }, input) => {
     await testOwnWebhook(context, person, input.webhook_id);
     return { message: "Test message on its way. The result appears in the list.", result: null };
   });
@@ -61,7 +61,7 @@ export async function testWebhook(_state: PlainState, form: FormData): Promise<P
 }
 
 export async function replayDelivery(_state: PlainState, form: FormData): Promise<PlainState> {
-  const state = await runAction(replayForm, form, async ({ context, person }, input) => {
+  const state = await runAction("operate", replayForm, form, async ({ context, person }, input) => {
     await replayOwnDelivery(context, person, input.webhook_id, input.message_id);
     return { message: "On its way again.", result: null };
   });

@@ -23,6 +23,7 @@ import { deliveryFilters } from "#lib/api/schemas/portal";
 import type { Webhook } from "#lib/api/schemas/webhooks";
 import { orNotFound, requirePortal } from "#lib/server/pages/portal-request";
 import { withNotFound } from "#lib/server/pages/with-not-found";
+import { mayAct } from "#lib/services/accounts/members";
 import { readOwnWebhook } from "#lib/services/webhooks/deliveries";
 import {
   deleteWebhook,
@@ -77,11 +78,12 @@ function Actions({ webhook }: { readonly webhook: Webhook }) {
 async function WebhookPage({ params, searchParams }: PageProps) {
   const { id } = await params;
   const path = `/portal/webhooks/${id}`;
-  const { context, person } = await requirePortal(path);
+  const { context, person, membership } = await requirePortal(path);
   const { cursor } = deliveryFilters.parse(await searchParams);
   const query = { limit: pageSize, cursor };
   const { webhook, deliveries, next_cursor } = await orNotFound(readOwnWebhook(context, person, id, query));
   const { url, enabled } = webhook;
+  const mayOperate = mayAct(membership.role, "operate");
   return (
     <PortalPage organizationId={person.organizationId}>
       {deliveries.some((row) => row.status === "pending") ? <LiveRefresh /> : null}
@@ -92,9 +94,9 @@ async function WebhookPage({ params, searchParams }: PageProps) {
       />
       <Card title="Endpoint">
         <DefinitionList items={factsOf(webhook)} />
-        <Actions webhook={webhook} />
+        {mayOperate ? <Actions webhook={webhook} /> : null}
       </Card>
-      {url === null ? null : (
+      {url === null || !mayOperate ? null : (
         <Card title="Settings" className="mt-5">
           <EditWebhookForm action={editWebhook} webhookId={id} url={url} events={webhook.events} />
         </Card>
@@ -104,7 +106,7 @@ async function WebhookPage({ params, searchParams }: PageProps) {
           rows={deliveries}
           showUrl={url === null}
           actions={({ message_id }) =>
-            enabled ? (
+            enabled && mayOperate ? (
               <WebhookButton action={replayDelivery} fields={{ webhook_id: id, message_id }}>
                 Send again<span className="sr-only"> {message_id}</span>
               </WebhookButton>
