@@ -4,7 +4,7 @@
  */
 import "#lib/platform/node-wasm";
 import cluster from "node:cluster";
-import { type Env, readEnv } from "#lib/env";
+import { type Env, loadEnvFile, readEnv } from "#lib/env";
 import { logger } from "#lib/logger";
 import { proxyGlobalFetch } from "#lib/platform/node-fetch";
 import { type Role, startServerCluster } from "#lib/server/processes/supervisor";
@@ -17,6 +17,7 @@ async function start(): Promise<void> {
     const { runChild } = await import("#lib/server/processes/worker");
     return runChild(process.argv[2] as Role, openPages);
   }
+  loadEnvFile();
   const env = readEnv();
   if (env.processCount > 1) await startServerCluster(env);
   else await (await import("#lib/server/processes/single-process")).startAlone(env, openPages);

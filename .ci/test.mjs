@@ -26,6 +26,13 @@ const totals = { passed: 0, failed: 0, skipped: 0 };
 /** Failures are printed at the end, where a log that is cut still shows them. */
 const failures = [];
 process.env.TMPDIR = findScratch();
+// Servers and commands that tests start here would read it: its database is nobody's to test on.
+if (existsSync(path.join(root, ".env"))) {
+  console.error(
+    "There is a .env in this folder, which tests would use. Move it away, or test in another clone.",
+  );
+  process.exit(1);
+}
 const scratch = mkdtempSync(path.join(os.tmpdir(), "countersign-test-"));
 const children = new Set();
 let interrupted = false;

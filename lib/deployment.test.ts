@@ -39,7 +39,7 @@ describe("Dockerfile", () => {
 });
 
 describe("compose.yaml", () => {
-  const { services, volumes } = parse(read("compose.yaml"));
+  const { services, volumes, networks } = parse(read("compose.yaml"));
   const { countersign, database } = services;
 
   it("publishes the image's port on loopback, keeps its volume, and gives it no rights", () => {
@@ -52,14 +52,30 @@ describe("compose.yaml", () => {
   it("waits for a database that the service takes, with the same name and password", () => {
     const { POSTGRES_USER, POSTGRES_PASSWORD, POSTGRES_DB } = database.environment;
     const { DATABASE_URL, ...more } = countersign.environment;
+    // Known to whoever reads the file, so nobody but the service may reach that database.
+    expect([database.ports, database.networks, networks.database]).toEqual([
+      undefined,
+      ["database"],
+      { internal: true },
+    ]);
     expect(DATABASE_URL).toBe(
       `postgres://${POSTGRES_USER}:${POSTGRES_PASSWORD}@database:5432/${POSTGRES_DB}`,
     );
-    expect(POSTGRES_PASSWORD).toMatch(/:\?/);
+    expect(POSTGRES_PASSWORD).toMatch(/^\$\{POSTGRES_PASSWORD:-\w+\}$/);
     expect(Object.keys(more).filter((name) => !(name in settingDefaults()))).toEqual([]);
     expect(Number(/^postgres:(\d+)/.exec(database.image)?.[1])).toBeGreaterThanOrEqual(15);
     expect(countersign.depends_on.database.condition).toBe("service_healthy");
     expect(database.healthcheck.test).toContain("pg_isready");
+  });
+
+  it("starts without a .env, and with the one that init writes", () => {
+    expect(countersign.env_file).toEqual([{ path: ".env", required: false }]);
+    const all = [...read("compose.yaml").matchAll(/\$\{(\w+)([^}]*)\}/g)];
+    expect(all.length).toBeGreaterThan(5);
+    // A default for each: Compose stops, or warns and goes on with an empty one, without.
+    expect(all.filter(([, , rest]) => !/^:-\S+$/.test(rest ?? ""))).toEqual([]);
+    const init = read("lib/cli/init.ts");
+    for (const [, name] of all) expect(init, name).toContain(`"${name}"`);
   });
 
   it("waits for a stop as long as the server may take for it", () => {

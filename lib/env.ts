@@ -3,6 +3,7 @@
  * The local World ID stand-in and the development mailbox run only if nothing else is configured and the public
  * address is loopback.
  */
+import { existsSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import ipaddr from "ipaddr.js";
 import { isIpAddress, isLoopbackUrl, plainAddress } from "#lib/protocol/text/host";
@@ -172,6 +173,11 @@ export function settingDefaults(): Record<string, string> {
     return [name, String(parsed.data ?? "")];
   });
   return Object.fromEntries(entries) as Record<string, string>;
+}
+
+/** The file that `npm run init` writes, in the service's folder. A variable that the environment has wins. */
+export function loadEnvFile(file = ".env"): void {
+  if (existsSync(file)) process.loadEnvFile(file);
 }
 
 /** As they are: `npm run doctor` reports what is wrong with them. */

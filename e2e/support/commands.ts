@@ -11,11 +11,11 @@ export interface CommandRun {
 export function runProgram(
   file: string,
   args: readonly string[],
-  { cwd, env }: { cwd?: string; env: Record<string, string | undefined> },
+  { cwd, env, input = "" }: { cwd?: string; env: Record<string, string | undefined>; input?: string },
 ): Promise<CommandRun> {
   return new Promise((resolve, reject) => {
     const child = spawn(file, args, { cwd, env: { NODE_ENV: "test", LOG_LEVEL: "silent", ...env } });
-    child.stdin.end();
+    child.stdin.on("error", () => {}).end(input);
     let out = "";
     for (const stream of [child.stdout, child.stderr])
       stream.setEncoding("utf8").on("data", (chunk: string) => {

@@ -1,7 +1,7 @@
 /** Shared by the command lines: plain lines out, a message instead of a stack, the exit code. */
 import { realpathSync } from "node:fs";
 import path from "node:path";
-import { readVariables } from "#lib/env";
+import { loadEnvFile, readVariables } from "#lib/env";
 import type { RotatedPurpose } from "#lib/log/keys/key-events";
 import { proxyGlobalFetch } from "#lib/platform/node-fetch";
 import { readCommandLine, single, UsageError, unexpectedWords } from "#lib/protocol/text/command-words";
@@ -29,6 +29,7 @@ export function runCommand(usage: string, run: (argv: readonly string[]) => Prom
     return;
   }
   enterHome();
+  loadEnvFile();
   proxyGlobalFetch();
   run(argv).then(
     (code) => {

@@ -31,7 +31,7 @@ export function readSettings(variables: Record<string, string | undefined>): Env
   }
 }
 
-function examineAddress(env: Env, { ok, warning, fault }: Area): void {
+export function examineAddress(env: Env, { ok, warning, fault }: Area): void {
   if (env.isLoopback)
     fault(
       "PUBLIC_BASE_URL is a loopback address, so links work on this machine only",
@@ -72,7 +72,7 @@ function examineTrust(env: Env, { ok, warning }: Area): void {
     warning("visitors may try real approvals (DEMO=on)", "Unset DEMO.");
 }
 
-function examineSignUp({ SIGN_UP, SIGN_UP_DOMAINS }: Env, { ok }: Area): void {
+export function examineSignUp({ SIGN_UP, SIGN_UP_DOMAINS }: Env, { ok }: Area): void {
   if (SIGN_UP === "open") ok("whoever receives mail can create an organization (SIGN_UP)");
   else if (SIGN_UP === "invited") ok("only invited people can sign in (SIGN_UP)");
   else ok(`addresses at ${SIGN_UP_DOMAINS.join(", ")} can create an organization (SIGN_UP)`);
@@ -185,7 +185,7 @@ async function examineReach(
   return [...area.found, ...clocks];
 }
 
-async function examineMail(env: Env, outside: Outside): Promise<Finding[]> {
+export async function examineMail(env: Env, outside: Outside): Promise<Finding[]> {
   const area = openArea("mail");
   try {
     if (env.SMTP_URL !== undefined && env.mail === "smtp") {
@@ -212,7 +212,7 @@ async function examineMail(env: Env, outside: Outside): Promise<Finding[]> {
   return area.found;
 }
 
-async function examineWorld(env: Env, outside: Outside): Promise<Finding[]> {
+export async function examineWorld(env: Env, outside: Outside): Promise<Finding[]> {
   const area = openArea("world");
   if (env.worldId === "none") {
     area.ok("approvals are passkeys of enrolled approvers, without World ID");
