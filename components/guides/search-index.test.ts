@@ -27,6 +27,52 @@ describe("the search of the documentation", () => {
     ).toBe(true);
   });
 
+  /** The first result of each. */
+  it.each([
+    ["freeze", "/docs/stop"],
+    ["freeze an agent", "/docs/stop"],
+    ["kill switch", "/docs/stop"],
+    ["claude code", "/docs/hook"],
+    ["cursor", "/docs/mcp"],
+    ["mcp", "/docs/mcp"],
+    ["sso", "/docs/run-your-own#single-sign-on"],
+    ["okta", "/docs/run-your-own#single-sign-on"],
+    ["quick start", "/docs/quick-start"],
+    ["install", "/docs/quick-start"],
+    ["rules", "/docs/rules"],
+    ["standing approval", "/docs/rules"],
+    ["cedar", "/docs/rules"],
+    ["passkey", "/docs/two-of-finance"],
+    ["webhook", "/docs/webhooks"],
+    ["python", "/docs/python"],
+    ["crewai", "/docs/python-crewai"],
+    ["pydantic", "/docs/python-pydantic-ai"],
+    ["vercel", "/docs/ai-sdk"],
+    ["langgraph", "/docs/langgraph"],
+    ["curl", "/docs/plain-http"],
+    ["slack", "/docs/approval-cards"],
+    ["github", "/docs/github-deployments"],
+    ["verify offline", "/docs/verify-offline"],
+    ["openssl", "/docs/verify-offline"],
+    ["auditor", "/docs/evidence-pack"],
+    ["zero-knowledge", "/docs/zero-knowledge"],
+    ["rate limit", "/docs/limits"],
+    ["erasure", "/docs/security#erasure"],
+    ["docker", "/docs/run-your-own"],
+    ["malformed_proof", "/docs/reasons"],
+    ["POST /v1/attest", "/docs/api/"],
+    ["how to attest", "/docs/attest"],
+    ["security model", "/docs/security"],
+  ])("puts first for %j", (text, href) => {
+    const [first] = searchIndex(index, text);
+    expect(
+      first?.href,
+      searchIndex(index, text)
+        .map((one) => `${one.href} ${one.label}`)
+        .join("\n"),
+    ).toMatch(new RegExp(`^${href}${href.endsWith("/") ? "" : "(#|$)"}`));
+  });
+
   it("puts what is called so before what mentions it, and finds nothing for nothing", () => {
     expect(searchIndex(index, "validation_error")[0]?.href).toBe("/docs/errors#validation_error");
     expect(searchIndex(index, "webhooks")[0]?.label).toMatch(/^Webhooks/);

@@ -3,7 +3,7 @@ import { readDocument } from "#components/api-reference/document";
 import { listEntries, listWords } from "#components/api-reference/entries";
 import { headingId } from "#components/heading-id";
 import { reasonCodes, reasons } from "#lib/protocol/statement/reasons";
-import { type GuideSlug, guideEntries } from "./guides-index";
+import { type GuideEntry, type GuideSlug, guideEntries } from "./guides-index";
 import type { IndexEntry } from "./search-words";
 
 interface Section {
@@ -32,13 +32,14 @@ function wordsOf(text: string): string {
   return [...new Set(words)].join(" ");
 }
 
-function listSections(slug: GuideSlug, page: string, text: string): IndexEntry[] {
+function listSections({ slug, title: page, description }: GuideEntry, text: string): IndexEntry[] {
   return cutSections(text).map(({ level, title, text: own }) => {
     const plain = title.replaceAll("`", "");
     return {
       kind: slug === "errors" && level === 3 ? "Error" : "Guide",
       label: level === 1 ? page : `${page}: ${plain}`,
       href: `/docs/${slug}${level === 1 ? "" : `#${headingId(title)}`}`,
+      ...(level === 1 ? { about: description } : {}),
       words: wordsOf(own),
     };
   });
@@ -54,7 +55,7 @@ export function buildSearchIndex(base: string, read: (slug: GuideSlug) => string
       href: `/docs/api/${entry.slug}`,
       words: wordsOf(`${entry.operation.summary} ${listWords(entry, document)}`),
     })),
-    ...guideEntries.flatMap(({ slug, title }) => listSections(slug, title, read(slug))),
+    ...guideEntries.flatMap((guide) => listSections(guide, read(guide.slug))),
     ...reasonCodes.map((code) => ({
       kind: "Reason" as const,
       label: code,
