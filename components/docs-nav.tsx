@@ -1,5 +1,8 @@
 "use client";
-/** The list of guides, with the current one marked and in view. A client component to know the current path. */
+/**
+ * The one list of the documentation: guides, and the operations below the API reference while one of its pages is open.
+ * The current page is marked and in view. A client component to know the current path.
+ */
 import { usePathname } from "next/navigation";
 import { type ReactNode, useEffect, useRef } from "react";
 import { PageLink } from "./ui/page-link";
@@ -10,9 +13,42 @@ interface DocsNavProps {
     readonly title: string;
     readonly guides: readonly { readonly slug: string; readonly title: string }[];
   }[];
+  readonly operations: readonly {
+    readonly name: string;
+    readonly entries: readonly { readonly slug: string; readonly method: string; readonly path: string }[];
+  }[];
 }
 
-function GuideList({ groups, path }: DocsNavProps & { readonly path: string }) {
+interface ListProps extends DocsNavProps {
+  readonly path: string;
+}
+
+function Operations({ operations, path }: Pick<ListProps, "operations" | "path">) {
+  return operations.map(({ name, entries }) => (
+    <li key={name} className="pl-3">
+      <p className="pt-2 text-muted text-xs">{name}</p>
+      <ul>
+        {entries.map((one) => {
+          const href = `/docs/api/${one.slug}`;
+          const isCurrent = path === href;
+          return (
+            <li key={one.slug}>
+              <PageLink
+                href={href}
+                {...(isCurrent ? { "aria-current": "page" as const } : {})}
+                className={`block min-h-7 py-1 font-mono text-[12px] leading-5 [overflow-wrap:anywhere] hover:text-ink ${isCurrent ? "font-semibold text-ink" : "text-muted"}`}
+              >
+                {`${one.method.toUpperCase()} ${one.path}`}
+              </PageLink>
+            </li>
+          );
+        })}
+      </ul>
+    </li>
+  ));
+}
+
+function GuideList({ groups, operations, path }: ListProps) {
   return groups.map((group) => (
     <div key={group.title} className="mb-6">
       <p className="font-medium text-sm">{group.title}</p>
@@ -29,6 +65,11 @@ function GuideList({ groups, path }: DocsNavProps & { readonly path: string }) {
               >
                 {guide.title}
               </PageLink>
+              {guide.slug === "api" && path.startsWith(href) ? (
+                <ul className="mb-2 ml-3">
+                  <Operations operations={operations} path={path} />
+                </ul>
+              ) : null}
             </li>
           );
         })}
@@ -38,7 +79,7 @@ function GuideList({ groups, path }: DocsNavProps & { readonly path: string }) {
 }
 
 /** `children`: above the list. */
-export function DocsNav({ groups, children }: DocsNavProps & { readonly children: ReactNode }) {
+export function DocsNav({ groups, operations, children }: DocsNavProps & { readonly children: ReactNode }) {
   const path = usePathname();
   const column = useRef<HTMLDivElement>(null);
   useEffect(() => {
@@ -52,12 +93,12 @@ export function DocsNav({ groups, children }: DocsNavProps & { readonly children
     >
       <div className="mb-4">{children}</div>
       <nav aria-label="Guides" className="hidden lg:block">
-        <GuideList groups={groups} path={path} />
+        <GuideList groups={groups} operations={operations} path={path} />
       </nav>
       <details className="no-print rounded-md border border-line bg-surface lg:hidden">
         <summary className="min-h-11 px-4 py-2.5 font-medium text-[15px]">All guides</summary>
         <nav aria-label="All guides" className="px-4 pt-2">
-          <GuideList groups={groups} path={path} />
+          <GuideList groups={groups} operations={operations} path={path} />
         </nav>
       </details>
     </div>

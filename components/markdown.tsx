@@ -2,7 +2,8 @@
 import type { ComponentProps, ReactElement, ReactNode } from "react";
 import ReactMarkdown, { type Components } from "react-markdown";
 import remarkGfm from "remark-gfm";
-import { headingId } from "./heading-id";
+import { cutSections, headingId } from "./heading-id";
+import { Syntax } from "./syntax";
 import { CodeBlock } from "./ui/code-block";
 import { TextLink } from "./ui/text-link";
 
@@ -33,7 +34,16 @@ function heading(Tag: "h2" | "h3") {
   };
 }
 
-const languageNames: Record<string, string> = { sh: "Shell", json: "JSON", text: "Text", html: "HTML" };
+const languageNames: Record<string, string> = {
+  sh: "Shell",
+  json: "JSON",
+  text: "Text",
+  html: "HTML",
+  ts: "TypeScript",
+  js: "JavaScript",
+  python: "Python",
+  cedar: "Cedar",
+};
 
 const components: Components = {
   h2: heading("h2"),
@@ -43,7 +53,13 @@ const components: Components = {
     const code = plainText(children).replace(/\n$/, "");
     const props = (children as ReactElement<{ className?: string }>).props;
     const language = props.className?.replace("language-", "") ?? "text";
-    return <CodeBlock code={code} label={languageNames[language] ?? language} />;
+    return (
+      <CodeBlock
+        code={code}
+        label={languageNames[language] ?? language}
+        coloured={<Syntax code={code} language={language} />}
+      />
+    );
   },
   table: ({ children }) => (
     // biome-ignore lint/a11y/useSemanticElements: a section would be a landmark, and a page has many of these
@@ -60,6 +76,43 @@ export function Markdown({ text }: { readonly text: string }) {
       <ReactMarkdown remarkPlugins={[remarkGfm]} components={components}>
         {text}
       </ReactMarkdown>
+    </div>
+  );
+}
+
+/** Headings of the same text: beside it on a wide screen, folded above it on others. */
+export function OnThisPage({ text }: { readonly text: string }) {
+  const headings = cutSections(text).filter(({ level }) => level === 2);
+  if (headings.length < 2) return null;
+  const list = (
+    <ul className="border-line border-l">
+      {headings.map(({ title }) => (
+        <li key={title}>
+          <a
+            href={`#${headingId(title)}`}
+            className="-ml-px flex min-h-8 items-center border-transparent border-l pl-3 text-muted text-sm hover:border-accent hover:text-ink"
+          >
+            {title.replaceAll("`", "")}
+          </a>
+        </li>
+      ))}
+    </ul>
+  );
+  return (
+    <div className="no-print xl:order-2">
+      <nav
+        aria-label="On this page"
+        className="hidden xl:sticky xl:top-8 xl:block xl:max-h-[calc(100dvh-4rem)] xl:overflow-y-auto"
+      >
+        <p className="mb-1.5 font-medium text-sm">On this page</p>
+        {list}
+      </nav>
+      <details className="mb-6 rounded-md border border-line xl:hidden">
+        <summary className="min-h-11 px-4 py-2.5 font-medium text-[15px]">On this page</summary>
+        <nav aria-label="Headings of this page" className="px-4 pb-3">
+          {list}
+        </nav>
+      </details>
     </div>
   );
 }

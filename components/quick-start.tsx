@@ -1,5 +1,6 @@
 /** The quick start as numbered steps with copy buttons. */
 import { quickStartSteps } from "./commands";
+import { Syntax } from "./syntax";
 import { CodeBlock } from "./ui/code-block";
 
 export function QuickStart({ base }: { readonly base: string }) {
@@ -14,7 +15,12 @@ export function QuickStart({ base }: { readonly base: string }) {
             </h3>
             <p className="mt-1 text-[15px] text-muted">{step.note}</p>
           </div>
-          <CodeBlock code={step.command} label={step.title} title="Shell" />
+          <CodeBlock
+            code={step.command}
+            label={step.title}
+            title="Shell"
+            coloured={<Syntax code={step.command} language="sh" />}
+          />
         </li>
       ))}
     </ol>

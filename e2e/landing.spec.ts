@@ -12,7 +12,7 @@ test("a visitor approves a test payment and gets its receipt", { tag: "@smoke" }
 }) => {
   test.slow();
   await page.goto("/");
-  await page.getByRole("button", { name: "Start a test payment" }).click();
+  await page.getByRole("button", { name: "Approve a test payment" }).click();
   await expect(page.getByRole("heading", { level: 1 })).toHaveText("Approve a test payment");
   await expect(page.getByText("so a phone can't reach it")).toBeVisible();
   await expect(page.getByRole("img", { name: "QR code of the approval page" })).toHaveCount(0);

@@ -3,12 +3,13 @@
  * The same call in several languages. Radio buttons and CSS choose one, so that it works without JavaScript; with it,
  * the choice is remembered from page to page.
  */
-import { useEffect, useId, useRef } from "react";
+import { type ReactNode, useEffect, useId, useRef } from "react";
 import { CodeBlock } from "#components/ui/code-block";
 import type { Sample } from "./samples";
 
 interface CodeTabsProps {
-  readonly samples: readonly Sample[];
+  /** `coloured`: by the server. */
+  readonly samples: readonly (Sample & { readonly coloured?: ReactNode })[];
   readonly label: string;
 }
 
@@ -69,9 +70,9 @@ export function CodeTabs({ samples, label }: CodeTabsProps) {
           </label>
         ))}
       </div>
-      {samples.map(({ id, title, code }) => (
+      {samples.map(({ id, title, code, coloured }) => (
         <div key={id} className={panels[id]}>
-          <CodeBlock code={code} label={`${label}, ${title}`} title={title} />
+          <CodeBlock code={code} label={`${label}, ${title}`} title={title} coloured={coloured} />
         </div>
       ))}
     </fieldset>

@@ -1,5 +1,6 @@
 /** One operation: what goes in, how it is called, what comes out. Readable without JavaScript. */
 import type { ReactNode } from "react";
+import { Syntax } from "#components/syntax";
 import { CodeBlock } from "#components/ui/code-block";
 import { TextLink } from "#components/ui/text-link";
 import { CodeTabs } from "./code-tabs";
@@ -9,7 +10,7 @@ import { innerSchema, type OpenApiDocument, type Schema } from "./document";
 import type { OperationEntry } from "./entries";
 import { exampleOf } from "./example-value";
 import { findParameters, findSuccess } from "./operation-parts";
-import { writeSamples } from "./samples";
+import { type Sample, writeSamples } from "./samples";
 import { SchemaFields } from "./schema-fields";
 
 interface OperationPageProps {
@@ -87,16 +88,23 @@ function Errors({ operation }: OperationEntry) {
   );
 }
 
+const colour = (sample: Sample) => ({
+  ...sample,
+  coloured: <Syntax code={sample.code} language={sample.fence} />,
+});
+
 export function OperationPage({ entry, document }: OperationPageProps) {
   const { operation } = entry;
   const parameters = findParameters(operation);
   const body = operation.requestBody?.content["application/json"]?.schema;
   const success = findSuccess(operation);
+  const example =
+    success.schema === undefined ? "" : JSON.stringify(exampleOf(success.schema, document), null, 2);
   return (
     <>
       <Heading {...entry} />
       <div className="mt-8">
-        <CodeTabs samples={writeSamples(entry)} label={operation.summary} />
+        <CodeTabs samples={writeSamples(entry).map(colour)} label={operation.summary} />
       </div>
       {parameters === null ? null : (
         <Part id="parameters" title="Parameters">
@@ -116,7 +124,8 @@ export function OperationPage({ entry, document }: OperationPageProps) {
             <CodeBlock
               label="Example of the response"
               title="Example"
-              code={JSON.stringify(exampleOf(success.schema, document), null, 2)}
+              code={example}
+              coloured={<Syntax code={example} language="json" />}
             />
           </div>
         ) : null}

@@ -1,30 +1,10 @@
 /** Index of the documentation's search: each section of each page, each operation, error and reason. */
 import { readDocument } from "#components/api-reference/document";
 import { listEntries, listWords } from "#components/api-reference/entries";
-import { headingId } from "#components/heading-id";
+import { cutSections, headingId } from "#components/heading-id";
 import { reasonCodes, reasons } from "#lib/protocol/statement/reasons";
 import { type GuideEntry, type GuideSlug, guideEntries } from "./guides-index";
 import type { IndexEntry } from "./search-words";
-
-interface Section {
-  level: number;
-  title: string;
-  text: string;
-}
-
-/** The parts of a Markdown text by its headings; a line of code that begins with `#` is none. */
-function cutSections(markdown: string): Section[] {
-  const sections: Section[] = [];
-  let isCode = false;
-  for (const line of markdown.split("\n")) {
-    if (line.startsWith("```")) isCode = !isCode;
-    const [, marks = "", title = ""] = (isCode ? null : /^(#{1,3}) (.+)$/.exec(line)) ?? [];
-    const last = sections.at(-1);
-    if (title !== "") sections.push({ level: marks.length, title, text: "" });
-    else if (last !== undefined) last.text += ` ${line}`;
-  }
-  return sections;
-}
 
 /** Each word once, without the marks of Markdown: an entry is found by its words, not shown by them. */
 function wordsOf(text: string): string {

@@ -13,3 +13,15 @@ it("names what people approve with on this instance", () => {
   expect(render("passkeys")).toContain("A person approves with a passkey, or denies.");
   expect(render("passkeys")).toContain("approved it, their passkey proves that too.");
 });
+
+it("shows the approval page and the portal with or without a demo, whose first button makes a request", () => {
+  const withDemo = renderToStaticMarkup(
+    <Home base="https://one.example" example={goldenExample} proof="World ID" demo={{}} />,
+  );
+  for (const html of [render("passkeys"), withDemo]) {
+    expect(html).toContain("You haven&#x27;t seen everything yet");
+    expect(html).toContain("Standing approval: use 43 of 500");
+  }
+  expect(withDemo).toMatch(/<form action="\/demo" method="post"><button[^>]*>Approve a test payment/);
+  expect(render("passkeys")).not.toContain("/demo");
+});

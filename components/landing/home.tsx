@@ -4,9 +4,12 @@ import { ApprovalGrades } from "#components/approval-grades";
 import { NotProven } from "#components/not-proven";
 import { QuickStart } from "#components/quick-start";
 import { ReceiptLab } from "#components/receipt-lab/receipt-lab";
+import { Button } from "#components/ui/button";
 import { ButtonLink } from "#components/ui/button-link";
 import { TextLink } from "#components/ui/text-link";
+import { ApprovalPicture } from "./approval-picture";
 import { type ExampleAttestation, ExampleReceipt } from "./example-receipt";
+import { PortalPicture } from "./portal-picture";
 import { TryApproval, type TryApprovalProps } from "./try-approval";
 import { Uses } from "./uses";
 
@@ -16,7 +19,7 @@ interface HomeProps {
   /** Proof by which people approve here. */
   readonly proof: "World ID" | "passkeys";
   /** Null: this instance offers no demo. */
-  readonly demo: TryApprovalProps | null;
+  readonly demo: Omit<TryApprovalProps, "proof"> | null;
 }
 
 interface SectionProps {
@@ -87,7 +90,11 @@ function Hero({ example, demo, proof }: Omit<HomeProps, "base">) {
           our word for it.
         </p>
         <div className="mt-8 flex flex-wrap gap-3">
-          {hasDemo ? <ButtonLink href="/#approve">Approve a test payment</ButtonLink> : null}
+          {hasDemo ? (
+            <form action="/demo" method="post">
+              <Button type="submit">Approve a test payment</Button>
+            </form>
+          ) : null}
           <ButtonLink href="/#quick-start" variant={hasDemo ? "secondary" : "primary"}>
             Start in two minutes
           </ButtonLink>
@@ -115,9 +122,27 @@ export function Home({ base, example, proof, demo }: HomeProps) {
           title="Approve a payment"
           lead="From request to receipt in thirty seconds, as your approvers would see it."
         >
-          <TryApproval {...demo} />
+          <TryApproval {...demo} proof={proof} />
         </Section>
       )}
+      {demo === null ? (
+        <Section
+          id="approve"
+          title="What the person sees"
+          lead="The amount, the recipient and the action, and what they haven't read yet."
+        >
+          <div className="max-w-xl">
+            <ApprovalPicture proof={proof} />
+          </div>
+        </Section>
+      ) : null}
+      <Section
+        id="portal"
+        title="What your team sees"
+        lead="Every request with its amount, who decided it or which rule, and a receipt for what was done."
+      >
+        <PortalPicture />
+      </Section>
       <Section
         id="break"
         title="Break this receipt"

@@ -7,6 +7,7 @@ import { ApprovalPicture } from "./approval-picture";
 export interface TryApprovalProps {
   /** Why the last try was refused. */
   readonly refused?: "limit" | "busy" | undefined;
+  readonly proof: "World ID" | "passkeys";
 }
 
 const refusals = {
@@ -20,7 +21,7 @@ const steps = [
   "You get the receipt, and verify it in your browser.",
 ] as const;
 
-export function TryApproval({ refused }: TryApprovalProps) {
+export function TryApproval({ refused, proof }: TryApprovalProps) {
   return (
     <div className="grid items-center gap-10 lg:grid-cols-[minmax(0,1fr)_minmax(0,24rem)]">
       <div>
@@ -44,7 +45,7 @@ export function TryApproval({ refused }: TryApprovalProps) {
           </div>
         )}
       </div>
-      <ApprovalPicture />
+      <ApprovalPicture proof={proof} />
     </div>
   );
 }

@@ -12,9 +12,11 @@ interface CodeBlockProps {
   readonly wrap?: boolean;
   /** True if it includes an agent's text: hidden characters are marked. Copying takes it as it is. */
   readonly isAgents?: boolean;
+  /** The same code in colours. */
+  readonly coloured?: ReactNode;
 }
 
-export function CodeBlock({ code, label, title, wrap = false, isAgents = false }: CodeBlockProps) {
+export function CodeBlock({ code, label, title, wrap = false, isAgents = false, coloured }: CodeBlockProps) {
   return (
     <figure className="overflow-hidden rounded-md border border-line bg-sunken">
       <figcaption className="flex min-h-9 items-center justify-between gap-2 border-line border-b py-0.5 pr-1 pl-3 text-[13px] text-muted">
@@ -27,7 +29,7 @@ export function CodeBlock({ code, label, title, wrap = false, isAgents = false }
         <pre
           className={`px-3 py-3 font-mono text-[13px] leading-[1.6] ${wrap ? "whitespace-pre-wrap [overflow-wrap:anywhere]" : "w-max min-w-full"}`}
         >
-          <code>{isAgents ? <AgentText value={code} hideWarnings /> : code}</code>
+          <code>{isAgents ? <AgentText value={code} hideWarnings /> : (coloured ?? code)}</code>
         </pre>
       </div>
     </figure>

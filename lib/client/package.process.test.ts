@@ -208,6 +208,10 @@ describe("the package", () => {
     await writeFile(inFolder("keys.json"), JSON.stringify((await test.call("GET", "/v1/pubkey")).body));
     expect(await start(3)).toEqual({ code: 0, out: "valid true []\n" });
     expect(guide).toHaveLength(4);
+    // The second run ends with a sentence too, whatever stops it.
+    const body = { reason: "second run" };
+    expect((await test.call("POST", "/v1/identity/invoice-agent-7/freeze", { key, body })).status).toBe(200);
+    expect(await start(1)).toEqual({ code: 0, out: expect.stringMatching(/(?:^|\n)Not paid: .*\.\n$/) });
   });
 
   it("runs where there is nothing but what browsers and edge runtimes have", async () => {

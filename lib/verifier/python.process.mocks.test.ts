@@ -682,6 +682,11 @@ describe.skipIf(python.missing)("both verifiers (run by npm run test:python)", (
     const { code, out } = await verify("rule-approved.json");
     expect([code, out]).toEqual([0, expect.stringMatching(/approval_test\].*^Authentic, 1 warning\. No/ms)]);
     expect((await verify("plain.json")).out).toMatch(/^Authentic\. Every check passed\./m);
+    // Heads a test as one, and names what only verify.mjs can check.
+    const human = (await verify("human-approved.json")).out;
+    expect(human).toMatch(/^TEST\. This was decided on a TEST instance/);
+    expect(human).toMatch(/^ {2}not checked {2}human_authorization .*checked by verify\.mjs/m);
+    expect((await verify("plain.json")).out).not.toMatch(/TEST|not checked/);
     const payload = ["--payload", golden("plain.json")];
     expect((await verify("human-authorization.json", ...payload)).code).toBe(2);
     expect((await verify("plain.json", "--receipt", golden("plain.json"))).code).toBe(2);

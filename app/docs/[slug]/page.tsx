@@ -1,7 +1,7 @@
 import type { Metadata } from "next";
 import { notFound } from "next/navigation";
 import { findGuide } from "#components/guides/guides";
-import { Markdown } from "#components/markdown";
+import { Markdown, OnThisPage } from "#components/markdown";
 import { NotFoundPage } from "#components/not-found-page";
 import { TextLink } from "#components/ui/text-link";
 import { publicBaseUrl } from "#lib/api/http/host-check";
@@ -26,12 +26,15 @@ async function GuidePage({ params }: GuidePageProps) {
   const guide = findGuide((await params).slug, publicBaseUrl(), await describePrograms());
   if (guide === null) notFound();
   return (
-    <article>
-      <Markdown text={guide.text} />
-      <p className="no-print mt-16 border-line border-t pt-4 text-muted text-sm">
-        <TextLink href={`/docs/${guide.slug}.md`}>This page as Markdown</TextLink>
-      </p>
-    </article>
+    <div className="xl:grid xl:grid-cols-[minmax(0,1fr)_14rem] xl:gap-x-10">
+      <OnThisPage text={guide.text} />
+      <article className="min-w-0">
+        <Markdown text={guide.text} />
+        <p className="no-print mt-16 border-line border-t pt-4 text-muted text-sm">
+          <TextLink href={`/docs/${guide.slug}.md`}>This page as Markdown</TextLink>
+        </p>
+      </article>
+    </div>
   );
 }
 

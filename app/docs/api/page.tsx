@@ -19,7 +19,7 @@ export default async function ApiReferencePage() {
   await connection();
   const document = readDocument(publicBaseUrl());
   return (
-    <ApiFrame document={document}>
+    <ApiFrame>
       <h1 className="font-semibold text-[2rem] leading-tight">API reference</h1>
       <p className="mt-3 max-w-[60ch] text-lg text-muted">
         Generated from the schemas that validate requests. Also available as{" "}

@@ -291,6 +291,7 @@ describe("authorize", () => {
     );
     expect(attested.human_approval.method).toBe("proof_of_personhood");
     const verified = await run(["verify", attested.attestation_id]);
+    expect(verified.out).toMatch(/^TEST\. This was decided on a TEST instance/);
     expect(verified.out).toContain("TEST: nothing about a real person is proven");
     expect(verified.code).toBe(0);
   });

@@ -180,11 +180,15 @@ export function formatChecks(checks: readonly ShownCheck[], warnings: readonly W
     .join("\n");
 }
 
+/** Above everything else: whoever stops reading after a line has read it. */
+const testHeading = "TEST. This was decided on a TEST instance and shows nothing about a real person.";
+
 export function formatReport(report: VerifierReport, keysNote: string): string {
   const { statement, presentationHeader, authorization, unproven, missing } = report;
   const { title, sentence } = wordsFor(report);
   const uncompared = listUncompared(report);
   const parts = [
+    report.isTest ? testHeading : "",
     formatRecord(report),
     statement === null ? "" : toVisibleText(wordsForTime(report)),
     presentationHeader === null ? "" : formatHeader(presentationHeader),

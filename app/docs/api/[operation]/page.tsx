@@ -31,7 +31,7 @@ async function OperationReferencePage({ params }: PageProps) {
   const entry = findEntry(document, (await params).operation);
   if (entry === null) notFound();
   return (
-    <ApiFrame document={document}>
+    <ApiFrame>
       <OperationPage entry={entry} document={document} />
     </ApiFrame>
   );

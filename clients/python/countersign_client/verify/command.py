@@ -18,7 +18,7 @@ import httpx2
 from .._json import JsonObject, is_list, is_object, parse_strict
 from .._session import http_options
 from ..errors import UnreadableError
-from . import Report, Trust, TrustedKeys, read_trust, verify, verify_record
+from . import Check, Report, Trust, TrustedKeys, read_trust, verify, verify_record
 from ._reading import MAX_CHARACTERS
 from ._record import is_record
 from ._statement import UUID
@@ -205,11 +205,20 @@ def _visible(text: str) -> str:
     return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in text)
 
 
+_TEST_HEADING = "TEST. This was decided on a TEST instance and shows nothing about a real person."
+_WORDS = {"pass": "pass", "fail": "FAIL", "not_applicable": "n/a", "not_run": "-"}
+
+
+def _word(check: Check) -> str:
+    """There is something to check, and this verifier can't: that is no "n/a"."""
+    return "not checked" if (check.reason or "").endswith("_not_checked") else _WORDS[check.status]
+
+
 def _describe(report: Report) -> str:
-    words = {"pass": "pass", "fail": "FAIL", "not_applicable": "n/a ", "not_run": "-   "}
-    lines = [f"{fact['label'].lower():<12} {_visible(fact['text'])}" for fact in report.facts]
-    lines += [""] if lines else []
-    lines += [f"  {words[check.status]}  {check.name:<22}  {_visible(check.detail)}" for check in report.checks]
+    lines = [_TEST_HEADING, ""] if any(one.code == "approval_test" for one in report.warnings) else []
+    facts = [f"{fact['label'].lower():<12} {_visible(fact['text'])}" for fact in report.facts]
+    lines += [*facts, ""] if facts else []
+    lines += [f"  {_word(check):<11}  {check.name:<22}  {_visible(check.detail)}" for check in report.checks]
     lines += [f"Warning: {_visible(one.message)} [{one.code}]" for one in report.warnings]
     lines += [f"Warning: {code} (The service says so. Nothing in this file shows it.)" for code in report.stated_warnings]
     if report.unproven:
