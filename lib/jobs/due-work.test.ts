@@ -8,7 +8,7 @@ function openWork(names: string[], { slots = 4, slotsOfOwner = 2, fail = () => {
   const running = new Map<string, () => void>();
   const asked: string[][] = [];
   const errors: unknown[] = [];
-  const work = createDueWork<string>({
+  const work = createDueWork<string, string>({
     slots,
     slotsOfOwner,
     readDue: async (except) => {
@@ -17,12 +17,12 @@ function openWork(names: string[], { slots = 4, slotsOfOwner = 2, fail = () => {
     },
     nameOf: (name) => name,
     shareOf: (name) => ({ lane: "other", owners: [name.charAt(0)] }),
+    claim: async (name) => name,
     attempt: async (name) => {
       fail();
       await new Promise<void>((end) => running.set(name, end));
       pending.delete(name);
       running.delete(name);
-      return 1;
     },
     onError: (error) => errors.push(error),
   });

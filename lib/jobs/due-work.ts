@@ -4,12 +4,47 @@
  */
 
 import { eq, sql } from "drizzle-orm";
-import type { Executor } from "#lib/db/client";
+import type { Database, Executor } from "#lib/db/client";
 import { leases } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
 import { createFairQueue, type Share } from "./fair-queue";
 
-export interface DueWorkOptions<Due> {
+/** Until then an attempt must have ended: another process takes over. */
+export const leaseSeconds = 60;
+
+/** A row that is due, by its table and key. */
+export interface DueRow {
+  table: string;
+  key: Record<string, string | number>;
+  dueAt?: string;
+  leaseSeconds?: number;
+  /** Further columns to set, and what else must hold. */
+  set?: readonly string[];
+  where?: readonly string[];
+  /** The statement that reads `claimed`. */
+  select?: string;
+}
+
+/**
+ * Takes a row for this process, by moving its next attempt behind the time limit of this one. Null if another process is
+ * at it, or it has ended. All times are the database's, which its processes share.
+ */
+export async function claimDue<Claimed extends object>(database: Database, row: DueRow) {
+  const { table, key, dueAt = "next_attempt_at", leaseSeconds: seconds = leaseSeconds } = row;
+  const { set = ["attempts = attempts + 1"], where = ["status = 'pending'"] } = row;
+  const isRow = Object.keys(key).map((name, i) => `${name} = $${i + 1}`);
+  const later = `${dueAt} = clock_timestamp() + interval '${seconds} seconds'`;
+  const [claimed] = await database.statement<Claimed>(
+    `WITH claimed AS (
+       UPDATE ${table} SET ${[later, ...set].join(", ")}
+       WHERE ${[...isRow, ...where, `${dueAt} <= clock_timestamp()`].join(" AND ")} RETURNING *
+     ) ${row.select ?? "SELECT * FROM claimed"}`,
+    "write",
+  )(...Object.values(key));
+  return claimed ?? null;
+}
+
+export interface DueWorkOptions<Due, Claimed> {
   slots: number;
   /** How much of one owner runs at once. */
   slotsOfOwner: number;
@@ -20,21 +55,24 @@ export interface DueWorkOptions<Due> {
   readDue(except: readonly string[]): Promise<Due[]>;
   nameOf(due: Due): string;
   shareOf(due: Due): Share;
-  /** Takes it, unless another process has, and does it; how much was done. */
-  attempt(due: Due): Promise<0 | 1>;
+  /** Null if another process has it. */
+  claim(due: Due): Promise<Claimed | null>;
+  attempt(claimed: Claimed): Promise<void>;
   onError(error: unknown): void;
 }
 
 export interface DueWork {
   /** Tries everything that is due and not being tried; how much was tried. After a stop nothing that waits begins. */
   run(isStopped?: () => boolean): Promise<number>;
+  /** Rounds until nothing is due. */
+  runAll(isStopped: () => boolean): Promise<void>;
 }
 
 /** How much waits in memory. More is read when there is room. */
 const maxWaiting = 256;
 
-export function createDueWork<Due>(options: DueWorkOptions<Due>): DueWork {
-  const { readDue, nameOf, shareOf, attempt, onError } = options;
+export function createDueWork<Due, Claimed>(options: DueWorkOptions<Due, Claimed>): DueWork {
+  const { readDue, nameOf, shareOf, claim, attempt, onError } = options;
   const queue = createFairQueue({
     slots: options.slots,
     maxWaiting,
@@ -44,13 +82,20 @@ export function createDueWork<Due>(options: DueWorkOptions<Due>): DueWork {
   });
   const taken = new Set<string>();
 
+  async function claimAndAttempt(due: Due): Promise<0 | 1> {
+    const claimed = await claim(due);
+    if (claimed === null) return 0;
+    await attempt(claimed);
+    return 1;
+  }
+
   async function take(due: Due, isStopped: () => boolean): Promise<number> {
     const name = nameOf(due);
     // Two rounds may have read it at the same time.
     if (taken.has(name)) return 0;
     taken.add(name);
     try {
-      return await queue.run(shareOf(due), async () => (isStopped() ? 0 : attempt(due)));
+      return await queue.run(shareOf(due), async () => (isStopped() ? 0 : claimAndAttempt(due)));
     } catch (error) {
       const isExpected = error instanceof AppError && error.errorName !== "server_error";
       if (!isExpected) onError(error);
@@ -60,11 +105,16 @@ export function createDueWork<Due>(options: DueWorkOptions<Due>): DueWork {
     }
   }
 
+  async function run(isStopped = () => false): Promise<number> {
+    const due = await readDue([...taken]);
+    const tried = await Promise.all(due.map((one) => take(one, isStopped)));
+    return tried.reduce((sum, one) => sum + one, 0);
+  }
+
   return {
-    run: async (isStopped = () => false) => {
-      const due = await readDue([...taken]);
-      const tried = await Promise.all(due.map((one) => take(one, isStopped)));
-      return tried.reduce((sum, one) => sum + one, 0);
+    run,
+    runAll: async (isStopped) => {
+      while ((await run(isStopped)) > 0 && !isStopped());
     },
   };
 }
@@ -79,16 +129,18 @@ export function startInterval(
   everyMs: number,
   work: Work,
   onError: (error: unknown) => void,
+  beginsNow = false,
 ): () => Promise<void> {
   const rounds = new Set<Promise<unknown>>();
   let isStopped = false;
-  const timer = setInterval(() => {
+  const begin = () => {
     const round = work(() => isStopped)
       .catch(onError)
       .finally(() => rounds.delete(round));
     rounds.add(round);
-  }, everyMs);
-  timer.unref();
+  };
+  const timer = setInterval(begin, everyMs).unref();
+  if (beginsNow) begin();
   return async () => {
     isStopped = true;
     clearInterval(timer);

@@ -35,32 +35,17 @@ import { startNotices } from "#lib/services/notifications/send";
 import { startDeliveries } from "#lib/services/webhooks/deliver";
 import { serviceShare } from "./open-log";
 
-/* Looks every ten minutes for proven domains that were not checked for a day. */
-
 const intervalMs = 600_000;
 
-/** Never the reason that a process stays. Returns the function that ends it. */
+/** Not waited for: a host may be slow, and domains that were being asked are asked again after the next start. */
 function startDomainChecks(context: Context): () => void {
-  let isStopped = false;
-  let isRunning = false;
-  async function run(): Promise<void> {
-    if (isRunning) return;
-    isRunning = true;
-    try {
-      while (!isStopped && (await checkDueDomains(context)) > 0);
-    } catch (error) {
-      // Domains that were being asked when the process ends are asked again after the next start.
-      if (!isStopped) context.logger.warn({ err: error }, "a round of domain checks failed");
-    } finally {
-      isRunning = false;
-    }
-  }
-  const timer = setInterval(run, intervalMs);
-  timer.unref();
-  return () => {
-    isStopped = true;
-    clearInterval(timer);
-  };
+  const run = oneAtATime(async (isStopped) => {
+    while (!isStopped() && (await checkDueDomains(context)) > 0);
+  });
+  const end = startInterval(intervalMs, run, (error) =>
+    context.logger.warn({ err: error }, "a round of domain checks failed"),
+  );
+  return () => void end();
 }
 
 /*
@@ -100,19 +85,16 @@ export async function deleteExpired(context: Context): Promise<void> {
   await db.delete(invitations).where(lt(invitations.expires_at, sql`now() - interval '30 days'`));
 }
 
-/** Every ten minutes, and never the reason that a process stays. Returns the function that ends it. */
-function startHousekeeping(context: Context): () => void {
-  const timer = setInterval(() => {
-    deleteExpired(context).catch((error: unknown) =>
+const startHousekeeping = (context: Context): (() => Promise<void>) =>
+  startInterval(
+    intervalMs,
+    () => deleteExpired(context),
+    (error) =>
       context.logger.warn(
         { err: error },
         "what has expired could not be deleted; the next round tries again",
       ),
-    );
-  }, intervalMs);
-  timer.unref();
-  return () => clearInterval(timer);
-}
+  );
 
 function openPublisher({ database, store, logger, settings }: Context): () => Promise<void> {
   if (store === null) return async () => {};
@@ -148,26 +130,20 @@ export function startBackground(context: Context): () => Promise<void> {
   warnIfNobody(context).catch((error: unknown) =>
     context.logger.warn({ err: error }, "members can't be read"),
   );
-  const stopRetries = startRetryLoop(context);
-  const stopNotices = startNotices(context);
-  const stopDeliveries = startDeliveries(context);
-  const stopHousekeeping = startHousekeeping(context);
-  const stopDomainChecks = startDomainChecks(context);
   const merge: SnapshotContext["merge"] = (before, given) =>
     context.pool.run("mergeHeads", { before, given }, serviceShare);
-  const stopSnapshots = startSnapshots({ ...context, merge });
-  const stopPublisher = openPublisher(context);
-  const stopRosters = startRosterRounds(context);
-  const stopRetention = startRetention(context);
+  const ends = [
+    startRetention(context),
+    startRosterRounds(context),
+    openPublisher(context),
+    startHousekeeping(context),
+    startDomainChecks(context),
+    startSnapshots({ ...context, merge }),
+    startDeliveries(context),
+    startNotices(context),
+    startRetryLoop(context),
+  ];
   return async () => {
-    await stopRetention();
-    await stopRosters();
-    await stopPublisher();
-    stopHousekeeping();
-    stopDomainChecks();
-    await stopSnapshots();
-    await stopDeliveries();
-    await stopNotices();
-    await stopRetries();
+    for (const end of ends) await end();
   };
 }

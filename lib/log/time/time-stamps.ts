@@ -6,7 +6,7 @@
 import { and, eq, max } from "drizzle-orm";
 import type { Database } from "#lib/db/client";
 import { logTimestamps } from "#lib/db/schema";
-import { releaseLease, takeLease } from "#lib/jobs/due-work";
+import { oneAtATime, releaseLease, startInterval, takeLease } from "#lib/jobs/due-work";
 import { readOpenHead, selectTiles } from "#lib/log/reading/reader";
 import type { Head } from "#lib/log/sequencer/append";
 import { type FoundBound, keepNewestCosigned } from "#lib/log/witness/cosigned-checkpoints";
@@ -105,30 +105,15 @@ async function stampIfDue(options: Options, url: string): Promise<void> {
 
 export function createTimeStamps(options: Options): TimeStamps {
   const { urls, logger, lookMs = 20_000 } = options;
-  let timer: NodeJS.Timeout | null = null;
-  let running: Promise<void> | null = null;
-
-  function look(): void {
-    if (running !== null) return;
-    running = Promise.all(urls.map((url) => stampIfDue(options, url)))
-      .then(() => undefined)
-      .catch((error: unknown) => logger.warn({ err: error }, "no time stamp could be asked for"))
-      .finally(() => {
-        running = null;
-      });
-  }
-
+  const look = oneAtATime(() => Promise.all(urls.map((url) => stampIfDue(options, url))));
+  let end = async () => {};
   return {
     start: () => {
       if (urls.length === 0) return;
-      timer = setInterval(look, lookMs);
-      timer.unref();
-      look();
+      const warn = (error: unknown) => logger.warn({ err: error }, "no time stamp could be asked for");
+      end = startInterval(lookMs, look, warn, true);
     },
-    close: async () => {
-      if (timer !== null) clearInterval(timer);
-      await running;
-    },
+    close: () => end(),
   };
 }
 

@@ -9,6 +9,7 @@ import type { RosterResponse } from "#lib/api/schemas/rosters";
 import { type Executor, rowsOf } from "#lib/db/client";
 import { approverGroups, approvers, organizations, passkeys, rosters, staleRosters } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
+import { claimDue, createDueWork } from "#lib/jobs/due-work";
 import {
   type LogEntry,
   type LogEntryKind,
@@ -465,36 +466,49 @@ interface Due {
   changes: string;
 }
 
-/** Taken for five minutes: then another process may think that this one died. */
-async function takeMails(context: AccountsContext): Promise<Due[]> {
-  return rowsOf<Due>(
+const readDueMails = (context: AccountsContext) =>
+  rowsOf<Due>(
     context.database.db,
-    sql`UPDATE rosters SET mail_due_at = clock_timestamp() + interval '5 minutes'
-      WHERE (organization_id, number) IN (
-        SELECT organization_id, number FROM rosters WHERE mail_due_at <= clock_timestamp()
-        ORDER BY mail_due_at LIMIT ${atOnce} FOR UPDATE SKIP LOCKED)
-      RETURNING organization_id, number, changes`,
+    sql`SELECT organization_id, number, changes FROM rosters WHERE mail_due_at <= clock_timestamp()
+      ORDER BY mail_due_at LIMIT ${atOnce}`,
+  );
+
+/** To every owner; if no mail goes out at all, all of it is tried again. */
+async function sendRosterMails(context: AccountsContext, { organization_id, number, changes }: Due) {
+  const link = `${context.settings.baseUrl}/portal/approvers`;
+  const list = JSON.parse(changes) as RosterChange[];
+  if (list.length > 0) {
+    const { sent, failed } = await mailOwners(context, organization_id, "roster", (to) =>
+      rosterMail(to, link, number, list),
+    );
+    if (sent === 0 && failed > 0) return;
+  }
+  await context.database.db.execute(
+    sql`UPDATE rosters SET mail_due_at = NULL WHERE organization_id = ${organization_id}::uuid AND number = ${number}`,
   );
 }
 
-/** Sent to every owner; if no mail goes out at all, all of it is tried again. */
-async function sendRosterMails(context: AccountsContext): Promise<void> {
-  for (const { organization_id: organizationId, number, changes } of await takeMails(context)) {
-    const link = `${context.settings.baseUrl}/portal/approvers`;
-    const list = JSON.parse(changes) as RosterChange[];
-    const nothing = { sent: 0, failed: 0 };
-    const { sent, failed } =
-      list.length === 0
-        ? nothing
-        : await mailOwners(context, organizationId, "roster", (to) => rosterMail(to, link, number, list));
-    if (sent === 0 && failed > 0) continue;
-    await context.database.db.execute(
-      sql`UPDATE rosters SET mail_due_at = NULL WHERE organization_id = ${organizationId}::uuid AND number = ${number}`,
-    );
-  }
-}
+const createRosterMails = (context: AccountsContext) =>
+  createDueWork<Due, Due>({
+    slots: 4,
+    slotsOfOwner: 1,
+    readDue: () => readDueMails(context),
+    nameOf: ({ organization_id, number }) => `${organization_id} ${number}`,
+    shareOf: ({ organization_id }) => ({ lane: "other", owners: [`organization ${organization_id}`] }),
+    claim: ({ organization_id, number }) =>
+      claimDue(context.database, {
+        table: "rosters",
+        key: { organization_id, number },
+        dueAt: "mail_due_at",
+        leaseSeconds: 300,
+        set: [],
+        where: [],
+      }),
+    attempt: (due) => sendRosterMails(context, due),
+    onError: (error) => context.logger.warn({ err: error }, "a roster's mail failed; it is tried again"),
+  });
 
 export async function runRosterRound(context: AccountsContext): Promise<void> {
   await updateStale(context);
-  await sendRosterMails(context);
+  await createRosterMails(context).run();
 }

@@ -6,16 +6,10 @@
 import { arrayLiteral } from "#lib/db/array-literal";
 import type { Database } from "#lib/db/client";
 import type { notices } from "#lib/db/schema";
-import { createDueWork, type DueWork, startInterval } from "#lib/jobs/due-work";
+import { claimDue, createDueWork, type DueWork, startInterval } from "#lib/jobs/due-work";
 import type { Context } from "#lib/services/approvals/context";
 import { findPause, randomShare } from "#lib/services/webhooks/deliver";
 import { composeNotice } from "./mails";
-
-/*
- * The notices that wait to be sent. One is taken by one process at a time: the statement that takes it moves its next
- * attempt behind the time limit of this one, so that another takes it only if this process has died. Whether it is
- * still wanted is asked again at that moment. All times are the database's, which its processes share.
- */
 
 export type Due = Pick<
   typeof notices.$inferSelect,
@@ -35,31 +29,20 @@ export const dueReader = (database: Database) =>
      ORDER BY place, next_attempt_at LIMIT ${maxDue}`,
   );
 
-const leaseSeconds = 60;
-
 export interface Claimed extends Due {
   attempts: number;
-  /** Null if this person is not to get it any more. */
+  /** As it is when the notice is claimed; null if this person is not to get it any more. */
   email: string | null;
 }
 
-/** Null if another process is at it, or it has ended. */
-async function claimNotice(database: Database, due: Due): Promise<Claimed | null> {
-  const [row] = await database.statement<Claimed>(
-    `WITH claimed AS (
-       UPDATE notices SET attempts = attempts + 1,
-         next_attempt_at = clock_timestamp() + interval '${leaseSeconds} seconds'
-       WHERE request_id = $1 AND kind = $2 AND approver_id = $3
-         AND status = 'pending' AND next_attempt_at <= clock_timestamp()
-       RETURNING request_id, kind, approver_id, organization_id, attempts
-     )
-     SELECT c.*, a.email FROM claimed c
-     LEFT JOIN request_audience a ON a.request_id = c.request_id AND a.approver_id = c.approver_id
-       AND CASE c.kind WHEN 'waiting' THEN a.waiting WHEN 'reminder' THEN a.reminder ELSE a.decided END`,
-    "write",
-  )(due.request_id, due.kind, due.approver_id);
-  return row ?? null;
-}
+const claimNotice = ({ database }: Context, { request_id, kind, approver_id }: Due) =>
+  claimDue<Claimed>(database, {
+    table: "notices",
+    key: { request_id, kind, approver_id },
+    select: `SELECT c.*, a.email FROM claimed c
+      LEFT JOIN request_audience a ON a.request_id = c.request_id AND a.approver_id = c.approver_id
+        AND CASE c.kind WHEN 'waiting' THEN a.waiting WHEN 'reminder' THEN a.reminder ELSE a.decided END`,
+  });
 
 type Change = { status: "sent" | "dropped" | "failed" } | { againSeconds: number; isAttempt: boolean };
 
@@ -100,56 +83,39 @@ async function findWaitSeconds(context: Context, { organization_id, approver_id 
   return state.allowed ? null : Math.max(1, (state.resetMs - context.clock().getTime()) / 1000);
 }
 
-async function send(context: Context, due: Due): Promise<0 | 1> {
-  const claimed = await claimNotice(context.database, due);
-  if (claimed === null) return 0;
+async function send(context: Context, claimed: Claimed): Promise<void> {
+  const settle = (change: Change) => settleNotice(context, claimed, change);
   const mail = await composeNotice(context, claimed);
-  if (mail === null) {
-    await settleNotice(context, claimed, { status: "dropped" });
-    return 1;
-  }
+  if (mail === null) return settle({ status: "dropped" });
   const waitSeconds = await findWaitSeconds(context, claimed);
-  if (waitSeconds !== null) {
-    await settleNotice(context, claimed, { againSeconds: waitSeconds, isAttempt: false });
-    return 1;
-  }
+  if (waitSeconds !== null) return settle({ againSeconds: waitSeconds, isAttempt: false });
   try {
     await context.mailer.send(mail);
   } catch (error) {
     context.logger.warn({ err: error }, "an approver's mail could not be sent; it is tried again");
     const failed = { attempts: claimed.attempts, status: null, retryAfterSeconds: null };
     const againSeconds = findPause(failed, randomShare(context));
-    await settleNotice(
-      context,
-      claimed,
-      againSeconds === null ? { status: "failed" } : { againSeconds, isAttempt: true },
-    );
-    return 1;
+    return settle(againSeconds === null ? { status: "failed" } : { againSeconds, isAttempt: true });
   }
-  await settleNotice(context, claimed, { status: "sent" });
-  return 1;
+  await settle({ status: "sent" });
 }
 
 export function createNotices(context: Context): DueWork {
   const readDue = dueReader(context.database);
-  return createDueWork<Due>({
+  return createDueWork<Due, Claimed>({
     slots: 32,
     slotsOfOwner: 4,
     readDue: (except) => readDue(arrayLiteral(except)),
     nameOf: ({ request_id, kind, approver_id }) => `${request_id} ${kind} ${approver_id}`,
     shareOf: ({ organization_id }) => ({ lane: "other", owners: [`organization ${organization_id}`] }),
-    attempt: (due) => send(context, due),
+    claim: (due) => claimNotice(context, due),
+    attempt: (claimed) => send(context, claimed),
     onError: (error) => context.logger.warn({ err: error }, "a notice could not be sent; it is tried again"),
   });
 }
 
 /** Returns the function that ends the rounds. */
-export function startNotices(context: Context): () => Promise<void> {
-  const notices = createNotices(context);
-  const work = async (isStopped: () => boolean) => {
-    while ((await notices.run(isStopped)) > 0 && !isStopped());
-  };
-  return startInterval(roundMs, work, (error) =>
+export const startNotices = (context: Context): (() => Promise<void>) =>
+  startInterval(roundMs, createNotices(context).runAll, (error) =>
     context.logger.warn({ err: error }, "a round of notices failed"),
   );
-}

@@ -224,9 +224,7 @@ async function attempt(context: Context, claimed: Claimed): Promise<PostResult> 
   });
 }
 
-async function deliver(context: Context, due: Due): Promise<0 | 1> {
-  const claimed = await claimDelivery(context.database, due);
-  if (claimed === null) return 0;
+async function deliver(context: Context, claimed: Claimed): Promise<void> {
   const { status, problem, retryAfterSeconds } = await measure(
     "webhook",
     "deliver a webhook",
@@ -238,21 +236,20 @@ async function deliver(context: Context, due: Due): Promise<0 | 1> {
   );
   if (problem === null && status !== null) {
     await settleDelivered(context, claimed, status);
-    return 1;
+    return;
   }
   const { attempts } = claimed;
   const pause = findPause({ attempts, status, retryAfterSeconds }, randomShare(context));
   const pauseSeconds = status === 410 ? null : pause;
   await settleFailed(context, claimed, { status, problem: problem ?? "no answer", pauseSeconds });
   await disableIfHopeless(context, claimed, status);
-  return 1;
 }
 
 /** Two kinds of work: first attempts, and those to a receiver that failed before. */
 export function createDeliveries(context: Context): DueWork[] {
   const readDue = dueReader(context.database);
   return [false, true].map((isAgain) =>
-    createDueWork<Due>({
+    createDueWork<Due, Claimed>({
       ...(isAgain ? places.again : places.first),
       readDue: (except) => readDue(isAgain, arrayLiteral(except)),
       nameOf: ({ message_id, endpoint_id }) => `${message_id} ${endpoint_id}`,
@@ -260,7 +257,8 @@ export function createDeliveries(context: Context): DueWork[] {
         lane: "other",
         owners: [`organization ${organization_id}`, `endpoint ${endpoint_id}`],
       }),
-      attempt: (due) => deliver(context, due),
+      claim: (due) => claimDelivery(context, due),
+      attempt: (claimed) => deliver(context, claimed),
       onError: (error) =>
         context.logger.error({ err: error }, "a webhook could not be sent; it is tried again"),
     }),
@@ -276,10 +274,7 @@ export function startDeliveries(context: Context): () => Promise<void> {
   async function work(isStopped: () => boolean): Promise<void> {
     await markExpired(context.database.db, undefined);
     await markUnattested(context.database);
-    const sendAll = async ({ run }: DueWork) => {
-      while ((await run(isStopped)) > 0 && !isStopped());
-    };
-    await Promise.all(deliveries.map(sendAll));
+    await Promise.all(deliveries.map(({ runAll }) => runAll(isStopped)));
   }
   return startInterval(roundMs, work, (error) =>
     context.logger.warn({ err: error }, "a round of webhooks failed"),

@@ -7,6 +7,7 @@ import type { CreateWebhookBody, UpdateWebhookBody, WebhookDelivery } from "#lib
 import type { Database, Executor } from "#lib/db/client";
 import { webhookDeliveries, webhookMessages } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
+import { claimDue } from "#lib/jobs/due-work";
 import { hexEncode } from "#lib/protocol/encoding/bytes";
 import { recordAudit } from "#lib/services/accounts/audit";
 import { type Act, requireRole } from "#lib/services/accounts/members";
@@ -170,12 +171,6 @@ export async function sendTest(context: Context, principal: Principal, id: strin
   return readDelivery(context.database.db, endpoint, messageId);
 }
 
-/*
- * Queue of deliveries. A delivery is taken by one process at a time: the statement that takes it moves its next attempt
- * behind the time limit of this one, so that another takes it only if this process has died. All times are the
- * database's, which its processes share.
- */
-
 export interface Due {
   message_id: string;
   endpoint_id: string;
@@ -209,8 +204,6 @@ export const dueReader = (database: Database) =>
      ) AS ranked ORDER BY place, next_attempt_at LIMIT ${maxDue}`,
   );
 
-const leaseSeconds = 60;
-
 export interface Claimed extends EndpointRow {
   message_id: string;
   attempts: number;
@@ -219,22 +212,19 @@ export interface Claimed extends EndpointRow {
   address: string;
 }
 
-/** Null if another process is at it, or it has ended. */
-export async function claimDelivery(database: Database, due: Due): Promise<Claimed | null> {
-  const [row] = await database.statement<Claimed>(
-    `WITH claimed AS (
-       UPDATE webhook_deliveries SET attempts = attempts + 1, last_attempt_at = clock_timestamp(),
-         last_status = NULL, last_problem = NULL,
-         next_attempt_at = clock_timestamp() + interval '${leaseSeconds} seconds'
-       WHERE message_id = $1 AND endpoint_id = $2 AND status = 'pending' AND next_attempt_at <= clock_timestamp()
-       RETURNING message_id, endpoint_id, attempts, url
-     )
-     SELECT e.*, c.message_id, c.attempts, m.body, coalesce(c.url, e.url) AS address FROM claimed c
-     JOIN webhook_messages m ON m.id = c.message_id JOIN webhook_endpoints e ON e.id = c.endpoint_id`,
-    "write",
-  )(due.message_id, due.endpoint_id);
-  return row ?? null;
-}
+export const claimDelivery = ({ database }: Context, { message_id, endpoint_id }: Due) =>
+  claimDue<Claimed>(database, {
+    table: "webhook_deliveries",
+    key: { message_id, endpoint_id },
+    set: [
+      "attempts = attempts + 1",
+      "last_attempt_at = clock_timestamp()",
+      "last_status = NULL",
+      "last_problem = NULL",
+    ],
+    select: `SELECT e.*, c.message_id, c.attempts, m.body, coalesce(c.url, e.url) AS address FROM claimed c
+      JOIN webhook_messages m ON m.id = c.message_id JOIN webhook_endpoints e ON e.id = c.endpoint_id`,
+  });
 
 const ofThisAttempt = "message_id = $1 AND endpoint_id = $2 AND attempts = $3";
 

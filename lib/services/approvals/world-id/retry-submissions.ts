@@ -3,11 +3,10 @@
  * between organizations, requests and clients: one with many waiting does not keep others waiting.
  */
 
-import { AppError } from "#lib/errors";
 import { createDueWork, type DueWork, startInterval } from "#lib/jobs/due-work";
 import { shareOf } from "#lib/jobs/fair-queue";
 import type { Context } from "#lib/services/approvals/context";
-import { claimSubmission, type DueSubmission, findDue } from "./store-submissions";
+import { claimSubmission, type DueSubmission, findDue, type Submission } from "./store-submissions";
 import { attemptSubmission } from "./submissions";
 
 const maxAtOnce = 8;
@@ -16,26 +15,17 @@ const maxOfOwnerAtOnce = 4;
 const maxDue = 64;
 const roundMs = 5_000;
 
-async function retry(context: Context, { id }: DueSubmission): Promise<0 | 1> {
-  const claimed = await claimSubmission(context, id);
-  if (claimed === null) return 0;
-  await attemptSubmission(context, claimed).catch((error: unknown) => {
-    const isExpected = error instanceof AppError && error.errorName !== "server_error";
-    if (!isExpected) context.logger.error({ err: error }, "a stored approval could not be tried again");
-  });
-  return 1;
-}
-
 export const createRetries = (context: Context): DueWork =>
-  createDueWork<DueSubmission>({
+  createDueWork<DueSubmission, Submission>({
     slots: maxAtOnce,
     slotsOfOwner: maxOfOwnerAtOnce,
     readDue: (except) => findDue(context, maxDue, except),
     nameOf: ({ id }) => id,
     shareOf: ({ organizationId, requestId, client }) =>
       shareOf("approval", { organization: organizationId, request: requestId, client }),
-    attempt: (due) => retry(context, due),
-    onError: (error) => context.logger.error({ err: error }, "a stored approval could not be taken up again"),
+    claim: ({ id }) => claimSubmission(context, id),
+    attempt: (claimed) => attemptSubmission(context, claimed),
+    onError: (error) => context.logger.error({ err: error }, "a stored approval could not be tried again"),
   });
 
 /** Returns the function that ends the rounds. */

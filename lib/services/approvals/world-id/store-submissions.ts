@@ -7,6 +7,7 @@ import { and, count, eq, lte, notInArray, type SQL, sql } from "drizzle-orm";
 import { type Executor, rowsOf } from "#lib/db/client";
 import { approvalSubmissions, authorizationRequests } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
+import { claimDue, leaseSeconds } from "#lib/jobs/due-work";
 import { uuidV7 } from "#lib/protocol/encoding/bytes";
 import type { Context } from "#lib/services/approvals/context";
 import { refused } from "#lib/services/approvals/decision/decide";
@@ -15,8 +16,6 @@ import { spendNonce } from "./prove";
 
 export type Submission = typeof approvalSubmissions.$inferSelect;
 
-/** Longer than an attempt takes: after a crash another process takes over. */
-const claimSeconds = 60;
 const maxBackOffSeconds = 60;
 
 /**
@@ -27,7 +26,7 @@ const maxBackOffSeconds = 60;
 const maxWaitingOfRequest = 24;
 const maxWaitingOfClient = 3;
 
-const claimedUntil = sql`now() + make_interval(secs => ${claimSeconds})`;
+const claimedUntil = sql`now() + make_interval(secs => ${leaseSeconds})`;
 const isPending = eq(approvalSubmissions.status, "pending");
 
 /** The same proof sent again, for instance because the answer was lost. */
@@ -99,17 +98,8 @@ export async function storeSubmission(
   });
 }
 
-/** Null if another process is at it, or it has ended. */
-export async function claimSubmission(context: Context, id: string): Promise<Submission | null> {
-  const [claimed] = await context.database.db
-    .update(approvalSubmissions)
-    .set({ attempts: sql`${approvalSubmissions.attempts} + 1`, next_attempt_at: claimedUntil })
-    .where(
-      and(eq(approvalSubmissions.id, id), isPending, lte(approvalSubmissions.next_attempt_at, sql`now()`)),
-    )
-    .returning();
-  return claimed ?? null;
-}
+export const claimSubmission = ({ database }: Context, id: string) =>
+  claimDue<Submission>(database, { table: "approval_submissions", key: { id } });
 
 /** `refusal`: null if it was accepted. An attempt that took too long was overtaken by another, whose acceptance stays. */
 export async function settleSubmission(
