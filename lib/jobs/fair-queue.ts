@@ -1,24 +1,20 @@
 /**
- * Costly work in few slots, shared between its owners (./fair-queue.ts). What runs next is the work whose most-served
- * owner has had least, so that somebody new goes before a flood, whichever owner the flood has in common. Approvals
- * and everything else wait in lanes of their own and run by turns if both wait. A full lane makes room for
- * lighter owners by refusing the heaviest one's newest work.
+ * Costly work in few slots. Owners take turns: the next job is the one whose owners were served longest ago, so somebody
+ * new goes before a flood, whichever owner the flood has in common. Approvals and everything else wait in lanes of their
+ * own, which take turns too. A full lane makes room by refusing the newest job of the owner who holds most.
  */
 import ipaddr from "ipaddr.js";
 import { AppError } from "#lib/errors";
 
-/*
- * Whose costly work it is, and how owners are weighed against each other. Work has several owners at once
- * (organization, request, client address), because a client that takes more than a share has many of one kind and few of
- * another: one key creates many requests, one machine has many addresses.
- */
-
 /** Approvals wait in a lane of their own, which nothing else can fill. */
 export type Lane = "approval" | "other";
 
+/**
+ * Owners are several at once (organization, request, client address): a flood has many of one kind and few of another, as
+ * one key creates many requests, and one machine has many addresses.
+ */
 export interface Share {
   lane: Lane;
-  /** Names that are equal for equal owners. */
   owners: readonly string[];
 }
 
@@ -44,50 +40,6 @@ export function shareOf(lane: Lane, { organization, request, client }: Owner): S
     ...(network === undefined ? [] : [`network ${network}`]),
   ];
   return { lane, owners };
-}
-
-/** Weights of the owners, heaviest first. */
-export type Weight = readonly number[];
-
-function weigh({ owners }: Share, measure: (owner: string) => number): Weight {
-  return owners.map(measure).sort((a, b) => b - a);
-}
-
-/** Negative if `a` is lighter: by its heaviest owner, then by the next one; what is missing weighs nothing. */
-function compareWeights(a: Weight, b: Weight): number {
-  for (let i = 0; i < Math.max(a.length, b.length); i += 1) {
-    const difference = (a[i] ?? 0) - (b[i] ?? 0);
-    if (difference !== 0) return difference;
-  }
-  return 0;
-}
-
-/** So many pieces of work later, what an owner has had counts half. */
-const halfLife = 64;
-
-export interface Ledger {
-  servedOf(owner: string): number;
-  charge(share: Share): void;
-}
-
-/** Counts served work by owner, the most recent weighing most. */
-function createLedger(): Ledger {
-  const served = new Map<string, number>();
-  let sinceHalved = 0;
-  const halve = () => {
-    for (const [owner, count] of served) {
-      if (count === 1) served.delete(owner);
-      else served.set(owner, Math.floor(count / 2));
-    }
-  };
-  return {
-    servedOf: (owner) => served.get(owner) ?? 0,
-    charge: ({ owners }) => {
-      for (const owner of owners) served.set(owner, (served.get(owner) ?? 0) + 1);
-      sinceHalved = (sinceHalved + 1) % halfLife;
-      if (sinceHalved === 0) halve();
-    },
-  };
 }
 
 export interface FairQueueOptions {
@@ -123,112 +75,108 @@ interface Job extends Share {
   ended: Promise<unknown>;
 }
 
-/** How many of the jobs that were added and not removed an owner has. */
-function createCounter() {
-  const counts = new Map<string, number>();
-  const change = (by: number) => (share: Share) => {
-    for (const owner of share.owners) {
-      const count = (counts.get(owner) ?? 0) + by;
-      if (count === 0) counts.delete(owner);
-      else counts.set(owner, count);
-    }
-  };
-  return { of: (owner: string) => counts.get(owner) ?? 0, add: change(1), remove: change(-1) };
+/** What its owners have had by some measure, most first. */
+const weigh = ({ owners }: Share, measure: (owner: string) => number) =>
+  owners.map(measure).sort((a, b) => b - a);
+
+/** Negative if `a` is lighter: by its heaviest owner, then by the next one. */
+function compareWeights(a: readonly number[], b: readonly number[]): number {
+  const at = a.findIndex((weight, i) => weight !== b[i]);
+  return at < 0 ? a.length - b.length : (a[at] ?? 0) - (b[at] ?? 0);
 }
 
-/** The first one that `isBetter` than all before it. */
-function choose(
-  jobs: readonly Job[],
-  weightOf: (job: Job) => Weight,
-  isBetter: (difference: number) => boolean,
-): { job: Job; weight: Weight } | undefined {
-  let best: { job: Job; weight: Weight } | undefined;
+/** The lightest job (-1) or the heaviest (1), the first of equal ones. */
+function choose(jobs: readonly Job[], measure: (owner: string) => number, side: 1 | -1) {
+  let best: { job: Job; weight: number[] } | undefined;
   for (const job of jobs) {
-    const weight = weightOf(job);
-    if (best === undefined || isBetter(compareWeights(weight, best.weight))) best = { job, weight };
+    const weight = weigh(job, measure);
+    if (best === undefined || side * compareWeights(weight, best.weight) > 0) best = { job, weight };
   }
   return best;
 }
 
+function countByOwner(jobs: Iterable<Share>): Map<string, number> {
+  const counts = new Map<string, number>();
+  for (const { owners } of jobs) for (const owner of owners) counts.set(owner, (counts.get(owner) ?? 0) + 1);
+  return counts;
+}
+
+/** An owner that was not served for so many turns counts as new. */
+const memory = 1_000;
+
+function createTurns() {
+  const lastTurn = new Map<string, number>();
+  let turn = 0;
+  return {
+    lastOf: (owner: string) => lastTurn.get(owner) ?? 0,
+    note: ({ owners }: Share) => {
+      turn += 1;
+      for (const owner of owners) {
+        lastTurn.delete(owner);
+        lastTurn.set(owner, turn);
+      }
+      for (const [owner, last] of lastTurn) {
+        if (last > turn - memory) break;
+        lastTurn.delete(owner);
+      }
+    },
+  };
+}
+
 function createLane(options: FairQueueOptions) {
   const { maxWaiting, maxPerOwner, maxRunningPerOwner = options.slots } = options;
-  const ledger = createLedger();
+  const turns = createTurns();
   /** In the order in which they came. */
   const waiting: Job[] = [];
   const running = new Set<Job>();
-  /** Waiting and running jobs by owner. */
-  const held = createCounter();
-  const inSlots = createCounter();
   const leave = (job: Job) => waiting.splice(waiting.indexOf(job), 1);
-  const mayRun = ({ owners }: Share) => owners.every((owner) => inSlots.of(owner) < maxRunningPerOwner);
 
-  /** The job that gives way to the newcomer; undefined if none is heavier. */
-  function findVictim(newcomer: Share, rivals: readonly Job[]): Job | undefined {
-    const measure = (owner: string) =>
-      ledger.servedOf(owner) + held.of(owner) + (newcomer.owners.includes(owner) ? 1 : 0);
-    const heaviest = choose(
-      rivals,
-      (job) => weigh(job, measure),
-      (difference) => difference >= 0,
-    );
-    const isHeavier = heaviest && compareWeights(weigh(newcomer, measure), heaviest.weight) < 0;
-    return isHeavier ? heaviest.job : undefined;
+  function mayRun({ owners }: Share, counts = countByOwner(running)): boolean {
+    return owners.every((owner) => (counts.get(owner) ?? 0) < maxRunningPerOwner);
   }
 
-  /** Those that give way to the newcomer; undefined if it gets no place. */
-  function findVictims(newcomer: Share, runsAtOnce: boolean): Job[] | undefined {
+  /** Jobs that give way to the newcomer; null if it gets no place. */
+  function findVictims(newcomer: Share, runsAtOnce: boolean): Job[] | null {
     const victims: Job[] = [];
+    const held = countByOwner([...waiting, ...running, newcomer]);
+    const measure = (owner: string) => held.get(owner) ?? 0;
+    const give = (isRival: (job: Job) => boolean): boolean => {
+      const rivals = waiting.filter((job) => !victims.includes(job) && isRival(job)).reverse();
+      const victim = choose(rivals, measure, 1);
+      if (victim === undefined || compareWeights(weigh(newcomer, measure), victim.weight) >= 0) return false;
+      victims.push(victim.job);
+      return true;
+    };
     for (const owner of newcomer.owners) {
       const given = victims.filter(({ owners }) => owners.includes(owner)).length;
-      if (held.of(owner) - given < maxPerOwner) continue;
-      const rivals = waiting.filter((job) => job.owners.includes(owner) && !victims.includes(job));
-      const victim = findVictim(newcomer, rivals);
-      if (victim === undefined) return undefined;
-      victims.push(victim);
+      if (measure(owner) - given > maxPerOwner && !give(({ owners }) => owners.includes(owner))) return null;
     }
-    if (runsAtOnce || waiting.length - victims.length < maxWaiting) return victims;
-    const victim = findVictim(
-      newcomer,
-      waiting.filter((job) => !victims.includes(job)),
-    );
-    return victim && [...victims, victim];
+    const isFull = !runsAtOnce && waiting.length - victims.length >= maxWaiting;
+    return isFull && !give(() => true) ? null : victims;
   }
 
   return {
+    waiting,
     running,
     mayRun,
-    countWaiting: () => waiting.length,
-    finish: (job: Job) => {
-      running.delete(job);
-      held.remove(job);
-      inSlots.remove(job);
-    },
     /** False if its owners have all that they may have, or the lane is full of lighter ones. */
     admit(newcomer: Share, runsAtOnce: boolean): boolean {
       const victims = findVictims(newcomer, runsAtOnce);
       for (const victim of victims ?? []) {
         leave(victim);
-        held.remove(victim);
         victim.refuse();
       }
-      return victims !== undefined;
-    },
-    add: (job: Job) => {
-      waiting.push(job);
-      held.add(job);
+      return victims !== null;
     },
     /** Takes the next one that may run from those that wait. */
     take(): Job | undefined {
-      const next = choose(
-        waiting.filter(mayRun),
-        (job) => weigh(job, ledger.servedOf),
-        (difference) => difference < 0,
-      )?.job;
+      const counts = countByOwner(running);
+      const ready = waiting.filter((job) => mayRun(job, counts));
+      const next = choose(ready, turns.lastOf, -1)?.job;
       if (next === undefined) return undefined;
       leave(next);
-      ledger.charge(next);
+      turns.note(next);
       running.add(next);
-      inSlots.add(next);
       return next;
     },
   };
@@ -271,18 +219,18 @@ export function createFairQueue(options: FairQueueOptions): FairQueue {
             job.ended = work()
               .then(resolve, reject)
               .finally(() => {
-                lane.finish(job);
+                lane.running.delete(job);
                 fill();
               });
           },
         };
-        lane.add(job);
+        lane.waiting.push(job);
         fill();
       });
     },
     load: () => ({
       running: lanes.approval.running.size + lanes.other.running.size,
-      waiting: lanes.approval.countWaiting() + lanes.other.countWaiting(),
+      waiting: lanes.approval.waiting.length + lanes.other.waiting.length,
     }),
     async drain() {
       for (;;) {
