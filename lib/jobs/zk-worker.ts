@@ -6,8 +6,8 @@
 import "#lib/platform/node-wasm";
 import { setPriority } from "node:os";
 import { isMainThread } from "node:worker_threads";
-import { humanAuthorizationSchema } from "#lib/api/schemas/human-authorization";
-import type { Anchor, HumanAuthorization } from "#lib/protocol/approval/approval";
+import type { Anchor } from "#lib/protocol/approval/approval";
+import { parseHumanAuthorization } from "#lib/protocol/approval/human-authorization-shape";
 import { base64UrlDecode } from "#lib/protocol/encoding/bytes";
 import type { JsonObject } from "#lib/protocol/encoding/canonical-json";
 import { verifyEd25519Strict } from "#lib/protocol/keys/ed25519";
@@ -98,9 +98,9 @@ export async function verifyHumanAuthorization(input: {
   serviceKeys: readonly { keyId: string; publicKey: Uint8Array }[];
   v4KeyJson: VerificationKeyJson | undefined;
 }): Promise<AuthorizationReport | null> {
-  const parsed = humanAuthorizationSchema.safeParse(input.object);
-  if (!parsed.success) return null;
-  return verifyAuthorization(parsed.data as HumanAuthorization, {
+  const parsed = parseHumanAuthorization(input.object);
+  if (parsed === null) return null;
+  return verifyAuthorization(parsed, {
     serviceKeys: (keyId) => input.serviceKeys.find((key) => key.keyId === keyId)?.publicKey,
     verifySignature: verifyEd25519Strict,
     ...(input.v4KeyJson === undefined ? {} : { v4Key: parseV4Key(input.v4KeyJson) }),

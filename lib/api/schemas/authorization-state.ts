@@ -1,6 +1,8 @@
 /** Responses of POST and GET /v1/authorize (docs/wire.md, Authorization requests). */
 import { z } from "zod";
+import { amountValuePattern, currencyPattern } from "#lib/protocol/approval/amount";
 import type { RequestedBy } from "#lib/protocol/approval/assign-groups";
+import type { GrantTerms } from "#lib/protocol/approval/decided-by";
 import { rulesModes } from "#lib/protocol/policy/replay";
 import { markColors, markPattern } from "#lib/protocol/text/organization-name";
 import {
@@ -11,7 +13,6 @@ import {
   levels,
   tool,
 } from "./authorize";
-import { decidedBySchema, grantSchema } from "./human-authorization";
 import { action, agentSlug, anyObject, hexHash, timestamp } from "./primitives";
 
 export const previouslyDenied = z.strictObject({ request_id: z.string(), denied_at: timestamp });
@@ -43,13 +44,62 @@ const requestedBy = z
   })
   .meta({ id: "RequestedBy" }) satisfies z.ZodType<RequestedBy>;
 
-const [byPeople, byGrant, byRule] = decidedBySchema.options;
+/** Counted in code points, as what callers send. */
+const textFrom = (min: number, max: number) =>
+  z
+    .string()
+    .min(min)
+    .refine((value) => [...value].length <= max)
+    .meta({ minLength: min, maxLength: max });
+const text = (max: number) => textFrom(1, max);
+const whole = (min: number, max: number) => z.number().int().min(min).max(max);
+const sha256Hex = z.string().regex(/^[0-9a-f]{64}$/, "must be 64 lower-case hex digits");
+const amountValue = z.string().regex(amountValuePattern);
+const currency = z.string().regex(currencyPattern);
+
+const grantSchema = z
+  .strictObject({
+    tools: z.array(text(256)).min(1).max(20).exactOptional(),
+    actions: z.array(text(2000)).min(1).max(20).exactOptional(),
+    max_calls: whole(1, 10_000),
+    max_amount: amountValue.exactOptional(),
+    max_budget: amountValue.exactOptional(),
+    currency: currency.exactOptional(),
+    expires_at: z.iso.datetime({ precision: 3 }),
+    context: z
+      .record(text(256), textFrom(0, 4096))
+      .refine((details) => Object.keys(details).length <= 32)
+      .exactOptional(),
+  })
+  .refine(({ tools, actions }) => tools !== undefined || actions !== undefined)
+  .refine(
+    ({ max_amount, max_budget, currency: of }) =>
+      (max_amount !== undefined || max_budget !== undefined) === (of !== undefined),
+  )
+  .meta({
+    examples: [{ tools: ["payments.send"], max_calls: 20, expires_at: "2026-12-01T00:00:00.000Z" }],
+  }) satisfies z.ZodType<GrantTerms>;
+
 /** Includes denials: by a freeze, or because no rule permits the request. */
 const decidedBy = z
   .discriminatedUnion("kind", [
-    byPeople,
-    byGrant,
-    byRule.extend({ policy_ids: z.array(z.string().min(1).max(256)).max(500) }),
+    z.strictObject({ kind: z.literal("people") }),
+    z.strictObject({
+      kind: z.literal("grant"),
+      request_hash: sha256Hex,
+      authorization_hash: sha256Hex,
+      use: whole(1, 10_000),
+      of: whole(1, 10_000),
+      spent: amountValue.nullable(),
+      budget: amountValue.nullable(),
+      currency: currency.nullable(),
+    }),
+    z.strictObject({
+      kind: z.literal("rule"),
+      ruleset_hash: sha256Hex,
+      policy_ids: z.array(z.string().min(1).max(256)).max(500),
+      context_hash: sha256Hex,
+    }),
     z.strictObject({ kind: z.literal("freeze") }),
   ])
   .meta({ id: "DecidedBy" });

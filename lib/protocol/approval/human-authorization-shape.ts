@@ -1,7 +1,7 @@
 /**
- * The exact shape of a `human_authorization`: every field is known, typed and bounded before anything is computed
- * from it. Written out without a schema library, because the offline verifier is one file
- * that people read before they run it; a test holds it against the schema of lib/api/schemas.
+ * The exact shape of a `human_authorization` (docs/wire.md, What an approval covers): every field is known, typed and
+ * bounded before anything is computed from it. Written out without a schema library, because the offline verifier is
+ * one file that people read before they run it.
  */
 
 import { isUuid } from "#lib/protocol/encoding/bytes";
@@ -39,8 +39,9 @@ const listOf =
     Array.isArray(value) && value.length >= min && value.length <= max && value.every(rule);
 
 /** Exactly these fields; the optional ones may be left out. */
-function fields(required: Record<string, Rule>, optional: Record<string, Rule> = {}): Rule {
-  return (value) => {
+function fields(required: Record<string, Rule>, optional: Record<string, Rule> = {}) {
+  const names = [...Object.keys(required), ...Object.keys(optional)];
+  const rule: Rule = (value) => {
     if (!isJsonObject(value)) return false;
     const isKnown = Object.keys(value).every(
       (name) => Object.hasOwn(required, name) || Object.hasOwn(optional, name),
@@ -49,6 +50,7 @@ function fields(required: Record<string, Rule>, optional: Record<string, Rule> =
     const holdsIfThere = ([name, rule]: [string, Rule]) => !Object.hasOwn(value, name) || rule(value[name]);
     return isKnown && Object.entries(required).every(holds) && Object.entries(optional).every(holdsIfThere);
   };
+  return Object.assign(rule, { names });
 }
 
 const canonical =
@@ -237,6 +239,13 @@ const authorization = fields(
   },
   { log: isJsonObject },
 );
+
+/** Names of the fields, for the documentation's test. */
+export const authorizationFields = {
+  human_authorization: authorization.names,
+  request: request.names,
+  approval: [...new Set([approvalV3, approvalV4, passkey].flatMap(({ names }) => names))],
+};
 
 /** Null for a value that is none. Says nothing about what it proves. */
 export function parseHumanAuthorization(value: unknown): HumanAuthorization | null {

@@ -1,5 +1,4 @@
 import { describe, expect, it, vi } from "vitest";
-import { humanAuthorizationSchema } from "#lib/api/schemas/human-authorization";
 import {
   buildAuthorization,
   type HumanAuthorization,
@@ -51,7 +50,7 @@ describe("verifyHumanAuthorization", () => {
       grade: "proof_of_personhood",
       grade_text: "Proof of personhood",
     });
-    expect(humanAuthorizationSchema.parse(authorization)).toEqual(authorization);
+    expect(parseHumanAuthorization(authorization)).toBe(authorization);
   });
 
   it("goes on verifying amounts in currencies that new requests can't have", () => {
@@ -94,7 +93,6 @@ describe("verifyHumanAuthorization", () => {
     const approvals = [makeTestApproval(request, 21n), makeTestApproval(request, 22n)];
     const second = signForTest(buildAuthorization(request, { ...testFacts, approvals }));
     expect([second.version, verify(second).ok, parseHumanAuthorization(second)]).toEqual([2, true, second]);
-    expect(humanAuthorizationSchema.parse(second)).toEqual(second);
     const change = (mutate: (copy: HumanAuthorization) => void) => {
       const copy = structuredClone(second);
       mutate(copy);
@@ -120,10 +118,7 @@ describe("verifyHumanAuthorization", () => {
       change((copy) => set(copy.request.details, "complete", 1)),
       change((copy) => set(copy.request.details, "more", "")),
     ];
-    for (const one of malformed) {
-      expect(parseHumanAuthorization(one)).toBeNull();
-      expect(humanAuthorizationSchema.safeParse(one).success).toBe(false);
-    }
+    for (const one of malformed) expect(parseHumanAuthorization(one)).toBeNull();
     const statusOf = (shown: ShownContent, types: string) => {
       const typed = change((copy) => (copy.request.details = { complete: true, types }));
       const { checks } = verify(typed, { ...testVerifyOptions, shown });
@@ -148,7 +143,7 @@ describe("verifyHumanAuthorization", () => {
       for (const mutate of [changeLeaf, dropLeaf]) {
         const copy = structuredClone(authorization);
         mutate(copy, path);
-        if (!humanAuthorizationSchema.safeParse(copy).success) continue; // refused before it is verified
+        if (parseHumanAuthorization(copy) === null) continue; // refused before it is verified
         expect(verify(copy).ok, path.join(".")).toBe(false);
         verified += 1;
       }
@@ -156,7 +151,7 @@ describe("verifyHumanAuthorization", () => {
     expect(verified).toBeGreaterThan(50);
     expect(verify({ ...authorization, signature: `${"A".repeat(86)}==` }).ok).toBe(false);
     expect(verify({ ...authorization, signature: "*" }).ok).toBe(false);
-    expect(humanAuthorizationSchema.safeParse({ ...authorization, extra: 1 }).success).toBe(false);
+    expect(parseHumanAuthorization({ ...authorization, extra: 1 })).toBeNull();
     expect(verify({ ...authorization, extra: 1 } as HumanAuthorization).ok).toBe(false);
     expect(signature).toHaveLength(88);
   });

@@ -1,8 +1,7 @@
 import { describe, expect, it } from "vitest";
-import type { HumanAuthorization } from "#lib/protocol/approval/approval";
-import { parseHumanAuthorization } from "#lib/protocol/approval/human-authorization-shape";
 import { makeTestAuthorization } from "#support/human-authorization";
-import { humanAuthorizationSchema } from "./human-authorization";
+import type { HumanAuthorization } from "./approval";
+import { parseHumanAuthorization } from "./human-authorization-shape";
 
 type Path = (string | number)[];
 
@@ -75,7 +74,7 @@ const replacements = [
 ];
 
 describe("the shape of a human_authorization", () => {
-  it("is the schema's, for every value put in the place of every field", () => {
+  it("refuses what a second shape, of the API's schema, refused too until 2026-11-29", () => {
     const whole = makeTestAuthorization();
     const {
       proof: _proof,
@@ -85,8 +84,7 @@ describe("the shape of a human_authorization", () => {
       ...common
     } = whole.approvals[0] as never as Record<string, unknown>;
     const samples = [whole, { ...whole, approvals: [{ ...common, ...v3 }] }, { ...whole, log: { index: 1 } }];
-    let refused = 0;
-    const differing: string[] = [];
+    const counts = { accepted: 0, refused: 0 };
     for (const sample of samples) {
       expect(parseHumanAuthorization(sample)).toBe(sample);
       for (const path of listPaths(sample)) {
@@ -104,24 +102,17 @@ describe("the shape of a human_authorization", () => {
             }),
           ),
         ];
-        for (const value of edited) {
-          const accepted = humanAuthorizationSchema.safeParse(value).success;
-          const isParsed = parseHumanAuthorization(value) !== null;
-          if (isParsed !== accepted) differing.push(`${path.join(".")} ${JSON.stringify(value)}`);
-          if (!accepted) refused += 1;
-        }
+        for (const value of edited)
+          counts[parseHumanAuthorization(value) === null ? "refused" : "accepted"] += 1;
       }
     }
-    expect(differing).toEqual([]);
-    expect(refused).toBeGreaterThan(1000);
+    expect(counts).toEqual({ accepted: 1094, refused: 7994 });
   });
 
   const isTaken = (change: (copy: HumanAuthorization) => void) => {
     const copy = structuredClone(makeTestAuthorization());
     change(copy);
-    const isParsed = parseHumanAuthorization(copy) !== null;
-    expect(humanAuthorizationSchema.safeParse(copy).success).toBe(isParsed);
-    return isParsed;
+    return parseHumanAuthorization(copy) !== null;
   };
 
   it("counts characters, of which some are two units of UTF-16", () => {
