@@ -22,7 +22,7 @@ const config: NextConfig = {
   experimental: {
     serverActions: { bodySizeLimit: "64kb" },
     // Limit of the copy that Next keeps of requests to proxy.ts. The production server rejects more
-    // (lib/server/next/page-cache.ts).
+    // (lib/server/next/page-limits.ts).
     proxyClientMaxBodySize: "64kb",
     // Most of a start would go into pages that nobody has asked for.
     preloadEntriesOnStart: false,

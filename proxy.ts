@@ -10,7 +10,7 @@ import { admitInNext, publicBaseUrl } from "#lib/api/http/host-check";
 import { toResponse } from "#lib/api/http/problem";
 import { strictTransport } from "#lib/api/http/security-headers";
 import { isWalletPage } from "#lib/api/schemas/page-headers";
-import { COUNTED_HEADER, limitOfPage, refusePage } from "#lib/server/next/page-cache";
+import { COUNTED_HEADER, limitOfPage, refusePage } from "#lib/server/next/page-limits";
 import { getApp } from "#lib/server/singleton";
 
 /** The 429, or null; what is counted says so to the page, in a header that only this process can write. */

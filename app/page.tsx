@@ -4,7 +4,7 @@ import { Home } from "#components/landing/home";
 import { publicBaseUrl } from "#lib/api/http/host-check";
 import { isBacked } from "#lib/protocol/statement/statement";
 import type { App } from "#lib/server/app";
-import { takePreloadedData } from "#lib/server/next/record-page-cache";
+import { takePreloadedData } from "#lib/server/next/page-cache";
 import { findLandingExample } from "#lib/server/pages/public-agent";
 import { getApp } from "#lib/server/singleton";
 import type { ExampleAttestation } from "#lib/services/attestations/example";

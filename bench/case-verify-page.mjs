@@ -11,7 +11,7 @@ import { withCpu } from "./usage.mjs";
 export const name = "verify-page";
 
 const addresses = 64;
-/** More than lib/server/next/record-page-cache.ts keeps; they come in turn, so none is found. */
+/** More than lib/server/next/page-cache.ts keeps; they come in turn, so none is found. */
 const pages = 300;
 
 export async function run(servers, { seconds }) {

@@ -8,7 +8,7 @@ import { readPublicly } from "#lib/api/http/response-cache";
 import type { SearchResponse } from "#lib/api/schemas/search";
 import { AppError } from "#lib/errors";
 import { parseSearched } from "#lib/protocol/text/mixed-script";
-import { countPage } from "#lib/server/next/page-cache";
+import { countPage } from "#lib/server/next/page-limits";
 import { getApp } from "#lib/server/singleton";
 import type { Context } from "#lib/services/approvals/context";
 import { searchPublicly } from "#lib/services/attestations/list";

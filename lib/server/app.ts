@@ -29,7 +29,7 @@ import { openSigners, reloadSigners } from "#lib/log/signing/first-keys";
 import { createSigningKeys } from "#lib/log/signing/signing-keys";
 import { logger } from "#lib/logger";
 import { originOfLog } from "#lib/protocol/tlog/log-leaf";
-import type { PreloadedData } from "#lib/server/next/record-page-cache";
+import type { PreloadedData } from "#lib/server/next/page-cache";
 import { appendRemotely, type Calls, workRemotely } from "#lib/server/processes/ipc";
 import { domainProbe } from "#lib/services/accounts/domains";
 import type { Context } from "#lib/services/approvals/context";
@@ -58,7 +58,7 @@ export interface App extends HttpDependencies<Context> {
   localWorldId: LocalWorldId | null;
   /** Draws the links' cards, off the request thread. */
   pictures: WorkerPool<typeof pictureWorker>;
-  /** Data that the production server has loaded for pages that Next renders (record-page-cache.ts). */
+  /** Data that the production server has loaded for pages that Next renders (page-cache.ts). */
   handedOver: Map<string, PreloadedData>;
   /** State of the page that Next renders for the production server. */
   pageAnswers: AsyncLocalStorage<PageAnswer>;

@@ -10,7 +10,7 @@ import { AppError } from "#lib/errors";
 import { isUuid } from "#lib/protocol/encoding/bytes";
 import { escapeHtml } from "#lib/protocol/text/display-text";
 import { requestAddress } from "#lib/server/next/node-http";
-import { countPage } from "#lib/server/next/page-cache";
+import { countPage } from "#lib/server/next/page-limits";
 import { verifyForPage } from "#lib/server/pages/public-verification";
 import { getApp } from "#lib/server/singleton";
 import { readAgentFeed } from "#lib/services/attestations/feed";

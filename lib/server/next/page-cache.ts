@@ -1,31 +1,21 @@
 /**
- * The guides and the API reference, made once: they are the same for everyone but for the colour theme and the nonce of
- * the Content-Security-Policy. Next renders each on the first request; the response is kept in memory while the process
- * lives, and never contains a record.
+ * Public pages are rendered once a minute for all visitors. Of those that show records (attestations, agents, the landing
+ * page's example) every visit reads and verifies the stored bytes, which costs a twentieth of rendering, and the page is
+ * answered again only while every byte that it is made from is the same: after an erasure, a revoked key or a changed row
+ * the very next visit gets another page. Guides and the API reference are made from nothing that changes.
  */
-import { randomBytes } from "node:crypto";
-import { IncomingMessage, type OutgoingHttpHeaders, type ServerResponse } from "node:http";
-import { gunzipSync } from "node:zlib";
-import { enforceLimit, limitPolicy, readBytes } from "#lib/api/http/pipeline";
-import { plainPage } from "#lib/api/http/plain-page";
-import type { HttpResponse } from "#lib/api/http/problem";
-import { clientAddress } from "#lib/api/http/rate-limit";
-import type { LimitName } from "#lib/api/operations/operation";
-import { AppError, describeError } from "#lib/errors";
-import { refuse } from "#lib/server/operations";
-import { getApp } from "#lib/server/singleton";
-import { readRequest, sendResponse } from "./node-http";
-import { createNonceTemplate, type NonceTemplate } from "./nonce-template";
+import { createHash, randomBytes } from "node:crypto";
+import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from "node:http";
+import { constants, gunzipSync, gzipSync } from "node:zlib";
+import { LRUCache } from "lru-cache";
 
-/*
- * A page that Next has made, kept in memory to be answered again: the same but for the nonce of its
- * Content-Security-Policy, which is new in every answer.
- */
+/** Names what is handed over to the page that Next renders. Clients can't guess it. */
+export const HANDED_OVER_HEADER = "x-countersign-handed-over";
 
-export interface KeptPage {
+interface KeptPage {
   readonly headers: OutgoingHttpHeaders;
   readonly nonce: string;
-  readonly template: NonceTemplate;
+  readonly body: string;
 }
 
 const notKept = new Set([
@@ -38,11 +28,12 @@ const notKept = new Set([
   "etag",
 ]);
 
-export const themeOf = (cookie = "") => /(?:^|;\s*)theme=(light|dark)(?:;|$)/.exec(cookie)?.[1] ?? "system";
+const themeOf = (cookie = "") => /(?:^|;\s*)theme=(light|dark)(?:;|$)/.exec(cookie)?.[1] ?? "system";
 
 const acceptsGzip = (header = "") => /\bgzip\b(?!\s*;\s*q=0(?:\.0*)?\s*(?:,|$))/i.test(header);
 
-export function answerKept(kept: KeptPage, incoming: IncomingMessage, outgoing: ServerResponse): void {
+/** The same page, but for the nonce of its Content-Security-Policy, which is new in every answer. */
+function answerKept(kept: KeptPage, incoming: IncomingMessage, outgoing: ServerResponse): void {
   const nonce = randomBytes(18).toString("base64");
   const renew = (value: string) => value.replaceAll(kept.nonce, nonce);
   for (const [name, value] of Object.entries(kept.headers))
@@ -50,7 +41,8 @@ export function answerKept(kept: KeptPage, incoming: IncomingMessage, outgoing: 
       outgoing.setHeader(name, Array.isArray(value) ? value.map(renew) : renew(`${value}`));
   const zipped = acceptsGzip(incoming.headers["accept-encoding"]);
   if (zipped) outgoing.setHeader("Content-Encoding", "gzip");
-  const body = zipped ? kept.template.gzip(nonce) : kept.template.plain(nonce);
+  const plain = Buffer.from(renew(kept.body));
+  const body = zipped ? gzipSync(plain, { level: constants.Z_BEST_SPEED }) : plain;
   outgoing.setHeader("Content-Length", body.length);
   outgoing.writeHead(200).end(incoming.method === "HEAD" ? undefined : body);
 }
@@ -59,7 +51,7 @@ export function answerKept(kept: KeptPage, incoming: IncomingMessage, outgoing: 
  * Strips the request that a kept page is made from: nothing in which visitors differ is left but the theme and how the
  * answer travels. `host`: that of PUBLIC_BASE_URL, under which every kept page is made.
  */
-export function stripVisitorHeaders(incoming: IncomingMessage, host: string, path: string): void {
+function stripVisitorHeaders(incoming: IncomingMessage, host: string, path: string): void {
   const { "accept-encoding": coding, cookie, ...headers } = incoming.headers;
   const theme = themeOf(cookie);
   const own = Object.entries(headers).filter(([name]) => name.startsWith("x-countersign-"));
@@ -75,7 +67,7 @@ export function stripVisitorHeaders(incoming: IncomingMessage, host: string, pat
 }
 
 /** Calls back with the page when the whole answer has left, if it is one to be kept; an answer cut short is none. */
-export function collectPage(outgoing: ServerResponse, keep: (page: KeptPage) => void): void {
+function collectPage(outgoing: ServerResponse, keep: (page: KeptPage) => void): void {
   const chunks: Buffer[] = [];
   const add = (chunk: unknown) => {
     if (typeof chunk === "string") chunks.push(Buffer.from(chunk));
@@ -118,136 +110,118 @@ function readPage(outgoing: ServerResponse, sent: Buffer): KeptPage | null {
   const body = decode(sent, outgoing.getHeader("content-encoding"));
   if (body === null || !body.includes(nonce) || !body.trimEnd().endsWith("</html>")) return null;
   const headers = Object.entries(outgoing.getHeaders()).filter(([name]) => !notKept.has(name));
-  return { headers: Object.fromEntries(headers), nonce, template: createNonceTemplate(body, nonce) };
+  return { headers: Object.fromEntries(headers), nonce, body };
 }
 
-export interface KeptPages {
-  /** Answers from memory; false: Next has to make the page, and what it answers is kept. */
-  serve(incoming: IncomingMessage, outgoing: ServerResponse): boolean;
+export interface PageCache {
+  /** Answers; false: Next has to make the page, from what is handed over, and what it answers is kept. */
+  serve(incoming: IncomingMessage, outgoing: ServerResponse): Promise<boolean>;
 }
 
-const keepable = /^\/docs(?:\/(?:api\/)?[a-z-]+)?$/;
-/** Three themes of some seventy pages; only a page that exists is kept. */
-const maxKept = 300;
-
-/** As the page is addressed by links; a query changes nothing in it. */
-function pageOf(incoming: IncomingMessage): string | null {
-  if (incoming.method !== "GET" && incoming.method !== "HEAD") return null;
-  const path = decodeURIComponent((incoming.url ?? "/").split("?")[0] ?? "/");
-  return keepable.test(path) ? path : null;
+/** Data loaded for a request that Next answers. */
+export interface PreloadedData {
+  loading: Promise<unknown>;
+  sinceMs: number;
+  /** As the same client. */
+  loadAgain(): Promise<unknown>;
+  /** The page is made from it. */
+  isTaken: boolean;
 }
 
-/** `host`: that of PUBLIC_BASE_URL. */
-export function createKeptPages(host: string): KeptPages {
-  const pages = new Map<string, KeptPage>();
+/** A page may wait for its turn, and what it shows may be erased meanwhile: what is older is loaded again. */
+const freshMs = 1_000;
+
+/** For the page: what it is made from; null if no server has handed anything over. */
+export function takePreloadedData<Value>(
+  { handedOver }: { handedOver: ReadonlyMap<string, PreloadedData> },
+  headers: Pick<Headers, "get">,
+  nowMs: number = performance.now(),
+): Promise<Value> | null {
+  const found = handedOver.get(headers.get(HANDED_OVER_HEADER) ?? "");
+  if (found === undefined) return null;
+  found.isTaken = nowMs - found.sinceMs <= freshMs;
+  return (found.isTaken ? found.loading : found.loadAgain()) as Promise<Value>;
+}
+
+interface View {
+  /** Pattern of the path; its group names the record, if there are several. */
+  pattern: RegExp;
+  /** Default: the page shows nothing that changes. */
+  load?(name: string, incoming: IncomingMessage): Promise<unknown>;
+}
+
+export interface PageCacheOptions {
+  /** That of PUBLIC_BASE_URL. */
+  host: string;
+  views: readonly View[];
+  handedOver: Map<string, PreloadedData>;
+  /** As performance.now(). */
+  nowMs(): number;
+}
+
+interface Kept {
+  digest: string;
+  page: KeptPage;
+}
+
+/** Some 30 MB. */
+const maxKept = 200;
+const maxAgeMs = 60_000;
+
+/** Loads what the page is made from; null for what Next answers with something else than the page. */
+function findLoad(views: readonly View[], incoming: IncomingMessage) {
+  const { method, url = "/", headers } = incoming;
+  if ((method !== "GET" && method !== "HEAD") || headers["rsc"] !== undefined) return null;
+  for (const { pattern, load } of views) {
+    const found = pattern.exec(url);
+    if (found === null) continue;
+    return { isFixed: load === undefined, load: async () => load?.(found[1] ?? "", incoming) ?? null };
+  }
+  return null;
+}
+
+const digestOf = (value: unknown) => createHash("sha256").update(JSON.stringify(value)).digest("base64");
+
+export function createPageCache({ host, views, handedOver, nowMs }: PageCacheOptions): PageCache {
+  const pages = new LRUCache<string, Kept>({
+    max: maxKept,
+    ttl: maxAgeMs,
+    ttlResolution: 0,
+    ttlAutopurge: true,
+    perf: { now: nowMs },
+  });
+
+  function handOver(incoming: IncomingMessage, outgoing: ServerResponse, made: PreloadedData): void {
+    const name = randomBytes(16).toString("hex");
+    handedOver.set(name, made);
+    outgoing.once("close", () => handedOver.delete(name));
+    incoming.headers[HANDED_OVER_HEADER] = name;
+  }
+
   return {
-    serve(incoming, outgoing) {
-      const path = pageOf(incoming);
-      if (path === null) return false;
-      const key = `${path} ${themeOf(incoming.headers.cookie)}`;
+    async serve(incoming, outgoing) {
+      delete incoming.headers[HANDED_OVER_HEADER];
+      const view = findLoad(views, incoming);
+      if (view === null) return false;
+      const { isFixed, load } = view;
+      const loading = load();
+      const key = `${incoming.url} ${themeOf(incoming.headers.cookie)}`;
+      const digest = await loading.then(digestOf, () => null);
       const known = pages.get(key);
-      if (known !== undefined) {
-        answerKept(known, incoming, outgoing);
+      if (known !== undefined && known.digest === digest) {
+        answerKept(known.page, incoming, outgoing);
         return true;
       }
-      stripVisitorHeaders(incoming, host, path);
+      pages.delete(key);
+      // Counted from when it was loaded: a page doesn't wait twice for what takes long, or fails.
+      const made = { loading, sinceMs: nowMs(), loadAgain: load, isTaken: isFixed };
+      if (!isFixed) handOver(incoming, outgoing, made);
+      if (digest === null) return false;
+      stripVisitorHeaders(incoming, host, incoming.url ?? "/");
       collectPage(outgoing, (page) => {
-        if (pages.size < maxKept) pages.set(key, page);
+        if (made.isTaken) pages.set(key, { digest, page }, { start: made.sinceMs });
       });
       return false;
     },
   };
-}
-
-/*
- * The body of a request for a page, read before Next sees the request. Next would keep a body that is still being sent,
- * and a copy of it, for as long as the sender likes.
- */
-
-const hasBody = ({ headers }: IncomingMessage) =>
-  headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > 0;
-
-/** The same request, its body there from the beginning. */
-function withBody(incoming: IncomingMessage, bytes: Uint8Array): IncomingMessage {
-  const whole = new IncomingMessage(incoming.socket);
-  const { method, url, httpVersion, httpVersionMajor, httpVersionMinor, rawHeaders, headers } = incoming;
-  Object.assign(whole, { method, url, httpVersion, httpVersionMajor, httpVersionMinor, rawHeaders, headers });
-  whole.complete = true;
-  whole.push(bytes);
-  whole.push(null);
-  return whole;
-}
-
-/** Null: it was too large, too slow or cut off, and that has been answered. */
-export async function receiveBody(
-  incoming: IncomingMessage,
-  outgoing: ServerResponse,
-): Promise<IncomingMessage | null> {
-  if (!hasBody(incoming)) return incoming;
-  try {
-    return withBody(incoming, await readBytes(readRequest(incoming)));
-  } catch (error) {
-    if (!(error instanceof AppError)) throw error;
-    await sendResponse(await refuse(error), outgoing);
-    return null;
-  }
-}
-
-/*
- * Limits on pages and on everything else that Next answers, whatever the method. A page of Next cannot answer 429, so
- * the production server asks here before it hands a request to Next; if another host runs Next, proxy.ts asks.
- */
-
-/** Set by the production server to the process's secret on requests that it has counted. */
-export const COUNTED_HEADER = "x-countersign-counted";
-
-/** An attestation's page and its image run a verification each; an agent's page and feeds read its attestations. */
-const ownLimits: readonly [RegExp, LimitName][] = [
-  [/^\/verify\/[^/]+\/[^/]+/, "verify"],
-  [/^\/agent\/[^/]+/, "feed"],
-  [/^\/badge\/[^/]+/, "verify"],
-];
-
-/** Null: the page has no limit of its own and counts with the other public reads. */
-export function limitOfPage(pathname: string): LimitName | null {
-  return ownLimits.find(([pattern]) => pattern.test(pathname))?.[1] ?? null;
-}
-
-/** For 429, and 503 if too many pages are waiting already. */
-export function explainRefusal({ errorName, detail, headers }: AppError): HttpResponse {
-  const seconds = headers["retry-after"] ?? "60";
-  const isLimit = errorName === "rate_limit_exceeded";
-  const reason = isLimit
-    ? `Too many requests from your address (${detail.split(";")[0]}).`
-    : "This server is busy.";
-  return plainPage({
-    status: describeError(errorName).status,
-    title: isLimit ? "Too many requests" : "Busy",
-    text: `${reason} Try again in ${seconds} seconds. There is nothing wrong with the page you requested.`,
-    headers,
-  });
-}
-
-async function countRequest(request: Request, name: LimitName): Promise<void> {
-  const { context, env, peerSecret } = await getApp();
-  const address = clientAddress(request, peerSecret, env);
-  await enforceLimit(context, limitPolicy(env, name), address);
-}
-
-/** Counts the request; the 429 for a client that has used up the limit, else null. */
-export async function refusePage(request: Request, name: LimitName): Promise<HttpResponse | null> {
-  try {
-    await countRequest(request, name);
-    return null;
-  } catch (error) {
-    if (error instanceof AppError && error.errorName === "rate_limit_exceeded") return explainRefusal(error);
-    throw error;
-  }
-}
-
-/** For a page: counts a request that no production server has counted; throws 429. */
-export async function countPage(headers: Headers, name: LimitName): Promise<void> {
-  const { peerSecret } = await getApp();
-  if (headers.get(COUNTED_HEADER) === peerSecret) return;
-  await countRequest(new Request("http://page", { headers }), name);
 }

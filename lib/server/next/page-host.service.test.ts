@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startTestApp, type TestApp } from "#support/app";
 import { anyKind } from "#support/databases";
 import { vouchForPeer } from "./node-http";
-import { COUNTED_HEADER, receiveBody } from "./page-cache";
+import { COUNTED_HEADER, receiveBody } from "./page-limits";
 import { serveInTurn, serveMalformed, serveRefusal } from "./page-requests";
 import { createRenderQueue } from "./render-limiter";
 

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { rememberPeer } from "#lib/api/http/rate-limit";
 import { startTestApp, type TestApp } from "#support/app";
 import { anyKind } from "#support/databases";
-import { COUNTED_HEADER, countPage, limitOfPage, refusePage } from "./page-cache";
+import { COUNTED_HEADER, countPage, limitOfPage, refusePage } from "./page-limits";
 
 describe("limits on pages", () => {
   let test: TestApp;

@@ -9,7 +9,7 @@ import { AppError } from "#lib/errors";
 import { answerServerOptions, normalizePath, refuse } from "#lib/server/operations";
 import { getApp } from "#lib/server/singleton";
 import { forbiddenMethods, peerOf, readHeaders, send } from "./node-http";
-import { COUNTED_HEADER, explainRefusal, limitOfPage, refusePage } from "./page-cache";
+import { COUNTED_HEADER, explainRefusal, limitOfPage, refusePage } from "./page-limits";
 import type { RenderQueue } from "./render-limiter";
 
 /** Who asks: all that a limit needs of a request, whose body is left alone. */

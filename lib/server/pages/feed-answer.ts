@@ -8,7 +8,7 @@ import { answerProblem, toResponse } from "#lib/api/http/problem";
 import { readPublicly } from "#lib/api/http/response-cache";
 import type { FeedResponse } from "#lib/api/schemas/identity";
 import { httpRequestId } from "#lib/protocol/encoding/bytes";
-import { countPage } from "#lib/server/next/page-cache";
+import { countPage } from "#lib/server/next/page-limits";
 import { getApp } from "#lib/server/singleton";
 import { requireRole } from "#lib/services/accounts/members";
 import type { Context } from "#lib/services/approvals/context";

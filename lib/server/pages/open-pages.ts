@@ -5,9 +5,9 @@ import { runWithForm } from "#lib/api/http/plain-page";
 import { listStaticFiles } from "#lib/api/http/static-assets";
 import { logger } from "#lib/logger";
 import { vouchForPeer } from "#lib/server/next/node-http";
-import { createKeptPages, receiveBody } from "#lib/server/next/page-cache";
+import { createPageCache } from "#lib/server/next/page-cache";
+import { receiveBody } from "#lib/server/next/page-limits";
 import { addressOf, serveInTurn, serveMalformed, serveRefusal } from "#lib/server/next/page-requests";
-import { createRecordPageCache } from "#lib/server/next/record-page-cache";
 import { createRenderQueue } from "#lib/server/next/render-limiter";
 import { getApp } from "#lib/server/singleton";
 import { explainFailure, isDocument } from "./page-failure";
@@ -17,6 +17,7 @@ import { verifyForPage } from "./public-verification";
 const attestationPath = /^\/verify\/[\w.-]+\/([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/;
 const agentPath = /^\/agent\/([\w.-]+)$/;
 const landingPath = /^\/$/;
+const guidePath = /^\/docs(?:\/(?:api\/)?[a-z-]+)?$/;
 
 async function openNext(port: number) {
   const pages = next({
@@ -36,10 +37,8 @@ export async function openPages(): Promise<RequestListener> {
   const { env, peerSecret, context, handedOver, pageAnswers } = await getApp();
   const handlePage = await openNext(env.PORT);
   const files = await listStaticFiles(".next/static");
-  const { host } = new URL(env.baseUrl);
-  const keptPages = createKeptPages(host);
-  const keptRecords = createRecordPageCache({
-    host,
+  const pageCache = createPageCache({
+    host: new URL(env.baseUrl).host,
     handedOver,
     views: [
       {
@@ -47,6 +46,7 @@ export async function openPages(): Promise<RequestListener> {
         load: (id, incoming) => verifyForPage(context, id, addressOf(incoming, peerSecret, env)),
       },
       { pattern: agentPath, load: (slug) => readAgentForPage(context, slug) },
+      { pattern: guidePath },
       { pattern: landingPath, load: () => findLandingExample(context, env.EXAMPLE_ATTESTATION) },
     ],
     nowMs: () => performance.now(),
@@ -58,10 +58,9 @@ export async function openPages(): Promise<RequestListener> {
     if (await serveRefusal(incoming, outgoing, peerSecret)) return;
     const whole = await receiveBody(incoming, outgoing);
     if (whole === null) return;
-    if (keptPages.serve(incoming, outgoing)) return;
     const answer = { isMalformed: false, isNotFound: false };
     explainFailure(incoming, outgoing, context, answer);
-    if (await keptRecords.serve(incoming, outgoing)) return;
+    if (await pageCache.serve(incoming, outgoing)) return;
     const render = () => handlePage(whole, outgoing);
     const page = isDocument(incoming) ? () => pageAnswers.run(answer, render) : render;
     const handle = incoming.method === "POST" ? () => runWithForm(answer, page) : page;

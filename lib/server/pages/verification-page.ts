@@ -4,8 +4,8 @@ import { cache } from "react";
 import { AppError } from "#lib/errors";
 import type { App } from "#lib/server/app";
 import { requestAddress } from "#lib/server/next/node-http";
-import { countPage } from "#lib/server/next/page-cache";
-import { takePreloadedData } from "#lib/server/next/record-page-cache";
+import { takePreloadedData } from "#lib/server/next/page-cache";
+import { countPage } from "#lib/server/next/page-limits";
 import { getApp } from "#lib/server/singleton";
 import { type VerificationPage, verifyForPage } from "./public-verification";
 

@@ -15,7 +15,7 @@ import { type App, openApp } from "#lib/server/app";
 import { isStandInPath } from "#lib/server/emulators";
 import { createRequestListener } from "#lib/server/next/listener";
 import { acceptForwardedRequest, handleApiRequest, sendResponse } from "#lib/server/next/node-http";
-import { explainRefusal } from "#lib/server/next/page-cache";
+import { explainRefusal } from "#lib/server/next/page-limits";
 import { isDecision, normalizePath, refuse } from "#lib/server/operations";
 import { openTelemetry } from "#lib/server/telemetry/open";
 import { createAnswers, listenAt, openCalls, serveCalls } from "./ipc";

@@ -3,12 +3,12 @@ import type { AddressInfo } from "node:net";
 import { gunzipSync, gzipSync } from "node:zlib";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it, vi } from "vitest";
 import {
-  createRecordPageCache,
+  createPageCache,
   HANDED_OVER_HEADER,
+  type PageCache,
   type PreloadedData,
-  type RecordPageCache,
   takePreloadedData,
-} from "./record-page-cache";
+} from "./page-cache";
 
 const id = "01a207ba-4429-7cda-8900-14acd2e27e3a";
 const path = `/verify/agent/${id}`;
@@ -17,7 +17,7 @@ let stored: unknown;
 let asked: string[] = [];
 /** Requests for pages as Next saw them. */
 let made: Record<string, unknown>[] = [];
-let kept: RecordPageCache;
+let kept: PageCache;
 let nowMs = 0;
 let isBroken = false;
 /** Until it is the page's turn. */
@@ -84,7 +84,7 @@ beforeEach(() => {
     { pattern: /^\/verify\/[^/]+\/([0-9a-f-]{36})$/, load },
     { pattern: /^\/$/, load },
   ];
-  kept = createRecordPageCache({ host: "localhost:3000", views, handedOver, nowMs: () => nowMs });
+  kept = createPageCache({ host: "localhost:3000", views, handedOver, nowMs: () => nowMs });
 });
 afterEach(() => {
   vi.useRealTimers();
