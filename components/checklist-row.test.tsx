@@ -1,11 +1,11 @@
 import { renderToStaticMarkup } from "react-dom/server";
 import { describe, expect, it } from "vitest";
-import { type WarningCode, warningCodes, warningOf } from "#lib/protocol/statement/warnings";
+import { describeWarning, type WarningCode, warningCodes } from "#lib/protocol/statement/warnings";
 import { findRowWarning, warningRows } from "#lib/verifier/checks/warning-rows";
 import { type BrowserStatus, ChecklistRow, isDisagreement, type ServerStatus } from "./checklist-row";
 
 const render = (server: ServerStatus, browser: BrowserStatus, warned: WarningCode[] = []) => {
-  const found = findRowWarning("tools", warned.map(warningOf));
+  const found = findRowWarning("tools", warned.map(describeWarning));
   return renderToStaticMarkup(
     <ChecklistRow
       name="tools"
@@ -39,7 +39,7 @@ describe("server and browser side by side", () => {
     for (const code of warningCodes) {
       const row = warningRows[code];
       if (row === null) expect(code).toBeOneOf(["content_erased", "agent_frozen"]);
-      else expect(findRowWarning(row.check, [warningOf(code)])).toMatchObject({ answer: row.answer });
+      else expect(findRowWarning(row.check, [describeWarning(code)])).toMatchObject({ answer: row.answer });
     }
   });
 

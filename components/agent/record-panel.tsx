@@ -5,7 +5,7 @@ import { Button } from "#components/ui/button";
 import { Callout } from "#components/ui/callout";
 import { StatusPill, type Tone } from "#components/ui/status-pill";
 import { useIsReady } from "#components/ui/use-is-ready";
-import { countOf, toVisibleText } from "#lib/protocol/text/display-text";
+import { formatCount, toVisibleText } from "#lib/protocol/text/display-text";
 import { readableTime } from "#lib/protocol/time/time-words";
 import type { RecordReport } from "#lib/verifier/checks/check-record";
 import { isMiscounted } from "#lib/verifier/report/report";
@@ -33,7 +33,7 @@ const answers: Record<RecordReport["checks"][number]["status"], { tone: Tone; te
   not_run: { tone: "neutral", text: "not checked" },
 };
 
-function titleOf({ verdict, claimed, head, checks, snapshot }: RecordReport): string {
+function writeTitle({ verdict, claimed, head, checks, snapshot }: RecordReport): string {
   const all = claimed.toLocaleString("en");
   const counted = (snapshot?.counted ?? 0).toLocaleString("en");
   if (verdict === "incomplete") {
@@ -57,7 +57,7 @@ const verdictTones: Record<RecordReport["verdict"], "pass" | "fail" | "info"> = 
   incomplete: "info",
 };
 
-function wordsOf({ verdict, snapshot }: RecordReport): string {
+function explainRecord({ verdict, snapshot }: RecordReport): string {
   if (verdict === "invalid")
     return "Don't rely on this record. Keep what you have, and run the offline verifier.";
   if (verdict === "incomplete")
@@ -70,10 +70,10 @@ function Verdict({ report }: { readonly report: RecordReport }) {
   return (
     <Callout
       tone={verdictTones[verdict]}
-      title={titleOf(report)}
+      title={writeTitle(report)}
       {...(verdict === "invalid" && { alert: true })}
     >
-      {wordsOf(report)}
+      {explainRecord(report)}
     </Callout>
   );
 }
@@ -154,7 +154,7 @@ function Outline({ length }: { readonly length: number }) {
   );
 }
 
-const countEntries = (length: number) => countOf(length, "entry", "entries");
+const countEntries = (length: number) => formatCount(length, "entry", "entries");
 
 interface RecordPanelProps {
   readonly slug: string;

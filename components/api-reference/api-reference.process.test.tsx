@@ -5,7 +5,7 @@ import { operations } from "#lib/api/operations/index";
 import type { OperationSpec } from "#lib/api/operations/operation";
 import { readDocument } from "./document";
 import { groupEntries, listEntries, listWords } from "./entries";
-import { exampleOf, examplePath } from "./example-value";
+import { buildExample, examplePath } from "./example-value";
 import { writeOperation, writeOperationList } from "./operation-markdown";
 import { findSuccess } from "./operation-parts";
 import { toPython, writeSamples } from "./samples";
@@ -32,7 +32,7 @@ describe("the API reference", () => {
       Number.parseInt(statuses, 10)
     ];
     expect(shape).toBeDefined();
-    const example = exampleOf(schema, document);
+    const example = buildExample(schema, document);
     const parsed = shape?.safeParse(example);
     expect(parsed?.error?.issues ?? [], JSON.stringify(example, null, 1)).toEqual([]);
   });

@@ -18,7 +18,7 @@ export interface OperationGroup {
 }
 
 /** `createPresentation` → `create-presentation`, `log_tile` → `log-tile`. */
-const slugOf = (operationId: string) =>
+const toSlug = (operationId: string) =>
   operationId
     .replaceAll("_", "-")
     .replace(/[A-Z]/g, (letter) => `-${letter}`)
@@ -28,7 +28,7 @@ export function listEntries(document: OpenApiDocument): OperationEntry[] {
   const base = document.servers[0]?.url ?? "";
   return Object.entries(document.paths).flatMap(([path, item]) =>
     Object.entries(item).map(([method, operation]) => ({
-      slug: slugOf(operation.operationId),
+      slug: toSlug(operation.operationId),
       method,
       path,
       base,

@@ -44,26 +44,26 @@ function exampleObject(schema: Schema, document: OpenApiDocument, depth: number)
   const required = new Set(schema.required);
   const shown = Object.entries(schema.properties ?? {}).filter(([name]) => depth > 0 || required.has(name));
   return Object.fromEntries(
-    shown.map(([name, field]) => [name, exampleOf(field, document, name, depth - 1)]),
+    shown.map(([name, field]) => [name, buildExample(field, document, name, depth - 1)]),
   );
 }
 
 /** `depth`: how many levels show optional fields too. */
-export function exampleOf(schema: Schema, document: OpenApiDocument, name = "", depth = 3): ExampleValue {
+export function buildExample(schema: Schema, document: OpenApiDocument, name = "", depth = 3): ExampleValue {
   const ref = refName(schema);
   if (ref !== null) {
     const named = document.components.schemas[ref];
-    return named === undefined || depth < -4 ? {} : exampleOf(named, document, name, depth);
+    return named === undefined || depth < -4 ? {} : buildExample(named, document, name, depth);
   }
   if (schema.examples?.[0] !== undefined) return schema.examples[0];
   if (schema.const !== undefined) return schema.const;
   if (schema.enum) return schema.enum[0];
   const [first] = schema.anyOf ?? schema.oneOf ?? schema.allOf ?? [];
-  if (first && schema.properties === undefined) return exampleOf(first, document, name, depth);
+  if (first && schema.properties === undefined) return buildExample(first, document, name, depth);
   const type = typeof schema.type === "string" ? schema.type : schema.type?.[0];
   if (type === "object" || schema.properties) return exampleObject(schema, document, depth);
   if (type === "array") {
-    const items = schema.items && depth > -3 ? [exampleOf(schema.items, document, name, depth - 1)] : [];
+    const items = schema.items && depth > -3 ? [buildExample(schema.items, document, name, depth - 1)] : [];
     return schema.maxItems === 0
       ? []
       : Array.from({ length: Math.max(1, schema.minItems ?? 1) }, () => items[0]);

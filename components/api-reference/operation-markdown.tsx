@@ -1,7 +1,7 @@
 /** The reference as Markdown, for language models and for copying: one text for each operation, and a list of all. */
 import { describeType, innerSchema, type OpenApiDocument, type Schema } from "./document";
 import { groupEntries, type OperationEntry } from "./entries";
-import { exampleOf } from "./example-value";
+import { buildExample } from "./example-value";
 import { findParameters, findSuccess } from "./operation-parts";
 import { writeSamples } from "./samples";
 
@@ -44,7 +44,7 @@ export function writeOperation(entry: OperationEntry, document: OpenApiDocument)
     ...writeSamples(entry).map(({ fence: language, code }) => fence(language, code)),
     ...listSection(`Response ${success.statuses}`, success.schema, document),
     ...(success.isJson && success.schema
-      ? ["Example:", fence("json", JSON.stringify(exampleOf(success.schema, document), null, 2))]
+      ? ["Example:", fence("json", JSON.stringify(buildExample(success.schema, document), null, 2))]
       : []),
     "## Errors",
     errors.join("\n"),

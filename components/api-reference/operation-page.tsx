@@ -8,7 +8,7 @@ import { CopyMarkdown } from "./copy-markdown";
 import { Description } from "./description";
 import { innerSchema, type OpenApiDocument, type Schema } from "./document";
 import type { OperationEntry } from "./entries";
-import { exampleOf } from "./example-value";
+import { buildExample } from "./example-value";
 import { findParameters, findSuccess } from "./operation-parts";
 import { type Sample, writeSamples } from "./samples";
 import { SchemaFields } from "./schema-fields";
@@ -99,7 +99,7 @@ export function OperationPage({ entry, document }: OperationPageProps) {
   const body = operation.requestBody?.content["application/json"]?.schema;
   const success = findSuccess(operation);
   const example =
-    success.schema === undefined ? "" : JSON.stringify(exampleOf(success.schema, document), null, 2);
+    success.schema === undefined ? "" : JSON.stringify(buildExample(success.schema, document), null, 2);
   return (
     <>
       <Heading {...entry} />

@@ -156,9 +156,9 @@ response.raise_for_status()
 print(len(response.content))`;
 }
 
-export const writeSamples = (entry: OperationEntry): readonly Sample[] => samplesOf(describeCall(entry));
+export const writeSamples = (entry: OperationEntry): readonly Sample[] => listSamples(describeCall(entry));
 
-export function samplesOf(called: Called): readonly Sample[] {
+export function listSamples(called: Called): readonly Sample[] {
   return [
     { id: "curl", title: "curl", fence: "sh", code: curl(called) },
     { id: "typescript", title: "TypeScript", fence: "ts", code: typescript(called) },

@@ -14,9 +14,9 @@ import { CoverageDetails } from "./coverage-details";
 import { Decision } from "./decision";
 import { FrozenNotice } from "./frozen-notice";
 import { GrantBlock } from "./grant-block";
-import { headingOf } from "./heading";
+import { writeHeading } from "./heading";
 import { markRequest } from "./mark-parts";
-import { endOf, Outcome } from "./outcome";
+import { describeEnd, Outcome } from "./outcome";
 import { ActionBlock, ContextBlock, InputsHash } from "./request-blocks";
 import { RequestConditions } from "./request-conditions";
 import { TakeBack } from "./take-back";
@@ -46,13 +46,13 @@ export function ApprovalScreen({ view, token }: ApprovalScreenProps) {
   const { statusAtOpening, refresh } = useApprovalWatch(view);
   const isPending = view.status === "pending";
   const heading = useFocusOnChange(view.status);
-  const isGiven = view.status === "approved" && view.revoked_at === null && endOf(view) === null;
+  const isGiven = view.status === "approved" && view.revoked_at === null && describeEnd(view) === null;
   const isUsable = isGiven && view.attestation === null;
   const [isOwn, setIsOwn] = useState(false);
   return (
     <div className={`mx-auto max-w-2xl px-4 pt-5 sm:px-6 sm:pt-10 ${isPending ? "pb-40" : "pb-10"}`}>
       <h1 ref={heading} tabIndex={-1} className="outline-none font-semibold text-2xl sm:text-3xl">
-        {headingOf(view, isOwn)}
+        {writeHeading(view, isOwn)}
       </h1>
       <p className="mt-1 text-[15px] text-muted">
         Requested by <AgentText value={view.agent.slug} isName hideWarnings />

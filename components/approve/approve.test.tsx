@@ -6,7 +6,7 @@ import { proofStored } from "#lib/api/schemas/approval-page";
 import type { ApprovalView, WalletPreset } from "#lib/api/schemas/approval-view";
 import { bindRequest, confirmationCode } from "#lib/protocol/approval/approval";
 import type { DecidedBy } from "#lib/protocol/approval/decided-by";
-import { labelNames, rankOf } from "#lib/protocol/approval/detail-names";
+import { labelNames, rankName } from "#lib/protocol/approval/detail-names";
 import { contextHash } from "#lib/protocol/approval/shown-content";
 import { alterations } from "#support/alterations";
 import { makeView } from "#support/approval-view";
@@ -18,7 +18,7 @@ import { explainDenial, readReason } from "./deny-form";
 import { listDetails } from "./details";
 import { GrantBlock } from "./grant-block";
 import { describeMissing } from "./groups-needed";
-import { headingOf } from "./heading";
+import { writeHeading } from "./heading";
 import { explainProof } from "./how-checked";
 import { Outcome } from "./outcome";
 import { ActionBlock, ContextBlock } from "./request-blocks";
@@ -210,13 +210,13 @@ describe("findDifferences, of who asks", () => {
 
 describe("the details of a request", () => {
   it.each(["amount", "Amount", "total_price", "amo\u200bunt", "fee"])("begin with %j", (name) =>
-    expect(rankOf(name)).toBe(0),
+    expect(rankName(name)).toBe(0),
   );
   it.each(["recipientName", "ship-to", "IBAN", "wallet"])("go on with %j", (name) =>
-    expect(rankOf(name)).toBe(1),
+    expect(rankName(name)).toBe(1),
   );
   it.each(["note", "invoice", "reason", "token", "tomorrow", "due"])("end with %j", (name) =>
-    expect(rankOf(name)).toBe(2),
+    expect(rankName(name)).toBe(2),
   );
 
   it("are otherwise in the agent's order, and look like what they are", () => {
@@ -512,7 +512,7 @@ describe("what is over", () => {
 
 describe("the heading", () => {
   const between = (given: number, required: number, isOwn = false) =>
-    headingOf({ ...makeView(), approvals: { given, required } }, isOwn);
+    writeHeading({ ...makeView(), approvals: { given, required } }, isOwn);
 
   it("says after a first approval that somebody else is needed, and to whom it says so", () => {
     expect(between(0, 2)).toBe("An agent is requesting your approval");
@@ -524,7 +524,7 @@ describe("the heading", () => {
 
   it("is the state once it is decided", () => {
     const denied = { ...makeView(), status: "denied", approvals: { given: 1, required: 2 } } as const;
-    expect(headingOf(denied, true)).toBe("This request was denied");
+    expect(writeHeading(denied, true)).toBe("This request was denied");
   });
 });
 

@@ -7,7 +7,7 @@ import { bindRequest, confirmationCode } from "#lib/protocol/approval/approval";
 import { isShownContent } from "#lib/protocol/approval/shown-content";
 import type { JsonObject } from "#lib/protocol/encoding/canonical-json";
 
-const groupsOf = (groups: readonly { name: string | null; count: number }[]) =>
+const listGroups = (groups: readonly { name: string | null; count: number }[]) =>
   JSON.stringify(groups.map(({ name, count }) => [name, count]));
 
 /** The groups as hashed: the request has their counts, the hidden content their names. */
@@ -41,7 +41,7 @@ export function findDifferences(view: ApprovalView): string[] {
     ["agent's key", view.agent.public_key, request.agent_public_key],
     ["organization", view.organization.id, request.organization],
     ["proof level", view.required_level, request.required_level],
-    ["required groups", groupsOf(view.groups), groupsOf(withNames(view))],
+    ["required groups", listGroups(view.groups), listGroups(withNames(view))],
     ["number of approvals", view.approvals.required, request.approvals_required],
     ["time of expiry", view.expires_at, request.expires_at],
   ];

@@ -4,7 +4,7 @@ import { AgentText } from "#components/agent-text";
 import { Button } from "#components/ui/button";
 import { Money } from "#components/ui/money";
 import type { ApprovalView } from "#lib/api/schemas/approval-view";
-import { rankOf } from "#lib/protocol/approval/detail-names";
+import { rankName } from "#lib/protocol/approval/detail-names";
 import { deriveTitle } from "#lib/protocol/record/title";
 import { listDetails } from "./details";
 import { TimeLeft } from "./time-left";
@@ -20,7 +20,7 @@ interface DecisionBarProps {
 
 export function DecisionBar({ view, isReady, isHidden, onChoose }: DecisionBarProps) {
   const { action, amount, tool = null } = view.request;
-  const detail = listDetails(view.context).find(({ name }) => rankOf(name) === 0)?.value;
+  const detail = listDetails(view.context).find(({ name }) => rankName(name) === 0)?.value;
   return (
     <section
       aria-label="Decision, in short"

@@ -1,5 +1,5 @@
 /** The details of a request, in the order in which a person decides about them, each with the look that fits it. */
-import { labelNames, rankOf } from "#lib/protocol/approval/detail-names";
+import { labelNames, rankName } from "#lib/protocol/approval/detail-names";
 
 export interface Detail {
   id: string;
@@ -21,11 +21,11 @@ export function listDetails(context: Readonly<Record<string, string>>): Detail[]
   const label = labelNames(Object.keys(context));
   return Object.entries(context)
     .map(([name, value]) => {
-      const isLarge = rankOf(name) < 2 && value.length <= largeLength;
+      const isLarge = rankName(name) < 2 && value.length <= largeLength;
       const look = isLarge ? ("large" as const) : isCode(value) ? ("code" as const) : ("text" as const);
       return { id: `context ${name}`, name, label: label(name), value, look };
     })
-    .sort((one, other) => rankOf(one.name) - rankOf(other.name));
+    .sort((one, other) => rankName(one.name) - rankName(other.name));
 }
 
 /** Amounts and recipients stand with the action, the rest below it. */

@@ -11,7 +11,7 @@ const headings = {
 } as const;
 
 /** `isOwn`: this visitor has just approved. */
-export function headingOf(view: ApprovalView, isOwn: boolean): string {
+export function writeHeading(view: ApprovalView, isOwn: boolean): string {
   const { status, approvals, revoked_at, request } = view;
   if (revoked_at !== null) return "This approval was taken back";
   const missing = approvals.required - approvals.given;

@@ -43,12 +43,12 @@ function describeWho({ is_test, groups, approvals: { required }, required_level 
 }
 
 /** Since when nothing can use it, by the database's clock. */
-export const endOf = ({ request: { grant }, usable_until, now }: ApprovalView): string | null =>
+export const describeEnd = ({ request: { grant }, usable_until, now }: ApprovalView): string | null =>
   findEnd({ usable_until, grant }, now);
 
 function Use({ view, words }: { readonly view: ApprovalView; readonly words: string }) {
   const { attestation } = view;
-  const end = endOf(view);
+  const end = describeEnd(view);
   if (attestation !== null)
     return (
       <>
@@ -82,7 +82,7 @@ function Approved({ view }: { readonly view: ApprovalView }) {
         </p>
       ) : null}
       <HowChecked proofs={view.proofs} environment={view.environment} />
-      {view.attestation !== null || endOf(view) !== null ? null : (
+      {view.attestation !== null || describeEnd(view) !== null ? null : (
         <p className="mt-2">
           You're done.
           {isStanding ? "" : " A link to the receipt appears here if the agent reports what it did."}

@@ -9,7 +9,7 @@ export interface Problem {
 
 export type Answer = { ok: true; body: unknown } | { ok: false; problem: Problem };
 
-const textOf = (value: unknown): string => (typeof value === "string" ? value : "");
+const readText = (value: unknown): string => (typeof value === "string" ? value : "");
 
 export async function postJson(path: string, body: unknown): Promise<Answer> {
   try {
@@ -22,8 +22,8 @@ export async function postJson(path: string, body: unknown): Promise<Answer> {
     const parsed: unknown = await response.json().catch(() => null);
     if (response.ok && parsed !== null) return { ok: true, body: parsed };
     const problem = (parsed ?? {}) as Record<string, unknown>;
-    const detail = textOf(problem["detail"]);
-    return { ok: false, problem: { status: response.status, code: textOf(problem["code"]), detail } };
+    const detail = readText(problem["detail"]);
+    return { ok: false, problem: { status: response.status, code: readText(problem["code"]), detail } };
   } catch {
     return { ok: false, problem: { status: 0, code: "unreachable", detail: "" } };
   }

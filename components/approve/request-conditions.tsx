@@ -6,7 +6,7 @@ import { Timestamp } from "#components/ui/timestamp";
 import { levelWords } from "#lib/api/schemas/approval-page";
 import type { ApprovalView } from "#lib/api/schemas/approval-view";
 import { describeUnasked } from "#lib/protocol/approval/decided-words";
-import { countOf } from "#lib/protocol/text/display-text";
+import { formatCount } from "#lib/protocol/text/display-text";
 import { RequiredGroups } from "./groups-needed";
 import { markPart } from "./mark-parts";
 import { TimeLeft } from "./time-left";
@@ -28,7 +28,7 @@ function durationWords(seconds: number): string {
         : seconds % 60 === 0
           ? [seconds / 60, "minute"]
           : [seconds, "second"];
-  return countOf(count, unit);
+  return formatCount(count, unit);
 }
 
 function Level({ level }: { readonly level: ApprovalView["required_level"] }) {

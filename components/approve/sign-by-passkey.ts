@@ -2,7 +2,7 @@
 import type { ApprovalView, SentAssertion } from "#lib/api/schemas/approval-view";
 import { requestHash } from "#lib/protocol/approval/approval";
 import { base64UrlEncode } from "#lib/protocol/encoding/bytes";
-import { approvalChallenge, type PasskeyDecision, relyingPartyOf } from "#lib/protocol/passkey/assertion";
+import { approvalChallenge, type PasskeyDecision, toRelyingParty } from "#lib/protocol/passkey/assertion";
 import { findDifferences } from "./check-shown";
 
 export type Signed =
@@ -32,7 +32,7 @@ export async function signByPasskey(view: ApprovalView, decision: PasskeyDecisio
   try {
     const { startAuthentication } = await import("@simplewebauthn/browser");
     const challenge = base64UrlEncode(approvalChallenge(requestHash(view.request), decision));
-    const { rpId } = relyingPartyOf(view.request.origin);
+    const { rpId } = toRelyingParty(view.request.origin);
     // The device offers its passkeys for this site: the page doesn't say who may decide.
     const optionsJSON = { challenge, rpId, userVerification: "required" as const, timeout: 120_000 };
     const { id, response } = await startAuthentication({ optionsJSON });

@@ -1,7 +1,7 @@
 "use client";
 /** Counts down by the server's clock; screen readers hear it at 60 and at 10 seconds only. */
 import { useEffect, useRef, useState } from "react";
-import { countOf } from "#lib/protocol/text/display-text";
+import { formatCount } from "#lib/protocol/text/display-text";
 
 interface TimeLeftProps {
   readonly expiresAt: string;
@@ -16,7 +16,7 @@ const spokenAtSeconds = [10, 60];
 
 export function formatTimeLeft(seconds: number): string {
   if (seconds <= 0) return "no time left";
-  if (seconds < 60) return countOf(seconds, "second");
+  if (seconds < 60) return formatCount(seconds, "second");
   if (seconds < 3_600) return `${Math.floor(seconds / 60)} min ${String(seconds % 60).padStart(2, "0")} s`;
   return `${Math.floor(seconds / 3_600)} h ${String(Math.floor((seconds % 3_600) / 60)).padStart(2, "0")} min`;
 }

@@ -7,7 +7,7 @@ import { type GuideEntry, type GuideSlug, guideEntries } from "./guides-index";
 import type { IndexEntry } from "./search-words";
 
 /** Each word once, without the marks of Markdown: an entry is found by its words, not shown by them. */
-function wordsOf(text: string): string {
+function collectWords(text: string): string {
   const words = text.toLowerCase().match(/[\p{L}\p{N}_][\p{L}\p{N}_./:-]*[\p{L}\p{N}_]|[\p{L}\p{N}]/gu);
   return [...new Set(words)].join(" ");
 }
@@ -20,7 +20,7 @@ function listSections({ slug, title: page, description }: GuideEntry, text: stri
       label: level === 1 ? page : `${page}: ${plain}`,
       href: `/docs/${slug}${level === 1 ? "" : `#${headingId(title)}`}`,
       ...(level === 1 ? { about: description } : {}),
-      words: wordsOf(own),
+      words: collectWords(own),
     };
   });
 }
@@ -33,14 +33,14 @@ export function buildSearchIndex(base: string, read: (slug: GuideSlug) => string
       kind: "Operation" as const,
       label: `${entry.method.toUpperCase()} ${entry.path}`,
       href: `/docs/api/${entry.slug}`,
-      words: wordsOf(`${entry.operation.summary} ${listWords(entry, document)}`),
+      words: collectWords(`${entry.operation.summary} ${listWords(entry, document)}`),
     })),
     ...guideEntries.flatMap((guide) => listSections(guide, read(guide.slug))),
     ...reasonCodes.map((code) => ({
       kind: "Reason" as const,
       label: code,
       href: "/docs/reasons",
-      words: wordsOf(reasons[code]),
+      words: collectWords(reasons[code]),
     })),
   ];
 }

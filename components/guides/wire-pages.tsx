@@ -18,7 +18,7 @@ const slugs = Object.keys(headings) as WireSlug[];
 /** The text without code, where a line that begins with `#` is no heading. */
 const withoutFences = (text: string) => text.replace(/^```[\s\S]*?^```$/gm, "");
 
-function anchorsOf(text: string): string[] {
+function listAnchors(text: string): string[] {
   return [...withoutFences(text).matchAll(/^#{2,3} (.+)$/gm)].map(([, title = ""]) => headingId(title));
 }
 
@@ -39,7 +39,7 @@ function relink(text: string, own: WireSlug, pageOf: Map<string, WireSlug>): str
   });
 }
 
-const titleOf = (slug: WireSlug) => headings[slug][0].toLowerCase();
+const readTitle = (slug: WireSlug) => headings[slug][0].toLowerCase();
 
 /** Below the introduction, on the first page. */
 const others = `On pages of their own: ${slugs
@@ -56,11 +56,13 @@ export function splitWire(text: string): Record<WireSlug, string> {
       if (!parts.delete(title) || part === undefined) throw new Error(`docs/wire.md has no part "${title}"`);
       return part;
     });
-    const begin = slug === "wire" ? `${introduction}${others}` : `# Wire format: ${titleOf(slug)}\n\n`;
+    const begin = slug === "wire" ? `${introduction}${others}` : `# Wire format: ${readTitle(slug)}\n\n`;
     return { slug, text: begin + own.join("") };
   });
   if (parts.size > 0) throw new Error(`docs/wire.md: ${[...parts.keys()].join(", ")} is on no page`);
-  const pageOf = new Map(pages.flatMap(({ slug, text }) => anchorsOf(text).map((anchor) => [anchor, slug])));
+  const pageOf = new Map(
+    pages.flatMap(({ slug, text }) => listAnchors(text).map((anchor) => [anchor, slug])),
+  );
   const linked = pages.map(({ slug, text }) => [slug, relink(text, slug, pageOf)]);
   return Object.fromEntries(linked) as Record<WireSlug, string>;
 }

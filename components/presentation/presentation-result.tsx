@@ -14,7 +14,7 @@ import { MESSAGE_NAMES } from "#lib/protocol/presentation/disclosure";
 import type { PresentationHeader } from "#lib/protocol/presentation/presentation";
 import { isApprovalMethod } from "#lib/protocol/statement/statement";
 import { drawWarnings } from "#lib/protocol/statement/warnings";
-import { countOf } from "#lib/protocol/text/display-text";
+import { formatCount } from "#lib/protocol/text/display-text";
 import type { PresentationReport } from "#lib/verifier/checks/presentation-verify";
 import type { CheckedPresentation } from "./check-presentation";
 import { DisclosedValue } from "./disclosed-value";
@@ -55,7 +55,7 @@ function isTest(report: PresentationReport): boolean {
   return typeof environment === "string" && environment !== "production";
 }
 
-function methodOf(report: PresentationReport): string | null {
+function writeMethod(report: PresentationReport): string | null {
   const method = findValue(report, "human_approval_method");
   return typeof method === "string" ? method : null;
 }
@@ -84,7 +84,7 @@ function Shown({ checked }: { readonly checked: CheckedPresentation }) {
       <Card title={`Shown and proven: ${shown.length} of ${MESSAGE_NAMES.length - 1} fields`}>
         {isTest(report) ? (
           <div className="mb-3">
-            <TestMark method={methodOf(report)} />
+            <TestMark method={writeMethod(report)} />
           </div>
         ) : null}
         {shown.length === 0 ? (
@@ -166,7 +166,7 @@ function Verdict({ report, endorsementFault }: CheckedPresentation) {
       <Callout
         tone={warnings.length === 0 ? "pass" : "warn"}
         alert
-        title={`This presentation is valid${warnings.length === 0 ? "" : `, ${countOf(warnings.length, "warning")}`}`}
+        title={`This presentation is valid${warnings.length === 0 ? "" : `, ${formatCount(warnings.length, "warning")}`}`}
       >
         <p>This service signed one attestation with exactly the values below.</p>
         {warnings.length === 0 ? null : (

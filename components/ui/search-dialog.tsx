@@ -2,7 +2,7 @@
 /** A search: a combobox with a list (WAI-ARIA Authoring Practices, "Combobox"), in a modal dialog. */
 import { type KeyboardEvent, useEffect, useId, useRef, useState } from "react";
 import { AgentText } from "#components/agent-text";
-import { countOf } from "#lib/protocol/text/display-text";
+import { formatCount } from "#lib/protocol/text/display-text";
 import { Modal } from "./dialog";
 import { Input } from "./field";
 import { useVisit } from "./router";
@@ -106,7 +106,7 @@ function SearchBox(props: SearchBoxProps & { readonly onDone: () => void }) {
         onKeyDown={onKeyDown}
       />
       <p role="status" className={problem === null ? "sr-only" : "mt-2 text-fail text-sm"}>
-        {problem ?? countOf(choices.length, "result")}
+        {problem ?? formatCount(choices.length, "result")}
       </p>
       <div className="mt-3">
         <Results id={id} choices={choices} current={current} onChoose={choose} />

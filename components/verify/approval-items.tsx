@@ -5,7 +5,7 @@ import type { Definition } from "#components/ui/definition-list";
 import { describeLevel } from "#lib/protocol/approval/approval-words";
 import { isJsonObject, type JsonObject } from "#lib/protocol/encoding/canonical-json";
 import type { BackedApproval } from "#lib/protocol/statement/statement";
-import { countOf } from "#lib/protocol/text/display-text";
+import { formatCount } from "#lib/protocol/text/display-text";
 import { readableTime } from "#lib/protocol/time/time-words";
 
 /** The names in `verified_by`, as people would say them. */
@@ -15,7 +15,7 @@ const witnesses: Record<string, string> = {
   "world-chain": "World Chain (the root is registered there)",
 };
 
-function textOf(object: JsonObject, name: string): string {
+function readText(object: JsonObject, name: string): string {
   const value = object[name];
   return typeof value === "string" ? value : "";
 }
@@ -29,14 +29,14 @@ function passkeyItems(approval: JsonObject, index: number): Definition[] {
     {
       id: `approver-${index}`,
       name: `Enrolled approver ${index + 1}`,
-      value: <HashText value={textOf(approval, "approver_id")} label={`approver ${index + 1}`} />,
+      value: <HashText value={readText(approval, "approver_id")} label={`approver ${index + 1}`} />,
     },
     {
       id: `passkey-${index}`,
       name: "Passkey",
       value: (
         <AgentText
-          value={`signed at ${readableTime(textOf(approval, "verified_at"))}; in roster ${String(head["number"])} of the organization, in ${countOf(count, "required group")}`}
+          value={`signed at ${readableTime(readText(approval, "verified_at"))}; in roster ${String(head["number"])} of the organization, in ${formatCount(count, "required group")}`}
         />
       ),
     },
@@ -55,14 +55,14 @@ function personItems(approval: JsonObject, index: number): Definition[] {
     {
       id: `nullifier-${index}`,
       name: `${who} ${index + 1}, nullifier`,
-      value: <HashText value={textOf(approval, "nullifier_hash")} label={`nullifier ${index + 1}`} />,
+      value: <HashText value={readText(approval, "nullifier_hash")} label={`nullifier ${index + 1}`} />,
     },
     {
       id: `proof-${index}`,
       name: "Proof",
       value: (
         <AgentText
-          value={`World ID ${textOf(approval, "protocol_version")}, level ${textOf(approval, "level")}, checked at ${readableTime(textOf(approval, "verified_at"))} by ${names.join(" and ")}`}
+          value={`World ID ${readText(approval, "protocol_version")}, level ${readText(approval, "level")}, checked at ${readableTime(readText(approval, "verified_at"))} by ${names.join(" and ")}`}
         />
       ),
     },
@@ -72,7 +72,7 @@ function personItems(approval: JsonObject, index: number): Definition[] {
 export function approvalItems(approval: BackedApproval, authorization: JsonObject | null): Definition[] {
   const given = authorization?.["approvals"];
   const approvals = Array.isArray(given) ? given.filter(isJsonObject) : [];
-  const approvedAt = authorization === null ? "" : textOf(authorization, "approved_at");
+  const approvedAt = authorization === null ? "" : readText(authorization, "approved_at");
   return [
     ...(approval.level === "none"
       ? []

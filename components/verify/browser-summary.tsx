@@ -2,7 +2,7 @@
 import { Callout } from "#components/ui/callout";
 /** Result of the visitor's browser, in one sentence below the verdict. A disagreement is loud. */
 import { CheckCircleIcon, ClockIcon, ExclamationTriangleIcon, XCircleIcon } from "#components/ui/icons";
-import { countOf } from "#lib/protocol/text/display-text";
+import { formatCount } from "#lib/protocol/text/display-text";
 import { findRowWarning } from "#lib/verifier/checks/warning-rows";
 import { type BrowserCheck, useBrowserCheck } from "./browser-check";
 import { checkTitles } from "./check-titles";
@@ -16,7 +16,7 @@ function agreement({ report }: Done): string {
     ({ name, status }) => name in checkTitles && status === "pass" && !findRowWarning(name, warnings),
   );
   const count = warnings.length + statedWarnings.length;
-  const warned = count === 0 || verdict === "erased" ? "" : `, ${countOf(count, "warning")}`;
+  const warned = count === 0 || verdict === "erased" ? "" : `, ${formatCount(count, "warning")}`;
   const repeated = `Your browser repeated the checks (${passed.length} passed, none failed${warned}) and agrees.`;
   return missing.length === 0
     ? repeated

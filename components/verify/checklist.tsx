@@ -4,7 +4,7 @@ import { ChecklistRow, isDisagreement } from "#components/checklist-row";
 import { StatusPill } from "#components/ui/status-pill";
 import type { VerifyResponse } from "#lib/api/schemas/receipts";
 import type { Warning } from "#lib/protocol/statement/warnings";
-import { countOf, toVisibleText } from "#lib/protocol/text/display-text";
+import { formatCount, toVisibleText } from "#lib/protocol/text/display-text";
 import { findRowWarning } from "#lib/verifier/checks/warning-rows";
 import { type BrowserCheck, useBrowserCheck } from "./browser-check";
 import type { CheckText } from "./check-texts";
@@ -116,7 +116,7 @@ function countResults(checks: readonly Check[], applying: readonly Check[], warn
   return [
     `${applying.length - warned.length - failed} passed`,
     ...(failed === 0 ? [] : [`${failed} failed`]),
-    ...(warned.length === 0 ? [] : [countOf(warned.length, "warning")]),
+    ...(warned.length === 0 ? [] : [formatCount(warned.length, "warning")]),
     ...(checks.length === applying.length ? [] : [`${checks.length - applying.length} not applicable`]),
   ].join(" · ");
 }

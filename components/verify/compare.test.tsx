@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
 import type { VerifyResponse } from "#lib/api/schemas/receipts";
 import { pass, skip } from "#lib/protocol/statement/outcome";
-import { warningOf } from "#lib/protocol/statement/warnings";
+import { describeWarning } from "#lib/protocol/statement/warnings";
 import type { VerifierCheck, VerifierReport } from "#lib/verifier/report/report";
-import { browserStatus, claimsOf, compareWithServer } from "./compare";
+import { browserStatus, compareWithServer, toClaims } from "./compare";
 import type { Verification } from "./facts";
 
 const names = ["payload_hash", "signature", "log_inclusion", "zk_proof"] as const;
@@ -53,7 +53,7 @@ function makeReport(
 }
 
 function makePage(answer: VerifyResponse, changes: Partial<Verification> = {}) {
-  return claimsOf({ answer, keyStatus: "active", isTest: false, approvalMethod: null, ...changes });
+  return toClaims({ answer, keyStatus: "active", isTest: false, approvalMethod: null, ...changes });
 }
 
 const hiddenContent = { action: null, inputs_hash: null, payload: null, human_approval: null };
@@ -189,7 +189,7 @@ describe("this server against this browser", () => {
   });
 
   it("catches a server that leaves out a warning, in the page or in the answer, or makes one up", () => {
-    const tools = [warningOf("tools_not_registered")];
+    const tools = [describeWarning("tools_not_registered")];
     const answer = makeAnswer({ warnings: tools });
     const report = makeReport("valid", { warnings: tools });
     expect(compareWithServer(makePage(answer), answer, report)).toEqual([]);
@@ -197,14 +197,14 @@ describe("this server against this browser", () => {
     expect(compareWithServer(makePage(answer), makeAnswer(), report)).not.toEqual([]);
     expect(compareWithServer(makePage(makeAnswer()), makeAnswer(), report)).not.toEqual([]);
     expect(compareWithServer(makePage(answer), answer, makeReport("valid"))).not.toEqual([]);
-    const other = makeAnswer({ warnings: [warningOf("code_hash_mismatch")] });
+    const other = makeAnswer({ warnings: [describeWarning("code_hash_mismatch")] });
     expect(compareWithServer(makePage(other), other, report)).toContain(
       "Your browser's warnings: tools_not_registered. This page's: code_hash_mismatch.",
     );
   });
 
   it("takes a server's word for a warning only of what is hidden", () => {
-    const warnings = [warningOf("approval_asserted_only")];
+    const warnings = [describeWarning("approval_asserted_only")];
     const answer = makeAnswer({ ...hidden, human_approved: true, warnings });
     const report = makeReport("incomplete", {
       missing,

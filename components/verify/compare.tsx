@@ -12,8 +12,8 @@ import type { Warning } from "#lib/protocol/statement/warnings";
 import type { AttestationCheckName } from "#lib/verifier/checks/verify-statement";
 import type { VerifierReport } from "#lib/verifier/report/report";
 import { checkTitles } from "./check-titles";
-import { factsOf, type Verification, verdictOf } from "./facts";
-import { findingsOf } from "./findings";
+import { toFacts, toVerdict, type Verification } from "./facts";
+import { buildFindings } from "./findings";
 
 /** Fields that a person reads on the page before the checks, each to be found again in the API's answer. */
 const shownFields = [
@@ -50,9 +50,9 @@ export interface ServedClaims extends Pick<Verification, "keyStatus" | "isTest">
 }
 
 /** Extracts the page's claims as the server made it, for the browser to compare with its own findings. */
-export function claimsOf(verification: Verification): ServedClaims {
+export function toClaims(verification: Verification): ServedClaims {
   const { answer, keyStatus, isTest } = verification;
-  const { title, sentence } = verdictOf(verification);
+  const { title, sentence } = toVerdict(verification);
   const shown = Object.fromEntries(shownFields.map((name) => [name, answer[name]])) as ServedClaims["shown"];
   const checks = answer.checks.map(({ detail: _words, ...result }) => result);
   const warnings = listCodes(answer.warnings);
@@ -75,12 +75,12 @@ export function claimsOf(verification: Verification): ServedClaims {
 const listCodes = (warnings: readonly Warning[]) => warnings.map(({ code }) => code).join(", ");
 
 const writeFacts = (answer: VerifyResponse) =>
-  listFacts(factsOf(answer))
+  listFacts(toFacts(answer))
     .map(({ label, text }) => `${label}: ${text}`)
     .join("; ");
 
 const listFindings = (verification: Verification) =>
-  Object.values(findingsOf(verification))
+  Object.values(buildFindings(verification))
     .map(({ text, by }) => `${text} (${by})`)
     .join(". ");
 
@@ -163,7 +163,7 @@ function compareWords(page: ServedClaims, answer: VerifyResponse, report: Verifi
     isTest: report.isTest || (isHidden && page.isTest),
     approvalMethod: ownApprovalMethod(answer, report, all),
   };
-  const own = verdictOf(verification);
+  const own = toVerdict(verification);
   const findings = listFindings(verification);
   const facts = writeFacts(answer);
   return [

@@ -15,20 +15,20 @@ export interface Verification {
   readonly approvalMethod: ApprovalMethod | null;
 }
 
-function titleOf(code: WarningCode): string {
+function writeTitle(code: WarningCode): string {
   const check = warningRows[code]?.check;
   return check === undefined ? "content" : checkTitles[check].toLowerCase();
 }
 
 /** Facts of the receipt; none of a record that failed verification. */
-export function factsOf(answer: VerifyResponse, names: Names = noNames): Facts {
+export function toFacts(answer: VerifyResponse, names: Names = noNames): Facts {
   const { valid, action, agent_slug, timestamp, human_approval, human_authorization: object } = answer;
   const isShown = valid === true && human_approval !== null && timestamp !== null;
   const attested = isShown ? { request: { action, agent_slug }, human_approval, timestamp } : null;
   return factsOfReceipt(attested, object ?? null, names);
 }
 
-export function verdictOf({ answer, keyStatus, isTest, approvalMethod }: Verification): Verdict {
+export function toVerdict({ answer, keyStatus, isTest, approvalMethod }: Verification): Verdict {
   return decideVerdict({
     valid: answer.valid,
     isPublic: answer.is_public,
@@ -42,6 +42,6 @@ export function verdictOf({ answer, keyStatus, isTest, approvalMethod }: Verific
       .filter(({ status }) => status === "fail")
       .map(({ name }) => checkTitles[name].toLowerCase()),
     warnings: answer.warnings,
-    findings: [...new Set(answer.warnings.map(({ code }) => titleOf(code)))],
+    findings: [...new Set(answer.warnings.map(({ code }) => writeTitle(code)))],
   });
 }

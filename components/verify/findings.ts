@@ -7,7 +7,7 @@ import type { VerifyResponse } from "#lib/api/schemas/receipts";
 import { describeDecided } from "#lib/protocol/approval/decided-words";
 import { isJsonObject, type JsonValue } from "#lib/protocol/encoding/canonical-json";
 import { type ApprovalMethod, type BackedMethod, isBacked } from "#lib/protocol/statement/statement";
-import { factsOf, type Verification } from "./facts";
+import { toFacts, type Verification } from "./facts";
 
 export interface Finding {
   readonly id: "agent" | "approval";
@@ -118,7 +118,7 @@ function findApproval(verification: Verification): Finding {
   const { human_approval: approval, human_approved: isApproved, valid } = answer;
   const id = "approval";
   const isShown = valid === true && approval !== null && isBacked(approval);
-  const decided = isShown ? describeDecided(factsOf(answer).decided) : null;
+  const decided = isShown ? describeDecided(toFacts(answer).decided) : null;
   if (isTest) return { id, ...findTest(approval?.method ?? approvalMethod ?? "none", decided) };
   if (valid === false)
     return isApproved === false || approval?.method === "none"
@@ -136,6 +136,6 @@ function findApproval(verification: Verification): Finding {
     : { id, tone: "warn", text: "Asserted by the caller, not proven", by: byAgent };
 }
 
-export function findingsOf(verification: Verification): Record<Finding["id"], Finding> {
+export function buildFindings(verification: Verification): Record<Finding["id"], Finding> {
   return { agent: findAgent(verification.answer), approval: findApproval(verification) };
 }

@@ -32,7 +32,7 @@ async function fetchKeys(): Promise<string> {
   return response.text();
 }
 
-const reasonOf = (error: unknown) => (error instanceof Error ? error.message : "it could not be read");
+const explainError = (error: unknown) => (error instanceof Error ? error.message : "it could not be read");
 
 /** `chosen`: the visitor's own keys, or null. If they can't be read, the service's don't take their place. */
 async function verifyText(input: string, chosen: Promise<string | null>): Promise<Outcome> {
@@ -43,7 +43,7 @@ async function verifyText(input: string, chosen: Promise<string | null>): Promis
     const report = await verifyInWorker({ input: `${input.trim()}\n`, trust, expected });
     return { phase: "done", report, isOurs: pinned === null };
   } catch (error) {
-    return { phase: "failed", reason: reasonOf(error) };
+    return { phase: "failed", reason: explainError(error) };
   }
 }
 
@@ -97,7 +97,7 @@ export function LocalVerifier() {
     if (file === undefined) return;
     forget();
     const own = run.current;
-    const read = await readFile(file).catch((error: unknown) => ({ reason: reasonOf(error) }));
+    const read = await readFile(file).catch((error: unknown) => ({ reason: explainError(error) }));
     if (own !== run.current || read === null) return;
     if (typeof read === "string") {
       if (field.current) field.current.value = read;
@@ -112,10 +112,10 @@ export function LocalVerifier() {
     forget();
     setKeysProblem(null);
     const read = readKeys(file).catch((error: unknown) => {
-      throw new Error(`your copy of the public keys can't be used: ${reasonOf(error)}`);
+      throw new Error(`your copy of the public keys can't be used: ${explainError(error)}`);
     });
     pinned.current = read;
-    const problem = await read.then(() => null, reasonOf);
+    const problem = await read.then(() => null, explainError);
     if (pinned.current === read) setKeysProblem(problem);
   }
 

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import type { VerifyResponse } from "#lib/api/schemas/receipts";
 import type { HumanApproval } from "#lib/protocol/statement/statement";
 import type { Verification } from "./facts";
-import { findingsOf } from "./findings";
+import { buildFindings } from "./findings";
 import { ReceiptFacts } from "./receipt-facts";
 import type { Surroundings } from "./surroundings";
 
@@ -32,19 +32,19 @@ const proven = (count: number, level = "orb") => ({
 
 describe("findings beside the authenticity", () => {
   it("are unknown, not good and not bad, where an agent's key or signature is missing", () => {
-    const keyless = findingsOf(verificationOf({})).agent;
+    const keyless = buildFindings(verificationOf({})).agent;
     expect(keyless).toMatchObject({ tone: "unknown", text: "Agent not proven" });
     expect(keyless.by).toBe("Only the organization's API key backs this");
-    const unsigned = findingsOf(verificationOf({ payload: payloadWith("AAAA") })).agent;
+    const unsigned = buildFindings(verificationOf({ payload: payloadWith("AAAA") })).agent;
     expect(unsigned).toMatchObject({ tone: "unknown" });
     expect(unsigned.text).toBe("This agent has a key but did not sign this report");
-    expect(findingsOf(verificationOf({ agent_authenticated: true })).agent.tone).toBe("proven");
-    expect(findingsOf(verificationOf({ agent_authenticated: false })).agent.tone).toBe("warn");
+    expect(buildFindings(verificationOf({ agent_authenticated: true })).agent.tone).toBe("proven");
+    expect(buildFindings(verificationOf({ agent_authenticated: false })).agent.tone).toBe("warn");
   });
 
   it("say by whom it was approved, and who vouches for that", () => {
     const approval = (fields: object, more: Partial<Verification> = {}) =>
-      findingsOf(verificationOf(fields, more)).approval;
+      buildFindings(verificationOf(fields, more)).approval;
     expect(approval(proven(1))).toMatchObject({
       ...{ tone: "proven", by: "Proven by World ID" },
       text: "1 person, by World ID (Orb)",
@@ -80,7 +80,7 @@ describe("findings beside the authenticity", () => {
 
   it("are nothing but claims in a record that failed", () => {
     for (const fields of [{}, proven(1), { agent_authenticated: true }]) {
-      const found = findingsOf(verificationOf({ ...fields, valid: false }));
+      const found = buildFindings(verificationOf({ ...fields, valid: false }));
       for (const { tone, by } of Object.values(found)) {
         expect(["warn", "unknown"]).toContain(tone);
         expect(by).toBe("This record failed verification");

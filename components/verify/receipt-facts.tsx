@@ -17,8 +17,8 @@ import { toVisibleText } from "#lib/protocol/text/display-text";
 import { organizationTitle } from "#lib/protocol/text/organization-name";
 import { describeBounds, readableTime } from "#lib/protocol/time/time-words";
 import type { Habits } from "#lib/verifier/checks/warning-rows";
-import { factsOf, type Verification } from "./facts";
-import { byAgent, byService, type Finding, findingsOf } from "./findings";
+import { toFacts, type Verification } from "./facts";
+import { buildFindings, byAgent, byService, type Finding } from "./findings";
 import type { Surroundings } from "./surroundings";
 
 interface FactProps {
@@ -105,7 +105,7 @@ function UsualApproval({ habits, answer }: { readonly habits: Habits; readonly a
 
 function Who({ verification, surroundings }: ReceiptFactsProps) {
   const { answer } = verification;
-  const { agent } = findingsOf(verification);
+  const { agent } = buildFindings(verification);
   const unusual = surroundings === null ? null : describeSignatures(surroundings.habits, answer);
   return (
     <>
@@ -185,8 +185,8 @@ interface ReceiptFactsProps {
 
 export function ReceiptFacts({ verification, surroundings }: ReceiptFactsProps) {
   const { answer } = verification;
-  const { approval } = findingsOf(verification);
-  const facts = factsOf(answer);
+  const { approval } = buildFindings(verification);
+  const facts = toFacts(answer);
   return (
     <dl className="divide-y divide-line border-line border-b">
       {facts.amount === null ? null : (

@@ -32,7 +32,7 @@ const statuses: Record<VerifierCheck["status"], { tone: Tone; text: string }> = 
   not_run: { tone: "unknown", text: "did not run" },
 };
 
-function titleOf(name: string): string {
+function findTitle(name: string): string {
   const known = Object.entries(checkTitles).find(([check]) => check === name)?.[1];
   return known ?? name.replaceAll("_", " ").replace(/^./, (letter) => letter.toUpperCase());
 }
@@ -94,7 +94,7 @@ function Warnings({ report: { warnings, statedWarnings } }: { readonly report: V
   );
 }
 
-function toneOf({ verdict, warnings, statedWarnings }: VerifierReport): CalloutTone {
+function chooseTone({ verdict, warnings, statedWarnings }: VerifierReport): CalloutTone {
   const isWarned = warnings.length + statedWarnings.length > 0;
   return verdict === "valid" && isWarned ? "warn" : tones[verdict];
 }
@@ -113,7 +113,7 @@ export function ReportView({ report, isOurs = false }: ReportViewProps) {
   const uncompared = listUncompared(report);
   return (
     <div>
-      <Callout tone={toneOf(report)} title={title}>
+      <Callout tone={chooseTone(report)} title={title}>
         <p>{sentence}</p>
         <Warnings report={report} />
         {report.isTest ? (
@@ -158,7 +158,7 @@ export function ReportView({ report, isOurs = false }: ReportViewProps) {
         {checks.map((check) => (
           <li key={check.name} className="border-line border-b py-3 last:border-0">
             <div className="flex flex-wrap items-center justify-between gap-x-4 gap-y-1">
-              <h3 className="font-medium">{titleOf(check.name)}</h3>
+              <h3 className="font-medium">{findTitle(check.name)}</h3>
               <CheckAnswer report={report} check={check} />
             </div>
             <p className="mt-1 text-[15px] text-muted [overflow-wrap:anywhere]">

@@ -3,7 +3,7 @@ import { formatAmount } from "#lib/protocol/approval/amount";
 import { describeDecided, labelDecided } from "#lib/protocol/approval/decided-words";
 import { drawable } from "#lib/protocol/text/display-text";
 import { describeBounds } from "#lib/protocol/time/time-words";
-import { factsOf, type Verification, verdictOf } from "./facts";
+import { toFacts, toVerdict, type Verification } from "./facts";
 import type { VerdictKind } from "./verdict";
 
 /** Dark enough for white text at 4.5:1, and for text on white. */
@@ -18,9 +18,9 @@ export const verdictColors: Record<VerdictKind, string> = {
 
 export function describeCard(verification: Verification) {
   const { answer } = verification;
-  const verdict = verdictOf(verification);
+  const verdict = toVerdict(verification);
   const { action: said, valid, agent_slug, time_bounds: bounds } = answer;
-  const { amount, decided } = factsOf(answer);
+  const { amount, decided } = toFacts(answer);
   const action = said === null || valid === false ? null : drawable(said);
   const isDecided = decided.kind !== "hidden" && decided.kind !== "nobody" && decided.kind !== "asserted";
   return {
@@ -34,20 +34,20 @@ export function describeCard(verification: Verification) {
   };
 }
 
-const minuteOf = ({ at }: { at: string }) => at.slice(0, 16).replace("T", " ");
+const toMinute = ({ at }: { at: string }) => at.slice(0, 16).replace("T", " ");
 
 /** As others vouch for it; nothing if none does. */
 function describeTime({ valid, time_bounds: bounds }: Verification["answer"]): string {
   const { made_after: after, made_before: before } = bounds;
   if (valid === false || (after === null && before === null)) return "";
-  if (after === null) return before === null ? "" : `, made before ${minuteOf(before)} UTC`;
-  if (before === null) return `, made after ${minuteOf(after)} UTC`;
-  return `, made between ${minuteOf(after)} and ${minuteOf(before)} UTC`;
+  if (after === null) return before === null ? "" : `, made before ${toMinute(before)} UTC`;
+  if (before === null) return `, made after ${toMinute(after)} UTC`;
+  return `, made between ${toMinute(after)} and ${toMinute(before)} UTC`;
 }
 
 /** "authentic, approved by passkey, 12,000.50 EUR" */
 export function describeBadge(verification: Verification): string {
-  const { amount } = factsOf(verification.answer);
+  const { amount } = toFacts(verification.answer);
   const cost = amount === null ? "" : `, ${formatAmount(amount)}`;
-  return `${verdictOf(verification).short}${cost}${describeTime(verification.answer)}`;
+  return `${toVerdict(verification).short}${cost}${describeTime(verification.answer)}`;
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { BackedApproval, HumanApproval } from "#lib/protocol/statement/statement";
-import { type WarningCode, warningCodes, warningOf } from "#lib/protocol/statement/warnings";
+import { describeWarning, type WarningCode, warningCodes } from "#lib/protocol/statement/warnings";
 import { decideVerdict, type VerdictFacts } from "./verdict";
 
 const proven: BackedApproval = {
@@ -27,7 +27,7 @@ const facts: VerdictFacts = {
   warnings: [],
   findings: [],
 };
-const warned = (...codes: WarningCode[]) => ({ warnings: codes.map(warningOf), findings: ["tools"] });
+const warned = (...codes: WarningCode[]) => ({ warnings: codes.map(describeWarning), findings: ["tools"] });
 
 const decide = (given: Partial<VerdictFacts>) => decideVerdict({ ...facts, ...given });
 
@@ -71,7 +71,7 @@ describe("the verdict in words", () => {
         expect(verdict.title, code).toBe(`Authentic record${isPublic ? "" : ", private"}, 1 warning`);
         expect(verdict.short, code).toContain("1 warning");
         expect(verdict.sentence, code).toContain("1 warning about what it says: tools.");
-        expect(verdict.warnings, code).toEqual([warningOf(code)]);
+        expect(verdict.warnings, code).toEqual([describeWarning(code)]);
       }
     const both = decide({ isTest: true, ...warned("tools_not_registered", "approval_test") });
     expect(both).toMatchObject({ kind: "warned", title: "Authentic record, 2 warnings (TEST approval)" });

@@ -6,7 +6,7 @@ import { isUnasked } from "#components/ui/status-pill";
 import { describeBacked } from "#lib/protocol/approval/approval-words";
 import { type ApprovalMethod, type HumanApproval, isBacked } from "#lib/protocol/statement/statement";
 import type { Warning } from "#lib/protocol/statement/warnings";
-import { countOf } from "#lib/protocol/text/display-text";
+import { formatCount } from "#lib/protocol/text/display-text";
 
 export type VerdictKind = "authentic" | "warned" | "test" | "private" | "invalid" | "erased";
 
@@ -119,13 +119,13 @@ function approvalGrade(facts: VerdictFacts): string {
 /** Which rows to read, in words; the messages themselves are listed below it. */
 function findingsWords({ warnings, findings }: VerdictFacts): string {
   if (warnings.length === 0) return "";
-  return ` ${countOf(warnings.length, "warning")} about what it says: ${findings.join(", ")}.`;
+  return ` ${formatCount(warnings.length, "warning")} about what it says: ${findings.join(", ")}.`;
 }
 
 function authenticVerdict(facts: VerdictFacts): Verdict {
   const { isPublic, isTest, warnings } = facts;
   const isOnlyTest = warnings.every(({ code }) => code === "approval_test");
-  const count = warnings.length === 0 ? "" : `, ${countOf(warnings.length, "warning")}`;
+  const count = warnings.length === 0 ? "" : `, ${formatCount(warnings.length, "warning")}`;
   const more = `${isPublic ? "" : ", private"}${count}`;
   const test = isUnasked(facts.approval?.method ?? facts.approvalMethod) ? "TEST instance" : "TEST approval";
   const record = `${intact}${isPublic ? "" : " Its content is private."}`;

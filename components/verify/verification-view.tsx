@@ -5,10 +5,10 @@ import { BrowserCheckProvider } from "./browser-check";
 import { BrowserSummary } from "./browser-summary";
 import { checkTexts } from "./check-texts";
 import { Checklist } from "./checklist";
-import { claimsOf } from "./compare";
+import { toClaims } from "./compare";
 import { DecodedFields } from "./decoded-fields";
 import { DisclosedValues } from "./disclosed-values";
-import { type Verification, verdictOf } from "./facts";
+import { toVerdict, type Verification } from "./facts";
 import { HumanApprovalPart } from "./human-approval";
 import { PrintProof } from "./print-proof";
 import { NotProvenLine, ReceiptFacts } from "./receipt-facts";
@@ -80,9 +80,9 @@ export function VerificationView({ verification, base }: VerificationViewProps) 
   const { answer, isTest, approvalMethod } = verification;
   const proofStatus = answer.checks.find(({ name }) => name === "zk_proof")?.status;
   return (
-    <BrowserCheckProvider id={answer.attestation_id} page={claimsOf(verification)}>
+    <BrowserCheckProvider id={answer.attestation_id} page={toClaims(verification)}>
       <div className="mx-auto max-w-6xl px-4 pt-6 sm:px-6 sm:pt-10">
-        <VerdictHeader verdict={verdictOf(verification)} browser={<BrowserSummary />}>
+        <VerdictHeader verdict={toVerdict(verification)} browser={<BrowserSummary />}>
           <ReceiptFacts verification={verification} surroundings={verification.surroundings} />
           <NotProvenLine answer={answer} />
         </VerdictHeader>

@@ -4,7 +4,7 @@ import { Callout } from "#components/ui/callout";
 import { describeControl, Field, Input } from "#components/ui/field";
 import { TextLink } from "#components/ui/text-link";
 import type { SearchResponse } from "#lib/api/schemas/search";
-import { countOf, toVisibleText } from "#lib/protocol/text/display-text";
+import { formatCount, toVisibleText } from "#lib/protocol/text/display-text";
 import { FindByFile } from "./find-by-file";
 import { LocalVerifier } from "./local-verifier";
 import { SearchResults } from "./search-results";
@@ -19,7 +19,9 @@ function Searched({ text, found }: NonNullable<VerifyStartProps["searched"]>) {
   if (found.results.length > 0)
     return (
       <div className="mt-6">
-        <h2 className="mb-3 font-semibold text-xl">{countOf(found.results.length, "public attestation")}</h2>
+        <h2 className="mb-3 font-semibold text-xl">
+          {formatCount(found.results.length, "public attestation")}
+        </h2>
         <SearchResults found={found} />
       </div>
     );

@@ -5,7 +5,7 @@ import { base64Encode, hexEncode, sha256, utf8Encode } from "#lib/protocol/encod
 import { computeKeyId } from "#lib/protocol/keys/ed25519";
 import { signEnvelope } from "#lib/protocol/statement/dsse";
 import { type ActionPredicate, buildActionStatement } from "#lib/protocol/statement/statement";
-import { boundOf } from "#lib/protocol/time/not-before";
+import { toBound } from "#lib/protocol/time/not-before";
 import type { NotBefore } from "#lib/protocol/time/not-before-shape";
 import { encodeTimeStampRequest } from "#lib/protocol/time/time-stamp";
 import {
@@ -87,7 +87,7 @@ export async function makeBoundedReceipt(
 ): Promise<BoundedReceipt> {
   const { made, after, beacon, authority } = clocks;
   const named = after === undefined ? null : await signNote(7, new Uint8Array(32), [after]);
-  const bound = named === null ? beacon : boundOf(named);
+  const bound = named === null ? beacon : toBound(named);
   const predicate = {
     ...predicateAt(made),
     ...(bound === undefined ? {} : { not_before: bound }),

@@ -16,7 +16,7 @@ import {
   sha256,
   utf8Encode,
 } from "#lib/protocol/encoding/bytes";
-import { approvalChallenge, type PasskeyDecision, relyingPartyOf } from "#lib/protocol/passkey/assertion";
+import { approvalChallenge, type PasskeyDecision, toRelyingParty } from "#lib/protocol/passkey/assertion";
 import {
   buildRosterHead,
   hashGroup,
@@ -50,7 +50,7 @@ export function makeSoftPasskey(number: number) {
         crossOrigin: false,
       };
       const client_data_json = utf8Encode(JSON.stringify(clientData));
-      const rpIdHash = sha256(utf8Encode(relyingPartyOf(origin).rpId));
+      const rpIdHash = sha256(utf8Encode(toRelyingParty(origin).rpId));
       const authenticator_data = concatBytes(rpIdHash, Uint8Array.of(flags, 0, 0, 0, number));
       const signed = concatBytes(authenticator_data, sha256(client_data_json));
       const signature = p256.sign(signed, secretKey, { format: "der" });

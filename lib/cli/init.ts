@@ -44,7 +44,7 @@ interface Question {
   check(env: Env, outside: Outside, answer: string): Promise<Finding[]> | Finding[];
 }
 
-const wordsOf = (answer: string) => answer.split(/\s+/).filter((word) => word !== "");
+const listWords = (answer: string) => answer.split(/\s+/).filter((word) => word !== "");
 
 function readAddress(answer: string, { TRUSTED_PROXY_HOPS: hops }: Variables): Variables {
   if (!URL.canParse(answer))
@@ -81,7 +81,7 @@ async function checkDatabase(env: Env, { clock }: Outside, answer: string): Prom
 
 function readApprovals(answer: string): Variables {
   if (answer === "passkeys") return { APPROVALS: "passkeys" };
-  const [app = "", rp = "", key = "", ...more] = wordsOf(answer);
+  const [app = "", rp = "", key = "", ...more] = listWords(answer);
   if (key === "" || more.length > 0)
     throw new Error("passkeys is expected, or World ID's app, relying party and signing key: app_… rp_… 0x…");
   return { WORLD_APP_ID: app, WORLD_RP_ID: rp, WORLD_RP_SIGNING_KEY: key };
@@ -98,7 +98,7 @@ function readMail(answer: string, { POSTGRES_PASSWORD: composed }: Variables): V
     if (isComposed) throw new Error("a container's mailbox can't be reached: give a mail server, or compose");
     return {};
   }
-  const [server = "", from = "", ...more] = wordsOf(answer);
+  const [server = "", from = "", ...more] = listWords(answer);
   if (from === "" || more.length > 0)
     throw new Error(
       "a server and a sender are expected: smtps://user:password@host you@example.com, or re_… you@example.com",
@@ -117,7 +117,7 @@ async function checkMail(env: Env, outside: Outside, answer: string): Promise<Fi
 
 function readSignUp(answer: string): Variables {
   if (answer === "open" || answer === "invited") return { SIGN_UP: answer };
-  return { SIGN_UP: "domains", SIGN_UP_DOMAINS: wordsOf(answer).join(", ") };
+  return { SIGN_UP: "domains", SIGN_UP_DOMAINS: listWords(answer).join(", ") };
 }
 
 const inArea = (area: Finding["area"], add: (area: ReturnType<typeof openArea>) => void) => {
@@ -207,13 +207,13 @@ async function judge(
   return { variables, findings };
 }
 
-const reasonsOf = (error: unknown) =>
+const listReasons = (error: unknown) =>
   (error instanceof Error ? error.message : String(error))
     .split("\n")
     .filter((line) => !/^Countersign cannot/.test(line));
 
 const faultsIn = (findings: readonly Finding[]) => findings.filter(({ status }) => status === "fault");
-const linesOf = (findings: readonly Finding[]) => encodeFindings(findings).slice(0, -1);
+const splitLines = (findings: readonly Finding[]) => encodeFindings(findings).slice(0, -1);
 
 class Unanswered extends Error {}
 
@@ -235,7 +235,7 @@ async function askAll(kept: Variables, outside: Outside): Promise<Variables> {
       const answer = (await ask(`[${question.usual}] `)).trim() || question.usual;
       try {
         const judged = await judge(question, answer, all, kept, outside);
-        for (const line of linesOf(judged.findings)) say(line);
+        for (const line of splitLines(judged.findings)) say(line);
         if (
           faultsIn(judged.findings).length > 0 &&
           !/^y/i.test(await ask("Keep this answer all the same? [no] "))
@@ -245,7 +245,7 @@ async function askAll(kept: Variables, outside: Outside): Promise<Variables> {
         break;
       } catch (error) {
         if (error instanceof Unanswered) throw error;
-        for (const line of reasonsOf(error)) say(line.trim());
+        for (const line of listReasons(error)) say(line.trim());
       }
     }
   }
@@ -265,11 +265,11 @@ async function takeOptions(
     const answer = given(question.flag) ?? question.usual;
     try {
       all = await judge(question, answer, all, kept, outside);
-      for (const line of linesOf(all.findings)) say(line);
+      for (const line of splitLines(all.findings)) say(line);
       problems.push(...faultsIn(all.findings).map(({ says }) => `--${question.flag}: ${says}`));
     } catch (error) {
       throw new UsageError(
-        reasonsOf(error)
+        listReasons(error)
           .map((line) => `--${question.flag}: ${line.trim()}`)
           .join("\n"),
       );

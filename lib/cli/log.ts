@@ -35,7 +35,7 @@ import { logger } from "#lib/logger";
 import { encodePublicKeyPem } from "#lib/protocol/keys/ed25519";
 import { mergeHeads } from "#lib/protocol/record/agent-heads";
 import { readCommandLine, single, UsageError, unexpectedWords } from "#lib/protocol/text/command-words";
-import { countOf } from "#lib/protocol/text/display-text";
+import { formatCount } from "#lib/protocol/text/display-text";
 import { TILE_WIDTH } from "#lib/protocol/tlog/tiles";
 import { createRandom } from "#lib/server/secrets";
 import { countUnknownApprovals, findUnknownApprovals } from "#lib/services/approvals/decision/revoke";
@@ -48,21 +48,23 @@ async function check({ database, store }: CommandContext): Promise<number> {
   const logs = await checkStoredLogs(database.db, old, (origin, checked, size) => {
     if (process.stderr.isTTY)
       process.stderr.write(
-        `\r${origin}: ${checked.toLocaleString("en")} of ${countOf(size, "leaf", "leaves")}`,
+        `\r${origin}: ${checked.toLocaleString("en")} of ${formatCount(size, "leaf", "leaves")}`,
       );
   });
   if (process.stderr.isTTY) process.stderr.write("\n");
   for (const { origin, size, check: verdict } of logs)
-    say(`${origin}: ${countOf(size, "leaf", "leaves")}: ${verdict.ok ? "ok" : `FAILED: ${verdict.problem}`}`);
+    say(
+      `${origin}: ${formatCount(size, "leaf", "leaves")}: ${verdict.ok ? "ok" : `FAILED: ${verdict.problem}`}`,
+    );
   const { agents, entries, problem } = await checkStoredRecords(database.db);
   say(
-    `${countOf(agents, "record")}: ${countOf(entries, "entry", "entries")}: ${problem === null ? "ok" : `FAILED: ${problem}`}`,
+    `${formatCount(agents, "record")}: ${formatCount(entries, "entry", "entries")}: ${problem === null ? "ok" : `FAILED: ${problem}`}`,
   );
   const { snapshots, problem: unfit } = await checkStoredSnapshots(database.db);
-  say(`${countOf(snapshots, "snapshot")}: ${unfit === null ? "ok" : `FAILED: ${unfit}`}`);
+  say(`${formatCount(snapshots, "snapshot")}: ${unfit === null ? "ok" : `FAILED: ${unfit}`}`);
   const { leaves, statements, problem: unrecorded, ...counted } = await checkSum(database.db);
   say(
-    `${countOf(leaves, "leaf", "leaves")}, ${counted.entries.toLocaleString("en")} of them in records, ${countOf(statements, "statement")}: ${unrecorded === null ? "ok" : `FAILED: ${unrecorded}`}`,
+    `${formatCount(leaves, "leaf", "leaves")}, ${counted.entries.toLocaleString("en")} of them in records, ${formatCount(statements, "statement")}: ${unrecorded === null ? "ok" : `FAILED: ${unrecorded}`}`,
   );
   const isWhole = logs.length > 0 && logs.every(({ check: verdict }) => verdict.ok);
   return isWhole && [problem, unfit, unrecorded].every((found) => found === null) ? 0 : 1;
@@ -186,9 +188,9 @@ async function exportTo(
   store.close();
   for (const { origin, from, size, files, repaired } of exported) {
     say(
-      `${origin}: ${countOf(size, "entry", "entries")}, ${(size - from).toLocaleString("en")} of them new; ${countOf(files, "file")} written.`,
+      `${origin}: ${formatCount(size, "entry", "entries")}, ${(size - from).toLocaleString("en")} of them new; ${formatCount(files, "file")} written.`,
     );
-    if (repaired > 0) say(`${origin}: ${countOf(repaired, "wrong file")} repaired.`);
+    if (repaired > 0) say(`${origin}: ${formatCount(repaired, "wrong file")} repaired.`);
   }
   return 0;
 }
@@ -200,7 +202,7 @@ async function compact({ database, store, clock }: CommandContext, days: number)
     say(
       reached === 0
         ? `${origin}: nothing to drop: no whole bundle of ${TILE_WIDTH} entries is old enough and published.`
-        : `${origin}: ${countOf(leaves, "entry", "entries")} dropped here; the store answers for those below ${reached.toLocaleString("en")}.`,
+        : `${origin}: ${formatCount(leaves, "entry", "entries")} dropped here; the store answers for those below ${reached.toLocaleString("en")}.`,
     );
   return 0;
 }
@@ -223,7 +225,7 @@ async function list(folder: string, urls: readonly string[], keyFile: string): P
   return 0;
 }
 
-const flagsOf: Record<string, readonly string[]> = {
+const flagsByCommand: Record<string, readonly string[]> = {
   "new-epoch": ["new-log-key", "anyway", "restored"],
   "export-tiles": ["repair", "new-only"],
 };
@@ -239,7 +241,8 @@ runCommand(usage, async (argv) => {
   const olderThan = single(line, "older-than");
   if (olderThan !== undefined && name !== "compact") throw new UsageError(`${name} takes no --older-than`);
   for (const flag of flags)
-    if (flagsOf[name ?? ""]?.includes(flag) !== true) throw new UsageError(`${name} takes no --${flag}`);
+    if (flagsByCommand[name ?? ""]?.includes(flag) !== true)
+      throw new UsageError(`${name} takes no --${flag}`);
   if (name === "list") {
     const [folder, ...urls] = rest;
     if (folder === undefined || keyFile === undefined)

@@ -80,6 +80,6 @@ export async function withStartLock<T>(database: Database, work: (tx: Executor) 
 }
 
 /** The rows of a plain statement. Cast in SQL what must not be text. */
-export async function rowsOf<T>(executor: Executor, statement: SQL): Promise<T[]> {
+export async function queryRows<T>(executor: Executor, statement: SQL): Promise<T[]> {
   return (await executor.execute(statement)) as unknown as T[];
 }

@@ -9,7 +9,7 @@ import { startTestApp } from "#support/app";
 import { ask } from "#support/authorizations";
 import { createTestDatabase, databaseKinds } from "#support/databases";
 import { startForgetfulPooler, startPooler } from "#support/pooler";
-import { openDatabase, rowsOf } from "./client";
+import { openDatabase, queryRows } from "./client";
 
 describe.skipIf(!databaseKinds.includes("postgres"))("behind a pooler", () => {
   let direct: Awaited<ReturnType<typeof createTestDatabase>>;
@@ -35,8 +35,8 @@ describe.skipIf(!databaseKinds.includes("postgres"))("behind a pooler", () => {
     const database = await openDatabase({ databaseUrl: pooler.url, dataDir: "" });
     const show = sql`SHOW statement_timeout`;
     const limit = [{ statement_timeout: "15s" }];
-    expect(await rowsOf(database.db, show)).toEqual(limit);
-    expect(await database.db.transaction((tx) => rowsOf(tx, show))).toEqual(limit);
+    expect(await queryRows(database.db, show)).toEqual(limit);
+    expect(await database.db.transaction((tx) => queryRows(tx, show))).toEqual(limit);
     expect((await database.query("SHOW statement_timeout", [])).rows).toEqual(limit);
     const stranger = postgres(pooler.url, { max: 1, prepare: false });
     expect([...(await stranger`SHOW statement_timeout`)]).toEqual([{ statement_timeout: "0" }]);

@@ -5,7 +5,7 @@
 
 import { sql } from "drizzle-orm";
 import type { Logger } from "#lib/logger";
-import { type Database, type Executor, rowsOf } from "./client";
+import { type Database, type Executor, queryRows } from "./client";
 
 export interface SharedClock {
   now: () => Date;
@@ -91,7 +91,7 @@ export async function openSharedClock(database: Queried, logger: Logger): Promis
 
 /** Database's clock, in whole milliseconds that are over. */
 export async function readDatabaseTime(executor: Executor): Promise<Date> {
-  const [row] = await rowsOf<{ ms: string }>(
+  const [row] = await queryRows<{ ms: string }>(
     executor,
     sql`SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::text AS ms`,
   );

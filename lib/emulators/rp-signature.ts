@@ -51,7 +51,7 @@ export type RpChecker = (
 
 export function rpAddress(signingKeyHex: string): string {
   const publicKey = secp256k1.getPublicKey(hexDecode(signingKeyHex.replace(/^0x/, "").toLowerCase()), false);
-  return addressOf(publicKey);
+  return toAddress(publicKey);
 }
 
 /** Remembers nonces for as long as a signature over them can live. */
@@ -114,13 +114,13 @@ function recoverSigner(request: SignedProofRequest): string | undefined {
   try {
     const recovered = concatBytes(Uint8Array.of(v - 27), signature.subarray(0, 64));
     const publicKey = secp256k1.recoverPublicKey(recovered, digest, { prehash: false });
-    return addressOf(secp256k1.Point.fromBytes(publicKey).toBytes(false));
+    return toAddress(secp256k1.Point.fromBytes(publicKey).toBytes(false));
   } catch {
     return undefined;
   }
 }
 
-function addressOf(uncompressed: Uint8Array): string {
+function toAddress(uncompressed: Uint8Array): string {
   return `0x${hexEncode(keccak_256(uncompressed.subarray(1)).subarray(12))}`;
 }
 

@@ -36,14 +36,14 @@ export interface TreeWitness {
   treeSiblings: bigint[];
 }
 
-function identityOf(human: TestHuman): Identity {
+function deriveIdentity(human: TestHuman): Identity {
   return {
     trapdoor: hashToField(utf8Encode(`Countersign test human ${human.id}: trapdoor`)),
     nullifier: hashToField(utf8Encode(`Countersign test human ${human.id}: nullifier`)),
   };
 }
 
-function membersOf(level: LocalLevel): TestHuman[] {
+function listHumans(level: LocalLevel): TestHuman[] {
   return testHumans.filter((human) => human.levels.includes(level));
 }
 
@@ -53,8 +53,8 @@ function buildTree(level: LocalLevel): { levels: bigint[][]; zeros: bigint[] } {
   const zeros = [0n];
   for (let depth = 0; depth < TREE_DEPTH; depth += 1)
     zeros.push(poseidon2([zeros[depth] ?? 0n, zeros[depth] ?? 0n]));
-  const leaves = membersOf(level).map((human) => {
-    const { nullifier, trapdoor } = identityOf(human);
+  const leaves = listHumans(level).map((human) => {
+    const { nullifier, trapdoor } = deriveIdentity(human);
     return poseidon1([poseidon2([nullifier, trapdoor])]);
   });
   const levels = [leaves];
@@ -77,7 +77,7 @@ export function treeRoot(level: LocalLevel): bigint {
 
 /** Throws RangeError if the human has no such credential. */
 export function treeWitness(human: TestHuman, level: LocalLevel): TreeWitness {
-  let index = membersOf(level).findIndex((member) => member.id === human.id);
+  let index = listHumans(level).findIndex((member) => member.id === human.id);
   if (index < 0) throw new RangeError(`${human.name} is not in the ${level} tree`);
   const { levels, zeros } = buildTree(level);
   const treePathIndices: number[] = [];
@@ -87,6 +87,6 @@ export function treeWitness(human: TestHuman, level: LocalLevel): TreeWitness {
     treeSiblings.push(levels[depth]?.[index ^ 1] ?? zeros[depth] ?? 0n);
     index >>= 1;
   }
-  const { trapdoor, nullifier } = identityOf(human);
+  const { trapdoor, nullifier } = deriveIdentity(human);
   return { identityTrapdoor: trapdoor, identityNullifier: nullifier, treePathIndices, treeSiblings };
 }

@@ -15,8 +15,8 @@ function openWork(names: string[], { slots = 4, slotsOfOwner = 2, fail = () => {
       asked.push([...except]);
       return [...pending].filter((name) => !except.includes(name));
     },
-    nameOf: (name) => name,
-    shareOf: (name) => ({ lane: "other", owners: [name.charAt(0)] }),
+    getName: (name) => name,
+    getShare: (name) => ({ lane: "other", owners: [name.charAt(0)] }),
     claim: async (name) => name,
     attempt: async (name) => {
       fail();

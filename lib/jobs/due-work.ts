@@ -53,8 +53,8 @@ export interface DueWorkOptions<Due, Claimed> {
    * has.
    */
   readDue(except: readonly string[]): Promise<Due[]>;
-  nameOf(due: Due): string;
-  shareOf(due: Due): Share;
+  getName(due: Due): string;
+  getShare(due: Due): Share;
   /** Null if another process has it. */
   claim(due: Due): Promise<Claimed | null>;
   attempt(claimed: Claimed): Promise<void>;
@@ -72,7 +72,7 @@ export interface DueWork {
 const maxWaiting = 256;
 
 export function createDueWork<Due, Claimed>(options: DueWorkOptions<Due, Claimed>): DueWork {
-  const { readDue, nameOf, shareOf, claim, attempt, onError } = options;
+  const { readDue, getName, getShare, claim, attempt, onError } = options;
   const queue = createFairQueue({
     slots: options.slots,
     maxWaiting,
@@ -90,12 +90,12 @@ export function createDueWork<Due, Claimed>(options: DueWorkOptions<Due, Claimed
   }
 
   async function take(due: Due, isStopped: () => boolean): Promise<number> {
-    const name = nameOf(due);
+    const name = getName(due);
     // Two rounds may have read it at the same time.
     if (taken.has(name)) return 0;
     taken.add(name);
     try {
-      return await queue.run(shareOf(due), async () => (isStopped() ? 0 : claimAndAttempt(due)));
+      return await queue.run(getShare(due), async () => (isStopped() ? 0 : claimAndAttempt(due)));
     } catch (error) {
       const isExpected = error instanceof AppError && error.errorName !== "server_error";
       if (!isExpected) onError(error);

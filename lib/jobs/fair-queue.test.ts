@@ -1,6 +1,6 @@
 /** Shares by the order in which work runs: nothing here looks at a clock. */
 import { describe, expect, it } from "vitest";
-import { createFairQueue, type FairQueueOptions, type Lane, type Owner, shareOf } from "./fair-queue";
+import { createFairQueue, createShare, type FairQueueOptions, type Lane, type Owner } from "./fair-queue";
 
 /** A queue whose work ends when the test says so. */
 function createBench(options: Partial<FairQueueOptions> = {}) {
@@ -10,7 +10,7 @@ function createBench(options: Partial<FairQueueOptions> = {}) {
   const ends: (() => void)[] = [];
   const add = (name: string, owner: Owner, lane: Lane = "approval") =>
     void queue
-      .run(shareOf(lane, owner), () => {
+      .run(createShare(lane, owner), () => {
         started.push(name);
         return new Promise<void>((resolve) => ends.push(resolve));
       })
@@ -135,8 +135,8 @@ describe("a full queue", () => {
 
   it("goes on after work that fails, and drains", async () => {
     const { queue } = createBench();
-    const failed = queue.run(shareOf("other", stranger), () => Promise.reject(new Error("as asked")));
-    const fine = queue.run(shareOf("other", stranger), async () => "done");
+    const failed = queue.run(createShare("other", stranger), () => Promise.reject(new Error("as asked")));
+    const fine = queue.run(createShare("other", stranger), async () => "done");
     await expect(failed).rejects.toThrow("as asked");
     await queue.drain();
     expect(await fine).toBe("done");

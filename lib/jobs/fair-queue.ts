@@ -26,13 +26,13 @@ export interface Owner {
 }
 
 /** The holder of an IPv6 /64 often has the /48 around it. */
-function networkOf(client: string): string | undefined {
+function findNetwork(client: string): string | undefined {
   if (!client.endsWith("/64")) return undefined;
   return `${ipaddr.IPv6.networkAddressFromCIDR(client.replace("/64", "/48")).toString()}/48`;
 }
 
-export function shareOf(lane: Lane, { organization, request, client }: Owner): Share {
-  const network = client ? networkOf(client) : undefined;
+export function createShare(lane: Lane, { organization, request, client }: Owner): Share {
+  const network = client ? findNetwork(client) : undefined;
   const owners = [
     ...(organization === undefined ? [] : [`organization ${organization}`]),
     ...(request === undefined ? [] : [`request ${request}`]),

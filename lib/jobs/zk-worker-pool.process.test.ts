@@ -6,7 +6,7 @@ import { build } from "esbuild";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { ZkKeyPair } from "#lib/protocol/presentation/disclosure";
 import { ATTESTATION_ID, testKeyPair, testPayload } from "#support/disclosure";
-import { shareOf } from "./fair-queue";
+import { createShare } from "./fair-queue";
 import type * as zkWorker from "./zk-worker";
 import { createZkPool, type PoolOptions, type WorkerPool } from "./zk-worker-pool";
 
@@ -26,7 +26,7 @@ type TestJobs = {
   failAlways: (input: null) => never;
 };
 
-const of = (organization: string) => shareOf("other", { organization });
+const of = (organization: string) => createShare("other", { organization });
 const anyone = of("anyone");
 const directory = path.join(os.tmpdir(), `zk-worker-test-${process.pid}`);
 const workerFile = path.join(directory, "test-worker.mjs");

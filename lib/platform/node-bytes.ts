@@ -5,9 +5,9 @@
  */
 import crypto from "node:crypto";
 
-const viewOf = (bytes: Uint8Array) => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+const toBuffer = (bytes: Uint8Array) => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 
-function lengthOf(parts: readonly Uint8Array[]): number {
+function sumLengths(parts: readonly Uint8Array[]): number {
   let length = 0;
   for (const part of parts) length += part.length;
   return length;
@@ -23,7 +23,7 @@ function fill(bytes: Uint8Array, parts: readonly Uint8Array[]): Uint8Array {
 }
 
 export const concatBytes = (...parts: Uint8Array[]): Uint8Array =>
-  fill(new Uint8Array(lengthOf(parts)), parts);
+  fill(new Uint8Array(sumLengths(parts)), parts);
 
 /** Short inputs in parts are joined here before hashing, which saves an allocation. */
 const scratch = new Uint8Array(4096);
@@ -31,7 +31,7 @@ const scratch = new Uint8Array(4096);
 function joinInScratch(parts: readonly Uint8Array[]): Uint8Array {
   const [first] = parts;
   if (first !== undefined && parts.length === 1) return first;
-  const length = lengthOf(parts);
+  const length = sumLengths(parts);
   return length > scratch.length ? concatBytes(...parts) : fill(scratch, parts).subarray(0, length);
 }
 
@@ -49,7 +49,7 @@ export function sha256(...parts: Uint8Array[]): Uint8Array {
   return digest;
 }
 
-export const toHex = (bytes: Uint8Array): string => viewOf(bytes).toString("hex");
+export const toHex = (bytes: Uint8Array): string => toBuffer(bytes).toString("hex");
 export const fromHex = (hex: string): Uint8Array => new Uint8Array(Buffer.from(hex, "hex"));
-export const toBase64 = (bytes: Uint8Array): string => viewOf(bytes).toString("base64");
+export const toBase64 = (bytes: Uint8Array): string => toBuffer(bytes).toString("base64");
 export const fromBase64 = (text: string): Uint8Array => new Uint8Array(Buffer.from(text, "base64"));

@@ -8,7 +8,7 @@ import { CannotStart } from "#lib/db/migrations";
 import { throwRefused } from "#lib/db/postgres/first-connection";
 import type { Env } from "#lib/env";
 import { measure } from "#lib/instrumentation";
-import { shareOf } from "#lib/jobs/fair-queue";
+import { createShare } from "#lib/jobs/fair-queue";
 import { type ObjectStore, requireConditions } from "#lib/log/object-storage/object-store";
 import { openStore } from "#lib/log/object-storage/open-store";
 import { type OpenForkGuard, openForkGuard } from "#lib/log/sequencer/fork-guard";
@@ -131,7 +131,7 @@ export async function openMailer(env: Env, tools: Tools): Promise<Mailer> {
 /* Opens sources of time bounds: witnesses, beacons and time-stamp authorities, none of them on a request's path. */
 
 /** The service's own work, which weighs like one client's. */
-export const serviceShare = shareOf("other", { organization: "service" });
+export const serviceShare = createShare("other", { organization: "service" });
 
 async function readTimeAuthorities(file: string | undefined): Promise<Certificate[]> {
   if (file === undefined) return [];

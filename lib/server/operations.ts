@@ -183,11 +183,11 @@ const findMatching = (path: string): readonly Route[] =>
 /** An address in which a URL's parser would change nothing. */
 const plainUrl = /^https?:\/\/[^/]+((?:\/[\w~-]+)+)$/;
 
-const pathOf = ({ url }: HttpRequest) => plainUrl.exec(url)?.[1] ?? normalizePath(new URL(url).pathname);
+const readPath = ({ url }: HttpRequest) => plainUrl.exec(url)?.[1] ?? normalizePath(new URL(url).pathname);
 
 /** Answers a request of the table; 404 and 405 in the same shape for what is not in it. */
 export async function handleRequest(request: HttpRequest): Promise<HttpResponse | Response> {
-  const path = pathOf(request);
+  const path = readPath(request);
   const matching = findMatching(path);
   const method = request.method === "HEAD" ? "GET" : request.method;
   const route = matching.find((candidate) => candidate.method === method);
@@ -203,10 +203,10 @@ export const dispatch = async (request: Request): Promise<Response> =>
   toResponse(await handleRequest(request));
 
 /** The handler of one operation, for a host that has found the route by itself. */
-export function handlerOf(id: OperationId): (request: Request) => Promise<Response> {
+export function findHandler(id: OperationId): (request: Request) => Promise<Response> {
   const route = routes.find((candidate) => candidate.id === id);
   if (!route) throw new Error(`no operation ${id}`);
-  return async (request) => toResponse(await answerRoute(route, request, pathOf(request)));
+  return async (request) => toResponse(await answerRoute(route, request, readPath(request)));
 }
 
 const firstSegment = (path: string) => path.slice(0, path.indexOf("/", 1) + 1);

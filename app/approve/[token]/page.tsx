@@ -6,7 +6,7 @@ import type { Metadata } from "next";
 import { notFound } from "next/navigation";
 import { cache } from "react";
 import { ApprovalScreen } from "#components/approve/approval-screen";
-import { headingOf } from "#components/approve/heading";
+import { writeHeading } from "#components/approve/heading";
 import { withNotFound } from "#lib/server/pages/with-not-found";
 import { getApp } from "#lib/server/singleton";
 import { readApprovalView } from "#lib/services/approvals/decision/inbox";
@@ -23,7 +23,7 @@ export async function generateMetadata({ params }: ApprovePageProps): Promise<Me
   const view = await readView((await params).token);
   return {
     // Its state, which tells one tab from another. Nothing that an agent wrote: chat programs fetch the link for a preview.
-    title: view === null ? "Approval request" : headingOf(view, false),
+    title: view === null ? "Approval request" : writeHeading(view, false),
     description: "An agent is requesting a person's approval.",
     robots: { index: false, follow: false },
     referrer: "no-referrer",

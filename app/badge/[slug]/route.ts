@@ -2,7 +2,7 @@
  * GET /badge/<slug>.svg: the state of the agent's latest public attestation, or with ?attestation=<id> of that one, in
  * words. Verified again for each response and never cached: a badge must not outlive its truth.
  */
-import { verdictOf } from "#components/verify/facts";
+import { toVerdict } from "#components/verify/facts";
 import { describeBadge, verdictColors } from "#components/verify/share-words";
 import { forOwnHosts } from "#lib/api/http/host-check";
 import { readPublicly } from "#lib/api/http/response-cache";
@@ -36,7 +36,7 @@ async function describeState(slug: string, request: Request): Promise<Badge> {
   if (verification.answer.agent_slug.toLowerCase() !== slug.toLowerCase())
     return { status: 404, message: "unknown attestation", color: grey };
   const message = `${asked === null ? "latest: " : ""}${describeBadge(verification)}`;
-  return { status: 200, message, color: verdictColors[verdictOf(verification).kind] };
+  return { status: 200, message, color: verdictColors[toVerdict(verification).kind] };
 }
 
 function describeFailure(error: unknown): Badge {

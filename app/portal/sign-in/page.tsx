@@ -18,7 +18,7 @@ interface PageProps {
   readonly searchParams: Promise<Record<string, string | string[] | undefined>>;
 }
 
-function textOf(value: string | string[] | undefined): string | undefined {
+function readText(value: string | string[] | undefined): string | undefined {
   return typeof value === "string" ? value : undefined;
 }
 
@@ -68,13 +68,13 @@ function NoOrganization({ email }: { readonly email: string }) {
 
 export default async function SignInPage({ searchParams }: PageProps) {
   const query = await searchParams;
-  const next = safePortalPath(textOf(query["next"]));
+  const next = safePortalPath(readText(query["next"]));
   const user = await readUser();
   const mayGoOn = user !== null && (next.startsWith("/portal/invitations/") || (await readPortal()) !== null);
   if (mayGoOn) redirect(next);
   const { env } = await getApp();
   if (user !== null) return <NoOrganization email={user.email} />;
-  const error = textOf(query["error"]);
+  const error = readText(query["error"]);
   return (
     <section className="mx-auto max-w-md px-4 py-16 sm:px-6">
       <h1 className="font-semibold text-3xl">Sign in to the portal</h1>

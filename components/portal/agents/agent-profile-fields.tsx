@@ -25,12 +25,12 @@ const fields = [
 ] as const;
 
 export function AgentProfileFields({ values, errors }: AgentProfileFieldsProps) {
-  const errorOf = (name: string) => errors[name] ?? errors[`profile.${name}`];
-  const descriptionError = errorOf("description");
+  const findError = (name: string) => errors[name] ?? errors[`profile.${name}`];
+  const descriptionError = findError("description");
   return (
     <div className="grid gap-5 sm:grid-cols-2">
       {fields.map(({ name, label, hint, placeholder }) => {
-        const error = errorOf(name);
+        const error = findError(name);
         return (
           <Field key={name} id={`agent-${name}`} label={label} hint={hint} error={error}>
             <Input

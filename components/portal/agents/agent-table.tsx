@@ -32,7 +32,7 @@ export function KeyStatusPill({ status }: { readonly status: KeyStatus }) {
   }
 }
 
-const columnsOf = (usage: ReadonlyMap<string, Usage>): readonly Column<AgentRow>[] => [
+const buildColumns = (usage: ReadonlyMap<string, Usage>): readonly Column<AgentRow>[] => [
   {
     id: "agent",
     header: "Agent",
@@ -82,7 +82,7 @@ export function AgentTable({
   return (
     <DataTable
       caption="Agents"
-      columns={columnsOf(usage)}
+      columns={buildColumns(usage)}
       rows={rows}
       rowKey={(row) => row.slug}
       empty={empty}

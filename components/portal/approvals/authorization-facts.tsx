@@ -12,9 +12,9 @@ import type { PersonDecision } from "#lib/api/schemas/portal";
 import { formatLeft } from "#lib/protocol/approval/amount";
 import { describeUnasked } from "#lib/protocol/approval/decided-words";
 import { labelNames } from "#lib/protocol/approval/detail-names";
-import { countOf } from "#lib/protocol/text/display-text";
+import { formatCount } from "#lib/protocol/text/display-text";
 
-function contextOf(state: AuthorizationState): Definition[] {
+function showContext(state: AuthorizationState): Definition[] {
   const label = labelNames(Object.keys(state.context ?? {}));
   return Object.entries(state.context ?? {}).map(([name, value]) => ({
     id: `context ${name}`,
@@ -23,7 +23,7 @@ function contextOf(state: AuthorizationState): Definition[] {
   }));
 }
 
-function askerOf({ requested_by: asker }: AuthorizationState): Definition[] {
+function showAsker({ requested_by: asker }: AuthorizationState): Definition[] {
   if (!asker) return [];
   const { requester, organization_domains: domains } = asker;
   return [
@@ -49,7 +49,11 @@ interface ShownAuthorization extends AuthorizationState {
 }
 
 /** Why people were asked or weren't; what rules that only log would have said. */
-const whyOf = ({ mode, explanation, version }: NonNullable<AuthorizationState["rules"]>): Definition => ({
+const showReason = ({
+  mode,
+  explanation,
+  version,
+}: NonNullable<AuthorizationState["rules"]>): Definition => ({
   id: "why",
   name: mode === "log_only" ? "Rules (log only)" : "Why",
   value: (
@@ -60,18 +64,18 @@ const whyOf = ({ mode, explanation, version }: NonNullable<AuthorizationState["r
   ),
 });
 
-const amountOf = ({ amount }: AuthorizationState): Definition[] =>
+const showAmount = ({ amount }: AuthorizationState): Definition[] =>
   amount ? [{ id: "amount", name: "Amount", value: <Money {...amount} />, prominent: true }] : [];
-const toolOf = ({ tool }: AuthorizationState): Definition[] =>
+const showTool = ({ tool }: AuthorizationState): Definition[] =>
   tool ? [{ id: "tool", name: "Tool", value: <AgentText value={tool} isName /> }] : [];
 
-function groupsOf({ required_approvers: groups = [] }: AuthorizationState): Definition[] {
+function showGroups({ required_approvers: groups = [] }: AuthorizationState): Definition[] {
   if (groups.length === 0) return [];
   const each = groups.map(({ name, count }) => `${count} of ${name ?? "an erased group"}`);
   return [{ id: "groups", name: "Required", value: <AgentText value={each.join(", ")} hideWarnings /> }];
 }
 
-const needsOf = ({ approvals, required_level }: AuthorizationState): Definition => ({
+const showNeeds = ({ approvals, required_level }: AuthorizationState): Definition => ({
   id: "needs",
   name: "Approvals",
   value: `${approvals.given} of ${approvals.required} (${levelWords[required_level]})`,
@@ -85,7 +89,7 @@ const namelessWords = {
   "World ID and passkey": "A former approver",
 } as const satisfies Record<PersonDecision["by"], string>;
 
-const decidersOf = ({ deciders, environment }: ShownAuthorization): Definition[] =>
+const showDeciders = ({ deciders, environment }: ShownAuthorization): Definition[] =>
   deciders.map(({ decision, who, by, at }, index) => ({
     id: `decider ${index}`,
     name: deedWords[decision],
@@ -104,14 +108,14 @@ const decidersOf = ({ deciders, environment }: ShownAuthorization): Definition[]
     ),
   }));
 
-function usableOf({ status, usable_until, attestation_id }: AuthorizationState, end: string | null) {
+function showUsable({ status, usable_until, attestation_id }: AuthorizationState, end: string | null) {
   if (status !== "approved" || attestation_id) return [];
   if (end !== null) return [{ id: "usable", name: "Ended", value: <Timestamp iso={end} /> }];
   if (!usable_until) return [];
   return [{ id: "usable", name: "Usable until", value: <Timestamp iso={usable_until} relative={false} /> }];
 }
 
-function outcomeOf(state: ShownAuthorization): Definition[] {
+function showOutcome(state: ShownAuthorization): Definition[] {
   const items: Definition[] = [];
   if (state.decided_at !== null)
     items.push({
@@ -188,12 +192,12 @@ function outcomeOf(state: ShownAuthorization): Definition[] {
   return items;
 }
 
-function usageOf({ status, grant, used }: ShownAuthorization): Definition[] {
+function showUsage({ status, grant, used }: ShownAuthorization): Definition[] {
   if (status !== "approved" || !grant || !used) return [];
   const { max_calls, max_budget, currency } = grant;
   const value = (
     <>
-      {used.uses} of {countOf(max_calls, "use")}
+      {used.uses} of {formatCount(max_calls, "use")}
       {max_budget === undefined ? null : <>, {formatLeft(used.spent, max_budget, currency ?? "")}</>}
     </>
   );
@@ -211,33 +215,33 @@ interface AuthorizationFactsProps {
 export function AuthorizationFacts({ state, end }: AuthorizationFactsProps) {
   const isUnasked = describeUnasked(state.decided_by, state.status) !== null;
   const items: Definition[] = [
-    ...amountOf(state),
+    ...showAmount(state),
     {
       id: "action",
       name: "Action",
       value: state.action === "" ? "Erased" : <AgentText value={state.action} />,
       prominent: true,
     },
-    ...toolOf(state),
-    ...contextOf(state),
+    ...showTool(state),
+    ...showContext(state),
     {
       id: "agent",
       name: "Agent",
       value: <TextLink href={`/portal/agents/${state.agent_slug}`}>{state.agent_slug}</TextLink>,
     },
-    ...askerOf(state),
-    ...(isUnasked ? [] : [needsOf(state)]),
-    ...(state.rules ? [whyOf(state.rules)] : []),
-    ...groupsOf(state),
-    ...decidersOf(state),
+    ...showAsker(state),
+    ...(isUnasked ? [] : [showNeeds(state)]),
+    ...(state.rules ? [showReason(state.rules)] : []),
+    ...showGroups(state),
+    ...showDeciders(state),
     { id: "code", name: "Confirmation code", value: state.confirmation_code ?? "none" },
     { id: "created", name: "Requested", value: <Timestamp iso={state.created_at} /> },
     state.status === "pending"
       ? { id: "expires", name: "Expires", value: <Timestamp iso={state.expires_at} /> }
       : { id: "expires", name: "Deadline", value: <Timestamp iso={state.expires_at} relative={false} /> },
-    ...outcomeOf(state),
-    ...usageOf(state),
-    ...usableOf(state, end),
+    ...showOutcome(state),
+    ...showUsage(state),
+    ...showUsable(state, end),
     { id: "id", name: "Request", value: <HashText value={state.request_id} label="request id" /> },
   ];
   return (

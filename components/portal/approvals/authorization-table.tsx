@@ -10,7 +10,7 @@ import type { AuthorizationStatus } from "#lib/api/schemas/authorize";
 import type { Amount } from "#lib/protocol/approval/amount";
 import type { Decider } from "#lib/protocol/approval/decided-by";
 import { describeUnasked } from "#lib/protocol/approval/decided-words";
-import { countOf } from "#lib/protocol/text/display-text";
+import { formatCount } from "#lib/protocol/text/display-text";
 import { AuthorizationStatusPill } from "./authorization-status";
 
 export interface AuthorizationRow {
@@ -57,13 +57,13 @@ export function When({ row }: { readonly row: Times }) {
 function Given({ row: { status, decided_by, approvals } }: { readonly row: AuthorizationRow }) {
   const unasked = describeUnasked(decided_by, status);
   return unasked === null ? (
-    `${approvals.given} of ${countOf(approvals.required, "approval")}`
+    `${approvals.given} of ${formatCount(approvals.required, "approval")}`
   ) : (
     <AgentText value={unasked} hideWarnings />
   );
 }
 
-function columnsOf({
+function buildColumns({
   rows,
   actions,
   isTestSaid = false,
@@ -137,7 +137,7 @@ export function AuthorizationTable(props: AuthorizationTableProps) {
   return (
     <DataTable
       caption="Authorization requests, newest first"
-      columns={columnsOf(props)}
+      columns={buildColumns(props)}
       rows={rows}
       rowKey={(row) => row.request_id}
       isLine

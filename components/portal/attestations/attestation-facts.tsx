@@ -12,13 +12,13 @@ import { TextLink } from "#components/ui/text-link";
 import { Timestamp } from "#components/ui/timestamp";
 import { checkTexts } from "#components/verify/check-texts";
 import { checkTitles } from "#components/verify/check-titles";
-import { factsOf } from "#components/verify/facts";
+import { toFacts } from "#components/verify/facts";
 import { warningTone } from "#components/warning-tones";
 import type { VerifyResponse } from "#lib/api/schemas/receipts";
 import { describeDecided, labelDecided } from "#lib/protocol/approval/decided-words";
 import { type Facts, listPeople, type Names } from "#lib/protocol/record/facts";
 import { isBacked } from "#lib/protocol/statement/statement";
-import { countOf } from "#lib/protocol/text/display-text";
+import { formatCount } from "#lib/protocol/text/display-text";
 import { findRowWarning } from "#lib/verifier/checks/warning-rows";
 
 function VerdictPill({ verdict }: { readonly verdict: boolean | null }) {
@@ -31,7 +31,7 @@ export function describeAuthenticity({ valid, warnings }: VerifyResponse) {
   if (valid === null) return { tone: "unknown", text: "Content erased" } as const;
   if (!valid) return { tone: "fail", text: "Not authentic" } as const;
   if (warnings.length === 0) return { tone: "pass", text: "Authentic record" } as const;
-  return { tone: "warn", text: `Authentic record, ${countOf(warnings.length, "warning")}` } as const;
+  return { tone: "warn", text: `Authentic record, ${formatCount(warnings.length, "warning")}` } as const;
 }
 
 export function AuthenticityPill({ found }: { readonly found: VerifyResponse }) {
@@ -164,7 +164,7 @@ interface AttestationFactsProps {
 }
 
 export function AttestationFacts({ found, names, approval }: AttestationFactsProps) {
-  const facts = factsOf(found, names);
+  const facts = toFacts(found, names);
   const { amount, tool } = facts;
   const items: Definition[] = [
     ...(amount === null

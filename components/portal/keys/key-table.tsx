@@ -7,7 +7,7 @@ import { HashText } from "#components/ui/code-block";
 import { type Column, DataTable } from "#components/ui/data-table";
 import { ListTime } from "#components/ui/local-time";
 import { StatusPill } from "#components/ui/status-pill";
-import { countOf, toVisibleText } from "#lib/protocol/text/display-text";
+import { formatCount, toVisibleText } from "#lib/protocol/text/display-text";
 
 export interface KeyRow {
   readonly id: string;
@@ -41,7 +41,7 @@ function KeyState({ row }: { readonly row: KeyRow }) {
       </span>
       {row.attestationsPerDay === null ? null : (
         <span className="block text-muted">
-          at most {countOf(row.attestationsPerDay, "attestation")} a day
+          at most {formatCount(row.attestationsPerDay, "attestation")} a day
         </span>
       )}
     </>
@@ -60,7 +60,7 @@ function LastUse({ row }: { readonly row: KeyRow }) {
 
 type KeyUsages = ReadonlyMap<string, { readonly attestations: Usage; readonly requests: Usage }>;
 
-function columnsOf(actions: (row: KeyRow) => ReactNode, usage: KeyUsages): readonly Column<KeyRow>[] {
+function buildColumns(actions: (row: KeyRow) => ReactNode, usage: KeyUsages): readonly Column<KeyRow>[] {
   return [
     {
       id: "name",
@@ -114,7 +114,7 @@ export function KeyTable({ rows, usage, actions, empty }: KeyTableProps) {
   return (
     <DataTable
       caption="API keys"
-      columns={columnsOf(actions, usage)}
+      columns={buildColumns(actions, usage)}
       rows={rows}
       rowKey={(row) => row.id}
       empty={empty}

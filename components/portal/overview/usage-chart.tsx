@@ -1,5 +1,5 @@
 /** Attestations of the last 30 days, as bars. The numbers are also in a table, for screen readers. */
-import { countOf } from "#lib/protocol/text/display-text";
+import { formatCount } from "#lib/protocol/text/display-text";
 
 export interface UsageDay {
   readonly day: string;
@@ -8,7 +8,7 @@ export interface UsageDay {
 
 const ticksEvery = 7;
 const shortDay = (day: string) => day.slice(5);
-const describe = ({ day, attestations }: UsageDay) => `${day}: ${countOf(attestations, "attestation")}`;
+const describe = ({ day, attestations }: UsageDay) => `${day}: ${formatCount(attestations, "attestation")}`;
 
 /** The least of 1, 2, 5, 10, 20, 50, … that is not below `value`: the top of the axis. */
 function roundUp(value: number): number {

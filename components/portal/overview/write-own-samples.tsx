@@ -1,5 +1,5 @@
 /** The calls that the portal shows with an agent's own slug, from the bodies that the API reference shows. */
-import { samplesOf } from "#components/api-reference/samples";
+import { listSamples } from "#components/api-reference/samples";
 import { requestExamples } from "#lib/api/operations/examples";
 import type { OwnSample } from "./own-samples";
 
@@ -12,7 +12,7 @@ const calls = [
 export function writeOwnSamples(base: string, slug: string): OwnSample[] {
   return calls.map(({ operationId, path, label }) => ({
     label,
-    samples: samplesOf({
+    samples: listSamples({
       base,
       operationId,
       url: base + path,

@@ -20,7 +20,7 @@ export interface RequestRow {
   readonly key: { readonly name: string; readonly isTest: boolean } | null;
 }
 
-function toneOf(status: number): Tone {
+function chooseTone(status: number): Tone {
   if (status >= 500) return "fail";
   return status >= 400 ? "warn" : "pass";
 }
@@ -52,7 +52,7 @@ function ErrorCode({ code }: { readonly code: string }) {
 function Answer({ row: { status, error_code: code } }: { readonly row: RequestRow }) {
   return (
     <>
-      <StatusPill tone={toneOf(status)}>{status}</StatusPill>
+      <StatusPill tone={chooseTone(status)}>{status}</StatusPill>
       {code === null ? null : (
         <span className="mt-1 block">
           <TextLink href={`/docs/errors#${code}`}>

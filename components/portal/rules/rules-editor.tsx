@@ -131,7 +131,7 @@ function Choices({ chosen, isOnlyOwner, onChoose }: ChoicesProps) {
 }
 
 /** Where a line and column of Cedar's (characters, from 1) are in the text. */
-function indexOf(text: string, { line, column }: RulesProblem): number {
+function findIndex(text: string, { line, column }: RulesProblem): number {
   const lines = text.split("\n");
   const before = lines.slice(0, line - 1).reduce((sum, one) => sum + one.length + 1, 0);
   return before + [...(lines[line - 1] ?? "")].slice(0, column - 1).join("").length;
@@ -141,7 +141,7 @@ function indexOf(text: string, { line, column }: RulesProblem): number {
 const unixLines = (text: string) => text.replaceAll(/\r\n?/g, "\n");
 
 /** Input that was sent and isn't saved, for a page without JavaScript, which is rendered again. */
-const startOf = (state: FormState<unknown>, rules: EditedRules): Chosen =>
+const toChosen = (state: FormState<unknown>, rules: EditedRules): Chosen =>
   "mode" in state.values
     ? {
         mode: textValue(state, "mode") as Chosen["mode"],
@@ -172,13 +172,13 @@ function VersionEditor({ form: [answer, submit, isPending], rules, isOnlyOwner }
   // Input for another version must not be saved over this one.
   const state = textValue(answer, "version", version) === version ? answer : idleState;
   const [text, setText] = useState(() => unixLines(textValue(state, "text", rules.text)));
-  const [chosen, setChosen] = useState(() => startOf(state, rules));
+  const [chosen, setChosen] = useState(() => toChosen(state, rules));
   const area = useRef<HTMLTextAreaElement>(null);
   const { result } = state;
   const isCompared =
     text === unixLines(textValue(state, "text")) && chosen.fallback === textValue(state, "fallback");
   const show = (problem: RulesProblem) => {
-    const index = indexOf(text, problem);
+    const index = findIndex(text, problem);
     area.current?.focus();
     area.current?.setSelectionRange(index, index + 1);
   };

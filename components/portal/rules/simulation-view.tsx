@@ -7,13 +7,13 @@ import { TextLink } from "#components/ui/text-link";
 import { Timestamp } from "#components/ui/timestamp";
 import type { SimulateResponse } from "#lib/api/schemas/rules";
 import { formatAmount } from "#lib/protocol/approval/amount";
-import { countOf } from "#lib/protocol/text/display-text";
+import { formatCount } from "#lib/protocol/text/display-text";
 
 type Difference = SimulateResponse["differences"][number];
 
 const words = { allowed: "allowed without asking", asked: "people asked", denied: "denied" } as const;
 
-function demandsOf({ demands }: Difference): string {
+function writeDemands({ demands }: Difference): string {
   if (demands === null) return "";
   const groups = demands.groups.map(({ group, count }) => `${count} of ${group}`);
   const level = demands.level === null ? [] : [`World ID: ${demands.level}`];
@@ -22,7 +22,7 @@ function demandsOf({ demands }: Difference): string {
   );
 }
 
-function whyOf({ policy_ids, reason }: Difference): string {
+function writeReason({ policy_ids, reason }: Difference): string {
   if (reason === "nothing_permits") return "no rule permits it";
   return `${reason === "evaluation_error" ? "can't be evaluated: " : ""}${policy_ids.join(", ")}`;
 }
@@ -37,7 +37,7 @@ function describeDifferences({ requests, differences: { length } }: SimulateResp
 
 function Summary({ simulation }: { readonly simulation: SimulateResponse }) {
   const { requests, erased, differences, would, unused, warnings } = simulation;
-  const left = erased === 0 ? "" : ` ${countOf(erased, "erased request")} could not be evaluated.`;
+  const left = erased === 0 ? "" : ` ${formatCount(erased, "erased request")} could not be evaluated.`;
   return (
     <>
       <Callout tone={differences.length === 0 ? "info" : "warn"} title={describeDifferences(simulation)}>
@@ -103,11 +103,11 @@ export function SimulationView({ simulation }: { readonly simulation: SimulateRe
             cell: (row) => (
               <>
                 <strong className="font-medium">{words[row.would]}</strong>
-                <span className="block text-muted">{demandsOf(row)}</span>
+                <span className="block text-muted">{writeDemands(row)}</span>
               </>
             ),
           },
-          { id: "why", header: "By", cell: whyOf },
+          { id: "why", header: "By", cell: writeReason },
           { id: "when", header: "When", cell: (row) => <Timestamp iso={row.created_at} relative={false} /> },
         ]}
       />

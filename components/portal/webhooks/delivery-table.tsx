@@ -30,7 +30,7 @@ function Result({ row }: { readonly row: WebhookDelivery }) {
   );
 }
 
-function columnsOf(
+function buildColumns(
   showUrl: boolean,
   actions: (row: WebhookDelivery) => ReactNode,
 ): Column<WebhookDelivery>[] {
@@ -78,7 +78,7 @@ export function DeliveryTable({ rows, showUrl, actions, empty }: DeliveryTablePr
   return (
     <DataTable
       caption="Deliveries, newest first"
-      columns={columnsOf(showUrl, actions)}
+      columns={buildColumns(showUrl, actions)}
       rows={rows}
       rowKey={({ message_id }) => message_id}
       empty={empty}

@@ -135,12 +135,12 @@ export interface Actor {
 }
 
 /** A person's act names the person, also if they act as a key. */
-export function actorOf(principal: KeyPrincipal | UserPrincipal): Actor {
+export function toActor(principal: KeyPrincipal | UserPrincipal): Actor {
   if (principal.kind === "user")
     return { kind: "user", id: principal.email, ip: principal.ip, session: principal.session };
   return principal.person === undefined
     ? { kind: "key", id: principal.keyId, ip: principal.ip }
-    : actorOf(principal.person);
+    : toActor(principal.person);
 }
 
 /** With the scope, or with `hook` alone about a request that this very key made: see docs/wire.md, Authentication. */
@@ -149,6 +149,6 @@ export function mayReach(principal: Principal, scope: Scope, row: { api_key_id: 
 }
 
 /** False for what is somebody else's, and for the public (null). */
-export function isOwnerOf(principal: Principal | null, row: { organization_id: string }): boolean {
+export function ownsRow(principal: Principal | null, row: { organization_id: string }): boolean {
   return principal?.organizationId === row.organization_id;
 }

@@ -111,7 +111,7 @@ const areRows = ({ organizationId, route, keys }: Rows) =>
 /** While they are this holder's. */
 const areReserved = (rows: Rows, holder: string) => and(areRows(rows), eq(holderColumn, holder));
 
-function rowsOf(holds: readonly [IdempotencyHold, ...IdempotencyHold[]]): Rows {
+function groupHolds(holds: readonly [IdempotencyHold, ...IdempotencyHold[]]): Rows {
   const [{ organizationId, route }] = holds;
   return { organizationId, route, keys: holds.map(({ key }) => key) };
 }
@@ -124,11 +124,11 @@ function rowsOf(holds: readonly [IdempotencyHold, ...IdempotencyHold[]]): Rows {
 const abandoned = new Map<string, Rows>();
 
 function abandonedHolders({ organizationId, route, keys }: Rows): string[] {
-  const isOneOf = (rows: Rows) =>
+  const isAmong = (rows: Rows) =>
     rows.organizationId === organizationId &&
     rows.route === route &&
     rows.keys.some((key) => keys.includes(key));
-  return [...abandoned].filter(([, rows]) => isOneOf(rows)).map(([holder]) => holder);
+  return [...abandoned].filter(([, rows]) => isAmong(rows)).map(([holder]) => holder);
 }
 
 async function giveBack({ database }: HttpContext, rows: Rows, holder: string): Promise<void> {
@@ -159,7 +159,7 @@ export async function releaseIdempotent(
   [first, ...others]: readonly IdempotencyHold[],
 ): Promise<void> {
   if (first === undefined) return;
-  const rows = rowsOf([first, ...others]);
+  const rows = groupHolds([first, ...others]);
   try {
     await giveBack(context, rows, first.holder);
   } catch (error) {
@@ -335,7 +335,7 @@ export async function completeIdempotent(
       authorization_id: answer.authorizationId ?? null,
       ...(answer.expiresAt === undefined ? {} : { expires_at: answer.expiresAt }),
     })
-    .where(areReserved(rowsOf([hold]), hold.holder))
+    .where(areReserved(groupHolds([hold]), hold.holder))
     .returning({ key: keyColumn });
   if (completed.length !== 1) throw takenOver();
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { actorOf, isOwnerOf, type KeyPrincipal, type MemberPrincipal } from "./context";
+import { type KeyPrincipal, type MemberPrincipal, ownsRow, toActor } from "./context";
 
 const key: KeyPrincipal = {
   kind: "key",
@@ -22,15 +22,15 @@ const member: MemberPrincipal = {
 
 describe("a principal", () => {
   it("is named in the audit log by key, or by address and session", () => {
-    expect(actorOf(key)).toEqual({ kind: "key", id: "key-1", ip: "192.0.2.1" });
-    expect(actorOf(member)).toEqual({ kind: "user", id: "ada@example.com", ip: null, session: "sess_1" });
+    expect(toActor(key)).toEqual({ kind: "key", id: "key-1", ip: "192.0.2.1" });
+    expect(toActor(member)).toEqual({ kind: "user", id: "ada@example.com", ip: null, session: "sess_1" });
   });
 
   it("owns what is its organization's, and nothing else; the public owns nothing", () => {
     for (const principal of [key, member]) {
-      expect(isOwnerOf(principal, { organization_id: "own" })).toBe(true);
-      expect(isOwnerOf(principal, { organization_id: "other" })).toBe(false);
+      expect(ownsRow(principal, { organization_id: "own" })).toBe(true);
+      expect(ownsRow(principal, { organization_id: "other" })).toBe(false);
     }
-    expect(isOwnerOf(null, { organization_id: "own" })).toBe(false);
+    expect(ownsRow(null, { organization_id: "own" })).toBe(false);
   });
 });

@@ -221,7 +221,7 @@ export interface Trace {
   errorCode: string | null;
 }
 
-function agentSlugOf({ body }: Trace): string | null {
+function readAgentSlug({ body }: Trace): string | null {
   const isNamed = typeof body === "object" && body !== null && "agent_slug" in body;
   return isNamed && typeof body.agent_slug === "string" ? body.agent_slug : null;
 }
@@ -247,7 +247,7 @@ export function logRequest(
     status,
     code: trace.errorCode,
     durationMs: clock().getTime() - startMs,
-    agentSlug: status < 300 ? agentSlugOf(trace) : null,
+    agentSlug: status < 300 ? readAgentSlug(trace) : null,
     attested: trace.attested,
   });
 }

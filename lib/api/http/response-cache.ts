@@ -47,12 +47,12 @@ function createResponseCache(limit: number): ResponseCache {
   const ofOne = createRoom(limit);
   const ofSeveral = createRoom(Math.ceil(limit / 4));
   let forgotten = 0;
-  const roomOf = (kind: AnswerKind) => (kind === "feed" ? ofSeveral : ofOne);
+  const chooseRoom = (kind: AnswerKind) => (kind === "feed" ? ofSeveral : ofOne);
   return {
-    get: (kind, name) => roomOf(kind).get(`${kind} ${name}`),
+    get: (kind, name) => chooseRoom(kind).get(`${kind} ${name}`),
     begin: () => forgotten,
     keep: (begun, kind, name, answer) => {
-      if (begun === forgotten) roomOf(kind).set(`${kind} ${name}`, answer);
+      if (begun === forgotten) chooseRoom(kind).set(`${kind} ${name}`, answer);
     },
     forget: (id) => {
       forgotten += 1;

@@ -8,6 +8,7 @@ import {
   agentSlug,
   anyObject,
   base64Text,
+  boundedText,
   clientGap,
   hexHash,
   inputsHash,
@@ -15,7 +16,6 @@ import {
   problem,
   sentObject,
   signatureText,
-  textOf,
   timestamp,
   verdict,
 } from "./primitives";
@@ -29,7 +29,7 @@ const isApproved = (body: ApprovalFields) =>
 
 const clientNumber = z
   .strictObject({
-    instance: textOf(1, 64).meta({ description: "which of the agent's writers counts" }),
+    instance: boundedText(1, 64).meta({ description: "which of the agent's writers counts" }),
     sequence: z
       .number("must be a number")
       .int("must be a whole number")
@@ -47,15 +47,15 @@ export const attestBody = z
     is_public: z.boolean("must be true or false").nullish(),
     enable_zk: z.boolean("must be true or false").nullish(),
     agent_signature: signatureText.nullish(),
-    code_hash: textOf(1, 128).nullish(),
-    model_id: textOf(1, 128).nullish(),
-    tools_used: z.array(textOf(1, 128)).max(64, "must have at most 64 entries").nullish(),
+    code_hash: boundedText(1, 128).nullish(),
+    model_id: boundedText(1, 128).nullish(),
+    tools_used: z.array(boundedText(1, 128)).max(64, "must have at most 64 entries").nullish(),
     client: clientNumber.nullish(),
     human_approved: z
       .boolean("must be true or false")
       .nullish()
       .meta({ description: "not false beside a `human_authorization`" }),
-    human_approver_hash: textOf(1, 128)
+    human_approver_hash: boundedText(1, 128)
       .nullish()
       .meta({ description: "needs `human_approved: true` or a `human_authorization`" }),
     human_authorization: sentObject.nullish(),

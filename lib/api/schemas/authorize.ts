@@ -8,13 +8,21 @@ import {
 } from "#lib/protocol/approval/amount";
 import { detailTypes, isOfType } from "#lib/protocol/approval/shown-content";
 import { textAsRead } from "#lib/protocol/text/display-text";
-import { action, agentSlug, approverName, asciiOf, cursorQuery, inputsHash, textOf } from "./primitives";
+import {
+  action,
+  agentSlug,
+  approverName,
+  boundedAscii,
+  boundedText,
+  cursorQuery,
+  inputsHash,
+} from "./primitives";
 
 export const authorizationStatuses = ["pending", "approved", "denied", "expired", "cancelled"] as const;
 export type AuthorizationStatus = (typeof authorizationStatuses)[number];
 
 const requestContext = z
-  .record(textOf(1, 64), textOf(0, 1024))
+  .record(boundedText(1, 64), boundedText(0, 1024))
   .refine((entries) => Object.keys(entries).length <= 32, "must have at most 32 entries")
   .refine(
     (entries) => new Set(Object.keys(entries).map(textAsRead)).size === Object.keys(entries).length,
@@ -37,7 +45,7 @@ export const httpUri = z
 /** `run` is the caller's own name for one run of the action. */
 export const claimBody = z
   .strictObject({
-    run: asciiOf(128).meta({
+    run: boundedAscii(128).meta({
       description:
         "your name for this one run of the action: the same in every repeat of the claim, another in every other run",
       examples: ["run-2f6c1d7e"],
@@ -47,7 +55,7 @@ export const claimBody = z
 
 export const revokeBody = z
   .strictObject({
-    reason: textOf(1, 1000)
+    reason: boundedText(1, 1000)
       .nullish()
       .meta({ description: "shown to your organization; only a salted hash of it is signed and logged" }),
   })
@@ -88,7 +96,7 @@ export const amount = z
   .superRefine(({ value, currency: of }, context) => refuseCurrency(context, of, { value }))
   .meta({ id: "Amount" });
 
-export const tool = textOf(1, 128);
+export const tool = boundedText(1, 128);
 
 const grantAmount = amount.shape.value;
 const grantBody = z
@@ -145,7 +153,7 @@ const details = z
         "whether the context shows everything that the action acts on, each value whole and under its own name",
     }),
     types: z
-      .record(textOf(1, 64), z.enum(detailTypes, "must be string, number or boolean"))
+      .record(boundedText(1, 64), z.enum(detailTypes, "must be string, number or boolean"))
       .refine((types) => Object.keys(types).length <= 32, "must have at most 32 entries")
       .nullish()
       .meta({
@@ -220,7 +228,7 @@ export const authorizeBody = z
       .min(1, "must be 1-10")
       .max(10, "must be 1-10")
       .nullish(),
-    requester: textOf(1, 64).nullish().meta({
+    requester: boundedText(1, 64).nullish().meta({
       description: "who or what in your organization asks; the approval page shows it as your word",
     }),
     require_code: z.boolean("must be true or false").nullish().meta({

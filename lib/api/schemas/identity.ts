@@ -5,16 +5,16 @@ import {
   agentSlug,
   anyObject,
   base64Text,
+  boundedText,
   clientGap,
   cursorQuery,
   signatureText,
-  textOf,
   timestamp,
   verdict,
 } from "./primitives";
 import { warnings, warningsFilter } from "./record";
 
-const toolName = textOf(1, 128);
+const toolName = boundedText(1, 128);
 const tools = z
   .array(toolName)
   .max(256, "must have at most 256 entries")
@@ -32,8 +32,8 @@ const notAKey =
   "neither a PEM Ed25519 public key nor base64 of its 32 bytes; make one with: openssl genpkey -algorithm ed25519 -out agent.pem && openssl pkey -in agent.pem -pubout";
 
 const profile = {
-  name: textOf(1, 100).nullish(),
-  description: textOf(1, 1000).nullish(),
+  name: boundedText(1, 100).nullish(),
+  description: boundedText(1, 1000).nullish(),
   public_key_pem: z
     .string("must be a string")
     .max(1000, "must be at most 1000 characters")
@@ -50,8 +50,8 @@ const profile = {
     description:
       "the agent key's signature over the UTF-8 text `countersign-key-possession:<slug as registered>:<base64 of the raw public key>`",
   }),
-  code_hash: textOf(1, 128).nullish(),
-  model_id: textOf(1, 128).nullish(),
+  code_hash: boundedText(1, 128).nullish(),
+  model_id: boundedText(1, 128).nullish(),
 };
 
 export const registerBody = z
@@ -62,7 +62,7 @@ export const registerBody = z
 export const updateIdentityBody = z.strictObject(profile).meta({ id: "UpdateIdentity" });
 
 export const putToolsBody = z
-  .strictObject({ tools, tool_descriptions: z.record(toolName, textOf(1, 1000)).nullish() })
+  .strictObject({ tools, tool_descriptions: z.record(toolName, boundedText(1, 1000)).nullish() })
   .meta({ id: "PutTools" });
 export const putToolsResponse = z.strictObject({
   agent_slug: z.string(),
@@ -103,7 +103,7 @@ export const identityResponse = z
   })
   .meta({ id: "Identity" });
 
-const changeReason = textOf(1, 1000).meta({
+const changeReason = boundedText(1, 1000).meta({
   description: "shown to your organization; only a salted hash of it is signed and logged",
 });
 export const freezeBody = z.strictObject({ reason: changeReason }).meta({ id: "FreezeAgent" });

@@ -1,7 +1,7 @@
 /** API keys by email, and the service's own public keys (docs/wire.md, API keys and Service). */
 import { z } from "zod";
 import { scopeNames, visibilities } from "./key-choices";
-import { anyObject, base64Text, textOf, timestamp } from "./primitives";
+import { anyObject, base64Text, boundedText, timestamp } from "./primitives";
 
 /** The domain in the letters of DNS, as a browser's form sends it: `müller.example` is `xn--mller-kva.example`. */
 function spellAddress(address: string): string {
@@ -21,7 +21,7 @@ const email = z
   .meta({ format: "email" });
 
 export const keyRequestBody = z
-  .strictObject({ email, name: textOf(1, 100).nullish() })
+  .strictObject({ email, name: boundedText(1, 100).nullish() })
   .meta({ id: "KeyRequest" });
 export const keyRequestResponse = z.strictObject({ message: z.string(), expires_in: z.literal(600) });
 

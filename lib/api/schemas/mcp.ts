@@ -5,7 +5,7 @@
 import { z } from "zod";
 import { previouslyDenied } from "./authorization-state";
 import { amount, authorizationStatuses, authorizeBody, claimBody } from "./authorize";
-import { action, agentSlug, approverName, inputsHash, textOf, timestamp, verdict } from "./primitives";
+import { action, agentSlug, approverName, boundedText, inputsHash, timestamp, verdict } from "./primitives";
 import { warnings as listedWarnings } from "./record";
 
 /** Schemas have no `$ref`: some clients don't resolve them, and recursive ones, as of `z.json()`, break others. */
@@ -27,8 +27,8 @@ export const attestInput = z.strictObject({
   action: action.describe("What the agent did, in words"),
   ...inputs,
   metadata: z.record(z.string(), json).nullish(),
-  model_id: textOf(1, 128).nullish(),
-  tools_used: z.array(textOf(1, 128)).max(64).nullish(),
+  model_id: boundedText(1, 128).nullish(),
+  tools_used: z.array(boundedText(1, 128)).max(64).nullish(),
   is_public: z.boolean().nullish().describe("Default: the organization's setting"),
   authorization_request_id: requestId
     .nullish()
@@ -56,7 +56,7 @@ export const authorizeInput = z.strictObject({
   agent_slug: agentSlug.describe("The agent's name"),
   action: action.describe("What a human should approve, in words"),
   context: z
-    .record(textOf(1, 64), textOf(0, 1024))
+    .record(boundedText(1, 64), boundedText(0, 1024))
     .nullish()
     .describe("Shown to the human beside the action, for example the recipient"),
   tool: asked.tool.describe("The tool that would run, as in the agent's manifest"),
@@ -89,7 +89,7 @@ export const claimInput = z.strictObject({
     .describe("A long random name of your own for this run, to repeat a claim whose answer was lost"),
 });
 
-const reason = textOf(1, 1000);
+const reason = boundedText(1, 1000);
 
 export const revokeInput = z.strictObject({
   request_id: requestId,

@@ -17,7 +17,7 @@ import {
 } from "./key-choices";
 import { keyRequestBody } from "./keys";
 import { lifetimeSeconds, presentationRequest } from "./presentation";
-import { agentSlug, approverName, textOf } from "./primitives";
+import { agentSlug, approverName, boundedText } from "./primitives";
 import { putRulesBody, type SimulateResponse } from "./rules";
 import { createWebhookBody } from "./webhooks";
 
@@ -47,7 +47,7 @@ const perDay = z.preprocess(
 );
 
 export const createKeyForm = z.object({
-  name: textOf(1, 100),
+  name: boundedText(1, 100),
   scopes: z.preprocess(
     (value) => (value === undefined ? [] : [value].flat()),
     z
@@ -74,7 +74,7 @@ export const rotateKeyForm = z.object({
 });
 
 export const organizationForm = z.object({
-  name: textOf(1, 100),
+  name: boundedText(1, 100),
   default_public: z.enum(visibilities),
   mark_text: z.preprocess(
     emptyAsAbsent,
@@ -82,13 +82,16 @@ export const organizationForm = z.object({
   ),
   mark_color: z.preprocess(emptyAsAbsent, z.enum(markColors, "must be one of the choices").optional()),
 });
-export const organizationNameForm = z.object({ name: textOf(1, 100), default_public: z.enum(visibilities) });
-export const domainForm = z.object({ domain: textOf(1, 300) });
+export const organizationNameForm = z.object({
+  name: boundedText(1, 100),
+  default_public: z.enum(visibilities),
+});
+export const domainForm = z.object({ domain: boundedText(1, 300) });
 export const domainIdForm = z.object({ domain_id: id });
 export const inviteForm = z.object({ email, role });
 export const invitationIdForm = z.object({ invitation_id: id });
-export const memberForm = z.object({ user_id: textOf(1, 100), revoke_keys: checked });
-export const memberRoleForm = z.object({ user_id: textOf(1, 100), role });
+export const memberForm = z.object({ user_id: boundedText(1, 100), revoke_keys: checked });
+export const memberRoleForm = z.object({ user_id: boundedText(1, 100), role });
 export const secondFactorForm = z.object({
   factors: z.preprocess(
     (value) => (value === undefined ? [] : [value].flat()),
@@ -107,7 +110,7 @@ export const retentionForm = z.object({
       .optional(),
   ),
 });
-export const legalHoldForm = z.object({ reason: textOf(1, 300) });
+export const legalHoldForm = z.object({ reason: boundedText(1, 300) });
 export const switchOrganizationForm = z.object({ organization_id: id });
 export const authorizationForm = z.object({
   request_id: z.string().regex(authorizationRequestIdPattern, "must be a request's id"),
@@ -181,7 +184,7 @@ const day = z.iso.date().refine((text) => text >= "0001-01-01" && text < "9999-1
 const filter = <Schema extends z.ZodType>(schema: Schema) => schema.optional().catch(undefined);
 
 export const attestationFilters = z.object({
-  q: filter(textOf(1, 1000)),
+  q: filter(boundedText(1, 1000)),
   agent: filter(agentSlug),
   visibility: filter(z.enum(["public", "private"])),
   approval: filter(z.enum(approvalMethods)),
@@ -256,7 +259,7 @@ export type AuditFilters = z.output<typeof auditFilters>;
 /* The portal's list of authorization requests. */
 
 export const revokeForm = authorizationForm.extend({
-  reason: z.preprocess((value) => (value === "" ? undefined : value), textOf(1, 1000).optional()),
+  reason: z.preprocess((value) => (value === "" ? undefined : value), boundedText(1, 1000).optional()),
 });
 
 export const authorizationFilters = z.object({
@@ -302,7 +305,7 @@ export const evidenceForm = z
 const statusClasses = ["2", "4", "5"] as const;
 
 /** Looked for whatever it is: what no code or id can be is not found. */
-const searchText = filter(z.string().trim().pipe(textOf(1, 100)));
+const searchText = filter(z.string().trim().pipe(boundedText(1, 100)));
 
 export const requestFilters = z.object({
   status: filter(z.enum(statusClasses)),

@@ -2,9 +2,9 @@
 import { z } from "zod";
 import {
   canonicalBytes,
-  depthOf,
   isJsonObject,
   type JsonObject,
+  measureDepth,
 } from "#lib/protocol/encoding/canonical-json";
 
 /** U+0000 is in no column of PostgreSQL. */
@@ -13,7 +13,7 @@ const hasNoNul = (text: string) => !text.includes("\0");
 export const noNulPattern = "^[^\\u0000]*$";
 
 /** Text of `min` to `max` characters, counted as Unicode code points. */
-export function textOf(min: number, max: number) {
+export function boundedText(min: number, max: number) {
   const message = `must be ${min}-${max} characters`;
   return z
     .string("must be a string")
@@ -25,7 +25,7 @@ export function textOf(min: number, max: number) {
     .meta({ minLength: min, maxLength: max, pattern: noNulPattern });
 }
 
-export function asciiOf(max: number) {
+export function boundedAscii(max: number) {
   return z
     .string("must be a string")
     .regex(new RegExp(`^[\\x20-\\x7e]{1,${max}}$`), `must be 1-${max} printable ASCII characters`);
@@ -38,10 +38,10 @@ export const agentSlug = z
   .regex(/^[A-Za-z0-9][A-Za-z0-9._-]*$/, "must begin with a letter or digit and hold only A-Z a-z 0-9 . _ -")
   .meta({ examples: ["invoice-bot"] });
 
-export const action = textOf(1, 1000);
+export const action = boundedText(1, 1000);
 /** Name of an approver or a group. */
-export const approverName = textOf(1, 64);
-export const inputsHash = asciiOf(128);
+export const approverName = boundedText(1, 64);
+export const inputsHash = boundedAscii(128);
 export const hexHash = z
   .string()
   .regex(/^[0-9a-f]{64}$/)
@@ -80,7 +80,7 @@ export const jsonValueSchema = {
 
 export const metadata = z
   .custom<JsonObject>(isJsonObject, "must be an object")
-  .refine((value) => depthOf(value) <= 16, "must be at most 16 levels deep")
+  .refine((value) => measureDepth(value) <= 16, "must be at most 16 levels deep")
   .refine((value) => canonicalBytes(value).length <= 8192, "must be at most 8 KiB as canonical JSON")
   .meta({ ...sentObjectSchema, description: "at most 8 KiB as RFC 8785 JSON and 16 levels deep" });
 

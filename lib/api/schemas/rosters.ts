@@ -1,6 +1,6 @@
 /** The rosters of an organization: who may approve, and every change of it. */
 import { z } from "zod";
-import { base64Text, hexHash, textOf, timestamp } from "./primitives";
+import { base64Text, boundedText, hexHash, timestamp } from "./primitives";
 
 export const readRosterQuery = z.strictObject({
   number: z.coerce
@@ -32,7 +32,7 @@ const entry = z.strictObject({
   salt: base64Text,
 });
 
-const person = textOf(0, 254);
+const person = boundedText(0, 254);
 const change = z.discriminatedUnion("kind", [
   z.strictObject({
     kind: z.literal("passkey_added"),
@@ -63,7 +63,7 @@ export type RosterResponse = z.infer<typeof rosterResponse>;
 
 /* Enrolling passkeys: what the browser sends, and what it gets. */
 
-export const passkeyName = textOf(1, 64);
+export const passkeyName = boundedText(1, 64);
 
 const bytes = (max: number) => z.string().max(max);
 

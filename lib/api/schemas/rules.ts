@@ -2,9 +2,9 @@
 import { z } from "zod";
 import { rulesModes } from "#lib/protocol/policy/replay";
 import { MAX_RULES_BYTES } from "#lib/protocol/policy/rule-context";
-import { hexHash, textOf, timestamp } from "./primitives";
+import { boundedText, hexHash, timestamp } from "./primitives";
 
-const rulesText = textOf(0, MAX_RULES_BYTES).meta({
+const rulesText = boundedText(0, MAX_RULES_BYTES).meta({
   description:
     "Cedar policies, each with an @id; at most 32,768 bytes, and valid against the schema in the guide",
 });

@@ -30,7 +30,7 @@ import { utf8Decode } from "#lib/protocol/encoding/bytes";
 import { explainNobody } from "#lib/services/accounts/sign-up";
 import { countUnknownApprovals } from "#lib/services/approvals/decision/revoke";
 import { examineAuthSecret } from "./doctor-settings";
-import { type Area, explain, type Finding, openArea, reasonOf, unreadable } from "./findings";
+import { type Area, explain, type Finding, nameError, openArea, unreadable } from "./findings";
 import { describeRevived, describeUnknown } from "./open-service";
 
 const purposes = ["attestation", "log", "zk"] as const;
@@ -59,7 +59,7 @@ async function readActive(stored: Stored, { fault }: Area) {
     const ids = await Promise.all(purposes.map((purpose) => activeKeyId(stored.db, purpose)));
     return new Map(purposes.map((purpose, i) => [purpose, ids[i] ?? null]));
   } catch (error) {
-    fault(`the database doesn't say which are active (${reasonOf(error)})`, unreadable);
+    fault(`the database doesn't say which are active (${nameError(error)})`, unreadable);
     return null;
   }
 }
@@ -127,7 +127,7 @@ async function examineNewStore(env: Env, { ok, fault }: Area): Promise<void> {
         "Bring that log's database back. For a new service, choose an empty prefix in LOG_STORE.",
       );
   } catch (error) {
-    fault(`the store ${store.name} can't be read (${reasonOf(error)})`, storeAdvice);
+    fault(`the store ${store.name} can't be read (${nameError(error)})`, storeAdvice);
   } finally {
     store.close();
   }
@@ -219,8 +219,8 @@ export async function examineLog(
       if (database !== "empty") await examineRestored(database, area);
     } else if (error instanceof CannotStart) area.fault(error.words.says, error.words.mend);
     else if (error instanceof HeadLockAway)
-      area.fault(`${error.message} (${reasonOf(error.cause)})`, storeAdvice);
-    else area.fault(`the log can't be read (${reasonOf(error)})`, "Run npm run log -- check.");
+      area.fault(`${error.message} (${nameError(error.cause)})`, storeAdvice);
+    else area.fault(`the log can't be read (${nameError(error)})`, "Run npm run log -- check.");
   }
   return area.found;
 }
@@ -318,7 +318,7 @@ async function examineWriting({ query }: Database, url: string, { ok, fault }: A
     ok("attestations can be written");
   } catch (error) {
     const { says, mend } = (await explainDatabase(error, url)) ?? {
-      says: `attestations can't be written (${reasonOf(error)})`,
+      says: `attestations can't be written (${nameError(error)})`,
       mend: unreadable,
     };
     fault(says, mend);
@@ -335,7 +335,7 @@ async function examineListening(url: string, listenUrl: string, { ok, fault }: A
     ok("what is sent through DATABASE_URL is heard at DATABASE_LISTEN_URL");
   } catch (error) {
     if (error instanceof CannotStart) fault(error.words.says, error.words.mend);
-    else fault(`DATABASE_LISTEN_URL can't be used (${reasonOf(error)})`, "Correct it.");
+    else fault(`DATABASE_LISTEN_URL can't be used (${nameError(error)})`, "Correct it.");
   } finally {
     await listening?.close();
   }
@@ -371,7 +371,7 @@ export async function examineDatabase(url: string, env: Env, clock: () => Date):
     database = await openAsItIs(url);
   } catch (error) {
     const { says, mend } = (await explainDatabase(error, url)) ?? {
-      says: `the database can't be used (${reasonOf(error)})`,
+      says: `the database can't be used (${nameError(error)})`,
       mend: "Check DATABASE_URL, the network and the server.",
     };
     area.fault(says, mend);
@@ -397,7 +397,7 @@ export async function examineDatabase(url: string, env: Env, clock: () => Date):
     const { DATABASE_LISTEN_URL: listenUrl } = env;
     if (database.isPooled && listenUrl !== undefined) await examineListening(url, listenUrl, area);
   } catch (error) {
-    area.fault(`not all of it can be read (${reasonOf(error)})`, unreadable);
+    area.fault(`not all of it can be read (${nameError(error)})`, unreadable);
   }
   const isCurrent = state === "current";
   if (!isCurrent) await database.close();

@@ -8,13 +8,13 @@ import { webhookEndpoints } from "#lib/db/schema";
 import { type Env, parseEnv } from "#lib/env";
 import type { SecretFiles } from "#lib/log/signing/first-keys";
 import { parseCertificates } from "#lib/protocol/encoding/certificate";
-import { countOf } from "#lib/protocol/text/display-text";
+import { formatCount } from "#lib/protocol/text/display-text";
 import { pingRedis } from "#lib/server/redis";
 import { openSecrets } from "#lib/server/secrets";
 import { readV4VerifyingKey } from "#lib/services/approvals/world-id/v4-key";
 import { trySmtp } from "#lib/services/notifications/transports";
 import { openKeys, UnreadableKeys } from "#lib/services/webhooks/endpoints";
-import { type Area, type Finding, hostOf, openArea, reasonOf } from "./findings";
+import { type Area, type Finding, nameError, openArea, readHost } from "./findings";
 
 /** Reads the settings, or returns a finding for each one that the start would reject. */
 export function readSettings(variables: Record<string, string | undefined>): Env | Finding[] {
@@ -26,7 +26,7 @@ export function readSettings(variables: Record<string, string | undefined>): Env
     for (const line of lines)
       area.fault(line.trim(), "The service doesn't start with this. See .env.example.");
     if (area.found.length === 0)
-      area.fault(`the settings can't be read (${reasonOf(error)})`, "The service doesn't start with them.");
+      area.fault(`the settings can't be read (${nameError(error)})`, "The service doesn't start with them.");
     return area.found;
   }
 }
@@ -122,7 +122,7 @@ export async function examineAuthSecret(
   if (endpoints.length === 0) return;
   const secrets = await openSecrets(env, files);
   const shut = endpoints.filter((one) => one.keys !== null && !opens(secrets, one.id, one.keys));
-  const all = countOf(endpoints.length, "webhook endpoint");
+  const all = formatCount(endpoints.length, "webhook endpoint");
   if (shut.length === 0) return ok(`AUTH_SECRET opens the keys of ${all}`);
   const named = shut.slice(0, namedAtMost).map((one) => one.id);
   const more = shut.length > namedAtMost ? ` and ${shut.length - namedAtMost} more` : "";
@@ -176,10 +176,10 @@ async function examineReach(
     try {
       const answer = await reach(outside, url);
       const answeredMs = outside.clock().getTime();
-      area.ok(`${hostOf(url)} answers`);
-      if (clocks.length === 0) clocks.push(...judgeClock(answer, hostOf(url), sentMs, answeredMs));
+      area.ok(`${readHost(url)} answers`);
+      if (clocks.length === 0) clocks.push(...judgeClock(answer, readHost(url), sentMs, answeredMs));
     } catch (error) {
-      area.fault(`${hostOf(url)} is out of reach (${reasonOf(error)})`, mend);
+      area.fault(`${readHost(url)} is out of reach (${nameError(error)})`, mend);
     }
   }
   return [...area.found, ...clocks];
@@ -190,7 +190,7 @@ export async function examineMail(env: Env, outside: Outside): Promise<Finding[]
   try {
     if (env.SMTP_URL !== undefined && env.mail === "smtp") {
       await trySmtp(env.SMTP_URL);
-      area.ok(`${hostOf(env.SMTP_URL)} takes mail`);
+      area.ok(`${readHost(env.SMTP_URL)} takes mail`);
     } else if (env.RESEND_API_KEY !== undefined) {
       const url = `${env.RESEND_BASE_URL ?? "https://api.resend.com"}/domains`;
       const answer = await reach(outside, url, { authorization: `Bearer ${env.RESEND_API_KEY}` });
@@ -205,7 +205,7 @@ export async function examineMail(env: Env, outside: Outside): Promise<Finding[]
       );
   } catch (error) {
     area.fault(
-      `the mail service doesn't take mail (${reasonOf(error)})`,
+      `the mail service doesn't take mail (${nameError(error)})`,
       "Check SMTP_URL or RESEND_API_KEY, and the network.",
     );
   }
@@ -254,15 +254,15 @@ async function examineProvider(env: Env, outside: Outside): Promise<Finding[]> {
     if (found === null) area.fault(`${url} answers ${answer.status}`, "Check OIDC_ISSUER.");
     else if (found["issuer"] !== issuer)
       area.fault(
-        `${hostOf(url)} calls itself another issuer`,
+        `${readHost(url)} calls itself another issuer`,
         `Set OIDC_ISSUER to ${String(found["issuer"])}.`,
       );
     else if (typeof found["userinfo_endpoint"] !== "string")
-      area.fault(`${hostOf(url)} has no userinfo endpoint`, "Sign-in needs one.");
-    else area.ok(`${hostOf(url)} signs people in (OIDC)`);
+      area.fault(`${readHost(url)} has no userinfo endpoint`, "Sign-in needs one.");
+    else area.ok(`${readHost(url)} signs people in (OIDC)`);
   } catch (error) {
     area.fault(
-      `${hostOf(url)} can't be read (${reasonOf(error)})`,
+      `${readHost(url)} can't be read (${nameError(error)})`,
       "Check OIDC_ISSUER, and allow this host in the firewall.",
     );
   }
@@ -305,7 +305,7 @@ async function examineNetwork(env: Env, outside: Outside): Promise<Finding[]> {
         "Fine before the first start. Else check the proxy.",
       );
   } catch (error) {
-    const says = `the public address is out of reach from here (${reasonOf(error)})`;
+    const says = `the public address is out of reach from here (${nameError(error)})`;
     area.warning(says, "Fine before the first start. Else check DNS, proxy and certificate.");
   }
   return area.found;

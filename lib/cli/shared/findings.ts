@@ -1,5 +1,5 @@
 /** Findings of `npm run doctor`, and their lines. No line holds a secret: addresses are shown by their host alone. */
-import { countOf } from "#lib/protocol/text/display-text";
+import { formatCount } from "#lib/protocol/text/display-text";
 
 export interface Finding {
   area:
@@ -45,12 +45,12 @@ export function encodeFindings(findings: readonly Finding[]): string[] {
   const count = (status: Finding["status"]) => findings.filter((one) => one.status === status).length;
   return [
     ...lines,
-    `${count("ok")} ok, ${countOf(count("warning"), "warning")}, ${countOf(count("fault"), "fault")}`,
+    `${count("ok")} ok, ${formatCount(count("warning"), "warning")}, ${formatCount(count("fault"), "fault")}`,
   ];
 }
 
 /** An error's code or kind: its message may repeat an address with a password. */
-export function reasonOf(error: unknown): string {
+export function nameError(error: unknown): string {
   const { cause, code, name } = error as { cause?: { code?: unknown }; code?: unknown; name?: string };
   const known = [cause?.code, code, name].find((one) => typeof one === "string");
   return typeof known === "string" ? known : "unknown";
@@ -59,11 +59,11 @@ export function reasonOf(error: unknown): string {
 /** Message of the service's own errors; of others' the code, as above. */
 export function explain(problem: unknown): string {
   if (typeof problem === "string") return problem;
-  return problem instanceof Error && !("code" in problem) ? problem.message : reasonOf(problem);
+  return problem instanceof Error && !("code" in problem) ? problem.message : nameError(problem);
 }
 
 /** Advice if the database answers, but not this question. */
 export const unreadable = "Let the role of DATABASE_URL own the database and all that is in it.";
 
 /** Hides a password in the address. */
-export const hostOf = (url: string) => new URL(url).host;
+export const readHost = (url: string) => new URL(url).host;

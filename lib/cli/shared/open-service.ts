@@ -2,7 +2,7 @@
 import { existsSync } from "node:fs";
 import path from "node:path";
 import { desc, eq, sql } from "drizzle-orm";
-import { type Executor, rowsOf } from "#lib/db/client";
+import { type Executor, queryRows } from "#lib/db/client";
 import { logCheckpoints } from "#lib/db/schema";
 import { type Env, readEnv } from "#lib/env";
 import { readOpenHead } from "#lib/log/reading/reader";
@@ -10,7 +10,7 @@ import { createLogSequencer, type LogSequencer } from "#lib/log/sequencer/sequen
 import { preferActive, requireOrigin } from "#lib/log/signing/first-keys";
 import type { Signer, Signers } from "#lib/log/signing/signing-keys";
 import { logger } from "#lib/logger";
-import { countOf } from "#lib/protocol/text/display-text";
+import { formatCount } from "#lib/protocol/text/display-text";
 import { type OpenedLog, openLog } from "#lib/server/open-log";
 import { createRandom } from "#lib/server/secrets";
 import type { UnknownApprovals } from "#lib/services/approvals/decision/revoke";
@@ -50,9 +50,9 @@ export async function withCommandContext<T>(work: (opened: CommandContext) => Pr
 
 export function describeUnknown({ approvals, grants, waiting }: UnknownApprovals): string {
   const counts = [
-    countOf(approvals, "approval without an attestation", "approvals without an attestation"),
-    countOf(grants, "standing approval"),
-    countOf(waiting, "waiting request"),
+    formatCount(approvals, "approval without an attestation", "approvals without an attestation"),
+    formatCount(grants, "standing approval"),
+    formatCount(waiting, "waiting request"),
   ];
   return counts.join(", ").replace(/, (?=[^,]*$)/, " and ");
 }
@@ -94,17 +94,17 @@ const countText = sql`SELECT
 
 /** One line for each thing that may have been stopped since and works again. */
 export async function describeRevived(executor: Executor, heldAt: Date | null): Promise<string[]> {
-  const [counts] = await rowsOf<Counts>(executor, countText);
+  const [counts] = await queryRows<Counts>(executor, countText);
   if (counts === undefined) return [];
   const { keys, members, invitations, approvers, passkeys, rules, proposals, frozen, agents } = counts;
   const since = heldAt === null ? "the backup" : heldAt.toISOString();
   return [
     `The database has everything else as it was at ${since}. Start the service where nobody else reaches it (HOST=127.0.0.1), and look at:`,
-    `  keys: ${countOf(keys, "API key")} ${keys === 1 ? "works" : "work"}. Delete again each that was deleted since.`,
-    `  members: ${countOf(members, "membership")} and ${countOf(invitations, "open invitation")}. Remove again who was removed since.`,
-    `  passkeys: ${countOf(passkeys, "passkey")} of ${countOf(approvers, "approver")}. Remove again each approver and passkey that was removed since.`,
-    `  rules: ${countOf(rules, "organization")} ${rules === 1 ? "has" : "have"} rules, and ${countOf(proposals, "change")} of rules ${proposals === 1 ? "waits" : "wait"} for a second owner. Save again what was saved since.`,
-    `  freezes: ${countOf(frozen, "agent")} of ${agents} ${frozen === 1 ? "is" : "are"} frozen. Freeze again each that was frozen since, and register again keys and code that were replaced.`,
+    `  keys: ${formatCount(keys, "API key")} ${keys === 1 ? "works" : "work"}. Delete again each that was deleted since.`,
+    `  members: ${formatCount(members, "membership")} and ${formatCount(invitations, "open invitation")}. Remove again who was removed since.`,
+    `  passkeys: ${formatCount(passkeys, "passkey")} of ${formatCount(approvers, "approver")}. Remove again each approver and passkey that was removed since.`,
+    `  rules: ${formatCount(rules, "organization")} ${rules === 1 ? "has" : "have"} rules, and ${formatCount(proposals, "change")} of rules ${proposals === 1 ? "waits" : "wait"} for a second owner. Save again what was saved since.`,
+    `  freezes: ${formatCount(frozen, "agent")} of ${agents} ${frozen === 1 ? "is" : "are"} frozen. Freeze again each that was frozen since, and register again keys and code that were replaced.`,
     "  erasures: erase again what was erased since.",
     "docs/operations.md, Backup and restore, has the steps.",
   ];

@@ -95,12 +95,12 @@ export async function* sendBatches(
   }
 }
 
-export const refusalOf = ({ status, body }: BatchResult) => new ApiError(status, body as JsonObject, null);
+export const toApiError = ({ status, body }: BatchResult) => new ApiError(status, body as JsonObject, null);
 
 const settle = (result: BatchResult): PromiseSettledResult<Attestation> =>
   result.status === 201
     ? { status: "fulfilled", value: result.body as Attestation }
-    : { status: "rejected", reason: refusalOf(result) };
+    : { status: "rejected", reason: toApiError(result) };
 
 /** Throws if the first batch fails. A later one's error becomes the result of all from there on, and no more is sent. */
 export async function attestMany(

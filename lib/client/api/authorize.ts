@@ -40,7 +40,7 @@ export async function authorizeOnce(
   return { request: JSON.parse(text) as AuthorizationRequest, isReplayed };
 }
 
-const pathOf = (requestId: string) => `/v1/authorize/${encodeURIComponent(requestId)}`;
+const buildPath = (requestId: string) => `/v1/authorize/${encodeURIComponent(requestId)}`;
 
 export type RequestOptions = Pick<WriteOptions, "signal">;
 
@@ -49,7 +49,7 @@ export async function cancel(
   requestId: string,
   { signal }: RequestOptions = {},
 ): Promise<AuthorizationState> {
-  return send(service, { method: "DELETE", path: pathOf(requestId), signal });
+  return send(service, { method: "DELETE", path: buildPath(requestId), signal });
 }
 
 export interface ReasonOptions extends RequestOptions {
@@ -72,7 +72,7 @@ export async function claim(
   run: string,
   { signal }: RequestOptions = {},
 ): Promise<ClaimedAuthorization> {
-  const path = `${pathOf(requestId)}/claim`;
+  const path = `${buildPath(requestId)}/claim`;
   try {
     return await send(service, { method: "POST", path, body: { run }, isRepeatable: true, signal });
   } catch (error) {

@@ -145,12 +145,12 @@ export async function runCancel(command: Command): Promise<void> {
   ]);
 }
 
-const reasonOf = ({ line }: Command) => ({ reason: single(line, "reason") });
+const readReason = ({ line }: Command) => ({ reason: single(line, "reason") });
 
 export async function runRevoke(command: Command): Promise<void> {
   const [requestId = ""] = requireWords(command, "request id");
   requireKey(command);
-  const revoked = await revoke(connect(command), requestId, reasonOf(command));
+  const revoked = await revoke(connect(command), requestId, readReason(command));
   printResult(command, revoked, "Taken back. Nothing can use this approval any more.", [
     ["request", revoked.request_id],
     ["action", revoked.action],
@@ -161,7 +161,7 @@ export async function runRevoke(command: Command): Promise<void> {
 
 export async function runFreeze(command: Command): Promise<void> {
   const [slug = ""] = requireWords(command, "agent");
-  const { reason } = reasonOf(command);
+  const { reason } = readReason(command);
   if (reason === undefined) throw new UsageError("why? Give --reason");
   requireKey(command);
   const frozen = await freeze(connect(command), slug, reason);
@@ -179,7 +179,7 @@ export async function runFreeze(command: Command): Promise<void> {
 export async function runUnfreeze(command: Command): Promise<void> {
   const [slug = ""] = requireWords(command, "agent");
   requireKey(command);
-  const agent = await unfreeze(connect(command), slug, reasonOf(command));
+  const agent = await unfreeze(connect(command), slug, readReason(command));
   printResult(command, agent, "Unfrozen. The agent may go on.", [["agent", agent.slug]]);
 }
 

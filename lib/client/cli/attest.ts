@@ -1,5 +1,5 @@
 /** `countersign attest` and `countersign authorize`. */
-import { attest, type BatchResult, refusalOf, sendBatches } from "#lib/client/api/attest";
+import { attest, type BatchResult, sendBatches, toApiError } from "#lib/client/api/attest";
 import { authorize, waitForDecision } from "#lib/client/api/authorize";
 import {
   ApprovalRevokedError,
@@ -93,7 +93,7 @@ async function runAttestMany(command: Command): Promise<void> {
     );
     throw answered.length > 0 ? new LinesRefusedError(error.message, { cause: error }) : error;
   }
-  const refused = answered.filter(({ status }) => status !== 201).map(refusalOf);
+  const refused = answered.filter(({ status }) => status !== 201).map(toApiError);
   const first = refused.find(({ code }) => code !== "batch_refused");
   if (first !== undefined) throw new LinesRefusedError(first.message, { cause: first });
 }
@@ -188,8 +188,8 @@ export async function runAuthorize(command: Command): Promise<void> {
     });
   const made = await authorize(service, request, { idempotencyKey: single(line, "idempotency-key") });
   const unasked = describeUnasked(made.decided_by, made.status);
-  if (!isWaiting) return printResult(command, made, unasked ?? "Approval requested.", factsOf(made));
-  const shown = formatFacts("Waiting for a human.", factsOf(made));
+  if (!isWaiting) return printResult(command, made, unasked ?? "Approval requested.", toFacts(made));
+  const shown = formatFacts("Waiting for a human.", toFacts(made));
   if (line.flags.has("json")) {
     io.tell(shown);
     io.print(`${JSON.stringify(made)}\n`);
@@ -220,7 +220,7 @@ function describeEnd({ request_id }: AuthorizationRequest, error: unknown): obje
 
 const isUnheard = ({ status, notified }: AuthorizationRequest) => status === "pending" && notified === 0;
 
-export function factsOf(made: AuthorizationRequest): Facts {
+export function toFacts(made: AuthorizationRequest): Facts {
   const denied = made.previously_denied;
   return [
     ["request", made.request_id],

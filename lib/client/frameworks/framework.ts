@@ -24,7 +24,7 @@ export interface ToolCall<Input> {
   wait: boolean;
 }
 
-const actionOf = <Input>(
+const readAction = <Input>(
   { runId, describe }: ToolGate<Input>,
   { input, callId, signal, wait }: ToolCall<Input>,
 ) => ({ ...describe(input), runId, callId, signal, wait }) satisfies GatedAction;
@@ -33,7 +33,7 @@ export function askForTool<Input>(
   gate: ToolGate<Input>,
   call: Omit<ToolCall<Input>, "wait">,
 ): Promise<AuthorizationRequest> {
-  return gate.countersign.ask(actionOf(gate, { ...call, wait: false }), call.input);
+  return gate.countersign.ask(readAction(gate, { ...call, wait: false }), call.input);
 }
 
 export async function runTool<Input, Output>(
@@ -41,5 +41,5 @@ export async function runTool<Input, Output>(
   call: ToolCall<Input>,
   run: RunTool<Input, Output>,
 ): Promise<Awaited<Output>> {
-  return (await gate.countersign.gate(actionOf(gate, call), call.input, run)).result;
+  return (await gate.countersign.gate(readAction(gate, call), call.input, run)).result;
 }

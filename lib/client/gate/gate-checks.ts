@@ -4,9 +4,9 @@ import type { AttestRequest, AuthorizeRequest } from "#lib/client/api/wire";
 import {
   canonicalBytes,
   canonicalJson,
-  depthOf,
   isJsonObject,
   type JsonValue,
+  measureDepth,
 } from "#lib/protocol/encoding/canonical-json";
 
 const askedNames: Record<Exclude<keyof AuthorizeRequest, "context" | "details" | "inputs_hash">, true> = {
@@ -26,9 +26,9 @@ const askedNames: Record<Exclude<keyof AuthorizeRequest, "context" | "details" |
   requester: true,
 };
 
-const isTextOf = (max: number) => (value: unknown) =>
+const isTextUpTo = (max: number) => (value: unknown) =>
   typeof value === "string" && value !== "" && [...value].length <= max;
-const isName = isTextOf(128);
+const isName = isTextUpTo(128);
 const isFlag = (value: unknown) => typeof value === "boolean";
 
 const maxMetadataBytes = 8_192 - 128;
@@ -36,12 +36,12 @@ const maxMetadataDepth = 16;
 const isMetadata = (value: unknown) =>
   isJsonObject(value) &&
   canonicalBytes(value).length <= maxMetadataBytes &&
-  depthOf(value) <= maxMetadataDepth;
+  measureDepth(value) <= maxMetadataDepth;
 
 function isClient(value: unknown): boolean {
   if (!isJsonObject(value)) return false;
   const { instance, sequence, ...rest } = value;
-  return isTextOf(64)(instance) && isCount(sequence) && Object.keys(rest).length === 0;
+  return isTextUpTo(64)(instance) && isCount(sequence) && Object.keys(rest).length === 0;
 }
 
 const isCount = (value: unknown) => Number.isSafeInteger(value) && Number(value) >= 1;

@@ -208,7 +208,7 @@ export async function gate<Inputs, Result>(
   run: Run<Inputs, Result>,
 ): Promise<Gated<Awaited<Result>>> {
   requireFunction(run);
-  const key = keyOf(action, inputs);
+  const key = buildKey(action, inputs);
   const running = memory.running.get(key);
   if (running !== undefined) return (await untilAborted(running, action.signal)) as Gated<Awaited<Result>>;
   const finish = memory.unattested.get(key);
@@ -220,7 +220,7 @@ export async function gate<Inputs, Result>(
 type Call = Pick<GatedAction, "agent_slug" | "action" | "runId" | "callId">;
 
 /** The same for the same call of the same run with the same arguments, in any process. */
-function keyOf({ agent_slug, action, runId, callId }: Call, inputs: unknown): string {
+function buildKey({ agent_slug, action, runId, callId }: Call, inputs: unknown): string {
   requireIds({ runId, callId });
   return `gate-${canonicalHash([agent_slug, action, runId, callId, sealInputs(inputs).hash])}`;
 }
@@ -364,7 +364,7 @@ export async function askOnce(
     ? { context, details: { complete: false } }
     : showInputs(copy, context ?? {});
   const body = { ...asked, ...shown, inputs_hash: hash };
-  const first = keyOf(action, copy);
+  const first = buildKey(action, copy);
   let key = first;
   for (let repeats = 0; repeats <= maxRepeats; repeats += 1) {
     const asked = await authorizeOnce(service, body, { idempotencyKey: key, signal });

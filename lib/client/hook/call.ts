@@ -20,13 +20,13 @@ import { sealInputs } from "#lib/client/api/inputs";
 import { type Service, send } from "#lib/client/api/transport";
 import type { AttestRequest, AuthorizationState } from "#lib/client/api/wire";
 import {
-  factsOf,
   readContext,
   readCount,
   readLevel,
   readRequiredApprovers,
   readUsableFor,
   readVisibility,
+  toFacts,
 } from "#lib/client/cli/attest";
 import { type Command, connect, formatFacts, readAgentKey, readText, requireKey } from "#lib/client/cli/io";
 import {
@@ -131,7 +131,7 @@ async function askForCall(hook: Hook, action: GatedAction): Promise<Asked> {
     const asked = await ask(hook, { ...action, callId: `equal-${number}` });
     const { status, attestation_id, claimed_at } = await send<AuthorizationState>(hook.service, {
       method: "GET",
-      path: pathOf(asked.request.request_id),
+      path: buildPath(asked.request.request_id),
       signal: action.signal,
     });
     const isClaimed = (claimed_at ?? null) !== null;
@@ -153,10 +153,10 @@ const cancelTimeoutMs = 5_000;
 /** So that people don't approve what can't run any more. If it doesn't work, the request expires. */
 async function cancel({ service }: Hook, requestId: string): Promise<void> {
   const signal = AbortSignal.timeout(cancelTimeoutMs);
-  await send(service, { method: "DELETE", path: pathOf(requestId), signal }).catch(() => undefined);
+  await send(service, { method: "DELETE", path: buildPath(requestId), signal }).catch(() => undefined);
 }
 
-const pathOf = (requestId: string) => `/v1/authorize/${encodeURIComponent(requestId)}`;
+const buildPath = (requestId: string) => `/v1/authorize/${encodeURIComponent(requestId)}`;
 
 export const openHook = async (command: Command, dialect: Dialect, call: ToolCall): Promise<Hook> => ({
   command,
@@ -441,7 +441,7 @@ async function askHuman(hook: Hook, action: GatedAction, limits: Limits): Promis
   const asked = await askForCall(hook, { ...action, signal: limits.last }).catch((error: unknown) => {
     throw limits.end.aborted ? limits.end.reason : error;
   });
-  const shown = formatFacts("A tool call is waiting for a human.", factsOf(asked.request));
+  const shown = formatFacts("A tool call is waiting for a human.", toFacts(asked.request));
   let isDeferred = false;
   try {
     // Rules and standing approvals have decided by now: there is nobody to show it to.
@@ -495,11 +495,11 @@ async function waitForHuman(
       "Not run: the agent repeats a call's number, and no note can tell the two apart.",
     );
   signal.throwIfAborted();
-  return { permission: "allow", reason: reasonOf(approved.authorization), input: approved.copy };
+  return { permission: "allow", reason: explainDecision(approved.authorization), input: approved.copy };
 }
 
 /** Rules and standing approvals are never called a human's approval. */
-const reasonOf = ({ decided_by, status }: ApprovedAuthorization) =>
+const explainDecision = ({ decided_by, status }: ApprovedAuthorization) =>
   describeUnasked(decided_by, status) ?? "A human approved exactly this call.";
 
 /** A session that two processes have resumed has the same call twice: one of them may run it. */
@@ -531,7 +531,7 @@ export const deferringElsewhere =
   "--defer defers calls of claude -p and the Agent SDK. In a terminal or a subagent, a call that nobody has decided in time is denied.";
 
 /** One file for each waiting call, so that none of them overwrites or removes another's. */
-function fileOf({ command: { line } }: Hook, { request }: Asked): string | undefined {
+function findShownFile({ command: { line } }: Hook, { request }: Asked): string | undefined {
   const folder = single(line, "output");
   return folder === undefined ? undefined : `${folder}/${encodeURIComponent(request.request_id)}.txt`;
 }
@@ -540,11 +540,11 @@ function fileOf({ command: { line } }: Hook, { request }: Asked): string | undef
 async function showToOperator(hook: Hook, asked: Asked, shown: string): Promise<void> {
   const { io } = hook.command;
   io.tell(shown);
-  const file = fileOf(hook, asked);
+  const file = findShownFile(hook, asked);
   if (file !== undefined) await io.machine.writeFile(file, shown, forOneself);
 }
 
 async function clearShown(hook: Hook, asked: Asked): Promise<void> {
-  const file = fileOf(hook, asked);
+  const file = findShownFile(hook, asked);
   if (file !== undefined) await hook.command.io.machine.remove(file);
 }

@@ -21,8 +21,8 @@ import {
   type ToolCall,
   type ToolPattern,
 } from "./dialects";
-import { findSettings, isFailClosed, listOtherHooks, listSettings, settingsOf } from "./settings";
-import { checkedShellsOf } from "./tools";
+import { findSettings, getSettings, isFailClosed, listOtherHooks, listSettings } from "./settings";
+import { listCheckedShells } from "./tools";
 
 const checkFolder = /\/tmp\/countersign-check-[0-9a-f]{32}(?=\/ran)/;
 const pollMs = 250;
@@ -77,8 +77,8 @@ export async function checkHook(command: Command): Promise<void> {
   requireWords({ ...command, words: command.words.slice(1) });
   const { io, line } = command;
   const dialect = readDialectName(single(line, "dialect"));
-  const { name } = settingsOf(dialect);
-  const shells = checkedShellsOf(dialect);
+  const { name } = getSettings(dialect);
+  const shells = listCheckedShells(dialect);
   const folder = `/tmp/countersign-check-${io.machine.randomHex(16)}`;
   await checkSettings(command, dialect);
   await io.machine.makeSharedFolder(folder);

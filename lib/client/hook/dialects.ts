@@ -4,7 +4,7 @@ import type { Outcome } from "#lib/client/gate/gate";
 import { isJsonObject, type JsonObject, type JsonValue } from "#lib/protocol/encoding/canonical-json";
 import { parseStrictJson } from "#lib/protocol/encoding/strict-json";
 import { UsageError } from "#lib/protocol/text/command-words";
-import { listTools, shellsOf, translateTool } from "./tools";
+import { listShells, listTools, translateTool } from "./tools";
 
 /*
  * An event has one reading or none: who approves, what is matched and what runs must be the same call. Only what the
@@ -137,16 +137,16 @@ function readNamed(
   };
 }
 
-const memberOf = (value: JsonValue | undefined, name: string) =>
+const readMember = (value: JsonValue | undefined, name: string) =>
   value !== undefined && isJsonObject(value) ? value[name] : undefined;
 
 function readClaudeOutcome({ event, results: { tool_response: response } }: ParsedEvent): Outcome {
-  if (memberOf(response, "interrupted") === true) return "failed";
+  if (readMember(response, "interrupted") === true) return "failed";
   const isInBackground =
     event["tool_name"] === "Monitor" ||
-    memberOf(event["tool_input"], "run_in_background") === true ||
-    typeof memberOf(response, "backgroundTaskId") === "string" ||
-    /_launched$/.test(String(memberOf(response, "status")));
+    readMember(event["tool_input"], "run_in_background") === true ||
+    typeof readMember(response, "backgroundTaskId") === "string" ||
+    /_launched$/.test(String(readMember(response, "status")));
   return isInBackground ? "started" : "completed";
 }
 
@@ -200,18 +200,18 @@ const codex: Dialect = {
 };
 
 /** The text that a tool has put out for the model, whole or in parts. */
-function textOf(value: JsonValue | undefined): string {
+function readText(value: JsonValue | undefined): string {
   if (typeof value === "string") return value;
-  if (Array.isArray(value)) return value.map(textOf).join("\n");
-  return value !== undefined && isJsonObject(value) ? textOf(value["text"]) : "";
+  if (Array.isArray(value)) return value.map(readText).join("\n");
+  return value !== undefined && isJsonObject(value) ? readText(value["text"]) : "";
 }
 
 /** A shell's exit code is only in the text that it puts out, after what the command wrote. */
 function readCopilotOutcome(tool: string, input: JsonValue, result: JsonValue | undefined): Outcome {
-  if (memberOf(result, "resultType") !== "success") return "failed";
-  if (!shellsOf("copilot").includes(tool)) return "completed";
-  if (memberOf(input, "mode") === "async" || memberOf(input, "detach") === true) return "started";
-  const text = textOf(memberOf(result, "textResultForLlm"));
+  if (readMember(result, "resultType") !== "success") return "failed";
+  if (!listShells("copilot").includes(tool)) return "completed";
+  if (readMember(input, "mode") === "async" || readMember(input, "detach") === true) return "started";
+  const text = readText(readMember(result, "textResultForLlm"));
   const [, code] = /<[^<>\n]*\bexit(?:ed with)?(?: exit)? code (-?\d+)>\s*$/.exec(text) ?? [];
   if (code === undefined) return "unknown";
   return code === "0" ? "completed" : "failed";
@@ -249,13 +249,13 @@ const copilot: Dialect = {
 
 /** The lines that follow a command's output. The last of a name counts: the output may have such lines too. */
 function readGeminiOutcome({ event, results: { tool_response: response } }: ParsedEvent): Outcome {
-  if ((memberOf(response, "error") ?? null) !== null) return "failed";
-  if (!shellsOf("gemini").includes(String(event["tool_name"]))) return "completed";
-  const text = textOf(memberOf(response, "llmContent"));
+  if ((readMember(response, "error") ?? null) !== null) return "failed";
+  if (!listShells("gemini").includes(String(event["tool_name"]))) return "completed";
+  const text = readText(readMember(response, "llmContent"));
   const readLine = (name: string) =>
     [...text.matchAll(new RegExp(`^${name}: (.*)$`, "gm"))].at(-1)?.[1]?.replace("(none)", "");
   if (/^Command was (?:automatically )?cancelled/.test(text)) return "failed";
-  const isInBackground = memberOf(event["tool_input"], "is_background") === true;
+  const isInBackground = readMember(event["tool_input"], "is_background") === true;
   if (isInBackground || /^Command moved to background/.test(text) || readLine("Background PIDs"))
     return "started";
   if (readLine("Signal")) return "failed";
@@ -323,7 +323,7 @@ export function readPattern(rule: string, dialect: DialectName): ToolPattern {
 function readTool(tool: string, dialect: DialectName): Matches {
   const globs = translateTool(dialect, tool).map(readGlob);
   const matchesName: Matches = (name) => globs.some((glob) => glob(name));
-  const shells = shellsOf(dialect);
+  const shells = listShells(dialect);
   return shells.some(matchesName) ? (name) => shells.includes(name) || matchesName(name) : matchesName;
 }
 
@@ -354,24 +354,26 @@ function readGlob(glob: string): Matches {
 /** Without patterns, every call does. */
 export function needsHuman(patterns: readonly ToolPattern[], tool: string, input: JsonValue): boolean {
   if (patterns.length === 0) return true;
-  const texts = listTexts(input).flatMap(partsOf);
+  const texts = listTexts(input).flatMap(splitParts);
   return patterns.some((one) => one.tool(tool) && (one.text === null || texts.some(one.text)));
 }
 
 export function listTexts(value: JsonValue): string[] {
-  const texts = membersOf(value).flatMap(listTexts);
+  const texts = listMembers(value).flatMap(listTexts);
   // A command may be given as a list of its words.
-  return typeof value === "string" || Array.isArray(value) ? [...texts, wordsOf(value).join(" ")] : texts;
+  return typeof value === "string" || Array.isArray(value)
+    ? [...texts, collectTexts(value).join(" ")]
+    : texts;
 }
 
-const membersOf = (value: JsonValue) =>
+const listMembers = (value: JsonValue) =>
   typeof value === "object" && value !== null ? Object.values(value) : [];
 
 /** Each text once, or lists in lists would double them with every level. */
-const wordsOf = (value: JsonValue): string[] =>
-  typeof value === "string" ? [value] : membersOf(value).flatMap(wordsOf);
+const collectTexts = (value: JsonValue): string[] =>
+  typeof value === "string" ? [value] : listMembers(value).flatMap(collectTexts);
 
-function partsOf(text: string): string[] {
+function splitParts(text: string): string[] {
   const parts = text.split(/[;&|\n\r(){}`"'$<>]+/).map((part) => part.trim());
   return [text, ...parts].map((part) => part.replace(/^(?:\w+=\S*\s+)+/, "").replaceAll(/\s+/g, " "));
 }

@@ -14,7 +14,7 @@ import {
   startHookTest,
 } from "#support/hook-process";
 import { needsHuman, readPattern } from "./dialects";
-import { settingsOf } from "./settings";
+import { getSettings } from "./settings";
 
 let around: HookTest;
 let home: string;
@@ -425,7 +425,7 @@ describe("the guide", () => {
       .replace("--agent coder", "--agent my-coder");
     expect(JSON.stringify(hooks.PreToolUse)).toBe(written);
     for (const dialect of ["claude", "codex", "copilot", "gemini"] as const) {
-      const { name, events, ofUser, ofMachine } = settingsOf(dialect);
+      const { name, events, ofUser, ofMachine } = getSettings(dialect);
       const cells = [dialect, events.join("`, `"), `~/${ofUser}`, ofMachine.linux].map(
         (cell) => `\`${cell}\``,
       );

@@ -39,7 +39,8 @@ export const openSpool = (io: ClientIo, baseUrl: string, agent: string): Spool =
   folder: `${io.machine.home}/.countersign/records/${canonicalHash([baseUrl, agent.toLowerCase()]).slice(0, 32)}`,
 });
 
-const fileOf = ({ folder }: Spool, number: number) => `${folder}/${String(number).padStart(10, "0")}.json`;
+const findShownFile = ({ folder }: Spool, number: number) =>
+  `${folder}/${String(number).padStart(10, "0")}.json`;
 const inFolder = (
   { folder }: Spool,
   name: "sent" | "lost" | "instance" | "batch" | "lock" | "away" | "refused",
@@ -78,13 +79,13 @@ export async function keepRecord(spool: Spool, record: AttestRequest): Promise<b
     }
     const lost = (await readIfThere(spool, lostFile))?.length ?? 0;
     const number = Math.max(sent, waiting.at(-1) ?? 0) + 1 + lost;
-    if (!(await machine.createWhole(fileOf(spool, number), text, forOneself))) continue;
+    if (!(await machine.createWhole(findShownFile(spool, number), text, forOneself))) continue;
     // Another process's record of this number was made and sent in between.
     if (number > (await readSent(spool))) {
       if (lost > 0) await machine.remove(lostFile);
       return true;
     }
-    await machine.remove(fileOf(spool, number));
+    await machine.remove(findShownFile(spool, number));
   }
   throw new CountersignError(`no number is free in ${spool.folder}`);
 }
@@ -194,13 +195,13 @@ async function nextBatch(spool: Spool): Promise<Batch | null> {
   const begun = JSON.parse((await readIfThere(spool, inFolder(spool, "batch"))) ?? "null") as Batch | null;
   if (begun !== null && begun.last > sent) return begun;
   const numbers = await listNumbers(spool);
-  for (const number of numbers) if (number <= sent) await io.machine.remove(fileOf(spool, number));
+  for (const number of numbers) if (number <= sent) await io.machine.remove(findShownFile(spool, number));
   const waiting = numbers.filter((number) => number > sent).slice(0, maxEntries);
   const instance = await readInstance(spool);
   const batch: Batch = { last: sent, key: "", attestations: [] };
   let bytes = 0;
   for (const sequence of waiting) {
-    const text = await readText(io, fileOf(spool, sequence));
+    const text = await readText(io, findShownFile(spool, sequence));
     bytes += text.length;
     if (bytes > maxBytes && batch.attestations.length > 0) break;
     batch.last = sequence;
@@ -256,6 +257,6 @@ async function sendBatch(spool: Spool, { service, agentKey, signal }: Sending, b
   // Not taken for a lock that somebody left.
   await machine.writeFile(inFolder(spool, "lock"), `${machine.host} ${machine.processId}`, forOneself);
   for (const number of await listNumbers(spool))
-    if (number <= batch.last) await machine.remove(fileOf(spool, number));
+    if (number <= batch.last) await machine.remove(findShownFile(spool, number));
   result.sent += errors.filter((error) => error === null).length;
 }

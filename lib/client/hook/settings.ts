@@ -91,7 +91,7 @@ const agents: Record<DialectName, AgentSettings> = {
   },
 };
 
-export const settingsOf = (dialect: DialectName) => agents[dialect];
+export const getSettings = (dialect: DialectName) => agents[dialect];
 
 const lastWords = "countersign: this hook failed. A call that waits for it does not run.";
 /** For an agent that reads standard output alone. The hook itself has written it if it ended with 2. */
@@ -173,7 +173,7 @@ function isOurs(handler: JsonValue): boolean {
   );
 }
 
-const textsOf = (handler: JsonObject) => [
+const listTexts = (handler: JsonObject) => [
   handler["command"],
   handler["bash"],
   handler["url"],
@@ -199,7 +199,7 @@ export const listOtherHooks = (dialect: DialectName, settings: JsonObject): stri
   listHandlers(dialect, settings)
     .filter(({ handler }) => !isOurs(handler))
     .map(({ event, handler }) => {
-      const text = textsOf(handler).find((one) => typeof one === "string") ?? String(handler["type"]);
+      const text = listTexts(handler).find((one) => typeof one === "string") ?? String(handler["type"]);
       return `${event}: ${text}`;
     });
 
@@ -285,7 +285,7 @@ async function makePlan(command: Command): Promise<Plan> {
 }
 
 export function findSettings({ line, io: { machine } }: Command): string {
-  const { ofMachine, ofUser } = settingsOf(readDialectName(single(line, "dialect")));
+  const { ofMachine, ofUser } = getSettings(readDialectName(single(line, "dialect")));
   const named = single(line, "settings");
   if (named !== undefined) return machine.absolute(named);
   if (!line.flags.has("system")) return `${machine.home}/${ofUser}`;
@@ -351,7 +351,7 @@ function describeReach({ io, line }: Command): void {
   const dialect = readDialectName(single(line, "dialect"));
   const { ask, record, isAsking } = readReach({ io, line, words: [] }, dialect);
   const unmatched = isAsking ? listUnmatched(ask, dialect) : [];
-  const { name } = settingsOf(dialect);
+  const { name } = getSettings(dialect);
   if (!isAsking) io.print(`\nNobody is asked about any call of ${name}.\n`);
   if (unmatched.length > 0)
     io.print(

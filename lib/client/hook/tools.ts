@@ -56,18 +56,18 @@ const agents: Record<DialectName, AgentTools> = {
   },
 };
 
-export const checkedShellsOf = (dialect: DialectName) => agents[dialect].shells;
-export const shellsOf = (dialect: DialectName) => [
+export const listCheckedShells = (dialect: DialectName) => agents[dialect].shells;
+export const listShells = (dialect: DialectName) => [
   ...agents[dialect].shells,
   ...agents[dialect].formerShells,
 ];
 export const listTools = (dialect: DialectName) => [...agents[dialect].shells, ...agents[dialect].others];
 
-const allShells = new Set((Object.keys(agents) as DialectName[]).flatMap(shellsOf));
+const allShells = new Set((Object.keys(agents) as DialectName[]).flatMap(listShells));
 
 /** The globs for names of tools that a pattern's tool stands for in this dialect. Throws for what asks nobody there. */
 export function translateTool(dialect: DialectName, tool: string): readonly string[] {
-  if (allShells.has(tool)) return shellsOf(dialect);
+  if (allShells.has(tool)) return listShells(dialect);
   if (tool.startsWith("mcp__")) return [translateMcpTool(dialect, tool)];
   const writtenFor = tool.startsWith("mcp_") ? "gemini" : tool.includes("-") ? "copilot" : dialect;
   if (writtenFor !== dialect || isForeign(dialect, tool)) throw refuse(dialect, tool);
@@ -117,23 +117,25 @@ const forOneself = { file: 0o600, folder: 0o700 };
 /** Notes of sessions that ended in the middle of a call. */
 const keptMs = 7 * 24 * 60 * 60 * 1_000;
 
-const folderOf = ({ machine }: ClientIo) => `${machine.home}/.countersign/calls`;
+const findNotesFolder = ({ machine }: ClientIo) => `${machine.home}/.countersign/calls`;
 const nameSession = (sessionId: string) => `${canonicalHash(["session", sessionId]).slice(0, 32)}-`;
 const nameCall = (agent: string, sessionId: string, callId: string) =>
   `${nameSession(sessionId)}${canonicalHash([agent, callId]).slice(0, 32)}.json`;
-const pathOf = (io: ClientIo, { agent_slug, session_id, call_id }: CallNote) =>
-  `${folderOf(io)}/${nameCall(agent_slug, session_id, call_id)}`;
+const buildNotePath = (io: ClientIo, { agent_slug, session_id, call_id }: CallNote) =>
+  `${findNotesFolder(io)}/${nameCall(agent_slug, session_id, call_id)}`;
 
 /** True if there is a note. Without a place for notes the call is found again by its number and arguments alone. */
 export async function writeNote(io: ClientIo, note: CallNote): Promise<boolean> {
   try {
-    await io.machine.writeFile(pathOf(io, note), JSON.stringify(note), forOneself);
-    for (const { name, ageMs } of await io.machine.listFiles(folderOf(io)))
-      if (ageMs > keptMs) await io.machine.remove(`${folderOf(io)}/${name}`);
+    await io.machine.writeFile(buildNotePath(io, note), JSON.stringify(note), forOneself);
+    for (const { name, ageMs } of await io.machine.listFiles(findNotesFolder(io)))
+      if (ageMs > keptMs) await io.machine.remove(`${findNotesFolder(io)}/${name}`);
     return true;
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
-    io.tell(`No note of this call in ${folderOf(io)}, so changed arguments may go unnoticed: ${why}\n`);
+    io.tell(
+      `No note of this call in ${findNotesFolder(io)}, so changed arguments may go unnoticed: ${why}\n`,
+    );
     return false;
   }
 }
@@ -148,18 +150,18 @@ export async function findNote(
 
 /** Notes of calls that are allowed and not reported since. */
 export async function listNotes({ io, line }: Command, sessionId: string): Promise<CallNote[]> {
-  const files = await io.machine.listFiles(folderOf(io));
+  const files = await io.machine.listFiles(findNotesFolder(io));
   const names = files.map(({ name }) => name).filter((name) => name.startsWith(nameSession(sessionId)));
   const notes = await Promise.all(names.map((name) => readNote(io, name)));
   return notes.filter((note) => note !== null).filter((note) => note.agent_slug === single(line, "agent"));
 }
 
 export async function removeNote(io: ClientIo, note: CallNote | null): Promise<void> {
-  if (note !== null) await io.machine.remove(pathOf(io, note));
+  if (note !== null) await io.machine.remove(buildNotePath(io, note));
 }
 
 async function readNote(io: ClientIo, name: string): Promise<CallNote | null> {
-  const path = `${folderOf(io)}/${name}`;
+  const path = `${findNotesFolder(io)}/${name}`;
   if (!(await io.isFile(path))) return null;
   const note = parseStrictJson(await readText(io, path));
   const names = ["agent_slug", "session_id", "call_id", "tool", "request_id", "inputs_hash"];

@@ -5,7 +5,7 @@ import path from "node:path";
 import { sql } from "drizzle-orm";
 import postgres from "postgres";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import { type Database, rowsOf } from "#lib/db/client";
+import { type Database, queryRows } from "#lib/db/client";
 import { isUnreachable } from "#lib/db/postgres/failures";
 import { type Exchange, shareSession } from "#lib/db/postgres/multiplexed-session";
 import { overdueMs } from "#lib/db/postgres/time-limits";
@@ -84,9 +84,11 @@ describe("the embedded database", () => {
   it("keeps no request waiting while it works", async () => {
     let turns = 0;
     let isOver = false;
-    const work = rowsOf(database.db, sql`SELECT sum(n) FROM generate_series(1, 1000000) AS n`).finally(() => {
-      isOver = true;
-    });
+    const work = queryRows(database.db, sql`SELECT sum(n) FROM generate_series(1, 1000000) AS n`).finally(
+      () => {
+        isOver = true;
+      },
+    );
     while (!isOver) {
       await new Promise((next) => setTimeout(next, 1));
       turns += 1;

@@ -189,7 +189,7 @@ function endProcess(folder: string, reason: unknown): never {
 }
 
 /** Clients of the thread's one session, in which no statement waits for longer than with PostgreSQL. */
-function openingOf(thread: KeptThread, release: () => Promise<void>) {
+function createOpening(thread: KeptThread, release: () => Promise<void>) {
   const now = () => performance.now();
   const { follow, giveUpSince, wasReachableSince } = createWaitingList(now);
   const timer = setInterval(() => giveUpSince(now() - overdueMs), lookMs).unref();
@@ -228,7 +228,7 @@ export async function openEmbedded(folder: string, migrationsFolder: string): Pr
     });
     thread = await logIfSlow("the embedded database to open", starting);
     await migrateIn(thread, migrationsFolder);
-    return openClients("embedded", openingOf(thread, release), connections);
+    return openClients("embedded", createOpening(thread, release), connections);
   } catch (error) {
     await thread?.close();
     await release();

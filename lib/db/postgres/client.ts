@@ -124,7 +124,7 @@ export interface Opening {
 }
 
 /** Clients of one host, which notice together that it is gone. */
-function openingOf(url: string): Opening {
+function createOpening(url: string): Opening {
   const watch = watchHost({
     silentMs: 2_000,
     answerMs: 3_000,
@@ -190,7 +190,7 @@ export function openClients(
 
 function openThroughPooler({ url, listenUrl }: Addresses, connections: Connections): Database {
   const options = { ...connectionOptions, prepare: false };
-  const { open, wasReachableSince, stop } = openingOf(url);
+  const { open, wasReachableSince, stop } = createOpening(url);
   const client = open({ ...options, max: connections.general });
   const plain = open({ ...options, max: connections.plain, types: { bigint: bigintAsNumber } });
   const listener = listenUrl === undefined ? null : openDriver(listenUrl, connectionOptions);
@@ -222,7 +222,7 @@ function openThroughPooler({ url, listenUrl }: Addresses, connections: Connectio
 const openKnown = (addresses: Addresses, isPooled: boolean, connections: Connections) =>
   isPooled
     ? openThroughPooler(addresses, connections)
-    : openClients("postgres", openingOf(addresses.url), connections);
+    : openClients("postgres", createOpening(addresses.url), connections);
 
 /** Changes nothing: for a look at a database that a service uses. */
 export async function openAsItIs(url: string, listenUrl?: string): Promise<Database> {
@@ -234,7 +234,7 @@ export async function openAsItIs(url: string, listenUrl?: string): Promise<Datab
 export async function openReplicaDatabase(url: string): Promise<Database> {
   if (await onOneConnection(url, isPooler))
     throw new Error("DATABASE_REPLICA_URL leads to a connection pooler");
-  return openClients("postgres", openingOf(url), countConnections(false));
+  return openClients("postgres", createOpening(url), countConnections(false));
 }
 
 /** Migrates first. Rejects with a message for the operator if the database can't be used. */

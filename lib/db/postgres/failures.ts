@@ -34,27 +34,27 @@ interface Failure {
 }
 
 /** With its causes: drizzle wraps what the driver throws. */
-function* causesOf(error: unknown): Generator<Failure> {
+function* listCauses(error: unknown): Generator<Failure> {
   for (let at: unknown = error, depth = 0; at instanceof Error && depth < 5; at = at.cause, depth += 1)
     yield at;
 }
 
 /** The code by which the server itself refused; null for any other error, such as one of another host. */
 export function serverCode(error: unknown): string | null {
-  for (const { code, severity } of causesOf(error))
+  for (const { code, severity } of listCauses(error))
     if (typeof code === "string" && severity !== undefined) return code;
   return null;
 }
 
 /** The code of a server or of a connection to it; null for another error, such as a file's. */
 export function databaseCode(error: unknown): string | null {
-  for (const cause of causesOf(error))
+  for (const cause of listCauses(error))
     if (typeof cause.code === "string") return "path" in cause ? null : cause.code;
   return null;
 }
 
 export function isUnreachable(error: unknown): boolean {
-  for (const { code } of causesOf(error)) if (typeof code === "string" && codes.has(code)) return true;
+  for (const { code } of listCauses(error)) if (typeof code === "string" && codes.has(code)) return true;
   return false;
 }
 
@@ -64,7 +64,7 @@ export function isUnreachable(error: unknown): boolean {
  */
 export function isRefusedByServer(error: unknown): boolean {
   if (isUnreachable(error)) return false;
-  for (const { severity } of causesOf(error)) if (severity === "ERROR") return true;
+  for (const { severity } of listCauses(error)) if (severity === "ERROR") return true;
   return false;
 }
 
@@ -83,7 +83,7 @@ const beforeAnything = new Set([
 
 /** Out of reach, and certainly without having stored anything. */
 export function isSurelyNotStored(error: unknown): boolean {
-  for (const { code } of causesOf(error))
+  for (const { code } of listCauses(error))
     if (typeof code === "string" && beforeAnything.has(code)) return true;
   return false;
 }
@@ -94,8 +94,8 @@ export interface Refusal {
 }
 
 /** Rejection by `refuse_batch` (drizzle/0001_functions.sql); null if the server itself refused. */
-export function refusalOf(error: unknown): Refusal | null {
-  for (const { code, message, detail } of causesOf(error))
+export function readRefusal(error: unknown): Refusal | null {
+  for (const { code, message, detail } of listCauses(error))
     if (code === "CS001") return { reason: message, detail: String(detail ?? "") };
   return null;
 }

@@ -36,7 +36,7 @@ const contentType: Record<ObjectKind, string> = {
   lock: "application/json",
 };
 
-const statusOf = (error: unknown) => (error as S3ServiceException).$metadata?.httpStatusCode;
+const readStatus = (error: unknown) => (error as S3ServiceException).$metadata?.httpStatusCode;
 
 export async function openS3Store(options: S3Options): Promise<ObjectStore> {
   const { GetObjectCommand, ListObjectsV2Command, PutObjectCommand, S3Client } = await loadProvider(
@@ -58,12 +58,14 @@ export async function openS3Store(options: S3Options): Promise<ObjectStore> {
       ...(agent && { httpAgent: agent, httpsAgent: agent }),
     },
   });
-  const keyOf = (name: string) => (prefix === "" ? name : `${prefix}/${name}`);
+  const toObjectKey = (name: string) => (prefix === "" ? name : `${prefix}/${name}`);
 
   /** Null if there is none. The SDK tries again until the answer begins: one that breaks off later is the caller's to read again. */
   async function get(name: string) {
     try {
-      const { Body, ETag } = await client.send(new GetObjectCommand({ Bucket: bucket, Key: keyOf(name) }));
+      const { Body, ETag } = await client.send(
+        new GetObjectCommand({ Bucket: bucket, Key: toObjectKey(name) }),
+      );
       if (Body === undefined || ETag === undefined) throw new Error(`the store answers no ${name}`);
       return { body: Body, tag: ETag };
     } catch (error) {
@@ -81,7 +83,7 @@ export async function openS3Store(options: S3Options): Promise<ObjectStore> {
   ): Promise<string | null> {
     const command = new PutObjectCommand({
       Bucket: bucket,
-      Key: keyOf(name),
+      Key: toObjectKey(name),
       Body: bytes,
       ...condition,
       ContentType: contentType[kind],
@@ -93,8 +95,8 @@ export async function openS3Store(options: S3Options): Promise<ObjectStore> {
       return ETag;
     } catch (error) {
       // 409: somebody else wrote at the same moment. 404: If-Match, but there is none.
-      const isRefused = [412, 409].includes(statusOf(error) ?? 0);
-      if (isRefused || (condition.IfMatch !== undefined && statusOf(error) === 404)) return null;
+      const isRefused = [412, 409].includes(readStatus(error) ?? 0);
+      if (isRefused || (condition.IfMatch !== undefined && readStatus(error) === 404)) return null;
       throw error;
     }
   }
@@ -118,7 +120,7 @@ export async function openS3Store(options: S3Options): Promise<ObjectStore> {
       put(name, bytes, "lock", tag === null ? { IfNoneMatch: "*" } : { IfMatch: tag }),
     list: async (folder) => {
       const names: string[] = [];
-      const base = `${keyOf(folder)}/`;
+      const base = `${toObjectKey(folder)}/`;
       let token: string | undefined;
       do {
         const page = await client.send(

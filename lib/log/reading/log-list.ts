@@ -68,7 +68,7 @@ async function fetchText(url: string): Promise<string> {
   return text;
 }
 
-const objectsOf = (value: JsonValue | undefined): JsonObject[] =>
+const listObjects = (value: JsonValue | undefined): JsonObject[] =>
   Array.isArray(value) ? value.filter(isJsonObject) : [];
 
 async function readCheckpoint(log: JsonObject): Promise<Checkpoint> {
@@ -81,7 +81,7 @@ async function readCheckpoint(log: JsonObject): Promise<Checkpoint> {
 }
 
 /** As CT's list has it: a log that takes entries, or the last head of one that doesn't. */
-function stateOf({ size, root }: Checkpoint, closedAt: JsonValue | undefined, now: string): JsonObject {
+function describeState({ size, root }: Checkpoint, closedAt: JsonValue | undefined, now: string): JsonObject {
   if (typeof closedAt !== "string") return { usable: { timestamp: now } };
   const head = { sha256_root_hash: base64Encode(root), tree_size: size };
   return { readonly: { timestamp: closedAt, final_tree_head: head } };
@@ -90,9 +90,9 @@ function stateOf({ size, root }: Checkpoint, closedAt: JsonValue | undefined, no
 /** All logs of one service, which share its number. */
 async function describeService(base: string, number: number, now: string): Promise<JsonObject[]> {
   const answer = JSON.parse(await fetchText(`${base}/v1/pubkey`)) as JsonObject;
-  const keys = objectsOf(answer["keys"]);
+  const keys = listObjects(answer["keys"]);
   return Promise.all(
-    objectsOf(answer["logs"]).map(async (log) => {
+    listObjects(answer["logs"]).map(async (log) => {
       const vkey = String(log["vkey"]);
       const pem = encodePublicKeyPem(parseVerifierKey(vkey).publicKey);
       const key = pem.replaceAll(/-----[^-]+-----|\n/g, "");
@@ -103,7 +103,7 @@ async function describeService(base: string, number: number, now: string): Promi
         mmd: 1,
         submission_url: `${base}/`,
         monitoring_url: `${log["url"]}/`,
-        state: stateOf(await readCheckpoint(log), log["closed_at"], now),
+        state: describeState(await readCheckpoint(log), log["closed_at"], now),
         number,
         origin: String(log["origin"]),
         vkey,

@@ -193,7 +193,7 @@ function growNodes(hashes: Uint8Array): TileNodes {
 const maxRemembered = 4_096;
 const remembered = new LRUCache<string, TileNodes>({ max: maxRemembered });
 
-const nameOf = (level: number, index: number) => `${level}/${index}`;
+const nameTile = (level: number, index: number) => `${level}/${index}`;
 
 /** Reads these tiles as they were when they were seen: a row only grows, and what came after is left out. */
 async function readTiles(database: Database, logId: number, tiles: SeenTile[]): Promise<TileNodes[]> {
@@ -206,9 +206,9 @@ async function readTiles(database: Database, logId: number, tiles: SeenTile[]): 
     tiles.map(({ level }) => level),
     tiles.map(({ index }) => index),
   );
-  const byName = new Map(rows.map((row) => [nameOf(row.level, row.tile_index), row.hashes]));
+  const byName = new Map(rows.map((row) => [nameTile(row.level, row.tile_index), row.hashes]));
   return tiles.map(({ level, index, bytes }) => {
-    const hashes = byName.get(nameOf(level, index));
+    const hashes = byName.get(nameTile(level, index));
     if (hashes === undefined) throw new RangeError(`tile ${level}/${index} is missing`);
     const seen = hashes.subarray(0, bytes);
     const nodes = growNodes(seen);
@@ -219,12 +219,12 @@ async function readTiles(database: Database, logId: number, tiles: SeenTile[]): 
 
 async function findNodes(database: Database, logId: number, tiles: SeenTile[]) {
   const known = new Map(
-    tiles.map((tile) => [nameOf(tile.level, tile.index), remembered.get(tile.digestHex)] as const),
+    tiles.map((tile) => [nameTile(tile.level, tile.index), remembered.get(tile.digestHex)] as const),
   );
-  const unknown = tiles.filter(({ level, index }) => known.get(nameOf(level, index)) === undefined);
+  const unknown = tiles.filter(({ level, index }) => known.get(nameTile(level, index)) === undefined);
   if (unknown.length > 0) {
     const read = await readTiles(database, logId, unknown);
-    for (const [i, { level, index }] of unknown.entries()) known.set(nameOf(level, index), read[i]);
+    for (const [i, { level, index }] of unknown.entries()) known.set(nameTile(level, index), read[i]);
   }
   return known;
 }
@@ -242,7 +242,7 @@ export async function proveStored(
   const readNode: PerfectNodeReader = (height, position) => {
     const row = height % rowsOfTile;
     const perTile = TILE_WIDTH / 2 ** row;
-    const name = nameOf(Math.floor(height / rowsOfTile), Math.floor(position / perTile));
+    const name = nameTile(Math.floor(height / rowsOfTile), Math.floor(position / perTile));
     const tile = nodes.get(name);
     const at = (tile?.starts[row] ?? 0) + (position % perTile);
     if (tile === undefined || at >= (tile.starts[row + 1] ?? 0))

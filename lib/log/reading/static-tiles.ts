@@ -34,10 +34,13 @@ interface Known {
 
 export function createStaticTiles({ url, clock, logger, findKey }: Settings): StaticTiles {
   const logs = new Map<number, Known>();
-  const prefixOf = (logId: number) => `${url?.replace(/\/+$/, "")}${pathOfLog(logId).slice("/log".length)}`;
+  const buildPrefix = (logId: number) =>
+    `${url?.replace(/\/+$/, "")}${pathOfLog(logId).slice("/log".length)}`;
 
   async function readSize(logId: number): Promise<number> {
-    const response = await fetch(`${prefixOf(logId)}/checkpoint`, { signal: AbortSignal.timeout(timeoutMs) });
+    const response = await fetch(`${buildPrefix(logId)}/checkpoint`, {
+      signal: AbortSignal.timeout(timeoutMs),
+    });
     const note = response.ok ? await readTextAtMost(response, maxNoteBytes) : null;
     const verdict = verifyCheckpoint(note ?? "", await findKey(logId));
     if (!verdict.ok) throw new Error(`no checkpoint of log ${logId} is there (HTTP ${response.status})`);
@@ -63,7 +66,7 @@ export function createStaticTiles({ url, clock, logger, findKey }: Settings): St
         logs.set(logId, { ...known, atMs: nowMs });
         void refresh(logId);
       }
-      return treeHasTile(tile, known.size) ? `${prefixOf(logId)}/${encodeTilePath(tile)}` : null;
+      return treeHasTile(tile, known.size) ? `${buildPrefix(logId)}/${encodeTilePath(tile)}` : null;
     },
   };
 }

@@ -3,7 +3,7 @@
  * worker, and signed into the log only if every leaf is counted. From 100,000 agents on only what has changed is read.
  */
 import { and, desc, eq, isNotNull, lt, type SQL, sql } from "drizzle-orm";
-import { type Executor, rowsOf } from "#lib/db/client";
+import { type Executor, queryRows } from "#lib/db/client";
 import { agentHeads, logLeaves, logs } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
 import type { LogContext } from "#lib/log/context";
@@ -103,7 +103,7 @@ async function readHeads(tx: Executor, since: LastSnapshot | null): Promise<Uint
       FROM (SELECT agent_id::text AS id, salt || convert_to(agent_id::text, 'UTF8') || int8send(sequence) || link AS head
         FROM agent_records WHERE sequence > 0 AND agent_id > ${after}::uuid AND ${changed}
         ORDER BY agent_id LIMIT ${headsAtOnce}) AS page`;
-    const [row] = await rowsOf<{ last: string | null; heads: Uint8Array | null; count: number }>(tx, page);
+    const [row] = await queryRows<{ last: string | null; heads: Uint8Array | null; count: number }>(tx, page);
     if (row?.heads) pages.push(new Uint8Array(row.heads));
     after = row?.count === headsAtOnce ? row.last : null;
   }

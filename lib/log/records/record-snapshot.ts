@@ -1,7 +1,7 @@
 /** Where the newest snapshot of all records' heads counts one agent: its row, the row's proof, and the signed root. */
 import { and, asc, eq, gt, isNotNull, lt, or, sql } from "drizzle-orm";
 import type { RecordSnapshot } from "#lib/api/schemas/log";
-import { type Database, type Executor, rowsOf } from "#lib/db/client";
+import { type Database, type Executor, queryRows } from "#lib/db/client";
 import { agentHeads, agentRecords, logLeaves } from "#lib/db/schema";
 import { oneAtATime, startInterval } from "#lib/jobs/due-work";
 import type { OldEntries } from "#lib/log/reading/compact";
@@ -235,7 +235,7 @@ const isBelow = ({ log_id, covers_size }: Stored) =>
 
 /** The heads of all records as the leaves below the snapshot lead to them. */
 async function readHeadsBelow(executor: Executor, snapshot: Stored) {
-  return rowsOf<{ agent_id: string; salt: Uint8Array; sequence: number; link: Uint8Array }>(
+  return queryRows<{ agent_id: string; salt: Uint8Array; sequence: number; link: Uint8Array }>(
     executor,
     sql`SELECT r.agent_id::text AS agent_id, r.salt, counted.sequence::int AS sequence,
         coalesce(next.previous, r.link) AS link
@@ -309,7 +309,7 @@ export const countLostText = `SELECT count(*)::int AS lost FROM ${lostLeaves} AS
 const namedAtMost = 10;
 
 async function nameLost(executor: Executor): Promise<string[]> {
-  const rows = await rowsOf<{ log_id: number; leaf_index: number; kind: string; id: string | null }>(
+  const rows = await queryRows<{ log_id: number; leaf_index: number; kind: string; id: string | null }>(
     executor,
     sql`SELECT lost.log_id, lost.leaf_index::int AS leaf_index, lost.kind, coalesce(a.id::text, r.id) AS id
       FROM ${sql.raw(lostLeaves)} AS lost
@@ -341,7 +341,7 @@ async function findUnrecordedProblem(executor: Executor, lost: number, counted: 
 }
 
 export async function checkSum(executor: Executor): Promise<SumCheck> {
-  const [row] = await rowsOf<Omit<SumCheck, "problem"> & { lost: number }>(
+  const [row] = await queryRows<Omit<SumCheck, "problem"> & { lost: number }>(
     executor,
     sql`SELECT (SELECT coalesce(sum(size), 0)::int FROM logs) AS leaves,
       (SELECT coalesce(sum(sequence), 0)::int FROM agent_records) AS entries,

@@ -11,7 +11,7 @@ import {
   isSurelyNotStored,
   isUnreachable,
   type Refusal,
-  refusalOf,
+  readRefusal,
 } from "#lib/db/postgres/failures";
 import { planSettings } from "#lib/db/postgres/time-limits";
 import { logs, logTiles, signingKeys } from "#lib/db/schema";
@@ -313,7 +313,7 @@ export class Refused extends Error {
   readonly judged: Map<QueuedEntry, Rejection>;
   constructor(cause: unknown, outcomes: readonly Outcome[]) {
     super("the batch was refused", { cause });
-    const refusal = refusalOf(cause);
+    const refusal = readRefusal(cause);
     this.reason = refusal?.reason ?? null;
     this.judged = refusal === null ? new Map() : judge(outcomes, refusal);
   }
@@ -360,7 +360,7 @@ const isSignedByActive = ({ item }: QueuedEntry, active: ActiveKeys) =>
  * A transaction that makes a request locks its organization first, and then reads the agent. One that changes who approves
  * locks the person, and its triggers the mark of the roster last.
  */
-const lockOrderOf = ({ kind, locksOrganizations, locksAgents }: LogEntryKind<LogEntry>) =>
+const rankLocks = ({ kind, locksOrganizations, locksAgents }: LogEntryKind<LogEntry>) =>
   locksOrganizations ? 0 : locksAgents ? 1 : kind === "approver_roster" ? 3 : 2;
 
 async function refuseCaller(tx: Executor, { item }: QueuedEntry): Promise<AppError | null> {
@@ -391,7 +391,7 @@ async function admitAll(
     else allowed.push(queued);
   }
   const byKind = [...groupByKind(allowed)];
-  const inOrder = byKind.toSorted(([a], [b]) => lockOrderOf(a) - lockOrderOf(b));
+  const inOrder = byKind.toSorted(([a], [b]) => rankLocks(a) - rankLocks(b));
   for (const [kind, members] of inOrder) {
     const items = members.map(({ item }) => item);
     const errors = (await kind.admit?.(tx, items)) ?? [];

@@ -96,9 +96,9 @@ export interface CountingClients {
 
 function countClients(numbers: ReadonlyMap<string, number>): CountingClients {
   const counted = new Map<string, CountedClient>();
-  const lastOf = (id: string) => counted.get(id)?.last ?? numbers.get(id) ?? 0;
+  const findLast = (id: string) => counted.get(id)?.last ?? numbers.get(id) ?? 0;
   return {
-    isGap: ({ agentId, client }) => isClientGap(lastOf(clientId(agentId, client)), client),
+    isGap: ({ agentId, client }) => isClientGap(findLast(clientId(agentId, client)), client),
     count: ({ agentId, client }) => {
       const id = clientId(agentId, client);
       counted.set(id, { id, before: numbers.get(id) ?? 0, last: client.sequence });
@@ -199,15 +199,15 @@ function growRecords(
   random: (bytes: number) => Uint8Array,
 ): GrowingRecords {
   const grown = new Map<string, GrownRecord>();
-  const headOf = (agentId: string): RecordHead => {
+  const findHead = (agentId: string): RecordHead => {
     const head = grown.get(agentId)?.head ?? heads.get(agentId);
     if (head === undefined) throw new Error(`the record of agent ${agentId} was not read`);
     return head;
   };
   return {
-    nextPlace: (agentId) => nextPlace(agentId, headOf(agentId)),
+    nextPlace: (agentId) => nextPlace(agentId, findHead(agentId)),
     extend: (agentId, payloadHash, isListed) => {
-      const head = headOf(agentId);
+      const head = findHead(agentId);
       const record = grown.get(agentId) ?? {
         agentId,
         before: head.sequence,

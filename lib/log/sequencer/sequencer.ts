@@ -143,7 +143,7 @@ function createQuarantine(): Quarantine {
 const groupAttempts = 3;
 
 /** `after`: it is in the way of another one of its group, which no order can help. */
-const reasonOf = (judgement: Rejection | undefined): AppError | null =>
+const toReason = (judgement: Rejection | undefined): AppError | null =>
   judgement === "after"
     ? new AppError("validation_error", "another entry has the same agent_signature or human_authorization")
     : judgement instanceof AppError
@@ -169,7 +169,7 @@ async function runGroup(
       for (const [{ item }, judgement] of judged) if (judgement instanceof AppError) item.forget?.();
       const isChangedInPlace = [...judged.values()].every((judgement) => judgement === "again");
       if (!isChangedInPlace || attempt === groupAttempts)
-        return reject(new GroupRefused(batch.map((queued) => reasonOf(judged.get(queued)))));
+        return reject(new GroupRefused(batch.map((queued) => toReason(judged.get(queued)))));
     }
   }
 }

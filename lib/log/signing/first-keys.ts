@@ -205,7 +205,7 @@ export interface SecretFiles {
 }
 
 /** A next key is moved into its place as it is. */
-const purposeOf = (name: string) => name.replace(/\.next$/, "");
+const readPurpose = (name: string) => name.replace(/\.next$/, "");
 
 async function readIfThere(file: string): Promise<string | null> {
   try {
@@ -232,10 +232,10 @@ export function openSecretFiles(folder: string, wrapping: KeyWrapping): SecretFi
     describe: file,
     read: async (name) => {
       const text = await readIfThere(file(name));
-      return text === null ? null : wrapping.open(text, purposeOf(name), file(name));
+      return text === null ? null : wrapping.open(text, readPurpose(name), file(name));
     },
     create: async (name, text) => {
-      const sealed = await wrapping.seal(text, purposeOf(name));
+      const sealed = await wrapping.seal(text, readPurpose(name));
       await makeFolder(folder, 0o700);
       // Whole or not at all, and never over another: a second process sees the finished file or none.
       const draft = file(`.${name}.${process.pid}`);
@@ -265,7 +265,7 @@ export async function wrapSecretFiles(
   const names = all.filter((name) => !name.startsWith("."));
   for (const name of names) {
     const file = path.join(folder, name);
-    const sealed = await wrapping.rewrap((await readIfThere(file)) ?? "", purposeOf(name), file);
+    const sealed = await wrapping.rewrap((await readIfThere(file)) ?? "", readPurpose(name), file);
     if (sealed === null) continue;
     const draft = path.join(/* turbopackIgnore: true */ folder, `.${name}.${process.pid}`);
     await writeDraft(draft, sealed);

@@ -68,7 +68,7 @@ function describeFailure(error: unknown): string {
 
 export function createKeyWrapping(env: Env): KeyWrapping {
   const services = new Map<Provider, Promise<Kms>>();
-  const serviceOf = (provider: Provider): Promise<Kms> => {
+  const openService = (provider: Provider): Promise<Kms> => {
     const service = services.get(provider) ?? loadKms(provider, env);
     services.set(provider, service);
     return service;
@@ -89,7 +89,7 @@ export function createKeyWrapping(env: Env): KeyWrapping {
           `${name} is wrapped. Set KEY_WRAPPING_KEY, for example to ${provider}:${key}, so that new keys are wrapped too.`,
         );
       try {
-        const service = await serviceOf(provider);
+        const service = await openService(provider);
         return Buffer.from(await service.decrypt(key, ciphertext, use)).toString("utf8");
       } catch (cause) {
         throw new Error(
@@ -103,7 +103,7 @@ export function createKeyWrapping(env: Env): KeyWrapping {
     seal: async (secret, use) => {
       if (wrappingKey === undefined) return secret;
       const { provider, key } = parseKeyName(wrappingKey) as KeyName;
-      const service = await serviceOf(provider);
+      const service = await openService(provider);
       const ciphertext = await service.encrypt(key, Buffer.from(secret, "utf8"), use);
       return `${wrappingKey}:${Buffer.from(ciphertext).toString("base64")}`;
     },

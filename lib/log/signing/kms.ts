@@ -13,7 +13,7 @@ export async function createAwsKms(): Promise<Kms> {
     "A key of aws-kms",
     () => import(/* turbopackIgnore: true */ "@aws-sdk/client-kms"),
   );
-  const clientOf = (arn: string) => {
+  const openClient = (arn: string) => {
     const region = arn.split(":")[3] ?? "";
     const httpsAgent = findProxyAgent(`https://kms.${region}.amazonaws.com`);
     return new KMSClient({ region, ...(httpsAgent && { requestHandler: { httpsAgent } }) });
@@ -26,7 +26,7 @@ export async function createAwsKms(): Promise<Kms> {
         Plaintext: plaintext,
         EncryptionContext: { countersign: use },
       });
-      const { CiphertextBlob } = await clientOf(arn).send(command, limit());
+      const { CiphertextBlob } = await openClient(arn).send(command, limit());
       if (CiphertextBlob === undefined) throw new Error("Encrypt answered no ciphertext");
       return CiphertextBlob;
     },
@@ -37,7 +37,7 @@ export async function createAwsKms(): Promise<Kms> {
         CiphertextBlob: ciphertext,
         EncryptionContext: { countersign: use },
       });
-      const { Plaintext } = await clientOf(arn).send(command, limit());
+      const { Plaintext } = await openClient(arn).send(command, limit());
       if (Plaintext === undefined) throw new Error("Decrypt answered no plaintext");
       return Plaintext;
     },

@@ -2,19 +2,19 @@
 import sodium from "sodium-native";
 import { PUBLIC_KEY_BYTES, SIGNATURE_BYTES, type VerifyEd25519 } from "#lib/protocol/keys/ed25519";
 
-const viewOf = (bytes: Uint8Array) => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+const toBuffer = (bytes: Uint8Array) => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 
 /** `seed`: 32 bytes, overwritten. What is signed with is in memory that libsodium keeps out of swap and core dumps. */
 export function openKeyPair(seed: Buffer) {
   const publicKey = new Uint8Array(PUBLIC_KEY_BYTES);
   const secretKey = sodium.sodium_malloc(sodium.crypto_sign_SECRETKEYBYTES);
-  sodium.crypto_sign_seed_keypair(viewOf(publicKey), secretKey, seed);
+  sodium.crypto_sign_seed_keypair(toBuffer(publicKey), secretKey, seed);
   seed.fill(0);
   return {
     publicKey,
     sign: (message: Uint8Array) => {
       const signature = new Uint8Array(SIGNATURE_BYTES);
-      sodium.crypto_sign_detached(viewOf(signature), viewOf(message), secretKey);
+      sodium.crypto_sign_detached(toBuffer(signature), toBuffer(message), secretKey);
       return signature;
     },
   };
@@ -24,4 +24,4 @@ export function openKeyPair(seed: Buffer) {
 export const verifySignature: VerifyEd25519 = (signature, message, publicKey) =>
   signature.length === SIGNATURE_BYTES &&
   publicKey.length === PUBLIC_KEY_BYTES &&
-  sodium.crypto_sign_verify_detached(viewOf(signature), viewOf(message), viewOf(publicKey));
+  sodium.crypto_sign_verify_detached(toBuffer(signature), toBuffer(message), toBuffer(publicKey));

@@ -82,7 +82,7 @@ export interface SigningKeys {
 const versions = new WeakMap<readonly PublishedKey[], string>();
 
 /** The same for lists that say the same. */
-export function versionOf(keys: readonly PublishedKey[]): string {
+export function identifyKeys(keys: readonly PublishedKey[]): string {
   const known = versions.get(keys);
   if (known !== undefined) return known;
   const said = keys.map((key) => ({ ...key, publicKey: hexEncode(key.publicKey) }));

@@ -16,7 +16,7 @@ import type { Certificate } from "#lib/protocol/encoding/certificate";
 import { readAtMost, readTextAtMost } from "#lib/protocol/encoding/read-stream";
 import { parseRound, quicknet, roundTimeMs } from "#lib/protocol/time/not-before";
 import type { BeaconBound, NotBefore } from "#lib/protocol/time/not-before-shape";
-import { encodeTimeStampRequest, NONCE_BYTES, nonceOf, verifyTimeStamp } from "#lib/protocol/time/time-stamp";
+import { encodeTimeStampRequest, NONCE_BYTES, toNonce, verifyTimeStamp } from "#lib/protocol/time/time-stamp";
 import { addNoteSignatures, parseNote, parseSignatureLines } from "#lib/protocol/tlog/checkpoint";
 import type { WitnessPolicySettings } from "#lib/protocol/tlog/witness-policy";
 
@@ -64,7 +64,7 @@ async function stamp({ pinned, clock, random }: Options, url: string, text: Uint
   const response = await fetchStamp(url, encodeTimeStampRequest(sha256(text), nonce));
   const verdict = await verifyTimeStamp(response, text, pinned);
   if (!verdict.ok) throw new Error(`its stamp does not count: ${verdict.problem}`);
-  if (verdict.nonce !== hexEncode(nonceOf(nonce))) throw new Error("its stamp answers another request");
+  if (verdict.nonce !== hexEncode(toNonce(nonce))) throw new Error("its stamp answers another request");
   // Times may be whole seconds. One from before the request would contradict honest statements.
   const isEarly = verdict.timeMs < Math.floor(sentAt.getTime() / 1000) * 1000 - 1_000;
   if (isEarly || verdict.timeMs > clock().getTime() + 5_000)
@@ -250,8 +250,9 @@ export function createNotBefore(options: BeaconOptions): NotBeforeSource {
   let isClosed = false;
   let timer: NodeJS.Timeout | null = null;
 
-  const ageOf = ({ atMs }: FoundBound, now: Date) => now.getTime() - atMs;
-  const isFresh = (found: FoundBound, now: Date) => ageOf(found, now) >= 0 && ageOf(found, now) <= maxAgeMs;
+  const measureAge = ({ atMs }: FoundBound, now: Date) => now.getTime() - atMs;
+  const isFresh = (found: FoundBound, now: Date) =>
+    measureAge(found, now) >= 0 && measureAge(found, now) <= maxAgeMs;
 
   /** Never an older one than is known: a process that lags behind must not widen what is claimed. */
   function learn(found: FoundBound | null): void {
@@ -261,7 +262,8 @@ export function createNotBefore(options: BeaconOptions): NotBeforeSource {
   async function look(): Promise<void> {
     if (policy !== undefined) learn(await keepNewestCosigned(database.db, policy, clock()));
     // An idle log has nothing new to cosign, so its newest checkpoint is cosigned once more.
-    if (policy !== undefined && (known === null || ageOf(known, clock()) > maxAgeMs / 2)) options.renew();
+    if (policy !== undefined && (known === null || measureAge(known, clock()) > maxAgeMs / 2))
+      options.renew();
     const hasWitnessed = known?.bound.type === "tlog-cosignature" && isFresh(known, clock());
     if (drandUrl !== undefined && !hasWitnessed)
       learn(await fetchBeacon(drandUrl, options.verifyBeacon, clock));
@@ -286,7 +288,7 @@ export function createNotBefore(options: BeaconOptions): NotBeforeSource {
     fieldAt: (now) => (known !== null && isFresh(known, now) ? { not_before: known.bound } : {}),
     // Each look may keep another note, so there are not many more than one in an interval.
     refresh: () => {
-      if (known === null || ageOf(known, clock()) > intervalMs) refresh();
+      if (known === null || measureAge(known, clock()) > intervalMs) refresh();
     },
     close: async () => {
       isClosed = true;

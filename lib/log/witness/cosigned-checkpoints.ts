@@ -7,7 +7,7 @@ import type { Executor } from "#lib/db/client";
 import { cosignedNotes, logCheckpoints, logCosignatures } from "#lib/db/schema";
 import { readOpenHead } from "#lib/log/reading/reader";
 import type { Head } from "#lib/log/sequencer/append";
-import { boundOf, earliest, hashNote, readCosigners } from "#lib/protocol/time/not-before";
+import { earliest, hashNote, readCosigners, toBound } from "#lib/protocol/time/not-before";
 import type { NotBefore } from "#lib/protocol/time/not-before-shape";
 import { addNoteSignatures, parseSignatureLines } from "#lib/protocol/tlog/checkpoint";
 import type { WitnessPolicySettings } from "#lib/protocol/tlog/witness-policy";
@@ -170,7 +170,7 @@ export async function keepNewestCosigned(
   const note = addLines(past);
   const row = { hash: hashNote(note), log_id: head.id, size: newest.size, note };
   await executor.insert(cosignedNotes).values(row).onConflictDoNothing();
-  return { bound: boundOf(note), atMs: earliest(readCosigners(note, keys) ?? []) };
+  return { bound: toBound(note), atMs: earliest(readCosigners(note, keys) ?? []) };
 }
 
 export async function findCosignedNote(executor: Executor, hash: string): Promise<string | null> {

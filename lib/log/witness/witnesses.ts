@@ -17,10 +17,10 @@ import { readTextAtMost } from "#lib/protocol/encoding/read-stream";
 import {
   addNoteSignatures,
   encodeSignatureLine,
+  findSignatures,
   parseDecimal,
   parseNote,
   parseSignatureLines,
-  signaturesOf,
   verifyCosignature,
 } from "#lib/protocol/tlog/checkpoint";
 import { proveConsistency } from "#lib/protocol/tlog/tiles";
@@ -47,7 +47,7 @@ function readCosignature(checkpoint: string, { key }: Witness, body: string): Wi
   const note = parseNote(addNoteSignatures(checkpoint, parseSignatureLines(body)));
   const timeSeconds = verifyCosignature(note, key);
   if (timeSeconds === undefined) return { kind: "failed", problem: "its cosignature does not verify" };
-  const [own] = signaturesOf(note, key);
+  const [own] = findSignatures(note, key);
   if (own === undefined) return { kind: "failed", problem: "it did not cosign" };
   return { kind: "cosigned", line: encodeSignatureLine(own), timeSeconds };
 }

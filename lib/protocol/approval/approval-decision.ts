@@ -52,7 +52,7 @@ export function parseDecisionStatement(bytes: Uint8Array): Decision | null {
   return bytesEqual(buildDecisionStatement(read), bytes) ? read : null;
 }
 
-function decisionOf(authorization: HumanAuthorization): Decision | null {
+function toDecision(authorization: HumanAuthorization): Decision | null {
   const { log, ...signed } = authorization;
   const record = log?.["record"];
   if (!isRecordPlace(record)) return null;
@@ -78,7 +78,7 @@ export function isEntryOfApproval(
   try {
     const entry = base64Decode(String(authorization.log?.["entry"]));
     const { signature } = parseLogLeaf(entry);
-    const decision = decisionOf(authorization);
+    const decision = toDecision(authorization);
     if (decision === null) return false;
     const envelope = {
       payloadType: STATEMENT_MEDIA_TYPE,

@@ -1,6 +1,6 @@
 /** The grade of a human approval in words: one wording each, so that no page, picture, feed or pack blurs them. */
 import type { ApprovalMethod, BackedApproval } from "#lib/protocol/statement/statement";
-import { countOf } from "#lib/protocol/text/display-text";
+import { formatCount } from "#lib/protocol/text/display-text";
 
 /** After "Human approval: ". */
 export const approvalWords: Record<ApprovalMethod, string> = {
@@ -14,7 +14,7 @@ export const approvalWords: Record<ApprovalMethod, string> = {
 };
 
 /** "1 enrolled approver", "3 enrolled approvers". */
-const countApprovers = ({ length }: readonly string[]) => countOf(length, "enrolled approver");
+const countApprovers = ({ length }: readonly string[]) => formatCount(length, "enrolled approver");
 
 const levels: Record<string, string> = { orb: "Orb", device: "device" };
 

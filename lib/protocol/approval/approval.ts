@@ -149,13 +149,13 @@ export type DecisionFacts = Pick<
   "decided_by" | "approvals" | "environment" | "approved_at" | "key_id"
 >;
 
-export const versionOf = ({ details }: Pick<ApprovalRequest, "details">): 1 | 2 =>
+export const chooseVersion = ({ details }: Pick<ApprovalRequest, "details">): 1 | 2 =>
   details === undefined ? 1 : 2;
 
 export function buildAuthorization(request: ApprovalRequest, facts: DecisionFacts): UnsignedAuthorization {
   return {
     type: "human_authorization",
-    version: versionOf(request),
+    version: chooseVersion(request),
     request,
     binding: bindRequest(request),
     ...facts,

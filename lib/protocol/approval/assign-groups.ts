@@ -104,10 +104,10 @@ export function describeDomains(requestedBy: JsonValue): string {
 
 /* Builds what an attestation records about the authorization that backs it, all of it derived from the object. */
 
-const textOf = (value: JsonValue | undefined) => (typeof value === "string" ? value : "");
+const readText = (value: JsonValue | undefined) => (typeof value === "string" ? value : "");
 
 /** Never personhood for what no person was asked about. */
-export function methodOf(
+export function chooseMethod(
   kind: JsonValue | undefined,
   types: readonly (JsonValue | undefined)[],
 ): BackedMethod {
@@ -132,16 +132,16 @@ export function describeBacking(object: JsonObject): BackedApproval | null {
   const proofs = given.filter(({ type }) => type === "world_id");
   const passkeys = given.filter(({ type }) => type === "passkey");
   return {
-    method: methodOf(
+    method: chooseMethod(
       decided_by["kind"],
       given.map(({ type }) => type),
     ),
     level: weakestLevel(proofs.map(({ level }) => level)),
-    request_hash: textOf(binding["request_hash"]),
+    request_hash: readText(binding["request_hash"]),
     authorization_hash: canonicalHash(object),
-    nullifier_hashes: proofs.map((one) => textOf(one["nullifier_hash"])),
-    approver_ids: passkeys.map((one) => textOf(one["approver_id"])),
-    environment: textOf(environment),
+    nullifier_hashes: proofs.map((one) => readText(one["nullifier_hash"])),
+    approver_ids: passkeys.map((one) => readText(one["approver_id"])),
+    environment: readText(environment),
     inputs_bound: request["inputs_hash"] !== undefined,
   };
 }

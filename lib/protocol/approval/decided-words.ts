@@ -1,5 +1,5 @@
 /** Who decided, in words: people with their groups and ways, a standing approval and what is left of it, or a rule. */
-import { countOf } from "#lib/protocol/text/display-text";
+import { formatCount } from "#lib/protocol/text/display-text";
 import { formatLeft } from "./amount";
 import type { DecidedByGrant, Decider } from "./decided-by";
 
@@ -62,8 +62,8 @@ const levels: Record<string, string> = { orb: "Orb", device: "device", proof_of_
 /** World ID proves that people differ, a test wallet proves none; for passkeys it is the organization's word. */
 function countPeople(people: readonly DecidingPerson[], isTest: boolean): string {
   const isByWorldId = people.every(({ way }) => way === "World ID");
-  if (!isByWorldId) return countOf(people.length, "enrolled approver");
-  if (isTest) return countOf(people.length, "test wallet");
+  if (!isByWorldId) return formatCount(people.length, "enrolled approver");
+  if (isTest) return formatCount(people.length, "test wallet");
   return people.length === 1 ? "1 person" : `${people.length} different people`;
 }
 
@@ -114,7 +114,7 @@ export function describeDecided(decided: Decided): string {
     case "nobody":
       return "No human approval";
     case "waiting":
-      return `Nobody yet: ${decided.given} of ${countOf(decided.required, "approval")}`;
+      return `Nobody yet: ${decided.given} of ${formatCount(decided.required, "approval")}`;
     case "ended":
       return decided.how === "expired" ? "Nobody, it expired" : "Nobody, it was cancelled";
     case "hidden":

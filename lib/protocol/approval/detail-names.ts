@@ -15,7 +15,7 @@ function readName(name: string): string {
 }
 
 /** 0: how much, 1: to whom, 2: anything else. */
-export function rankOf(name: string): number {
+export function rankName(name: string): number {
   const words = readName(name);
   if (amounts.test(words)) return 0;
   return recipients.test(words) ? 1 : 2;
@@ -25,7 +25,7 @@ const addresses = /iban|account|wallet|address|e-?mail|domain|host/;
 
 /** The value of the first detail that names somebody; null if none does. */
 export function findPayee(context: Readonly<Record<string, string>>): string | null {
-  const named = Object.entries(context).filter(([name]) => payees.test(readName(name)) && rankOf(name) > 0);
+  const named = Object.entries(context).filter(([name]) => payees.test(readName(name)) && rankName(name) > 0);
   const [first] = named.filter(([name]) => !addresses.test(readName(name)));
   return (first ?? named[0])?.[1] ?? null;
 }
@@ -34,7 +34,7 @@ const acronyms = new Set(["api", "bic", "iban", "id", "ip", "po", "sku", "swift"
 const plainName = /^[A-Za-z][A-Za-z0-9]*(?:[_.-][A-Za-z0-9]+)*$/;
 
 /** "Invoice number" for `invoice_number` and `invoiceNumber`; any other name stays as it is. */
-function labelOf(name: string): string {
+function chooseLabel(name: string): string {
   if (!plainName.test(name)) return name;
   const words = name
     .replaceAll(/([a-z0-9])([A-Z])/g, "$1 $2")
@@ -47,7 +47,7 @@ function labelOf(name: string): string {
 
 /** Label of each name. Names that would look the same stay as they are. */
 export function labelNames(names: readonly string[]): (name: string) => string {
-  const labels = names.map(labelOf);
+  const labels = names.map(chooseLabel);
   const isOnly = (label: string) => labels.indexOf(label) === labels.lastIndexOf(label);
-  return (name) => (isOnly(labelOf(name)) ? labelOf(name) : name);
+  return (name) => (isOnly(chooseLabel(name)) ? chooseLabel(name) : name);
 }

@@ -18,7 +18,7 @@ import {
 import { isTime } from "#lib/protocol/time/time-words";
 import { parseFieldElement, parseWord, wordHex } from "#lib/protocol/world-id/world-id-proof";
 import { amountValuePattern, currencyPattern } from "./amount";
-import { type HumanAuthorization, versionOf } from "./approval";
+import { chooseVersion, type HumanAuthorization } from "./approval";
 import { signedTypesPattern } from "./shown-content";
 
 type Rule = (value: unknown) => boolean;
@@ -68,7 +68,7 @@ const time: Rule = isTime;
 const uuid: Rule = (value) => typeof value === "string" && isUuid(value);
 const amountValue = matches(amountValuePattern);
 const currency = matches(currencyPattern);
-const textsOf = (min: number, max: number, length: number) => listOf(text(length), min, max);
+const textList = (min: number, max: number, length: number) => listOf(text(length), min, max);
 const either =
   (...rules: Rule[]): Rule =>
   (value) =>
@@ -84,8 +84,8 @@ const details: Rule = (value) =>
 const terms = fields(
   { max_calls: integer(1, 10_000), expires_at: time },
   {
-    tools: textsOf(1, 20, 256),
-    actions: textsOf(1, 20, 2000),
+    tools: textList(1, 20, 256),
+    actions: textList(1, 20, 2000),
     max_amount: amountValue,
     max_budget: amountValue,
     currency,
@@ -165,7 +165,7 @@ const decidedBy = either(
   fields({
     kind: oneOf("rule"),
     ruleset_hash: sha256Hex,
-    policy_ids: textsOf(1, 500, 256),
+    policy_ids: textList(1, 500, 256),
     context_hash: sha256Hex,
   }),
 );
@@ -251,7 +251,7 @@ export const authorizationFields = {
 export function parseHumanAuthorization(value: unknown): HumanAuthorization | null {
   if (!authorization(value)) return null;
   const read = value as HumanAuthorization;
-  return read.version === versionOf(read.request) ? read : null;
+  return read.version === chooseVersion(read.request) ? read : null;
 }
 
 /* An enrolled approver's approval: a passkey's signature over the request, and its place in the organization's roster. */

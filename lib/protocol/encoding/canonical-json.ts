@@ -56,9 +56,9 @@ export function canonicalHash(value: JsonValue): string {
 }
 
 /** How many lists and objects are in each other; 0 of what is neither. */
-export function depthOf(value: unknown): number {
+export function measureDepth(value: unknown): number {
   if (typeof value !== "object" || value === null) return 0;
-  return 1 + Math.max(0, ...Object.values(value).map(depthOf));
+  return 1 + Math.max(0, ...Object.values(value).map(measureDepth));
 }
 
 export function isJsonObject(value: unknown): value is JsonObject {

@@ -100,7 +100,7 @@ const hashes: Record<string, string> = {
 };
 
 /** The name that Web Cryptography has for a hash; undefined for SHA-1 and all that is unknown here. */
-export const hashNameOf = (oid: string): string | undefined => hashes[oid];
+export const findHashName = (oid: string): string | undefined => hashes[oid];
 
 /** By signature algorithm; `null`: it does not say which hash. */
 const signatureHashes: Record<string, string | null> = {

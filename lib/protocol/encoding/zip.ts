@@ -92,7 +92,7 @@ export function encodeZipEnd(files: readonly PlacedFile[]): Uint8Array {
   );
   const directory = concatBytes(...entries);
   const last = files.at(-1);
-  const start = last === undefined ? 0 : last.offset + lengthOf(last);
+  const start = last === undefined ? 0 : last.offset + measureFile(last);
   const end = littleEndian([
     [0x06054b50, 4],
     [0, 4],
@@ -105,7 +105,7 @@ export function encodeZipEnd(files: readonly PlacedFile[]): Uint8Array {
   return concatBytes(directory, end);
 }
 
-const lengthOf = ({ name, deflatedSize }: ZipFile) => headerBytes + name.length + deflatedSize;
+const measureFile = ({ name, deflatedSize }: ZipFile) => headerBytes + name.length + deflatedSize;
 
 /** One header of ours at this place, or what is wrong with it. */
 function readHeader(bytes: Uint8Array, view: DataView, offset: number): PlacedFile {
@@ -124,7 +124,7 @@ function readHeader(bytes: Uint8Array, view: DataView, offset: number): PlacedFi
   const own = encodeZipHeader(file);
   if (!bytesEqual(own, bytes.subarray(offset, offset + own.length)))
     throw broken("a header that no archive of ours has");
-  if (offset + lengthOf(file) > bytes.length) throw broken(`${name} breaks off`);
+  if (offset + measureFile(file) > bytes.length) throw broken(`${name} breaks off`);
   return file;
 }
 
@@ -159,7 +159,7 @@ export function readZip(
     if (total > maxBytes) throw new ZipError(`its files are too large together: more than ${maxBytes} bytes`);
     if (files.size === maxZipFiles) throw new ZipError("too many files");
     files.set(file.name, file);
-    offset += lengthOf(file);
+    offset += measureFile(file);
   }
   if (files.size === 0) throw new ZipError("not a ZIP archive of ours");
   const end = encodeZipEnd([...files.values()]);

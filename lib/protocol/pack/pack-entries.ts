@@ -57,10 +57,10 @@ export interface PackEntry {
   warnings: WarningCode[];
 }
 
-const bytesOf = ({ payload }: JsonObject) => (typeof payload === "string" ? utf8Encode(payload) : null);
-const textOf = (value: unknown) => (typeof value === "string" ? value : null);
+const readPayload = ({ payload }: JsonObject) => (typeof payload === "string" ? utf8Encode(payload) : null);
+const readText = (value: unknown) => (typeof value === "string" ? value : null);
 
-function warningsOf(predicate: ActionPredicate, answer: JsonObject): WarningCode[] {
+function readWarnings(predicate: ActionPredicate, answer: JsonObject): WarningCode[] {
   const { tool_manifest: manifest } = answer;
   return findWarnings(
     factsOfStatement(predicate, typeof manifest === "string" ? utf8Encode(manifest) : null),
@@ -69,29 +69,29 @@ function warningsOf(predicate: ActionPredicate, answer: JsonObject): WarningCode
 
 function readAttestation(file: string, answer: JsonObject): PackEntry {
   const { record, status, human_authorization: object } = answer;
-  const payload = bytesOf(answer);
+  const payload = readPayload(answer);
   const predicate = payload === null ? undefined : parseActionStatement(payload)?.predicate;
   const missing = status === "erased" ? "erased" : "withheld";
   const approval = predicate?.human_approval ?? null;
   return {
     sequence: isJsonObject(record) ? Number(record["sequence"]) : Number.NaN,
     file,
-    slug: textOf(predicate?.request["agent_slug"]),
+    slug: readText(predicate?.request["agent_slug"]),
     state: predicate === undefined ? missing : predicate.is_public ? "public" : "private",
     time: predicate?.timestamp ?? null,
-    action: textOf(predicate?.request["action"]),
+    action: readText(predicate?.request["action"]),
     approval,
     decision: null,
     isDecision: false,
     isTest: approval !== null && isBacked(approval) && approval.environment !== "production",
     facts: factsOfReceipt(predicate ?? null, isJsonObject(object) ? object : null),
-    warnings: predicate === undefined ? [] : warningsOf(predicate, answer),
+    warnings: predicate === undefined ? [] : readWarnings(predicate, answer),
   };
 }
 
 function readDecision(file: string, json: JsonObject): PackEntry {
   const { sequence, request, human_authorization: object = null } = json;
-  const payload = bytesOf(json);
+  const payload = readPayload(json);
   const decided = payload === null ? null : parseDecisionStatement(payload);
   const authorization = parseHumanAuthorization(object);
   const isWhole = isJsonObject(request) && (decided?.decision !== "approved" || authorization !== null);
@@ -100,10 +100,10 @@ function readDecision(file: string, json: JsonObject): PackEntry {
   return {
     sequence: Number(sequence),
     file,
-    slug: textOf(asked["agent_slug"]),
+    slug: readText(asked["agent_slug"]),
     state: payload === null ? "erased" : withPayload,
     time: decided?.decided_at ?? null,
-    action: textOf(asked["action"]),
+    action: readText(asked["action"]),
     approval: null,
     decision: decided?.decision ?? null,
     isDecision: true,
@@ -116,7 +116,7 @@ function readDecision(file: string, json: JsonObject): PackEntry {
 
 function readChange(file: string, json: JsonObject): PackEntry {
   const { sequence, reason = null } = json;
-  const payload = bytesOf(json);
+  const payload = readPayload(json);
   const changed = payload === null ? null : parseChangeStatement(payload);
   const isWhole = changed !== null && (changed.reason_hash === null || typeof reason === "string");
   return {
@@ -125,7 +125,7 @@ function readChange(file: string, json: JsonObject): PackEntry {
     slug: null,
     state: isWhole ? "private" : "withheld",
     time: changed?.changed_at ?? null,
-    action: changed === null ? null : textOf(reason),
+    action: changed === null ? null : readText(reason),
     approval: null,
     decision: changed?.change ?? null,
     isDecision: true,

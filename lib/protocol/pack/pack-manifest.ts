@@ -42,7 +42,7 @@ export const isPackFile = (name: string): boolean => fixed.has(name) || numbered
 export const filesIn = (folder: PackFolder, names: readonly string[]): string[] =>
   names.filter((name) => name.startsWith(`${folder}/`)).sort();
 
-export const numberOf = (name: string): number => Number(numbered.exec(name)?.[1]);
+export const readNumber = (name: string): number => Number(numbered.exec(name)?.[1]);
 
 export const encodePackJson = (value: unknown): Uint8Array =>
   utf8Encode(`${JSON.stringify(value, null, 2)}\n`);

@@ -202,7 +202,7 @@ function describeApprovals({ counts: { approvals } }: PackFacts): string {
   return table(["Human approval of attestations", "Count"], [...backed, ...rest]);
 }
 
-function approvalOf({ approval, decision, isTest }: PackEntry): string {
+function describeApproval({ approval, decision, isTest }: PackEntry): string {
   const test = isTest ? " <strong>TEST</strong>" : "";
   if (decision === "authorization_revoked") return "taken back";
   if (decision !== null) return `${decision}${test}`;
@@ -219,13 +219,13 @@ function describeEntry(entry: PackEntry): string[] {
     time === null ? "" : escapeHtml(readableTime(time)),
     isDecision ? "decision" : "attestation",
     action === null ? gone : foreign(shorten(action)),
-    approvalOf(entry),
+    describeApproval(entry),
     warnings.join(", "),
     `<code>${escapeHtml(file)}</code>`,
   ];
 }
 
-function decidedOf({ approval, decision, isTest, facts }: PackEntry): string {
+function describeDecision({ approval, decision, isTest, facts }: PackEntry): string {
   if (decision === "authorization_revoked") return "taken back";
   const test = isTest ? " <strong>TEST</strong>" : "";
   if (decision !== null && decision !== "approved") return `${decision}${test}`;
@@ -245,7 +245,7 @@ function describeFacts(entry: PackEntry): string[] {
     amount === null ? "" : `<b class="amount">${escapeHtml(formatAmount(amount))}</b>`,
     action,
     tool === null ? "" : foreign(shorten(tool)),
-    decidedOf(entry),
+    describeDecision(entry),
     warnings,
     file,
   ];
@@ -260,7 +260,7 @@ function entryTable(entries: readonly PackEntry[], version: PackVersion): string
   return `<div class="scroll">${table(headers, entries.map(describe))}</div>`;
 }
 
-const amountsOf = (entries: readonly PackEntry[]) =>
+const listAmounts = (entries: readonly PackEntry[]) =>
   entries.flatMap(({ facts: { amount } }) => (amount === null ? [] : [amount]));
 
 /** An approval and the action that it backs have the same amount, so each kind has sums of its own. */
@@ -271,7 +271,7 @@ function describeSums(entries: readonly PackEntry[]): string {
     ["Denials", entries.filter(({ decision }) => decision === "denied")],
   ] as const;
   const rows = kinds.flatMap(([kind, of]) =>
-    sumByCurrency(amountsOf(of)).map(({ count, ...sum }) => [
+    sumByCurrency(listAmounts(of)).map(({ count, ...sum }) => [
       kind,
       escapeHtml(sum.currency),
       String(count),

@@ -12,7 +12,7 @@ import {
   type ExpectedAssertion,
   type PasskeyAssertion,
   type PasskeyDecision,
-  relyingPartyOf,
+  toRelyingParty,
 } from "./assertion";
 
 interface Vectors {
@@ -125,11 +125,11 @@ describe("checkAssertion", () => {
 
 describe("relyingPartyOf", () => {
   it("answers what browsers write", () => {
-    expect(relyingPartyOf("https://Countersign.example:443/base")).toEqual({ origin, rpId });
-    expect(relyingPartyOf("http://localhost:3000")).toEqual({
+    expect(toRelyingParty("https://Countersign.example:443/base")).toEqual({ origin, rpId });
+    expect(toRelyingParty("http://localhost:3000")).toEqual({
       origin: "http://localhost:3000",
       rpId: "localhost",
     });
-    expect(() => relyingPartyOf("localhost")).toThrow(TypeError);
+    expect(() => toRelyingParty("localhost")).toThrow(TypeError);
   });
 });

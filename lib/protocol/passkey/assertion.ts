@@ -92,7 +92,7 @@ export interface RelyingParty {
 }
 
 /** `baseUrl`: the service's public address, as in a request's `origin`. Throws TypeError for what is no address. */
-export function relyingPartyOf(baseUrl: string): RelyingParty {
+export function toRelyingParty(baseUrl: string): RelyingParty {
   const { origin, hostname } = new URL(baseUrl);
   return { origin, rpId: hostname };
 }

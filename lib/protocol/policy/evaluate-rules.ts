@@ -109,7 +109,7 @@ export function prepareRules(cedar: Cedar, name: string, { policies }: Pick<Pars
   if (answer.type === "failure") throw new Error(`rules do not parse: ${answer.errors[0]?.message}`);
 }
 
-function failureOf(answer: CedarAnswer): Pick<RuleOutcome, "error" | "policy_ids"> | null {
+function readFailure(answer: CedarAnswer): Pick<RuleOutcome, "error" | "policy_ids"> | null {
   if (answer.type === "failure") return { error: answer.errors[0]?.message ?? "no answer", policy_ids: [] };
   const { errors } = answer.response.diagnostics;
   const [first] = errors;
@@ -136,7 +136,7 @@ export function evaluateRules(
     cedar.statefulIsAuthorized({ ...cedarCall(context, action), preparsedPolicySetId: name });
   const approved = ask("act_approved");
   const direct = ask("act");
-  const failure = failureOf(approved) ?? failureOf(direct);
+  const failure = readFailure(approved) ?? readFailure(direct);
   if (failure !== null)
     return { decision: "deny", reason: "evaluation_error", obligations: null, ...failure };
   if (approved.type === "failure" || direct.type === "failure") throw new TypeError("unreachable");

@@ -1,6 +1,6 @@
 /** Why rules allowed, asked or denied, and what counted by then, in sentences for the organization. */
 import { formatAmount } from "#lib/protocol/approval/amount";
-import { countOf } from "#lib/protocol/text/display-text";
+import { formatCount } from "#lib/protocol/text/display-text";
 import type { RuleOutcome } from "./evaluate-rules";
 import type { RuleContext } from "./rule-context";
 
@@ -30,7 +30,7 @@ function describeReason({ decision, reason, policy_ids: ids, version, error }: E
 
 /** Sums and counts that rules with daily limits saw. */
 function describeCounted({ amount, uses_today: uses }: Pick<RuleContext, "amount" | "uses_today">): string {
-  const before = `${countOf(uses, "request")} of this agent approved before it that day (UTC)`;
+  const before = `${formatCount(uses, "request")} of this agent approved before it that day (UTC)`;
   if (amount === null) return `Counted: ${before}.`;
   const { currency, spent_today: spent, total_today: total } = amount;
   const show = (value: string) => formatAmount({ value, currency });

@@ -202,7 +202,7 @@ function findDeepBracket(text: string): number | null {
   return null;
 }
 
-function depthOf(value: unknown): number {
+function measureDepth(value: unknown): number {
   let depth = 0;
   for (let level = [value]; level.length > 0; depth += 1) {
     level = level.flatMap((one) => (typeof one === "object" && one !== null ? Object.values(one) : []));
@@ -253,7 +253,7 @@ function readPolicy(cedar: Cedar, part: string, position: TextPosition, ids: Set
   if (!idPattern.test(id))
     mistakes.push('each policy needs a name: @id("small-amounts"), 1-64 of A-Z a-z 0-9 . _ : -');
   else if (ids.has(id)) mistakes.push(`the name ${id} is used twice`);
-  if (depthOf(conditions) > maxDepth)
+  if (measureDepth(conditions) > maxDepth)
     mistakes.push(`conditions are nested more than ${maxDepth} levels deep`);
   ids.add(id);
   return { id, text: part, annotations, position, mistakes, ...inspectPolicy(policy) };

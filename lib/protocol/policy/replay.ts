@@ -6,7 +6,7 @@ import { buildStatement, parseCanonical, RULESET_PREDICATE } from "#lib/protocol
 import type { Cedar } from "./cedar";
 import { evaluateRules, prepareRules, type RulesFallback } from "./evaluate-rules";
 import { parseRules } from "./parse-rules";
-import { hoursOf, isRulesetHash, type RuleContext, ruleContextHash, rulesetHash } from "./rule-context";
+import { isRulesetHash, type RuleContext, readHours, ruleContextHash, rulesetHash } from "./rule-context";
 
 export interface ReplayCheck {
   name: "ruleset" | "context" | "request" | "evaluation" | "object";
@@ -52,7 +52,7 @@ function findMismatch({ rules: { context }, ...decision }: ReplayedDecision): st
     ["action", context.action, decision.action],
     ["tool", context.tool, decision.tool],
     ["amount", amount, decision.amount],
-    ["time", { hour_utc, weekday_utc }, hoursOf(new Date(decision.created_at))],
+    ["time", { hour_utc, weekday_utc }, readHours(new Date(decision.created_at))],
   ];
   return pairs.find(([, a, b]) => !isSame(a, b))?.[0] ?? null;
 }

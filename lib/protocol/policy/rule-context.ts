@@ -66,7 +66,7 @@ export function ruleContextHash(context: RuleContext): string {
 }
 
 /** The hour and the weekday (1 is Monday) of a moment, in UTC. */
-export function hoursOf(at: Date): Pick<RuleContext, "hour_utc" | "weekday_utc"> {
+export function readHours(at: Date): Pick<RuleContext, "hour_utc" | "weekday_utc"> {
   return { hour_utc: at.getUTCHours(), weekday_utc: at.getUTCDay() || 7 };
 }
 

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import type { Cedar } from "./cedar";
 import { evaluateRules, evaluateStrictly, prepareRules, type RulesFallback } from "./evaluate-rules";
 import { type ParsedRules, parseRules, type RulesProblem } from "./parse-rules";
-import { hoursOf, isRulesetHash, type RuleContext, ruleContextHash, rulesetHash } from "./rule-context";
+import { isRulesetHash, type RuleContext, readHours, ruleContextHash, rulesetHash } from "./rule-context";
 import { rulesTemplates } from "./templates";
 
 const cedar = cedarWasm as unknown as Cedar;
@@ -412,7 +412,7 @@ describe("hashes", () => {
   });
 
   it("knows the hour and the weekday in UTC", () => {
-    expect(hoursOf(new Date("2026-11-22T23:59:59.999Z"))).toEqual({ hour_utc: 23, weekday_utc: 7 });
-    expect(hoursOf(new Date("2026-11-23T00:00:00Z"))).toEqual({ hour_utc: 0, weekday_utc: 1 });
+    expect(readHours(new Date("2026-11-22T23:59:59.999Z"))).toEqual({ hour_utc: 23, weekday_utc: 7 });
+    expect(readHours(new Date("2026-11-23T00:00:00Z"))).toEqual({ hour_utc: 0, weekday_utc: 1 });
   });
 });

@@ -17,7 +17,7 @@ import {
 import { findPayee } from "#lib/protocol/approval/detail-names";
 import { isJsonObject, type JsonObject, type JsonValue } from "#lib/protocol/encoding/canonical-json";
 import { type ActionPredicate, type BackedApproval, isBacked } from "#lib/protocol/statement/statement";
-import { countOf } from "#lib/protocol/text/display-text";
+import { formatCount } from "#lib/protocol/text/display-text";
 import { readableTime } from "#lib/protocol/time/time-words";
 
 export interface Facts {
@@ -50,14 +50,14 @@ export interface Names {
 }
 export const noNames: Names = { groups: {}, approvers: {} };
 
-const textOf = (value: JsonValue | undefined) => (typeof value === "string" ? value : null);
-const objectOf = (value: JsonValue | undefined) => (isJsonObject(value) ? value : {});
+const readText = (value: JsonValue | undefined) => (typeof value === "string" ? value : null);
+const readObject = (value: JsonValue | undefined) => (isJsonObject(value) ? value : {});
 const objectsIn = (value: JsonValue | undefined) => (Array.isArray(value) ? value.filter(isJsonObject) : []);
 const nameIn = (names: Readonly<Record<string, string>>, id: JsonValue | undefined) =>
   typeof id === "string" && Object.hasOwn(names, id) ? (names[id] ?? null) : null;
 
 function readAmount(value: JsonValue | undefined): Amount | null {
-  const { value: written, currency } = objectOf(value);
+  const { value: written, currency } = readObject(value);
   return typeof written === "string" && amountValuePattern.test(written) && typeof currency === "string"
     ? { value: written, currency }
     : null;
@@ -69,11 +69,11 @@ const readTerms = (value: JsonValue | undefined) =>
 function readPeople(approvals: readonly JsonObject[], names: Names): DecidingPerson[] {
   const passkeys = approvals.filter(({ type }) => type === "passkey");
   if (passkeys.length === 0)
-    return approvals.map(({ verified_at }) => ({ name: null, way: "World ID", at: textOf(verified_at) }));
+    return approvals.map(({ verified_at }) => ({ name: null, way: "World ID", at: readText(verified_at) }));
   return passkeys.map(({ approver_id, nullifier_hash, verified_at }) => ({
     name: nameIn(names.approvers, approver_id),
     way: nullifier_hash === undefined ? "passkey" : "World ID and passkey",
-    at: textOf(verified_at),
+    at: readText(verified_at),
   }));
 }
 
@@ -86,9 +86,9 @@ const readGroups = (required: JsonValue | undefined, names: Names): DecidingGrou
 /** `object`: of the shape of a `human_authorization`. */
 function readDecided(object: JsonObject, names: Names): Decided {
   const { request, decided_by, approvals, environment } = object;
-  const { required_approvers } = objectOf(request);
+  const { required_approvers } = readObject(request);
   const given = objectsIn(approvals);
-  const decider = objectOf(decided_by);
+  const decider = readObject(decided_by);
   if (decider["kind"] === "rule" || decider["kind"] === "grant")
     return toUnasked(decider as unknown as DecidedByGrant | DecidedByRule, "approved");
   return {
@@ -103,19 +103,19 @@ function readDecided(object: JsonObject, names: Names): Decided {
 
 /** Facts of an approval, from its signed object. */
 export function factsOfApproval(object: JsonObject, names: Names = noNames): Facts {
-  const request = objectOf(object["request"]);
+  const request = readObject(object["request"]);
   return {
-    what: textOf(request["action"]),
-    tool: textOf(request["tool"]),
+    what: readText(request["action"]),
+    tool: readText(request["tool"]),
     amount: readAmount(request["amount"]),
     payee: null,
-    agent: textOf(request["agent_slug"]),
+    agent: readText(request["agent_slug"]),
     requester: null,
     decided: readDecided(object, names),
     terms: readTerms(request["grant"]),
-    usableUntil: textOf(object["usable_until"]),
+    usableUntil: readText(object["usable_until"]),
     recordedAt: null,
-    decidedAt: textOf(object["approved_at"]),
+    decidedAt: readText(object["approved_at"]),
     isTest: object["environment"] !== "production",
   };
 }
@@ -157,10 +157,10 @@ function readBacking({
 /** Facts of a signed request by itself, without who decided it. */
 export const factsOfSignedRequest = (request: JsonObject): Facts => ({
   ...hiddenFacts,
-  what: textOf(request["action"]),
-  tool: textOf(request["tool"]),
+  what: readText(request["action"]),
+  tool: readText(request["tool"]),
   amount: readAmount(request["amount"]),
-  agent: textOf(request["agent_slug"]),
+  agent: readText(request["agent_slug"]),
   terms: readTerms(request["grant"]),
 });
 
@@ -175,8 +175,8 @@ export function factsOfReceipt(
   if (predicate === null) return hiddenFacts;
   const { request, human_approval: approval, timestamp } = predicate;
   const own: Partial<Facts> = {
-    what: textOf(request["action"]),
-    agent: textOf(request["agent_slug"]),
+    what: readText(request["action"]),
+    agent: readText(request["agent_slug"]),
     recordedAt: timestamp,
   };
   if (!isBacked(approval)) {
@@ -208,7 +208,7 @@ export interface ShownRequest {
   readonly environment: string;
 }
 
-function decidedOf(asked: ShownRequest): Decided {
+function describeDecision(asked: ShownRequest): Decided {
   const { status, decided_by, approvals, groups, people, required_level, environment } = asked;
   if (status === "pending") return { kind: "waiting", ...approvals };
   if (status === "expired" || status === "cancelled") return { kind: "ended", how: status };
@@ -233,7 +233,7 @@ export function factsOfRequest(asked: ShownRequest): Facts {
     payee: asked.context ? findPayee(asked.context) : null,
     agent: asked.agent_slug,
     requester: asked.requester ?? null,
-    decided: decidedOf(asked),
+    decided: describeDecision(asked),
     terms: asked.grant ?? null,
     usableUntil: asked.usable_until ?? null,
     recordedAt: null,
@@ -251,7 +251,7 @@ export function describeTerms({
   expires_at,
 }: GrantTerms): string {
   return [
-    `at most ${countOf(max_calls, "use")}`,
+    `at most ${formatCount(max_calls, "use")}`,
     ...(max_amount === undefined ? [] : [`${formatAmount({ value: max_amount, currency })} each`]),
     ...(max_budget === undefined ? [] : [`${formatAmount({ value: max_budget, currency })} in all`]),
     `until ${readableTime(expires_at)}`,

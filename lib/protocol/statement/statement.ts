@@ -41,7 +41,7 @@ function isClientNumber(value: JsonValue | undefined): value is ClientNumber {
   );
 }
 
-export function clientNumberOf({ client }: JsonObject): ClientNumber | null {
+export function readClientNumber({ client }: JsonObject): ClientNumber | null {
   return isClientNumber(client) ? client : null;
 }
 

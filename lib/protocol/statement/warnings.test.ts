@@ -6,12 +6,12 @@ import { hexEncode, sha256 } from "#lib/protocol/encoding/bytes";
 import { buildToolManifest } from "./identity-checks";
 import type { ActionPredicate, BackedApproval } from "./statement";
 import {
+  describeWarning,
   drawWarnings,
   factsOfStatement,
   type WarningCode,
   type WarningFacts,
   warningCodes,
-  warningOf,
 } from "./warnings";
 
 const manifest = buildToolManifest(["fs.read"], null);
@@ -106,7 +106,7 @@ describe("warnings", () => {
       "After a run had claimed the approval, and before this was recorded, its standing approval was taken back.",
     );
     expect(stop("rule_forbids")).toContain("the organization's rules forbade it");
-    expect(warningOf("approval_stopped").message).not.toContain("rules");
+    expect(describeWarning("approval_stopped").message).not.toContain("rules");
   });
 
   it("name the tools that are not registered, each once, and only from the registered manifest", () => {
@@ -116,7 +116,7 @@ describe("warnings", () => {
     expect(named?.message).toBe(
       "Tools were used that are not in the registered manifest: shell.exec, net.send.",
     );
-    const constant = warningOf("tools_not_registered");
+    const constant = describeWarning("tools_not_registered");
     for (const other of [null, buildToolManifest(["shell.exec"], null)])
       expect(drawWarnings(factsOfStatement({ ...good, ...change }, other))).toEqual([constant]);
     expect(constant.message).not.toContain("shell.exec");

@@ -83,7 +83,7 @@ const messages: Record<WarningCode, string> = {
 };
 
 /** With its constant text, which gives nothing of the content away. */
-export function warningOf(code: WarningCode): Warning {
+export function describeWarning(code: WarningCode): Warning {
   return { code, message: messages[code] };
 }
 
@@ -100,7 +100,7 @@ export function drawWarnings(facts: WarningFacts): Warning[] {
           code,
           message: `After a run had claimed the approval, and before this was recorded, ${approvalStops[stop]}.`,
         }
-      : warningOf(code);
+      : describeWarning(code);
   });
 }
 

@@ -216,6 +216,6 @@ export function sentence(text: string): string {
 }
 
 /** "1 attestation", "2,000 attestations": a number with its noun. */
-export function countOf(count: number, one: string, many = `${one}s`): string {
+export function formatCount(count: number, one: string, many = `${one}s`): string {
   return `${count.toLocaleString("en")} ${count === 1 ? one : many}`;
 }

@@ -16,7 +16,7 @@ function commonLengths(before: readonly string[], after: readonly string[]): Uin
   return rows;
 }
 
-const linesOf = (text: string) => (text === "" ? [] : text.replace(/\n$/, "").split("\n"));
+const splitLines = (text: string) => (text === "" ? [] : text.replace(/\n$/, "").split("\n"));
 
 /** Products of lines beyond which everything between the equal ends is shown as removed and added: others chose the texts. */
 const maxCells = 1_000_000;
@@ -50,7 +50,7 @@ function diffMiddles(old: readonly string[], now: readonly string[]): DiffLine[]
 }
 
 export function diffLines(before: string, after: string): DiffLine[] {
-  const [old, now] = [linesOf(before), linesOf(after)];
+  const [old, now] = [splitLines(before), splitLines(after)];
   const atStart = countEqual(old, now);
   const [oldRest, nowRest] = [old.slice(atStart), now.slice(atStart)];
   const atEnd = countEqual(oldRest.toReversed(), nowRest.toReversed());

@@ -59,7 +59,7 @@ function findScripts(character: string): CharacterScripts | null {
 const known = new Map<string, CharacterScripts | null>();
 const maxKnown = 10_000;
 
-function scriptsOf(character: string): CharacterScripts | null {
+function listScripts(character: string): CharacterScripts | null {
   const found = known.get(character);
   if (found !== undefined) return found;
   if (known.size >= maxKnown) known.clear();
@@ -79,7 +79,7 @@ function isHighlyRestrictive(found: readonly CharacterScripts[]): boolean {
 }
 
 function warnAboutWord(value: string): TextWarning[] {
-  const found = [...value].map(scriptsOf).filter((entry) => entry !== null);
+  const found = [...value].map(listScripts).filter((entry) => entry !== null);
   const warnings: TextWarning[] = [];
   if (!isHighlyRestrictive(found)) {
     const names = [...new Set(found.map((entry) => entry.own))];

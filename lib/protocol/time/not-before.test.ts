@@ -8,7 +8,7 @@ import {
   signCheckpoint,
 } from "#lib/protocol/tlog/checkpoint";
 import { verifyBeacon } from "#lib/verifier/checks/verify-beacon";
-import { boundOf, earliest, hashNote, quicknet, readCosigners, roundTimeMs } from "./not-before";
+import { earliest, hashNote, quicknet, readCosigners, roundTimeMs, toBound } from "./not-before";
 import { isNotBefore } from "./not-before-shape";
 
 const signerOf = (n: number) => createLocalSigner(Buffer.alloc(32, n).toString("base64"), "test");
@@ -38,8 +38,8 @@ describe("a cosigned checkpoint as a bound", () => {
   });
 
   it("is named by the hash of all its bytes, so that no cosignature can be left out", () => {
-    expect(boundOf(cosigned)).toMatchObject({ type: "tlog-cosignature", origin: "example.com/log", size: 7 });
-    expect(boundOf(cosigned).checkpoint_hash).toBe(hashNote(cosigned));
+    expect(toBound(cosigned)).toMatchObject({ type: "tlog-cosignature", origin: "example.com/log", size: 7 });
+    expect(toBound(cosigned).checkpoint_hash).toBe(hashNote(cosigned));
     expect(hashNote(cosigned)).not.toBe(hashNote(signed));
   });
 

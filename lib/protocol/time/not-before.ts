@@ -9,9 +9,9 @@
 import { hexEncode, sha256, utf8Encode } from "#lib/protocol/encoding/bytes";
 import type { VerifyEd25519 } from "#lib/protocol/keys/ed25519";
 import {
+  findSignatures,
   parseCheckpoint,
   parseNote,
-  signaturesOf,
   type VerifierKey,
   verifyCosignature,
 } from "#lib/protocol/tlog/checkpoint";
@@ -20,7 +20,7 @@ import type { BeaconBound, CosignedBound } from "./not-before-shape";
 export const hashNote = (note: string): string => hexEncode(sha256(utf8Encode(note)));
 
 /** The bound that this cosigned note gives. Throws RangeError for what is not a checkpoint. */
-export function boundOf(note: string): CosignedBound {
+export function toBound(note: string): CosignedBound {
   const { origin, size } = parseCheckpoint(parseNote(note).text);
   return { type: "tlog-cosignature", origin, size, checkpoint_hash: hashNote(note) };
 }
@@ -41,7 +41,7 @@ export function readCosigners(
 ): Witnessed[] | undefined {
   try {
     const parsed = parseNote(note);
-    const named = witnesses.filter((key) => signaturesOf(parsed, key).length > 0);
+    const named = witnesses.filter((key) => findSignatures(parsed, key).length > 0);
     const times = named.map((key) => verifyCosignature(parsed, key, verify));
     if (times.includes(undefined)) return undefined;
     return named.map(({ name }, i) => ({ name, timeMs: Number(times[i]) * 1000 }));

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { hexDecode, hexEncode, sha256, utf8Encode } from "#lib/protocol/encoding/bytes";
 import { isIssuedUnder, parseCertificates, unsupportedAlgorithm } from "#lib/protocol/encoding/certificate";
 import { type Authority, makeAuthority } from "#support/tsa";
-import { encodeTimeStampRequest, nonceOf, verifyTimeStamp } from "./time-stamp";
+import { encodeTimeStampRequest, toNonce, verifyTimeStamp } from "./time-stamp";
 
 const data = utf8Encode("example.com/log\n7\nAAAA\n");
 const random = new Uint8Array(8).fill(0xab);
@@ -30,8 +30,8 @@ describe("a time stamp", () => {
 
   it("is asked for in 69 bytes", () => {
     expect(queryOver(data)).toHaveLength(69);
-    expect(nonceOf(new Uint8Array(8))[0]).toBe(0x40);
-    expect(nonceOf(new Uint8Array(8).fill(0xff))[0]).toBe(0x7f);
+    expect(toNonce(new Uint8Array(8))[0]).toBe(0x40);
+    expect(toNonce(new Uint8Array(8).fill(0xff))[0]).toBe(0x7f);
   });
 
   it("tells its time, who signed it and the nonce, as openssl reads it", async () => {
@@ -39,7 +39,7 @@ describe("a time stamp", () => {
     expect(verdict).toMatchObject({
       ok: true,
       name: "TEST time-stamp authority",
-      nonce: hexEncode(nonceOf(random)),
+      nonce: hexEncode(toNonce(random)),
     });
     expect(Math.abs((verdict.ok ? verdict.timeMs : 0) - Date.now())).toBeLessThan(60_000);
     expect(own.accepts(stamp, data)).toBe(true);

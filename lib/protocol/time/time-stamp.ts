@@ -5,7 +5,7 @@
 import { bytesEqual, hexDecode, hexEncode, sha256 } from "#lib/protocol/encoding/bytes";
 import {
   type Certificate,
-  hashNameOf,
+  findHashName,
   isIssuedUnder,
   parseCertificate,
   unsupportedAlgorithm,
@@ -43,13 +43,13 @@ export function encodeTimeStampRequest(imprint: Uint8Array, random: Uint8Array):
     derTags.sequence,
     writeDer(derTags.integer, Uint8Array.of(1)),
     writeDer(derTags.sequence, algorithm, writeDer(derTags.octetString, imprint)),
-    writeDer(derTags.integer, nonceOf(random)),
+    writeDer(derTags.integer, toNonce(random)),
     writeDer(0x01, Uint8Array.of(0xff)),
   );
 }
 
 /** A positive INTEGER that DER writes in exactly 8 bytes. */
-export function nonceOf(random: Uint8Array): Uint8Array {
+export function toNonce(random: Uint8Array): Uint8Array {
   const nonce = random.slice(0, NONCE_BYTES);
   nonce[0] = 0x40 | ((nonce[0] ?? 0) & 0x3f);
   return nonce;
@@ -147,7 +147,7 @@ function parseInfo(bytes: Uint8Array) {
 function parseSigner(value: DerValue | undefined): SignerInfo {
   const [, id, digest, attributes, algorithm, signature] = derItems(value);
   const [issuer, serial] = derItems(id);
-  const hash = hashNameOf(derOid(derItems(digest)[0]));
+  const hash = findHashName(derOid(derItems(digest)[0]));
   if (hash === undefined) throw new RangeError("an unknown hash");
   return {
     issuer: requireDer(issuer, derTags.sequence).raw,

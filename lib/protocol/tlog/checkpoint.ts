@@ -134,12 +134,12 @@ export function verifyNoteSignature(
 ): boolean {
   if (key.type !== 1) throw new RangeError("only keys of type 1 sign a note's text");
   const message = utf8Encode(note.text);
-  const own = signaturesOf(note, key);
+  const own = findSignatures(note, key);
   return own.length > 0 && own.every(({ signature }) => verify(signature, message, key.publicKey));
 }
 
 /** The signature lines that claim this key, by name and key ID. */
-export function signaturesOf(note: SignedNote, key: VerifierKey): NoteSignature[] {
+export function findSignatures(note: SignedNote, key: VerifierKey): NoteSignature[] {
   return note.signatures.filter(({ name, keyId }) => name === key.name && bytesEqual(keyId, key.keyId));
 }
 
@@ -270,7 +270,7 @@ export function verifyCosignature(
   verify: VerifyEd25519 = verifyEd25519Strict,
 ): number | undefined {
   requireCosigner(key);
-  const times = signaturesOf(note, key).map(({ signature }) => {
+  const times = findSignatures(note, key).map(({ signature }) => {
     if (signature.length !== TIME_BYTES + SIGNATURE_BYTES) return undefined;
     const timeSeconds = Number(new DataView(signature.slice(0, TIME_BYTES).buffer).getBigUint64(0));
     if (!Number.isSafeInteger(timeSeconds)) return undefined;

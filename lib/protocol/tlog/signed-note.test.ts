@@ -4,11 +4,11 @@ import { base64Decode, hexEncode, utf8Encode } from "#lib/protocol/encoding/byte
 import {
   encodeNote,
   encodeVerifierKey,
+  findSignatures,
   makeVerifierKey,
   parseNote,
   parseSignatureLines,
   parseVerifierKey,
-  signaturesOf,
   signNoteText,
   verifyNoteSignature,
 } from "./checkpoint";
@@ -93,7 +93,7 @@ describe("signed notes", () => {
     );
     expect(verifyNoteSignature({ ...note, signatures: [] }, KEY)).toBe(false);
     const otherName = makeVerifierKey("PeterNeuman", 1, KEY.publicKey);
-    expect(signaturesOf(note, otherName)).toEqual([]);
+    expect(findSignatures(note, otherName)).toEqual([]);
     expect(verifyNoteSignature(note, otherName)).toBe(false);
     // The same name and ID claimed for another public key: the signature itself decides.
     const impostor = { ...KEY, publicKey: ed25519.getPublicKey(new Uint8Array(32)) };

@@ -5,9 +5,9 @@
  */
 import { forOwnHosts } from "#lib/api/http/host-check";
 import type { OperationId } from "#lib/api/operations/index";
-import { dispatch, handlerOf } from "#lib/server/operations";
+import { dispatch, findHandler } from "#lib/server/operations";
 
-export const operation = (id: OperationId) => forOwnHosts(handlerOf(id));
+export const operation = (id: OperationId) => forOwnHosts(findHandler(id));
 
 const rest = forOwnHosts(dispatch);
 

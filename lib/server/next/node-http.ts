@@ -23,18 +23,18 @@ import { handleRequest, isOperationPath, normalizePath } from "#lib/server/opera
 /** Clients whose requests came through another process. */
 const vouchedFor = new WeakMap<IncomingMessage, string>();
 
-export function peerOf(incoming: IncomingMessage): string {
+export function readPeer(incoming: IncomingMessage): string {
   return vouchedFor.get(incoming) ?? incoming.socket.remoteAddress ?? "unknown";
 }
 
 /** The header's value. */
-export const vouch = (incoming: IncomingMessage, peerSecret: string) => `${peerSecret} ${peerOf(incoming)}`;
+export const vouch = (incoming: IncomingMessage, peerSecret: string) => `${peerSecret} ${readPeer(incoming)}`;
 
 /** For Next, in this process. */
 export function vouchForPeer(incoming: IncomingMessage, peerSecret: string): void {
   incoming.headers[PEER_HEADER] = vouch(incoming, peerSecret);
   // Next would write the socket's, and a socket between processes has none.
-  incoming.headers["x-forwarded-for"] ??= peerOf(incoming);
+  incoming.headers["x-forwarded-for"] ??= readPeer(incoming);
 }
 
 /** For a request that another process hands on: believes it about the address. False: it is none of ours. */
@@ -95,7 +95,7 @@ class NodeHttpRequest implements HttpRequest {
 
 export function readRequest(incoming: IncomingMessage): HttpRequest {
   const asked = new NodeHttpRequest(incoming);
-  rememberPeer(asked, peerOf(incoming));
+  rememberPeer(asked, readPeer(incoming));
   return asked;
 }
 
@@ -127,7 +127,7 @@ function toRequest(incoming: IncomingMessage): Request {
     headers,
     ...(hasBody ? { body: Readable.toWeb(incoming) as ReadableStream<Uint8Array>, duplex: "half" } : {}),
   } as RequestInit);
-  rememberPeer(request, peerOf(incoming));
+  rememberPeer(request, readPeer(incoming));
   return request;
 }
 

@@ -28,7 +28,7 @@ const notKept = new Set([
   "etag",
 ]);
 
-const themeOf = (cookie = "") => /(?:^|;\s*)theme=(light|dark)(?:;|$)/.exec(cookie)?.[1] ?? "system";
+const readTheme = (cookie = "") => /(?:^|;\s*)theme=(light|dark)(?:;|$)/.exec(cookie)?.[1] ?? "system";
 
 const acceptsGzip = (header = "") => /\bgzip\b(?!\s*;\s*q=0(?:\.0*)?\s*(?:,|$))/i.test(header);
 
@@ -53,7 +53,7 @@ function answerKept(kept: KeptPage, incoming: IncomingMessage, outgoing: ServerR
  */
 function stripVisitorHeaders(incoming: IncomingMessage, host: string, path: string): void {
   const { "accept-encoding": coding, cookie, ...headers } = incoming.headers;
-  const theme = themeOf(cookie);
+  const theme = readTheme(cookie);
   const own = Object.entries(headers).filter(([name]) => name.startsWith("x-countersign-"));
   incoming.headers = {
     ...Object.fromEntries(own),
@@ -180,7 +180,7 @@ function findLoad(views: readonly View[], incoming: IncomingMessage) {
   return null;
 }
 
-const digestOf = (value: unknown) => createHash("sha256").update(JSON.stringify(value)).digest("base64");
+const digestJson = (value: unknown) => createHash("sha256").update(JSON.stringify(value)).digest("base64");
 
 export function createPageCache({ host, views, handedOver, nowMs }: PageCacheOptions): PageCache {
   const pages = new LRUCache<string, Kept>({
@@ -205,8 +205,8 @@ export function createPageCache({ host, views, handedOver, nowMs }: PageCacheOpt
       if (view === null) return false;
       const { isFixed, load } = view;
       const loading = load();
-      const key = `${incoming.url} ${themeOf(incoming.headers.cookie)}`;
-      const digest = await loading.then(digestOf, () => null);
+      const key = `${incoming.url} ${readTheme(incoming.headers.cookie)}`;
+      const digest = await loading.then(digestJson, () => null);
       const known = pages.get(key);
       if (known !== undefined && known.digest === digest) {
         answerKept(known.page, incoming, outgoing);

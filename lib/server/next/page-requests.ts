@@ -8,14 +8,14 @@ import type { Env } from "#lib/env";
 import { AppError } from "#lib/errors";
 import { answerServerOptions, normalizePath, refuse } from "#lib/server/operations";
 import { getApp } from "#lib/server/singleton";
-import { forbiddenMethods, peerOf, readHeaders, send } from "./node-http";
+import { forbiddenMethods, readHeaders, readPeer, send } from "./node-http";
 import { COUNTED_HEADER, explainRefusal, limitOfPage, refusePage } from "./page-limits";
 import type { RenderQueue } from "./render-limiter";
 
 /** Who asks: all that a limit needs of a request, whose body is left alone. */
 function toBareRequest(incoming: IncomingMessage): Request {
   const request = new Request("http://localhost/", { headers: readHeaders(incoming) });
-  rememberPeer(request, peerOf(incoming));
+  rememberPeer(request, readPeer(incoming));
   return request;
 }
 
@@ -66,13 +66,13 @@ function refuseMalformed(
   const isSound = url.startsWith("/") && isDecodable(url.split("?")[0] ?? "") && !hasDotSegment(url);
   if (!isSound && !forbiddenMethods.has(method))
     return refuse(new AppError("bad_request", "the path is malformed"));
-  const path = isSound ? pathOf(incoming) : "/";
+  const path = isSound ? readPath(incoming) : "/";
   if (isForeignToBuild(path, files)) return refuse(new AppError("not_found", "nothing exists at this path"));
   return refuseMethod(method, path);
 }
 
 /** As Next matches it, so that no other spelling of an address has another limit. */
-function pathOf({ url = "/" }: IncomingMessage): string {
+function readPath({ url = "/" }: IncomingMessage): string {
   return normalizePath(decodeURIComponent(url.split("?")[0] ?? "/"));
 }
 
@@ -111,7 +111,7 @@ export async function serveRefusal(
   delete incoming.headers[COUNTED_HEADER];
   let refusal: HttpResponse | null;
   try {
-    refusal = await refusePage(toBareRequest(incoming), limitOfPage(pathOf(incoming)) ?? "public_read");
+    refusal = await refusePage(toBareRequest(incoming), limitOfPage(readPath(incoming)) ?? "public_read");
   } catch {
     // The counter is out of reach: the page will find that out too, and says so.
     return false;
@@ -125,7 +125,7 @@ export async function serveRefusal(
 }
 
 /** Client's address, as limits and turns count it. */
-export const addressOf = (incoming: IncomingMessage, peerSecret: string, env: Env): string =>
+export const readClientAddress = (incoming: IncomingMessage, peerSecret: string, env: Env): string =>
   clientAddress(toBareRequest(incoming), peerSecret, env);
 
 /** Hands a request to Next when it is its address's turn; says so if too many wait. */
@@ -136,7 +136,7 @@ export async function serveInTurn(
   handlePage: (incoming: IncomingMessage, outgoing: ServerResponse) => Promise<void>,
 ): Promise<void> {
   const { env, peerSecret } = await getApp();
-  const address = addressOf(incoming, peerSecret, env);
+  const address = readClientAddress(incoming, peerSecret, env);
   try {
     await gate.run(address, outgoing, () => handlePage(incoming, outgoing));
   } catch (error) {

@@ -94,7 +94,7 @@ export function createRenderQueue(options: GateOptions = {}): RenderQueue {
   let countedMs = workedMs();
   let timer: NodeJS.Timeout | undefined;
 
-  function laneOf(address: string): Lane {
+  function openLane(address: string): Lane {
     const lane = lanes.get(address) ?? {
       allowance: createAllowance(perAddress, nowMs),
       waiting: [],
@@ -171,7 +171,7 @@ export function createRenderQueue(options: GateOptions = {}): RenderQueue {
 
   return {
     run(address, client, work) {
-      const lane = laneOf(address);
+      const lane = openLane(address);
       if (lane.waiting.length >= maxWaitingPerAddress) return Promise.reject(busy(true));
       const waiting = turns.reduce((sum, one) => sum + one.waiting.length, 0);
       if (waiting >= maxWaiting) return Promise.reject(busy(false));

@@ -7,7 +7,7 @@ import { logger } from "#lib/logger";
 import { vouchForPeer } from "#lib/server/next/node-http";
 import { createPageCache } from "#lib/server/next/page-cache";
 import { receiveBody } from "#lib/server/next/page-limits";
-import { addressOf, serveInTurn, serveMalformed, serveRefusal } from "#lib/server/next/page-requests";
+import { readClientAddress, serveInTurn, serveMalformed, serveRefusal } from "#lib/server/next/page-requests";
 import { createRenderQueue } from "#lib/server/next/render-limiter";
 import { getApp } from "#lib/server/singleton";
 import { explainFailure, isDocument } from "./page-failure";
@@ -43,7 +43,7 @@ export async function openPages(): Promise<RequestListener> {
     views: [
       {
         pattern: attestationPath,
-        load: (id, incoming) => verifyForPage(context, id, addressOf(incoming, peerSecret, env)),
+        load: (id, incoming) => verifyForPage(context, id, readClientAddress(incoming, peerSecret, env)),
       },
       { pattern: agentPath, load: (slug) => readAgentForPage(context, slug) },
       { pattern: guidePath },

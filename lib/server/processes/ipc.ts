@@ -24,7 +24,7 @@ import {
   type AttestationItem,
   attestationKind,
   createEntry,
-  factsOf,
+  serializeEntry,
 } from "#lib/services/attestations/store";
 
 /** Answers the call of this name; never rejects. */
@@ -295,7 +295,7 @@ export function appendRemotely(own: LogSequencer, writer: Calls): LogSequencer {
       // Next's bundle has a second copy of every kind.
       if (kind.kind !== attestationKind.kind) return own.submit(kind, item);
       const attestation = item as unknown as AttestationItem;
-      const answering = writer.call("append", factsOf(attestation));
+      const answering = writer.call("append", serializeEntry(attestation));
       return answering === null
         ? own.submit(kind, item)
         : (appendThere(attestation, answering) as unknown as Promise<Placed<Item>>);

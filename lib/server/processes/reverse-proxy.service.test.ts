@@ -6,7 +6,7 @@ import { type AddressInfo, connect } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { acceptForwardedRequest, peerOf } from "#lib/server/next/node-http";
+import { acceptForwardedRequest, readPeer } from "#lib/server/next/node-http";
 import { listenAt } from "./ipc";
 import { createReverseProxy } from "./reverse-proxy";
 
@@ -57,7 +57,7 @@ describe("a request that is handed on", () => {
   it("has the client's address, which nobody else can say", async () => {
     const seen: (string | undefined)[] = [];
     await answerBehind((incoming, outgoing) => {
-      seen.push(peerOf(incoming));
+      seen.push(readPeer(incoming));
       outgoing.end();
     });
     await ask("/", { headers: { "x-countersign-peer": `${secret} 203.0.113.9` } });

@@ -22,12 +22,12 @@ const ofConnection = ["connection", "keep-alive", "te", "trailer", "upgrade", "h
 const admitted = ["host", "x-forwarded-proto"] as const;
 const dropped = new Set([...ofConnection, ...admitted, "x-forwarded-host", "x-forwarded-port", PEER_HEADER]);
 
-function* pairsOf(raw: readonly string[]): Generator<[string, string]> {
+function* listPairs(raw: readonly string[]): Generator<[string, string]> {
   for (let i = 0; i < raw.length; i += 2) yield [raw[i] ?? "", raw[i + 1] ?? ""];
 }
 
 function requestHeaders(incoming: IncomingMessage, peerSecret: string): string[] {
-  const kept = [...pairsOf(incoming.rawHeaders)].filter(([name]) => !dropped.has(name.toLowerCase()));
+  const kept = [...listPairs(incoming.rawHeaders)].filter(([name]) => !dropped.has(name.toLowerCase()));
   const own = admitted.map((name): [string, string] => [name, String(incoming.headers[name] ?? "")]);
   return [...own, ...kept, [PEER_HEADER, vouch(incoming, peerSecret)] as const].flat();
 }
@@ -35,7 +35,7 @@ function requestHeaders(incoming: IncomingMessage, peerSecret: string): string[]
 const ofAnswer = new Set(["connection", "keep-alive", "transfer-encoding"]);
 
 function passBack(answer: IncomingMessage, outgoing: ServerResponse): void {
-  const headers = [...pairsOf(answer.rawHeaders)].filter(([name]) => !ofAnswer.has(name.toLowerCase()));
+  const headers = [...listPairs(answer.rawHeaders)].filter(([name]) => !ofAnswer.has(name.toLowerCase()));
   outgoing.writeHead(answer.statusCode ?? 502, headers.flat());
   answer.on("error", () => outgoing.destroy());
   answer.pipe(outgoing);

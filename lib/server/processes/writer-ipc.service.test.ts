@@ -5,7 +5,7 @@ import path from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { LogReceipt } from "#lib/api/schemas/attest";
 import { AppError } from "#lib/errors";
-import { shareOf } from "#lib/jobs/fair-queue";
+import { createShare } from "#lib/jobs/fair-queue";
 import type { ZkPool } from "#lib/jobs/zk-worker-pool";
 import { type Placed, type SealedStatement, SigningKeyChanged, StaleInputs } from "#lib/log/sequencer/entry";
 import type { LogSequencer } from "#lib/log/sequencer/sequencer";
@@ -29,7 +29,7 @@ const placedOf = (item: AttestationItem): Placed<AttestationItem> => ({
   sealed,
   receipt,
 });
-const share = shareOf("other", { organization: "o" });
+const share = createShare("other", { organization: "o" });
 const job = { keyPair: { secretKey: new Uint8Array([1]) }, payload: new Uint8Array([2, 3]) } as never;
 
 /** A context that notes what it is asked, and what was forgotten. */

@@ -38,7 +38,7 @@ const isFailure = ({ attributes: { status }, outcome }: Step) =>
   status === undefined ? outcome !== "ok" : Number(status) >= 500;
 
 /** A batch belongs to many requests, so it has no parent. */
-const parentOf = ({ kind }: Step, current: Context | undefined) =>
+const chooseParent = ({ kind }: Step, current: Context | undefined) =>
   kind === "batch" ? ROOT_CONTEXT : (current ?? ROOT_CONTEXT);
 
 type Settings = Pick<Env, "OTEL_EXPORTER_OTLP_ENDPOINT" | "OTEL_SERVICE_NAME" | "OTEL_TRACES_SAMPLER_ARG">;
@@ -60,7 +60,7 @@ export function openTraces(env: Settings, processName: string): () => Promise<vo
   const contexts = new AsyncLocalStorage<Context>();
   const spans = new WeakMap<Step, Span>();
   const begin = (step: Step): Context => {
-    const parent = parentOf(step, contexts.getStore());
+    const parent = chooseParent(step, contexts.getStore());
     const span = tracer.startSpan(step.name, { kind: kinds[step.kind] ?? SpanKind.INTERNAL }, parent);
     spans.set(step, span);
     return trace.setSpan(parent, span);

@@ -4,7 +4,7 @@
  */
 import { and, asc, eq, inArray, isNotNull, isNull, ne, notInArray, or, type SQL, sql } from "drizzle-orm";
 import unhomoglyph from "unhomoglyph";
-import { actorOf, type MemberPrincipal } from "#lib/api/http/context";
+import { type MemberPrincipal, toActor } from "#lib/api/http/context";
 import { makeToken, readToken } from "#lib/api/http/link-token";
 import type { Executor } from "#lib/db/client";
 import {
@@ -34,14 +34,15 @@ import { updateRoster } from "./roster";
 /** For which a link that asks can be accepted, and in which an address is asked once. */
 export const confirmationDays = 7;
 
-const urlOf = ({ secrets, settings }: AccountsContext, id: string) =>
+const buildUrl = ({ secrets, settings }: AccountsContext, id: string) =>
   `${settings.baseUrl}/notices/${makeToken(secrets.approverLink, id)}`;
 
 /** In the mail that asks, and in no other: for some days it enrols the first passkey. */
-const approverUrl = (context: AccountsContext, approverId: string) => urlOf(context, approverId);
+const approverUrl = (context: AccountsContext, approverId: string) => buildUrl(context, approverId);
 
 /** In every later mail, which may be forwarded. */
-export const noticeUrl = (context: AccountsContext, approverId: string) => urlOf(context, `${approverId}_0`);
+export const noticeUrl = (context: AccountsContext, approverId: string) =>
+  buildUrl(context, `${approverId}_0`);
 
 const isFresh = sql`${approvers.invited_at} > now() - make_interval(days => ${confirmationDays})`;
 
@@ -53,7 +54,7 @@ const freshMinutes = 30;
 
 export function passkeyUrl(context: AccountsContext, approverId: string): string {
   const until = Math.floor(context.clock().getTime() / 1000) + freshMinutes * 60;
-  return urlOf(context, `${approverId}_${until}`);
+  return buildUrl(context, `${approverId}_${until}`);
 }
 
 /** `freshUntil`: seconds since 1970; 0 for a link that never is, null for that of the mail that asks. */
@@ -64,7 +65,7 @@ export function readApproverToken({ secrets }: AccountsContext, token: string) {
   return { id, freshUntil: until === undefined ? null : Number(until) };
 }
 
-const idOf = (context: AccountsContext, token: string) => readApproverToken(context, token).id;
+const readId = (context: AccountsContext, token: string) => readApproverToken(context, token).id;
 
 /** Changes nothing: mail scanners open links. */
 export async function readApproverLink(context: AccountsContext, token: string) {
@@ -79,7 +80,7 @@ export async function readApproverLink(context: AccountsContext, token: string) 
     .innerJoin(organizations, eq(organizations.id, approvers.organization_id))
     .where(
       and(
-        eq(approvers.id, idOf(context, token)),
+        eq(approvers.id, readId(context, token)),
         isNotNull(approvers.email),
         isNull(organizations.deleted_at),
       ),
@@ -94,7 +95,7 @@ async function changeStatus(
   token: string,
   wanted: { from: SQL | undefined; to: "confirmed" | "left"; ip: string },
 ): Promise<void> {
-  const id = idOf(context, token);
+  const id = readId(context, token);
   const organizationId = await context.database.db.transaction(async (tx) => {
     const [changed] = await tx
       .update(approvers)
@@ -126,7 +127,7 @@ export const leaveByLink = (context: AccountsContext, token: string, ip: string)
 
 const maxApprovers = 100;
 
-const isOf = (organizationId: string) => eq(approvers.organization_id, organizationId);
+const belongsTo = (organizationId: string) => eq(approvers.organization_id, organizationId);
 const isListed = and(isNotNull(approvers.name), ne(approvers.status, "removed"));
 
 /** Holds several people in the order that every transaction takes, before their passkeys and their places in groups. */
@@ -145,13 +146,13 @@ export async function listApprovers(context: AccountsContext, person: MemberPrin
   const rows = await db
     .select()
     .from(approvers)
-    .where(and(isOf(person.organizationId), isListed))
+    .where(and(belongsTo(person.organizationId), isListed))
     .orderBy(asc(sql`lower(${approvers.name})`));
   const places = await db
     .select({ groupId: approverGroups.group_id, id: approverGroups.approver_id })
     .from(approverGroups)
     .innerJoin(approvers, eq(approvers.id, approverGroups.group_id))
-    .where(isOf(person.organizationId));
+    .where(belongsTo(person.organizationId));
   const enrolled = await listEnrolled(db, person.organizationId);
   const people = rows.flatMap(({ id, name, email, status }) =>
     email === null ? [] : [{ id, name: name ?? "", email, status, passkeys: enrolled.get(id) ?? [] }],
@@ -162,12 +163,12 @@ export async function listApprovers(context: AccountsContext, person: MemberPrin
   );
   const groups = rows.flatMap(({ id, name, email, is_default: isDefault }) => {
     if (email !== null) return [];
-    const members = membersOf(id);
+    const members = listMembers(id);
     const reached = members.filter((one) => notified.has(one.id)).length;
     const enrolledCount = members.filter((one) => enrolled.has(one.id)).length;
     return [{ id, name: name ?? "", isDefault, members, reached, enrolled: enrolledCount }];
   });
-  function membersOf(groupId: string) {
+  function listMembers(groupId: string) {
     const ids = new Set(places.filter((place) => place.groupId === groupId).map(({ id }) => id));
     return people.filter(({ id }) => ids.has(id)).map(({ id, name }) => ({ id, name }));
   }
@@ -204,16 +205,16 @@ async function listEnrolled(executor: Executor, organizationId: string) {
 }
 
 /** Skeletons of Unicode TS 39, of the name in lower case and as it is: capitals look like other letters. */
-const skeletonsOf = (name: string) => {
+const toSkeletons = (name: string) => {
   const read = textAsRead(name);
-  const skeletonOf = (text: string) => textAsRead(unhomoglyph(text.normalize("NFKD"))).toLowerCase();
-  return [skeletonOf(read.toLowerCase()), skeletonOf(read)];
+  const toSkeleton = (text: string) => textAsRead(unhomoglyph(text.normalize("NFKD"))).toLowerCase();
+  return [toSkeleton(read.toLowerCase()), toSkeleton(read)];
 };
 
 /** True if people could take one name for the other. */
 function isLookAlike(one: string, other: string): boolean {
-  const skeletons = skeletonsOf(other);
-  return skeletonsOf(one).some((skeleton) => skeletons.includes(skeleton));
+  const skeletons = toSkeletons(other);
+  return toSkeletons(one).some((skeleton) => skeletons.includes(skeleton));
 }
 
 /**
@@ -229,7 +230,7 @@ async function requireFreeName(
   const listed = await tx
     .select({ id: approvers.id, name: approvers.name })
     .from(approvers)
-    .where(and(isOf(organizationId), isListed));
+    .where(and(belongsTo(organizationId), isListed));
   const taken = listed.find((other) => other.id !== ownId && isLookAlike(other.name ?? "", name));
   if (taken?.name?.toLowerCase() === name.toLowerCase())
     throw fieldError("validation_error", "name", "is already used by another approver or group");
@@ -255,7 +256,7 @@ async function findByAddress(tx: Executor, organizationId: string, email: string
       isAsked: sql<boolean>`coalesce(${approvers.invited_at} > now() - make_interval(days => ${confirmationDays}), false)`,
     })
     .from(approvers)
-    .where(and(isOf(organizationId), eq(approvers.email, email)));
+    .where(and(belongsTo(organizationId), eq(approvers.email, email)));
   if (known === undefined || known.status === "removed") return known;
   if (known.status === "left")
     throw fieldError(
@@ -319,7 +320,7 @@ export async function addApprover(
     const stored = await storeApprover(context, tx, organizationId, added);
     await recordAudit(context, tx, {
       organizationId,
-      actor: actorOf(person),
+      actor: toActor(person),
       action: "approver.added",
       subject: added.email,
       detail: { name: added.name },
@@ -358,12 +359,12 @@ export async function askApproverAgain(
     const [asked] = await tx
       .update(approvers)
       .set({ invited_at: sql`now()` })
-      .where(and(eq(approvers.id, approverId), isOf(organizationId), eq(approvers.status, "invited")))
+      .where(and(eq(approvers.id, approverId), belongsTo(organizationId), eq(approvers.status, "invited")))
       .returning({ email: approvers.email });
     if (!asked?.email) throw personNotFound();
     await recordAudit(context, tx, {
       organizationId,
-      actor: actorOf(person),
+      actor: toActor(person),
       action: "approver.asked_again",
       subject: asked.email,
     });
@@ -384,7 +385,7 @@ export async function forgetApprover(tx: Executor, organizationId: string, email
       decisions: false,
       reminders: false,
     })
-    .where(and(isOf(organizationId), eq(approvers.email, email)))
+    .where(and(belongsTo(organizationId), eq(approvers.email, email)))
     .returning({ id: approvers.id });
   if (!gone) return;
   await tx.delete(approverGroups).where(eq(approverGroups.approver_id, gone.id));
@@ -402,12 +403,12 @@ export async function removeApprover(
     const [found] = await tx
       .select({ email: approvers.email })
       .from(approvers)
-      .where(and(isOf(organizationId), isListed, eq(approvers.id, approverId)));
+      .where(and(belongsTo(organizationId), isListed, eq(approvers.id, approverId)));
     if (!found || found.email === null) throw personNotFound();
     await forgetApprover(tx, organizationId, found.email);
     await recordAudit(context, tx, {
       organizationId,
-      actor: actorOf(person),
+      actor: toActor(person),
       action: "approver.removed",
       subject: found.email,
     });
@@ -453,7 +454,7 @@ async function change(
   const { organizationId } = person;
   await context.database.db.transaction(async (tx) => {
     await holdRole(tx, person, "settings");
-    await recordAudit(context, tx, { organizationId, actor: actorOf(person), ...(await work(tx)) });
+    await recordAudit(context, tx, { organizationId, actor: toActor(person), ...(await work(tx)) });
   });
   await updateRoster(context, organizationId);
 }

@@ -1,6 +1,6 @@
 /** An owner who approves by themselves, in one step: an approver under their own address, and a group with them alone. */
 import { and, eq, isNotNull, isNull, ne } from "drizzle-orm";
-import { actorOf, type MemberPrincipal } from "#lib/api/http/context";
+import { type MemberPrincipal, toActor } from "#lib/api/http/context";
 import type { Executor } from "#lib/db/client";
 import { approvers } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
@@ -52,7 +52,7 @@ export async function becomeApprover(context: AccountsContext, person: MemberPri
     await tx.update(approvers).set({ status: "confirmed" }).where(eq(approvers.id, stored));
     await recordAudit(context, tx, {
       organizationId,
-      actor: actorOf(person),
+      actor: toActor(person),
       action: "approver.added",
       subject: email,
       detail: { by_themselves: true },

@@ -12,7 +12,7 @@ import type { JsonObject } from "#lib/protocol/encoding/canonical-json";
 import { forgetApprover } from "./approvers";
 import { recordAudit } from "./audit";
 import type { AccountsContext } from "./context";
-import { withdrawInvitationsOf } from "./invitations";
+import { withdrawInvitations } from "./invitations";
 import { mayAct, personNotFound } from "./members";
 
 type ChangeContext = Pick<AccountsContext, "clock" | "random">;
@@ -59,14 +59,14 @@ async function endOwnership(tx: Executor, organizationId: string, email: string)
     })
     .where(and(isKeyMadeBy(organizationId, email), arrayOverlaps(apiKeys.scopes, [...ownerScopes])))
     .returning({ id: apiKeys.id });
-  const withdrawn = await withdrawInvitationsOf(tx, organizationId, email);
+  const withdrawn = await withdrawInvitations(tx, organizationId, email);
   return {
     ...(keys.length > 0 && { keys_without_owner_scopes: keys.map(({ id }) => id) }),
     ...(withdrawn.length > 0 && { withdrawn_invitations: withdrawn }),
   };
 }
 
-async function revokeKeysOf(
+async function revokeKeysMadeBy(
   context: ChangeContext,
   tx: Executor,
   organizationId: string,
@@ -91,7 +91,7 @@ async function endRights(
   const lost = await endOwnership(tx, organizationId, email);
   if (role === "auditor") await forgetApprover(tx, organizationId, email);
   if (mayAct(role, "operate")) return lost;
-  const revoked = await revokeKeysOf(context, tx, organizationId, email);
+  const revoked = await revokeKeysMadeBy(context, tx, organizationId, email);
   return { ...lost, ...(revoked.length > 0 && { revoked_keys: revoked }) };
 }
 
@@ -135,7 +135,7 @@ export async function endMembership(
   if (role === "owner") await requireOtherOwner(tx, organizationId);
   await tx.delete(memberships).where(isRole(organizationId, userId));
   await forgetApprover(tx, organizationId, email);
-  const revoked = revokeKeys ? await revokeKeysOf(context, tx, organizationId, email) : [];
+  const revoked = revokeKeys ? await revokeKeysMadeBy(context, tx, organizationId, email) : [];
   await recordAudit(context, tx, {
     organizationId,
     actor,

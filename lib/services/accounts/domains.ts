@@ -4,7 +4,7 @@ import { Resolver } from "node:dns/promises";
 import { domainToUnicode } from "node:url";
 import { and, asc, count, eq, isNotNull, lte } from "drizzle-orm";
 import { parse } from "tldts";
-import { type Actor, actorOf, type MemberPrincipal } from "#lib/api/http/context";
+import { type Actor, type MemberPrincipal, toActor } from "#lib/api/http/context";
 import { enforceLimit } from "#lib/api/http/pipeline";
 import { organizationDomains } from "#lib/db/schema";
 import { fieldError } from "#lib/errors";
@@ -251,7 +251,7 @@ export async function addDomain(
       .onConflictDoNothing()
       .returning({ id: organizationDomains.id });
     if (added.length === 0) throw fieldError("validation_error", "domain", "is already in the list");
-    const actor = actorOf(person);
+    const actor = toActor(person);
     await recordAudit(context, tx, { organizationId, actor, action: "domain.added", subject: domain });
   });
 }
@@ -269,7 +269,7 @@ export async function removeDomain(
     await holdRole(tx, person, "settings");
     const [gone] = await tx.delete(organizationDomains).where(isOwn(person, id)).returning();
     if (!gone) throw personNotFound();
-    const actor = actorOf(person);
+    const actor = toActor(person);
     await recordAudit(context, tx, { organizationId, actor, action: "domain.removed", subject: gone.domain });
   });
 }
@@ -321,7 +321,7 @@ export async function checkDomain(
   if (!row) throw personNotFound();
   const policy = { name: "domain_check", limit: checksPerHour, windowSeconds: 3_600 };
   await enforceLimit(context, policy, person.organizationId);
-  const checked = await check(context, row, actorOf(person));
+  const checked = await check(context, row, toActor(person));
   if (checked === null) throw personNotFound();
   return describeDomain(checked.row);
 }

@@ -4,7 +4,7 @@
  */
 
 import { and, count, desc, eq, gt, isNull, type SQL, sql } from "drizzle-orm";
-import { actorOf, type MemberPrincipal, type UserPrincipal } from "#lib/api/http/context";
+import { type MemberPrincipal, toActor, type UserPrincipal } from "#lib/api/http/context";
 import type { Role } from "#lib/api/schemas/key-choices";
 import type { Executor } from "#lib/db/client";
 import { invitations, memberships, organizations, users } from "#lib/db/schema";
@@ -93,7 +93,7 @@ export async function inviteMember(
   invited: { email: string; role: Role },
 ): Promise<void> {
   const { organizationId } = person;
-  const actor = actorOf(person);
+  const actor = toActor(person);
   const now = context.clock();
   const token = base64UrlEncode(context.random(32));
   await context.database.db.transaction(async (tx) => {
@@ -141,7 +141,7 @@ async function withdraw(tx: Executor, organizationId: string, which: SQL): Promi
 }
 
 /** All that the person has sent. */
-export const withdrawInvitationsOf = (tx: Executor, organizationId: string, email: string) =>
+export const withdrawInvitations = (tx: Executor, organizationId: string, email: string) =>
   withdraw(tx, organizationId, eq(invitations.invited_by, email));
 
 export async function withdrawInvitation(
@@ -150,7 +150,7 @@ export async function withdrawInvitation(
   invitationId: string,
 ): Promise<void> {
   const { organizationId } = person;
-  const actor = actorOf(person);
+  const actor = toActor(person);
   await context.database.db.transaction(async (tx) => {
     await holdRole(tx, person, "members");
     const [email] = await withdraw(tx, organizationId, eq(invitations.id, invitationId));
@@ -203,7 +203,7 @@ export async function acceptInvitation(
     if (role === "auditor") await forgetApprover(tx, organizationId, user.email);
     await recordAudit(context, tx, {
       organizationId,
-      actor: actorOf(user),
+      actor: toActor(user),
       action: "member.joined",
       subject: user.email,
       detail: { role, invited_by },

@@ -298,7 +298,7 @@ export async function listNoticeSettings(context: AccountsContext, user: UserPri
     .from(approvers)
     .innerJoin(organizations, eq(organizations.id, approvers.organization_id))
     .where(and(eq(approvers.email, user.email), isNull(organizations.deleted_at)));
-  const settingsOf = (row: (typeof rows)[number] | undefined): NoticeSettings => {
+  const toSettings = (row: (typeof rows)[number] | undefined): NoticeSettings => {
     if (row === undefined) return usual;
     const { status, requests, decisions, reminders } = row;
     return status === "left" ? off : { requests, decisions, reminders };
@@ -308,7 +308,7 @@ export async function listNoticeSettings(context: AccountsContext, user: UserPri
     organizationId,
     organizationName: name,
     isMember: true,
-    ...settingsOf(rows.find((row) => row.organizationId === organizationId)),
+    ...toSettings(rows.find((row) => row.organizationId === organizationId)),
   }));
   const asApprover = rows
     .filter(({ organizationId, status }) => status === "confirmed" && !isOwn(organizationId))
@@ -316,7 +316,7 @@ export async function listNoticeSettings(context: AccountsContext, user: UserPri
       organizationId: row.organizationId,
       organizationName: row.organizationName,
       isMember: false,
-      ...settingsOf(row),
+      ...toSettings(row),
     }));
   return [...asMember, ...asApprover];
 }

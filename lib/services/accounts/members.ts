@@ -3,9 +3,9 @@
  * id, a role that is too low gets 403.
  */
 import { and, asc, eq, isNull, type SQL, sql } from "drizzle-orm";
-import { type Actor, actorOf, type MemberPrincipal, type UserPrincipal } from "#lib/api/http/context";
+import { type Actor, type MemberPrincipal, toActor, type UserPrincipal } from "#lib/api/http/context";
 import { type Role, roleNames } from "#lib/api/schemas/key-choices";
-import { type Executor, rowsOf } from "#lib/db/client";
+import { type Executor, queryRows } from "#lib/db/client";
 import { memberships, organizations, sessions, users } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
 import { recordAudit } from "./audit";
@@ -74,7 +74,7 @@ export async function ensureMemberships(
     const { organizationId } = await findOrCreateOrganization(context, tx, person.email);
     await recordAudit(context, tx, {
       organizationId,
-      actor: actorOf(person),
+      actor: toActor(person),
       action: "organization.created",
       subject: organizationId,
     });
@@ -107,7 +107,7 @@ export const unconfirmed = () =>
 
 /** For acts that ask for a passkey whatever the organization has chosen. */
 export async function requireConfirmed(executor: Executor, person: MemberPrincipal): Promise<void> {
-  const [row] = await rowsOf<{ confirmed: boolean }>(
+  const [row] = await queryRows<{ confirmed: boolean }>(
     executor,
     sql`SELECT ${isConfirmed(person)} AS confirmed`,
   );

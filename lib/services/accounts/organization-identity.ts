@@ -18,7 +18,7 @@ export interface OrganizationIdentity {
 type Marked = Pick<typeof organizations.$inferSelect, "name" | "mark_text" | "mark_color">;
 
 /** The default follows from the name. */
-export function markOf({ name, mark_text, mark_color }: Marked): OrganizationMark {
+export function toMark({ name, mark_text, mark_color }: Marked): OrganizationMark {
   const derived = deriveMark(name ?? "");
   return { text: mark_text ?? derived.text, color: mark_color ?? derived.color };
 }
@@ -52,7 +52,7 @@ export async function readIdentity(
   if (first === undefined) return null;
   return {
     name: first.organization.name,
-    mark: markOf(first.organization),
+    mark: toMark(first.organization),
     domains: rows.flatMap(({ proven }) => describeProven(proven)),
   };
 }

@@ -22,7 +22,7 @@ import {
   readPasskeyLink,
   removePasskey,
   requireOwnApprover,
-  requireOwnerOf,
+  requireOwnerAbout,
   requirePasskeyLink,
 } from "./passkeys";
 import { readRequesterRule, setRequesterMayApprove } from "./requester-rule";
@@ -150,16 +150,16 @@ describe("who changes passkeys", () => {
     expect(await problemOf(requireOwnApprover(context, owner, own.id))).toBe("not_found");
     for (const nobody of ["", "undefined", "%", `${own.id}0`])
       expect(await problemOf(requireOwnApprover(context, person, nobody))).toBe("not_found");
-    expect((await requireOwnerOf(context, owner, own.id)).actor).toMatchObject({
+    expect((await requireOwnerAbout(context, owner, own.id)).actor).toMatchObject({
       kind: "user",
       id: owner.email,
     });
-    expect(await problemOf(requireOwnerOf(context, stranger, own.id))).toBe("not_found");
+    expect(await problemOf(requireOwnerAbout(context, stranger, own.id))).toBe("not_found");
     const member = await signInPerson(context, `member${counter}@example.com`, owner.organizationId);
     await context.database.db
       .insert(memberships)
       .values({ organization_id: owner.organizationId, user_id: member.userId, role: "member" });
-    expect(await problemOf(requireOwnerOf(context, member, own.id))).toBe("forbidden");
+    expect(await problemOf(requireOwnerAbout(context, member, own.id))).toBe("forbidden");
   });
 
   it("tells the person what was done with their passkeys", async () => {

@@ -7,13 +7,13 @@ import type {
   RegistrationResponseJSON,
 } from "@simplewebauthn/server";
 import { and, asc, count, eq, gt, isNotNull, isNull, lt, sql } from "drizzle-orm";
-import { type Actor, actorOf, type MemberPrincipal, type UserPrincipal } from "#lib/api/http/context";
+import { type Actor, type MemberPrincipal, toActor, type UserPrincipal } from "#lib/api/http/context";
 import type { Executor } from "#lib/db/client";
 import { approvers, organizations, passkeyChallenges, passkeys, sessions, users } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
 import { base64UrlDecode, isUuid, utf8Decode, utf8Encode, uuidV7 } from "#lib/protocol/encoding/bytes";
 import { isJsonObject } from "#lib/protocol/encoding/canonical-json";
-import { parseCoseKey, relyingPartyOf } from "#lib/protocol/passkey/assertion";
+import { parseCoseKey, toRelyingParty } from "#lib/protocol/passkey/assertion";
 import { maxCredentialIdBytes } from "#lib/protocol/passkey/roster";
 import { confirmationDays, noticeUrl, passkeyUrl, readApproverToken } from "./approvers";
 import { recordAudit } from "./audit";
@@ -168,7 +168,7 @@ export async function beginEnrolment(
   const { generateRegistrationOptions } = await import("@simplewebauthn/server");
   return generateRegistrationOptions({
     rpName: "Countersign",
-    rpID: relyingPartyOf(context.settings.baseUrl).rpId,
+    rpID: toRelyingParty(context.settings.baseUrl).rpId,
     userID: Uint8Array.from(utf8Encode(approver.id)),
     userName: approver.email,
     userDisplayName: approver.name,
@@ -222,7 +222,7 @@ function readBytes(text: string): Uint8Array {
 }
 
 async function verify(context: AccountsContext, response: RegistrationResponseJSON, challenge: string) {
-  const { origin, rpId } = relyingPartyOf(context.settings.baseUrl);
+  const { origin, rpId } = toRelyingParty(context.settings.baseUrl);
   const { verifyRegistrationResponse } = await import("@simplewebauthn/server");
   const { verified, registrationInfo } = await verifyRegistrationResponse({
     response,
@@ -425,11 +425,11 @@ export async function requireOwnApprover(
 ): Promise<Acting> {
   const approver = isUuid(approverId) ? await findById(context, approverId) : undefined;
   if (approver?.email !== user.email) throw personNotFound();
-  return { approver, actor: actorOf(user) };
+  return { approver, actor: toActor(user) };
 }
 
 /** An owner, about one of the organization's approvers. */
-export async function requireOwnerOf(
+export async function requireOwnerAbout(
   context: AccountsContext,
   person: MemberPrincipal,
   approverId: string,
@@ -437,7 +437,7 @@ export async function requireOwnerOf(
   await requireRole(context.database.db, person, "members");
   const approver = await findById(context, approverId);
   if (approver?.organizationId !== person.organizationId) throw personNotFound();
-  return { approver, actor: actorOf(person) };
+  return { approver, actor: toActor(person) };
 }
 
 /* A passkey as a second factor: it counts for some minutes, in the session and the organization that it was used in. */
@@ -473,7 +473,7 @@ export async function beginConfirmation(
   const challenge = await storeChallenge(context, db, id);
   const { generateAuthenticationOptions } = await import("@simplewebauthn/server");
   return generateAuthenticationOptions({
-    rpID: relyingPartyOf(context.settings.baseUrl).rpId,
+    rpID: toRelyingParty(context.settings.baseUrl).rpId,
     challenge,
     timeout: challengeMinutes * 60_000,
     userVerification: "required",
@@ -497,7 +497,7 @@ export async function finishConfirmation(
     .from(passkeys)
     .where(and(isLive(approverId), eq(passkeys.credential_id, response.id)));
   if (own === undefined) throw notConfirmed("this passkey is not one of yours here");
-  const { origin, rpId } = relyingPartyOf(context.settings.baseUrl);
+  const { origin, rpId } = toRelyingParty(context.settings.baseUrl);
   const { verifyAuthenticationResponse } = await import("@simplewebauthn/server");
   const { verified, authenticationInfo } = await verifyAuthenticationResponse({
     response,
@@ -529,7 +529,7 @@ export async function finishConfirmation(
     if (confirmed.length === 0) throw new AppError("forbidden", "your session has ended; sign in again");
     await recordAudit(context, tx, {
       organizationId,
-      actor: actorOf(person),
+      actor: toActor(person),
       action: "session.confirmed",
       subject: person.email,
       detail: { passkey: own.id },

@@ -18,7 +18,7 @@ import type { AccountsContext } from "./context";
 import { hasRoom } from "./invitations";
 import { listMemberships } from "./members";
 import { lockOrganization } from "./organizations";
-import { domainOf, maySignIn } from "./sign-up";
+import { maySignIn, readDomain } from "./sign-up";
 
 export const PROVIDER_ID = "oidc";
 
@@ -48,7 +48,7 @@ async function findByDomain(executor: Executor, email: string): Promise<string[]
     .innerJoin(organizations, eq(organizations.id, organizationDomains.organization_id))
     .where(
       and(
-        eq(organizationDomains.domain, domainOf(email)),
+        eq(organizationDomains.domain, readDomain(email)),
         isNotNull(organizationDomains.verified_since),
         isNull(organizations.deleted_at),
       ),
@@ -146,7 +146,7 @@ export async function joinByDomain(
       actor: { kind: "user", id: email, ip },
       action: "member.joined",
       subject: email,
-      detail: { role: "member", by_domain: domainOf(email) },
+      detail: { role: "member", by_domain: readDomain(email) },
     });
   });
 }

@@ -3,7 +3,7 @@
  * may while they are the only person: nobody else could approve. With the second person they may not any more.
  */
 import { and, eq, isNull, ne, or, sql } from "drizzle-orm";
-import { actorOf, type MemberPrincipal } from "#lib/api/http/context";
+import { type MemberPrincipal, toActor } from "#lib/api/http/context";
 import type { Executor } from "#lib/db/client";
 import { approvers, memberships, organizations, users } from "#lib/db/schema";
 import { recordAudit } from "./audit";
@@ -58,7 +58,7 @@ export async function setRequesterMayApprove(
     if (changed.length === 0) return;
     await recordAudit(context, tx, {
       organizationId,
-      actor: actorOf(person),
+      actor: toActor(person),
       action: "organization.requester_rule",
       subject: organizationId,
       detail: { requester_may_approve: mayApprove },

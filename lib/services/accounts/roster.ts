@@ -6,7 +6,7 @@
  */
 import { and, desc, eq, inArray, isNull, or, sql } from "drizzle-orm";
 import type { RosterResponse } from "#lib/api/schemas/rosters";
-import { type Executor, rowsOf } from "#lib/db/client";
+import { type Executor, queryRows } from "#lib/db/client";
 import { approverGroups, approvers, organizations, passkeys, rosters, staleRosters } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
 import { claimDue, createDueWork } from "#lib/jobs/due-work";
@@ -452,7 +452,7 @@ const atOnce = 50;
 
 /** Rosters whose change was committed a moment ago, and that no process has logged. */
 async function updateStale(context: AccountsContext): Promise<void> {
-  const stale = await rowsOf<{ organization_id: string }>(
+  const stale = await queryRows<{ organization_id: string }>(
     context.database.db,
     sql`SELECT organization_id FROM stale_rosters WHERE since < clock_timestamp() - interval '2 seconds'
       ORDER BY since LIMIT ${atOnce}`,
@@ -467,7 +467,7 @@ interface Due {
 }
 
 const readDueMails = (context: AccountsContext) =>
-  rowsOf<Due>(
+  queryRows<Due>(
     context.database.db,
     sql`SELECT organization_id, number, changes FROM rosters WHERE mail_due_at <= clock_timestamp()
       ORDER BY mail_due_at LIMIT ${atOnce}`,
@@ -493,8 +493,8 @@ const createRosterMails = (context: AccountsContext) =>
     slots: 4,
     slotsOfOwner: 1,
     readDue: () => readDueMails(context),
-    nameOf: ({ organization_id, number }) => `${organization_id} ${number}`,
-    shareOf: ({ organization_id }) => ({ lane: "other", owners: [`organization ${organization_id}`] }),
+    getName: ({ organization_id, number }) => `${organization_id} ${number}`,
+    getShare: ({ organization_id }) => ({ lane: "other", owners: [`organization ${organization_id}`] }),
     claim: ({ organization_id, number }) =>
       claimDue(context.database, {
         table: "rosters",

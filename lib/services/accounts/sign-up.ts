@@ -12,11 +12,11 @@ interface SignUpContext {
   settings: Pick<AccountsContext["settings"], "SIGN_UP" | "SIGN_UP_DOMAINS">;
 }
 
-export const domainOf = (email: string) => email.slice(email.lastIndexOf("@") + 1).toLowerCase();
+export const readDomain = (email: string) => email.slice(email.lastIndexOf("@") + 1).toLowerCase();
 
 /** Not below a listed domain: whoever runs a host of it may be anybody. */
 export function maySignUp({ settings }: SignUpContext, email: string): boolean {
-  if (settings.SIGN_UP === "domains") return settings.SIGN_UP_DOMAINS.includes(domainOf(email));
+  if (settings.SIGN_UP === "domains") return settings.SIGN_UP_DOMAINS.includes(readDomain(email));
   return settings.SIGN_UP === "open";
 }
 

@@ -183,7 +183,7 @@ type KeyRow = typeof agentKeys.$inferSelect;
 const newestShown = 10;
 
 /** The place of the last key shown: no two keys of an agent are registered at the same time. */
-const cursorOf = (row: KeyRow) => encodeCursor(String(row.registered_at.getTime()));
+const toCursor = (row: KeyRow) => encodeCursor(String(row.registered_at.getTime()));
 
 function readPlace(text: string): Date | undefined {
   const registeredAt = new Date(/^\d{1,15}$/.test(text) ? Number(text) : Number.NaN);
@@ -217,7 +217,7 @@ async function readPage(executor: Executor, agentId: string, limit: number, befo
 }
 
 function cutKeys(rows: readonly KeyRow[], limit: number) {
-  const { shown, nextCursor } = cutPage(rows, { limit }, cursorOf);
+  const { shown, nextCursor } = cutPage(rows, { limit }, toCursor);
   return { keys: shown.map(describeKey), cursor: nextCursor };
 }
 

@@ -109,7 +109,7 @@ export async function claimAgents(context: AccountsContext, tx: Executor, claims
 }
 
 /** How the key that is registered now is known. */
-export function keyStatusOf({
+export function describeKeyStatus({
   public_key: publicKey,
   key_proven_at: provenAt,
 }: Pick<FoundAgent, "public_key" | "key_proven_at">): "none" | "unproven" | "proven" {

@@ -3,7 +3,7 @@
  * nor used. What it does all the same can still be attested, with a warning in the signed bytes.
  */
 import { and, eq, isNotNull, isNull } from "drizzle-orm";
-import { actorOf, type Principal } from "#lib/api/http/context";
+import { type Principal, toActor } from "#lib/api/http/context";
 import type { IdentityResponse } from "#lib/api/schemas/identity";
 import type { Executor } from "#lib/db/client";
 import { agents } from "#lib/db/schema";
@@ -51,7 +51,7 @@ async function change(
       change: isFrozen ? "frozen" : "unfrozen",
       agentId: agent.id,
       organizationId: agent.organization_id,
-      actor: actorOf(principal),
+      actor: toActor(principal),
       lockAndRecheckKey: (tx) => holdFreezer(tx, principal, isFrozen),
       reason,
       request: null,

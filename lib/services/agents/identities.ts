@@ -2,7 +2,7 @@
 
 import { and, eq, isNull } from "drizzle-orm";
 import type { z } from "zod";
-import { actorOf, type Principal } from "#lib/api/http/context";
+import { type Principal, toActor } from "#lib/api/http/context";
 import type {
   IdentityResponse,
   putToolsBody,
@@ -31,10 +31,10 @@ import { type NewestKeys, readNewestKeys, replaceKey } from "./agent-changes";
 import {
   agentNotFound,
   claimAgents,
+  describeKeyStatus,
   type FoundAgent,
   findAgent,
   isSlug,
-  keyStatusOf,
   slugKey,
   slugTaken,
 } from "./agents";
@@ -136,7 +136,7 @@ export function describeIdentity(agent: FoundAgent, newestKeys: NewestKeys): Ide
     description: agent.description,
     public_key: agent.public_key ? base64Encode(agent.public_key) : null,
     public_key_pem: agent.public_key ? encodePublicKeyPem(agent.public_key) : null,
-    key_status: keyStatusOf(agent),
+    key_status: describeKeyStatus(agent),
     ...newestKeys,
     code_hash: agent.code_hash,
     model_id: agent.model_id,
@@ -180,7 +180,7 @@ async function audit(
   subject: string,
 ): Promise<void> {
   const { organizationId } = principal;
-  await recordAudit(context, tx, { organizationId, actor: actorOf(principal), action, subject });
+  await recordAudit(context, tx, { organizationId, actor: toActor(principal), action, subject });
 }
 
 /** A slug of another organization answers as an unknown one. The row is locked, so that key changes queue up. */

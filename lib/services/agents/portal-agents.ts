@@ -10,7 +10,7 @@ import { agentChanges, agents, attestations } from "#lib/db/schema";
 import { toolsOfManifest } from "#lib/protocol/statement/identity-checks";
 import type { AccountsContext } from "#lib/services/accounts/context";
 import { type Act, requireRole } from "#lib/services/accounts/members";
-import { agentNotFound, type FoundAgent, findAgent, keyStatusOf } from "./agents";
+import { agentNotFound, describeKeyStatus, type FoundAgent, findAgent } from "./agents";
 import { type FreezeContext, freezeAgent, unfreezeAgent } from "./freeze";
 import { putTools, readIdentity, registerIdentity, updateIdentity } from "./identities";
 
@@ -49,7 +49,7 @@ async function describeOwnAgent(context: AccountsContext, slug: string) {
     slug: agent.slug,
     name: agent.name,
     isTest: agent.is_test,
-    keyStatus: keyStatusOf(agent),
+    keyStatus: describeKeyStatus(agent),
     frozenAt: agent.frozen_at?.toISOString() ?? null,
     hasCodeHash: agent.code_hash !== null,
     tools: agent.manifest === null ? null : (toolsOfManifest(agent.manifest)?.length ?? null),

@@ -1,11 +1,11 @@
 /** An organization's own authorization requests, with the link by which a human decides those that still wait. */
 
 import { and, eq, inArray, isNotNull, or, sql } from "drizzle-orm";
-import { isOwnerOf, type MemberPrincipal } from "#lib/api/http/context";
+import { type MemberPrincipal, ownsRow } from "#lib/api/http/context";
 import type { PageQuery } from "#lib/api/http/cursor";
 import type { AuthorizationState } from "#lib/api/schemas/authorization-state";
 import type { UnfinishedRequest } from "#lib/api/schemas/portal";
-import { rowsOf } from "#lib/db/client";
+import { queryRows } from "#lib/db/client";
 import { agentChanges, apiKeys, authorizationRequests } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
 import { amountValue, writeUnits } from "#lib/protocol/approval/amount";
@@ -73,7 +73,7 @@ export async function listOwnAuthorizations(
 export async function readOwnAuthorization(context: Context, person: MemberPrincipal, requestId: string) {
   await requireRole(context.database.db, person, "read");
   const row = await findAuthorization(context.database, requestId);
-  if (row === null || !isOwnerOf(person, row)) throw authorizationNotFound();
+  if (row === null || !ownsRow(person, row)) throw authorizationNotFound();
   const tests = await findTestRequests(context, [requestId]);
   const state = await readAuthorization(context, requestId, person);
   const reason = state.revoked_at === null ? null : await readRevocationReason(context, requestId);
@@ -128,7 +128,7 @@ const dayMs = 86_400_000;
 async function readSpending(context: Context, agentId: string) {
   const now = context.clock().getTime();
   const today = new Date(now - (now % dayMs));
-  const rows = await rowsOf<{ currency: string; today: string; days30: string }>(
+  const rows = await queryRows<{ currency: string; today: string; days30: string }>(
     context.database.db,
     sql`SELECT currency, coalesce(sum(amount_units) FILTER (WHERE decided_at >= ${today.toISOString()}::timestamptz), 0)::text AS today,
         sum(amount_units)::text AS days30

@@ -1,7 +1,7 @@
 /** GET /v1/authorize/{request_id} and GET /v1/authorizations: what agents and owners read. */
 
 import { and, eq, lt, or, type SQL, sql } from "drizzle-orm";
-import { isOwnerOf, mayReach, type Principal } from "#lib/api/http/context";
+import { mayReach, ownsRow, type Principal } from "#lib/api/http/context";
 import { cutPage, decodeCursor, encodeCursor, type PageQuery } from "#lib/api/http/cursor";
 import { maxWrongCodes } from "#lib/api/schemas/approval-page";
 import {
@@ -24,7 +24,7 @@ import { type ApprovalRequest, findEnvironment } from "#lib/protocol/approval/ap
 import { findEnd } from "#lib/protocol/approval/approval-end";
 import type { WorldEnvironment } from "#lib/protocol/world-id/world-id-keys";
 import { slugKey } from "#lib/services/agents/agents";
-import { codeOf } from "#lib/services/approvals/decision/confirmation-code";
+import { deriveCode } from "#lib/services/approvals/decision/confirmation-code";
 import { assembleHumanAuthorization } from "#lib/services/approvals/use/use-approval";
 import { findPrincipalAgain } from "#lib/services/keys/authenticate";
 import type { Context } from "./context";
@@ -54,7 +54,7 @@ export function expectedEnvironment(
 }
 
 /** Where the approvals came from; before the first, where they would come from. */
-export function environmentOf(context: Context, row: AuthorizationRow): WorldEnvironment {
+export function chooseEnvironment(context: Context, row: AuthorizationRow): WorldEnvironment {
   return row.approvedIn ?? expectedEnvironment(context, parseRequest(row));
 }
 
@@ -77,7 +77,7 @@ function describeOwned(context: Context, row: AuthorizationRow): Partial<Authori
     agent_name: row.agent_name,
     organization_name: row.organization_name,
     requested_by: parseRequestedBy(row),
-    confirmation_code: codeOf(context, row),
+    confirmation_code: deriveCode(context, row),
   };
 }
 
@@ -88,7 +88,7 @@ export function isEnded(row: AuthorizationRow, { grant }: ApprovalRequest): bool
   return row.status === "approved" && findEnd(ends, now) !== null;
 }
 
-function guidanceOf(row: AuthorizationRow, request: ApprovalRequest): string | null {
+function chooseGuidance(row: AuthorizationRow, request: ApprovalRequest): string | null {
   const { status, agentFrozenAt, attestation_id } = row;
   if (status === "approved" && row.human_authorization === null) return erasedGuidance;
   if (row.revoked_at !== null) return revokedGuidance;
@@ -104,7 +104,7 @@ function guidanceOf(row: AuthorizationRow, request: ApprovalRequest): string | n
 
 function describeState(context: Context, row: AuthorizationRow): AuthorizationState {
   const request = parseRequest(row);
-  const guidance = guidanceOf(row, request);
+  const guidance = chooseGuidance(row, request);
   const decidedBy = parseDecidedBy(row);
   const denial =
     row.status === "denied"
@@ -126,7 +126,7 @@ function describeState(context: Context, row: AuthorizationRow): AuthorizationSt
     require_code: row.require_code,
     created_at: request.created_at,
     expires_at: request.expires_at,
-    environment: environmentOf(context, row),
+    environment: chooseEnvironment(context, row),
     decided_at: row.decided_at?.toISOString() ?? null,
     revoked_at: row.revoked_at?.toISOString() ?? null,
     decided_by: decidedBy,
@@ -148,7 +148,7 @@ function describeFor(
   viewer: Principal | null,
 ): AuthorizationState {
   const state = describeState(context, row);
-  if (viewer === null || !isOwnerOf(viewer, row) || !mayReach(viewer, "read", row)) return state;
+  if (viewer === null || !ownsRow(viewer, row) || !mayReach(viewer, "read", row)) return state;
   const previously_denied = describeDenied(row.deniedId, row.deniedAt);
   return { ...state, ...describeOwned(context, row), previously_denied };
 }

@@ -32,7 +32,7 @@ import { authorizationNotFound, readApprovalToken } from "./rows";
 export const replayHydrators: Partial<Record<OperationId, Hydrate<Context>>> = { authorize: restoreSecrets };
 
 type PageCall = Pick<Call<null, Record<string, never>, Context>, "context" | "request" | "params" | "ip">;
-const idOf = (params: Params) => params["request_id"] ?? "";
+const readId = (params: Params) => params["request_id"] ?? "";
 
 /** The request that the link is for, asked by a page of ours. */
 function requestOfLink({ context, request, params }: PageCall): string {
@@ -105,7 +105,7 @@ export const authorizationsHandlers: Handlers<typeof specs, Context> = {
     }),
   }),
   readAuthorization: async ({ context, params, query, principal }) => {
-    const state = await readAuthorization(context, idOf(params), principal, query.wait);
+    const state = await readAuthorization(context, readId(params), principal, query.wait);
     return { body: state, ...(state.status === "pending" && { headers: { "retry-after": "5" } }) };
   },
   evaluateAccess: async ({ context, principal, body }) => ({
@@ -113,17 +113,17 @@ export const authorizationsHandlers: Handlers<typeof specs, Context> = {
   }),
   claimAuthorization: async (call) => {
     const principal = call.principal;
-    const id = idOf(call.params);
+    const id = readId(call.params);
     const claim = await claimAuthorization(call.context, id, principal, call.body.run);
     return { body: { ...(await readAuthorization(call.context, id, principal)), ...claim } };
   },
   cancelAuthorization: async (call) => {
     const principal = call.principal;
-    await cancelAuthorization(call.context, idOf(call.params), principal);
-    return { body: await readAuthorization(call.context, idOf(call.params), principal) };
+    await cancelAuthorization(call.context, readId(call.params), principal);
+    return { body: await readAuthorization(call.context, readId(call.params), principal) };
   },
   revokeAuthorization: async (call) => {
-    const id = idOf(call.params);
+    const id = readId(call.params);
     await revokeAuthorization(call.context, id, call.principal, call.body.reason ?? null);
     return { body: await readAuthorization(call.context, id, call.principal) };
   },

@@ -8,7 +8,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest
 import type { WorldIdStart } from "#lib/api/schemas/approval-view";
 import { approvalSubmissions } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
-import { createFairQueue, shareOf } from "#lib/jobs/fair-queue";
+import { createFairQueue, createShare } from "#lib/jobs/fair-queue";
 import type { ZkPool } from "#lib/jobs/zk-worker-pool";
 import type { WorldProof } from "#lib/protocol/world-id/world-id-proof";
 import { wordHex } from "#lib/protocol/world-id/world-id-proof";
@@ -197,7 +197,7 @@ describe("shares of approvals", () => {
       flooded.flatMap((asked, i) => [1, 2, 3].map((j) => post(asked, address(i * 3 + j)))),
     );
     for (let i = 0; i < 100; i += 1) {
-      const share = shareOf("other", { organization: `o${i}`, client: address(i) });
+      const share = createShare("other", { organization: `o${i}`, client: address(i) });
       void thread.queue.run(share, async () => {}).catch(() => {});
     }
     await poll(() => thread.waiting.length).toBeGreaterThanOrEqual(12);

@@ -24,7 +24,7 @@ import {
 import type { Context } from "#lib/services/approvals/context";
 import { type PreparedApproval, prepareApproval } from "#lib/services/approvals/use/use-approval";
 import { readPrincipalAgain } from "#lib/services/keys/authenticate";
-import { type AttestationItem, answerOf, attestationKind, createEntry } from "./store";
+import { type AttestationItem, attestationKind, buildResponse, createEntry } from "./store";
 import { verifyAndRemember } from "./stored-receipt";
 
 export interface AttestInput {
@@ -129,7 +129,7 @@ export async function attest(
   const placed = await submitSigned(context, attestationKind, (attempt) =>
     attempt === 1 ? first : rebuildEntry(context, input),
   );
-  return answerOf(placed);
+  return buildResponse(placed);
 }
 
 /** Attestation to record, or the error that rejected it already. */
@@ -170,6 +170,6 @@ export async function attestAll(context: Context, wanted: readonly Wanted[]): Pr
     makeEach(wanted, (input) => (attempt === 1 ? makeItem(context, input) : rebuildEntry(context, input))),
   );
   return settled.map((one) =>
-    one.status === "fulfilled" ? { status: "fulfilled", value: answerOf(one.value) } : one,
+    one.status === "fulfilled" ? { status: "fulfilled", value: buildResponse(one.value) } : one,
   );
 }

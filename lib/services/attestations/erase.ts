@@ -6,7 +6,7 @@
 
 import { and, eq, inArray, type SQL, sql } from "drizzle-orm";
 import type { AnyPgColumn } from "drizzle-orm/pg-core";
-import { actorOf, type Principal } from "#lib/api/http/context";
+import { type Principal, toActor } from "#lib/api/http/context";
 import { eraseAnswers } from "#lib/api/http/idempotency";
 import { announceErased } from "#lib/api/http/response-cache";
 import type { EraseResponse } from "#lib/api/schemas/receipts";
@@ -52,7 +52,7 @@ export async function eraseContent(
       await eraseAuthorizations(tx, row.authorization_id === null ? [] : [row.authorization_id], erasedAt);
       await recordAudit(context, tx, {
         organizationId: principal.organizationId,
-        actor: actorOf(principal),
+        actor: toActor(principal),
         action: "attestation.erased",
         subject: row.id,
         ...(await describeKey(tx, principal)),

@@ -8,11 +8,11 @@ import type { CachedResponse } from "#lib/api/http/response-cache";
 import { type FeedEntry, type FeedResponse, maxLookAlikes } from "#lib/api/schemas/identity";
 import { arrayLiteral } from "#lib/db/array-literal";
 import { AppError } from "#lib/errors";
-import { type PublishedKey, versionOf } from "#lib/log/signing/signing-keys";
+import { identifyKeys, type PublishedKey } from "#lib/log/signing/signing-keys";
 import { formatAmount } from "#lib/protocol/approval/amount";
 import { approvalWords } from "#lib/protocol/approval/approval-words";
 import { isApprovalMethod } from "#lib/protocol/statement/statement";
-import { countOf, escapeHtml, toUnlinkedText } from "#lib/protocol/text/display-text";
+import { escapeHtml, formatCount, toUnlinkedText } from "#lib/protocol/text/display-text";
 import { parseNewestKeys, selectNewestKeys } from "#lib/services/agents/agent-changes";
 import { agentNotFound, type FoundAgent, isSlug, slugKey } from "#lib/services/agents/agents";
 import { describeIdentity } from "#lib/services/agents/identities";
@@ -95,7 +95,7 @@ async function readRow(
 }
 
 /** Pages without a filter: there are too many filters to remember pages of each. */
-function nameOf(slug: string, { limit, cursor, ...filter }: FeedQuery): string | null {
+function buildCacheName(slug: string, { limit, cursor, ...filter }: FeedQuery): string | null {
   const isFiltered = Object.values(filter).some((value) => value !== undefined);
   return isFiltered ? null : `${slugKey(slug)} ${limit} ${cursor ?? ""}`;
 }
@@ -108,8 +108,8 @@ export async function writeAgentFeed(
   const { answers, keys } = context;
   const begun = answers.begin();
   const published = await keys.published();
-  const view = versionOf(published);
-  const name = nameOf(slug, query);
+  const view = identifyKeys(published);
+  const name = buildCacheName(slug, query);
   const found = name === null ? undefined : answers.get("feed", name);
   const known: CachedResponse | null = found?.view === view ? found : null;
   const row = await readRow(context, slug, query, published, known?.digest ?? null);
@@ -159,10 +159,10 @@ const describeDecision = ({ decided, human_approval_method: method }: FeedEntry)
   decided === null || method === "none" || method === "hash" ? [] : [`${decided.replace(/\.$/, "")}.`];
 
 /** A reader that only shows titles must see that something is wrong, so it comes first. */
-function titleOf({ action, amount, warnings }: FeedEntry): string {
+function writeTitle({ action, amount, warnings }: FeedEntry): string {
   const said = toUnlinkedText(action ?? "(cannot be read)");
   const text = amount === null ? said : `${formatAmount(amount)}: ${said}`;
-  return warnings.length === 0 ? text : `[${countOf(warnings.length, "warning")}] ${text}`;
+  return warnings.length === 0 ? text : `[${formatCount(warnings.length, "warning")}] ${text}`;
 }
 
 /** One format's inputs: every text as the formats take it, unlinked and not yet escaped. */
@@ -174,7 +174,7 @@ function describeFeed(baseUrl: string, { slug, name, created_at, attestations }:
     const text = `${[describeApproval(entry), ...describeDecision(entry), ...warnings].join(" ")} Payload hash ${entry.payload_hash}. Open the link to verify it.`;
     return {
       url: entry.public_url,
-      title: titleOf(entry),
+      title: writeTitle(entry),
       date: entry.timestamp ?? created_at,
       html: `<p>${escapeHtml(toUnlinkedText(entry.action ?? ""))}</p><p>${escapeHtml(toUnlinkedText(text))}</p>`,
     };

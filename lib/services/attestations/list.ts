@@ -10,7 +10,7 @@ import type { OwnAttestation } from "#lib/api/schemas/receipts";
 import { maxSearchResults, type SearchResponse, type searchedBy } from "#lib/api/schemas/search";
 import { agents, attestations } from "#lib/db/schema";
 import { payloadDigestSql } from "#lib/db/schema/attestations";
-import { type PublishedKey, versionOf } from "#lib/log/signing/signing-keys";
+import { identifyKeys, type PublishedKey } from "#lib/log/signing/signing-keys";
 import { describeDecided } from "#lib/protocol/approval/decided-words";
 import { hexDecode, hexEncode, isUuid, sha256, utf8Encode } from "#lib/protocol/encoding/bytes";
 import type { JsonObject } from "#lib/protocol/encoding/canonical-json";
@@ -248,7 +248,7 @@ interface Entry {
 async function makeEntries(context: Context, slug: string, ids: string[], keys: readonly PublishedKey[]) {
   const { answers, database, settings } = context;
   const begun = answers.begin();
-  const view = viewOf(slug, keys);
+  const view = nameView(slug, keys);
   const rows = ids.length === 0 ? [] : await database.statement<Row>(rowsText)(ids);
   const shown = rows.filter(({ payload, is_public }) => payload !== null && is_public);
   return new Map(
@@ -262,7 +262,7 @@ async function makeEntries(context: Context, slug: string, ids: string[], keys: 
   );
 }
 
-const viewOf = (slug: string, keys: readonly PublishedKey[]) => `${slug} ${versionOf(keys)}`;
+const nameView = (slug: string, keys: readonly PublishedKey[]) => `${slug} ${identifyKeys(keys)}`;
 
 /** As everyone may see them. `isWhole`: each is signed, and made from the row that the list had. */
 export async function writeEntries(
@@ -271,7 +271,7 @@ export async function writeEntries(
   listed: string | null,
   keys: readonly PublishedKey[],
 ): Promise<{ entries: Entry[]; isWhole: boolean }> {
-  const view = viewOf(slug, keys);
+  const view = nameView(slug, keys);
   const places = (JSON.parse(listed ?? "[]") as [string, number, number, string][]).map(
     ([id, log_id, leaf_index, digest]) => {
       const found = context.answers.get("entry", id);
@@ -317,7 +317,7 @@ const texts = {
   log_index: select("log_index", "a.leaf_index = $1 AND a.log_id IN (SELECT id FROM logs)"),
 } as const satisfies Record<Searched["kind"], string>;
 
-function parametersOf(searched: Searched): unknown[] {
+function buildParameters(searched: Searched): unknown[] {
   switch (searched.kind) {
     case "hash":
       return [hexDecode(searched.hex), utf8Encode(searched.hex)];
@@ -332,7 +332,7 @@ export async function searchPublicly(context: Context, text: string): Promise<Se
   const searched = parseSearched(text);
   if (searched === null) return { results: [], has_more: false };
   const [rows, keys] = await Promise.all([
-    context.database.statement<FoundRow>(texts[searched.kind])(...parametersOf(searched)),
+    context.database.statement<FoundRow>(texts[searched.kind])(...buildParameters(searched)),
     context.keys.published(),
   ]);
   // Match the signed statement: a column or a row may have been changed.

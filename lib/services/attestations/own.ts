@@ -1,7 +1,7 @@
 /** An organization's own attestations, private ones included: for its keys and for the portal. */
 
 import { and, desc, eq, inArray } from "drizzle-orm";
-import { actorOf, isOwnerOf, type MemberPrincipal, type Principal } from "#lib/api/http/context";
+import { type MemberPrincipal, ownsRow, type Principal, toActor } from "#lib/api/http/context";
 import type { PageQuery } from "#lib/api/http/cursor";
 import type { AttestationFilters, ExportFormat } from "#lib/api/schemas/portal";
 import type { PresentationRequest } from "#lib/api/schemas/presentation";
@@ -146,7 +146,7 @@ async function findBacking({ database: { db } }: Context, id: string) {
 export async function readOwnAttestation(context: Context, person: MemberPrincipal, id: string) {
   await requireRole(context.database.db, person, "read");
   const stored = await readAttestation(context, id);
-  if (!isOwnerOf(person, stored)) throw attestationNotFound();
+  if (!ownsRow(person, stored)) throw attestationNotFound();
   return {
     verification: await verifyAttestationById(context, id, person),
     names: await readNames(context.database.db, person.organizationId),
@@ -319,7 +319,7 @@ async function* encodeCsv(exported: Exported, filters: AttestationFilters) {
   yield encodeCsvLine([exactTextNote]);
 }
 
-const payloadOf = ({ row: { payload }, statement }: ListedAttestation) =>
+const readPayload = ({ row: { payload }, statement }: ListedAttestation) =>
   payload === null || statement === null ? null : utf8Decode(payload);
 
 /**
@@ -327,7 +327,9 @@ const payloadOf = ({ row: { payload }, statement }: ListedAttestation) =>
  */
 async function* encodeNdjson(exported: Exported, filters: AttestationFilters) {
   for await (const rows of readAll(exported, filters)) {
-    const lines = rows.map(({ record, listed }) => JSON.stringify({ ...record, payload: payloadOf(listed) }));
+    const lines = rows.map(({ record, listed }) =>
+      JSON.stringify({ ...record, payload: readPayload(listed) }),
+    );
     yield `${lines.join("\n")}\n`;
   }
 }
@@ -339,7 +341,7 @@ export async function exportOwnAttestations(
   filters: AttestationFilters,
 ): Promise<AsyncGenerator<string>> {
   const { organizationId } = person;
-  const actor = actorOf(person);
+  const actor = toActor(person);
   await requireRole(context.database.db, person, "take_out");
   await recordAudit(context, context.database.db, {
     organizationId,

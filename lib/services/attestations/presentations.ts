@@ -3,13 +3,13 @@
  * signature, the key that the payload names), and a proof for one audience is derived from it in the pool.
  */
 import { and, eq } from "drizzle-orm";
-import { actorOf, isOwnerOf, type Principal } from "#lib/api/http/context";
+import { ownsRow, type Principal, toActor } from "#lib/api/http/context";
 import type { Handlers } from "#lib/api/http/pipeline";
 import type { presentationsOperations as specs } from "#lib/api/operations/attestations";
 import { DEFAULT_LIFETIME_SECONDS, type PresentationRequest } from "#lib/api/schemas/presentation";
 import { signingKeys } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
-import { shareOf } from "#lib/jobs/fair-queue";
+import { createShare } from "#lib/jobs/fair-queue";
 import { base64UrlEncode } from "#lib/protocol/encoding/bytes";
 import { DISCLOSURE_HEADER, disclosureMessages } from "#lib/protocol/presentation/disclosure";
 import type { ZkCredential, ZkProof } from "#lib/protocol/presentation/presentation";
@@ -57,7 +57,7 @@ export async function createPresentation(
   const { organizationId } = principal;
   const { db } = context.database;
   const stored = await readAttestation(context, id);
-  if (!isOwnerOf(principal, stored)) throw attestationNotFound();
+  if (!ownsRow(principal, stored)) throw attestationNotFound();
   const credential = await readCredential(context, stored);
   const issuedAtSeconds = Math.floor(context.clock().getTime() / 1_000);
   const job = {
@@ -74,11 +74,11 @@ export async function createPresentation(
   const presentation = await context.pool.run(
     "derivePresentation",
     job,
-    shareOf("other", { organization: organizationId }),
+    createShare("other", { organization: organizationId }),
   );
   await recordAudit(context, db, {
     organizationId,
-    actor: actorOf(principal),
+    actor: toActor(principal),
     action: "presentation.created",
     subject: stored.id,
     detail: { disclosed: [...new Set(wanted.disclose)], audience: wanted.audience },

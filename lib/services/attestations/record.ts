@@ -34,14 +34,14 @@ const pageText = `SELECT record.sequence AS head_sequence, record.link AS head_l
   WHERE record.agent_id = $1
   ORDER BY leaf.sequence`;
 
-function visibilityOf({ is_public, is_erased }: Row): RecordEntry["visibility"] {
+function describeVisibility({ is_public, is_erased }: Row): RecordEntry["visibility"] {
   if (is_erased) return "erased";
   return is_public ? "public" : "private";
 }
 
 function describeEntry(baseUrl: string, slug: string, row: Row & { sequence: number }): RecordEntry {
   const { sequence, kind, payload_hash, log_origin, log_index, attestation_id: id } = row;
-  const visibility = visibilityOf(row);
+  const visibility = describeVisibility(row);
   return {
     sequence,
     kind,

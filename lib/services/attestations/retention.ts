@@ -3,12 +3,12 @@
  * erase it: hashes, signatures and proofs stay in the log. Approvals that can still be used stay until they no longer can.
  */
 import { and, asc, eq, gte, isNotNull, isNull, lt, lte, ne, or, sql } from "drizzle-orm";
-import { actorOf, type MemberPrincipal } from "#lib/api/http/context";
+import { type MemberPrincipal, toActor } from "#lib/api/http/context";
 import type { Executor } from "#lib/db/client";
 import { attestations, authorizationRequests, grants, organizations } from "#lib/db/schema";
 import { uuidV7 } from "#lib/protocol/encoding/bytes";
 import type { JsonObject } from "#lib/protocol/encoding/canonical-json";
-import { countOf } from "#lib/protocol/text/display-text";
+import { formatCount } from "#lib/protocol/text/display-text";
 import { readableTime } from "#lib/protocol/time/time-words";
 import { recordAudit } from "#lib/services/accounts/audit";
 import { mailOwners, retentionMail } from "#lib/services/accounts/mails";
@@ -44,7 +44,7 @@ export function sayRetention({ days, startsAt, hold }: Retention): string {
   const kept =
     days === null || startsAt === null
       ? "Content is kept until somebody erases it."
-      : `Content older than ${countOf(days, "day")} is erased, from ${readableTime(startsAt)} on.`;
+      : `Content older than ${formatCount(days, "day")} is erased, from ${readableTime(startsAt)} on.`;
   return hold === null ? kept : `Legal hold since ${readableTime(hold.since)}: nothing is erased. ${kept}`;
 }
 
@@ -65,7 +65,7 @@ async function changeRetention(context: Context, person: MemberPrincipal, plan: 
     if (planned === null) return { row: before, isChanged: false };
     const [after = before] = await tx.update(organizations).set(planned.change).where(isOwn).returning();
     const { action, detail } = planned;
-    const actor = actorOf(person);
+    const actor = toActor(person);
     await recordAudit(context, tx, { organizationId, actor, action, subject: organizationId, detail });
     return { row: after, isChanged: true };
   });

@@ -8,7 +8,7 @@ import { type IdempotencyHold, takenOver } from "#lib/api/http/idempotency";
 import type { AttestResponse } from "#lib/api/schemas/attest";
 import { type ArrayElement, arrayLiteral } from "#lib/db/array-literal";
 import { AppError, fieldError } from "#lib/errors";
-import { shareOf } from "#lib/jobs/fair-queue";
+import { createShare } from "#lib/jobs/fair-queue";
 import type { FunctionCall } from "#lib/log/sequencer/append";
 import {
   type LogEntry,
@@ -29,11 +29,11 @@ import type { ZkCredential, ZkProof } from "#lib/protocol/presentation/presentat
 import {
   type ActionPredicate,
   buildActionStatement,
-  clientNumberOf,
+  readClientNumber,
   type UnplacedPredicate,
 } from "#lib/protocol/statement/statement";
 import { factsOfStatement, findWarnings, type WarningCode } from "#lib/protocol/statement/warnings";
-import { countOf } from "#lib/protocol/text/display-text";
+import { formatCount } from "#lib/protocol/text/display-text";
 import { slugKey, slugTaken } from "#lib/services/agents/agents";
 import type { Context } from "#lib/services/approvals/context";
 import { type UsedAuthorization, unusable } from "#lib/services/approvals/use/use-approval";
@@ -88,7 +88,7 @@ function predicateAt(item: HasPredicate, place: Place | null): ActionPredicate {
 
 /** The proof is over the payload, which has its place in it: made off this thread, before the batch. */
 function prepareProof(item: AttestationItem, keyPair: ZkKeyPair): Preparation {
-  const share = shareOf("other", { organization: item.caller.organizationId });
+  const share = createShare("other", { organization: item.caller.organizationId });
   let preparedFor: Place | null = null;
   return {
     get place() {
@@ -109,23 +109,23 @@ export async function createEntry(context: Context, facts: AttestationFacts): Pr
   const isKeyAtHand = zkKeyPair === null || zkKeyId(zkKeyPair.publicKey) === facts.zkKeyId;
   if (signer.keyId !== facts.keyId || !isKeyAtHand) throw new SigningKeyChanged();
   // Not by spreading: an object that is spread and gets ten more properties takes V8 sixty times as long.
-  const item: AttestationItem = Object.assign(factsOf(facts), {
+  const item: AttestationItem = Object.assign(serializeEntry(facts), {
     context,
     zk: null,
     isListed: facts.predicate.is_public,
     owner: facts.caller.organizationId,
-    client: clientNumberOf(facts.predicate.request),
+    client: readClientNumber(facts.predicate.request),
     seal: (place: Place | null) => signStatement(signer, buildActionStatement(predicateAt(facts, place))),
     forget: () => {
       context.callers.forget(facts.caller.keyId);
-      context.agents.delete(slugKey(slugOf(facts)));
+      context.agents.delete(slugKey(readSlug(facts)));
     },
   });
   if (zkKeyPair !== null) item.preparation = prepareProof(item, zkKeyPair);
   return item;
 }
 
-export function factsOf(item: AttestationFacts): AttestationFacts {
+export function serializeEntry(item: AttestationFacts): AttestationFacts {
   const { caller, hold, predicate, keyId, zkKeyId, agentId, authorization, agent, isKeyUnproven } = item;
   return { caller, hold, predicate, keyId, zkKeyId, agentId, authorization, agent, isKeyUnproven };
 }
@@ -138,18 +138,18 @@ function agentSignatureHash({ predicate }: AttestationItem): Uint8Array | null {
     : null;
 }
 
-const slugOf = ({ predicate }: Pick<AttestationFacts, "predicate">) =>
+const readSlug = ({ predicate }: Pick<AttestationFacts, "predicate">) =>
   String(predicate.request["agent_slug"]);
 
 /* The answer to the caller of POST /v1/attest, once the place in the log is known. */
 
-export function answerOf({ item, sealed, place, receipt }: Placed<AttestationItem>): AttestResponse {
+export function buildResponse({ item, sealed, place, receipt }: Placed<AttestationItem>): AttestResponse {
   const { context, zk } = item;
   const predicate = predicateJudgedAt(item, place);
   return {
     ...describeAttestation(context.settings.baseUrl, {
       id: predicate.attestation_id,
-      slug: slugOf(item),
+      slug: readSlug(item),
       isPublic: predicate.is_public,
       payload: utf8Decode(sealed.payload),
       payloadHashHex: hexEncode(sealed.payloadHash),
@@ -171,7 +171,7 @@ export function answerOf({ item, sealed, place, receipt }: Placed<AttestationIte
  */
 
 function dailyLimitExceeded(item: AttestationItem, who: string, limit: unknown): AppError {
-  const most = countOf(Number(limit), "attestation");
+  const most = formatCount(Number(limit), "attestation");
   return new AppError("daily_limit_exceeded", `${who} can record ${most} per UTC day`, {
     headers: { "retry-after": secondsToMidnight(new Date(item.predicate.timestamp)) },
   });
@@ -223,7 +223,7 @@ function toRejection(item: AttestationItem, verdict: Verdict): Rejection {
 
 type PlacedEntry = Placed<AttestationItem>;
 
-function warningCodesOf({ item, place }: PlacedEntry): WarningCode[] {
+function listWarningCodes({ item, place }: PlacedEntry): WarningCode[] {
   return findWarnings(factsOfStatement(predicateJudgedAt(item, place), null));
 }
 
@@ -239,15 +239,15 @@ function distinct<Row>(rows: readonly Row[], nameOf: (row: Row) => string): Row[
   return [...found.values()];
 }
 
-const claimOf = (item: AttestationItem) => `${item.caller.organizationId} ${slugKey(slugOf(item))}`;
+const nameClaim = (item: AttestationItem) => `${item.caller.organizationId} ${slugKey(readSlug(item))}`;
 
 const isFirstUse = ({ agent }: AttestationItem) => agent === null;
 
 /** Several items may be the first to use a slug: they get the agent of the first. */
 function mergeNewAgents(items: AttestationItem[]): void {
   const unclaimed = items.filter(isFirstUse);
-  const ids = new Map(distinct(unclaimed, claimOf).map((item) => [claimOf(item), item.agentId]));
-  for (const item of unclaimed) item.agentId = ids.get(claimOf(item)) ?? item.agentId;
+  const ids = new Map(distinct(unclaimed, nameClaim).map((item) => [nameClaim(item), item.agentId]));
+  for (const item of unclaimed) item.agentId = ids.get(nameClaim(item)) ?? item.agentId;
 }
 
 /** If two organizations are the first to use a slug, it comes twice, and the database gives it to the first. */
@@ -256,8 +256,8 @@ function describeNewAgents(placed: readonly PlacedEntry[]): string | null {
   const agents = distinct(unclaimed, ({ agentId }) => agentId).map((item) => ({
     id: item.agentId,
     organization_id: item.caller.organizationId,
-    slug: slugOf(item),
-    slug_key: slugKey(slugOf(item)),
+    slug: readSlug(item),
+    slug_key: slugKey(readSlug(item)),
     is_test: item.caller.isTest,
     created_at: item.predicate.timestamp,
   }));
@@ -265,7 +265,7 @@ function describeNewAgents(placed: readonly PlacedEntry[]): string | null {
 }
 
 /** The first signature that verifies under a registered key proves that the registrant holds it. */
-function provenKeyOf({ agent, isKeyUnproven, predicate }: AttestationItem): Uint8Array | null {
+function findProvenKey({ agent, isKeyUnproven, predicate }: AttestationItem): Uint8Array | null {
   const key = predicate.registered.agent_public_key;
   const isProven = agent !== null && isKeyUnproven && predicate.verdicts.agent_authenticated === true;
   return isProven && key !== null ? base64Decode(key) : null;
@@ -289,13 +289,13 @@ function insertStatements(placed: PlacedEntry[]): FunctionCall[] {
     placed,
     ({ item }) => item.caller.defaultPublic,
     ({ item }) => item.caller.attestationsPerDay,
-    ({ item }) => slugKey(slugOf(item)),
+    ({ item }) => slugKey(readSlug(item)),
     ({ item }) => item.agent?.version,
     ({ item }) => item.hold?.route,
     ({ item }) => item.hold?.key,
     ({ item }) => item.hold?.holder,
-    (one) => one.item.hold && JSON.stringify(answerOf(one)),
-    ({ item }) => provenKeyOf(item),
+    (one) => one.item.hold && JSON.stringify(buildResponse(one)),
+    ({ item }) => findProvenKey(item),
     ({ item }) => item.predicate.attestation_id,
     ({ item }) => item.caller.organizationId,
     ({ item }) => item.agentId,
@@ -310,7 +310,7 @@ function insertStatements(placed: PlacedEntry[]): FunctionCall[] {
     ({ item }) => item.predicate.timestamp,
     ({ item }) => String(item.predicate.request["action"]),
     ({ item }) => item.predicate.human_approval.method,
-    (one) => arrayLiteral(warningCodesOf(one)),
+    (one) => arrayLiteral(listWarningCodes(one)),
     ({ item }) => agentSignatureHash(item),
     ({ item }) => item.authorization?.object,
     ({ item }) => item.authorization?.requestId,

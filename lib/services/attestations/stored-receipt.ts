@@ -2,7 +2,7 @@
 
 import { createHash, hash } from "node:crypto";
 import { LRUCache } from "lru-cache";
-import { isOwnerOf, type Principal } from "#lib/api/http/context";
+import { ownsRow, type Principal } from "#lib/api/http/context";
 import type { LogReceipt } from "#lib/api/schemas/attest";
 import type { AnchorAnswer } from "#lib/api/schemas/record";
 import { arrayLiteral } from "#lib/db/array-literal";
@@ -156,7 +156,7 @@ async function read({ database }: Reader, text: string, id: string, ...policy: u
   return toStored(row);
 }
 
-const policyOf = ({ witnesses, quorum }: WitnessPolicySettings) => [
+const buildPolicyParameters = ({ witnesses, quorum }: WitnessPolicySettings) => [
   arrayLiteral(witnesses.map(({ key }) => key.name)),
   JSON.stringify(quorum),
 ];
@@ -164,7 +164,9 @@ const policyOf = ({ witnesses, quorum }: WitnessPolicySettings) => [
 /** `isCosigned`: its receipt is under a checkpoint that the witness policy is met for, if there is one; else the newest. */
 export function readAttestation(context: Reader, id: string, isCosigned = true): Promise<StoredAttestation> {
   const policy = isCosigned ? context.settings.WITNESSES : undefined;
-  return policy ? read(context, cosignedText, id, ...policyOf(policy)) : read(context, plainText, id);
+  return policy
+    ? read(context, cosignedText, id, ...buildPolicyParameters(policy))
+    : read(context, plainText, id);
 }
 
 type TimeReader = Reader & Pick<Context, "timeAuthorities">;
@@ -181,7 +183,7 @@ export async function readIfChanged(
   const [row] = await (hasTime
     ? database.batched<DigestedRow>(timedText, timedTypes)(
         id,
-        ...(policy ? policyOf(policy) : [null, null]),
+        ...(policy ? buildPolicyParameters(policy) : [null, null]),
         known,
       )
     : database.batched<DigestedRow>(untimedText, untimedTypes)(id, known));
@@ -198,15 +200,15 @@ export async function readWithTime(context: TimeReader, id: string): Promise<Sto
 
 /** `viewer`: null for the public. */
 export function maySee(stored: StoredAttestation, viewer: Principal | null): boolean {
-  return stored.is_public || isOwnerOf(viewer, stored);
+  return stored.is_public || ownsRow(viewer, stored);
 }
 
-const manifestHashOf = (stored: StoredAttestation) =>
+const readManifestHash = (stored: StoredAttestation) =>
   stored.statement?.predicate.registered.tool_manifest_hash ?? null;
 
 /** True if its verification reads no other row. A proof is checked under keys that are not published ones. */
 export function isWhole(stored: StoredAttestation): boolean {
-  const hash = manifestHashOf(stored);
+  const hash = readManifestHash(stored);
   return stored.zk_proof === null && (hash === null || hash === stored.manifest_hash);
 }
 
@@ -215,7 +217,7 @@ export async function readManifest(
   database: Database,
   stored: StoredAttestation,
 ): Promise<Uint8Array | null> {
-  const hash = manifestHashOf(stored);
+  const hash = readManifestHash(stored);
   if (hash === null) return null;
   if (hash === stored.manifest_hash) return stored.manifest;
   const find = database.statement<{ manifest: Uint8Array }>(
@@ -239,12 +241,12 @@ const maxRemembered = 200_000;
 const held = new LRUCache<string, true>({ max: maxRemembered });
 
 /** Key and signature have fixed lengths, so no two triples make the same bytes. */
-const digestOf = (publicKey: Uint8Array, signature: Uint8Array, message: Uint8Array) =>
+const digestSignature = (publicKey: Uint8Array, signature: Uint8Array, message: Uint8Array) =>
   hash("sha256", concatBytes(publicKey, signature, message), "base64");
 
 export const verifyAndRemember: VerifyEd25519 = (signature, message, publicKey) => {
   if (signature.length !== SIGNATURE_BYTES || publicKey.length !== PUBLIC_KEY_BYTES) return false;
-  const digest = digestOf(publicKey, signature, message);
+  const digest = digestSignature(publicKey, signature, message);
   if (held.get(digest)) return true;
   const holds =
     (verifySignature(signature, message, publicKey) && isFitKey(publicKey)) ||

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { FeedResponse } from "#lib/api/schemas/identity";
-import { warningOf } from "#lib/protocol/statement/warnings";
+import { describeWarning } from "#lib/protocol/statement/warnings";
 import { writeAtomFeed, writeJsonFeed } from "./feed";
 
 const hostile = "<script>alert(1)</script> & \u202e]]> \u0007";
@@ -34,7 +34,7 @@ describe("feeds with hostile strings", () => {
   });
 
   it("say in each title that something is wrong, and in the text what", () => {
-    const warnings = [warningOf("tools_not_registered"), warningOf("code_hash_mismatch")];
+    const warnings = [describeWarning("tools_not_registered"), describeWarning("code_hash_mismatch")];
     const warned = { ...agent, attestations: [{ ...entry, action: "Ran", warnings }] } as FeedResponse;
     const [item] = JSON.parse(writeJsonFeed("http://localhost", warned)).items;
     expect(item.title).toBe("[2 warnings] 12,000.50 EUR: Ran");

@@ -8,9 +8,9 @@ import { SerializedJson } from "#lib/api/http/problem";
 import type { CachedResponse } from "#lib/api/http/response-cache";
 import type { VerifyResponse } from "#lib/api/schemas/receipts";
 import { signingKeys } from "#lib/db/schema";
-import { type Share, shareOf } from "#lib/jobs/fair-queue";
+import { createShare, type Share } from "#lib/jobs/fair-queue";
 import { readOpenHead } from "#lib/log/reading/reader";
-import { versionOf } from "#lib/log/signing/signing-keys";
+import { identifyKeys } from "#lib/log/signing/signing-keys";
 import { hexEncode } from "#lib/protocol/encoding/bytes";
 import { isJsonObject, type JsonObject, type JsonValue } from "#lib/protocol/encoding/canonical-json";
 import { parseZkProof } from "#lib/protocol/presentation/presentation";
@@ -18,7 +18,7 @@ import type { RecordNeighbour, ShownRecord } from "#lib/protocol/record/agent-re
 import { fail, firstFailure, pass } from "#lib/protocol/statement/outcome";
 import { reasons } from "#lib/protocol/statement/reasons";
 import type { CostlyChecks, Receipt, TimeEvidence } from "#lib/protocol/statement/receipt";
-import { warningOf } from "#lib/protocol/statement/warnings";
+import { describeWarning } from "#lib/protocol/statement/warnings";
 import type { Context } from "#lib/services/approvals/context";
 import { summarizePublicProof } from "#lib/verifier/checks/presentation-verify";
 import type { TimeBound } from "#lib/verifier/checks/time-checks";
@@ -190,7 +190,7 @@ async function verifyStored(
     timeAuthorities: context.timeAuthorities,
     verifyTimeStamp: rememberTimeStamps,
   };
-  const share = shareOf("other", { organization: stored.organization_id, client });
+  const share = createShare("other", { organization: stored.organization_id, client });
   const costly = createCostlyChecks(context, isVisible, share);
   const report = await verifyAttestation(made.receipt, trust, costly, stored.statement);
   return Object.assign(made, { report });
@@ -272,7 +272,7 @@ async function describeVerification(
   };
   return {
     valid: report.valid,
-    warnings: isVisible ? report.warnings : report.warnings.map(({ code }) => warningOf(code)),
+    warnings: isVisible ? report.warnings : report.warnings.map(({ code }) => describeWarning(code)),
     status: isErased(stored) ? "erased" : "recorded",
     erased_at: stored.erased_at?.toISOString() ?? null,
     ...describeAttestation(baseUrl, facts),
@@ -321,19 +321,19 @@ export async function cacheVerification(
 ): Promise<SerializedJson> {
   const { answers, keys } = context;
   const begun = answers.begin();
-  const version = versionOf(await keys.published());
-  const viewOf = (audience: string) => `${audience} ${version}`;
-  const own = viewOf(viewer?.organizationId ?? "strangers");
-  const isOfView = ({ view }: CachedResponse) => view === viewOf(everyone) || view === own;
+  const version = identifyKeys(await keys.published());
+  const nameView = (audience: string) => `${audience} ${version}`;
+  const own = nameView(viewer?.organizationId ?? "strangers");
+  const isOfView = ({ view }: CachedResponse) => view === nameView(everyone) || view === own;
   const found = answers.get(kind, id);
   const known = found !== undefined && isOfView(found) ? found : null;
   const { digest, stored } = await readIfChanged(context, id, known?.digest ?? null);
   if (stored === null) return SerializedJson.again(known?.text ?? "null");
   const answer = await describeVerification(context, stored, maySee(stored, viewer), client);
   const written = SerializedJson.of(await describe(answer, stored));
-  const isUnderTheseKeys = versionOf(await keys.published()) === version;
+  const isUnderTheseKeys = identifyKeys(await keys.published()) === version;
   if (answer.valid && isUnderTheseKeys && isWhole(stored)) {
-    const view = stored.is_public ? viewOf(everyone) : own;
+    const view = stored.is_public ? nameView(everyone) : own;
     answers.keep(begun, kind, stored.id, { digest, view, text: written.text });
   }
   return written;

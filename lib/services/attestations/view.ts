@@ -10,8 +10,8 @@ import type { RecordPlace } from "#lib/protocol/record/agent-record";
 import { publicUrl } from "#lib/protocol/statement/product";
 import {
   type ActionStatement,
-  clientNumberOf,
   isHumanApproved,
+  readClientNumber,
   type UnplacedPredicate,
 } from "#lib/protocol/statement/statement";
 import { drawWarnings, factsOfStatement, type Warning } from "#lib/protocol/statement/warnings";
@@ -75,7 +75,7 @@ export function describeAttestation(baseUrl: string, facts: AttestationFacts): A
     code_hash: textOrNull(request?.["code_hash"]),
     model_id: textOrNull(request?.["model_id"]),
     tools_used: Array.isArray(tools) ? tools.filter((tool) => typeof tool === "string") : null,
-    client: request === undefined ? null : clientNumberOf(request),
+    client: request === undefined ? null : readClientNumber(request),
     record: facts.record,
     log: facts.log,
   };

@@ -1,7 +1,7 @@
 /** Warnings over the API: each cause by its code, and nothing else. */
 import { generateKeyPairSync } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { verdictOf } from "#components/verify/facts";
+import { toVerdict } from "#components/verify/facts";
 import { verifyForPage } from "#lib/server/pages/public-verification";
 import { readOverview } from "#lib/services/portal/overview";
 import { verifyInBrowser } from "#lib/verifier/browser";
@@ -77,7 +77,7 @@ describe("warnings", () => {
         if (answer.payload !== null) expect(report.statedWarnings).toEqual([]);
         expect(wordsFor(report).title.includes("warning")).toBe(codes.length > 0);
       }
-      const { title, kind: look, short } = verdictOf(await verifyForPage(test.app.context, id, "192.0.2.1"));
+      const { title, kind: look, short } = toVerdict(await verifyForPage(test.app.context, id, "192.0.2.1"));
       expect(/\d warnings?\b/.test(title)).toBe(codes.length > 0);
       expect(/\d warnings?\b/.test(short)).toBe(codes.length > 0);
       expect(look === "warned").toBe(codes.length > 0);
@@ -100,7 +100,7 @@ describe("warnings", () => {
       const id = await attest({ action: "Paid", human_authorization, is_public });
       const answer = await read(id);
       expect([answer.valid, codesOf(answer)]).toEqual([true, ["approval_test"]]);
-      expect(verdictOf(await verifyForPage(test.app.context, id, "192.0.2.1")).kind).toBe("test");
+      expect(toVerdict(await verifyForPage(test.app.context, id, "192.0.2.1")).kind).toBe("test");
     }
   });
 
@@ -119,7 +119,7 @@ describe("warnings", () => {
       [id],
     );
     expect(await read(id)).toMatchObject({ valid: false, warnings: [] });
-    const page = verdictOf(await verifyForPage(test.app.context, id, "192.0.2.1"));
+    const page = toVerdict(await verifyForPage(test.app.context, id, "192.0.2.1"));
     expect(page).toMatchObject({ kind: "invalid", title: "Not authentic" });
     await test.call("DELETE", `/v1/attestations/${id}/content`, { key });
   });

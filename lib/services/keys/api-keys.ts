@@ -4,10 +4,10 @@ import { crc32 } from "node:zlib";
 import { and, count, eq, gt, isNull, or, type SQL, sql } from "drizzle-orm";
 import {
   type Actor,
-  actorOf,
   type KeyPrincipal,
   type Principal,
   type ServiceSettings,
+  toActor,
 } from "#lib/api/http/context";
 import type { Scope, Visibility } from "#lib/api/schemas/key-choices";
 import type { Executor } from "#lib/db/client";
@@ -230,7 +230,7 @@ export async function revokeApiKey(
       )
       .returning({ id: apiKeys.id });
     if (revoked.length === 0) return false;
-    const actor = actorOf(principal);
+    const actor = toActor(principal);
     await recordAudit(context, tx, { organizationId, actor, action: "api_key.revoked", subject: keyId });
     return true;
   });

@@ -45,7 +45,7 @@ const lifetimeMs = 20_000;
 const deadLifetimeMs = 120_000;
 
 /** By hash: this is no second place that holds keys. */
-const nameOf = (text: string) => hexEncode(sha256(utf8Encode(text)));
+const hashKey = (text: string) => hexEncode(sha256(utf8Encode(text)));
 
 export function createCallers(clock: () => Date): Callers {
   const principals = createTimedCache<KeyPrincipal>(clock, lifetimeMs);
@@ -53,16 +53,16 @@ export function createCallers(clock: () => Date): Callers {
   const changed = createTimedCache<true>(clock, lifetimeMs);
   return {
     recall: (text) => {
-      const principal = principals.get(nameOf(text));
+      const principal = principals.get(hashKey(text));
       return principal !== undefined && !changed.has(principal.keyId) ? principal : null;
     },
     remember: (text, principal) => {
       changed.delete(principal.keyId);
-      principals.set(nameOf(text), principal);
+      principals.set(hashKey(text), principal);
     },
     forget: (keyId) => void changed.set(keyId, true),
-    recallDead: (text) => dead.get(nameOf(text)) ?? null,
-    rememberDead: (text, key) => void dead.set(nameOf(text), key),
+    recallDead: (text) => dead.get(hashKey(text)) ?? null,
+    rememberDead: (text, key) => void dead.set(hashKey(text), key),
   };
 }
 
@@ -303,7 +303,7 @@ async function findKey(
   return found;
 }
 
-const hasOneOf = ({ scopes: own }: KeyPrincipal, scopes: readonly Scope[]) =>
+const hasAnyScope = ({ scopes: own }: KeyPrincipal, scopes: readonly Scope[]) =>
   scopes.some((scope) => own.includes(scope));
 
 /** As {@link authenticate}, from memory alone; null if it would have to ask. */
@@ -316,7 +316,7 @@ export function authenticateFromCache(
   if (auth.kind !== "key" || auth.scopes.length === 0) return null;
   const text = bearerKey(request);
   const known = text === null ? null : callers.recall(text);
-  return known !== null && hasOneOf(known, auth.scopes) ? { ...known, ip } : null;
+  return known !== null && hasAnyScope(known, auth.scopes) ? { ...known, ip } : null;
 }
 
 /** Null if no key is needed. A bearer header on a public route does no harm: it is not even looked at. */
@@ -331,12 +331,12 @@ export async function authenticate(
   const text = bearerKey(request);
   const principal = text === null ? null : await findKey(context, text, ip, note);
   if (auth.kind === "optional")
-    return principal !== null && hasOneOf(principal, auth.scopes) ? principal : null;
+    return principal !== null && hasAnyScope(principal, auth.scopes) ? principal : null;
   if (text === null) {
     throw new AppError("missing_authorization", "send your API key as `Authorization: Bearer cs_…`");
   }
   if (principal === null) throw invalidApiKey();
-  if (auth.scopes.length > 0 && !hasOneOf(principal, auth.scopes)) {
+  if (auth.scopes.length > 0 && !hasAnyScope(principal, auth.scopes)) {
     const names = auth.scopes.join(" or ");
     throw new AppError("insufficient_scope", `this requires an API key with the scope ${names}`);
   }

@@ -20,7 +20,7 @@ const codeLifetimeSeconds = 600;
 const maxTries = 5;
 const maxFailuresPerDay = 10;
 
-function hmacOf(context: AccountsContext, email: string, code: string): Uint8Array {
+function computeHmac(context: AccountsContext, email: string, code: string): Uint8Array {
   return createHmac("sha256", context.secrets.emailCode).update(`${email}\n${code}`).digest();
 }
 
@@ -43,7 +43,7 @@ export async function requestKeyByEmail(
     return context.mailer.send(signUpClosedMail(email, context.settings.baseUrl));
   const code = createCode(context.random);
   const row = {
-    code_hmac: hmacOf(context, email, code),
+    code_hmac: computeHmac(context, email, code),
     name,
     tries: 0,
     created_at: context.clock(),
@@ -98,7 +98,7 @@ async function consumeCode(
     )
     .returning();
   if (!row || !(await hasTriesLeft(context, tx, email))) return null;
-  if (!timingSafeEqual(row.code_hmac, hmacOf(context, email, code))) {
+  if (!timingSafeEqual(row.code_hmac, computeHmac(context, email, code))) {
     await countFailure(context, tx, email);
     return null;
   }

@@ -1,7 +1,7 @@
 /** API keys as the portal manages them: made with chosen scopes, rotated with an overlap, revoked. */
 
 import { and, desc, eq, lt } from "drizzle-orm";
-import { actorOf, type MemberPrincipal } from "#lib/api/http/context";
+import { type MemberPrincipal, toActor } from "#lib/api/http/context";
 import { cutPage, type PageQuery } from "#lib/api/http/cursor";
 import { ownerScopes, type Scope } from "#lib/api/schemas/key-choices";
 import type { Executor } from "#lib/db/client";
@@ -91,7 +91,7 @@ export async function makeApiKey(context: AccountsContext, person: MemberPrincip
       scopes: wish.scopes,
       expiresAt:
         wish.lifetimeDays === null ? null : new Date(context.clock().getTime() + wish.lifetimeDays * dayMs),
-      actor: actorOf(person),
+      actor: toActor(person),
       attestationsPerDay: wish.perDay ?? null,
     });
     return { id, text, defaultVisibility };
@@ -115,7 +115,7 @@ export async function limitApiKey(
     if (limited.length === 0) throw personNotFound();
     await recordAudit(context, tx, {
       organizationId,
-      actor: actorOf(person),
+      actor: toActor(person),
       action: "api_key.limited",
       subject: keyId,
       detail: { attestations_per_day: perDay },
@@ -155,12 +155,12 @@ export async function rotateApiKey(
       email: person.email,
       scopes: old.scopes as Scope[],
       expiresAt: old.expires_at,
-      actor: actorOf(person),
+      actor: toActor(person),
       attestationsPerDay: old.attestations_per_day,
     });
     await recordAudit(context, tx, {
       organizationId: person.organizationId,
-      actor: actorOf(person),
+      actor: toActor(person),
       action: "api_key.rotated",
       subject: old.id,
       detail: {

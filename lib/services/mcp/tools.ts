@@ -110,7 +110,7 @@ const yourClaimGuidance =
 const usedGuidance = (attestationId: string) =>
   `Used: attestation ${attestationId} records this action. Don't perform it again. To repeat the action, ask again.`;
 
-function guidanceOf(state: AuthorizationState): string {
+function chooseGuidance(state: AuthorizationState): string {
   const { status, guidance, attestation_id, claimed_at, human_authorization, revoked_at } = state;
   const isOver = status !== "approved" || human_authorization === undefined || revoked_at !== null;
   if (isOver || guidance === frozenGuidance) return guidance ?? pendingGuidance;
@@ -131,7 +131,7 @@ export function describeState(state: AuthorizationState): DecisionOutput {
     inputs_hash: state.inputs_hash,
     expires_at: state.expires_at,
     environment: state.environment,
-    guidance: guidanceOf(state),
+    guidance: chooseGuidance(state),
     ...(decided !== null && { decided }),
     ...(status === "approved" && { usable_until }),
     ...(denial_reason !== undefined && { denial_reason }),

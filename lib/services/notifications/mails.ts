@@ -14,14 +14,14 @@ import {
   factsOfRequest,
   listFacts,
 } from "#lib/protocol/record/facts";
-import { countOf, toUnlinkedText } from "#lib/protocol/text/display-text";
+import { formatCount, toUnlinkedText } from "#lib/protocol/text/display-text";
 import { organizationTitle } from "#lib/protocol/text/organization-name";
 import { readableTime } from "#lib/protocol/time/time-words";
 import { noticeUrl } from "#lib/services/accounts/approvers";
 import { linkMail, type Mail } from "#lib/services/accounts/mails";
 import type { Context } from "#lib/services/approvals/context";
 import { readDeciders } from "#lib/services/approvals/decision/list-approvers";
-import { environmentOf } from "#lib/services/approvals/read";
+import { chooseEnvironment } from "#lib/services/approvals/read";
 import {
   type AuthorizationRow,
   approvalUrl,
@@ -45,7 +45,7 @@ const ends: Record<AuthorizationStatus, string> = {
 
 function timeLeft({ millisecondsLeft }: AuthorizationRow): string {
   const minutes = Math.max(1, Math.round(millisecondsLeft / 60_000));
-  return minutes < 120 ? countOf(minutes, "minute") : countOf(Math.round(minutes / 60), "hour");
+  return minutes < 120 ? formatCount(minutes, "minute") : formatCount(Math.round(minutes / 60), "hour");
 }
 
 const readable = "Anyone with the first link can read the request, so don't forward this email.";
@@ -121,7 +121,7 @@ function readFacts(context: Context, row: AuthorizationRow, deciders: readonly P
     approvals: { given: row.given, required: row.approvals_required },
     groups: describeRequired(request, parseGroupNames(row)),
     people: deciders.map(({ who, by, at }) => ({ name: who, way: by, at })),
-    environment: environmentOf(context, row),
+    environment: chooseEnvironment(context, row),
   });
 }
 

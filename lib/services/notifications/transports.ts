@@ -15,7 +15,7 @@ const usualTimeoutMs = 10_000;
 const tooSlow = () => new Error("the mail service did not respond in time");
 
 /** SMTP knows no second attempt, but a mailbox knows a mail that it has (RFC 5322 section 3.6.4). */
-function messageIdOf(key: string, from: string): string {
+function buildMessageId(key: string, from: string): string {
   const domain = /@([^\s>]+)/.exec(from)?.[1] ?? "countersign";
   return `<${hexEncode(sha256(utf8Encode(key)))}@${domain}>`;
 }
@@ -26,7 +26,7 @@ function messageIdOf(key: string, from: string): string {
  */
 function addThread({ thread, ...mail }: Mail, from: string): Omit<Mail, "thread"> {
   if (thread === undefined) return mail;
-  const root = messageIdOf(`thread ${thread.key}`, from);
+  const root = buildMessageId(`thread ${thread.key}`, from);
   const own = { References: root, ...(thread.isReply && { "In-Reply-To": root }) };
   return { ...mail, headers: { ...mail.headers, ...own } };
 }
@@ -70,7 +70,7 @@ export function createSmtpMailer(url: string, from: string, timeoutMs = usualTim
   return {
     send: async (given) => {
       const { idempotencyKey, ...mail } = addThread(given, from);
-      const once = idempotencyKey === undefined ? {} : { messageId: messageIdOf(idempotencyKey, from) };
+      const once = idempotencyKey === undefined ? {} : { messageId: buildMessageId(idempotencyKey, from) };
       await transport.sendMail({ ...mail, ...once }).catch((cause: unknown) => {
         throw outOfReach(cause);
       });

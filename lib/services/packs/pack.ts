@@ -6,12 +6,12 @@
 import { promisify } from "node:util";
 import { crc32, deflateRaw } from "node:zlib";
 import { and, asc, eq, inArray } from "drizzle-orm";
-import { actorOf, type MemberPrincipal } from "#lib/api/http/context";
+import { type MemberPrincipal, toActor } from "#lib/api/http/context";
 import type { RecordResponse } from "#lib/api/schemas/record";
 import type { Database } from "#lib/db/client";
 import { ruleSets } from "#lib/db/schema";
 import { AppError, fieldError } from "#lib/errors";
-import { shareOf } from "#lib/jobs/fair-queue";
+import { createShare } from "#lib/jobs/fair-queue";
 import { readPublicKeys } from "#lib/log/keys/public-keys";
 import { readStatements } from "#lib/log/reading/history";
 import { readHeadRows } from "#lib/log/reading/public-log";
@@ -163,7 +163,7 @@ async function readHead(context: Context, slug: string): Promise<{ head: number;
 
 /** Makes a new count; the pack is made without one too, and says so. */
 async function makeCount(context: Context, { organizationId }: PackOwner): Promise<boolean> {
-  const share = shareOf("other", { organization: organizationId });
+  const share = createShare("other", { organization: organizationId });
   try {
     await makeSnapshot({
       ...context,
@@ -433,7 +433,7 @@ export async function makeEvidencePack(
   const audit = (action: string) =>
     recordAudit(context, database.db, {
       organizationId,
-      actor: actorOf(person),
+      actor: toActor(person),
       action: `evidence_pack.${action}`,
       subject: agent.slug,
       detail: { from, to, with_private: request.withPrivate },

@@ -3,7 +3,7 @@ import { type SQL, sql } from "drizzle-orm";
 import { amountUnits, amountValue } from "#lib/protocol/approval/amount";
 import type { ApprovalRequest } from "#lib/protocol/approval/approval";
 import { utf8Decode } from "#lib/protocol/encoding/bytes";
-import { hoursOf, type RuleContext, usesTypes } from "#lib/protocol/policy/rule-context";
+import { type RuleContext, readHours, usesTypes } from "#lib/protocol/policy/rule-context";
 import { slugKey } from "#lib/services/agents/agents";
 
 /* Sums an agent's approved requests of a UTC day, as rules see them. */
@@ -83,7 +83,7 @@ export function describeForRules(
     context,
     ...(details && { details }),
     requester,
-    ...hoursOf(new Date(created_at)),
+    ...readHours(new Date(created_at)),
     uses_today: uses,
     environment,
   };

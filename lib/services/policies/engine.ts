@@ -9,7 +9,7 @@ import { LRUCache } from "lru-cache";
 import { AppError } from "#lib/errors";
 import { inTime } from "#lib/in-time";
 import { ChildEndedError, type ChildOptions, ChildOverdueError, createChild } from "#lib/jobs/child-process";
-import { createFairQueue, shareOf } from "#lib/jobs/fair-queue";
+import { createFairQueue, createShare } from "#lib/jobs/fair-queue";
 import type { Logger } from "#lib/logger";
 import { hexEncode, sha256, utf8Encode } from "#lib/protocol/encoding/bytes";
 import type { Cedar } from "#lib/protocol/policy/cedar";
@@ -161,7 +161,7 @@ export class RulesOverdueError extends AppError {
 /** A request is mostly evaluated twice over the same context: before its transaction and in it. */
 const maxOutcomes = 256;
 
-const digestOf = (context: RuleContext) =>
+const digestContext = (context: RuleContext) =>
   hexEncode(sha256(utf8Encode(JSON.stringify({ ...context, salt: null }))));
 
 export interface EngineOptions extends Partial<Pick<ChildOptions, "program" | "onStart">> {
@@ -204,7 +204,7 @@ function createLane({ logger, ...options }: EngineOptions): { run: Run; close():
     close: child.close,
     async run(organizationId, task) {
       const sinceMs = performance.now();
-      const result = await queue.run(shareOf("approval", { organization: organizationId }), async () => {
+      const result = await queue.run(createShare("approval", { organization: organizationId }), async () => {
         if (performance.now() - sinceMs > startMs + taskMs) throw unavailable(refusal);
         return attempt(task);
       });
@@ -244,7 +244,7 @@ export function createRulesEngine(options: EngineOptions): RulesEngine {
       return result.parsed;
     },
     async evaluate(rules, context, fallback, patienceMs) {
-      const key = `${rules.hash} ${fallback} ${digestOf(context)}`;
+      const key = `${rules.hash} ${fallback} ${digestContext(context)}`;
       const known = outcomes.get(key);
       if (known !== undefined) return known;
       const evaluating = evaluateFirst(requests.run, rules, [context], fallback).then(([outcome]) => {

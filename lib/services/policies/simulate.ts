@@ -1,8 +1,8 @@
 /** "What would this have changed?": an organization's last requests, evaluated with other rules. Nothing is stored. */
 import { sql } from "drizzle-orm";
 import type { SimulateBody, SimulateResponse } from "#lib/api/schemas/rules";
-import { rowsOf } from "#lib/db/client";
-import { createFairQueue, shareOf } from "#lib/jobs/fair-queue";
+import { queryRows } from "#lib/db/client";
+import { createFairQueue, createShare } from "#lib/jobs/fair-queue";
 import type { ApprovalRequest } from "#lib/protocol/approval/approval";
 import { utf8Decode } from "#lib/protocol/encoding/bytes";
 import type { RuleOutcome, RulesVerdict } from "#lib/protocol/policy/evaluate-rules";
@@ -42,7 +42,7 @@ function judgedThen({ status, decided_kind }: Row): Judged {
 }
 
 async function readLast(context: RulesContext, organizationId: string): Promise<Row[]> {
-  return rowsOf<Row>(
+  return queryRows<Row>(
     context.database.db,
     sql`SELECT ${storedFacts}, r.id, r.status, r.decided_by::jsonb ->> 'kind' AS decided_kind
       FROM (SELECT * FROM authorization_requests WHERE organization_id = ${organizationId}
@@ -77,7 +77,7 @@ export async function simulateRules(
   { text, fallback }: SimulateBody,
 ): Promise<SimulateResponse> {
   await requireRules(context, organizationId, text);
-  const share = shareOf("other", { organization: organizationId });
+  const share = createShare("other", { organization: organizationId });
   return queue.run(share, () => compare(context, organizationId, text, fallback));
 }
 

@@ -1,6 +1,6 @@
 /** Versions of an organization's rules: read, and put into the log with the statement that names them. */
 import { and, desc, eq } from "drizzle-orm";
-import { type Actor, actorOf, type MemberPrincipal, type Principal } from "#lib/api/http/context";
+import { type Actor, type MemberPrincipal, type Principal, toActor } from "#lib/api/http/context";
 import type { PutRulesBody } from "#lib/api/schemas/rules";
 import type { Executor } from "#lib/db/client";
 import { apiKeys, ruleProposals, ruleSets } from "#lib/db/schema";
@@ -227,7 +227,7 @@ async function propose(context: RulesContext, principal: Principal, change: Rule
       .onConflictDoUpdate({ target: ruleProposals.organization_id, set: row });
     await recordAudit(context, tx, {
       organizationId,
-      actor: actorOf(principal),
+      actor: toActor(principal),
       action: "rules.proposed",
       subject: row.id,
     });
@@ -271,7 +271,7 @@ export async function saveRules(
     await tellOwners(context, organizationId, { author: change.authorEmail, version: null });
     return false;
   }
-  const given = { actor: actorOf(principal), confirmedBy: null };
+  const given = { actor: toActor(principal), confirmedBy: null };
   const stored = await storeVersion(context, organizationId, given, async (tx, now) => {
     await lockAndRecheckKey(tx, principal, "rules", "rules");
     if (isOutdated(now) || now?.second_owner) throw changedMeanwhile();
@@ -314,7 +314,7 @@ export async function confirmProposal(
     authorEmail: proposal.author_email,
     authorKeyId: proposal.author_key_id,
   };
-  const given = { actor: actorOf(person), confirmedBy: person.email };
+  const given = { actor: toActor(person), confirmedBy: person.email };
   const number = await storeVersion(context, organizationId, given, async (tx) => {
     await requireRole(tx, person, "rules");
     await takeProposal(tx, organizationId, id);
@@ -335,7 +335,7 @@ export async function dropProposal(
     await takeProposal(tx, organizationId, id);
     await recordAudit(context, tx, {
       organizationId,
-      actor: actorOf(person),
+      actor: toActor(person),
       action: "rules.proposal_dropped",
       subject: id,
     });

@@ -1,7 +1,7 @@
 /** Guarantee: who joins, leaves or makes a key while the organization changes gets an answer, and nothing of what has ended. */
 import { randomUUID } from "node:crypto";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
-import { actorOf, type MemberPrincipal } from "#lib/api/http/context";
+import { type MemberPrincipal, toActor } from "#lib/api/http/context";
 import { approvalChallenge } from "#lib/protocol/passkey/assertion";
 import { organizationTitle } from "#lib/protocol/text/organization-name";
 import { leaveByLink, listApprovers, removeGroup, saveGroup } from "#lib/services/accounts/approvers";
@@ -158,7 +158,7 @@ describe.skipIf(!databaseKinds.includes("postgres"))("members, at the same momen
       name: () => nameOrganization(context, second, settings),
       settings: () => updateOrganization(context, second, settings),
       key: () => limitApiKey(context, second, { keyId: id, perDay: 1 }),
-      passkey: () => removePasskey(context, { ...second, id, name: "Ana" }, id, actorOf(second), second),
+      passkey: () => removePasskey(context, { ...second, id, name: "Ana" }, id, toActor(second), second),
       erasure: () => eraseContent(context, second, id),
       proposal: () => saveOwnRules(context, second, { ...rules, mode: "log_only" }),
     };

@@ -1,6 +1,6 @@
 /** The organization's settings, and its end. */
 import { and, asc, count, eq, inArray, isNull, notExists, sql } from "drizzle-orm";
-import { actorOf, type MemberPrincipal } from "#lib/api/http/context";
+import { type MemberPrincipal, toActor } from "#lib/api/http/context";
 import type { Role, SecondFactor } from "#lib/api/schemas/key-choices";
 import type { Executor } from "#lib/db/client";
 import {
@@ -23,7 +23,7 @@ import type { AccountsContext } from "#lib/services/accounts/context";
 import { listDomains } from "#lib/services/accounts/domains";
 import { listInvitations } from "#lib/services/accounts/invitations";
 import { holdRole, personNotFound, requireConfirmed, requireRole } from "#lib/services/accounts/members";
-import { markOf } from "#lib/services/accounts/organization-identity";
+import { toMark } from "#lib/services/accounts/organization-identity";
 import { onHold } from "#lib/services/accounts/organizations";
 import { noDetails, updateRoster } from "#lib/services/accounts/roster";
 import type { Context } from "#lib/services/approvals/context";
@@ -64,7 +64,7 @@ export async function changeRole(
   const { organizationId } = person;
   await context.database.db.transaction(async (tx) => {
     await holdRole(tx, person, "members");
-    await setRole(context, tx, role, { organizationId, userId, actor: actorOf(person) });
+    await setRole(context, tx, role, { organizationId, userId, actor: toActor(person) });
   });
   await updateRoster(context, organizationId);
 }
@@ -78,7 +78,7 @@ export async function removeMember(
   const { organizationId } = person;
   await context.database.db.transaction(async (tx) => {
     await holdRole(tx, person, userId === person.userId ? "read" : "members");
-    await endMembership(context, tx, { revokeKeys }, { organizationId, userId, actor: actorOf(person) });
+    await endMembership(context, tx, { revokeKeys }, { organizationId, userId, actor: toActor(person) });
   });
   await updateRoster(context, organizationId);
 }
@@ -99,7 +99,7 @@ export async function setSecondFactor(
       .where(eq(organizations.id, organizationId));
     await recordAudit(context, tx, {
       organizationId,
-      actor: actorOf(person),
+      actor: toActor(person),
       action: "organization.second_factor",
       subject: organizationId,
       detail: { second_factor: [...factors] },
@@ -115,7 +115,7 @@ export async function readOrganization(context: Context, person: MemberPrincipal
   if (!row) throw personNotFound();
   return {
     name: row.name,
-    mark: { text: row.mark_text, color: row.mark_color, shown: markOf(row) },
+    mark: { text: row.mark_text, color: row.mark_color, shown: toMark(row) },
     defaultPublic: row.default_public,
     attestationsPerDay: row.attestations_per_day ?? context.settings.LIMIT_ATTEST_PER_DAY ?? null,
     retention: describeRetention(row),
@@ -141,7 +141,7 @@ export async function updateOrganization(
   wanted: OrganizationWish,
 ): Promise<void> {
   const { organizationId } = person;
-  const actor = actorOf(person);
+  const actor = toActor(person);
   await context.database.db.transaction(async (tx) => {
     await holdRole(tx, person, "settings");
     const { name, defaultPublic, markText, markColor } = wanted;
@@ -170,7 +170,7 @@ export async function nameOrganization(
     await tx.update(organizations).set(detail).where(eq(organizations.id, organizationId));
     await recordAudit(context, tx, {
       organizationId,
-      actor: actorOf(person),
+      actor: toActor(person),
       action: "organization.updated",
       subject: organizationId,
       detail,
@@ -198,7 +198,7 @@ async function deleteStranded(tx: Executor, userIds: string[]): Promise<void> {
 
 /** By the service, on behalf of an owner who is no longer one. */
 async function cancelPending(context: Context, person: MemberPrincipal): Promise<void> {
-  const cancelOne = async (id: string) => cancel(context, await findOpen(context, id), actorOf(person));
+  const cancelOne = async (id: string) => cancel(context, await findOpen(context, id), toActor(person));
   const pending = await context.database.db
     .select({ id: authorizationRequests.id })
     .from(authorizationRequests)
@@ -225,7 +225,7 @@ export async function deleteOrganization(
   confirmation: string,
 ): Promise<void> {
   const { organizationId } = person;
-  const actor = actorOf(person);
+  const actor = toActor(person);
   await context.database.db.transaction(async (tx) => {
     await holdRole(tx, person, "security");
     const [organization] = await tx.select().from(organizations).where(eq(organizations.id, organizationId));

@@ -1,9 +1,9 @@
 /** Loads the portal's first page: today's use against the limit, the last 30 days, what waits, what came last. */
 import { and, count, desc, eq, gt, gte, sql } from "drizzle-orm";
 import type { PgColumn } from "drizzle-orm/pg-core";
-import { actorOf, type KeyPrincipal, type MemberPrincipal } from "#lib/api/http/context";
+import { type KeyPrincipal, type MemberPrincipal, toActor } from "#lib/api/http/context";
 import type { Scope } from "#lib/api/schemas/key-choices";
-import { rowsOf } from "#lib/db/client";
+import { queryRows } from "#lib/db/client";
 import {
   agents,
   apiKeys,
@@ -45,7 +45,7 @@ export type NextStepName = "agent_key" | "approvers" | "domain";
 /** Null if nothing is left. */
 export async function findNextStep(context: Context, organizationId: string): Promise<NextStepName | null> {
   const { db } = context.database;
-  const [found] = await rowsOf<Record<NextStepName, boolean>>(
+  const [found] = await queryRows<Record<NextStepName, boolean>>(
     db,
     sql`SELECT
       EXISTS (SELECT FROM agents WHERE organization_id = ${organizationId} AND public_key IS NOT NULL) AS agent_key,
@@ -72,13 +72,13 @@ export async function readFirstSteps(context: Context, organizationId: string): 
     .orderBy(attestations.id)
     .limit(1);
   const { status, expires_at, created_at, organization_id, id } = authorizationRequests;
-  const isOf = (wanted: "approved" | "pending") =>
+  const hasStatus = (wanted: "approved" | "pending") =>
     and(eq(organization_id, organizationId), eq(status, wanted));
-  const approved = db.select({ id }).from(authorizationRequests).where(isOf("approved")).limit(1);
+  const approved = db.select({ id }).from(authorizationRequests).where(hasStatus("approved")).limit(1);
   const waiting = db
     .select({ id })
     .from(authorizationRequests)
-    .where(and(isOf("pending"), gt(expires_at, sql`now()`)))
+    .where(and(hasStatus("pending"), gt(expires_at, sql`now()`)))
     .orderBy(desc(created_at))
     .limit(1);
   const [[key], [attestation], [given], [asked]] = await Promise.all([keys, first, approved, waiting]);
@@ -131,7 +131,7 @@ export async function sendFirstAttestation(context: Context, person: MemberPrinc
   const { organizationId } = person;
   await recordAudit(context, context.database.db, {
     organizationId,
-    actor: actorOf(person),
+    actor: toActor(person),
     action: "attestation.created",
     subject: attestation_id,
   });

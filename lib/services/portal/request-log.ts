@@ -14,7 +14,7 @@ const dayMs = 86_400_000;
 
 type Row = typeof requestLog.$inferSelect;
 
-const cursorOf = ({ at, id }: Row) => encodeCursor(`${at.getTime()}.${id}`);
+const toCursor = ({ at, id }: Row) => encodeCursor(`${at.getTime()}.${id}`);
 
 function isAfter(cursor: string) {
   const [at, id] = decodeCursor(cursor, (text) => {
@@ -65,7 +65,7 @@ export async function listRequests(
     // As the index has it.
     .orderBy(sql`${requestLog.at} DESC NULLS LAST, ${requestLog.id} DESC NULLS LAST`)
     .limit(page.limit + 1);
-  const { shown, nextCursor } = cutPage(rows, page, cursorOf);
+  const { shown, nextCursor } = cutPage(rows, page, toCursor);
   const keys = await nameKeys(
     context,
     person.organizationId,

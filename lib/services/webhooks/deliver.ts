@@ -4,7 +4,7 @@
  */
 import { sql } from "drizzle-orm";
 import { arrayLiteral } from "#lib/db/array-literal";
-import { rowsOf } from "#lib/db/client";
+import { queryRows } from "#lib/db/client";
 import { measure } from "#lib/instrumentation";
 import { createDueWork, type DueWork, startInterval } from "#lib/jobs/due-work";
 import { mayReachLoopback, type Resolve, requestGuarded } from "#lib/jobs/guarded-request";
@@ -43,7 +43,7 @@ async function disable(
   reason: "gone" | "failing",
 ): Promise<boolean> {
   return context.database.db.transaction(async (tx) => {
-    const disabled = await rowsOf(
+    const disabled = await queryRows(
       tx,
       sql`UPDATE webhook_endpoints SET disabled_at = clock_timestamp(), disabled_reason = ${reason}
         WHERE id = ${endpoint.id} AND url = ${endpoint.url} AND disabled_at IS NULL
@@ -252,8 +252,8 @@ export function createDeliveries(context: Context): DueWork[] {
     createDueWork<Due, Claimed>({
       ...(isAgain ? places.again : places.first),
       readDue: (except) => readDue(isAgain, arrayLiteral(except)),
-      nameOf: ({ message_id, endpoint_id }) => `${message_id} ${endpoint_id}`,
-      shareOf: ({ organization_id, endpoint_id }) => ({
+      getName: ({ message_id, endpoint_id }) => `${message_id} ${endpoint_id}`,
+      getShare: ({ organization_id, endpoint_id }) => ({
         lane: "other",
         owners: [`organization ${organization_id}`, `endpoint ${endpoint_id}`],
       }),

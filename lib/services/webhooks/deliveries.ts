@@ -1,6 +1,6 @@
 /** The delivery log of an endpoint: what was sent, tried and given up, sent again, and the test message. */
 import { and, desc, eq, sql } from "drizzle-orm";
-import { actorOf, type MemberPrincipal, type Principal } from "#lib/api/http/context";
+import { type MemberPrincipal, type Principal, toActor } from "#lib/api/http/context";
 import { cutPage, decodeCursor, encodeCursor, type PageQuery } from "#lib/api/http/cursor";
 import { isCalendarTime } from "#lib/api/schemas/primitives";
 import type { CreateWebhookBody, UpdateWebhookBody, WebhookDelivery } from "#lib/api/schemas/webhooks";
@@ -163,7 +163,7 @@ export async function sendTest(context: Context, principal: Principal, id: strin
     });
     await recordAudit(context, tx, {
       organizationId: endpoint.organization_id,
-      actor: actorOf(principal),
+      actor: toActor(principal),
       action: "webhook.tested",
       subject: endpoint.id,
     });

@@ -1,7 +1,7 @@
 /** The endpoints of an organization: created, changed and deleted, by its keys and its members (endpoints.ts: their keys). */
 import { createCipheriv, createDecipheriv } from "node:crypto";
 import { and, asc, eq, isNotNull, isNull, sql } from "drizzle-orm";
-import { actorOf, type Principal } from "#lib/api/http/context";
+import { type Principal, toActor } from "#lib/api/http/context";
 import type {
   CreateWebhookBody,
   UpdateWebhookBody,
@@ -93,8 +93,8 @@ export function openKeys(
   }
 }
 
-export const secretOf = ({ secret }: EndpointKeys): string => writeSecret(secret);
-const publicKeyOf = ({ seed }: EndpointKeys): string => writePublicKey(derivePublicKey(seed));
+export const revealSecret = ({ secret }: EndpointKeys): string => writeSecret(secret);
+const revealPublicKey = ({ seed }: EndpointKeys): string => writePublicKey(derivePublicKey(seed));
 
 /** The list of the header `webhook-signature`: both signatures of each pair of keys. */
 export function signMessage(message: WebhookMessage, all: readonly EndpointKeys[]): string {
@@ -112,7 +112,7 @@ export const webhookNotFound = () => new AppError("not_found", "no webhook endpo
 /** Null if the keys can't be read any more: the endpoint is still shown, so that they can be rotated. */
 function readPublicKey(context: Context, id: string, sealed: Uint8Array): string | null {
   try {
-    return publicKeyOf(openKeys(context, id, sealed));
+    return revealPublicKey(openKeys(context, id, sealed));
   } catch (error) {
     if (error instanceof UnreadableKeys) return null;
     throw error;
@@ -146,7 +146,7 @@ async function auditEndpoint(
 ): Promise<void> {
   await recordAudit(context, tx, {
     organizationId: principal.organizationId,
-    actor: actorOf(principal),
+    actor: toActor(principal),
     action: `webhook.${action}`,
     subject: row.id,
     detail: { url: row.url, ...detail },
@@ -244,7 +244,7 @@ export async function createEndpoint(
     await auditEndpoint(context, tx, principal, "created", made, { events });
     return made;
   });
-  return { ...describeEndpoint(context, row), secret: secretOf(keys) };
+  return { ...describeEndpoint(context, row), secret: revealSecret(keys) };
 }
 
 /** Fails deliveries that wait for a disabled endpoint; they stay in the list and can be replayed. */
@@ -256,7 +256,7 @@ export async function failWaiting(tx: Executor, endpointId: string): Promise<voi
     .where(and(eq(endpoint_id, endpointId), eq(status, "pending")));
 }
 
-function changesOf(context: Context, row: EndpointRow, { url, events, enabled }: UpdateWebhookBody) {
+function buildChanges(context: Context, row: EndpointRow, { url, events, enabled }: UpdateWebhookBody) {
   const isEnabled = row.disabled_at === null;
   return {
     ...(typeof url === "string" && { url, failing_since: null }),
@@ -280,7 +280,7 @@ export async function updateEndpoint(
     const row = await findOwn(tx, principal, id, "update");
     if (row.url === null && (wish.url ?? wish.events) != null)
       throw fieldError("validation_error", "url", "each request names its own, and its end is its event");
-    const changes = changesOf(context, row, wish);
+    const changes = buildChanges(context, row, wish);
     if (Object.keys(changes).length === 0) return describeEndpoint(context, row);
     const [changed] = await tx
       .update(webhookEndpoints)
@@ -341,5 +341,5 @@ export async function rotateEndpoint(
     await auditEndpoint(context, tx, principal, "rotated", changed, { overlap_hours: overlapHours });
     return changed;
   });
-  return { ...describeEndpoint(context, row), secret: secretOf(keys) };
+  return { ...describeEndpoint(context, row), secret: revealSecret(keys) };
 }

@@ -6,7 +6,7 @@ import path from "node:path";
 import { expect, it, onTestFinished } from "vitest";
 import { findPort } from "#support/ports";
 import { post } from "./deliver";
-import { secretOf, signMessage } from "./endpoints";
+import { revealSecret, signMessage } from "./endpoints";
 
 it("the guide's receiver", async () => {
   const guide = readFileSync("components/guides/content/webhooks.md", "utf8");
@@ -17,7 +17,7 @@ it("the guide's receiver", async () => {
   const keys = { secret: new Uint8Array(32).fill(7), seed: new Uint8Array(32).fill(8) };
   const port = await findPort();
   const child = spawn(process.execPath, [file], {
-    env: { NODE_ENV: "test", WEBHOOK_SECRET: secretOf(keys), PORT: String(port) },
+    env: { NODE_ENV: "test", WEBHOOK_SECRET: revealSecret(keys), PORT: String(port) },
     stdio: ["ignore", "pipe", "inherit"],
   });
   onTestFinished(() => {

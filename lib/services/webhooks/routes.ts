@@ -15,7 +15,7 @@ import {
   updateEndpoint,
 } from "./endpoints";
 
-const idOf = (params: Params) => params["webhook_id"] ?? "";
+const readId = (params: Params) => params["webhook_id"] ?? "";
 
 export const webhooksHandlers: Handlers<typeof specs, Context> = {
   createWebhook: async (call) => ({
@@ -29,32 +29,35 @@ export const webhooksHandlers: Handlers<typeof specs, Context> = {
     body: describeEndpoint(call.context, await readCallbacks(call.context, call.principal)),
   }),
   readWebhook: async (call) => ({
-    body: describeEndpoint(call.context, await readEndpoint(call.context, call.principal, idOf(call.params))),
+    body: describeEndpoint(
+      call.context,
+      await readEndpoint(call.context, call.principal, readId(call.params)),
+    ),
   }),
   updateWebhook: async (call) => ({
-    body: await updateEndpoint(call.context, call.principal, idOf(call.params), call.body),
+    body: await updateEndpoint(call.context, call.principal, readId(call.params), call.body),
   }),
   deleteWebhook: async (call) => {
-    const id = idOf(call.params);
+    const id = readId(call.params);
     await deleteEndpoint(call.context, call.principal, id);
     return { body: { id, message: "The webhook endpoint is deleted. Nothing more is sent to it." } };
   },
   rotateWebhook: async (call) => ({
-    body: await rotateEndpoint(call.context, call.principal, idOf(call.params), call.body.overlap_hours),
+    body: await rotateEndpoint(call.context, call.principal, readId(call.params), call.body.overlap_hours),
   }),
   testWebhook: async (call) => ({
     status: 202,
-    body: await sendTest(call.context, call.principal, idOf(call.params)),
+    body: await sendTest(call.context, call.principal, readId(call.params)),
   }),
   listWebhookDeliveries: async (call) => ({
-    body: await listDeliveries(call.context, call.principal, idOf(call.params), call.query),
+    body: await listDeliveries(call.context, call.principal, readId(call.params), call.query),
   }),
   replayWebhookDelivery: async (call) => ({
     status: 202,
     body: await replayDelivery(
       call.context,
       call.principal,
-      idOf(call.params),
+      readId(call.params),
       call.params["message_id"] ?? "",
     ),
   }),

@@ -19,7 +19,7 @@ import type { PasskeyApproval } from "#lib/protocol/approval/human-authorization
 import { isShownContent, readTypes, type ShownContent } from "#lib/protocol/approval/shown-content";
 import { base64Decode } from "#lib/protocol/encoding/bytes";
 import { computeKeyId } from "#lib/protocol/keys/ed25519";
-import { approvalChallenge, checkAssertion, relyingPartyOf } from "#lib/protocol/passkey/assertion";
+import { approvalChallenge, checkAssertion, toRelyingParty } from "#lib/protocol/passkey/assertion";
 import { checkMembership, type RosterHead, rosterHash } from "#lib/protocol/passkey/roster";
 import { fail, type Outcome, pass, skip } from "#lib/protocol/statement/outcome";
 import type { VerificationKey } from "#lib/protocol/world-id/groth16";
@@ -31,7 +31,7 @@ import {
 } from "#lib/protocol/world-id/world-id-proof";
 import { checkProofV3, checkProofV4, type ProofCheck } from "./check-world-proof";
 
-const worldIdsOf = ({ approvals }: HumanAuthorization) => approvals.filter(isWorldIdApproval);
+const listWorldIds = ({ approvals }: HumanAuthorization) => approvals.filter(isWorldIdApproval);
 
 /** With required approvers each of them has a passkey, and a World ID proof beside it if a level is required. */
 export function checkCount({ request, decided_by, approvals }: HumanAuthorization): Outcome {
@@ -49,7 +49,7 @@ export function checkCount({ request, decided_by, approvals }: HumanAuthorizatio
 
 /** v3 and v4 nullifiers of one human cannot be linked, so one version for all. */
 export function checkDistinct(authorization: HumanAuthorization): Outcome {
-  const proofs = worldIdsOf(authorization);
+  const proofs = listWorldIds(authorization);
   const nullifiers = proofs.map(({ nullifier_hash }) => nullifier_hash);
   const passkeys = authorization.approvals.filter(isPasskeyApproval);
   const paired = passkeys.flatMap(({ nullifier_hash }) => nullifier_hash ?? []);
@@ -66,7 +66,7 @@ export function checkDistinct(authorization: HumanAuthorization): Outcome {
 /** A standing approval may have been given in another environment than this follows from: it can only be a TEST more. */
 export function checkEnvironment(authorization: HumanAuthorization): Outcome {
   const { request, approvals, decided_by, environment } = authorization;
-  const places = worldIdsOf(authorization).map(({ environment, app_id, rp_id }) =>
+  const places = listWorldIds(authorization).map(({ environment, app_id, rp_id }) =>
     [environment, app_id, rp_id].join(" "),
   );
   if (new Set(places).size > 1) return fail("environments_mixed");
@@ -81,7 +81,7 @@ export function checkLevel(authorization: HumanAuthorization): Outcome {
   if (required === "none")
     return groups.length > 0 ? skip("level_not_required") : fail("level_too_low", { required: "device" });
   if (decided_by.kind !== "people") return skip("nobody_asked");
-  const approvals = worldIdsOf(authorization);
+  const approvals = listWorldIds(authorization);
   const isEnough =
     approvals.length > 0 && approvals.every((approval) => isLevelSufficient(approval.level, required));
   if (!isEnough) return fail("level_too_low", { required });
@@ -92,7 +92,7 @@ export function checkLevel(authorization: HumanAuthorization): Outcome {
 
 export function checkTimes(authorization: HumanAuthorization): Outcome {
   const { request, approvals, approved_at } = authorization;
-  if (!worldIdsOf(authorization).every((approval) => isCredentialCurrent(approval, request.created_at)))
+  if (!listWorldIds(authorization).every((approval) => isCredentialCurrent(approval, request.created_at)))
     return fail("credential_expired");
   const from = Date.parse(request.created_at);
   const until = Date.parse(request.expires_at);
@@ -107,7 +107,7 @@ export function checkTimes(authorization: HumanAuthorization): Outcome {
 }
 
 export function checkProofs(authorization: HumanAuthorization, v4Key: VerificationKey | undefined): Outcome {
-  const approvals = worldIdsOf(authorization);
+  const approvals = listWorldIds(authorization);
   if (approvals.length === 0) return skip("no_world_id");
   const outcomes = approvals.map((approval) => checkProof(approval, authorization, v4Key));
   return (
@@ -140,7 +140,7 @@ function judge(check: ProofCheck): Outcome {
 }
 
 export function checkAnchors(authorization: HumanAuthorization): Outcome {
-  const approvals = worldIdsOf(authorization);
+  const approvals = listWorldIds(authorization);
   if (approvals.length === 0) return skip("no_world_id");
   const anchored = approvals.filter((approval) => approval.anchor !== undefined);
   if (!anchored.every((approval) => approval.anchor?.root === approval.merkle_root))
@@ -277,7 +277,7 @@ export function checkPasskeys(
   if (!approvals.some(isPasskeyApproval)) return skip("no_passkey");
   if (!URL.canParse(request.origin)) return fail("passkey_origin_mismatch");
   const challenge = approvalChallenge(requestHash(request), "approve");
-  const expected = { challenge, ...relyingPartyOf(request.origin) };
+  const expected = { challenge, ...toRelyingParty(request.origin) };
   return judgeEach(
     authorization,
     ({ credential_public_key: public_key, ...assertion }) =>

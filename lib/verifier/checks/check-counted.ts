@@ -8,7 +8,7 @@ import {
 } from "#lib/protocol/record/agent-heads";
 import { isSameHead, type RecordHead } from "#lib/protocol/record/agent-record";
 import { fail, failBy, type Outcome, pass, skip } from "#lib/protocol/statement/outcome";
-import { countOf } from "#lib/protocol/text/display-text";
+import { formatCount } from "#lib/protocol/text/display-text";
 import { readableTime } from "#lib/protocol/time/time-words";
 import type { RecordEntry, RecordPage } from "./check-record";
 import {
@@ -69,7 +69,7 @@ async function checkAbsence(
 }
 
 /** The list of statements reaches the snapshot itself, and has as many before it as the snapshot says. */
-async function checkSumOf(
+async function checkSnapshotSum(
   { rowsPath, statement }: ShownSnapshot,
   heads: SignedHeads,
   source: SumSource,
@@ -160,9 +160,9 @@ export async function checkCounted(
   if (number !== undefined) return broken(fail("snapshot_count_mismatch", { counted, number }));
   return {
     snapshot: pass(
-      `number ${counted} is in the snapshot of ${readableTime(heads.at)}, at ${countOf(heads.covers_size, "leaf", "leaves")}`,
+      `number ${counted} is in the snapshot of ${readableTime(heads.at)}, at ${formatCount(heads.covers_size, "leaf", "leaves")}`,
     ),
-    sum: heads.agents <= sumUpTo ? await checkSumOf(shown, heads, source, trust) : skip("sum_not_run"),
+    sum: heads.agents <= sumUpTo ? await checkSnapshotSum(shown, heads, source, trust) : skip("sum_not_run"),
     counted: checkHead(first.head.sequence, counted, heads, nowSeconds),
     heads,
   };

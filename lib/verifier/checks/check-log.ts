@@ -5,7 +5,7 @@
 import { bytesEqual, hexEncode } from "#lib/protocol/encoding/bytes";
 import { isJsonObject, type JsonObject, type JsonValue } from "#lib/protocol/encoding/canonical-json";
 import { type Fault, fail, failBy, fault, type Outcome, pass, skip } from "#lib/protocol/statement/outcome";
-import { countOf } from "#lib/protocol/text/display-text";
+import { formatCount } from "#lib/protocol/text/display-text";
 import { type Checkpoint, verifyCheckpoint } from "#lib/protocol/tlog/checkpoint";
 import { decodeEntryBundle } from "#lib/protocol/tlog/log-leaf";
 import { HASH_BYTES, leafHash, verifyConsistency } from "#lib/protocol/tlog/merkle";
@@ -146,7 +146,9 @@ async function checkEntries(
       onProgress: (checked) => onProgress?.(checked, size),
     });
     return verdict.ok
-      ? pass(`${countOf(size, "entry", "entries")} and ${countOf(verdict.tiles, "tile")} have this root`)
+      ? pass(
+          `${formatCount(size, "entry", "entries")} and ${formatCount(verdict.tiles, "tile")} have this root`,
+        )
       : failBy(verdict);
   } catch (error) {
     if (error instanceof RangeError) return fail("log_unreadable", { problem: error.message });

@@ -31,7 +31,7 @@ import {
   RULESET_PREDICATE,
   STATEMENT_MEDIA_TYPE,
 } from "#lib/protocol/statement/statement";
-import { countOf } from "#lib/protocol/text/display-text";
+import { formatCount } from "#lib/protocol/text/display-text";
 import { encodeLogLeaf, makeLogLeaf } from "#lib/protocol/tlog/log-leaf";
 import { HASH_BYTES, leafHash, verifyInclusion } from "#lib/protocol/tlog/merkle";
 import { checkLogEntry } from "./check-log-entry";
@@ -65,7 +65,7 @@ function readSignedStatement(json: JsonObject): SignedStatement {
   };
 }
 
-const envelopeOf = (
+const buildEnvelope = (
   { payload, envelopeSignature }: SignedStatement,
   { publicKey }: Pick<TrustedKey, "publicKey">,
 ) => ({
@@ -77,7 +77,7 @@ const envelopeOf = (
 
 const hasSigned = ({ publicKey }: TrustedKey, statement: SignedStatement): boolean =>
   verifyEd25519Strict(statement.signature, statement.payload, publicKey) &&
-  verifyEnvelope(envelopeOf(statement, { publicKey }), publicKey);
+  verifyEnvelope(buildEnvelope(statement, { publicKey }), publicKey);
 
 /** The trusted key that signs for this place of the log and has signed both forms; undefined if there is none. */
 export function findSigner(
@@ -105,8 +105,8 @@ export function findMaker(
 }
 
 /** The bytes of its leaf in the log. */
-export const leafOf = (statement: SignedStatement, key: TrustedKey): Uint8Array =>
-  encodeLogLeaf(makeLogLeaf(envelopeOf(statement, key), key.publicKey));
+export const buildLeaf = (statement: SignedStatement, key: TrustedKey): Uint8Array =>
+  encodeLogLeaf(makeLogLeaf(buildEnvelope(statement, key), key.publicKey));
 
 export interface LoggedStatement extends SignedStatement {
   log: ReturnType<typeof readLogReceipt>;
@@ -125,7 +125,7 @@ export function isLogged(statement: LoggedStatement, trust: VerifierTrust): bool
   const { checks, checkpoint } = checkLogEntry(log, trust);
   return (
     key !== undefined &&
-    bytesEqual(leafOf(statement, key), log.entry) &&
+    bytesEqual(buildLeaf(statement, key), log.entry) &&
     checks.every(({ status }) => status === "pass") &&
     checkpoint?.origin === logOrigin &&
     checkpoint.size === log.treeSize
@@ -352,7 +352,7 @@ export function checkSum(
   all: readonly ListedStatement[],
   trust: VerifierTrust,
 ): Outcome {
-  if (rows !== null && !isTreeOf(rows, heads)) return fail("sum_rows_mismatch");
+  if (rows !== null && !isSignedTree(rows, heads)) return fail("sum_rows_mismatch");
   const broken = findBroken(all, trust);
   if (broken >= 0) return fail("sum_statement_invalid", { number: broken + 1 });
   const below = statementsBelow(all, heads);
@@ -368,12 +368,12 @@ export function checkSum(
     });
   if (rows === null) return skip("sum_not_run");
   return pass(
-    `${countOf(found.earlier_size + heads.covers_size, "leaf", "leaves")}: ${heads.entries.toLocaleString("en")} in ${countOf(heads.agents, "record")}, ${countOf(below.length, "statement")} of the service`,
+    `${formatCount(found.earlier_size + heads.covers_size, "leaf", "leaves")}: ${heads.entries.toLocaleString("en")} in ${formatCount(heads.agents, "record")}, ${formatCount(below.length, "statement")} of the service`,
   );
 }
 
 /** Rows of which no tree can be made are of none. */
-export function isTreeOf(rows: Uint8Array, heads: SignedHeads): boolean {
+export function isSignedTree(rows: Uint8Array, heads: SignedHeads): boolean {
   try {
     return isOfStatement(buildHeadsTree(rows), heads);
   } catch (error) {

@@ -292,14 +292,14 @@ function readTlogProof(file: string): Evidence {
 function readBundle(object: JsonObject): Evidence {
   try {
     const bundle = parseBundle(JSON.stringify(object));
-    return { kind: "bundle", bundle, receipt: receiptOf(bundle) };
+    return { kind: "bundle", bundle, receipt: buildReceipt(bundle) };
   } catch (error) {
     throw new UnreadableError(`a bundle that this service does not write: ${(error as Error).message}`);
   }
 }
 
 /** A bundle carries neither the signature over the bare payload nor what the verdicts were drawn from. */
-function receiptOf({ envelope, leaf, index, proof, checkpoint }: LogBundle): Receipt {
+function buildReceipt({ envelope, leaf, index, proof, checkpoint }: LogBundle): Receipt {
   const predicate = parseActionStatement(envelope.payload)?.predicate;
   return {
     attestationId: predicate?.attestation_id ?? "",
@@ -311,7 +311,7 @@ function receiptOf({ envelope, leaf, index, proof, checkpoint }: LogBundle): Rec
     envelopeSignature: envelope.signature,
     keyId: predicate?.key_id ?? "",
     isPublic: predicate?.is_public ?? false,
-    log: { index, treeSize: sizeOf(checkpoint), entry: leaf, inclusionProof: [...proof], checkpoint },
+    log: { index, treeSize: readSize(checkpoint), entry: leaf, inclusionProof: [...proof], checkpoint },
     toolManifest: "absent",
     humanAuthorization: "absent",
     zkProof: "absent",
@@ -321,6 +321,6 @@ function receiptOf({ envelope, leaf, index, proof, checkpoint }: LogBundle): Rec
 }
 
 /** The bundle's own tree size was found equal to the checkpoint's when it was parsed. */
-function sizeOf(checkpoint: string): number {
+function readSize(checkpoint: string): number {
   return Number(checkpoint.split("\n")[1]);
 }

@@ -16,7 +16,7 @@ import {
 import { fail, type Outcome, pass, skip } from "#lib/protocol/statement/outcome";
 import { PRODUCT_URI } from "#lib/protocol/statement/product";
 import { parseCanonical } from "#lib/protocol/statement/statement";
-import { countOf } from "#lib/protocol/text/display-text";
+import { formatCount } from "#lib/protocol/text/display-text";
 import { verifyCheckpoint } from "#lib/protocol/tlog/checkpoint";
 import { verifyConsistency } from "#lib/protocol/tlog/merkle";
 import {
@@ -24,7 +24,7 @@ import {
   checkRow,
   checkSnapshot,
   isLogged,
-  isTreeOf,
+  isSignedTree,
   readLoggedStatement,
   readRow,
   readSnapshot,
@@ -131,7 +131,7 @@ function checkFork(file: JsonObject, trust: VerifierTrust): Outcome {
   const { size: newSize, root: newRoot } = newer.checkpoint;
   const isPrefix = verifyConsistency({ oldSize, oldRoot: prefixRoot, newSize, newRoot, proof });
   return isPrefix && !bytesEqual(prefixRoot, oldRoot)
-    ? pass(`${origin} had two trees of ${countOf(oldSize, "leaf", "leaves")}, both signed`)
+    ? pass(`${origin} had two trees of ${formatCount(oldSize, "leaf", "leaves")}, both signed`)
     : fail("proof_shows_nothing");
 }
 
@@ -149,13 +149,13 @@ function checkCountedLess(file: JsonObject, trust: VerifierTrust): Outcome {
   const name = `the record with tag ${hexEncode(tag).slice(0, 16)}…`;
   if (newer["row"] === undefined)
     return isAbsent(newer, tag, second.heads)
-      ? pass(`${name} had ${countOf(sequence, "entry", "entries")}, and is not in the later snapshot`)
+      ? pass(`${name} had ${formatCount(sequence, "entry", "entries")}, and is not in the later snapshot`)
       : fail("proof_shows_nothing");
   const after = checkRow(readRow(newer), second.heads);
   if (!after.ok || !bytesEqual(after.row.tag, tag)) return fail("proof_shows_nothing");
   if (after.row.sequence < sequence)
     return pass(
-      `${name} had ${countOf(sequence, "entry", "entries")}, and ${after.row.sequence.toLocaleString("en")} in the later snapshot`,
+      `${name} had ${formatCount(sequence, "entry", "entries")}, and ${after.row.sequence.toLocaleString("en")} in the later snapshot`,
     );
   const isRewritten = after.row.sequence === sequence && !bytesEqual(after.row.link, before.row.link);
   return isRewritten
@@ -186,7 +186,7 @@ function checkWrongSum(file: JsonObject, trust: VerifierTrust): Outcome {
   if (!addsUp(heads)) return pass(`the snapshot at size ${heads.covers_size} does not add up`);
   const rows = decodeBase64(requireText(file, "rows"), "rows");
   const areSigned = hexEncode(sha256(rows)) === heads.digestHex;
-  return areSigned && !isTreeOf(rows, heads)
+  return areSigned && !isSignedTree(rows, heads)
     ? pass(`the rows of the snapshot at size ${heads.covers_size} are not those that it describes`)
     : fail("proof_shows_nothing");
 }

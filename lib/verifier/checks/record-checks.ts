@@ -67,13 +67,13 @@ export function checkSignature(subject: Subject): RecordOutcome {
   if (key === undefined) return fail("key_unknown", { key: receipt.keyId });
   if (receipt.signature !== "absent" && !verify(receipt.signature, payload, key.publicKey))
     return fail("signature_invalid");
-  if (!verifyEnvelope(envelopeOf(payload, receipt, key), key.publicKey, verify))
+  if (!verifyEnvelope(buildEnvelope(payload, receipt, key), key.publicKey, verify))
     return fail("envelope_signature_invalid");
   const over = receipt.signature === "absent" ? ", over the envelope" : "";
   return pass(`Ed25519 by key ${key.keyId}${over}`);
 }
 
-function envelopeOf(payload: Uint8Array, receipt: Receipt, key: TrustedKey) {
+function buildEnvelope(payload: Uint8Array, receipt: Receipt, key: TrustedKey) {
   return {
     payloadType: STATEMENT_MEDIA_TYPE,
     payload,
@@ -109,7 +109,7 @@ function isOwnEntry({ receipt }: Subject, payload: Uint8Array, key: TrustedKey):
   return (
     receipt.envelopeSignature.length === SIGNATURE_BYTES &&
     bytesEqual(sha256(payload), receipt.payloadHash) &&
-    leafMatchesEnvelope(receipt.log.entry, envelopeOf(payload, receipt, key), key.publicKey)
+    leafMatchesEnvelope(receipt.log.entry, buildEnvelope(payload, receipt, key), key.publicKey)
   );
 }
 
@@ -125,7 +125,10 @@ function findMismatch({ receipt, payload, key }: Subject): RecordOutcome | undef
   if (!bytesEqual(entry.payloadHash, receipt.payloadHash)) return fail("entry_payload_mismatch");
   if (!bytesEqual(entry.signature, receipt.envelopeSignature)) return fail("entry_signature_mismatch");
   if (key === undefined || !bytesEqual(entry.publicKey, key.publicKey)) return fail("entry_key_mismatch");
-  if (payload !== null && !leafMatchesEnvelope(log.entry, envelopeOf(payload, receipt, key), key.publicKey)) {
+  if (
+    payload !== null &&
+    !leafMatchesEnvelope(log.entry, buildEnvelope(payload, receipt, key), key.publicKey)
+  ) {
     return fail("entry_envelope_mismatch");
   }
   return undefined;

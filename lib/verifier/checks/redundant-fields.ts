@@ -150,7 +150,11 @@ const contradicts = (field: string, source: string) => fail("field_contradicted"
 /** The fields beside log, key and proof, with or without a payload. */
 function findWrongSurroundings(object: JsonObject, receipt: Receipt, keys: readonly TrustedKey[]) {
   const { log, has_zk_proof: hasProof, independent_verification: repeat } = object;
-  if (isJsonObject(log) && log["origin"] !== undefined && log["origin"] !== originOf(receipt.log.checkpoint))
+  if (
+    isJsonObject(log) &&
+    log["origin"] !== undefined &&
+    log["origin"] !== readOrigin(receipt.log.checkpoint)
+  )
     return contradicts("log.origin", "the checkpoint");
   if (hasProof !== undefined && receipt.zkProof !== "absent" && hasProof !== (receipt.zkProof !== null))
     return contradicts("has_zk_proof", "what is there");
@@ -179,7 +183,7 @@ export function listUnprovenBounds(
   });
 }
 
-function originOf(checkpoint: string): string | null {
+function readOrigin(checkpoint: string): string | null {
   try {
     return parseCheckpoint(parseNote(checkpoint).text).origin;
   } catch {

@@ -33,7 +33,7 @@ const slackMs = 2_000;
 
 const without = (outcome: RecordOutcome): TimeOutcome => ({ outcome, bound: null });
 const showTime = (timeMs: number) => readableTime(new Date(timeMs).toISOString());
-const namesOf = (bound: TimeBound) => bound.by.join(", ");
+const listNames = (bound: TimeBound) => bound.by.join(", ");
 
 export async function checkNotBefore(subject: Subject, costly: CostlyChecks): Promise<TimeOutcome> {
   const { receipt, statement, trust } = subject;
@@ -73,11 +73,11 @@ function isAbout(note: string, { origin, size }: CosignedBound): boolean {
   }
 }
 
-const timeOf = ({ statement }: Subject) => Date.parse(statement?.predicate.timestamp ?? "");
+const readTime = ({ statement }: Subject) => Date.parse(statement?.predicate.timestamp ?? "");
 
 function judgeAfter(subject: Subject, bound: TimeBound): TimeOutcome {
-  const stated = timeOf(subject);
-  const values = { stated: showTime(stated), bound: showTime(bound.timeMs), who: namesOf(bound) };
+  const stated = readTime(subject);
+  const values = { stated: showTime(stated), bound: showTime(bound.timeMs), who: listNames(bound) };
   if (stated < bound.timeMs - slackMs) return without(fail("time_too_early", values));
   return { outcome: pass(`made after ${values.bound} (${values.who})`), bound };
 }
@@ -99,8 +99,8 @@ export async function checkNotAfter(subject: Subject): Promise<TimeOutcome> {
   const bound = { timeMs, by: [...new Set(first)] };
   if (subject.payload === null) return { outcome: withoutPayload(subject), bound };
   if (subject.statement === null) return without(fail("statement_malformed"));
-  const stated = timeOf(subject);
-  const values = { stated: showTime(stated), bound: showTime(timeMs), who: namesOf(bound) };
+  const stated = readTime(subject);
+  const values = { stated: showTime(stated), bound: showTime(timeMs), who: listNames(bound) };
   if (stated > timeMs + slackMs) return without(fail("time_too_late", values));
   return { outcome: pass(`made before ${values.bound} (${values.who})`), bound };
 }

@@ -199,7 +199,7 @@ function readPublicKey(half: JsonObject): Uint8Array {
 }
 
 /** The origin that a checkpoint states; null for what is none. */
-export function originOf(checkpoint: string): string | null {
+export function readOrigin(checkpoint: string): string | null {
   try {
     return parseCheckpoint(parseNote(checkpoint).text).origin;
   } catch {
@@ -211,7 +211,7 @@ export function originOf(checkpoint: string): string | null {
 export function chooseLogKey(checkpoint: string, { logKeys }: VerifierTrust): VerifierKey {
   const [first] = logKeys;
   if (first === undefined) throw new UnreadableError("no key of the log is trusted");
-  const origin = originOf(checkpoint);
+  const origin = readOrigin(checkpoint);
   return logKeys.find(({ name }) => name === origin) ?? first;
 }
 

@@ -112,12 +112,12 @@ async function gatherWarnings({
   authorization,
 }: Findings): Promise<Warning[]> {
   if (disclosed.length === 0 && authorization?.grade !== "test") return warnings;
-  const { findWarnings, warningOf } = await import("#lib/protocol/statement/warnings");
+  const { findWarnings, describeWarning } = await import("#lib/protocol/statement/warnings");
   const shown: WarningFacts = Object.fromEntries(disclosed.map(({ name, value }) => [name, value]));
   const test: WarningCode[] = authorization?.grade === "test" ? ["approval_test"] : [];
   const known = warnings.map(({ code }) => code);
   const more = new Set([...findWarnings(shown), ...test].filter((code) => !known.includes(code)));
-  return [...warnings, ...[...more].map(warningOf)];
+  return [...warnings, ...[...more].map(describeWarning)];
 }
 
 /** Expectations of the verifier: all optional, nothing of it from the file. */

@@ -8,7 +8,7 @@
  */
 
 import type { HumanAuthorization } from "#lib/protocol/approval/approval";
-import { methodOf } from "#lib/protocol/approval/assign-groups";
+import { chooseMethod } from "#lib/protocol/approval/assign-groups";
 import type { Outcome } from "#lib/protocol/statement/outcome";
 import type { BackedMethod } from "#lib/protocol/statement/statement";
 import {
@@ -108,11 +108,11 @@ export function verifyHumanAuthorization(
   };
   const checks = authorizationCheckNames.map((name) => ({ name, ...run[name]() }));
   const ok = checks.every((check) => check.status !== "fail");
-  const grade = gradeOf(ok, authorization, checks);
+  const grade = chooseGrade(ok, authorization, checks);
   return { ok, grade, grade_text: gradeTexts[grade], checks };
 }
 
-function gradeOf(
+function chooseGrade(
   ok: boolean,
   { decided_by, approvals, environment }: HumanAuthorization,
   checks: AuthorizationCheck[],
@@ -122,5 +122,5 @@ function gradeOf(
   const types = approvals.map(({ type }) => type);
   const proofs = checks.find((check) => check.name === "proofs");
   const isOnWorldsWord = types.includes("world_id") && proofs?.status !== "pass";
-  return isOnWorldsWord ? "checked_by_world" : methodOf(decided_by.kind, types);
+  return isOnWorldsWord ? "checked_by_world" : chooseMethod(decided_by.kind, types);
 }

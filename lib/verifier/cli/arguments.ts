@@ -119,7 +119,7 @@ export interface Arguments extends Omit<CommandLine<Valued, Flag>, "words"> {
 type Command = Pick<Arguments, "command" | "target" | "slug">;
 
 /** Options that only these commands have a use for. */
-const commandsOf: Partial<Record<Valued | Flag, readonly Command["command"][]>> = {
+const commandsByOption: Partial<Record<Valued | Flag, readonly Command["command"][]>> = {
   payload: ["verify"],
   audience: ["verify"],
   nonce: ["verify"],
@@ -143,7 +143,7 @@ export function parseArguments(argv: readonly string[]): Arguments {
   const found = readCommand(words, given.has("help"));
   if (found.command === "help") return { ...found, values, flags: given };
   for (const name of [...(Object.keys(values) as Valued[]), ...given])
-    if (commandsOf[name]?.includes(found.command) === false)
+    if (commandsByOption[name]?.includes(found.command) === false)
       throw new UsageError(`--${name} can't be used with this command`);
   return { ...found, values, flags: given };
 }

@@ -3,8 +3,8 @@ import { canonicalJson, isJsonObject } from "#lib/protocol/encoding/canonical-js
 import { readAtMost, readTextAtMost } from "#lib/protocol/encoding/read-stream";
 import type { ZipTools } from "#lib/protocol/encoding/zip";
 import type { PresentationHeader } from "#lib/protocol/presentation/presentation";
-import { type Warning, warningOf } from "#lib/protocol/statement/warnings";
-import { countOf, toVisibleText } from "#lib/protocol/text/display-text";
+import { describeWarning, type Warning } from "#lib/protocol/statement/warnings";
+import { formatCount, toVisibleText } from "#lib/protocol/text/display-text";
 import { revertedCall, type WorldChainCall, WorldChainError } from "#lib/protocol/world-id/world-chain-calls";
 import { UnreadableError } from "#lib/verifier/checks/evidence";
 import { findRowWarning } from "#lib/verifier/checks/warning-rows";
@@ -173,10 +173,10 @@ type ShownCheck = Pick<VerifierCheck, "name" | "status" | "detail">;
 /** A check that passes over bad news does not say "pass". */
 export function formatChecks(checks: readonly ShownCheck[], warnings: readonly Warning[] = []): string {
   const width = Math.max(...checks.map(({ name }) => name.length));
-  const wordOf = ({ name, status }: ShownCheck) =>
+  const chooseWord = ({ name, status }: ShownCheck) =>
     status !== "fail" && findRowWarning(name, warnings) ? "WARN" : words[status];
   return checks
-    .map((check) => `  ${wordOf(check)}  ${check.name.padEnd(width)}  ${toVisibleText(check.detail)}`)
+    .map((check) => `  ${chooseWord(check)}  ${check.name.padEnd(width)}  ${toVisibleText(check.detail)}`)
     .join("\n");
 }
 
@@ -216,7 +216,7 @@ const hintFor = ({ kind }: VerifierReport) =>
 function formatWarnings({ warnings, statedWarnings }: VerifierReport): string {
   const stated = statedWarnings.map((code) => ({
     code,
-    message: `${warningOf(code).message} (The service says so. Nothing in this file shows it.)`,
+    message: `${describeWarning(code).message} (The service says so. Nothing in this file shows it.)`,
   }));
   return [...warnings, ...stated]
     .map(({ code, message }) => `Warning: ${toVisibleText(message)} [${code}]`)
@@ -274,7 +274,7 @@ export function showProgress({ progress }: CommandIo) {
     const done = Math.floor((checked / total) * barWidth);
     const bar = `${"#".repeat(done)}${".".repeat(barWidth - done)}`;
     progress?.(
-      `\r[${bar}] ${checked.toLocaleString("en")} of ${countOf(total, "entry", "entries")}${checked === total ? "\n" : ""}`,
+      `\r[${bar}] ${checked.toLocaleString("en")} of ${formatCount(total, "entry", "entries")}${checked === total ? "\n" : ""}`,
     );
   };
 }

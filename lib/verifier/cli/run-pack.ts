@@ -2,7 +2,7 @@
 
 import { listNotProven } from "#lib/protocol/pack/pack-report";
 import { single } from "#lib/protocol/text/command-words";
-import { countOf, toVisibleText } from "#lib/protocol/text/display-text";
+import { formatCount, toVisibleText } from "#lib/protocol/text/display-text";
 import { readableTime } from "#lib/protocol/time/time-words";
 import { checkPack, type PackReport } from "#lib/verifier/pack/check-pack";
 import { type Arguments, exitCodes, findTrust } from "./arguments";
@@ -17,24 +17,24 @@ const sentences: Record<PackReport["verdict"], string> = {
 const uncounted =
   "Nothing failed, but the end of the period is not counted: entries of it may be missing from the pack.";
 
-const sentenceOf = ({ verdict, checks }: PackReport) =>
+const writeSentence = ({ verdict, checks }: PackReport) =>
   checks.some(({ reason }) => reason === "period_not_counted") && verdict === "incomplete"
     ? uncounted
     : sentences[verdict];
 
-const warningsOf = ({ checks }: PackReport) => checks.flatMap((check) => check.warnings ?? []);
+const listWarnings = ({ checks }: PackReport) => checks.flatMap((check) => check.warnings ?? []);
 
 function describe(report: PackReport): string {
   const { facts } = report;
   if (facts === null) return "";
   const { agent, period, counts } = facts;
   const warnings = [
-    ...counts.warnings.map(({ code, count }) => `Warning: ${code}, ${countOf(count, "time")}`),
-    ...warningsOf(report).map((warning) => `Warning: ${warning}`),
+    ...counts.warnings.map(({ code, count }) => `Warning: ${code}, ${formatCount(count, "time")}`),
+    ...listWarnings(report).map((warning) => `Warning: ${warning}`),
   ];
   const lines = [
     `${agent.slug}, ${readableTime(period.from)} to ${readableTime(period.to)}`,
-    `${countOf(counts.attestations.total, "attestation")}, ${countOf(counts.decisions.total, "decision")}: ${counts.decisions.approved} approved, ${counts.decisions.denied} denied, ${counts.decisions.revoked} taken back; frozen ${countOf(counts.decisions.frozen, "time")}`,
+    `${formatCount(counts.attestations.total, "attestation")}, ${formatCount(counts.decisions.total, "decision")}: ${counts.decisions.approved} approved, ${counts.decisions.denied} denied, ${counts.decisions.revoked} taken back; frozen ${formatCount(counts.decisions.frozen, "time")}`,
     ...warnings,
     "",
     "It does not prove:",
@@ -68,7 +68,7 @@ export async function runPack(args: Arguments, io: CommandIo): Promise<number> {
       facts,
       keys: { pinned: pinned?.isPinned ?? false, note },
     });
-  else io.print(`${formatChecks(checks)}\n\n${describe(report)}${note}\n\n${sentenceOf(report)}\n`);
-  const isWarned = facts !== null && facts.counts.warnings.length + warningsOf(report).length > 0;
+  else io.print(`${formatChecks(checks)}\n\n${describe(report)}${note}\n\n${writeSentence(report)}\n`);
+  const isWarned = facts !== null && facts.counts.warnings.length + listWarnings(report).length > 0;
   return verdict !== "invalid" && isWarned && args.flags.has("fail-on-warnings") ? 4 : exitCodes[verdict];
 }

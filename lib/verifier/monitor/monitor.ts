@@ -18,7 +18,7 @@ import {
 } from "#lib/protocol/record/agent-heads";
 import { fail, failBy, type Outcome, pass, skip } from "#lib/protocol/statement/outcome";
 import { PRODUCT_URI } from "#lib/protocol/statement/product";
-import { countOf } from "#lib/protocol/text/display-text";
+import { formatCount } from "#lib/protocol/text/display-text";
 import { readableTime } from "#lib/protocol/time/time-words";
 import { type Checkpoint, verifyCheckpoint } from "#lib/protocol/tlog/checkpoint";
 import { leafHash, verifyInclusion } from "#lib/protocol/tlog/merkle";
@@ -32,11 +32,11 @@ import {
   tileReader,
 } from "#lib/verifier/checks/check-log";
 import {
+  buildLeaf,
   checkHeadsStatement,
   checkSum,
   findMaker,
   type ListedStatement,
-  leafOf,
   readLoggedStatement,
   readStatementList,
   type SignedHeads,
@@ -51,7 +51,7 @@ import {
   UnreadableError,
 } from "#lib/verifier/checks/evidence";
 import { checkMisbehaviour, MISBEHAVIOUR_TYPE } from "#lib/verifier/checks/misbehaviour";
-import { chooseLogKey, originOf, type VerifierTrust } from "#lib/verifier/checks/trust";
+import { chooseLogKey, readOrigin, type VerifierTrust } from "#lib/verifier/checks/trust";
 import type { VerifierCheck } from "#lib/verifier/report/report";
 
 /* Evidence found by the monitor, in a form that others can check (misbehaviour.ts). */
@@ -138,7 +138,7 @@ async function locate(
 ): Promise<JsonObject | null> {
   const key = findMaker({ payload, signature, envelopeSignature, keyId }, trust);
   if (key === undefined || logIndex >= checkpoint.size || logOrigin !== checkpoint.origin) return null;
-  const entry = leafOf({ payload, signature, envelopeSignature, keyId }, key);
+  const entry = buildLeaf({ payload, signature, envelopeSignature, keyId }, key);
   const { size, root } = checkpoint;
   const proof = await proveInclusion(logIndex, size, tiles);
   if (!verifyInclusion({ leafHash: leafHash(entry), index: logIndex, size, proof, root })) return null;
@@ -320,7 +320,7 @@ async function checkLogs(run: Run): Promise<(OpenedLog & { path: string }) | nul
   const witnesses = await source.readWitnesses();
   const open = await source.readLog();
   const opened = open && openLog(open, trust);
-  const rememberedOrigin = before && originOf(before.checkpoint);
+  const rememberedOrigin = before && readOrigin(before.checkpoint);
   const isSame = opened?.checkpoint.origin === rememberedOrigin;
   const old = before === null || isSame ? open : await source.readLog(rememberedOrigin ?? undefined);
   if (open === undefined || old === undefined || !opened) {
@@ -418,7 +418,7 @@ async function checkSnapshots(
   const { heads, rows, statement } = newest;
   checks.push({
     name: "snapshot",
-    ...pass(`of ${readableTime(heads.at)}, at ${countOf(heads.covers_size, "leaf", "leaves")}`),
+    ...pass(`of ${readableTime(heads.at)}, at ${formatCount(heads.covers_size, "leaf", "leaves")}`),
   });
   const sum = checkSum(heads, rows, all, trust);
   checks.push({ name: "sum", ...sum }, { name: "counted", ...checkFresh(heads, run.nowSeconds) });

@@ -13,7 +13,7 @@ import {
   packFiles,
 } from "#lib/protocol/pack/pack-manifest";
 import { type PackCheck, packFault, packPass } from "#lib/protocol/pack/pack-reasons";
-import { countOf } from "#lib/protocol/text/display-text";
+import { formatCount } from "#lib/protocol/text/display-text";
 import { readObject, UnreadableError } from "#lib/verifier/checks/evidence";
 
 /** The service's answers are far smaller; the rows of a snapshot of 100,000 agents have 7 MB. */
@@ -74,7 +74,7 @@ function findChanged({ files: listed }: JsonObject, files: readonly PackedFile[]
 function openArchive(bytes: Uint8Array, tools: ZipTools) {
   const archive = readZip(bytes, tools, limits);
   const names = archive.files.map(({ name }) => name);
-  const passed = packPass("archive", `${countOf(names.length, "file")}, and not a byte besides`);
+  const passed = packPass("archive", `${formatCount(names.length, "file")}, and not a byte besides`);
   const unknown = names.find((name) => !isPackFile(name));
   if (unknown !== undefined)
     return { checks: [passed, packFault("files", "file_unknown", { file: unknown })], pack: null };

@@ -22,7 +22,7 @@ import { type PackCheck, packFault, packGap, packPass } from "#lib/protocol/pack
 import { renderPackReport } from "#lib/protocol/pack/pack-report";
 import type { Cedar } from "#lib/protocol/policy/cedar";
 import { checkRecorded, type ReplayedDecision, replayDecision } from "#lib/protocol/policy/replay";
-import { countOf } from "#lib/protocol/text/display-text";
+import { formatCount } from "#lib/protocol/text/display-text";
 import { checkRecord, readRecordPage } from "#lib/verifier/checks/check-record";
 import { readStatementList } from "#lib/verifier/checks/check-sum";
 import { UnreadableError } from "#lib/verifier/checks/evidence";
@@ -104,15 +104,18 @@ function createRuledList() {
         if (problem !== null) return packFault("rules", "rules_mismatch", { problem });
       }
       const missing = unnamed + ruled.length - held.length;
-      if (missing > 0) return packGap("rules", "rules_missing", { decisions: countOf(missing, "decision") });
+      if (missing > 0)
+        return packGap("rules", "rules_missing", { decisions: formatCount(missing, "decision") });
       if (withoutContent > 0)
-        return packGap("rules", "rules_content_absent", { decisions: countOf(withoutContent, "decision") });
+        return packGap("rules", "rules_content_absent", {
+          decisions: formatCount(withoutContent, "decision"),
+        });
       if (ruled.length === 0) return packPass("rules", "nothing that rules were asked about");
       return packPass(
         "rules",
         cedar === null
-          ? `the rules and contexts are those of ${countOf(ruled.length, "decision")}; --cedar evaluates them again`
-          : `${countOf(ruled.length, "decision")} evaluated again, and the same came out`,
+          ? `the rules and contexts are those of ${formatCount(ruled.length, "decision")}; --cedar evaluates them again`
+          : `${formatCount(ruled.length, "decision")} evaluated again, and the same came out`,
       );
     },
   };

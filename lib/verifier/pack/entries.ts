@@ -11,20 +11,20 @@ import {
   filesIn,
   findCheckpoints,
   isEndShown,
-  numberOf,
   type PackFacts,
   type PackPeriod,
   packFiles,
+  readNumber,
 } from "#lib/protocol/pack/pack-manifest";
 import { type PackCheck, packFault, packGap, packPass } from "#lib/protocol/pack/pack-reasons";
 import { parseChangeStatement } from "#lib/protocol/record/agent-heads";
 import {
   type ActionPredicate,
-  clientNumberOf,
   isClientGap,
   parseActionStatement,
+  readClientNumber,
 } from "#lib/protocol/statement/statement";
-import { countOf } from "#lib/protocol/text/display-text";
+import { formatCount } from "#lib/protocol/text/display-text";
 import { readableTime } from "#lib/protocol/time/time-words";
 import { type Checkpoint, verifyCheckpoint } from "#lib/protocol/tlog/checkpoint";
 import { verifyConsistency } from "#lib/protocol/tlog/merkle";
@@ -97,10 +97,10 @@ async function checkEntry(json: JsonObject, trust: VerifierTrust): Promise<Check
 /** By their numbers, attestations and decisions together. */
 const entryFiles = ({ names }: OpenPack) =>
   [...filesIn("attestations", names), ...filesIn("decisions", names)].sort(
-    (a, b) => numberOf(a) - numberOf(b),
+    (a, b) => readNumber(a) - readNumber(b),
   );
 
-const folderOf = ({ isDecision }: PackEntry) => (isDecision ? "decisions/" : "attestations/");
+const chooseFolder = ({ isDecision }: PackEntry) => (isDecision ? "decisions/" : "attestations/");
 
 /** `onEntry` sees every entry that was read, with its file, and may find a fault of its own in it. */
 export async function readEntries(
@@ -128,7 +128,8 @@ export async function readEntries(
     if (!checked.ok)
       return { read, fault: packFault(name, "entry_invalid", { file, problem: checked.problem }) };
     const isOutside = i >= files.length;
-    const isNamed = isOutside || (numberOf(file) === entry.sequence && file.startsWith(folderOf(entry)));
+    const isNamed =
+      isOutside || (readNumber(file) === entry.sequence && file.startsWith(chooseFolder(entry)));
     if (!isNamed) return { read, fault: packFault(name, "entry_foreign", { file }) };
     if (checked.signed !== null) read.held.set(entry.sequence, checked.signed);
     const known = read.hashes.get(entry.sequence);
@@ -153,7 +154,7 @@ export function describeEntries({ entries }: ReadPack): PackCheck[] {
     const all = entries.filter(({ isDecision }) => isDecision === wanted);
     const gone = all.filter(({ state }) => state === "withheld" || state === "erased");
     return gone.length > 0
-      ? packGap(name, "content_absent", { entries: countOf(gone.length, "entry", "entries") })
+      ? packGap(name, "content_absent", { entries: formatCount(gone.length, "entry", "entries") })
       : packPass(name, `${all.length} ${what}, each verified`);
   };
   return [of("attestations", false, "attestations"), of("decisions", true, "decisions")];
@@ -279,7 +280,7 @@ function judgeGrowth(logs: ReadonlyMap<string, ReadonlyMap<number, Checkpoint>>,
   }
   return packPass(
     "log",
-    `${countOf(count, "checkpoint")} of ${countOf(logs.size, "log")}, each extends the one before`,
+    `${formatCount(count, "checkpoint")} of ${formatCount(logs.size, "log")}, each extends the one before`,
   );
 }
 
@@ -314,10 +315,10 @@ interface Known {
   lastOfOthers: number | undefined;
 }
 
-const bytesOf = ({ payload }: JsonObject) => (typeof payload === "string" ? utf8Encode(payload) : null);
+const readPayload = ({ payload }: JsonObject) => (typeof payload === "string" ? utf8Encode(payload) : null);
 
 function read({ sequence: number, isDecision, decision }: PackEntry, json: JsonObject): Said {
-  const payload = bytesOf(json);
+  const payload = readPayload(json);
   const isApproval = decision === "approved";
   const nothing = { number, predicate: null, frozen: undefined, isApproval, isUnread: false };
   if (json["type"] === CHANGE_FILE_TYPE) {
@@ -367,7 +368,7 @@ function follow(known: Known, { number, predicate, frozen, isApproval, isUnread 
     if (earlier !== undefined) return packFault("verdicts", "signature_replayed", { number, earlier });
     known.signed.set(signature, number);
   }
-  const client = clientNumberOf(predicate.request);
+  const client = readClientNumber(predicate.request);
   if (client === null) return null;
   const last = known.last.get(client.instance) ?? known.lastOfOthers;
   known.last.set(client.instance, client.sequence);
@@ -390,7 +391,7 @@ export function createVerdictList() {
       const count = inOrder.filter(({ predicate }) => predicate !== null).length;
       return packPass(
         "verdicts",
-        `what ${countOf(count, "attestation")} say about a freeze and about the agent's own numbers fits the entries before them, as far as these are here`,
+        `what ${formatCount(count, "attestation")} say about a freeze and about the agent's own numbers fits the entries before them, as far as these are here`,
       );
     },
   };

@@ -20,7 +20,7 @@ import { parseEnforcedRules, rulesOrganization } from "#lib/protocol/policy/repl
 import { parseChangeStatement } from "#lib/protocol/record/agent-heads";
 import { type Fault, failBy } from "#lib/protocol/statement/outcome";
 import { parseActionStatement } from "#lib/protocol/statement/statement";
-import { countOf } from "#lib/protocol/text/display-text";
+import { formatCount } from "#lib/protocol/text/display-text";
 import { findMaker, type ListedStatement } from "#lib/verifier/checks/check-sum";
 import type { VerifierTrust } from "#lib/verifier/checks/trust";
 
@@ -50,10 +50,10 @@ export interface UseList {
 }
 
 /** As decisions name it: without its log entry. */
-const hashOf = ({ log: _log, ...object }: HumanAuthorization) =>
+const hashAuthorization = ({ log: _log, ...object }: HumanAuthorization) =>
   canonicalHash(object as unknown as JsonObject);
 
-const unitsOf = (value: string | null | undefined) => (value == null ? 0n : amountUnits(value));
+const toUnits = (value: string | null | undefined) => (value == null ? 0n : amountUnits(value));
 
 /** Names the term that the use exceeds. The context is hidden: only the service has compared it. */
 function findBeyond({ object, by }: Use, { object: grant, terms }: Grant): string | null {
@@ -85,8 +85,8 @@ function findBreak(
   kept: Count,
   unread: number,
 ): "use_missing" | "use_repeated" | null {
-  const own = unitsOf(object.request.amount?.value);
-  const spent = unitsOf(by.spent);
+  const own = toUnits(object.request.amount?.value);
+  const spent = toUnits(by.spent);
   if (by.use <= kept.uses || (by.spent !== null && spent < kept.spent + own)) return "use_repeated";
   if (before === null) return null;
   const isNext = by.use <= before.uses + 1 + unread && (unread > 0 || spent <= before.spent + own);
@@ -154,7 +154,7 @@ export function createUseList(): UseList {
 
   function addDecision(number: number, object: HumanAuthorization): void {
     const { request, binding, decided_by: by } = object;
-    const hash = hashOf(object);
+    const hash = hashAuthorization(object);
     name(number, binding.request_hash, hash);
     if (request.grant === null) single.add(hash);
     else grants.set(hash, { number, object, terms: request.grant });
@@ -184,9 +184,9 @@ export function createUseList(): UseList {
       if (problem !== null) return packFault("uses", problem, { number, use: by.use });
       if (attested.has(object.binding.request_hash)) {
         kept.uses += 1;
-        kept.spent += unitsOf(object.request.amount?.value);
+        kept.spent += toUnits(object.request.amount?.value);
       }
-      before = { uses: by.use, spent: unitsOf(by.spent) };
+      before = { uses: by.use, spent: toUnits(by.spent) };
       last = number;
     }
     return null;
@@ -271,17 +271,17 @@ export function createUseList(): UseList {
       const unknown = count === 0 ? unread.length : withoutContent;
       if (unknown > 0)
         return withWarnings(
-          packGap("uses", "use_content_absent", { entries: countOf(unknown, "entry", "entries") }),
+          packGap("uses", "use_content_absent", { entries: formatCount(unknown, "entry", "entries") }),
           warnings,
         );
       if (count === 0) return packPass("uses", "no use of a standing approval");
       const outside = [...uses].filter(([hash]) => !grants.has(hash)).flatMap(([, all]) => all).length;
       const check =
         outside > 0
-          ? packGap("uses", "use_terms_absent", { uses: countOf(outside, "use") })
+          ? packGap("uses", "use_terms_absent", { uses: formatCount(outside, "use") })
           : packPass(
               "uses",
-              `${countOf(count, "use")} of standing approvals, each within its terms, none missing`,
+              `${formatCount(count, "use")} of standing approvals, each within its terms, none missing`,
             );
       return withWarnings(check, warnings);
     },
@@ -319,7 +319,7 @@ function readGrounds({ sequence: number }: PackEntry, json: JsonObject): Ground[
 }
 
 /** Null for another statement. */
-function nameOf({ payload }: ListedStatement): string | null {
+function readName({ payload }: ListedStatement): string | null {
   const roster = parseRosterStatement(payload);
   if (roster !== null) return `${roster.organization} ${roster.roster_hash}`;
   const rules = parseEnforcedRules(payload);
@@ -336,7 +336,7 @@ export function createGroundList() {
       if (!Array.isArray(all)) return { name: "grounds", ...failBy(all as Fault) };
       const listed = new Map<string, ListedStatement[]>();
       for (const statement of all as readonly ListedStatement[]) {
-        const name = nameOf(statement);
+        const name = readName(statement);
         if (name === null || findMaker(statement, trust) === undefined) continue;
         listed.set(name, [...(listed.get(name) ?? []), statement]);
       }
@@ -350,7 +350,7 @@ export function createGroundList() {
       const names = new Set(grounds.map(({ name }) => name));
       return packPass(
         "grounds",
-        `${countOf(names.size, "roster or version of rules", "rosters and versions of rules")}, each in the log before the approvals that rest on it`,
+        `${formatCount(names.size, "roster or version of rules", "rosters and versions of rules")}, each in the log before the approvals that rest on it`,
       );
     },
   };

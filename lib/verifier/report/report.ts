@@ -5,7 +5,7 @@ import type { Fact } from "#lib/protocol/record/facts";
 import type { Outcome } from "#lib/protocol/statement/outcome";
 import type { ActionStatement } from "#lib/protocol/statement/statement";
 import type { Warning, WarningCode } from "#lib/protocol/statement/warnings";
-import { countOf } from "#lib/protocol/text/display-text";
+import { formatCount } from "#lib/protocol/text/display-text";
 import { describeBounds, readableTime } from "#lib/protocol/time/time-words";
 import type { RecordReport } from "#lib/verifier/checks/check-record";
 import type { EvidenceKind } from "#lib/verifier/checks/evidence";
@@ -85,7 +85,7 @@ const isRecord = (kind: EvidenceKind) => kind === "attestation" || kind === "bun
 /** "Authentic record, 2 warnings": never the one without the other. */
 function titleFor({ kind, verdict, warnings, statedWarnings }: VerifierReport): string {
   const count = warnings.length + statedWarnings.length;
-  const more = count === 0 ? "" : `, ${countOf(count, "warning")}`;
+  const more = count === 0 ? "" : `, ${formatCount(count, "warning")}`;
   const titles: Record<Verdict, string> = {
     valid: isRecord(kind) ? `Authentic record${more}` : `Valid ${subjects[kind]}${more}`,
     invalid: isRecord(kind) ? "Not authentic" : `Not a valid ${subjects[kind]}`,
@@ -144,7 +144,7 @@ export function describeRecord({
   if (verdict === "incomplete")
     return `Nothing failed, but not everything is counted: ${describeUncounted(checks)}.`;
   if (verdict === "valid")
-    return `The record is complete: ${claimed.toLocaleString("en")} of ${countOf(claimed, "entry", "entries")}, none missing, none moved, as counted at ${readableTime(snapshot?.at ?? "")}.`;
+    return `The record is complete: ${claimed.toLocaleString("en")} of ${formatCount(claimed, "entry", "entries")}, none missing, none moved, as counted at ${readableTime(snapshot?.at ?? "")}.`;
   if (head.sequence < claimed)
     return `The record does NOT hold: it could be followed to number ${head.sequence} of ${claimed}.`;
   return isMiscounted(checks)

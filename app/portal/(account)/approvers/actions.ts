@@ -21,7 +21,7 @@ import {
   removeGroup,
   saveGroup,
 } from "#lib/services/accounts/approvers";
-import { removePasskey as removeTheirs, requireOwnerOf } from "#lib/services/accounts/passkeys";
+import { removePasskey as removeTheirs, requireOwnerAbout } from "#lib/services/accounts/passkeys";
 import { setRequesterMayApprove } from "#lib/services/accounts/requester-rule";
 
 type State = FormState<null>;
@@ -88,7 +88,7 @@ export async function chooseDefault(_state: State, form: FormData): Promise<Stat
 
 export async function removePasskey(_state: State, form: FormData): Promise<State> {
   return runAction("members", passkeyIdForm, form, async ({ context, person }, input) => {
-    const { approver, actor } = await requireOwnerOf(context, person, input.approver_id);
+    const { approver, actor } = await requireOwnerAbout(context, person, input.approver_id);
     await removeTheirs(context, approver, input.passkey_id, actor, person);
     return { message: "Passkey removed.", result: null };
   });

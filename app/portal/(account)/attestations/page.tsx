@@ -26,7 +26,7 @@ interface PageProps {
   readonly searchParams: Promise<Record<string, string | string[] | undefined>>;
 }
 
-function linkOf(path: string, filters: AttestationFilters, more: Record<string, string> = {}): string {
+function buildLink(path: string, filters: AttestationFilters, more: Record<string, string> = {}): string {
   const given = Object.entries(filters).filter((entry): entry is [string, string] => entry[1] !== undefined);
   const query = new URLSearchParams([...given, ...Object.entries(more)]).toString();
   return query === "" ? path : `${path}?${query}`;
@@ -43,7 +43,7 @@ function ExportLinks({ filters, organizationId }: ExportLinksProps) {
       {(["csv", "ndjson"] as const).map((format) => (
         <a
           key={format}
-          href={linkOf("/portal/attestations/export", filters, {
+          href={buildLink("/portal/attestations/export", filters, {
             format,
             [shownOrganizationField]: organizationId,
           })}
@@ -118,10 +118,10 @@ async function AttestationsPage({ searchParams }: PageProps) {
         />
         <CursorPagination
           label="attestations"
-          {...(cursor === undefined ? {} : { firstHref: linkOf("/portal/attestations", filters) })}
+          {...(cursor === undefined ? {} : { firstHref: buildLink("/portal/attestations", filters) })}
           {...(nextCursor === null
             ? {}
-            : { nextHref: linkOf("/portal/attestations", filters, { cursor: nextCursor }) })}
+            : { nextHref: buildLink("/portal/attestations", filters, { cursor: nextCursor }) })}
         />
       </Card>
     </PortalPage>

@@ -27,7 +27,8 @@ export default async function AuditPage({ searchParams }: PageProps) {
   const cursor = cursorId.parse(query["cursor"]);
   const { rows, nextCursor } = await listAuditEvents(context, person, { kind, cursor, limit: pageSize });
   const filter: Record<string, string> = kind === undefined ? {} : { kind };
-  const linkOf = (more: Record<string, string>) => `${path}?${new URLSearchParams({ ...filter, ...more })}`;
+  const buildLink = (more: Record<string, string>) =>
+    `${path}?${new URLSearchParams({ ...filter, ...more })}`;
   return (
     <PortalPage organizationId={person.organizationId}>
       <PageHeading
@@ -55,8 +56,8 @@ export default async function AuditPage({ searchParams }: PageProps) {
         <AuditTable rows={rows} empty={<p className="py-4 text-muted">No matching events.</p>} />
         <CursorPagination
           label="events"
-          {...(cursor === undefined ? {} : { firstHref: linkOf({}) })}
-          {...(nextCursor === null ? {} : { nextHref: linkOf({ cursor: nextCursor }) })}
+          {...(cursor === undefined ? {} : { firstHref: buildLink({}) })}
+          {...(nextCursor === null ? {} : { nextHref: buildLink({ cursor: nextCursor }) })}
         />
       </Card>
     </PortalPage>

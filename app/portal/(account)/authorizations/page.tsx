@@ -55,7 +55,8 @@ async function AuthorizationsPage({ searchParams }: PageProps) {
   const { rows, nextCursor } = await orNotFound(listOwnAuthorizations(context, person, query));
   const isPending = rows.some((row) => row.status === "pending");
   const filter: Record<string, string> = status === undefined ? {} : { status };
-  const linkOf = (more: Record<string, string>) => `${path}?${new URLSearchParams({ ...filter, ...more })}`;
+  const buildLink = (more: Record<string, string>) =>
+    `${path}?${new URLSearchParams({ ...filter, ...more })}`;
   return (
     <PortalPage organizationId={person.organizationId}>
       {isPending ? <LiveRefresh /> : null}
@@ -104,8 +105,8 @@ async function AuthorizationsPage({ searchParams }: PageProps) {
         />
         <CursorPagination
           label="requests"
-          {...(cursor === undefined ? {} : { firstHref: linkOf({}) })}
-          {...(nextCursor === null ? {} : { nextHref: linkOf({ cursor: nextCursor }) })}
+          {...(cursor === undefined ? {} : { firstHref: buildLink({}) })}
+          {...(nextCursor === null ? {} : { nextHref: buildLink({ cursor: nextCursor }) })}
         />
         {isPending ? <p className="mt-4 text-muted text-sm">Updates automatically.</p> : null}
       </Card>

@@ -18,7 +18,7 @@ interface PageProps {
 
 const periodDays = 30;
 const dayMs = 86_400_000;
-const dayOf = (ms: number) => new Date(ms).toISOString().slice(0, 10);
+const toDay = (ms: number) => new Date(ms).toISOString().slice(0, 10);
 
 export default async function EvidencePage({ searchParams }: PageProps) {
   const { context, person, app, membership } = await requirePortal("/portal/evidence");
@@ -40,8 +40,8 @@ export default async function EvidencePage({ searchParams }: PageProps) {
           <EvidenceForm
             slugs={slugs}
             agent={keep("agent", "")}
-            from={keep("from", dayOf(nowMs - periodDays * dayMs))}
-            until={keep("until", dayOf(nowMs))}
+            from={keep("from", toDay(nowMs - periodDays * dayMs))}
+            until={keep("until", toDay(nowMs))}
             withPrivate={asked["private"] !== "off"}
           />
         ) : (

@@ -77,7 +77,7 @@ async function InboxPage({ searchParams }: PageProps) {
   );
   const decidable = isWaiting ? await readDecidable(context, person, rows) : [];
   const settings = await listNoticeSettings(context, person);
-  const linkOf = (more: Record<string, string>) => `${path}?${new URLSearchParams({ show, ...more })}`;
+  const buildLink = (more: Record<string, string>) => `${path}?${new URLSearchParams({ show, ...more })}`;
   return (
     <PortalPage organizationId={person.organizationId}>
       {isWaiting ? <LiveRefresh /> : null}
@@ -98,8 +98,8 @@ async function InboxPage({ searchParams }: PageProps) {
         />
         <CursorPagination
           label="requests"
-          {...(cursor === undefined ? {} : { firstHref: linkOf({}) })}
-          {...(nextCursor === null ? {} : { nextHref: linkOf({ cursor: nextCursor }) })}
+          {...(cursor === undefined ? {} : { firstHref: buildLink({}) })}
+          {...(nextCursor === null ? {} : { nextHref: buildLink({ cursor: nextCursor }) })}
         />
       </Card>
       <Passkeys context={context} person={person} />

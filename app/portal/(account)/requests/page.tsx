@@ -11,7 +11,7 @@ import { CursorPagination } from "#components/ui/cursor-pagination";
 import { EmptyState } from "#components/ui/empty-state";
 import { TextLink } from "#components/ui/text-link";
 import { cursorText, requestFilters } from "#lib/api/schemas/portal";
-import { countOf } from "#lib/protocol/text/display-text";
+import { formatCount } from "#lib/protocol/text/display-text";
 import { orNotFound, requirePortal } from "#lib/server/pages/portal-request";
 import { withNotFound } from "#lib/server/pages/with-not-found";
 import { describeRequestLog, listRequests } from "#lib/services/portal/request-log";
@@ -32,7 +32,7 @@ async function RequestsPage({ searchParams }: PageProps) {
   const cursor = cursorText.parse(query["cursor"]);
   const given = Object.entries(filters).filter((entry): entry is [string, string] => entry[1] !== undefined);
   const isFiltered = given.length > 0;
-  const linkOf = (more: Record<string, string>) =>
+  const buildLink = (more: Record<string, string>) =>
     `${path}?${new URLSearchParams([...given, ...Object.entries(more)])}`;
   const { keys, days, missing } = await describeRequestLog(context, person);
   const page = { cursor, limit: pageSize };
@@ -45,7 +45,7 @@ async function RequestsPage({ searchParams }: PageProps) {
       />
       {missing === 0 ? null : (
         <div className="mb-5">
-          <Callout tone="warn" title={`${countOf(missing, "request")} not listed`}>
+          <Callout tone="warn" title={`${formatCount(missing, "request")} not listed`}>
             There were more of them at a time, or on a day, than the log keeps. They are counted in your
             usage.
           </Callout>
@@ -68,8 +68,8 @@ async function RequestsPage({ searchParams }: PageProps) {
         />
         <CursorPagination
           label="requests"
-          {...(cursor === undefined ? {} : { firstHref: linkOf({}) })}
-          {...(nextCursor === null ? {} : { nextHref: linkOf({ cursor: nextCursor }) })}
+          {...(cursor === undefined ? {} : { firstHref: buildLink({}) })}
+          {...(nextCursor === null ? {} : { nextHref: buildLink({ cursor: nextCursor }) })}
         />
       </Card>
     </PortalPage>

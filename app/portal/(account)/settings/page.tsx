@@ -13,7 +13,7 @@ import { PageHeading } from "#components/portal/shell/page-heading";
 import { Card } from "#components/ui/card";
 import { type Definition, DefinitionList } from "#components/ui/definition-list";
 import { TextLink } from "#components/ui/text-link";
-import { countOf } from "#lib/protocol/text/display-text";
+import { formatCount } from "#lib/protocol/text/display-text";
 import { organizationTitle } from "#lib/protocol/text/organization-name";
 import { requirePortal } from "#lib/server/pages/portal-request";
 import { readOrganization } from "#lib/services/portal/organization";
@@ -33,7 +33,7 @@ import { addDomain, checkDomain, removeDomain } from "./domain-actions";
 
 export const metadata: Metadata = { title: "Settings" };
 
-function limitsOf(attestationsPerDay: number | null): Definition[] {
+function describeLimits(attestationsPerDay: number | null): Definition[] {
   return [
     {
       id: "limit",
@@ -41,7 +41,7 @@ function limitsOf(attestationsPerDay: number | null): Definition[] {
       value:
         attestationsPerDay === null
           ? "None."
-          : `${countOf(attestationsPerDay, "attestation")} per UTC day, set by the operator of this instance.`,
+          : `${formatCount(attestationsPerDay, "attestation")} per UTC day, set by the operator of this instance.`,
     },
     {
       id: "attestations",
@@ -116,7 +116,7 @@ export default async function SettingsPage() {
         </Card>
       ) : null}
       <Card title="Limits and retention" className="mt-5" id="limits">
-        <DefinitionList items={limitsOf(organization.attestationsPerDay)} />
+        <DefinitionList items={describeLimits(organization.attestationsPerDay)} />
         <RetentionForms
           retention={organization.retention}
           actions={{ save: saveRetention, begin: beginHold, end: endHold }}

@@ -2,7 +2,7 @@
 import type { Metadata } from "next";
 import { notFound, permanentRedirect, redirect } from "next/navigation";
 import { PageRefusal } from "#components/page-refusal";
-import { verdictOf } from "#components/verify/facts";
+import { toVerdict } from "#components/verify/facts";
 import { VerificationView } from "#components/verify/verification-view";
 import { publicBaseUrl } from "#lib/api/http/host-check";
 import { toUnlinkedText } from "#lib/protocol/text/display-text";
@@ -30,7 +30,7 @@ export async function generateMetadata({ params }: PageProps): Promise<Metadata>
   if (loaded.kind === "unknown") return { title: "Unknown attestation" };
   if (loaded.kind === "limited") return { title: "Too many requests" };
   const { answer } = loaded;
-  const { title, sentence } = verdictOf(loaded);
+  const { title, sentence } = toVerdict(loaded);
   const subject =
     answer.action === null
       ? shorten(answer.agent_slug)

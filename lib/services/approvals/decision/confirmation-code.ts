@@ -22,7 +22,7 @@ export function secretCode(context: Context, requestId: string): string {
 }
 
 /** Without `require_code` it follows from the request, so that the browser computes it from what it shows. */
-export function codeOf(
+export function deriveCode(
   context: Context,
   { id, request_hash, require_code }: Pick<AuthorizationRow, "id" | "request_hash" | "require_code">,
 ): string {
@@ -56,7 +56,7 @@ async function judgeCode(
       .for("update");
     if (before === undefined) throw notPending();
     if (before.count >= maxWrongCodes) return maxWrongCodes;
-    if (isSameCode(codeOf(context, row), given)) return null;
+    if (isSameCode(deriveCode(context, row), given)) return null;
     await tx
       .update(authorizationRequests)
       .set({ wrong_codes: sql`${wrong_codes} + 1` })

@@ -1,7 +1,7 @@
 /** Decisions: each is one atomic change of state, a signed statement and a leaf of the log. */
 
 import { and, eq } from "drizzle-orm";
-import { type Actor, actorOf, isOwnerOf, mayReach, type Principal } from "#lib/api/http/context";
+import { type Actor, mayReach, ownsRow, type Principal, toActor } from "#lib/api/http/context";
 import type { SentAssertion } from "#lib/api/schemas/approval-view";
 import { authorizationRequests } from "#lib/db/schema";
 import { readDatabaseTime } from "#lib/db/shared-clock";
@@ -51,8 +51,8 @@ import {
   lockOpen,
   type NewApproval,
   notPending,
-  protocolVersionOf,
   readApprovals,
+  readProtocolVersion,
   sealDecision,
   signApproval,
   standsBeside,
@@ -181,7 +181,7 @@ export async function findOwn(
   verb: "cancels" | "claims" | "repeats" | "revokes",
 ): Promise<AuthorizationRow> {
   const row = await findAuthorization(context.database, requestId);
-  if (row === null || !isOwnerOf(principal, row)) throw authorizationNotFound();
+  if (row === null || !ownsRow(principal, row)) throw authorizationNotFound();
   if (!mayReach(principal, "authorize", row))
     throw new AppError("insufficient_scope", `a key with the scope hook ${verb} only what it asked for`);
   return row;
@@ -193,7 +193,7 @@ export async function cancelAuthorization(
   principal: Principal,
 ): Promise<void> {
   const row = await findOwn(context, requestId, principal, "cancels");
-  await cancel(context, requirePending(row), actorOf(principal), (tx) =>
+  await cancel(context, requirePending(row), toActor(principal), (tx) =>
     lockAndRecheckKey(tx, principal, "stop"),
   );
 }
@@ -257,7 +257,7 @@ async function storeOneOfMany(
     if (refusal !== null) throw refusal;
     const changed = await tx
       .update(authorizationRequests)
-      .set({ protocol_version: protocolVersionOf(approval) })
+      .set({ protocol_version: readProtocolVersion(approval) })
       .where(and(eq(authorizationRequests.id, approval.requestId), isOpen))
       .returning({ id: authorizationRequests.id });
     if (changed.length !== 1) throw notPending();
@@ -273,7 +273,7 @@ async function storeOneOfMany(
 }
 
 /** The person's records, as they go into the object. */
-function recordsOf({ proof, approver }: ProvenPerson, verified_at: string): Approval[] {
+function toRecords({ proof, approver }: ProvenPerson, verified_at: string): Approval[] {
   const worldId: WorldIdApproval[] = proof === null ? [] : [{ ...proof, verified_at }];
   const pair = proof === null ? {} : { nullifier_hash: proof.nullifier_hash };
   return approver === null ? worldId : [...worldId, { ...approver.record, ...pair, verified_at }];
@@ -309,7 +309,7 @@ async function tryAccept(
   // The process that logged the roster has a clock of its own.
   const now = new Date(Math.max(time.getTime(), Date.parse(person.approver?.since ?? "") || 0));
   const before = present.flatMap((one) => one.records);
-  const records = recordsOf(person, now.toISOString());
+  const records = toRecords(person, now.toISOString());
   checkBeside(row, before, records);
   const approvals = [...before, ...records];
   const environment = findEnvironment(request.origin, approvals);

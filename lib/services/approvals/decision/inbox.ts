@@ -36,7 +36,7 @@ import type { ProtocolVersion } from "#lib/protocol/world-id/world-id-proof";
 import { isEnrolled } from "#lib/services/accounts/roster";
 import type { Context } from "#lib/services/approvals/context";
 import { findTestRequests } from "#lib/services/approvals/portal-authorizations";
-import { environmentOf, isAfterCursor, isEnded, readPage } from "#lib/services/approvals/read";
+import { chooseEnvironment, isAfterCursor, isEnded, readPage } from "#lib/services/approvals/read";
 import {
   type AuthorizationRow,
   approvalUrl,
@@ -51,7 +51,7 @@ import {
   parseRequestedBy,
   readApprovalToken,
 } from "#lib/services/approvals/rows";
-import { codeOf } from "./confirmation-code";
+import { deriveCode } from "./confirmation-code";
 import { readApprovals } from "./store";
 
 /* View of a request on the approval page: everything that a holder of the link may see. */
@@ -122,7 +122,7 @@ async function describeApproval(context: Context, row: FoundAuthorization): Prom
   const { db } = context.database;
   const request = parseRequest(row);
   const binding = bindRequest(request);
-  const environment = environmentOf(context, row);
+  const environment = chooseEnvironment(context, row);
   return {
     request_id: row.id,
     status: row.status,
@@ -148,7 +148,7 @@ async function describeApproval(context: Context, row: FoundAuthorization): Prom
     now: (await readDatabaseTime(db)).toISOString(),
     decided_at: row.decided_at?.toISOString() ?? null,
     decided_by: parseDecidedBy(row),
-    confirmation_code: row.require_code ? null : codeOf(context, row),
+    confirmation_code: row.require_code ? null : deriveCode(context, row),
     code_tries_left: row.require_code ? maxWrongCodes - row.wrong_codes : null,
     previously_denied: describeDenied(row.deniedId, row.deniedAt),
     environment,
@@ -242,7 +242,7 @@ export async function listInbox(context: Context, user: UserPrincipal, query: In
       payee: findPayee(parseContext(row)),
       status: row.status,
       is_test: tests.has(row.id),
-      environment: environmentOf(context, row),
+      environment: chooseEnvironment(context, row),
       approvals: { required: row.approvals_required, given: row.given },
       expires_at,
       decided_at: row.decided_at?.toISOString() ?? null,

@@ -5,14 +5,14 @@ import type { Executor } from "#lib/db/client";
 import { approvals, approvers } from "#lib/db/schema";
 import { type AuthorizationRow, parseDecidedBy } from "#lib/services/approvals/rows";
 
-const nameOf = sql<string | null>`coalesce(${approvers.name}, ${approvers.email})`;
+const shownName = sql<string | null>`coalesce(${approvers.name}, ${approvers.email})`;
 
 async function readDenier(executor: Executor, row: AuthorizationRow): Promise<PersonDecision[]> {
   if (row.status !== "denied" || row.decided_at === null) return [];
   const [person] =
     row.denied_by === null
       ? []
-      : await executor.select({ who: nameOf }).from(approvers).where(eq(approvers.id, row.denied_by));
+      : await executor.select({ who: shownName }).from(approvers).where(eq(approvers.id, row.denied_by));
   const by = row.denied_by === null ? "the link" : "passkey";
   return [{ decision: "denied", who: person?.who ?? null, by, at: row.decided_at.toISOString() }];
 }
@@ -21,7 +21,7 @@ async function readDenier(executor: Executor, row: AuthorizationRow): Promise<Pe
 export async function readDeciders(executor: Executor, row: AuthorizationRow): Promise<PersonDecision[]> {
   const given = await executor
     .select({
-      who: nameOf,
+      who: shownName,
       approverId: approvals.approver_id,
       nullifier: approvals.nullifier_hash,
       at: approvals.created_at,

@@ -17,7 +17,7 @@ import {
   checkAssertion,
   type PasskeyDecision,
   parseAuthenticatorData,
-  relyingPartyOf,
+  toRelyingParty,
 } from "#lib/protocol/passkey/assertion";
 import { notePasskeyUse, type RosterProof, readRosterProof } from "#lib/services/accounts/roster";
 import type { Context } from "#lib/services/approvals/context";
@@ -81,7 +81,7 @@ async function requireOther(
 function checkSigned(request: ApprovalRequest, decision: PasskeyDecision, sent: SentAssertion, key: string) {
   const challenge = approvalChallenge(requestHash(request), decision);
   const assertion = { ...sent, public_key: key };
-  return checkAssertion(assertion, { challenge, ...relyingPartyOf(request.origin) }, verifyEd25519Strict);
+  return checkAssertion(assertion, { challenge, ...toRelyingParty(request.origin) }, verifyEd25519Strict);
 }
 
 /** Throws why this passkey doesn't decide. Holds no row: who has the link must not make others wait. */

@@ -1,6 +1,6 @@
 /** POST /v1/authorizations/{id}/revoke: from the commit on, nothing can use what was approved. */
 import { and, asc, eq, inArray, type SQL, sql } from "drizzle-orm";
-import { type Actor, actorOf, type Principal } from "#lib/api/http/context";
+import { type Actor, type Principal, toActor } from "#lib/api/http/context";
 import type { SentAssertion } from "#lib/api/schemas/approval-view";
 import type { Executor } from "#lib/db/client";
 import { authorizationRequests, grants } from "#lib/db/schema";
@@ -114,7 +114,7 @@ export async function revokeAuthorization(
 ): Promise<void> {
   const row = await findOwn(context, requestId, principal, "revokes");
   const by = {
-    actor: actorOf(principal),
+    actor: toActor(principal),
     lockAndRecheckKey: (tx: Executor) => lockAndRecheckKey(tx, principal, "stop"),
   };
   await revoke(context, row, by, reason);

@@ -214,10 +214,10 @@ export async function isFrozen(tx: Executor, agentId: string): Promise<boolean> 
 }
 
 /** Fixed by the first World ID proof. */
-export const protocolVersionOf = ({ records }: NewApproval) =>
+export const readProtocolVersion = ({ records }: NewApproval) =>
   records.find(isWorldIdApproval)?.protocol_version ?? null;
 
-const enrolledOf = ({ approved, deniedBy }: DecisionItem) => approved?.approval.enrolled ?? deniedBy;
+const findEnrolled = ({ approved, deniedBy }: DecisionItem) => approved?.approval.enrolled ?? deniedBy;
 
 async function admitOne(tx: Executor, item: DecisionItem): Promise<AppError | null> {
   if (!(await lockOpen(tx, item.requestId))) return notPending();
@@ -229,7 +229,7 @@ async function admitOne(tx: Executor, item: DecisionItem): Promise<AppError | nu
     !(await areRulesStill(tx, item.requestId, item.approved.approval.rulesVersion))
   )
     return new RulesMoved();
-  const enrolled = enrolledOf(item);
+  const enrolled = findEnrolled(item);
   const refusal = enrolled && (await countApprover(tx, enrolled));
   if (refusal !== null) return refusal;
   const changed = await tx
@@ -245,7 +245,7 @@ async function admitOne(tx: Executor, item: DecisionItem): Promise<AppError | nu
         : {
             human_authorization: item.approved.object,
             usable_until: item.approved.usableUntil === null ? null : new Date(item.approved.usableUntil),
-            protocol_version: protocolVersionOf(item.approved.approval),
+            protocol_version: readProtocolVersion(item.approved.approval),
           }),
     })
     .where(and(eq(authorizationRequests.id, item.requestId), isOpen))
@@ -266,7 +266,7 @@ async function lockAll(tx: Executor, items: DecisionItem[]): Promise<void> {
     items.map(({ requestId }) => requestId),
   );
   await tx.select({ id }).from(authorizationRequests).where(and(areThey, isOpen)).orderBy(id).for("update");
-  const people = items.flatMap((item) => enrolledOf(item)?.approverId ?? []);
+  const people = items.flatMap((item) => findEnrolled(item)?.approverId ?? []);
   if (people.length > 0) await holdPeople(tx, inArray(approvers.id, people));
 }
 

@@ -55,7 +55,7 @@ async function admit(tx: Executor, items: AtOnceItem[]): Promise<(AppError | nul
 }
 
 const actors: Record<string, string> = { freeze: "freeze", grant: "standing approval" };
-const actorOf = (decidedBy: Decider | null): Actor => ({
+const describeActor = (decidedBy: Decider | null): Actor => ({
   kind: "system",
   id: actors[decidedBy?.kind ?? ""] ?? "rules",
   ip: null,
@@ -64,7 +64,7 @@ const actorOf = (decidedBy: Decider | null): Actor => ({
 async function store(tx: Executor, placed: Placed<AtOnceItem>[]): Promise<void> {
   for (const one of placed) {
     const { requestId, decision, decidedBy } = requireMade(one.item);
-    await storeDecision(tx, one, { requestId, decision, actor: actorOf(decidedBy) });
+    await storeDecision(tx, one, { requestId, decision, actor: describeActor(decidedBy) });
   }
 }
 

@@ -25,7 +25,7 @@ function toRequest({ subject, action, resource, context }: EvaluationBody): Auth
   };
 }
 
-function reasonOf({ verdict, decidedBy }: Judged): EvaluationResponse["context"]["reason"] {
+function explainVerdict({ verdict, decidedBy }: Judged): EvaluationResponse["context"]["reason"] {
   if (verdict === "denied") return "denied";
   return decidedBy?.kind === "grant" ? "covered_by_standing_approval" : "allowed_by_rule";
 }
@@ -47,7 +47,7 @@ export async function evaluateAccess(
       decision: judged.verdict === "approved",
       context: {
         evaluated_at,
-        reason: reasonOf(judged),
+        reason: explainVerdict(judged),
         decided_by: judged.decidedBy,
         message: judged.denialReason,
       },

@@ -6,7 +6,7 @@
 
 import { type SQL, sql } from "drizzle-orm";
 import type { AuthorizeBody } from "#lib/api/schemas/authorize";
-import { type Executor, rowsOf } from "#lib/db/client";
+import { type Executor, queryRows } from "#lib/db/client";
 import { grants } from "#lib/db/schema";
 import { fieldError } from "#lib/errors";
 import type { Amount } from "#lib/protocol/approval/amount";
@@ -68,10 +68,10 @@ const sum = (groups: readonly Counted[]) => groups.reduce((total, { count }) => 
 export const isTooMuch = (groups: readonly Counted[]) =>
   groups.length > MAX_REQUIRED_GROUPS || sum(groups) > MAX_APPROVALS;
 
-function mergeGroups(own: Demands, { groups }: Obligations, idOf: (name: string) => string) {
+function mergeGroups(own: Demands, { groups }: Obligations, findId: (name: string) => string) {
   const merged = own.required_approvers.map((one, i) => ({ ...one, name: own.groupNames[i] ?? "" }));
   for (const { group, count } of groups) {
-    const id = idOf(group);
+    const id = findId(group);
     const known = merged.find((one) => one.group === id);
     if (known === undefined) merged.push({ group: id, count, name: group });
     else known.count = Math.max(known.count, count);
@@ -79,13 +79,13 @@ function mergeGroups(own: Demands, { groups }: Obligations, idOf: (name: string)
   return merged;
 }
 
-/** `idOf`: of a group that exists. */
+/** `findId`: of a group that exists. */
 export function applyObligations(
   own: Demands,
   obligations: Obligations,
-  idOf: (name: string) => string,
+  findId: (name: string) => string,
 ): Demands {
-  const groups = mergeGroups(own, obligations, idOf);
+  const groups = mergeGroups(own, obligations, findId);
   const wanted = Math.max(own.approvals_required, obligations.approvals);
   const [first] = groups;
   // Where groups are required only their members count, so more people are more of the first group.
@@ -104,14 +104,14 @@ export function applyObligations(
 export function meetsObligations(
   given: Pick<Demands, "required_level" | "approvals_required" | "required_approvers">,
   { approvals, level, groups }: Obligations,
-  idOf: (name: string) => string,
+  findId: (name: string) => string,
 ): boolean {
   const isStrictEnough = stricter(given.required_level, level ?? "none") === given.required_level;
   return (
     isStrictEnough &&
     given.approvals_required >= approvals &&
     groups.every(({ group, count }) =>
-      given.required_approvers.some((one) => one.group === idOf(group) && one.count >= count),
+      given.required_approvers.some((one) => one.group === findId(group) && one.count >= count),
     )
   );
 }
@@ -140,13 +140,13 @@ const meetsDemands = (
 const isUse = sql.raw(`(used.attestation_id IS NOT NULL OR used.claimed_at IS NOT NULL
   OR used.revoked_at IS NULL AND used.usable_until > clock_timestamp() - interval '1 minute')`);
 
-const usageOf = (grantId: SQL) => sql`SELECT count(*)::int AS uses,
+const selectUsage = (grantId: SQL) => sql`SELECT count(*)::int AS uses,
     coalesce(sum(used.amount_units), 0)::text AS spent
   FROM authorization_requests AS used
   WHERE used.grant_id = ${grantId} AND used.status = 'approved' AND ${isUse}`;
 
 export async function readGrantUsage(executor: Executor, requestId: string): Promise<GrantUsage> {
-  const [row] = await rowsOf<Pick<Row, "uses" | "spent">>(executor, usageOf(sql`${requestId}`));
+  const [row] = await queryRows<Pick<Row, "uses" | "spent">>(executor, selectUsage(sql`${requestId}`));
   return { uses: row?.uses ?? 0, spentUnits: BigInt(row?.spent ?? "0") };
 }
 
@@ -156,13 +156,13 @@ export async function readGrantUsages(
   requestIds: readonly string[],
 ): Promise<Map<string, GrantUsage & { isSuspended: boolean }>> {
   if (requestIds.length === 0) return new Map();
-  const rows = await rowsOf<Pick<Row, "request_id" | "uses" | "spent"> & { is_suspended: boolean }>(
+  const rows = await queryRows<Pick<Row, "request_id" | "uses" | "spent"> & { is_suspended: boolean }>(
     executor,
     sql`SELECT g.request_id, usage.uses, usage.spent, (a.frozen_at IS NOT NULL
         OR a.public_key IS DISTINCT FROM g.public_key OR a.code_hash IS DISTINCT FROM g.code_hash) AS is_suspended
       FROM grants AS g
       JOIN agents AS a ON a.id = g.agent_id
-      CROSS JOIN LATERAL (${usageOf(sql`g.request_id`)}) AS usage
+      CROSS JOIN LATERAL (${selectUsage(sql`g.request_id`)}) AS usage
       WHERE g.request_id IN ${requestIds}`,
   );
   return new Map(
@@ -218,13 +218,13 @@ interface Row {
 
 /** Not taken back, not over, and of the key and code that the agent has now; oldest first. */
 async function findActiveGrants(tx: Executor, agentId: string): Promise<ActiveGrant[]> {
-  const rows = await rowsOf<Row>(
+  const rows = await queryRows<Row>(
     tx,
     sql`SELECT g.request_id, r.request, g.terms, g.request_hash, g.authorization_hash, g.environment, usage.uses, usage.spent
       FROM grants AS g
       JOIN authorization_requests AS r ON r.id = g.request_id
       JOIN agents AS a ON a.id = g.agent_id
-      CROSS JOIN LATERAL (${usageOf(sql`g.request_id`)}) AS usage
+      CROSS JOIN LATERAL (${selectUsage(sql`g.request_id`)}) AS usage
       WHERE g.agent_id = ${agentId} AND g.expires_at > clock_timestamp() AND r.revoked_at IS NULL
         AND a.public_key IS NOT DISTINCT FROM g.public_key AND a.code_hash IS NOT DISTINCT FROM g.code_hash
       ORDER BY g.approved_at, g.request_id`,
@@ -291,7 +291,7 @@ export async function readStanding(
 ): Promise<Standing> {
   const asked = sql`CASE WHEN rules.mode <> 'off' THEN a.id END`;
   const usage = dayUsage(asked, sql`${amount?.currency ?? null}::text`, sql`now.at`);
-  const [row] = await rowsOf<StandingRow>(
+  const [row] = await queryRows<StandingRow>(
     executor,
     sql`SELECT (extract(epoch FROM now.at) * 1000)::bigint::text AS ms,
         a.id AS agent_id, a.slug AS agent_slug, a.name AS agent_name, a.public_key AS agent_public_key,
@@ -479,11 +479,11 @@ export async function judge(
   if (request.isGrant || hidesSomething) return toPeople;
   if (standing.has_grants && standing.agent_id !== null) {
     const active = await findActiveGrants(tx, standing.agent_id);
-    const idOf = (name: string) => groupIds.get(name) ?? "";
+    const findId = (name: string) => groupIds.get(name) ?? "";
     const fit = active.filter(
       ({ request: given }) =>
         meetsDemands(given, request.own) &&
-        (obligations === null || meetsObligations(given, obligations, idOf)),
+        (obligations === null || meetsObligations(given, obligations, findId)),
     );
     const use = chooseGrant(fit, request, request.context, request.createdAt);
     if (use !== null) return { ...asked, verdict: "approved", rules: kept, ...use };

@@ -1,11 +1,11 @@
 /** POST /v1/authorize: a request is built once, and its canonical bytes are what is approved, by people or without. */
 
 import { and, eq, inArray, isNotNull, ne, or, sql } from "drizzle-orm";
-import { actorOf, type KeyPrincipal } from "#lib/api/http/context";
+import { type KeyPrincipal, toActor } from "#lib/api/http/context";
 import { completeIdempotent, type IdempotencyHold } from "#lib/api/http/idempotency";
 import type { AuthorizeResponse } from "#lib/api/schemas/authorization-state";
 import type { AuthorizeBody } from "#lib/api/schemas/authorize";
-import { type Executor, rowsOf } from "#lib/db/client";
+import { type Executor, queryRows } from "#lib/db/client";
 import { approverGroups, approvers, authorizationRequests, requestApprovers } from "#lib/db/schema";
 import { AppError, fieldError } from "#lib/errors";
 import { requireReceiver } from "#lib/jobs/guarded-request";
@@ -26,7 +26,7 @@ import { recordAudit } from "#lib/services/accounts/audit";
 import { lockOrganization } from "#lib/services/accounts/organizations";
 import { claimAgents, type FoundAgent, findAgent, slugKey, slugTaken } from "#lib/services/agents/agents";
 import type { Context } from "#lib/services/approvals/context";
-import { codeOf, secretCode } from "#lib/services/approvals/decision/confirmation-code";
+import { deriveCode, secretCode } from "#lib/services/approvals/decision/confirmation-code";
 import { findOwn } from "#lib/services/approvals/decision/decide";
 import { signApproval } from "#lib/services/approvals/decision/store";
 import { expectedEnvironment } from "#lib/services/approvals/read";
@@ -63,7 +63,7 @@ import {
 const defaultMinutes = 30;
 
 /** Identifies equal requests, whoever makes them when, and whoever they say asks. */
-function fingerprintOf(organizationId: string, body: AuthorizeBody): Uint8Array {
+function computeFingerprint(organizationId: string, body: AuthorizeBody): Uint8Array {
   const { agent_slug, action, context, inputs_hash, tool, amount, grant } = body;
   return sha256(
     canonicalBytes([
@@ -254,7 +254,7 @@ async function prepareRequest(
   }
   const names = { ...asker.names, group_names: demands.groupNames };
   const hidden = { requestedBy: asker.requestedBy, names, salt: base64Encode(context.random(16)) };
-  const fingerprint = fingerprintOf(organizationId, body);
+  const fingerprint = computeFingerprint(organizationId, body);
   return { agent, hidden, createdAt, demands, requester, judged, fingerprint };
 }
 
@@ -301,7 +301,7 @@ export interface Made extends Prepared {
   decision: { object: Uint8Array | null; usableUntil: string | null } | null;
 }
 
-const rowOf = ({ require_code }: Pick<AuthorizeBody, "require_code">, request: ApprovalRequest) => ({
+const toRow = ({ require_code }: Pick<AuthorizeBody, "require_code">, request: ApprovalRequest) => ({
   id: request.request_id,
   request_hash: hexDecode(requestHash(request)),
   require_code: require_code ?? false,
@@ -338,7 +338,7 @@ function describe(
     required_level: request.required_level,
     approvals_required: request.approvals_required,
     require_code: body.require_code ?? false,
-    confirmation_code: codeOf(context, rowOf(body, request)),
+    confirmation_code: deriveCode(context, toRow(body, request)),
     decided_by: judged.decidedBy,
     denial_reason: judged.denialReason,
     previously_denied,
@@ -359,7 +359,7 @@ export async function insertRequest(
   // Somebody registered it in this moment, in another spelling than the rules saw.
   if (agent.slug !== request.agent_slug) throw new DecidedOtherwise();
   await tx.insert(authorizationRequests).values({
-    ...rowOf(body, request),
+    ...toRow(body, request),
     organization_id: principal.organizationId,
     agent_id: agent.id,
     api_key_id: principal.keyId,
@@ -391,7 +391,7 @@ export async function insertRequest(
   });
   await recordAudit(context, tx, {
     organizationId: principal.organizationId,
-    actor: actorOf(principal),
+    actor: toActor(principal),
     action: "authorization.requested",
     subject: request.request_id,
   });
@@ -502,7 +502,7 @@ async function notifyApprovers(
     await tx
       .insert(requestApprovers)
       .values(named.map((approver_id) => ({ request_id: request.id, approver_id })));
-  const written = await rowsOf<{ kind: string }>(
+  const written = await queryRows<{ kind: string }>(
     tx,
     sql`
     INSERT INTO notices (request_id, kind, approver_id, organization_id, status, next_attempt_at)

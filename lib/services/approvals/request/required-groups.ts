@@ -2,7 +2,7 @@
 import { and, eq, inArray, ne, or, sql } from "drizzle-orm";
 import type { KeyPrincipal } from "#lib/api/http/context";
 import type { AuthorizeBody } from "#lib/api/schemas/authorize";
-import { type Executor, rowsOf } from "#lib/db/client";
+import { type Executor, queryRows } from "#lib/db/client";
 import { apiKeys, approvers, organizations } from "#lib/db/schema";
 import { fieldError } from "#lib/errors";
 import {
@@ -13,7 +13,7 @@ import {
 } from "#lib/protocol/approval/assign-groups";
 import type { RequiredApprovers } from "#lib/protocol/approval/decided-by";
 import type { ShownNames } from "#lib/protocol/approval/shown-content";
-import { countOf } from "#lib/protocol/text/display-text";
+import { formatCount } from "#lib/protocol/text/display-text";
 import { areGroups } from "#lib/services/accounts/approvers";
 import { readIdentity } from "#lib/services/accounts/organization-identity";
 import { requesterMayApprove } from "#lib/services/accounts/requester-rule";
@@ -98,7 +98,7 @@ export async function requireEnrolled(
     if ((filled[index] ?? 0) >= count) continue;
     const enrolled = people.filter((groups) => groups.includes(group)).length;
     const others = isLeftOut ? " besides who asks" : "";
-    const has = `${countOf(enrolled, "enrolled approver")}${others}`;
+    const has = `${formatCount(enrolled, "enrolled approver")}${others}`;
     const why = enrolled < count ? "" : ", and each person counts for one group";
     const isByRules = count > (own.required_approvers[index]?.count ?? 0);
     throw fieldError(
@@ -142,7 +142,7 @@ async function readPast(tx: Executor, agent: FoundAgent | null): Promise<AgentPa
   if (agent === null) return nothing;
   const { id, created_at } = agent;
   const requests = sql`SELECT FROM authorization_requests WHERE agent_id = ${id}`;
-  const [counts] = await rowsOf<Omit<AgentPast, "known_since">>(
+  const [counts] = await queryRows<Omit<AgentPast, "known_since">>(
     tx,
     sql`SELECT ${countAtMost(sql`SELECT FROM attestations WHERE agent_id = ${id}`)} AS attestations,
       ${countAtMost(requests)} AS requests,

@@ -4,7 +4,7 @@
  * compares `version` with the newest in the transaction of the use: rules that are saved before it always win.
  */
 import { sql } from "drizzle-orm";
-import { type Executor, rowsOf } from "#lib/db/client";
+import { type Executor, queryRows } from "#lib/db/client";
 import { AppError } from "#lib/errors";
 import type { ApprovalRequest } from "#lib/protocol/approval/approval";
 import { utf8Decode } from "#lib/protocol/encoding/bytes";
@@ -68,7 +68,7 @@ interface Row extends StoredFacts, Rules {
 }
 
 async function look(executor: Executor, requestId: string): Promise<RulesSeen> {
-  const [row] = await rowsOf<RulesSeen>(
+  const [row] = await queryRows<RulesSeen>(
     executor,
     sql`SELECT ${rulesSeen.rulesVersion} AS "rulesVersion", ${rulesSeen.areRulesNewer} AS "areRulesNewer"
       FROM authorization_requests WHERE id = ${requestId}`,
@@ -78,7 +78,7 @@ async function look(executor: Executor, requestId: string): Promise<RulesSeen> {
 }
 
 async function readRow(executor: Executor, requestId: string): Promise<Row> {
-  const [row] = await rowsOf<Row>(
+  const [row] = await queryRows<Row>(
     executor,
     sql`SELECT ${storedFacts}, r.organization_id, r.decided_by::jsonb ->> 'kind' AS decided_kind,
         given.request AS granted, rules.number, rules.text, rules.hash, rules.mode, rules.fallback

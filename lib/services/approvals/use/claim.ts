@@ -1,7 +1,7 @@
 /** At most one run for an approval: the first that claims it. */
 import { and, eq, isNull, sql } from "drizzle-orm";
-import { actorOf, type Principal } from "#lib/api/http/context";
-import { type Database, type Executor, rowsOf } from "#lib/db/client";
+import { type Principal, toActor } from "#lib/api/http/context";
+import { type Database, type Executor, queryRows } from "#lib/db/client";
 import { agents, authorizationRequests } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
 import { isSameAgentKey } from "#lib/protocol/approval/approval";
@@ -108,7 +108,7 @@ async function tryClaim(context: Context, row: AuthorizationRow, principal: Prin
     if (claimed === null) return describeClaim(await explain(tx, requestId, run, { isSameKey, stop }));
     await recordAudit(context, tx, {
       organizationId: row.organization_id,
-      actor: actorOf(principal),
+      actor: toActor(principal),
       action: "authorization.claimed",
       subject: requestId,
     });
@@ -120,7 +120,7 @@ async function tryClaim(context: Context, row: AuthorizationRow, principal: Prin
 
 /** Notices each once. The message is written by the same statement; a process that comes second finds nothing left. */
 export async function markUnattested({ db }: Pick<Database, "db">): Promise<void> {
-  await rowsOf(
+  await queryRows(
     db,
     sql`WITH late AS (
       UPDATE authorization_requests SET unattested_at = clock_timestamp()

@@ -11,7 +11,7 @@ import { explainPortalCode } from "#lib/api/schemas/world-id-codes";
 import type { Executor } from "#lib/db/client";
 import { worldNonces } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
-import { type Share, shareOf } from "#lib/jobs/fair-queue";
+import { createShare, type Share } from "#lib/jobs/fair-queue";
 import {
   type Anchor,
   type ApprovalBinding,
@@ -127,7 +127,7 @@ export async function proveApproval(
 ): Promise<ProvenApproval> {
   const binding = bindRequest(parseRequest(row));
   const proof = await pickNamedProof(context, row, result);
-  const share = shareOf("approval", { organization: row.organization_id, request: row.id, client });
+  const share = createShare("approval", { organization: row.organization_id, request: row.id, client });
   // v4's public inputs hold keys that only the chain knows, so there it comes before the pairing.
   const isV4 = proof.protocol_version === "4.0";
   const keys = isV4 ? await checkRoot(context, proof, share) : undefined;

@@ -4,7 +4,7 @@
  */
 
 import { createDueWork, type DueWork, startInterval } from "#lib/jobs/due-work";
-import { shareOf } from "#lib/jobs/fair-queue";
+import { createShare } from "#lib/jobs/fair-queue";
 import type { Context } from "#lib/services/approvals/context";
 import { claimSubmission, type DueSubmission, findDue, type Submission } from "./store-submissions";
 import { attemptSubmission } from "./submissions";
@@ -20,9 +20,9 @@ export const createRetries = (context: Context): DueWork =>
     slots: maxAtOnce,
     slotsOfOwner: maxOfOwnerAtOnce,
     readDue: (except) => findDue(context, maxDue, except),
-    nameOf: ({ id }) => id,
-    shareOf: ({ organizationId, requestId, client }) =>
-      shareOf("approval", { organization: organizationId, request: requestId, client }),
+    getName: ({ id }) => id,
+    getShare: ({ organizationId, requestId, client }) =>
+      createShare("approval", { organization: organizationId, request: requestId, client }),
     claim: ({ id }) => claimSubmission(context, id),
     attempt: (claimed) => attemptSubmission(context, claimed),
     onError: (error) => context.logger.error({ err: error }, "a stored approval could not be tried again"),

@@ -4,7 +4,7 @@
  */
 
 import { and, count, eq, lte, notInArray, type SQL, sql } from "drizzle-orm";
-import { type Executor, rowsOf } from "#lib/db/client";
+import { type Executor, queryRows } from "#lib/db/client";
 import { approvalSubmissions, authorizationRequests } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
 import { claimDue, leaseSeconds } from "#lib/jobs/due-work";
@@ -151,7 +151,7 @@ export async function findDue(
     lte(next_attempt_at, sql`now()`),
     except.length === 0 ? undefined : notInArray(id, [...except]),
   );
-  const rows = await rowsOf<
+  const rows = await queryRows<
     Record<"id" | "request_id" | "organization_id", string> & { client: string | null }
   >(
     context.database.db,

@@ -43,7 +43,7 @@ export async function generateMetadata({ params }: PageProps): Promise<Metadata>
 
 type Messages = Awaited<ReturnType<typeof readOwnAttestation>>["messages"];
 
-function fieldsOf(messages: NonNullable<Messages>) {
+function listFields(messages: NonNullable<Messages>) {
   const names: readonly string[] = DISCLOSABLE_NAMES;
   return messages
     .filter(([name, value]) => names.includes(name) && value !== null)
@@ -60,7 +60,7 @@ function DisclosureCard({ id, messages }: { readonly id: string; readonly messag
           <code className="font-mono text-ink">"enable_zk": true</code> with POST /v1/attest to enable that.
         </p>
       ) : (
-        <PresentationForm action={makePresentation} attestationId={id} fields={fieldsOf(messages)} />
+        <PresentationForm action={makePresentation} attestationId={id} fields={listFields(messages)} />
       )}
     </Card>
   );

@@ -43,7 +43,7 @@ interface PageProps {
   readonly searchParams: Promise<Record<string, string | string[] | undefined>>;
 }
 
-function factsOf({ public_key, old_keys_until, failing_since, created_at }: Webhook) {
+function listFacts({ public_key, old_keys_until, failing_since, created_at }: Webhook) {
   const until = (iso: string) => <Timestamp iso={iso} relative={false} />;
   return [
     { id: "key", name: "Public key", value: <PublicKey text={public_key} label="public key" /> },
@@ -93,7 +93,7 @@ async function WebhookPage({ params, searchParams }: PageProps) {
         action={<WebhookState webhook={webhook} />}
       />
       <Card title="Endpoint">
-        <DefinitionList items={factsOf(webhook)} />
+        <DefinitionList items={listFacts(webhook)} />
         {mayOperate ? <Actions webhook={webhook} /> : null}
       </Card>
       {url === null || !mayOperate ? null : (
