@@ -3,7 +3,7 @@
  * person's inbox has what concerns them, and nothing else.
  */
 
-import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
+import { beforeEach, describe, expect, it, vi } from "vitest";
 import type { MemberPrincipal, UserPrincipal } from "#lib/api/http/context";
 import { organizationTitle } from "#lib/protocol/text/organization-name";
 import {
@@ -15,12 +15,12 @@ import {
 import { listNoticeSettings, saveNoticeSettings } from "#lib/services/accounts/mails";
 import { countWaiting, listInbox } from "#lib/services/approvals/decision/inbox";
 import { deleteOrganization, removeMember } from "#lib/services/portal/organization";
-import { startTestApp, type TestApp } from "#support/app";
 import { sendAll } from "#support/approvers";
 import { ask } from "#support/authorizations";
 import { anyKind } from "#support/databases";
 import { addConfirmed, mailsTo, tokenOf } from "#support/enrol";
 import { signInPerson } from "#support/portal";
+import { setupTestApp } from "#support/setup-app";
 import { POST as confirm } from "./[token]/confirm/route";
 import { POST as leave } from "./[token]/leave/route";
 
@@ -31,14 +31,10 @@ const notFound = { errorName: "not_found" };
 let counter = 0;
 
 describe("approvers", () => {
-  let test: TestApp;
+  const { test } = setupTestApp(anyKind);
   let owner: MemberPrincipal;
   let key: string;
   let ana: string;
-  beforeAll(async () => {
-    test = await startTestApp(anyKind);
-  });
-  afterAll(() => test.close());
   beforeEach(async () => {
     counter += 1;
     owner = await signInPerson(test.app.context, `owner${counter}@example.com`);

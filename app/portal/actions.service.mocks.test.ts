@@ -4,7 +4,7 @@
  */
 import { readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
-import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
+import { beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import type { MemberPrincipal } from "#lib/api/http/context";
 import { type FormState, shownOrganizationField, switchedOrganization } from "#lib/api/schemas/form-state";
 import { roleNames, secondFactors } from "#lib/api/schemas/key-choices";
@@ -14,9 +14,9 @@ import { acceptInvitation, inviteMember } from "#lib/services/accounts/invitatio
 import { listNoticeSettings } from "#lib/services/accounts/mails";
 import { type Act, acts, needsPasskey } from "#lib/services/accounts/members";
 import { listMailbox } from "#lib/services/notifications/mailbox";
-import { startTestApp, type TestApp } from "#support/app";
 import { anyKind } from "#support/databases";
 import { signInPerson } from "#support/portal";
+import { setupTestApp } from "#support/setup-app";
 import * as firstPasskey from "./(account)/first-passkey-actions";
 import { saveNotices } from "./(account)/inbox/actions";
 import { requestLink } from "./sign-in/actions";
@@ -91,12 +91,11 @@ async function exportsOf(wanted: string[]): Promise<[string, Action][]> {
 const actions = await exportsOf(files.filter(isAction));
 const routes = await exportsOf(files.filter((file) => path.basename(file) === "route.ts"));
 
-let test: TestApp;
+const { test } = setupTestApp(anyKind);
 let person: MemberPrincipal;
 let invitedTo: string;
 
 beforeAll(async () => {
-  test = await startTestApp(anyKind);
   const { context } = test.app;
   person = await signInPerson(context, "both@example.com");
   const other = await signInPerson(context, "other@example.com");
@@ -105,7 +104,6 @@ beforeAll(async () => {
   await acceptInvitation(context, person, /invitations\/(\S+)/.exec(mail?.text ?? "")?.[1] ?? "");
   invitedTo = other.organizationId;
 });
-afterAll(() => test.close());
 beforeEach(() => {
   browser.session = { userId: person.userId, email: person.email, label: "sess_test" };
   browser.cookies.set("countersign-organization", invitedTo);
@@ -281,11 +279,7 @@ it("adds the first passkey to the organization that the page shows, and to no ot
     expect(await firstPasskey.confirm(shown, {})).toEqual(said);
   }
   const approvers = async () =>
-    (
-      await test.app.context.database.query("SELECT organization_id AS id FROM approvers WHERE email = $1", [
-        person.email,
-      ])
-    ).rows;
+    (await test.query("SELECT organization_id AS id FROM approvers WHERE email = $1", [person.email])).rows;
   expect(await approvers()).toEqual([]);
   expect(await firstPasskey.begin(invitedTo)).toMatchObject({
     ok: true,
@@ -297,9 +291,9 @@ it("adds the first passkey to the organization that the page shows, and to no ot
 it("deletes the organization that the page shows, and not the one chosen since in another tab", async () => {
   const endOrganization = actions.find(([name]) => name.endsWith(" endOrganization"))?.[1];
   const ids = async () =>
-    (
-      await test.app.context.database.query("SELECT id FROM organizations WHERE deleted_at IS NULL", [])
-    ).rows.map((row) => row["id"]);
+    (await test.query("SELECT id FROM organizations WHERE deleted_at IS NULL", [])).rows.map(
+      (row) => row["id"],
+    );
   const form = formOf({
     [shownOrganizationField]: person.organizationId,
     confirmation: organizationTitle(null),

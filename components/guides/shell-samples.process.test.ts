@@ -12,29 +12,27 @@ import { saveGroup } from "#lib/services/accounts/approvers";
 import { readApprovalView } from "#lib/services/approvals/decision/inbox";
 import { readApprovalToken } from "#lib/services/approvals/rows";
 import { approveByPasskey } from "#lib/services/approvals/world-id/submissions";
-import { startTestApp, type TestApp } from "#support/app";
 import { approveUnproven, ask, openNext } from "#support/authorizations";
 import { type CommandRun, runProgram } from "#support/commands";
 import { anyKind } from "#support/databases";
 import { enrolApprover } from "#support/enrol";
 import { type Listening, listenFor } from "#support/listen";
 import { signInPerson } from "#support/portal";
+import { setupTestApp } from "#support/setup-app";
 import { guideEntries } from "./guides-index";
 
-let test: TestApp;
+const { test } = setupTestApp(anyKind);
 let service: Listening;
 let keys: string[];
 let folder: string;
 
 beforeAll(async () => {
-  test = await startTestApp(anyKind);
   service = await listenFor(test);
   keys = [(await test.createKey("first@example.com")).key, (await test.createKey("second@example.com")).key];
   folder = await mkdtemp(path.join(tmpdir(), "countersign-samples-"));
 });
 afterAll(async () => {
   await service.close();
-  await test.close();
   await rm(folder, { recursive: true });
 });
 

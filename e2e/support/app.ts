@@ -5,10 +5,13 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import { eq } from "drizzle-orm";
 import { rememberPeer } from "#lib/api/http/rate-limit";
 import { type Scope, scopeNames } from "#lib/api/schemas/key-choices";
+import { apiKeys } from "#lib/db/schema";
 import { parseEnv } from "#lib/env";
 import { openThreads } from "#lib/jobs/zk-worker-pool";
+import { sha256, utf8Encode } from "#lib/protocol/encoding/bytes";
 import { type App, buildApp, zkWorkerFile } from "#lib/server/app";
 import { dispatch } from "#lib/server/operations";
 import { keepApp } from "#lib/server/singleton";
@@ -38,7 +41,9 @@ export interface TestApp {
   createKey(
     email?: string,
     scopes?: readonly Scope[],
+    text?: string,
   ): Promise<{ key: string; keyId: string; organizationId: string }>;
+  query(text: string, values?: unknown[]): ReturnType<App["context"]["database"]["query"]>;
   /** Makes this app the process's one; needed only with more than one app in a test. */
   use(): void;
   close(): Promise<void>;
@@ -85,7 +90,8 @@ export async function startTestApp(
         body: isJson && text !== "" ? JSON.parse(text) : text,
       };
     },
-    createKey: async (email = "dev@example.com", scopes = scopeNames) =>
+    query: (text, values = []) => app.context.database.query(text, values),
+    createKey: async (email = "dev@example.com", scopes = scopeNames, text = undefined) =>
       app.context.database.db.transaction(async (tx) => {
         const { organizationId } = await findOrCreateOrganization(app.context, tx, email);
         const key = await createApiKey(app.context, tx, {
@@ -96,7 +102,12 @@ export async function startTestApp(
           expiresAt: null,
           actor: { kind: "system", id: "test", ip: null },
         });
-        return { key: key.text, keyId: key.id, organizationId };
+        if (text !== undefined)
+          await tx
+            .update(apiKeys)
+            .set({ secret_hash: sha256(utf8Encode(text)) })
+            .where(eq(apiKeys.id, key.id));
+        return { key: text ?? key.text, keyId: key.id, organizationId };
       }),
     close: async () => {
       await app.close();

@@ -9,10 +9,10 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { build } from "esbuild";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { startTestApp, type TestApp } from "#support/app";
 import { expectExit, runProgram } from "#support/commands";
 import { anyKind } from "#support/databases";
 import { type Listening, listenFor } from "#support/listen";
+import { setupTestApp } from "#support/setup-app";
 import { buildOpenApi } from "./openapi";
 
 const isWanted = process.env["TEST_GENERATORS"] === "all";
@@ -108,7 +108,7 @@ describe.skipIf(!isWanted)(
   "clients made of the OpenAPI document attest with three fields",
   { timeout: 600_000 },
   () => {
-    let test: TestApp;
+    const { test } = setupTestApp(anyKind);
     let server: Listening;
     let folder: string;
     let env: Record<string, string | undefined>;
@@ -126,7 +126,6 @@ describe.skipIf(!isWanted)(
     };
 
     beforeAll(async () => {
-      test = await startTestApp(anyKind);
       server = await listenFor(test);
       const { key } = await test.createKey();
       folder = await mkdtemp(path.join(tmpdir(), "countersign-generators-"));
@@ -136,7 +135,6 @@ describe.skipIf(!isWanted)(
     });
     afterAll(async () => {
       await server.close();
-      await test.close();
       await rm(folder, { recursive: true, force: true });
     });
 

@@ -425,10 +425,7 @@ describe.skipIf(!databaseKinds.includes("postgres"))("a deployment", () => {
     const says = "log: LOG_STORE isn't set, but it alone has the entries that were dropped here";
     expect(texts(await run())).not.toContain(says);
     // As `npm run log -- compact` does.
-    await test.app.context.database.query(
-      "UPDATE log_leaves SET data = NULL, leaf_hash = NULL WHERE leaf_index = 0",
-      [],
-    );
+    await test.query("UPDATE log_leaves SET data = NULL, leaf_hash = NULL WHERE leaf_index = 0", []);
     expect(texts(await run())).toContain(says);
   });
 

@@ -233,7 +233,7 @@ describe("what was stopped since a backup", () => {
     expect((await test.call("GET", "/v1/identity/treasurer")).body.frozen_at ?? null).toBeNull();
     expect((await test.call("GET", `/v1/verify/${kept.body.attestation_id}`)).status).toBe(200);
     // Four ends, each signed and in the agent's record.
-    const { rows } = await test.app.context.database.query(
+    const { rows } = await test.query(
       "SELECT kind, agent_id IS NOT NULL AS recorded FROM log_leaves WHERE log_id = 2 ORDER BY leaf_index",
       [],
     );

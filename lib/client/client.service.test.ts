@@ -1,27 +1,23 @@
 /** The client against the service. */
 import { createPrivateKey, generateKeyPairSync, sign } from "node:crypto";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import { UnreadableError } from "#lib/client/api/errors";
 import type { AgentKey } from "#lib/client/api/inputs";
 import type { Attestation } from "#lib/client/api/wire";
-import { startTestApp, type TestApp } from "#support/app";
 import { openRequest } from "#support/authorizations";
 import { clientOf, type Fetch, fetchFrom } from "#support/client";
 import { anyKind } from "#support/databases";
+import { setupTestApp } from "#support/setup-app";
 import type { Countersign } from "./create";
 
 const request = { agent_slug: "field-bot", action: "Paid", inputs_hash: "sha256:abc" };
 
 describe("the client", () => {
-  let test: TestApp;
+  const { test, key } = setupTestApp(anyKind, { LIMIT_ATTEST_PER_MINUTE: "1000" });
   let client: Countersign;
-  let key: string;
   beforeAll(async () => {
-    test = await startTestApp(anyKind, { LIMIT_ATTEST_PER_MINUTE: "1000" });
-    ({ key } = await test.createKey());
     client = clientOf(test, key);
   });
-  afterAll(() => test.close());
 
   it("attests, and under one key only once", async () => {
     const options = { idempotencyKey: "once" };

@@ -11,11 +11,11 @@ import { build } from "esbuild";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { NPM_PACKAGE, PRODUCT_VERSION } from "#lib/protocol/statement/product";
 import { packagePath } from "#lib/services/attestations/receipt-files";
-import { startTestApp, type TestApp } from "#support/app";
 import { openNext } from "#support/authorizations";
 import { runProgram } from "#support/commands";
 import { anyKind } from "#support/databases";
 import { type Listening, listenFor } from "#support/listen";
+import { setupTestApp } from "#support/setup-app";
 
 /** Program of an agent's author. Every mistake in it that types should find is expected to be one. */
 const program = `
@@ -82,18 +82,15 @@ declare module "node:fs/promises" {
 }`;
 
 describe("the package", () => {
-  let test: TestApp;
+  const { test, key } = setupTestApp(anyKind);
   let server: Listening;
   let base: string;
-  let key: string;
   let folder: string;
   let address: string;
   let guide: string[];
   const inFolder = (name: string) => path.join(folder, name);
 
   beforeAll(async () => {
-    test = await startTestApp(anyKind);
-    ({ key } = await test.createKey());
     server = await listenFor(test);
     ({ base } = server);
     folder = await mkdtemp(path.join(tmpdir(), "countersign-package-"));
@@ -114,7 +111,6 @@ describe("the package", () => {
   });
   afterAll(async () => {
     await server.close();
-    await test.close();
     await rm(folder, { recursive: true });
   });
 

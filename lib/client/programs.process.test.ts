@@ -8,11 +8,11 @@ import { pathToFileURL } from "node:url";
 import { build } from "esbuild";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { toUnlinkedText } from "#lib/protocol/text/display-text";
-import { startTestApp, type TestApp } from "#support/app";
 import { approveUnproven, openNext } from "#support/authorizations";
 import { runProgram } from "#support/commands";
 import { anyKind } from "#support/databases";
 import { type Listening, listen, listenFor } from "#support/listen";
+import { setupTestApp } from "#support/setup-app";
 import { spawnProgram } from "#support/spawn-program";
 
 const slugs = ["ai-sdk", "langgraph", "openai-agents", "plain-http", "approval-cards", "github-deployments"];
@@ -25,7 +25,7 @@ const models = new Map([
 
 const agent = "invoice-agent-7";
 
-let test: TestApp;
+const { test } = setupTestApp(anyKind, { LIMIT_AUTHORIZE_PER_MINUTE: "1000" });
 let service: Listening;
 let key: string;
 let folder: string;
@@ -49,7 +49,6 @@ async function writeModel(slug: string): Promise<void> {
 }
 
 beforeAll(async () => {
-  test = await startTestApp(anyKind, { LIMIT_AUTHORIZE_PER_MINUTE: "1000" });
   service = await listenFor(test);
   ({ key } = await test.createKey());
   folder = await mkdtemp(path.join(tmpdir(), "countersign-programs-"));
@@ -75,7 +74,6 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await service.close();
-  await test.close();
   await rm(folder, { recursive: true });
 });
 

@@ -81,7 +81,7 @@ describe.each(releases)("the databases of %s", (release) => {
 
     it("take new attestations, which continue the record", async () => {
       const [before] = (
-        await test.app.context.database.query(
+        await test.query(
           "SELECT sequence FROM agent_records JOIN agents ON agents.id = agent_id WHERE slug_key = 'invoice-bot'",
           [],
         )

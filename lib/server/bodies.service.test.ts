@@ -4,8 +4,8 @@ import { type AddressInfo, connect } from "node:net";
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import { rememberPeer } from "#lib/api/http/rate-limit";
 import { handleApiRequest } from "#lib/server/next/node-http";
-import { startTestApp, type TestApp } from "#support/app";
 import { anyKind } from "#support/databases";
+import { setupTestApp } from "#support/setup-app";
 import { serveStandIn } from "./emulators";
 import { dispatch } from "./operations";
 
@@ -22,12 +22,9 @@ const operations = [
 ] as const;
 
 describe("bodies", () => {
-  let test: TestApp;
+  const { test, key } = setupTestApp(anyKind);
   let server: Server;
-  let key: string;
   beforeAll(async () => {
-    test = await startTestApp(anyKind);
-    ({ key } = await test.createKey());
     server = createServer((incoming, outgoing) => void handleApiRequest(incoming, outgoing));
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   });
@@ -35,7 +32,6 @@ describe("bodies", () => {
   afterAll(async () => {
     server.closeAllConnections();
     await new Promise((resolve) => server.close(resolve));
-    await test.close();
   });
 
   it.each([...standIns, ...operations])(

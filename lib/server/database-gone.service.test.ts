@@ -20,10 +20,7 @@ describe.skipIf(!databaseKinds.includes("postgres"))("the database goes and come
   const attest = (action: string, headers: Record<string, string> = {}) =>
     test.call("POST", "/v1/attest", { key, headers, body: bodyOf(action) });
   const count = async (table: string, condition: string) => {
-    const { rows } = await test.app.context.database.query(
-      `SELECT count(*)::int AS n FROM ${table} WHERE ${condition}`,
-      [],
-    );
+    const { rows } = await test.query(`SELECT count(*)::int AS n FROM ${table} WHERE ${condition}`, []);
     return rows[0]?.["n"];
   };
   /** Past the wire. */

@@ -1,20 +1,15 @@
 /** Conventions of every operation: paths, methods, headers, errors (docs/wire.md, Conventions and Errors). */
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { operations } from "#lib/api/operations/index";
 import { problem } from "#lib/api/schemas/primitives";
 import { startTestApp, type TestApp } from "#support/app";
 import { anyKind } from "#support/databases";
+import { setupTestApp } from "#support/setup-app";
 
 const unknownId = "019a0000-0000-7000-8000-000000000000";
 
 describe("doors", () => {
-  let test: TestApp;
-  let key: string;
-  beforeAll(async () => {
-    test = await startTestApp(anyKind);
-    ({ key } = await test.createKey());
-  });
-  afterAll(() => test.close());
+  const { test, key } = setupTestApp(anyKind);
 
   it("reach the same route with doubled and trailing slashes", async () => {
     for (const path of ["//v1/pubkey", "/v1//pubkey", "/v1/pubkey/", "///v1///pubkey//"]) {

@@ -1,10 +1,10 @@
 /** Guarantee: a key that is revoked, or loses a scope, while its request runs changes nothing, and sees no more than anyone. */
-import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { requestExamples } from "#lib/api/operations/examples";
 import { operations } from "#lib/api/operations/index";
-import { startTestApp, type TestApp } from "#support/app";
 import { approveUnproven, ask } from "#support/authorizations";
 import { anyKind } from "#support/databases";
+import { setupTestApp } from "#support/setup-app";
 
 /** They store nothing; or what they store is that the key has ended; or (mcp) they call the others. */
 const harmless = ["evaluateAccess", "simulateRules", "createPresentation", "deleteKey", "mcp"];
@@ -13,14 +13,9 @@ const changing = Object.entries(operations).filter(
 );
 
 describe("a key that ends while its request runs", () => {
-  let test: TestApp;
-  beforeAll(async () => {
-    test = await startTestApp(anyKind);
-  });
-  afterAll(() => test.close());
+  const { test } = setupTestApp(anyKind);
 
-  const query = async (text: string, ...values: unknown[]) =>
-    (await test.app.context.database.query(text, values)).rows;
+  const query = async (text: string, ...values: unknown[]) => (await test.query(text, values)).rows;
 
   /** Everything that the operation needs to succeed. */
   async function prepare(id: string) {

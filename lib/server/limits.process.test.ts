@@ -5,11 +5,12 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { createRateLimiter } from "#lib/api/http/rate-limit";
 import { startTestApp, type TestApp } from "#support/app";
 import { anyKind, databaseKinds } from "#support/databases";
 import { findPort } from "#support/ports";
+import { setupTestApp } from "#support/setup-app";
 import { pingRedis } from "./redis";
 
 const attestBody = { agent_slug: "limited", action: "a", inputs_hash: "b" };
@@ -22,13 +23,10 @@ async function startSecond(test: TestApp): Promise<TestApp> {
 }
 
 describe("limits", () => {
-  let test: TestApp;
-  let key: string;
-  beforeAll(async () => {
-    test = await startTestApp(anyKind, { LIMIT_FEED_PER_MINUTE: "10", LIMIT_VERIFY_PER_MINUTE: "1000" });
-    ({ key } = await test.createKey());
+  const { test, key } = setupTestApp(anyKind, {
+    LIMIT_FEED_PER_MINUTE: "10",
+    LIMIT_VERIFY_PER_MINUTE: "1000",
   });
-  afterAll(() => test.close());
 
   it("lets exactly 100 attestations a minute through, and says so in the headers", async () => {
     const { key: own } = await test.createKey("hundred@example.com");
@@ -57,9 +55,7 @@ describe("limits", () => {
   it("counts the day's attestations of an organization exactly, refused ones not among them", async () => {
     const { key: own, organizationId } = await test.createKey("daily@example.com");
     const { key: second } = await test.createKey("daily@example.com");
-    await test.app.context.database.query("UPDATE organizations SET attestations_per_day = 7 WHERE id = $1", [
-      organizationId,
-    ]);
+    await test.query("UPDATE organizations SET attestations_per_day = 7 WHERE id = $1", [organizationId]);
     const calls = Array.from({ length: 30 }, (_, i) =>
       test.call("POST", "/v1/attest", {
         key: i % 2 ? own : second,
@@ -77,9 +73,7 @@ describe("limits", () => {
       attestations_today: 7,
       rate_limit: { per_day: 7 },
     });
-    await test.app.context.database.query("UPDATE daily_usage SET day = day - 1 WHERE organization_id = $1", [
-      organizationId,
-    ]);
+    await test.query("UPDATE daily_usage SET day = day - 1 WHERE organization_id = $1", [organizationId]);
     expect(
       (await test.call("POST", "/v1/attest", { key: own, body: { ...attestBody, agent_slug: "daily" } }))
         .status,
@@ -89,12 +83,9 @@ describe("limits", () => {
   it("lets exactly 1,000 verifications a minute of one client through, for few writes", async () => {
     const writes = async () =>
       Number(
-        (
-          await test.app.context.database.query(
-            "SELECT points FROM rate_limits WHERE key = 'verify:10.1.1.1'",
-            [],
-          )
-        ).rows[0]?.["points"] ?? 0,
+        (await test.query("SELECT points FROM rate_limits WHERE key = 'verify:10.1.1.1'", [])).rows[0]?.[
+          "points"
+        ] ?? 0,
       );
     const id = "019a0000-0000-7000-8000-000000000000";
     const call = () => test.call("GET", `/v1/verify/${id}`, { ip: "10.1.1.1" });
@@ -185,8 +176,7 @@ describe("limits in Redis", () => {
         LIMIT_FEED_PER_MINUTE: "20",
       });
       try {
-        const rows = async () =>
-          (await test.app.context.database.query("SELECT key FROM rate_limits", [])).rows.length;
+        const rows = async () => (await test.query("SELECT key FROM rate_limits", [])).rows.length;
         const call = (ip: string) => test.call("GET", "/v1/agent/nobody", { ip });
         await expect
           .poll(

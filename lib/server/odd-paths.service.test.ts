@@ -1,23 +1,17 @@
 /** Names in a path that are nobody's: U+0000, which no column holds, and letters that lower-case to others. */
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { operations } from "#lib/api/operations/index";
 import { attestationFilters, organizationForm } from "#lib/api/schemas/portal";
 import { readOwnAgent } from "#lib/services/agents/portal-agents";
 import { readOwnAuthorization } from "#lib/services/approvals/portal-authorizations";
 import { readAgentFeed } from "#lib/services/attestations/feed";
 import { exportOwnAttestations, listOwnAttestations } from "#lib/services/attestations/own";
-import { startTestApp, type TestApp } from "#support/app";
 import { anyKind } from "#support/databases";
 import { signInPerson } from "#support/portal";
+import { setupTestApp } from "#support/setup-app";
 
 describe("odd names", () => {
-  let test: TestApp;
-  let key: string;
-  beforeAll(async () => {
-    test = await startTestApp(anyKind);
-    ({ key } = await test.createKey());
-  });
-  afterAll(() => test.close());
+  const { test, key } = setupTestApp(anyKind);
 
   it("are unknown in every path of the table", async () => {
     const bodies: Record<string, unknown> = { putTools: { tools: [] }, updateIdentity: { name: "x" } };

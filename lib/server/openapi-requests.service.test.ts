@@ -6,7 +6,7 @@ import { ed25519 } from "@noble/curves/ed25519.js";
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 import addFormats from "ajv-formats";
 import fc from "fast-check";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import { parseStrictObject } from "#lib/api/http/pipeline";
 import { buildOpenApi, describedPath } from "#lib/api/openapi";
 import { requestExamples } from "#lib/api/operations/examples";
@@ -14,8 +14,8 @@ import { type OperationId, operations } from "#lib/api/operations/index";
 import type { OperationSpec } from "#lib/api/operations/operation";
 import type { JsonObject, JsonValue } from "#lib/protocol/encoding/canonical-json";
 import { encodePublicKeyPem } from "#lib/protocol/keys/ed25519";
-import { startTestApp, type TestApp } from "#support/app";
 import { anyKind } from "#support/databases";
+import { setupTestApp } from "#support/setup-app";
 
 const all = Object.entries(operations) as [OperationId, OperationSpec][];
 const documented = all.filter(([, { internal }]) => !internal);
@@ -179,8 +179,11 @@ const accepted: [OperationId, JsonObject[]][] = [
 ];
 
 describe("the schemas of the OpenAPI document", () => {
-  let test: TestApp;
-  let key: string;
+  const { test, key } = setupTestApp(anyKind, {
+    LIMIT_KEY_REQUEST_PER_IP_PER_HOUR: "1000",
+    LIMIT_AUTHORIZE_PER_MINUTE: "1000",
+    LIMIT_KEYED_PER_MINUTE: "1000",
+  });
   const send = async (id: OperationId, body: JsonObject) => {
     const spec: OperationSpec = operations[id];
     const path = spec.path
@@ -189,15 +192,8 @@ describe("the schemas of the OpenAPI document", () => {
     return test.call(spec.method, path, { key, body });
   };
   beforeAll(async () => {
-    test = await startTestApp(anyKind, {
-      LIMIT_KEY_REQUEST_PER_IP_PER_HOUR: "1000",
-      LIMIT_AUTHORIZE_PER_MINUTE: "1000",
-      LIMIT_KEYED_PER_MINUTE: "1000",
-    });
-    ({ key } = await test.createKey());
     expect((await send("registerIdentity", requestExamples.registerIdentity ?? {})).status).toBe(201);
   });
-  afterAll(() => test.close());
 
   it.each(refused)("refuse of %s what the service refuses by 422", async (id, changes) => {
     for (const change of changes) {

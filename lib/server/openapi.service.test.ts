@@ -117,10 +117,9 @@ beforeAll(async () => {
     LIMIT_KEY_REQUEST_PER_IP_PER_HOUR: "1",
   });
   ({ key, organizationId } = await test.createKey("you@example.com"));
-  await test.app.context.database.query(
-    "INSERT INTO cosigned_notes (hash, log_id, size, note) VALUES ($1, 1, 1, 'a note')",
-    [known()["hash"]],
-  );
+  await test.query("INSERT INTO cosigned_notes (hash, log_id, size, note) VALUES ($1, 1, 1, 'a note')", [
+    known()["hash"],
+  ]);
   await test.app.context.database.db
     .insert(servedPackages)
     .values({ digest: oldDigest, name: NPM_PACKAGE, bytes: oldPackage });

@@ -1,8 +1,9 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import { makeApiKey, revokeOwnApiKey, rotateApiKey } from "#lib/services/keys/portal-keys";
-import { startTestApp, type TestAnswer, type TestApp } from "#support/app";
+import type { TestAnswer } from "#support/app";
 import { anyKind } from "#support/databases";
 import { signInPerson } from "#support/portal";
+import { setupTestApp } from "#support/setup-app";
 
 const settings = {
   LIMIT_ATTEST_PER_MINUTE: "4",
@@ -21,12 +22,8 @@ const count = (answers: TestAnswer[], status: number) =>
 let counter = 0;
 
 describe("the keys of one organization", () => {
-  let test: TestApp;
+  const { test } = setupTestApp(anyKind, settings);
   let email: string;
-  beforeAll(async () => {
-    test = await startTestApp(anyKind, settings);
-  });
-  afterAll(() => test.close());
   beforeEach(() => {
     counter += 1;
     email = `org${counter}@example.com`;

@@ -3,22 +3,19 @@ import { createServer, request as httpRequest, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { handleApiRequest } from "#lib/server/next/node-http";
-import { startTestApp, type TestApp } from "#support/app";
 import { anyKind } from "#support/databases";
+import { setupTestApp } from "#support/setup-app";
 
 const fields = '"agent_slug":"strict","action":"a","inputs_hash":"b"';
 const deep = (depth: number) => `${'{"a":'.repeat(depth)}1${"}".repeat(depth)}`;
 
-let test: TestApp;
-let key: string;
+const { test, key } = setupTestApp(anyKind, {
+  LIMIT_ATTEST_PER_MINUTE: "10000",
+  LIMIT_KEY_REQUEST_PER_IP_PER_HOUR: "10000",
+});
 let server: Server;
 let port: number;
 beforeAll(async () => {
-  test = await startTestApp(anyKind, {
-    LIMIT_ATTEST_PER_MINUTE: "10000",
-    LIMIT_KEY_REQUEST_PER_IP_PER_HOUR: "10000",
-  });
-  ({ key } = await test.createKey());
   server = createServer((incoming, outgoing) => void handleApiRequest(incoming, outgoing));
   await new Promise<void>((resolve) => server.listen(0, resolve));
   ({ port } = server.address() as AddressInfo);
@@ -26,7 +23,6 @@ beforeAll(async () => {
 afterAll(async () => {
   server.closeAllConnections();
   await new Promise((resolve) => server.close(resolve));
-  await test.close();
 });
 
 const refused: [string, string | Uint8Array, number][] = [
@@ -80,8 +76,7 @@ const refused: [string, string | Uint8Array, number][] = [
 
 describe("strict input", () => {
   it("refuses each by the right status, shortly, and writes nothing", async () => {
-    const count = async () =>
-      (await test.app.context.database.query("SELECT 1 FROM log_leaves", [])).rows.length;
+    const count = async () => (await test.query("SELECT 1 FROM log_leaves", [])).rows.length;
     const before = await count();
     for (const [name, rawBody, expected] of refused) {
       const { status, body, headers } = await test.call("POST", "/v1/attest", { key, rawBody });

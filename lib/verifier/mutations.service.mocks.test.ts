@@ -2,11 +2,11 @@
  * Every leaf of every kind of receipt is changed in several ways: each change must make the verifier fail or
  * refuse the file. What carries no evidence is listed by name, and the list is exact.
  */
-import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { beforeAll, describe, expect, it, vi } from "vitest";
 import { UnreadableError } from "#lib/verifier/checks/evidence";
-import { startTestApp, type TestApp } from "#support/app";
 import { anyKind } from "#support/databases";
 import { makeReceiptSamples, type ReceiptSamples } from "#support/receipt-samples";
+import { setupTestApp } from "#support/setup-app";
 import { verifyInBrowser } from "./browser";
 
 // Most changes leave the inputs of signatures and pairings as they are.
@@ -136,16 +136,14 @@ const isListed = (path: Path, list: string[]) => {
 };
 
 describe("a change of any field", { timeout: 180_000 }, () => {
-  let test: TestApp;
+  const { test } = setupTestApp(anyKind);
   let samples: ReceiptSamples;
   let trust: unknown;
   beforeAll(async () => {
-    test = await startTestApp(anyKind);
     const { key } = await test.createKey();
     samples = await makeReceiptSamples(test, key);
     trust = (await test.call("GET", "/v1/pubkey")).body;
   });
-  afterAll(() => test.close());
 
   const verdicts = {
     "attest-answer": "valid",

@@ -25,7 +25,7 @@ import { encodeVerifierKey } from "#lib/protocol/tlog/checkpoint";
 import { checkRecord } from "#lib/verifier/checks/check-record";
 import { UnreadableError } from "#lib/verifier/checks/evidence";
 import { parseTrust } from "#lib/verifier/checks/trust";
-import { startTestApp, type TestApp } from "#support/app";
+import type { TestApp } from "#support/app";
 import { ask } from "#support/authorizations";
 import { makeBoundedReceipt } from "#support/bounded-receipt";
 import { runProgram } from "#support/commands";
@@ -50,6 +50,7 @@ import {
 import { listen } from "#support/listen";
 import { findPython, pythonEnv, pythonFolder } from "#support/python";
 import { makeReceiptSamples } from "#support/receipt-samples";
+import { setupTestApp } from "#support/setup-app";
 import { makeSignatureVectors } from "#support/signature-vectors";
 import { verifyInBrowser } from "./browser";
 
@@ -611,14 +612,12 @@ function judgeTexts(): Case[] {
 }
 
 describe.skipIf(python.missing)("both verifiers (run by npm run test:python)", () => {
-  let test: TestApp;
+  const { test } = setupTestApp(anyKind);
   let folder: string;
   beforeAll(async () => {
-    test = await startTestApp(anyKind);
     folder = mkdtempSync(path.join(tmpdir(), "countersign-agree-"));
   });
   afterAll(async () => {
-    await test.close();
     rmSync(folder, { recursive: true });
   });
 

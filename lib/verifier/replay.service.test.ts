@@ -8,11 +8,11 @@ import { encodePackJson } from "#lib/protocol/pack/pack-manifest";
 import { makeEvidencePack, type PackRequest } from "#lib/services/packs/pack";
 import { nodeIo } from "#lib/verifier/cli/node-io";
 import { runCommand } from "#lib/verifier/cli/run-command";
-import { startTestApp, type TestApp } from "#support/app";
 import { ask } from "#support/authorizations";
 import { anyKind } from "#support/databases";
 import { collect, forge, type PackedFiles, parse, unpack } from "#support/packs";
 import { signInPerson } from "#support/portal";
+import { setupTestApp } from "#support/setup-app";
 
 const cedar = path.resolve("node_modules/@cedar-policy/cedar-wasm");
 const guide = path.resolve("components/guides/content/rules.md");
@@ -21,13 +21,10 @@ const guide = path.resolve("components/guides/content/rules.md");
 type Json = any;
 
 describe("replay", () => {
-  let test: TestApp;
-  let key: string;
+  const { test, key } = setupTestApp(anyKind);
   let folder: string;
   let rules: Json;
   beforeAll(async () => {
-    test = await startTestApp(anyKind);
-    ({ key } = await test.createKey());
     folder = await mkdtemp(path.join(tmpdir(), "countersign-replay-"));
     const [, text = ""] = /```cedar\n([\s\S]*?)```/.exec(await readFile(guide, "utf8")) ?? [];
     const put = await test.call("PUT", "/v1/rules", { key, body: { text, mode: "enforce" } });
@@ -35,7 +32,6 @@ describe("replay", () => {
     rules = put.body;
   });
   afterAll(async () => {
-    await test.close();
     await rm(folder, { recursive: true });
   });
 

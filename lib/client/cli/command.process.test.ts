@@ -6,31 +6,27 @@ import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { hashInputs } from "#lib/client/api/inputs";
 import { nodeIo } from "#lib/verifier/cli/node-io";
-import { startTestApp, type TestApp } from "#support/app";
 import { approveUnproven, expireRequest, openRequest } from "#support/authorizations";
 import { type Fetch, fetchFrom, quietRuntime } from "#support/client";
 import { runProgram } from "#support/commands";
 import { anyKind } from "#support/databases";
 import { enrolGroup } from "#support/enrol";
 import { type Listening, listenFor } from "#support/listen";
+import { setupTestApp } from "#support/setup-app";
 import { nodeMachine } from "./node-machine";
 import { openReceiver } from "./node-receiver";
 import { runCommand } from "./run-command";
 
 const program = path.resolve("dist/countersign.mjs");
 
-let test: TestApp;
-let key: string;
+const { test, key } = setupTestApp(anyKind);
 let folder: string;
 const inFolder = (name: string) => path.join(folder, name);
 beforeAll(async () => {
-  test = await startTestApp(anyKind);
-  ({ key } = await test.createKey());
   folder = await mkdtemp(path.join(tmpdir(), "countersign-command-"));
   await writeFile(inFolder("inputs.json"), '{"to": "Example Ltd", "amount": {"value": 100}}');
 });
 afterAll(async () => {
-  await test.close();
   await rm(folder, { recursive: true });
 });
 
@@ -252,10 +248,9 @@ describe("authorize", () => {
       required_approvers: [{ name: "finance", count: 2 }],
       notified: 2,
     });
-    const { rows } = await test.app.context.database.query(
-      "SELECT request FROM authorization_requests WHERE id = $1",
-      [made.request_id],
-    );
+    const { rows } = await test.query("SELECT request FROM authorization_requests WHERE id = $1", [
+      made.request_id,
+    ]);
     expect(Buffer.from(rows[0]?.["request"] as Uint8Array).toString()).toContain(
       '"usable_for_seconds":2592000',
     );

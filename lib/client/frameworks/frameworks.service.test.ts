@@ -15,26 +15,20 @@ import {
 import { Agent, RunState, run as runAgent, setTracingDisabled, tool as toolOfOpenAi } from "@openai/agents";
 import * as six from "ai";
 import * as seven from "ai-7";
-import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { z } from "zod";
-import { startTestApp, type TestApp } from "#support/app";
 import { approveUnproven, expireRequest, openNext, openRequest } from "#support/authorizations";
 import { clientOf } from "#support/client";
 import { anyKind } from "#support/databases";
 import { modelOfAiSdk6, modelOfAiSdk7 } from "#support/mock-models";
 import { modelOfOpenAi } from "#support/mock-openai-model";
+import { setupTestApp } from "#support/setup-app";
 import * as aiSdk from "./ai-sdk";
 import type { ToolGate } from "./framework";
 import { gateNode, type Interrupted } from "./langgraph";
 import * as openAi from "./openai-agents";
 
-let test: TestApp;
-let key: string;
-beforeAll(async () => {
-  test = await startTestApp(anyKind, { LIMIT_AUTHORIZE_PER_MINUTE: "1000" });
-  ({ key } = await test.createKey());
-});
-afterAll(() => test.close());
+const { test, key } = setupTestApp(anyKind, { LIMIT_AUTHORIZE_PER_MINUTE: "1000" });
 
 interface Order {
   invoice: number;
@@ -213,7 +207,7 @@ describe("LangGraph, when a request has changed while the graph was interrupted"
     await expireRequest(test, id);
     const text =
       "UPDATE idempotency_keys SET expires_at = now() - interval '1 second' WHERE authorization_id = $1";
-    await test.app.context.database.query(text, [id]);
+    await test.query(text, [id]);
   };
 
   it("runs on an approval given in time, however late it is resumed", async () => {

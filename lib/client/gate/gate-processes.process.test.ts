@@ -4,11 +4,11 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { build } from "esbuild";
 import { afterAll, beforeAll, expect, it, vi } from "vitest";
-import { startTestApp, type TestApp } from "#support/app";
 import { approveUnproven, openNext } from "#support/authorizations";
 import { runProgram } from "#support/commands";
 import { anyKind } from "#support/databases";
 import { type Listening, listenFor } from "#support/listen";
+import { setupTestApp } from "#support/setup-app";
 
 const program = `
 import { appendFileSync } from "node:fs";
@@ -30,13 +30,12 @@ try {
   console.log(error.name);
 }`;
 
-let test: TestApp;
+const { test } = setupTestApp(anyKind);
 let service: Listening;
 let key: string;
 let folder: string;
 const inFolder = (name: string) => path.join(folder, name);
 beforeAll(async () => {
-  test = await startTestApp(anyKind);
   service = await listenFor(test);
   ({ key } = await test.createKey());
   folder = await mkdtemp(path.join(tmpdir(), "countersign-gates-"));
@@ -48,7 +47,6 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await service.close();
-  await test.close();
   await rm(folder, { recursive: true });
 });
 

@@ -1,5 +1,5 @@
 /** Nothing runs without an approval of exactly these arguments, and nothing is asked, run or attested twice. */
-import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import {
   AgentFrozenError,
   ApprovalClaimedError,
@@ -13,19 +13,13 @@ import {
 import type { AuthorizationRequest, AuthorizationState } from "#lib/client/api/wire";
 import { createCountersign } from "#lib/client/create";
 import { derivePublicKeyPem } from "#lib/protocol/keys/agent-key";
-import { startTestApp, type TestApp } from "#support/app";
 import { approveUnproven, endApproval, expireRequest, openRequest } from "#support/authorizations";
 import { type Break, breaking, clientOf, type Fetch, fetchFrom } from "#support/client";
 import { anyKind } from "#support/databases";
+import { setupTestApp } from "#support/setup-app";
 import { type GatedAction, readOutcome } from "./gate";
 
-let test: TestApp;
-let key: string;
-beforeAll(async () => {
-  test = await startTestApp(anyKind, { LIMIT_AUTHORIZE_PER_MINUTE: "1000" });
-  ({ key } = await test.createKey());
-});
-afterAll(() => test.close());
+const { test, key } = setupTestApp(anyKind, { LIMIT_AUTHORIZE_PER_MINUTE: "1000" });
 
 const inputs = () => ({ to: "Example Ltd", amount: { value: 100, currency: "EUR" } });
 /** Called again if the gate is: a human decides once. */
@@ -411,7 +405,7 @@ describe("gate", () => {
     const { request_id } = await clientOf(test, key).ask(action, inputs());
     await approve({ request_id } as AuthorizationRequest);
     await expireRequest(test, request_id);
-    await test.app.context.database.query(
+    await test.query(
       "UPDATE idempotency_keys SET expires_at = now() - interval '1 second' WHERE authorization_id = $1",
       [request_id],
     );

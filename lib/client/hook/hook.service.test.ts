@@ -508,7 +508,7 @@ describe("other agents", () => {
     const forget =
       "UPDATE idempotency_keys SET expires_at = now() - interval '1 second' WHERE authorization_id = $1";
     await expireRequest(test, late);
-    await test.app.context.database.query(forget, [late]);
+    await test.query(forget, [late]);
     expect(await runHere(gemini, event("AfterTool"))).toMatchObject({ code: 0 });
     expect(await list("attestations", agent)).toHaveLength(1);
     const statuses = async () =>

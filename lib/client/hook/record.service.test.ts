@@ -6,24 +6,22 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { hashInputs } from "#lib/client/api/inputs";
 import { nodeMachine } from "#lib/client/cli/node-machine";
 import { nodeIo } from "#lib/verifier/cli/node-io";
-import { startTestApp, type TestApp } from "#support/app";
 import { breaking, type Fetch, fetchFrom } from "#support/client";
 import { anyKind } from "#support/databases";
 import { answerOf, newCall, runHookHere } from "#support/hook-process";
+import { setupTestApp } from "#support/setup-app";
 import { keepRecord, type Spool } from "./record";
 
-let test: TestApp;
+const { test } = setupTestApp(anyKind, { LIMIT_ATTEST_PER_MINUTE: "1000" });
 let [key, recordKey, hookKey] = ["", "", ""];
 let folder: string;
 beforeAll(async () => {
-  test = await startTestApp(anyKind, { LIMIT_ATTEST_PER_MINUTE: "1000" });
   ({ key } = await test.createKey());
   ({ key: recordKey } = await test.createKey("dev@example.com", ["hook", "record"]));
   ({ key: hookKey } = await test.createKey("dev@example.com", ["hook"]));
   folder = await mkdtemp(path.join(tmpdir(), "countersign-record-"));
 });
 afterAll(async () => {
-  await test.close();
   await rm(folder, { recursive: true });
 });
 

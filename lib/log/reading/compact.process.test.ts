@@ -61,7 +61,7 @@ describe("a compacted log", () => {
   const compact = (before = new Date(Date.now() + 60_000)) =>
     compactLogs(test.app.context.database, store, before);
   const countHeld = async () => {
-    const { rows } = await test.app.context.database.query(
+    const { rows } = await test.query(
       "SELECT count(data)::int AS held, count(*)::int AS leaves FROM log_leaves",
       [],
     );

@@ -18,26 +18,23 @@ import { beginEpoch } from "#lib/log/keys/new-epoch";
 import { openFolderStore } from "#lib/log/object-storage/open-store";
 import { nodeIo } from "#lib/verifier/cli/node-io";
 import { runCommand } from "#lib/verifier/cli/run-command";
-import { startTestApp, type TestApp } from "#support/app";
+import { startTestApp } from "#support/app";
 import { anyKind } from "#support/databases";
 import { listen } from "#support/listen";
+import { setupTestApp } from "#support/setup-app";
 import { readStaticLog } from "#support/tlog-reader";
 import { readUnpublished } from "./compact";
 import { type ExistingFiles, exportTiles } from "./export-tiles";
 import { readOpenHead } from "./reader";
 import { createStaticTiles } from "./static-tiles";
 
-let test: TestApp;
-let key: string;
+const { test, key } = setupTestApp(anyKind, { LIMIT_ATTEST_PER_MINUTE: "100000" });
 let vkey: string;
 let folder: string;
 
 beforeAll(async () => {
-  test = await startTestApp(anyKind, { LIMIT_ATTEST_PER_MINUTE: "100000" });
-  ({ key } = await test.createKey());
   ({ vkey } = (await test.call("GET", "/v1/pubkey")).body.log);
 });
-afterAll(() => test.close());
 beforeEach(() => {
   folder = mkdtempSync(path.join(os.tmpdir(), "countersign-tiles-"));
   return () => rmSync(folder, { recursive: true });

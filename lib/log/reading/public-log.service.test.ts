@@ -1,13 +1,13 @@
 /** The public log is what an outsider needs to check everything again, and nothing else is at its paths. */
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import { base64Decode } from "#lib/protocol/encoding/bytes";
 import { parseVerifierKey, verifyCheckpoint } from "#lib/protocol/tlog/checkpoint";
 import { decodeEntryBundle } from "#lib/protocol/tlog/log-leaf";
 import { leafHash, verifyInclusion } from "#lib/protocol/tlog/merkle";
 import { dispatch } from "#lib/server/operations";
-import { startTestApp, type TestApp } from "#support/app";
 import { anyKind } from "#support/databases";
 import { type LogVisitor, type RememberedCheckpoint, visitLog } from "#support/log";
+import { setupTestApp } from "#support/setup-app";
 
 async function get(path: string) {
   const response = await dispatch(new Request(`http://localhost${path}`));
@@ -19,8 +19,7 @@ async function get(path: string) {
 }
 
 describe("the public log", () => {
-  let test: TestApp;
-  let key: string;
+  const { test, key } = setupTestApp(anyKind, { LIMIT_ATTEST_PER_MINUTE: "100000" });
   let log: LogVisitor;
   const remembered: RememberedCheckpoint[] = [];
   const attest = (n: number) =>
@@ -30,12 +29,9 @@ describe("the public log", () => {
     });
 
   beforeAll(async () => {
-    test = await startTestApp(anyKind, { LIMIT_ATTEST_PER_MINUTE: "100000" });
-    ({ key } = await test.createKey());
     const { body } = await test.call("GET", "/v1/pubkey");
     log = visitLog(get, "/log", parseVerifierKey(body.log.vkey));
   });
-  afterAll(() => test.close());
 
   it("holds after every operation, and every checkpoint is a prefix of the next", async () => {
     for (let n = 0; n < 12; n += 1) {
@@ -131,7 +127,7 @@ describe("the public log", () => {
         `DELETE FROM ${table}`,
         `TRUNCATE ${table}`,
       ]) {
-        await expect(test.app.context.database.query(statement, [])).rejects.toThrow(/append-only/);
+        await expect(test.query(statement, [])).rejects.toThrow(/append-only/);
       }
     }
   });

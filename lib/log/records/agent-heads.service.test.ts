@@ -1,5 +1,5 @@
 /** Snapshots of all records' heads: every leaf is counted, in all that the service shows of them. */
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { rememberPeer } from "#lib/api/http/rate-limit";
 import type { RecordSnapshot, StatementsResponse } from "#lib/api/schemas/log";
 import type { RecordResponse } from "#lib/api/schemas/record";
@@ -15,17 +15,16 @@ import {
 } from "#lib/protocol/record/agent-heads";
 import { leafHash, verifyInclusion } from "#lib/protocol/tlog/merkle";
 import { dispatch } from "#lib/server/operations";
-import { startTestApp, type TestApp } from "#support/app";
 import { ask } from "#support/authorizations";
 import { anyKind } from "#support/databases";
+import { setupTestApp } from "#support/setup-app";
 import { dropOldRows, makeSnapshot, readSinceSnapshot, SnapshotTaken } from "./agent-heads";
 import { checkStoredSnapshots, snapshotIfDue } from "./record-snapshot";
 
 const hourMs = 3_600_000;
 
 describe("snapshots of records", () => {
-  let test: TestApp;
-  let key: string;
+  const { test, key } = setupTestApp(anyKind);
   const attest = async (agent_slug: string, more: object = {}) => {
     const body = { agent_slug, action: "Paid", inputs_hash: "abc", ...more };
     const answer = await test.call("POST", "/v1/attest", { key, body });
@@ -63,12 +62,6 @@ describe("snapshots of records", () => {
     if (heads === null) throw new Error("not a statement of heads");
     return heads;
   };
-
-  beforeAll(async () => {
-    test = await startTestApp(anyKind);
-    ({ key } = await test.createKey());
-  });
-  afterAll(() => test.close());
 
   it("is made every hour, so that its time says until when nothing was added", async () => {
     expect(await snapshotIfDue(context())).toBe(false);

@@ -2,14 +2,14 @@
  * The sequencer's promises: no timer for a lone item, no neighbour fails with another, nothing uncertain is reported
  * as done.
  */
-import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
+import { afterEach, describe, expect, it, vi } from "vitest";
 import { AppError } from "#lib/errors";
 import { happened } from "#lib/instrumentation";
 import { checkStoredLogs } from "#lib/log/reading/history";
 import { readOpenHead } from "#lib/log/reading/reader";
 import { utf8Encode } from "#lib/protocol/encoding/bytes";
-import { startTestApp, type TestApp } from "#support/app";
 import { databaseKinds } from "#support/databases";
+import { setupTestApp } from "#support/setup-app";
 import { type LogEntry, type LogEntryKind, SigningKeyChanged, signStatement } from "./entry";
 import { type ForkGuard, ForkGuardError } from "./fork-guard";
 import { createLogSequencer } from "./sequencer";
@@ -30,7 +30,7 @@ const testKind: LogEntryKind<TestItem> = {
 };
 
 describe.each(databaseKinds)("the sequencer (%s)", (kind) => {
-  let test: TestApp;
+  const { test } = setupTestApp(kind);
   let n = 0;
   const makeItem = (changes: Partial<TestItem> = {}): TestItem => {
     n += 1;
@@ -52,9 +52,6 @@ describe.each(databaseKinds)("the sequencer (%s)", (kind) => {
   const isRefused = (name: string) => (error: unknown) =>
     error instanceof AppError && error.errorName === name;
 
-  beforeAll(async () => {
-    test = await startTestApp(kind);
-  });
   afterEach(async () => {
     vi.useRealTimers();
     const logs = await checkStoredLogs(test.app.context.database.db, null);
@@ -62,7 +59,6 @@ describe.each(databaseKinds)("the sequencer (%s)", (kind) => {
     expect(logs[0]?.check).toMatchObject({ ok: true });
     expect(logs[0]?.size).toBe(await readSize());
   });
-  afterAll(() => test.close());
 
   it("lets a lone item wait for no timer", async () => {
     await readSize();

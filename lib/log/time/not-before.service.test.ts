@@ -15,6 +15,7 @@ import { verifyBeacon } from "#lib/verifier/checks/verify-beacon";
 import { startTestApp, type TestApp } from "#support/app";
 import { startTestBeacon, type TestBeacon } from "#support/beacon";
 import { anyKind } from "#support/databases";
+import { setupTestApp } from "#support/setup-app";
 import { startTestWitness, type TestWitness } from "#support/witness";
 import { createNotBefore, type NotBeforeSource } from "./time-stamps";
 
@@ -128,7 +129,7 @@ describe("a statement", () => {
     await new Promise((done) => setTimeout(done, 300));
     const made = await attest();
     expect(boundIn(made)).toBeUndefined();
-    const { rows } = await test.app.context.database.query("SELECT 1 FROM log_cosignatures", []);
+    const { rows } = await test.query("SELECT 1 FROM log_cosignatures", []);
     expect(rows).toEqual([]);
     const { body: verified } = await test.call("GET", `/v1/verify/${made.attestation_id}`);
     expect(verified.valid).toBe(true);
@@ -144,7 +145,7 @@ describe("a statement", () => {
 describe("the source", () => {
   let beacon: TestBeacon;
   let source: NotBeforeSource;
-  let test: TestApp;
+  const { test } = setupTestApp(anyKind);
   let nowMs: number;
   const renewals: number[] = [];
   const signature =
@@ -169,9 +170,6 @@ describe("the source", () => {
   const asked = (times: number) =>
     vi.waitFor(() => expect(beacon.asked.length).toBeGreaterThanOrEqual(times), { timeout: 60_000 });
 
-  beforeAll(async () => {
-    test = await startTestApp(anyKind);
-  });
   beforeEach(async () => {
     beacon = await startTestBeacon();
     nowMs = roundTimeMs(123) + 1000;
@@ -180,7 +178,6 @@ describe("the source", () => {
     await beacon.close();
     await source.close();
   });
-  afterAll(() => test.close());
 
   it("names drand's newest round once it has verified, and drops it when it is too old", async () => {
     beacon.answer(round());

@@ -44,8 +44,7 @@ describe("time stamps of the log", () => {
     return made;
   };
   const rows = async () =>
-    (await test.app.context.database.query("SELECT size::int, tsa FROM log_timestamps ORDER BY size", []))
-      .rows;
+    (await test.query("SELECT size::int, tsa FROM log_timestamps ORDER BY size", [])).rows;
   const stamped = (size: number) =>
     vi.waitFor(async () => expect((await rows()).at(-1)?.["size"]).toBeGreaterThanOrEqual(size), {
       timeout: 60_000,

@@ -1,10 +1,10 @@
 /** The database judges a quorum as it is meant: which checkpoint is shown depends on it. */
 import fc from "fast-check";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import type { Quorum } from "#lib/protocol/approval/assign-groups";
-import { startTestApp, type TestApp } from "#support/app";
 import { anyKind } from "#support/databases";
 import { meetsQuorum } from "#support/quorum";
+import { setupTestApp } from "#support/setup-app";
 
 const names = ["w.test/1", "w.test/2", "w.test/3", "w.test/4"];
 const { quorum } = fc.letrec<{ quorum: Quorum; group: Quorum }>((tie) => ({
@@ -13,11 +13,7 @@ const { quorum } = fc.letrec<{ quorum: Quorum; group: Quorum }>((tie) => ({
 }));
 
 describe("a quorum in the database", () => {
-  let test: TestApp;
-  beforeAll(async () => {
-    test = await startTestApp(anyKind);
-  });
-  afterAll(() => test.close());
+  const { test } = setupTestApp(anyKind);
 
   it("is met by the same witnesses, however its groups are nested", async () => {
     const { database } = test.app.context;

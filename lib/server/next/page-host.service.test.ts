@@ -3,15 +3,18 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import { type AddressInfo, connect } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { startTestApp, type TestApp } from "#support/app";
 import { anyKind } from "#support/databases";
+import { setupTestApp } from "#support/setup-app";
 import { vouchForPeer } from "./node-http";
 import { COUNTED_HEADER, receiveBody } from "./page-limits";
 import { serveInTurn, serveMalformed, serveRefusal } from "./page-requests";
 import { createRenderQueue } from "./render-limiter";
 
 describe("the pages' host check", () => {
-  let test: TestApp;
+  const { test } = setupTestApp(anyKind, {
+    LIMIT_PUBLIC_READ_PER_MINUTE: "30",
+    LIMIT_VERIFY_PER_MINUTE: "2",
+  });
   let base: string;
   let seen: string[] = [];
   const files = new Set(["/_next/static/chunks/a.js"]);
@@ -36,16 +39,11 @@ describe("the pages' host check", () => {
     fetch(`${base}${target}`, { method, redirect: "manual", ...init });
 
   beforeAll(async () => {
-    test = await startTestApp(anyKind, {
-      LIMIT_PUBLIC_READ_PER_MINUTE: "30",
-      LIMIT_VERIFY_PER_MINUTE: "2",
-    });
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
     base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   });
   afterAll(async () => {
     server.close();
-    await test.close();
   });
 
   it("lets nothing of Next's own addresses through but the build's files, however they are spelled", async () => {

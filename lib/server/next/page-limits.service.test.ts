@@ -1,15 +1,11 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { rememberPeer } from "#lib/api/http/rate-limit";
-import { startTestApp, type TestApp } from "#support/app";
+import { setupTestApp } from "#support/setup-app";
 import { anyKind } from "#support/databases";
 import { COUNTED_HEADER, countPage, limitOfPage, refusePage } from "./page-limits";
 
 describe("limits on pages", () => {
-  let test: TestApp;
-  beforeAll(async () => {
-    test = await startTestApp(anyKind, { LIMIT_VERIFY_PER_MINUTE: "2" });
-  });
-  afterAll(() => test.close());
+  const { test } = setupTestApp(anyKind, { LIMIT_VERIFY_PER_MINUTE: "2" });
 
   const ask = (ip: string) => {
     const request = new Request("http://localhost/verify/bot/01990000-0000-7000-8000-000000000000");

@@ -2,25 +2,23 @@
  * Guarantee: where sign-up is closed a sign-in link is mailed to members and invited people alone, and one that was mailed
  * signs nobody in who is neither any more. Whoever isn't let in leaves no account behind.
  */
-import { afterAll, beforeAll, expect, it, vi } from "vitest";
+import { beforeAll, expect, it, vi } from "vitest";
 import { addOwner } from "#lib/services/accounts/add-owner";
 import { createSignInLink } from "#lib/services/accounts/sign-in-link";
 import { listMailbox } from "#lib/services/notifications/mailbox";
-import { startTestApp, type TestApp } from "#support/app";
 import { anyKind } from "#support/databases";
+import { setupTestApp } from "#support/setup-app";
 import { completeSignIn, requestSignInLink } from "./session";
 
 const jar = vi.hoisted(() => ({ set: () => {}, get: () => undefined, getAll: () => [], delete: () => {} }));
 vi.mock("next/headers", () => ({ headers: async () => new Headers(), cookies: async () => jar }));
 
-let test: TestApp;
+const { test } = setupTestApp(anyKind, { SIGN_UP: "invited" });
 beforeAll(async () => {
-  test = await startTestApp(anyKind, { SIGN_UP: "invited" });
   await addOwner(test.app.context, "ada@corp.example", { name: "Corp" });
 });
-afterAll(() => test.close());
 
-const query = async (text: string) => (await test.app.context.database.query(text, [])).rows;
+const query = async (text: string) => (await test.query(text, [])).rows;
 
 async function mailedTo(email: string) {
   await requestSignInLink(email, "/portal");

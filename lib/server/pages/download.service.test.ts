@@ -1,19 +1,17 @@
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { beforeAll, expect, it } from "vitest";
 import type { MemberPrincipal } from "#lib/api/http/context";
 import { memberships } from "#lib/db/schema";
 import { removeMember } from "#lib/services/portal/organization";
-import { startTestApp, type TestApp } from "#support/app";
 import { anyKind } from "#support/databases";
 import { signInPerson } from "#support/portal";
+import { setupTestApp } from "#support/setup-app";
 import { answerDownload } from "./feed-answer";
 
-let test: TestApp;
+const { test } = setupTestApp(anyKind);
 let owner: MemberPrincipal;
 beforeAll(async () => {
-  test = await startTestApp(anyKind);
   owner = await signInPerson(test.app.context, "owner@example.com");
 });
-afterAll(() => test.close());
 
 async function addMember(email: string): Promise<MemberPrincipal> {
   const { organizationId } = owner;

@@ -29,8 +29,7 @@ beforeAll(async () => {
 });
 afterAll(() => provider.close());
 
-const query = async (text: string, ...values: unknown[]) =>
-  (await test.app.context.database.query(text, values)).rows;
+const query = async (text: string, ...values: unknown[]) => (await test.query(text, values)).rows;
 
 async function verifyDomain(of: string, name: string) {
   await query(

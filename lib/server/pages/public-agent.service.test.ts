@@ -1,23 +1,21 @@
 /** An agent's page: what it is made from, and how often it asks the database one thing after another. */
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { beforeAll, expect, it } from "vitest";
 import type { Database } from "#lib/db/client";
 import type { Context } from "#lib/services/approvals/context";
 import { markUnattested } from "#lib/services/approvals/use/claim";
-import { startTestApp, type TestApp } from "#support/app";
 import { type AskedRequest, approveUnproven, ask } from "#support/authorizations";
 import { anyKind } from "#support/databases";
+import { setupTestApp } from "#support/setup-app";
 import { readAgentForPage } from "./public-agent";
 
-let test: TestApp;
+const { test } = setupTestApp(anyKind);
 beforeAll(async () => {
-  test = await startTestApp(anyKind);
   const { key } = await test.createKey();
   for (const is_public of [true, false, true]) {
     const body = { agent_slug: "Round-Bot", action: "count", inputs_hash: "x", is_public };
     expect((await test.call("POST", "/v1/attest", { key, body })).status).toBe(201);
   }
 });
-afterAll(() => test.close());
 
 /** Answers come when all that was asked is answered: that is a round. */
 function countRounds(context: Context): { counted: Context; rounds(): number } {

@@ -1,13 +1,13 @@
 /** Facts on a receipt beside the signed bytes: the organization, and what is usual for the agent. */
 import { generateKeyPairSync, sign } from "node:crypto";
 import { eq, sql } from "drizzle-orm";
-import { afterAll, beforeAll, expect, it, vi } from "vitest";
+import { beforeAll, expect, it, vi } from "vitest";
 import { attestations, organizationDomains, organizations } from "#lib/db/schema";
 import { canonicalBytes } from "#lib/protocol/encoding/canonical-json";
 import { signedRequest } from "#lib/protocol/statement/signed-request";
 import { neighboursSql } from "#lib/services/attestations/record";
-import { startTestApp, type TestApp } from "#support/app";
 import { anyKind } from "#support/databases";
+import { setupTestApp } from "#support/setup-app";
 import { verifyForPage } from "./public-verification";
 
 const { publicKey, privateKey } = generateKeyPairSync("ed25519");
@@ -15,7 +15,7 @@ const registered = {
   slug: "payer",
   public_key: publicKey.export({ format: "der", type: "spki" }).subarray(-32).toString("base64"),
 };
-let test: TestApp;
+const { test } = setupTestApp(anyKind);
 let key: string;
 let organizationId: string;
 
@@ -43,11 +43,9 @@ const surroundingsOf = async (id: string) =>
   (await verifyForPage(test.app.context, id, "192.0.2.1")).surroundings;
 
 beforeAll(async () => {
-  test = await startTestApp(anyKind);
   ({ key, organizationId } = await test.createKey("ada.lovelace@example.com"));
   expect((await test.call("POST", "/v1/identity/register", { key, body: registered })).status).toBe(201);
 });
-afterAll(() => test.close());
 
 it("names an organization by what an owner chose and by proven domains, never by a mail address", async () => {
   const { db } = test.app.context.database;

@@ -1,15 +1,11 @@
 /** A process that is about to stop: it is no longer ready, answers everything, and lets nobody wait. */
-import { afterAll, beforeAll, expect, it } from "vitest";
-import { startTestApp, type TestApp } from "#support/app";
+import { expect, it } from "vitest";
 import { ask } from "#support/authorizations";
 import { anyKind } from "#support/databases";
 import { holdWaits } from "#support/held-waits";
+import { setupTestApp } from "#support/setup-app";
 
-let test: TestApp;
-beforeAll(async () => {
-  test = await startTestApp(anyKind);
-});
-afterAll(() => test.close());
+const { test } = setupTestApp(anyKind);
 
 it("answers who waits at once, says that it is not ready, and takes what comes all the same", async () => {
   const { key } = await test.createKey();

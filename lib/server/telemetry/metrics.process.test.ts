@@ -125,7 +125,7 @@ describe("metrics", () => {
     expect((await test.call("POST", `/v1/webhooks/${made.body.id}/test`, { key: theirs })).status).toBe(202);
     const waiting = async () => readValue(await read(), "countersign_outbox_waiting", 'outbox="webhooks"');
     expect(await waiting()).toBe(1);
-    await test.app.context.database.query(
+    await test.query(
       "UPDATE organizations SET deleted_at = now() WHERE id = (SELECT organization_id FROM webhook_endpoints WHERE id = $1)",
       [made.body.id],
     );

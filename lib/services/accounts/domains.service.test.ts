@@ -6,11 +6,11 @@ import { AppError } from "#lib/errors";
 import { organizationTitle } from "#lib/protocol/text/organization-name";
 import type { Context } from "#lib/services/approvals/context";
 import { deleteOrganization } from "#lib/services/portal/organization";
-import { startTestApp, type TestApp } from "#support/app";
 import { ask } from "#support/authorizations";
 import { anyKind } from "#support/databases";
 import { type DomainWorld, startDomainWorld } from "#support/domain-world";
 import { signInPerson } from "#support/portal";
+import { setupTestApp } from "#support/setup-app";
 import { listAuditEvents } from "./audit-list";
 import { addDomain, checkDomain, checkDueDomains, listDomains, removeDomain } from "./domains";
 
@@ -22,19 +22,17 @@ beforeAll(async () => {
 afterAll(() => world.close());
 
 describe("the domains of an organization", () => {
-  let test: TestApp;
+  const { test } = setupTestApp(anyKind);
   let context: Context;
   let owner: MemberPrincipal;
   let days: number;
   let counter = 0;
   const start = Date.now();
   beforeAll(async () => {
-    test = await startTestApp(anyKind);
     ({ context } = test.app);
     context.domainProbe = world.probe;
     context.clock = () => new Date(start + days * dayMs);
   });
-  afterAll(() => test.close());
   beforeEach(async () => {
     counter += 1;
     days = counter * 100;

@@ -1,16 +1,12 @@
 /** Guarantee: no organization uses up the mails of all, however often its rules or its roster change. */
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import { listMailbox } from "#lib/services/notifications/mailbox";
-import { startTestApp, type TestApp } from "#support/app";
 import { anyKind } from "#support/databases";
 import { signInPerson } from "#support/portal";
+import { setupTestApp } from "#support/setup-app";
 import { mailOwners, rulesChangedMail } from "./mails";
 
-let test: TestApp;
-beforeAll(async () => {
-  test = await startTestApp(anyKind);
-});
-afterAll(() => test.close());
+const { test } = setupTestApp(anyKind);
 
 it("sends owners sixty mails of a kind in an hour, and keeps no other kind or organization waiting", async () => {
   const { context } = test.app;

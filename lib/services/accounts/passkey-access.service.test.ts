@@ -1,16 +1,16 @@
 /** Guarantee: only the person changes their passkeys: by a mail of their own that is fresh, or signed in. Owners remove. */
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { MemberPrincipal } from "#lib/api/http/context";
 import { memberships } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
 import type { Context } from "#lib/services/approvals/context";
-import { startTestApp, type TestApp } from "#support/app";
 import { sendAll } from "#support/approvers";
 import { createPasskey } from "#support/authenticator";
 import { ask } from "#support/authorizations";
 import { anyKind } from "#support/databases";
 import { addConfirmed, mailsTo, tokenOf } from "#support/enrol";
 import { signInPerson } from "#support/portal";
+import { setupTestApp } from "#support/setup-app";
 import { leaveByLink } from "./approvers";
 import {
   type Approver,
@@ -45,7 +45,7 @@ async function enrol(context: Context, of: Approver): Promise<string> {
 }
 
 describe("who changes passkeys", () => {
-  let test: TestApp;
+  const { test } = setupTestApp(anyKind);
   let context: Context;
   let owner: MemberPrincipal;
   let ana: string;
@@ -53,11 +53,9 @@ describe("who changes passkeys", () => {
   let counter = 0;
   let later = 0;
   beforeAll(async () => {
-    test = await startTestApp(anyKind);
     ({ context } = test.app);
     context.clock = () => new Date(Date.now() + later);
   });
-  afterAll(() => test.close());
   beforeEach(async () => {
     counter += 1;
     later = 0;
@@ -186,17 +184,15 @@ describe("who changes passkeys", () => {
 });
 
 describe("what follows a change of the roster", () => {
-  let test: TestApp;
+  const { test } = setupTestApp(anyKind);
   let context: Context;
   let owner: MemberPrincipal;
   let ana: Approver;
   beforeAll(async () => {
-    test = await startTestApp(anyKind);
     ({ context } = test.app);
     owner = await signInPerson(context, "owner@example.com");
     ana = await addConfirmed(test, owner, "Ana", "ana@example.com");
   });
-  afterAll(() => test.close());
 
   const subject = "Who can approve has changed on Countersign";
   const count = async (email: string) =>

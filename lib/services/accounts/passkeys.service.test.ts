@@ -1,16 +1,16 @@
 /** Guarantee: a passkey is enrolled by its approver alone, once, on this site, and never more than ten of them. */
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { MemberPrincipal } from "#lib/api/http/context";
 import { AppError } from "#lib/errors";
 import { isRosterEntry } from "#lib/protocol/passkey/roster";
 import { organizationTitle } from "#lib/protocol/text/organization-name";
 import type { Context } from "#lib/services/approvals/context";
 import { deleteOrganization } from "#lib/services/portal/organization";
-import { startTestApp, type TestApp } from "#support/app";
 import { createPasskey, type Said } from "#support/authenticator";
 import { anyKind } from "#support/databases";
 import { addConfirmed } from "#support/enrol";
 import { signInPerson } from "#support/portal";
+import { setupTestApp } from "#support/setup-app";
 import { removeApprover } from "./approvers";
 import { listAuditEvents } from "./audit-list";
 import {
@@ -27,16 +27,14 @@ import { readLastRoster } from "./roster";
 const byMail = { kind: "human", id: "ana", ip: "192.0.2.9" } as const;
 
 describe("passkeys of an approver", () => {
-  let test: TestApp;
+  const { test } = setupTestApp(anyKind);
   let context: Context;
   let owner: MemberPrincipal;
   let ana: Approver;
   let counter = 0;
   beforeAll(async () => {
-    test = await startTestApp(anyKind);
     ({ context } = test.app);
   });
-  afterAll(() => test.close());
   beforeEach(async () => {
     counter += 1;
     owner = await signInPerson(context, `owner${counter}@example.com`);

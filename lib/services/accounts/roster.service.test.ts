@@ -2,7 +2,7 @@
  * Guarantee: whatever changes who may approve makes the next head of the organization's roster and a statement in the
  * log, whoever does it and in whatever order; a decision is shown the passkey's place in it, and nothing else counts.
  */
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { MemberPrincipal } from "#lib/api/http/context";
 import { readStatements } from "#lib/log/reading/history";
 import {
@@ -25,11 +25,11 @@ import {
 import { organizationTitle } from "#lib/protocol/text/organization-name";
 import type { Context } from "#lib/services/approvals/context";
 import { deleteOrganization } from "#lib/services/portal/organization";
-import { startTestApp, type TestApp } from "#support/app";
 import { createPasskey, type TestPasskey } from "#support/authenticator";
 import { anyKind } from "#support/databases";
 import { addConfirmed, tokenOf } from "#support/enrol";
 import { signInPerson } from "#support/portal";
+import { setupTestApp } from "#support/setup-app";
 import { leaveByLink, listApprovers, removeApprover, removeGroup, saveGroup } from "./approvers";
 import { type Approver, beginEnrolment, finishEnrolment, listPasskeys, removePasskey } from "./passkeys";
 import { notePasskeyUse, readEnrolledMembers, readLastRoster, readRosterProof, updateRoster } from "./roster";
@@ -37,15 +37,13 @@ import { notePasskeyUse, readEnrolledMembers, readLastRoster, readRosterProof, u
 const mailer = { kind: "user", id: "test", ip: null } as const;
 
 describe("the roster of an organization", () => {
-  let test: TestApp;
+  const { test } = setupTestApp(anyKind);
   let context: Context;
   let owner: MemberPrincipal;
   let counter = 0;
   beforeAll(async () => {
-    test = await startTestApp(anyKind);
     ({ context } = test.app);
   });
-  afterAll(() => test.close());
   beforeEach(async () => {
     counter += 1;
     owner = await signInPerson(context, `owner${counter}@example.com`);

@@ -2,7 +2,7 @@
  * Guarantee: where sign-up is closed nobody begins by themselves, by no way in, and the answers don't tell who may. Members
  * and invited people get in, each as long as they are that.
  */
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import type { UserPrincipal } from "#lib/api/http/context";
 import { organizations } from "#lib/db/schema";
 import type { Context } from "#lib/services/approvals/context";
@@ -10,6 +10,7 @@ import { listMailbox } from "#lib/services/notifications/mailbox";
 import { removeMember } from "#lib/services/portal/organization";
 import { startTestApp, type TestApp } from "#support/app";
 import { anyKind } from "#support/databases";
+import { setupTestApp } from "#support/setup-app";
 import { addOwner } from "./add-owner";
 import { acceptInvitation, inviteMember, withdrawInvitation } from "./invitations";
 import { ensureMemberships, listMemberships } from "./members";
@@ -39,16 +40,14 @@ async function getKey(test: TestApp, email: string) {
 }
 
 describe("sign-up by invitation alone", () => {
-  let test: TestApp;
+  const { test } = setupTestApp(anyKind, { ...settings, SIGN_UP: "invited" });
   let context: Context;
   let owner: UserPrincipal;
   let organizationId: string;
 
   beforeAll(async () => {
-    test = await startTestApp(anyKind, { ...settings, SIGN_UP: "invited" });
     ({ context } = test.app);
   });
-  afterAll(() => test.close());
 
   it("says that nobody can sign in until the operator has made an owner", async () => {
     const { db } = context.database;

@@ -1,10 +1,10 @@
 import { ed25519 } from "@noble/curves/ed25519.js";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import type { KeyHistoryEntry } from "#lib/api/schemas/identity";
 import { base64Encode } from "#lib/protocol/encoding/bytes";
-import { startTestApp, type TestApp } from "#support/app";
 import { anyKind } from "#support/databases";
 import { signInPerson } from "#support/portal";
+import { setupTestApp } from "#support/setup-app";
 import { updateOwnAgent } from "./portal-agents";
 
 let counter = 0;
@@ -17,20 +17,14 @@ function newKey(): string {
 }
 
 describe("the keys of an agent", () => {
-  let test: TestApp;
-  let key: string;
-  beforeAll(async () => {
-    test = await startTestApp(anyKind);
-    ({ key } = await test.createKey());
-  });
-  afterAll(() => test.close());
+  const { test, key } = setupTestApp(anyKind);
 
   const register = (slug: string, app = test) =>
     app.call("POST", "/v1/identity/register", { key, body: { slug, public_key: newKey() } });
   const patch = (slug: string, body: unknown) => test.call("PATCH", `/v1/identity/${slug}`, { key, body });
   const readPage = async (slug: string, query: string) =>
     (await test.call("GET", `/v1/identity/${slug}/keys${query}`)).body;
-  const sql = (text: string, values: unknown[]) => test.app.context.database.query(text, values);
+  const sql = (text: string, values: unknown[]) => test.query(text, values);
 
   /** As 900 changes of the days before today left them. */
   async function addOldKeys(slug: string): Promise<void> {

@@ -1,25 +1,22 @@
 /** A frozen agent: who may stop it and who may let it go on, what ends with the commit, and what everybody can see. */
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import { usualScopes } from "#lib/api/schemas/key-choices";
 import { utf8Encode } from "#lib/protocol/encoding/bytes";
 import { parseChangeStatement, reasonHash } from "#lib/protocol/record/agent-heads";
-import { startTestApp, type TestApp } from "#support/app";
 import { approveUnproven, ask } from "#support/authorizations";
 import { anyKind } from "#support/databases";
+import { setupTestApp } from "#support/setup-app";
 
 describe("a frozen agent", () => {
-  let test: TestApp;
+  const { test } = setupTestApp(anyKind);
   let key: string;
   let unfreezer: string;
   beforeAll(async () => {
-    test = await startTestApp(anyKind);
     ({ key } = await test.createKey("dev@example.com", usualScopes));
     ({ key: unfreezer } = await test.createKey("dev@example.com", ["freeze"]));
   });
-  afterAll(() => test.close());
 
-  const query = async (text: string, ...values: unknown[]) =>
-    (await test.app.context.database.query(text, values)).rows;
+  const query = async (text: string, ...values: unknown[]) => (await test.query(text, values)).rows;
   const refusal = ({ status, body }: { status: number; body: { code?: string } }) => [status, body.code];
   const freeze = (slug: string, by = key, reason: unknown = "It paid twice") =>
     test.call("POST", `/v1/identity/${slug}/freeze`, { key: by, body: { reason } });

@@ -3,12 +3,12 @@ import { createPrivateKey, generateKeyPairSync, type KeyObject, sign } from "nod
 import { ed25519 } from "@noble/curves/ed25519.js";
 import { sql } from "drizzle-orm";
 import unhomoglyph from "unhomoglyph";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { base64Encode, sha256 } from "#lib/protocol/encoding/bytes";
 import { canonicalBytes, type JsonObject } from "#lib/protocol/encoding/canonical-json";
 import { signedRequest } from "#lib/protocol/statement/signed-request";
-import { startTestApp, type TestApp } from "#support/app";
 import { anyKind } from "#support/databases";
+import { setupTestApp } from "#support/setup-app";
 
 function newKey() {
   const { publicKey, privateKey } = generateKeyPairSync("ed25519");
@@ -24,9 +24,7 @@ const possession = (slug: string, raw: string, key: KeyObject) =>
   sign(null, Buffer.from(`countersign-key-possession:${slug}:${raw}`), key).toString("base64");
 
 describe("identities", () => {
-  let test: TestApp;
-  let key: string;
-  let stranger: string;
+  const { test, key, stranger } = setupTestApp(anyKind, { LIMIT_ATTEST_PER_MINUTE: "10000" });
   const register = (body: JsonObject, as = key) =>
     test.call("POST", "/v1/identity/register", { key: as, body });
   const patch = (slug: string, body: JsonObject, as = key) =>
@@ -43,13 +41,6 @@ describe("identities", () => {
     expect(answer.status).toBe(201);
     return answer.body;
   };
-
-  beforeAll(async () => {
-    test = await startTestApp(anyKind, { LIMIT_ATTEST_PER_MINUTE: "10000" });
-    ({ key } = await test.createKey());
-    ({ key: stranger } = await test.createKey("stranger@example.com"));
-  });
-  afterAll(() => test.close());
 
   it("registers with 201, updates the caller's own with 200, and refuses another's", async () => {
     const made = await register({
@@ -260,7 +251,7 @@ describe("identities", () => {
 
   it("take characters for one another that Unicode takes for one another in slugs", async () => {
     const slugCharacters = [..."ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"];
-    const { rows } = await test.app.context.database.query(
+    const { rows } = await test.query(
       "SELECT slug_skeleton(lower(c)) AS skeleton FROM unnest(string_to_array($1, ',')) WITH ORDINALITY AS t(c, n) ORDER BY n",
       [slugCharacters.join(",")],
     );

@@ -1,11 +1,11 @@
 /** Guarantee: a public key that anybody can sign for, or that has two spellings, is never registered. */
 import { generateKeyPairSync } from "node:crypto";
 import { ed25519 } from "@noble/curves/ed25519.js";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { base64Encode, hexDecode } from "#lib/protocol/encoding/bytes";
 import type { JsonObject } from "#lib/protocol/encoding/canonical-json";
-import { startTestApp, type TestApp } from "#support/app";
 import { anyKind } from "#support/databases";
+import { setupTestApp } from "#support/setup-app";
 
 /** The eight points of small order (as in Wycheproof and CCTV), and encodings that are not canonical. */
 const unfitKeys: [string, string][] = [
@@ -43,14 +43,8 @@ function newKey() {
 }
 
 describe("unfit keys", () => {
-  let test: TestApp;
-  let key: string;
+  const { test, key } = setupTestApp(anyKind);
   const register = (body: JsonObject) => test.call("POST", "/v1/identity/register", { key, body });
-  beforeAll(async () => {
-    test = await startTestApp(anyKind);
-    ({ key } = await test.createKey());
-  });
-  afterAll(() => test.close());
 
   it("refuses keys of small and mixed order, non-canonical ones and other kinds, and stores nothing", async () => {
     for (const [hex, name] of unfitKeys) {

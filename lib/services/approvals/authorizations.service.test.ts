@@ -1,21 +1,17 @@
 /** Authorization requests created, polled and listed through the API (docs/wire.md). */
-import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { beforeAll, describe, expect, it, vi } from "vitest";
 import { authorizationState, authorizeResponse } from "#lib/api/schemas/authorization-state";
-import { startTestApp, type TestApp } from "#support/app";
 import { ask, expireRequest } from "#support/authorizations";
 import { anyKind } from "#support/databases";
+import { setupTestApp } from "#support/setup-app";
 import { findAuthorization } from "./rows";
 
 describe("authorizations", () => {
-  let test: TestApp;
-  let key: string;
+  const { test, key } = setupTestApp(anyKind);
   let other: string;
   beforeAll(async () => {
-    test = await startTestApp(anyKind);
-    ({ key } = await test.createKey());
     ({ key: other } = await test.createKey("other@example.com"));
   });
-  afterAll(() => test.close());
 
   const post = (body: object, headers: Record<string, string> = {}) =>
     test.call("POST", "/v1/authorize", { key, body, headers });
@@ -158,7 +154,7 @@ describe("authorizations", () => {
     const pending = await ask(test, key);
     expect((await pending.read(undefined, "?wait=1")).body.status).toBe("pending");
     const ending = pending.read(undefined, "?wait=25");
-    await test.app.context.database.query(
+    await test.query(
       "UPDATE authorization_requests SET expires_at = clock_timestamp() + interval '1 second' WHERE id = $1",
       [pending.made.request_id],
     );
@@ -196,7 +192,7 @@ describe("authorizations", () => {
     expect(again.body).toEqual(first.body);
     const differs = await post({ ...minimal, action: "Twice" }, headers);
     expect([differs.status, differs.body.code]).toEqual([422, "idempotency_key_reused"]);
-    const { rows } = await test.app.context.database.query(
+    const { rows } = await test.query(
       "SELECT response, expires_at::text = (SELECT expires_at::text FROM authorization_requests WHERE id = $2) AS lives FROM idempotency_keys WHERE key = $1",
       [headers["idempotency-key"], first.body.request_id],
     );

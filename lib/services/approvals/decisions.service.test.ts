@@ -1,21 +1,17 @@
 /** How a request ends without an approval: denied, expired or cancelled, once, and by whom it may be. */
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import { guidanceTexts } from "#lib/api/schemas/authorization-state";
 import { readApprovalView } from "#lib/services/approvals/decision/inbox";
-import { startTestApp, type TestApp } from "#support/app";
 import { ask, expireRequest, fromPage } from "#support/authorizations";
 import { anyKind } from "#support/databases";
+import { setupTestApp } from "#support/setup-app";
 
 describe("decisions", () => {
-  let test: TestApp;
-  let key: string;
+  const { test, key } = setupTestApp(anyKind);
   let other: string;
   beforeAll(async () => {
-    test = await startTestApp(anyKind);
-    ({ key } = await test.createKey());
     ({ key: other } = await test.createKey("other@example.com"));
   });
-  afterAll(() => test.close());
 
   it("takes decisions from a page of this service only", async () => {
     const asked = await ask(test, key);
@@ -91,7 +87,7 @@ describe("decisions", () => {
     expect((await equal.read(key)).body.previously_denied).toEqual(equal.made.previously_denied);
     const differs = await ask(test, key, { ...body, context: { to: "B", amount: "2" } });
     expect(differs.made.previously_denied).toBeNull();
-    await test.app.context.database.query(
+    await test.query(
       "UPDATE authorization_requests SET decided_at = decided_at - interval '25 hours' WHERE id = $1",
       [first.made.request_id],
     );
@@ -126,7 +122,7 @@ describe("decisions", () => {
   it("logs every decision as a leaf of hashes", async () => {
     const asked = await ask(test, key);
     await asked.deny("a reason that stays here");
-    const { rows } = await test.app.context.database.query(
+    const { rows } = await test.query(
       "SELECT convert_from(decision_payload, 'UTF8') AS payload, convert_from(l.data, 'UTF8') AS leaf, l.kind FROM authorization_requests r JOIN log_leaves l USING (log_id, leaf_index) WHERE id = $1",
       [asked.made.request_id],
     );

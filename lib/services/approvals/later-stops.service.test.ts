@@ -3,12 +3,13 @@
  * once that is taken back, over or for other code, and neither can what rules saved later forbid or ask more people for. What
  * a run had claimed before is attested all the same, and says so in its signed bytes.
  */
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import type { AuthorizationState } from "#lib/api/schemas/authorization-state";
 import type { GrantTerms } from "#lib/protocol/approval/decided-by";
-import { startTestApp, type TestAnswer, type TestApp } from "#support/app";
+import type { TestAnswer } from "#support/app";
 import { type AskedRequest, approveUnproven, ask, openRequest } from "#support/authorizations";
 import { anyKind } from "#support/databases";
+import { setupTestApp } from "#support/setup-app";
 
 const inAnHour = () => new Date(Date.now() + 3_600_000).toISOString();
 const allowAll = '@id("all") permit (principal, action == Action::"act", resource);';
@@ -17,17 +18,13 @@ const two = '@id("two") @approvals("2") permit (principal, action == Action::"ac
 const one = '@id("one") permit (principal, action == Action::"act_approved", resource);';
 
 describe("stops that come later", () => {
-  let test: TestApp;
+  const { test } = setupTestApp(anyKind, {
+    LIMIT_AUTHORIZE_PER_MINUTE: "100000",
+    LIMIT_ATTEST_PER_MINUTE: "100000",
+  });
   let key: string;
   let slug: string;
   let counter = 0;
-  beforeAll(async () => {
-    test = await startTestApp(anyKind, {
-      LIMIT_AUTHORIZE_PER_MINUTE: "100000",
-      LIMIT_ATTEST_PER_MINUTE: "100000",
-    });
-  });
-  afterAll(() => test.close());
   beforeEach(async () => {
     counter += 1;
     slug = `stopped-${counter}`;
@@ -43,7 +40,7 @@ describe("stops that come later", () => {
     expect(status, JSON.stringify(body)).toBe(200);
   };
   const identity = (body: object) => post("/v1/identity/register", { slug, name: "Payer", ...body });
-  const query = (text: string, ...values: unknown[]) => test.app.context.database.query(text, values);
+  const query = (text: string, ...values: unknown[]) => test.query(text, values);
   const request = (body: object = {}) =>
     ask(test, key, { agent_slug: slug, action: "Pay invoice 17", tool: "pay", ...body });
   const stateOf = async (asked: AskedRequest): Promise<AuthorizationState> => (await asked.read(key)).body;

@@ -2,17 +2,18 @@
  * Guarantee: a service without World ID (APPROVALS=passkeys) asks enrolled approvers alone, refuses what only World ID could
  * prove, and loses nothing when World ID is added: what was signed stays to the byte as it was.
  */
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import { buildOpenApi } from "#lib/api/openapi";
 import { approvalChallenge } from "#lib/protocol/passkey/assertion";
 import { readApprovalView } from "#lib/services/approvals/decision/inbox";
 import { askForFirstApproval } from "#lib/services/portal/overview";
 import { verifyInBrowser } from "#lib/verifier/browser";
-import { startTestApp, type TestApp } from "#support/app";
+import { startTestApp } from "#support/app";
 import { type AskedRequest, ask, fromPage } from "#support/authorizations";
 import { anyKind } from "#support/databases";
 import { enrolGroup } from "#support/enrol";
 import { signInPerson } from "#support/portal";
+import { setupTestApp } from "#support/setup-app";
 
 const world = {
   WORLD_APP_ID: "app_test",
@@ -23,16 +24,14 @@ const ownerEmail = "owner@example.com";
 const finance = { required_approvers: [{ group: "finance", count: 1 }] };
 
 describe("a service without World ID", () => {
-  let test: TestApp;
+  const { test } = setupTestApp(anyKind, { APPROVALS: "passkeys" });
   let key: string;
   let approved: { id: string; object: string };
   let carol: Awaited<ReturnType<typeof enrolGroup>>[number];
 
   beforeAll(async () => {
-    test = await startTestApp(anyKind, { APPROVALS: "passkeys" });
     ({ key } = await test.createKey(ownerEmail));
   });
-  afterAll(() => test.close());
 
   const authorize = (body: object, on = test) =>
     on.call("POST", "/v1/authorize", { key, body: { agent_slug: "bot", action: "Pay", ...body } });

@@ -1,5 +1,5 @@
 /** The portal's stop buttons: for members of the organization, and audited as the person who pressed. */
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import type { MemberPrincipal } from "#lib/api/http/context";
 import {
   freezeOwnAgent,
@@ -7,10 +7,10 @@ import {
   readOwnAgent,
   unfreezeOwnAgent,
 } from "#lib/services/agents/portal-agents";
-import { startTestApp, type TestApp } from "#support/app";
 import { approveUnproven, ask } from "#support/authorizations";
 import { anyKind } from "#support/databases";
 import { signInPerson } from "#support/portal";
+import { setupTestApp } from "#support/setup-app";
 import {
   cancelOwnAuthorization,
   listUnfinished,
@@ -19,22 +19,20 @@ import {
 } from "./portal-authorizations";
 
 describe("stopping from the portal", () => {
-  let test: TestApp;
+  const { test } = setupTestApp(anyKind);
   let key: string;
   let person: MemberPrincipal;
   let stranger: MemberPrincipal;
   beforeAll(async () => {
-    test = await startTestApp(anyKind);
     const made = await test.createKey();
     key = made.key;
     person = await signInPerson(test.app.context, "dev@example.com", made.organizationId);
     stranger = await signInPerson(test.app.context, "other@example.com");
   });
-  afterAll(() => test.close());
 
   const audited = async (subject: string) =>
     (
-      await test.app.context.database.query(
+      await test.query(
         "SELECT action, actor_kind, actor FROM audit_events WHERE subject = $1 AND action NOT LIKE '%request%' ORDER BY id",
         [subject],
       )

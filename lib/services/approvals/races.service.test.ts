@@ -1,11 +1,11 @@
 /** Approve, deny, cancel, expire, claim and attest in any order and at once: one outcome, one run, used once. */
 import fc from "fast-check";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { wordHex } from "#lib/protocol/world-id/world-id-proof";
 import { acceptApproval, type ProvenApproval } from "#lib/services/approvals/decision/decide";
-import { startTestApp, type TestApp } from "#support/app";
 import { type AskedRequest, ask, provenBy } from "#support/authorizations";
 import { anyKind } from "#support/databases";
+import { setupTestApp } from "#support/setup-app";
 
 const act = fc.record({
   kind: fc.constantFrom(
@@ -26,23 +26,16 @@ const act = fc.record({
 type Act = typeof act extends fc.Arbitrary<infer T> ? T : never;
 
 describe("races", () => {
-  let test: TestApp;
-  let key: string;
-  let nonce = 1n;
-  beforeAll(async () => {
-    test = await startTestApp(anyKind, {
-      LIMIT_AUTHORIZE_PER_MINUTE: "100000",
-      LIMIT_ATTEST_PER_MINUTE: "100000",
-      LIMIT_ATTEST_PER_DAY: "100000",
-      LIMIT_AUTHORIZE_PENDING: "100000",
-      LIMIT_READ_AUTHORIZATION_PER_MINUTE: "1000000",
-    });
-    ({ key } = await test.createKey());
+  const { test, key } = setupTestApp(anyKind, {
+    LIMIT_AUTHORIZE_PER_MINUTE: "100000",
+    LIMIT_ATTEST_PER_MINUTE: "100000",
+    LIMIT_ATTEST_PER_DAY: "100000",
+    LIMIT_AUTHORIZE_PENDING: "100000",
+    LIMIT_READ_AUTHORIZATION_PER_MINUTE: "1000000",
   });
-  afterAll(() => test.close());
+  let nonce = 1n;
 
-  const query = async (sql: string, id: string) =>
-    (await test.app.context.database.query(sql, [id])).rows[0]?.["n"];
+  const query = async (sql: string, id: string) => (await test.query(sql, [id])).rows[0]?.["n"];
 
   function embed(asked: AskedRequest, human_authorization: unknown) {
     const body = {

@@ -4,7 +4,7 @@
  */
 import { bn254 } from "@noble/curves/bn254.js";
 import { sql } from "drizzle-orm";
-import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
+import { afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import type { WorldIdStart } from "#lib/api/schemas/approval-view";
 import { approvalSubmissions } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
@@ -16,9 +16,9 @@ import { deleteExpired } from "#lib/server/background";
 import type { WorldIdProvider } from "#lib/services/approvals/world-id/provider";
 import { createRetries } from "#lib/services/approvals/world-id/retry-submissions";
 import { findDue } from "#lib/services/approvals/world-id/store-submissions";
-import { startTestApp, type TestApp } from "#support/app";
 import { type AskedRequest, ask, fromPage } from "#support/authorizations";
 import { anyKind } from "#support/databases";
+import { setupTestApp } from "#support/setup-app";
 
 vi.setConfig({ testTimeout: 240_000 });
 
@@ -31,25 +31,20 @@ const wellFormed = toProof(g1.x, g1.y, g2.x.c1, g2.x.c0, g2.y.c1, g2.y.c0, g1.x,
 const poll = <T>(read: () => T) => expect.poll(read, { interval: 20, timeout: 60_000 });
 
 describe("shares of approvals", () => {
-  let test: TestApp;
+  const { test } = setupTestApp(anyKind, { LIMIT_APPROVE_PER_MINUTE: "100000" });
   let junkKey: string;
   let strangersKey: string;
   let pool: ZkPool;
   let world: WorldIdProvider;
   beforeAll(async () => {
-    test = await startTestApp(anyKind, { LIMIT_APPROVE_PER_MINUTE: "100000" });
     ({ key: junkKey } = await test.createKey("junk@example.com"));
     ({ key: strangersKey } = await test.createKey("stranger@example.org"));
     ({ pool, worldId: world } = test.app.context);
   });
   afterEach(async () => {
     Object.assign(test.app.context, { pool, worldId: world });
-    await test.app.context.database.query(
-      "UPDATE approval_submissions SET status = 'refused' WHERE status = 'pending'",
-      [],
-    );
+    await test.query("UPDATE approval_submissions SET status = 'refused' WHERE status = 'pending'", []);
   });
-  afterAll(() => test.close());
 
   let humans = 0;
   const post = async (asked: AskedRequest, ip: string, proof = wellFormed) => {
@@ -74,7 +69,7 @@ describe("shares of approvals", () => {
   };
   const count = async (table: string, condition: string) => {
     const sql = `SELECT count(*)::int AS n FROM ${table} WHERE ${condition}`;
-    return Number((await test.app.context.database.query(sql, [])).rows[0]?.["n"]);
+    return Number((await test.query(sql, [])).rows[0]?.["n"]);
   };
   const address = (i: number) => `198.51.100.${i}`;
 
@@ -140,11 +135,11 @@ describe("shares of approvals", () => {
     const sent = [await post(asked, address(1)), await post(asked, address(2))];
     for (const { answer } of sent) expect((await thread.endUntil(answer)).status).toBe(422);
     const ofRequest = `request_id = '${asked.made.request_id}'`;
-    await test.app.context.database.query(
+    await test.query(
       `UPDATE approval_submissions SET created_at = now() - interval '25 hours' WHERE id = (SELECT min(id::text)::uuid FROM approval_submissions WHERE ${ofRequest})`,
       [],
     );
-    await test.app.context.database.query(
+    await test.query(
       `UPDATE world_nonces SET expires_at = now() - interval '25 hours' WHERE nonce = (SELECT min(nonce) FROM world_nonces WHERE ${ofRequest})`,
       [],
     );
@@ -246,9 +241,7 @@ describe("shares of approvals", () => {
     expect(await count("approval_submissions", "status = 'pending'")).toBe(73);
 
     const [row] = (
-      await test.app.context.database.query("SELECT body FROM approval_submissions WHERE request_id = $1", [
-        mine.made.request_id,
-      ])
+      await test.query("SELECT body FROM approval_submissions WHERE request_id = $1", [mine.made.request_id])
     ).rows;
     const strangersNullifier = JSON.parse(String(row?.["body"])).result.responses[0].nullifier;
     const asked: string[] = [];
@@ -263,11 +256,11 @@ describe("shares of approvals", () => {
     });
     // Its turn is the last by time: only fairness brings it forward.
     expect(await findFirst(2)).toContain(mine.made.request_id);
-    await test.app.context.database.query(
+    await test.query(
       "UPDATE approval_submissions SET next_attempt_at = now() - interval '1 hour' WHERE status = 'pending' AND request_id <> $1",
       [mine.made.request_id],
     );
-    await test.app.context.database.query(
+    await test.query(
       "UPDATE approval_submissions SET next_attempt_at = now() WHERE status = 'pending' AND request_id = $1",
       [mine.made.request_id],
     );

@@ -5,34 +5,28 @@
  * was, of a frozen agent, or one that rules forbade.
  */
 import { randomInt } from "node:crypto";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { startTestApp, type TestAnswer, type TestApp } from "#support/app";
+import { describe, expect, it } from "vitest";
+import type { TestAnswer } from "#support/app";
 import { type AskedRequest, approveUnproven, ask } from "#support/authorizations";
 import { anyKind } from "#support/databases";
+import { setupTestApp } from "#support/setup-app";
 
 const atOnce = 20;
 const rounds = { least: 5, most: 20 };
 
 describe("stopping against using", () => {
-  let test: TestApp;
-  let key: string;
-  let made = 0;
-  beforeAll(async () => {
-    test = await startTestApp(anyKind, {
-      LIMIT_AUTHORIZE_PER_MINUTE: "1000000",
-      LIMIT_AUTHORIZE_PENDING: "1000000",
-      LIMIT_AUTHORIZE_PENDING_PER_ORGANIZATION: "1000000",
-      LIMIT_ATTEST_PER_MINUTE: "1000000",
-      LIMIT_ATTEST_PER_DAY: "1000000",
-      LIMIT_KEYED_PER_MINUTE: "1000000",
-      LIMIT_READ_AUTHORIZATION_PER_MINUTE: "1000000",
-    });
-    ({ key } = await test.createKey());
+  const { test, key } = setupTestApp(anyKind, {
+    LIMIT_AUTHORIZE_PER_MINUTE: "1000000",
+    LIMIT_AUTHORIZE_PENDING: "1000000",
+    LIMIT_AUTHORIZE_PENDING_PER_ORGANIZATION: "1000000",
+    LIMIT_ATTEST_PER_MINUTE: "1000000",
+    LIMIT_ATTEST_PER_DAY: "1000000",
+    LIMIT_KEYED_PER_MINUTE: "1000000",
+    LIMIT_READ_AUTHORIZATION_PER_MINUTE: "1000000",
   });
-  afterAll(() => test.close());
+  let made = 0;
 
-  const query = async (text: string, ...values: unknown[]) =>
-    (await test.app.context.database.query(text, values)).rows;
+  const query = async (text: string, ...values: unknown[]) => (await test.query(text, values)).rows;
   const post = (path: string, body: object) => test.call("POST", path, { key, body });
   const freeze = (slug: string) => post(`/v1/identity/${slug}/freeze`, { reason: "stop" });
   const unfreeze = (slug: string) => post(`/v1/identity/${slug}/unfreeze`, {});

@@ -2,7 +2,7 @@
  * Guarantee: rules and standing approvals decide in the order frozen, denied, covered, allowed, asked; each such decision
  * is signed, logged and verifies offline, is never a human's, and no limit is passed however many ask at once.
  */
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import {
   type AuthorizationState,
   authorizationState,
@@ -22,10 +22,10 @@ import {
   type Made,
   requestAuthorization,
 } from "#lib/services/approvals/request/request";
-import { startTestApp, type TestApp } from "#support/app";
 import { approveUnproven, ask } from "#support/authorizations";
 import { anyKind } from "#support/databases";
 import { signInPerson } from "#support/portal";
+import { setupTestApp } from "#support/setup-app";
 
 const inAnHour = () => new Date(Date.now() + 3_600_000).toISOString();
 const eur = (value: string) => ({ value, currency: "EUR" });
@@ -35,17 +35,13 @@ const allowSmall = `@id("small") permit (principal, action == Action::"act", res
 const never = '@id("never") forbid (principal, action, resource == Tool::"rm");';
 
 describe("what decides without people", () => {
-  let test: TestApp;
+  const { test } = setupTestApp(anyKind, { LIMIT_AUTHORIZE_PER_MINUTE: "100000" });
   let key: string;
   let email: string;
   let keyId: string;
   let organizationId: string;
   let slug: string;
   let counter = 0;
-  beforeAll(async () => {
-    test = await startTestApp(anyKind, { LIMIT_AUTHORIZE_PER_MINUTE: "100000" });
-  });
-  afterAll(() => test.close());
   beforeEach(async () => {
     counter += 1;
     email = `owner${counter}@example.com`;
@@ -133,7 +129,7 @@ describe("what decides without people", () => {
     it("count what is dated as the request itself or later: a millisecond has room for two", async () => {
       await put(allowSmall);
       const first = await request({ amount: eur("100") });
-      await test.app.context.database.query(
+      await test.query(
         "UPDATE authorization_requests SET decided_at = decided_at + interval '1 minute' WHERE id = $1",
         [first.made.request_id],
       );
@@ -472,7 +468,7 @@ describe("what decides without people", () => {
       });
       expect(claim.status).toBe(422);
       expect((await stateOf(given)).guidance).toBe(standingGuidance);
-      await test.app.context.database.query(
+      await test.query(
         `UPDATE authorization_requests SET request = convert_to(replace(convert_from(request, 'UTF8'), $2, $3), 'UTF8')
           WHERE id = $1`,
         [given.made.request_id, given.made.grant?.expires_at, new Date().toISOString()],
@@ -499,7 +495,7 @@ describe("what decides without people", () => {
       const claimed = await request({ tool: "pay" });
       await test.call("POST", `/v1/authorize/${claimed.made.request_id}/claim`, { key, body: { run: "r" } });
       expect((await request({ tool: "pay" })).made.status).toBe("pending");
-      await test.app.context.database.query(
+      await test.query(
         "UPDATE authorization_requests SET usable_until = clock_timestamp() - interval '2 minutes' WHERE id = ANY($1)",
         [[lapsed.made.request_id, claimed.made.request_id]],
       );
@@ -509,17 +505,16 @@ describe("what decides without people", () => {
 
     it("ends at its time", async () => {
       const given = await grantWith({});
-      await test.app.context.database.query(
-        "UPDATE grants SET expires_at = clock_timestamp() WHERE request_id = $1",
-        [given.made.request_id],
-      );
+      await test.query("UPDATE grants SET expires_at = clock_timestamp() WHERE request_id = $1", [
+        given.made.request_id,
+      ]);
       expect((await request({ tool: "pay" })).made.status).toBe("pending");
     });
 
     it("ends when its approval does, if that is earlier", async () => {
       const given = await grantWith({}, { usable_for_seconds: 60 });
       expect((await request({ tool: "pay" })).made.status).toBe("approved");
-      await test.app.context.database.query(
+      await test.query(
         "UPDATE grants SET expires_at = expires_at - interval '1 minute' WHERE request_id = $1",
         [given.made.request_id],
       );
@@ -534,7 +529,7 @@ describe("what decides without people", () => {
         (await test.call("POST", "/v1/authorize", { key, body, headers })).body.request_id;
       const id = await post();
       await approveUnproven(test, id);
-      const change = (text: string) => test.app.context.database.query(text, [id]);
+      const change = (text: string) => test.query(text, [id]);
       await change(
         "UPDATE idempotency_keys SET expires_at = now() - interval '1 second' WHERE authorization_id = $1",
       );

@@ -1,13 +1,13 @@
 /** Real proofs by the stand-in, misused, against a service that trusts nobody, not even World's portal. */
-import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
+import { afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import type { WorldIdStart } from "#lib/api/schemas/approval-view";
 import { AppError } from "#lib/errors";
 import { wordHex } from "#lib/protocol/world-id/world-id-proof";
 import type { WorldIdProvider } from "#lib/services/approvals/world-id/provider";
 import { createRetries } from "#lib/services/approvals/world-id/retry-submissions";
-import { startTestApp, type TestApp } from "#support/app";
 import { type AskedRequest, ask, makeResult } from "#support/authorizations";
 import { anyKind } from "#support/databases";
+import { setupTestApp } from "#support/setup-app";
 
 // Each real proof takes a second and a half, and ten times that on a loaded machine.
 vi.setConfig({ testTimeout: 240_000 });
@@ -15,18 +15,14 @@ vi.setConfig({ testTimeout: 240_000 });
 type Result = Awaited<ReturnType<typeof makeResult>>;
 
 describe("approvals", () => {
-  let test: TestApp;
-  let key: string;
+  const { test, key } = setupTestApp(anyKind);
   let world: WorldIdProvider;
   beforeAll(async () => {
-    test = await startTestApp(anyKind);
-    ({ key } = await test.createKey());
     world = test.app.context.worldId;
   });
   afterEach(() => {
     test.app.context.worldId = world;
   });
-  afterAll(() => test.close());
 
   /** A portal that says yes to everything: nothing of ours may rest on it. */
   const trustPortal = () => {
@@ -40,7 +36,7 @@ describe("approvals", () => {
   };
   const countApprovals = async (id: string) => {
     const sql = "SELECT count(*)::int AS n FROM approvals WHERE request_id = $1";
-    return (await test.app.context.database.query(sql, [id])).rows[0]?.["n"];
+    return (await test.query(sql, [id])).rows[0]?.["n"];
   };
   const expectRefused = async (asked: AskedRequest, result: object, words: RegExp) => {
     const answer = await asked.submit(result);
@@ -163,7 +159,7 @@ describe("approvals", () => {
     expect(failed.headers.get("retry-after")).not.toBeNull();
     expect((await asked.read()).body).toMatchObject({ status: "pending", approvals: { given: 0 } });
     const makeDue = () =>
-      test.app.context.database.query(
+      test.query(
         "UPDATE approval_submissions SET next_attempt_at = now() WHERE request_id = $1 AND status = 'pending'",
         [asked.made.request_id],
       );
@@ -196,10 +192,9 @@ describe("approvals", () => {
     await expect.poll(() => isAsked).toBe(true);
     test.app.context.worldId = world;
     // As if a minute were over.
-    await test.app.context.database.query(
-      "UPDATE approval_submissions SET next_attempt_at = now() WHERE request_id = $1",
-      [asked.made.request_id],
-    );
+    await test.query("UPDATE approval_submissions SET next_attempt_at = now() WHERE request_id = $1", [
+      asked.made.request_id,
+    ]);
     await expect.poll(async () => (await asked.submit(result)).status).toBe(200);
     answer();
     await overtaken;
@@ -211,16 +206,15 @@ describe("approvals", () => {
     const result = await makeResult(await asked.start(), "ada");
     breakPortal();
     expect((await asked.submit(result)).status).toBe(503);
-    await test.app.context.database.query(
-      "UPDATE authorization_requests SET expires_at = clock_timestamp() WHERE id = $1",
-      [asked.made.request_id],
-    );
-    await test.app.context.database.query("UPDATE approval_submissions SET next_attempt_at = now()", []);
+    await test.query("UPDATE authorization_requests SET expires_at = clock_timestamp() WHERE id = $1", [
+      asked.made.request_id,
+    ]);
+    await test.query("UPDATE approval_submissions SET next_attempt_at = now()", []);
     test.app.context.worldId = world;
     expect(await createRetries(test.app.context).run()).toBeLessThanOrEqual(1);
     await vi.waitFor(async () => {
       const sql = "SELECT status, code FROM approval_submissions WHERE request_id = $1";
-      const { rows } = await test.app.context.database.query(sql, [asked.made.request_id]);
+      const { rows } = await test.query(sql, [asked.made.request_id]);
       expect(rows[0]).toEqual({ status: "refused", code: "authorization_not_pending" });
     }, 60_000);
     expect((await asked.read()).body).toMatchObject({ status: "expired", approvals: { given: 0 } });

@@ -4,26 +4,24 @@
  */
 import { ed25519 } from "@noble/curves/ed25519.js";
 import { sql } from "drizzle-orm";
-import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { beforeAll, describe, expect, it, vi } from "vitest";
 import { parseHumanAuthorization } from "#lib/protocol/approval/human-authorization-shape";
 import { isShownContent } from "#lib/protocol/approval/shown-content";
 import { base64Encode } from "#lib/protocol/encoding/bytes";
 import { readApprovalView } from "#lib/services/approvals/decision/inbox";
-import { startTestApp, type TestApp } from "#support/app";
 import { approveUnproven, ask } from "#support/authorizations";
 import { anyKind } from "#support/databases";
+import { setupTestApp } from "#support/setup-app";
 
 vi.setConfig({ testTimeout: 240_000, hookTimeout: 240_000 });
 
 describe("the approved identity", () => {
-  let test: TestApp;
+  const { test } = setupTestApp(anyKind);
   let key: string;
   let organizationId: string;
   beforeAll(async () => {
-    test = await startTestApp(anyKind);
     ({ key, organizationId } = await test.createKey());
   });
-  afterAll(() => test.close());
 
   const register = (slug: string, profile: object) =>
     test.call("POST", "/v1/identity/register", { key, body: { slug, ...profile } });
@@ -125,8 +123,7 @@ describe("the approved identity", () => {
       action: "Pay by name",
       context: { a: "1" },
     });
-    const rename = (name: string) =>
-      test.app.context.database.query("UPDATE organizations SET name = $1", [name]);
+    const rename = (name: string) => test.query("UPDATE organizations SET name = $1", [name]);
     const before = named.made.organization_name;
     await register("named-bot", { name: "Somebody else" });
     await rename("Somebody else Ltd");

@@ -1,12 +1,13 @@
 /** POST /v1/attest/batch on both databases: each entry as if it had been sent alone, or all of them and nothing less. */
 import { generateKeyPairSync, sign } from "node:crypto";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, describe, expect, it } from "vitest";
 import { checkStoredLogs } from "#lib/log/reading/history";
 import { canonicalBytes } from "#lib/protocol/encoding/canonical-json";
 import { signedRequest } from "#lib/protocol/statement/signed-request";
-import { startTestApp, type TestApp } from "#support/app";
+import { startTestApp } from "#support/app";
 import { approveUnproven, ask } from "#support/authorizations";
 import { anyKind } from "#support/databases";
+import { setupTestApp } from "#support/setup-app";
 
 const entry = (n: number, more: object = {}) => ({
   ...{ agent_slug: "importer", action: `step ${n}`, inputs_hash: `hash-${n}`, is_public: true },
@@ -14,24 +15,17 @@ const entry = (n: number, more: object = {}) => ({
 });
 
 describe("a batch of attestations", () => {
-  let test: TestApp;
-  let key: string;
+  const { test, key } = setupTestApp(anyKind, { LIMIT_ATTEST_PER_MINUTE: "100000" });
   const send = (attestations: object[], more: object = {}, headers: Record<string, string> = {}) =>
     test.call("POST", "/v1/attest/batch", { key, body: { attestations, ...more }, headers });
-  const query = async (text: string, ...values: unknown[]) =>
-    (await test.app.context.database.query(text, values)).rows;
+  const query = async (text: string, ...values: unknown[]) => (await test.query(text, values)).rows;
   const stored = async () => Number((await query("SELECT count(*) AS n FROM attestations"))[0]?.["n"]);
   const statuses = (answer: { body: { results: { status: number }[] } }) =>
     answer.body.results.map(({ status }) => status);
 
-  beforeAll(async () => {
-    test = await startTestApp(anyKind, { LIMIT_ATTEST_PER_MINUTE: "100000" });
-    ({ key } = await test.createKey());
-  });
   afterAll(async () => {
     const [log] = await checkStoredLogs(test.app.context.database.db, null);
     expect(log?.check).toMatchObject({ ok: true });
-    await test.close();
   });
 
   it("records a hundred in their order, each with the receipt that it would have had alone", async () => {

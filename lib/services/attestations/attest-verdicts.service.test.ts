@@ -1,11 +1,11 @@
 /** Verdicts on a report: its signature, code, tools and human approval, each true, false or not compared. */
 import { generateKeyPairSync, type KeyObject, sign } from "node:crypto";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { canonicalBytes, type JsonObject } from "#lib/protocol/encoding/canonical-json";
 import { signedRequest } from "#lib/protocol/statement/signed-request";
-import { startTestApp, type TestApp } from "#support/app";
 import { attestBody } from "#support/attest-body";
 import { anyKind } from "#support/databases";
+import { setupTestApp } from "#support/setup-app";
 
 function newAgentKey() {
   const { publicKey, privateKey } = generateKeyPairSync("ed25519");
@@ -21,15 +21,8 @@ function signBody(body: JsonObject, privateKey: KeyObject): JsonObject {
 const foreignSignature = `${"A".repeat(85)}A==`;
 
 describe("verdicts", () => {
-  let test: TestApp;
-  let key: string;
+  const { test, key } = setupTestApp(anyKind);
   const attest = (body: unknown) => test.call("POST", "/v1/attest", { key, body });
-
-  beforeAll(async () => {
-    test = await startTestApp(anyKind);
-    ({ key } = await test.createKey());
-  });
-  afterAll(() => test.close());
 
   it("keeps the three grades of human approval apart", async () => {
     const none = await attest(attestBody());

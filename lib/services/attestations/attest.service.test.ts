@@ -1,28 +1,20 @@
 /** Input that POST /v1/attest accepts and rejects, and who gets a slug (docs/wire.md, Attestations). */
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import type { JsonObject } from "#lib/protocol/encoding/canonical-json";
-import { startTestApp, type TestApp } from "#support/app";
 import { attestBody } from "#support/attest-body";
 import { anyKind } from "#support/databases";
+import { setupTestApp } from "#support/setup-app";
 
 const nested = (depth: number): JsonObject => (depth === 1 ? {} : { a: nested(depth - 1) });
 
 describe("attest", () => {
-  let test: TestApp;
-  let key: string;
-  let stranger: string;
+  const { test, key, stranger } = setupTestApp(anyKind, {
+    LIMIT_ATTEST_PER_MINUTE: "10000",
+    LIMIT_ATTEST_PER_DAY: "100000",
+  });
   const attest = (body: unknown, as = key) => test.call("POST", "/v1/attest", { key: as, body });
   const count = async () =>
-    Number(
-      (await test.app.context.database.query("SELECT count(*) AS n FROM attestations", [])).rows[0]?.["n"],
-    );
-
-  beforeAll(async () => {
-    test = await startTestApp(anyKind, { LIMIT_ATTEST_PER_MINUTE: "10000", LIMIT_ATTEST_PER_DAY: "100000" });
-    ({ key } = await test.createKey());
-    ({ key: stranger } = await test.createKey("stranger@example.com"));
-  });
-  afterAll(() => test.close());
+    Number((await test.query("SELECT count(*) AS n FROM attestations", [])).rows[0]?.["n"]);
 
   it("answers 201 with every field, and null if there was nothing to compare", async () => {
     const { status, body } = await attest(attestBody({ metadata: { n: 1 }, model_id: "m" }));

@@ -3,13 +3,14 @@ import { generateKeyPairSync, sign } from "node:crypto";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { afterAll, describe, expect, it, vi } from "vitest";
 import { checkStoredRecords } from "#lib/log/records/record-snapshot";
 import { canonicalBytes, type JsonObject } from "#lib/protocol/encoding/canonical-json";
 import { signedRequest } from "#lib/protocol/statement/signed-request";
 import { startTestApp, type TestAnswer, type TestApp } from "#support/app";
 import { attestBody } from "#support/attest-body";
 import { anyKind, createTestDatabase, databaseKinds } from "#support/databases";
+import { setupTestApp } from "#support/setup-app";
 
 const settings = { LIMIT_ATTEST_PER_MINUTE: "100000" };
 
@@ -34,8 +35,7 @@ function expectRule(answers: readonly TestAnswer[]) {
 }
 
 describe("an agent's own numbers", () => {
-  let test: TestApp;
-  let key: string;
+  const { test, key } = setupTestApp(anyKind, settings);
   const send = (body: JsonObject, headers: Record<string, string> = {}, as = key) =>
     test.call("POST", "/v1/attest", { key: as, body, headers });
   const attest = async (...sent: Parameters<typeof send>) => {
@@ -57,13 +57,8 @@ describe("an agent's own numbers", () => {
   const verify = async (id: string, as?: string) =>
     (await test.call("GET", `/v1/verify/${id}`, as === undefined ? {} : { key: as })).body;
 
-  beforeAll(async () => {
-    test = await startTestApp(anyKind, settings);
-    ({ key } = await test.createKey());
-  });
   afterAll(async () => {
     expect(await checkStoredRecords(test.app.context.database.db)).toMatchObject({ problem: null });
-    await test.close();
   });
 
   it("show what was skipped, repeated or went back, once each", async () => {

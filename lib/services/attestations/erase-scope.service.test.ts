@@ -1,6 +1,6 @@
 /** Guarantee: an agent cannot destroy the evidence against itself. Erasing is an owner's, and the audit log says whose. */
 
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { MemberPrincipal } from "#lib/api/http/context";
 import { operations } from "#lib/api/operations/index";
 import { type Scope, scopeNames, usualScopes } from "#lib/api/schemas/key-choices";
@@ -9,9 +9,9 @@ import { listAuditEvents } from "#lib/services/accounts/audit-list";
 import type { Context } from "#lib/services/approvals/context";
 import { makeApiKey, rotateApiKey } from "#lib/services/keys/portal-keys";
 import { changeRole, removeMember } from "#lib/services/portal/organization";
-import { startTestApp, type TestApp } from "#support/app";
 import { anyKind } from "#support/databases";
 import { signInPerson } from "#support/portal";
+import { setupTestApp } from "#support/setup-app";
 import { eraseContent } from "./erase";
 
 const forbidden = { errorName: "forbidden" };
@@ -57,15 +57,13 @@ it("gives no scope more than its own operations", () => {
 });
 
 describe("the scope erase", () => {
-  let test: TestApp;
+  const { test } = setupTestApp(anyKind, { LIMIT_KEY_REQUEST_PER_IP_PER_HOUR: "1000" });
   let context: Context;
   let owner: MemberPrincipal;
   let member: MemberPrincipal;
   beforeAll(async () => {
-    test = await startTestApp(anyKind, { LIMIT_KEY_REQUEST_PER_IP_PER_HOUR: "1000" });
     ({ context } = test.app);
   });
-  afterAll(() => test.close());
   beforeEach(async () => {
     counter += 1;
     owner = await signInPerson(context, `owner${counter}@example.com`);

@@ -1,28 +1,27 @@
 /** Erasing content: no table keeps it in any form, and the log entry is still proven. */
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { MemberPrincipal } from "#lib/api/http/context";
 import { hexEncode, sha256, utf8Encode } from "#lib/protocol/encoding/bytes";
 import { listAuditEvents } from "#lib/services/accounts/audit-list";
 import { deleteOrganization } from "#lib/services/portal/organization";
 import { verifyInBrowser } from "#lib/verifier/browser";
-import { startTestApp, type TestApp } from "#support/app";
+import type { TestApp } from "#support/app";
 import { approveUnproven, ask, fromPage, makeResult } from "#support/authorizations";
 import { anyKind } from "#support/databases";
 import { mailsTo } from "#support/enrol";
 import { miscountedAgents } from "#support/feed-counts";
 import { signInPerson } from "#support/portal";
+import { setupTestApp } from "#support/setup-app";
 import { eraseContent } from "./erase";
 import { eraseOutdated, setLegalHold, setRetention } from "./retention";
 
 describe("erasure", () => {
-  let test: TestApp;
+  const { test } = setupTestApp(anyKind);
   let key: string;
   let organizationId: string;
   beforeAll(async () => {
-    test = await startTestApp(anyKind);
     ({ key, organizationId } = await test.createKey());
   });
-  afterAll(() => test.close());
 
   it("takes an attestation out of its feed and its count, once", async () => {
     const { key: own } = await test.createKey("counted@example.com");
@@ -41,13 +40,12 @@ describe("erasure", () => {
 
   /** A late retry stores nothing, for a day at least, and nobody can test a guess of what was erased. */
   const expectErased = async (path: string, body: object, headers: { "idempotency-key": string }) => {
-    const count = async () =>
-      (await test.app.context.database.query("SELECT count(*) AS n FROM attestations", [])).rows[0]?.["n"];
+    const count = async () => (await test.query("SELECT count(*) AS n FROM attestations", [])).rows[0]?.["n"];
     const before = await count();
     const answer = await test.call("POST", path, { key, body, headers });
     expect([answer.status, answer.body.code]).toEqual([409, "erased"]);
     expect(await count()).toBe(before);
-    const { rows } = await test.app.context.database.query(
+    const { rows } = await test.query(
       `SELECT length(body_hash) AS hashed, response, expires_at >= now() + interval '23 hours 50 minutes' AS stays
        FROM idempotency_keys WHERE route = $1 AND key = $2`,
       [path, headers["idempotency-key"]],
@@ -119,7 +117,7 @@ describe("erasure", () => {
     expect(hexEncode(sha256(payload))).toBe(made.payload_hash);
     expect((await verifyInBrowser(proof, trust, { payload })).verdict).toBe("valid");
 
-    const { rows: audit } = await test.app.context.database.query(
+    const { rows: audit } = await test.query(
       "SELECT actor_kind, subject FROM audit_events WHERE action = 'attestation.erased' AND organization_id = $1",
       [organizationId],
     );
@@ -134,7 +132,7 @@ describe("erasure", () => {
     const [{ body: made }] = await Promise.all([send("batch 1"), send("batch 2"), send("batch")]);
     const path = `/v1/attestations/${made.results[0].body.attestation_id}/content`;
     expect((await test.call("DELETE", path, { key })).status).toBe(200);
-    const { rows } = await test.app.context.database.query(
+    const { rows } = await test.query(
       "SELECT key FROM idempotency_keys WHERE route = '/v1/attest/batch' AND length(body_hash) > 0 ORDER BY key",
       [],
     );
@@ -238,19 +236,15 @@ describe("erasure", () => {
 
 describe("retention and legal hold", () => {
   const dayMs = 86_400_000;
-  let test: TestApp;
+  const { test } = setupTestApp(anyKind);
   let email: string;
   let key: string;
   let owner: MemberPrincipal;
-  beforeAll(async () => {
-    test = await startTestApp(anyKind);
-  });
   beforeEach(async ({ task }) => {
     email = `owner-${task.id.replaceAll(/\W/g, "")}@example.com`;
     owner = await signInPerson(test.app.context, email);
     ({ key } = await test.createKey(email));
   });
-  afterAll(() => test.close());
 
   const later = (days: number) => ({
     ...test.app.context,

@@ -1,22 +1,19 @@
 /** A human_authorization inside an attestation: unchanged, fitting, unused, and checked again on every read. */
-import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { beforeAll, describe, expect, it, vi } from "vitest";
 import { usedGuidance } from "#lib/api/schemas/authorization-state";
 import { canonicalBytes, type JsonObject } from "#lib/protocol/encoding/canonical-json";
 import { readApprovalView } from "#lib/services/approvals/decision/inbox";
-import { startTestApp, type TestApp } from "#support/app";
 import { type AskedRequest, ask } from "#support/authorizations";
 import { anyKind } from "#support/databases";
+import { setupTestApp } from "#support/setup-app";
 
 vi.setConfig({ testTimeout: 240_000, hookTimeout: 240_000 });
 
 describe("embedding", () => {
-  let test: TestApp;
-  let key: string;
+  const { test, key } = setupTestApp(anyKind);
   let asked: AskedRequest;
   let issued: JsonObject;
   beforeAll(async () => {
-    test = await startTestApp(anyKind);
-    ({ key } = await test.createKey());
     asked = await ask(test, key, {
       inputs_hash: "sha256:aa",
       context: { invoice: "2026-114" },
@@ -26,7 +23,6 @@ describe("embedding", () => {
     expect(approved.status).toBe(200);
     issued = (await asked.read()).body.human_authorization;
   });
-  afterAll(() => test.close());
 
   const attest = (change: object = {}, by = key) =>
     test.call("POST", "/v1/attest", {
@@ -128,10 +124,10 @@ describe("embedding", () => {
     const [approval] = issued["approvals"] as JsonObject[];
     const request = issued["request"] as JsonObject;
     const store = (object: JsonObject) =>
-      test.app.context.database.query(
-        "UPDATE attestations SET human_authorization = decode($2, 'hex') WHERE id = $1",
-        [id, Buffer.from(canonicalBytes(object)).toString("hex")],
-      );
+      test.query("UPDATE attestations SET human_authorization = decode($2, 'hex') WHERE id = $1", [
+        id,
+        Buffer.from(canonicalBytes(object)).toString("hex"),
+      ]);
     for (const changed of [
       { ...issued, request: { ...request, expires_at: "2030-01-01T00:00:00.000Z" } },
       { ...issued, approvals: [{ ...approval, environment: "production" }] },

@@ -1,6 +1,6 @@
 /** Idempotency-Key (docs/wire.md, Idempotency). */
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import {
   beginIdempotent,
   completeIdempotent,
@@ -8,13 +8,13 @@ import {
   leaseSeconds,
   releaseIdempotent,
 } from "#lib/api/http/idempotency";
-import { startTestApp, type TestApp } from "#support/app";
 import { anyKind } from "#support/databases";
+import { setupTestApp } from "#support/setup-app";
 
 const body = { agent_slug: "idem", action: "Paid", inputs_hash: "abc", metadata: { a: 1, b: 2.5 } };
 
 describe("Idempotency-Key", () => {
-  let test: TestApp;
+  const { test } = setupTestApp(anyKind, { LIMIT_ATTEST_PER_MINUTE: "10000" });
   let key: string;
   let organizationId: string;
   const attest = (name: string, sent: unknown = body, as = key) =>
@@ -23,14 +23,12 @@ describe("Idempotency-Key", () => {
       headers: { "idempotency-key": name },
       ...(typeof sent === "string" ? { rawBody: sent } : { body: sent }),
     });
-  const query = (text: string, values: unknown[] = []) => test.app.context.database.query(text, values);
+  const query = (text: string, values: unknown[] = []) => test.query(text, values);
   const stored = async () => Number((await query("SELECT count(*) AS n FROM attestations")).rows[0]?.["n"]);
 
   beforeAll(async () => {
-    test = await startTestApp(anyKind, { LIMIT_ATTEST_PER_MINUTE: "10000" });
     ({ key, organizationId } = await test.createKey());
   });
-  afterAll(() => test.close());
 
   it("answers the same body with the first answer, however it is spelled", async () => {
     const first = await attest("k1");

@@ -1,14 +1,11 @@
 /** GET /v1/attestations: the caller's own, private ones included, by filter and cursor. */
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { startTestApp, type TestApp } from "#support/app";
+import { beforeAll, describe, expect, it } from "vitest";
 import { anyKind } from "#support/databases";
+import { setupTestApp } from "#support/setup-app";
 
 describe("the caller's attestations", () => {
-  let test: TestApp;
-  let key: string;
+  const { test, key } = setupTestApp(anyKind);
   beforeAll(async () => {
-    test = await startTestApp(anyKind);
-    ({ key } = await test.createKey());
     const made = [
       { agent_slug: "a-bot", action: "Sold 10% of it", is_public: false },
       { agent_slug: "a-bot", action: "Sold 100 of it", human_approved: true },
@@ -17,7 +14,6 @@ describe("the caller's attestations", () => {
     for (const body of made)
       await test.call("POST", "/v1/attest", { key, body: { inputs_hash: "x", ...body } });
   });
-  afterAll(() => test.close());
 
   const actions = async (query: string) => {
     const { status, body } = await test.call("GET", `/v1/attestations${query}`, { key });

@@ -1,11 +1,11 @@
 /** A receipt's files: other people's tools read them, and a private attestation's are its owner's alone. */
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import { base64Decode, utf8Encode } from "#lib/protocol/encoding/bytes";
 import { parseVerifierKey } from "#lib/protocol/tlog/checkpoint";
 import { dispatch } from "#lib/server/operations";
 import { verifyInBrowser } from "#lib/verifier/browser";
-import { startTestApp, type TestApp } from "#support/app";
 import { anyKind } from "#support/databases";
+import { setupTestApp } from "#support/setup-app";
 import { verifyWithSigstore } from "#support/sigstore";
 
 const files = ["bundle", "envelope", "tlog-proof", "payload", "signature"];
@@ -15,19 +15,15 @@ const verifyForeign = (bundle: unknown, pubkey: { public_key: string; log: { vke
   verifyWithSigstore(bundle, base64Decode(pubkey.public_key), parseVerifierKey(pubkey.log.vkey));
 
 describe("receipts", () => {
-  let test: TestApp;
-  let key: string;
+  const { test, key } = setupTestApp(anyKind);
   let stranger: string;
   const attest = async (body: object = {}, headers: Record<string, string> = {}) => {
     const all = { agent_slug: "invoice-bot", action: "Paid 12 €", inputs_hash: "sha256:abc", ...body };
     return (await test.call("POST", "/v1/attest", { key, body: all, headers })).body;
   };
   beforeAll(async () => {
-    test = await startTestApp(anyKind);
-    ({ key } = await test.createKey());
     ({ key: stranger } = await test.createKey("other@example.com"));
   });
-  afterAll(() => test.close());
 
   it("come as files that other people's tools read", async () => {
     const made = await attest();
@@ -49,7 +45,7 @@ describe("receipts", () => {
     const madeAt = Math.floor(Date.parse(made.timestamp) / 1000);
     expect(entry.integratedTime).toMatch(/^\d{10}$/);
     expect(Number(entry.integratedTime) - madeAt).toBeOneOf([-1, 0, 1, 2, 3, 4, 5]);
-    const rows = await test.app.context.database.query(
+    const rows = await test.query(
       "SELECT floor(extract(epoch FROM created_at))::text AS at FROM log_checkpoints WHERE size = $1",
       [made.log.tree_size],
     );

@@ -1,19 +1,18 @@
 /** Every attestation and decision has its number; what is refused or repeated takes none. */
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, describe, expect, it } from "vitest";
 import type { RecordResponse } from "#lib/api/schemas/record";
 import { checkStoredRecords } from "#lib/log/records/record-snapshot";
 import { hexDecode } from "#lib/protocol/encoding/bytes";
 import type { JsonObject } from "#lib/protocol/encoding/canonical-json";
 import { walkRecord } from "#lib/verifier/checks/record-checks";
-import { startTestApp, type TestApp } from "#support/app";
 import { ask } from "#support/authorizations";
 import { anyKind } from "#support/databases";
+import { setupTestApp } from "#support/setup-app";
 
 const settings = { LIMIT_ATTEST_PER_MINUTE: "100000" };
 
 describe("the record of an agent", () => {
-  let test: TestApp;
-  let key: string;
+  const { test, key } = setupTestApp(anyKind, settings);
   const attest = (agent_slug: string, more: JsonObject = {}, headers: Record<string, string> = {}) =>
     test.call("POST", "/v1/attest", {
       key,
@@ -28,8 +27,7 @@ describe("the record of an agent", () => {
   const verify = async (id: string) => (await test.call("GET", `/v1/verify/${id}`, { key })).body;
   const recordCheck = async (id: string) =>
     (await verify(id)).checks.find(({ name }: { name: string }) => name === "record");
-  const query = async (text: string, values: unknown[] = []) =>
-    (await test.app.context.database.query(text, values)).rows;
+  const query = async (text: string, values: unknown[] = []) => (await test.query(text, values)).rows;
 
   /** As an outsider computes it. */
   function follow({ agent_id, entries, head }: RecordResponse) {
@@ -46,13 +44,8 @@ describe("the record of an agent", () => {
     expect(walk.end({ ...head, link: hexDecode(head.link) })).toBeNull();
   }
 
-  beforeAll(async () => {
-    test = await startTestApp(anyKind, settings);
-    ({ key } = await test.createKey());
-  });
   afterAll(async () => {
     expect(await checkStoredRecords(test.app.context.database.db)).toMatchObject({ problem: null });
-    await test.close();
   });
 
   it("numbers attestations and decisions of one agent in one chain, inside what is signed", async () => {

@@ -56,7 +56,7 @@ describe("remembered answers", () => {
       await tx.execute(sql`SET LOCAL session_replication_role = replica`);
       for (const statement of statements) await tx.execute(sql.raw(statement));
     });
-  const run = (text: string) => test.app.context.database.query(text, []);
+  const run = (text: string) => test.query(text, []);
   /** Read at once: the first attestation by a statement for it alone, the others by one for both. */
   const readPaths = () => [...ids.slice(0, 3).map((id) => `/v1/verify/${id}`), `/v1/agent/${slug}`];
   const read = async () => {
@@ -150,10 +150,7 @@ describe("remembered answers", () => {
       ["public_key = sha256(public_key)", "public_key = $1"],
     ];
     const change = (assignment: string, values: unknown[] = []) =>
-      test.app.context.database.query(
-        `UPDATE signing_keys SET ${assignment} WHERE purpose = 'attestation'`,
-        values,
-      );
+      test.query(`UPDATE signing_keys SET ${assignment} WHERE purpose = 'attestation'`, values);
     for (const [to, back] of changes) {
       await change(to);
       await expect.poll(read).not.toEqual(before);

@@ -1,17 +1,17 @@
 /** GET /v1/search finds what is public by what names it exactly, and never what is private, erased or changed. */
 import { createHash } from "node:crypto";
 import { sql } from "drizzle-orm";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { maxSearchResults, type SearchResponse } from "#lib/api/schemas/search";
 import { payloadDigestSql } from "#lib/db/schema/attestations";
-import { startTestApp, type TestApp } from "#support/app";
+import { startTestApp } from "#support/app";
 import { anyKind } from "#support/databases";
+import { setupTestApp } from "#support/setup-app";
 
 const sha256 = (text: string) => createHash("sha256").update(text).digest("hex");
 
 describe("the public search", () => {
-  let test: TestApp;
-  let key: string;
+  const { test, key } = setupTestApp(anyKind);
   const attest = async (inputs_hash: string, fields: object = {}) => {
     const body = { agent_slug: "finder", action: "Filed a report", inputs_hash, ...fields };
     const made = await test.call("POST", "/v1/attest", { key, body });
@@ -25,12 +25,6 @@ describe("the public search", () => {
   };
   const found = async (q: string) =>
     (await search(q)).results.map(({ attestation_id, matched }) => [attestation_id, matched]);
-
-  beforeAll(async () => {
-    test = await startTestApp(anyKind);
-    ({ key } = await test.createKey());
-  });
-  afterAll(() => test.close());
 
   it("finds one by id, link, payload hash, inputs hash and log index", async () => {
     const file = sha256("the report");
@@ -79,7 +73,7 @@ describe("the public search", () => {
   it("does not find a changed row by what it was changed to", async () => {
     const made = await attest(`sha256:${sha256("true")}`);
     const forged = sha256("forged");
-    await test.app.context.database.query(
+    await test.query(
       `UPDATE attestations SET payload_hash = decode($2, 'hex'), authorization_id = 'areq_0123456789abcdefghijkl',
         payload = convert_to(replace(convert_from(payload, 'UTF8'), $3, $2), 'UTF8') WHERE id = $1`,
       [made.attestation_id, forged, sha256("true")],

@@ -2,9 +2,10 @@ import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import type { Statement } from "#lib/db/client";
 import { checkStoredLogs } from "#lib/log/reading/history";
 import type { JsonObject } from "#lib/protocol/encoding/canonical-json";
-import { startTestApp, type TestAnswer, type TestApp } from "#support/app";
+import { startTestApp, type TestAnswer } from "#support/app";
 import { databaseKinds } from "#support/databases";
 import { miscountedAgents } from "#support/feed-counts";
+import { setupTestApp } from "#support/setup-app";
 
 const settings = { LIMIT_ATTEST_PER_MINUTE: "100000", LIMIT_ATTEST_PER_DAY: "100000" };
 const body = (more: JsonObject = {}): JsonObject => ({
@@ -15,12 +16,10 @@ const body = (more: JsonObject = {}): JsonObject => ({
 });
 
 describe.each(databaseKinds)("storing a batch (%s)", (kind) => {
-  let test: TestApp;
-  let key: string;
+  const { test, key } = setupTestApp(kind, settings);
   const attest = (more: JsonObject = {}, as = key) =>
     test.call("POST", "/v1/attest", { key: as, body: body(more) });
-  const query = async (text: string, values: unknown[] = []) =>
-    (await test.app.context.database.query(text, values)).rows;
+  const query = async (text: string, values: unknown[] = []) => (await test.query(text, values)).rows;
   const count = async () => Number((await query("SELECT count(*) AS n FROM attestations"))[0]?.["n"]);
 
   /** Sends the request, and changes something between its making and its storing. */
@@ -44,8 +43,6 @@ describe.each(databaseKinds)("storing a batch (%s)", (kind) => {
   }
 
   beforeAll(async () => {
-    test = await startTestApp(kind, settings);
-    ({ key } = await test.createKey());
     expect((await attest()).status).toBe(201);
   });
   afterAll(async () => {
@@ -56,7 +53,6 @@ describe.each(databaseKinds)("storing a batch (%s)", (kind) => {
     );
     expect(Number(row?.["more"])).toBe(0);
     expect(await miscountedAgents(test)).toEqual([]);
-    await test.close();
   });
 
   it("needs no transaction and no look-up for what has not changed", async () => {

@@ -1,11 +1,11 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import type { MemberPrincipal } from "#lib/api/http/context";
 import { verifyForPage } from "#lib/server/pages/public-verification";
 import { verifyInBrowser } from "#lib/verifier/browser";
 import { attestationChecks } from "#lib/verifier/checks/verify-statement";
-import { startTestApp, type TestApp } from "#support/app";
 import { anyKind } from "#support/databases";
 import { signInPerson } from "#support/portal";
+import { setupTestApp } from "#support/setup-app";
 import { readExample } from "./example";
 import { exportOwnAttestations } from "./own";
 
@@ -59,11 +59,11 @@ const tamperings: [string, string, string[]][] = [
 ];
 
 describe("tampered rows", () => {
-  let test: TestApp;
+  const { test } = setupTestApp(anyKind);
   let key: string;
   let organizationId: string;
   let person: MemberPrincipal;
-  const query = (text: string, values: unknown[] = []) => test.app.context.database.query(text, values);
+  const query = (text: string, values: unknown[] = []) => test.query(text, values);
   const attest = async (fields: object = {}) => {
     const body = { agent_slug: `t${Math.random()}`, action: "Paid", inputs_hash: "x", ...fields };
     return (await test.call("POST", "/v1/attest", { key, body })).body;
@@ -79,12 +79,10 @@ describe("tampered rows", () => {
     };
   };
   beforeAll(async () => {
-    test = await startTestApp(anyKind);
     ({ key, organizationId } = await test.createKey());
     person = await signInPerson(test.app.context, "dev@example.com");
     await attest();
   });
-  afterAll(() => test.close());
 
   it.each(tamperings)("%s", async (_, statement, expected) => {
     const { attestation_id: id } = await attest();

@@ -8,9 +8,10 @@ import { checkStoredLogs } from "#lib/log/reading/history";
 import type { LogEntry } from "#lib/log/sequencer/entry";
 import { canonicalBytes, type JsonObject } from "#lib/protocol/encoding/canonical-json";
 import { signedRequest } from "#lib/protocol/statement/signed-request";
-import { startTestApp, type TestAnswer, type TestApp, type TestCall } from "#support/app";
+import type { TestAnswer, TestCall } from "#support/app";
 import { approveUnproven, ask } from "#support/authorizations";
 import { anyKind } from "#support/databases";
+import { setupTestApp } from "#support/setup-app";
 import type { AttestationItem } from "./store";
 
 interface Case {
@@ -21,26 +22,21 @@ interface Case {
 }
 
 describe("the verdict on an attestation", () => {
-  let test: TestApp;
-  let key: string;
+  const { test, key } = setupTestApp(anyKind, {
+    LIMIT_ATTEST_PER_MINUTE: "100000",
+    LIMIT_AUTHORIZE_PER_MINUTE: "100000",
+    LIMIT_AUTHORIZE_PENDING: "1000",
+  });
   let neighbour: string;
   let count = 0;
-  const query = async (text: string, ...values: unknown[]) =>
-    (await test.app.context.database.query(text, values)).rows;
+  const query = async (text: string, ...values: unknown[]) => (await test.query(text, values)).rows;
 
   beforeAll(async () => {
-    test = await startTestApp(anyKind, {
-      LIMIT_ATTEST_PER_MINUTE: "100000",
-      LIMIT_AUTHORIZE_PER_MINUTE: "100000",
-      LIMIT_AUTHORIZE_PENDING: "1000",
-    });
-    ({ key } = await test.createKey());
     neighbour = (await test.createKey("neighbour@example.com")).key;
   });
   afterAll(async () => {
     const [log] = await checkStoredLogs(test.app.context.database.db, null);
     expect(log?.check).toMatchObject({ ok: true });
-    await test.close();
   });
 
   /** Its items go into the log in one turn, in the order of the calls, after the changes. */

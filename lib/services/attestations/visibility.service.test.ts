@@ -1,28 +1,17 @@
 /** Who sees what of an attestation: private by whose wish, and what a private one shows to strangers. */
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { startTestApp, type TestApp } from "#support/app";
+import { describe, expect, it } from "vitest";
 import { attestBody } from "#support/attest-body";
 import { anyKind } from "#support/databases";
+import { setupTestApp } from "#support/setup-app";
 
 describe("visibility", () => {
-  let test: TestApp;
-  let key: string;
-  let stranger: string;
+  const { test, key, stranger } = setupTestApp(anyKind);
   const attest = (body: unknown, as = key) => test.call("POST", "/v1/attest", { key: as, body });
-
-  beforeAll(async () => {
-    test = await startTestApp(anyKind);
-    ({ key } = await test.createKey());
-    ({ key: stranger } = await test.createKey("stranger@example.com"));
-  });
-  afterAll(() => test.close());
 
   it("takes the organization's default visibility, and what the request says before it", async () => {
     const { key: own, organizationId } = await test.createKey("private@example.com");
     const slug = "visibility";
-    await test.app.context.database.query("UPDATE organizations SET default_public = false WHERE id = $1", [
-      organizationId,
-    ]);
+    await test.query("UPDATE organizations SET default_public = false WHERE id = $1", [organizationId]);
     const asked = [undefined, null, true, false].map((value) =>
       value === undefined
         ? attestBody({ agent_slug: slug })

@@ -6,10 +6,10 @@ import { verifyForPage } from "#lib/server/pages/public-verification";
 import { readOverview } from "#lib/services/portal/overview";
 import { verifyInBrowser } from "#lib/verifier/browser";
 import { wordsFor } from "#lib/verifier/report/report";
-import { startTestApp, type TestApp } from "#support/app";
 import { ask } from "#support/authorizations";
 import { anyKind } from "#support/databases";
 import { signInPerson } from "#support/portal";
+import { setupTestApp } from "#support/setup-app";
 import { readExample } from "./example";
 
 const raw = () =>
@@ -25,7 +25,7 @@ type Entry = { attestation_id: string; warnings: { code: string; message: string
 const codesOf = ({ warnings }: Pick<Entry, "warnings">) => warnings.map(({ code }) => code);
 
 describe("warnings", () => {
-  let test: TestApp;
+  const { test } = setupTestApp(anyKind);
   let key: string;
   let organizationId: string;
   const attest = async (body: object = {}) => {
@@ -43,12 +43,10 @@ describe("warnings", () => {
   };
 
   beforeAll(async () => {
-    test = await startTestApp(anyKind);
     ({ key, organizationId } = await test.createKey());
     const body = { slug: "bot", public_key: raw(), code_hash: "git:good", tools: ["fs.read"] };
     expect((await test.call("POST", "/v1/identity/register", { key, body })).status).toBe(201);
   });
-  afterAll(() => test.close());
 
   it.each([
     ["nothing sent", {}, []],
@@ -114,7 +112,7 @@ describe("warnings", () => {
 
   it("are none of a record that is not authentic: nothing that it says counts", async () => {
     const id = await attest(unknown);
-    await test.app.context.database.query(
+    await test.query(
       "UPDATE attestations SET payload = convert_to(replace(convert_from(payload, 'UTF8'), 'Did it', 'Did so'), 'UTF8') WHERE id = $1",
       [id],
     );
@@ -154,7 +152,7 @@ describe("warnings", () => {
   it("are drawn from the bytes: a changed search aid changes no answer", async () => {
     const before = await list("/v1/attestations?limit=100");
     expect(before.some(({ warnings }) => warnings.length > 0)).toBe(true);
-    await test.app.context.database.query("UPDATE attestations SET warnings = '{}'", []);
+    await test.query("UPDATE attestations SET warnings = '{}'", []);
     expect(await list("/v1/attestations?limit=100")).toEqual(before);
   });
 });

@@ -114,7 +114,7 @@ describe("a private attestation with a proof", () => {
   });
 
   it("gives none of them away in the log's leaves, which everyone can fetch", async () => {
-    const { rows } = await test.app.context.database.query(
+    const { rows } = await test.query(
       "SELECT encode(data, 'escape') AS text, encode(data, 'hex') AS hex FROM log_leaves",
       [],
     );

@@ -2,15 +2,15 @@
 import { randomBytes } from "node:crypto";
 import { writeFile } from "node:fs/promises";
 import path from "node:path";
-import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { createZkPool } from "#lib/jobs/zk-worker-pool";
 import { logMadeKeys } from "#lib/log/keys/key-events";
 import { base64Decode, base64UrlDecode } from "#lib/protocol/encoding/bytes";
 import { verifyEd25519Strict } from "#lib/protocol/keys/ed25519";
 import { findEndorsementFault } from "#lib/protocol/keys/key-endorsement";
 import { zkKeyId, zkKeyPairFromSeed } from "#lib/protocol/presentation/disclosure";
-import { startTestApp, type TestApp } from "#support/app";
 import { anyKind } from "#support/databases";
+import { setupTestApp } from "#support/setup-app";
 
 const plain = { agent_slug: "busy-agent", action: "Do it", inputs_hash: "abc" };
 const withProof = { ...plain, is_public: false, enable_zk: true };
@@ -21,17 +21,11 @@ const ofAgent = (n: number) => ({ ...withProof, agent_slug: `busy-agent-${n}` })
 vi.setConfig({ testTimeout: 180_000 });
 
 describe("proofs in operation", () => {
-  let test: TestApp;
-  let key: string;
-  beforeAll(async () => {
-    test = await startTestApp(anyKind);
-    ({ key } = await test.createKey());
-  });
-  afterAll(() => test.close());
+  const { test, key } = setupTestApp(anyKind);
 
   const attest = (body: object, headers: Record<string, string> = {}) =>
     test.call("POST", "/v1/attest", { key, body, headers });
-  const query = (text: string, values: unknown[] = []) => test.app.context.database.query(text, values);
+  const query = (text: string, values: unknown[] = []) => test.query(text, values);
   const countRows = async () => {
     const { rows } = await query(
       "SELECT (SELECT count(*) FROM attestations)::int AS attestations, (SELECT count(*) FROM log_leaves WHERE kind = 'attestation')::int AS leaves",

@@ -1,12 +1,13 @@
 /** Issue → verify → present, through the API; and what tampering with the rows does. */
-import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { beforeAll, describe, expect, it, vi } from "vitest";
 import { base64Decode, base64UrlDecode, utf8Encode } from "#lib/protocol/encoding/bytes";
 import { verifyEd25519Strict } from "#lib/protocol/keys/ed25519";
 import { findEndorsementFault } from "#lib/protocol/keys/key-endorsement";
 import { PUBLIC_MESSAGE_NAMES } from "#lib/protocol/presentation/disclosure";
 import { verifyPresentation } from "#lib/verifier/checks/presentation-verify";
-import { startTestApp, type TestAnswer, type TestApp } from "#support/app";
+import type { TestAnswer } from "#support/app";
 import { anyKind } from "#support/databases";
+import { setupTestApp } from "#support/setup-app";
 
 const body = {
   agent_slug: "payments-agent",
@@ -24,26 +25,22 @@ const statusOf = (answer: TestAnswer, name: string) =>
 vi.setConfig({ testTimeout: 180_000 });
 
 describe("zero-knowledge over the API", () => {
-  let test: TestApp;
-  let key: string;
+  const { test, key } = setupTestApp(anyKind);
   let made: TestAnswer;
   let pinnedKeys: Uint8Array[];
 
   beforeAll(async () => {
-    test = await startTestApp(anyKind);
-    ({ key } = await test.createKey());
     made = await test.call("POST", "/v1/attest", { key, body });
     const { body: keys } = await test.call("GET", "/v1/pubkey");
     pinnedKeys = keys.zk.keys.map((one: { public_key: string }) => base64UrlDecode(one.public_key));
   });
-  afterAll(() => test.close());
 
   const present = (id: string, change: object = {}, as = key) =>
     test.call("POST", `/v1/attestations/${id}/presentations`, {
       key: as,
       body: { disclose: ["human_approved", "action"], audience, nonce: "n-1", ...change },
     });
-  const sqlQuery = (text: string, values: unknown[]) => test.app.context.database.query(text, values);
+  const sqlQuery = (text: string, values: unknown[]) => test.query(text, values);
 
   it("answers the proof and the credential to the caller, and names the key in the signed payload", () => {
     expect(made.status).toBe(201);

@@ -30,26 +30,17 @@ it("has no daily limit unless set: answers name the largest safe integer, header
   test = await startTestApp(anyKind);
   const { key, organizationId } = await test.createKey();
   expect(await perDay(key)).toBe(9_007_199_254_740_991);
-  await test.app.context.database.query(
-    "UPDATE daily_usage SET attestations = 5000 WHERE organization_id = $1",
-    [organizationId],
-  );
+  await test.query("UPDATE daily_usage SET attestations = 5000 WHERE organization_id = $1", [organizationId]);
   const made = await attest(key);
   expect(made.status).toBe(201);
   expect(made.headers.get("ratelimit-policy")).not.toMatch(/86400|day/);
-  await test.app.context.database.query(
-    "UPDATE daily_usage SET attestations = 5000 WHERE organization_id = $1",
-    [organizationId],
-  );
+  await test.query("UPDATE daily_usage SET attestations = 5000 WHERE organization_id = $1", [organizationId]);
   expect((await attest(key)).status).toBe(201);
   const owner = await signInPerson(test.app.context, "dev@example.com");
   expect((await readOverview(test.app.context, owner)).attestationsPerDay).toBeNull();
   expect((await readOrganization(test.app.context, owner)).attestationsPerDay).toBeNull();
   // A limit of its own holds as before.
-  await test.app.context.database.query(
-    "UPDATE organizations SET attestations_per_day = 5001 WHERE id = $1",
-    [organizationId],
-  );
+  await test.query("UPDATE organizations SET attestations_per_day = 5001 WHERE id = $1", [organizationId]);
   expect((await attest(key)).status).toBe(429);
 });
 

@@ -1,9 +1,10 @@
 /** API keys by email: code guessing, enumeration of addresses, keys in the wrong places. */
 import { crc32 } from "node:zlib";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { AppError } from "#lib/errors";
-import { startTestApp, type TestApp } from "#support/app";
+import { startTestApp } from "#support/app";
 import { anyKind } from "#support/databases";
+import { setupTestApp } from "#support/setup-app";
 
 const generous = {
   LIMIT_KEY_REQUEST_PER_ADDRESS_PER_HOUR: "1000",
@@ -11,8 +12,8 @@ const generous = {
 };
 
 describe("API keys by email", () => {
-  let test: TestApp;
-  const query = (text: string, values: unknown[] = []) => test.app.context.database.query(text, values);
+  const { test } = setupTestApp(anyKind, generous);
+  const query = (text: string, values: unknown[] = []) => test.query(text, values);
   const request = (email: string, name?: string) =>
     test.call("POST", "/v1/keys/request", { body: { email, ...(name && { name }) } });
   const verify = (email: string, code: string) =>
@@ -22,11 +23,6 @@ describe("API keys by email", () => {
     return body.messages.find(({ to }: { to: string }) => to === email).subject.slice(0, 6) as string;
   };
   const wrong = (code: string, i = 1) => String((Number(code) + i) % 1_000_000).padStart(6, "0");
-
-  beforeAll(async () => {
-    test = await startTestApp(anyKind, generous);
-  });
-  afterAll(() => test.close());
 
   it("answers known and unknown addresses alike, and shows the key once", async () => {
     const first = await request("Ada@Example.com", "laptop");

@@ -1,28 +1,26 @@
 /** Guarantee: a key that a coding agent can read asks, waits, and attests what was approved for it; nothing else. */
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import { operations } from "#lib/api/operations/index";
 import type { OperationSpec } from "#lib/api/operations/operation";
 import type { AuthorizationState } from "#lib/api/schemas/authorization-state";
 import type { scopeNames } from "#lib/api/schemas/key-choices";
 import { createKeyForm } from "#lib/api/schemas/portal";
-import { startTestApp, type TestApp } from "#support/app";
 import { approveUnproven, ask } from "#support/authorizations";
 import { anyKind } from "#support/databases";
+import { setupTestApp } from "#support/setup-app";
 
 const refused = { status: 403, code: "insufficient_scope" };
 
 describe("the scope hook", () => {
-  let test: TestApp;
+  const { test } = setupTestApp(anyKind);
   let [hook, otherHook, full] = ["", "", ""];
   const makeKey = async (...scopes: (typeof scopeNames)[number][]) =>
     (await test.createKey("dev@example.com", scopes)).key;
   beforeAll(async () => {
-    test = await startTestApp(anyKind);
     hook = await makeKey("hook");
     otherHook = await makeKey("hook");
     full = await makeKey("attest", "authorize", "read");
   });
-  afterAll(() => test.close());
 
   const askedWith = (key: string) => ask(test, key, { inputs_hash: "sha256:1", context: { command: "ls" } });
   const attest = (key: string, human_authorization?: unknown, more: object = {}) => {

@@ -1,23 +1,21 @@
 /** A look-up that failed, or that got another's answer, never says that a key is invalid: only the database can. */
-import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
+import { afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import type { LogEntryKind } from "#lib/log/sequencer/entry";
 import type { AttestationItem } from "#lib/services/attestations/store";
-import { startTestApp, type TestApp } from "#support/app";
 import { anyKind } from "#support/databases";
+import { setupTestApp } from "#support/setup-app";
 import { readPrincipalAgain } from "./authenticate";
 
 describe("a key's look-up", () => {
-  let test: TestApp;
+  const { test } = setupTestApp(anyKind);
   let key: string;
   let other: string;
   let keyId: string;
   beforeAll(async () => {
-    test = await startTestApp(anyKind);
     ({ key, keyId } = await test.createKey());
     other = (await test.createKey("other@example.com")).key;
   });
   afterEach(() => vi.restoreAllMocks());
-  afterAll(() => test.close());
 
   const ask = (as: string) => test.call("GET", "/v1/keys/info", { key: as });
 

@@ -1,27 +1,25 @@
 /** Guarantees: keys work as created, stop when revoked, and are nobody else's. */
 
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import type { MemberPrincipal } from "#lib/api/http/context";
 import { memberships } from "#lib/db/schema";
 import { listAuditEvents } from "#lib/services/accounts/audit-list";
 import type { AccountsContext } from "#lib/services/accounts/context";
-import { startTestApp, type TestApp } from "#support/app";
 import { anyKind } from "#support/databases";
 import { signInPerson } from "#support/portal";
+import { setupTestApp } from "#support/setup-app";
 import { limitApiKey, listApiKeys, makeApiKey, revokeOwnApiKey, rotateApiKey } from "./portal-keys";
 
 describe("API keys in the portal", () => {
-  let test: TestApp;
+  const { test } = setupTestApp(anyKind);
   let context: AccountsContext;
   let person: MemberPrincipal;
   let stranger: MemberPrincipal;
   beforeAll(async () => {
-    test = await startTestApp(anyKind);
     ({ context } = test.app);
     person = await signInPerson(context, "owner@example.com");
     stranger = await signInPerson(context, "stranger@example.com");
   });
-  afterAll(() => test.close());
 
   const statusOf = async (key: string) => (await test.call("GET", "/v1/keys/info", { key })).status;
   const make = () => makeApiKey(context, person, { name: "k", scopes: ["read", "attest"], lifetimeDays: 7 });

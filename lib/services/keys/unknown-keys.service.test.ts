@@ -1,14 +1,14 @@
 /** Well-formed keys that nobody has: counted by the client's address, before the database is asked. */
 import { randomBytes } from "node:crypto";
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { startTestApp, type TestApp } from "#support/app";
+import { beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { anyKind } from "#support/databases";
+import { setupTestApp } from "#support/setup-app";
 import { createApiKeyText } from "./api-keys";
 
 const makeKey = () => createApiKeyText("test", (length) => new Uint8Array(randomBytes(length)));
 
 describe("unknown keys", () => {
-  let test: TestApp;
+  const { test } = setupTestApp(anyKind, { LIMIT_UNKNOWN_KEY_PER_MINUTE: "10" });
   let lookUps = 0;
   let client = 0;
   let ip = "";
@@ -17,7 +17,6 @@ describe("unknown keys", () => {
     (await Promise.all(keys.map(ask))).map(({ status }) => status).sort();
 
   beforeAll(async () => {
-    test = await startTestApp(anyKind, { LIMIT_UNKNOWN_KEY_PER_MINUTE: "10" });
     const { database } = test.app.context;
     const { statement } = database;
     // A key's look-up is the only statement of a request that is refused.
@@ -29,7 +28,6 @@ describe("unknown keys", () => {
       };
     };
   });
-  afterAll(() => test.close());
   beforeEach(() => {
     client += 1;
     ip = `10.0.0.${client}`;
@@ -70,7 +68,7 @@ describe("unknown keys", () => {
     await exhaust();
     expect((await ask(makeKey())).status).toBe(429);
     for (let i = 0; i < 20; i += 1) expect((await ask(key)).status).toBe(200);
-    await test.app.context.database.query("UPDATE api_keys SET revoked_at = now() WHERE id = $1", [keyId]);
+    await test.query("UPDATE api_keys SET revoked_at = now() WHERE id = $1", [keyId]);
     // A key that was good a moment ago: the miss is over the count, and so is the answer.
     expect((await ask(key)).status).toBe(429);
     const elsewhere = await test.call("GET", "/v1/keys/info", { key, ip: "10.9.9.8" });

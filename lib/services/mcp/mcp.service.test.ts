@@ -6,22 +6,16 @@ import { createMcpHandler } from "@modelcontextprotocol/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { logger } from "#lib/logger";
 import type { JsonObject } from "#lib/protocol/encoding/canonical-json";
-import { startTestApp, type TestApp } from "#support/app";
 import { approveUnproven, openRequest } from "#support/authorizations";
 import { type Fetch, fetchFrom } from "#support/client";
 import { anyKind } from "#support/databases";
 import { enrolGroup } from "#support/enrol";
+import { setupTestApp } from "#support/setup-app";
 import { createRounds } from "./approval-rounds";
 import type { ToolOperation } from "./call-operation";
 import { createServer } from "./server";
 
-let test: TestApp;
-let key: string;
-beforeAll(async () => {
-  test = await startTestApp(anyKind);
-  ({ key } = await test.createKey());
-});
-afterAll(() => test.close());
+const { test, key } = setupTestApp(anyKind);
 
 const address = new URL("http://localhost:3000/mcp");
 const info = { name: "test", version: "1" };
@@ -109,7 +103,7 @@ describe("a request by a model", () => {
       decided: "Rule reading allowed it. Nobody was asked.",
       usable_until: expect.any(String),
     });
-    await test.app.context.database.query(
+    await test.query(
       "UPDATE authorization_requests SET usable_until = clock_timestamp() - interval '1 second' WHERE id = $1",
       [decided.request_id],
     );

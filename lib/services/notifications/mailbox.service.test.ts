@@ -1,15 +1,11 @@
 /** The development mailbox forgets the oldest mails: whoever asks for codes cannot fill the disk. */
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { startTestApp, type TestApp } from "#support/app";
+import { describe, expect, it } from "vitest";
 import { anyKind } from "#support/databases";
+import { setupTestApp } from "#support/setup-app";
 import { createMailboxMailer, listMailbox } from "./mailbox";
 
 describe("the development mailbox", () => {
-  let test: TestApp;
-  beforeAll(async () => {
-    test = await startTestApp(anyKind);
-  });
-  afterAll(() => test.close());
+  const { test } = setupTestApp(anyKind);
 
   it("keeps the newest thousand mails, and lists the newest of them", async () => {
     const { database } = test.app.context;

@@ -1,5 +1,5 @@
 /** Guarantee: approvers get each mail that they want once, none that they don't, and none that says too much. */
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { MemberPrincipal } from "#lib/api/http/context";
 import { createRateLimiter } from "#lib/api/http/rate-limit";
 import { AppError } from "#lib/errors";
@@ -16,12 +16,12 @@ import {
 } from "#lib/services/accounts/approvers";
 import { type Mail, type Mailer, saveNoticeSettings } from "#lib/services/accounts/mails";
 import type { Context } from "#lib/services/approvals/context";
-import { startTestApp, type TestApp } from "#support/app";
 import { expectNotices, makeReminderDue, sendAll } from "#support/approvers";
 import { approveUnproven, ask, expireRequest } from "#support/authorizations";
 import { anyKind } from "#support/databases";
 import { addConfirmed, enrolGroup, mailsTo, tokenOf } from "#support/enrol";
 import { signInPerson } from "#support/portal";
+import { setupTestApp } from "#support/setup-app";
 import { createNotices, dueReader } from "./send";
 
 const all = { requests: "all", decisions: true, reminders: true } as const;
@@ -30,7 +30,10 @@ const slowly = { timeout: 30_000 };
 let counter = 0;
 
 describe("notices", () => {
-  let test: TestApp;
+  const { test } = setupTestApp(anyKind, {
+    LIMIT_NOTICES_PER_ADDRESS_PER_HOUR: "3",
+    LIMIT_NOTICES_PER_ORGANIZATION_PER_HOUR: "5",
+  });
   let context: Context;
   let owner: MemberPrincipal;
   let key: string;
@@ -38,14 +41,9 @@ describe("notices", () => {
   let mailer: Mailer;
 
   beforeAll(async () => {
-    test = await startTestApp(anyKind, {
-      LIMIT_NOTICES_PER_ADDRESS_PER_HOUR: "3",
-      LIMIT_NOTICES_PER_ORGANIZATION_PER_HOUR: "5",
-    });
     context = test.app.context;
     mailer = context.mailer;
   });
-  afterAll(() => test.close());
   beforeEach(async () => {
     counter += 1;
     owner = await signInPerson(context, `owner${counter}@example.com`);

@@ -1,22 +1,22 @@
 /** Stops by an organization, in a pack: counted, in place, with the signed reason and no other. */
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import type { MemberPrincipal } from "#lib/api/http/context";
 import { encodePackJson } from "#lib/protocol/pack/pack-manifest";
 import { readProgramFile } from "#lib/services/attestations/receipt-files";
 import { nodeIo } from "#lib/verifier/cli/node-io";
 import { checkPack } from "#lib/verifier/pack/check-pack";
-import { startTestApp, type TestApp } from "#support/app";
 import { ask } from "#support/authorizations";
 import { anyKind } from "#support/databases";
 import { collect, forge, type Json, parse, unpack } from "#support/packs";
 import { signInPerson } from "#support/portal";
+import { setupTestApp } from "#support/setup-app";
 import { makeEvidencePack } from "./pack";
 
 const slug = "stopped-bot";
 const dayMs = 86_400_000;
 
 describe("changes of an agent in an evidence pack", () => {
-  let test: TestApp;
+  const { test } = setupTestApp(anyKind);
   let person: MemberPrincipal;
   let program: Uint8Array;
   let whole: Uint8Array;
@@ -40,7 +40,6 @@ describe("changes of an agent in an evidence pack", () => {
   };
 
   beforeAll(async () => {
-    test = await startTestApp(anyKind);
     const { key, organizationId } = await test.createKey();
     person = await signInPerson(test.app.context, "dev@example.com", organizationId);
     const post = async (path: string, body: object) => {
@@ -59,7 +58,6 @@ describe("changes of an agent in an evidence pack", () => {
     program = (await readProgramFile("verify.mjs"))?.bytes ?? new Uint8Array();
     whole = await make();
   });
-  afterAll(() => test.close());
 
   it("are entries that hold, and are counted by what they are", async () => {
     const { checks, verdict, facts } = await check(whole);

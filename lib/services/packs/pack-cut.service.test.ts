@@ -2,17 +2,17 @@
  * A pack whose holder cuts the newest entries and makes everything else again, with the code that makes packs: head,
  * report, manifest and archive fit each other. What only the service can sign is what it cannot make.
  */
-import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { beforeAll, describe, expect, it, vi } from "vitest";
 import type { MemberPrincipal } from "#lib/api/http/context";
 import { hexDecode, hexEncode, utf8Decode, utf8Encode } from "#lib/protocol/encoding/bytes";
 import { encodePackJson, numberedFile, packFiles } from "#lib/protocol/pack/pack-manifest";
 import { emptyRecord, extendRecord } from "#lib/protocol/record/agent-record";
 import { nodeIo } from "#lib/verifier/cli/node-io";
 import { runCommand } from "#lib/verifier/cli/run-command";
-import { startTestApp, type TestApp } from "#support/app";
 import { anyKind } from "#support/databases";
 import { collect, forge, type Json, type PackedFiles, parse, unpack } from "#support/packs";
 import { signInPerson } from "#support/portal";
+import { setupTestApp } from "#support/setup-app";
 import { makeEvidencePack } from "./pack";
 
 const slug = "cut-bot";
@@ -22,7 +22,7 @@ const statementsFile = numberedFile("statements", 1);
 const fileOf = (number: number) => numberedFile("attestations", number);
 
 describe("an evidence pack that was cut", () => {
-  let test: TestApp;
+  const { test } = setupTestApp(anyKind);
   let person: MemberPrincipal;
   let key: string;
   let keys: Json;
@@ -99,14 +99,12 @@ describe("an evidence pack that was cut", () => {
   };
 
   beforeAll(async () => {
-    test = await startTestApp(anyKind);
     const made = await test.createKey();
     key = made.key;
     person = await signInPerson(test.app.context, "dev@example.com", made.organizationId);
     for (const action of ["First", "Second", "Third"]) await attest({ action });
     keys = (await test.call("GET", "/v1/pubkey")).body;
   });
-  afterAll(() => test.close());
 
   it("holds uncut: its making has the record counted, and its period ends there", async () => {
     const { code, out } = await verify(await make(period(-7, 1)));

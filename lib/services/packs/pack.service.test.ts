@@ -1,6 +1,6 @@
 /** Evidence packs: what an organization packs holds, and nothing in it can be changed without being found, and named. */
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import type { MemberPrincipal } from "#lib/api/http/context";
 import { makeSnapshot } from "#lib/log/records/agent-heads";
 import { concatBytes, utf8Decode, utf8Encode } from "#lib/protocol/encoding/bytes";
@@ -14,11 +14,11 @@ import { runCommand } from "#lib/verifier/cli/run-command";
 import { openPack } from "#lib/verifier/pack/archive";
 import { checkPack } from "#lib/verifier/pack/check-pack";
 import { findForeign, readEntries } from "#lib/verifier/pack/entries";
-import { startTestApp, type TestApp } from "#support/app";
 import { ask } from "#support/authorizations";
 import { anyKind } from "#support/databases";
 import { collect, forge, type Json, type PackedFiles, pack, parse, unpack } from "#support/packs";
 import { signInPerson } from "#support/portal";
+import { setupTestApp } from "#support/setup-app";
 import { makeEvidencePack, type PackRequest } from "./pack";
 
 const slug = "audited-bot";
@@ -27,7 +27,7 @@ const dayMs = 86_400_000;
 const hostile = `<script>alert("1")</script> \u202Eevil & 'more'`;
 
 describe("an evidence pack", () => {
-  let test: TestApp;
+  const { test } = setupTestApp(anyKind);
   let person: MemberPrincipal;
   let request: PackRequest;
   let key: string;
@@ -71,7 +71,6 @@ describe("an evidence pack", () => {
   };
 
   beforeAll(async () => {
-    test = await startTestApp(anyKind);
     const made = await test.createKey();
     key = made.key;
     person = await signInPerson(test.app.context, "dev@example.com", made.organizationId);
@@ -103,7 +102,6 @@ describe("an evidence pack", () => {
     whole = await make();
     approved = await make({ agentSlug: approvedSlug });
   });
-  afterAll(() => test.close());
 
   it("holds, counts what it has, and says what it lacks", async () => {
     const { checks, verdict, facts } = await check(whole);
@@ -435,7 +433,7 @@ describe("an evidence pack", () => {
     await expect(ofStranger).rejects.toMatchObject({ errorName: "agent_not_found" });
     const none = makeEvidencePack(test.app.context, person, { ...request, agentSlug: "nobody" });
     await expect(none).rejects.toMatchObject({ errorName: "agent_not_found" });
-    const { rows } = await test.app.context.database.query(
+    const { rows } = await test.query(
       "SELECT subject, detail FROM audit_events WHERE action = 'evidence_pack.made'",
       [],
     );
@@ -445,7 +443,7 @@ describe("an evidence pack", () => {
   it("is said to be cut off in the audit log if it can't be written to its end", async () => {
     const context = { ...test.app.context };
     const text = "SELECT subject, detail FROM audit_events WHERE action = 'evidence_pack.cut_off'";
-    const cut = async () => (await test.app.context.database.query(text, [])).rows;
+    const cut = async () => (await test.query(text, [])).rows;
     const { parts } = await makeEvidencePack(context, person, request);
     Object.assign(context, { settings: null });
     expect(await cut()).toEqual([]);

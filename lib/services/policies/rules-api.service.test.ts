@@ -1,17 +1,17 @@
 /** Guarantee: rules are only what validates, every version is in the log, and a change waits for a second owner if the rules say so. */
 import type { ChildProcess } from "node:child_process";
 import { eq } from "drizzle-orm";
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import type { MemberPrincipal } from "#lib/api/http/context";
 import { authorizationRequests, memberships } from "#lib/db/schema";
 import { hexEncode, sha256, utf8Encode } from "#lib/protocol/encoding/bytes";
 import { rulesOrganization } from "#lib/protocol/policy/replay";
 import { rulesetHash } from "#lib/protocol/policy/rule-context";
 import { changeRole } from "#lib/services/portal/organization";
-import { startTestApp, type TestApp } from "#support/app";
 import { approveUnproven, ask } from "#support/authorizations";
 import { anyKind } from "#support/databases";
 import { signInPerson } from "#support/portal";
+import { setupTestApp } from "#support/setup-app";
 import { createRulesEngine } from "./engine";
 import { saveOwnRules } from "./read";
 import { simulateRules } from "./simulate";
@@ -21,15 +21,11 @@ const forbidTool = '@id("never")\nforbid (principal, action, resource == Tool::"
 const allowAll = '@id("all")\npermit (principal, action == Action::"act", resource);\n';
 
 describe("rules through the API", () => {
-  let test: TestApp;
+  const { test } = setupTestApp(anyKind);
   let key: string;
   let organizationId: string;
   let owner: MemberPrincipal;
   let counter = 0;
-  beforeAll(async () => {
-    test = await startTestApp(anyKind);
-  });
-  afterAll(() => test.close());
   beforeEach(async () => {
     counter += 1;
     owner = await signInPerson(test.app.context, `owner${counter}@example.com`);

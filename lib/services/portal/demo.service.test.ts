@@ -1,24 +1,22 @@
 /** The demo is a request like any other, of an organization that nobody can enter, and says TEST in the signed bytes. */
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import { parseEnv } from "#lib/env";
 import type { Context } from "#lib/services/approvals/context";
 import { readExample } from "#lib/services/attestations/example";
-import { startTestApp, type TestApp } from "#support/app";
 import { ask, openRequest } from "#support/authorizations";
 import { anyKind } from "#support/databases";
+import { setupTestApp } from "#support/setup-app";
 import { attestDemo, demoOrganizationId, readDemo, requestDemo } from "./demo";
 
 const ip = "192.0.2.7";
 const tokenOf = (path: string) => path.replace("/demo/", "");
 
 describe("the demo", () => {
-  let test: TestApp;
+  const { test } = setupTestApp(anyKind, { LIMIT_DEMO_PER_IP_PER_HOUR: "3" });
   let context: Context;
   beforeAll(async () => {
-    test = await startTestApp(anyKind, { LIMIT_DEMO_PER_IP_PER_HOUR: "3" });
     ({ context } = test.app);
   });
-  afterAll(() => test.close());
 
   const open = async () => {
     const token = tokenOf(await requestDemo(context, ip));

@@ -1,16 +1,17 @@
 /** The first steps follow from what the organization has done; its buttons act as its own key, once. */
 import { generateKeyPairSync } from "node:crypto";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import type { MemberPrincipal } from "#lib/api/http/context";
 import { addApprover } from "#lib/services/accounts/approvers";
 import { listAuditEvents } from "#lib/services/accounts/audit-list";
 import { addDomain } from "#lib/services/accounts/domains";
 import type { Context } from "#lib/services/approvals/context";
 import { makeApiKey, revokeOwnApiKey } from "#lib/services/keys/portal-keys";
-import { startTestApp, type TestApp } from "#support/app";
+import { startTestApp } from "#support/app";
 import { approveUnproven } from "#support/authorizations";
 import { anyKind } from "#support/databases";
 import { signInPerson } from "#support/portal";
+import { setupTestApp } from "#support/setup-app";
 import { askForFirstApproval, findNextStep, readFirstSteps, sendFirstAttestation } from "./overview";
 
 describe("what comes after the first steps", () => {
@@ -42,16 +43,14 @@ describe("what comes after the first steps", () => {
 });
 
 describe("the first steps", () => {
-  let test: TestApp;
+  const { test } = setupTestApp(anyKind);
   let context: Context;
   let person: MemberPrincipal;
   const read = () => readFirstSteps(context, person.organizationId);
   beforeAll(async () => {
-    test = await startTestApp(anyKind);
     ({ context } = test.app);
     person = await signInPerson(context, "new@example.com");
   });
-  afterAll(() => test.close());
 
   it("need a live key that may do it", async () => {
     expect(await read()).toEqual({ hasKey: false, attestation: null, approval: null });

@@ -1,6 +1,6 @@
 /** Guarantee: whatever belongs to another organization is, in the portal, the same as what does not exist. */
 
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import type { MemberPrincipal } from "#lib/api/http/context";
 import { scopeNames } from "#lib/api/schemas/key-choices";
 import { AppError } from "#lib/errors";
@@ -35,9 +35,9 @@ import {
   updateOwnWebhook,
 } from "#lib/services/webhooks/deliveries";
 import { createEndpoint } from "#lib/services/webhooks/endpoints";
-import { startTestApp, type TestApp } from "#support/app";
 import { anyKind } from "#support/databases";
 import { signInPerson } from "#support/portal";
+import { setupTestApp } from "#support/setup-app";
 import { changeRole, listMembers, removeMember } from "./organization";
 import { readOverview } from "./overview";
 
@@ -57,14 +57,13 @@ async function failureOf(work: Promise<unknown>): Promise<string> {
 }
 
 describe("isolation in the portal", () => {
-  let test: TestApp;
+  const { test } = setupTestApp(anyKind);
   let context: Context;
   let stranger: MemberPrincipal;
   let owner: MemberPrincipal;
   let attestationId: string;
   let requestId: string;
   beforeAll(async () => {
-    test = await startTestApp(anyKind);
     ({ context } = test.app);
     owner = await signInPerson(context, "owner@example.com");
     stranger = await signInPerson(context, "stranger@example.com");
@@ -75,7 +74,6 @@ describe("isolation in the portal", () => {
     const asked = { agent_slug: "owned", action: "pay" };
     requestId = (await test.call("POST", "/v1/authorize", { key, body: asked })).body.request_id;
   });
-  afterAll(() => test.close());
 
   it("gives its owner everything", async () => {
     expect((await readOwnAttestation(context, owner, attestationId)).verification.valid).toBe(true);
@@ -160,12 +158,11 @@ const doors: Record<string, (context: Context, person: MemberPrincipal, id: stri
 };
 
 describe("what another organization has", () => {
-  let test: TestApp;
+  const { test } = setupTestApp(anyKind);
   let context: Context;
   let owner: MemberPrincipal;
   const theirs: Record<string, string> = {};
   beforeAll(async () => {
-    test = await startTestApp(anyKind);
     ({ context } = test.app);
     owner = await signInPerson(context, "owner@example.com");
     const { id: keyId, text: key } = await makeApiKey(context, owner, {
@@ -189,7 +186,6 @@ describe("what another organization has", () => {
     Object.assign(theirs, { webhook: hook, webhookTest: hook, webhookChange: hook, webhookRotation: hook });
     Object.assign(theirs, { webhookDeletion: hook });
   });
-  afterAll(() => test.close());
 
   async function join(email: string): Promise<MemberPrincipal> {
     await inviteMember(context, owner, { email, role: "member" });

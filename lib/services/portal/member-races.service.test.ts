@@ -24,25 +24,23 @@ import { requestKeyByEmail, verifyKeyByEmail } from "#lib/services/keys/email-ke
 import { limitApiKey } from "#lib/services/keys/portal-keys";
 import { listMailbox } from "#lib/services/notifications/mailbox";
 import { saveOwnRules } from "#lib/services/policies/read";
-import { startTestApp, type TestApp } from "#support/app";
 import type { TestPasskey } from "#support/authenticator";
 import { type AskedRequest, ask, fromPage } from "#support/authorizations";
 import { databaseKinds } from "#support/databases";
 import { enrolApprover, tokenOf } from "#support/enrol";
 import { signInPerson } from "#support/portal";
+import { setupTestApp } from "#support/setup-app";
 import { deleteOrganization, nameOrganization, updateOrganization } from "./organization";
 
 // The embedded database has one session, so nothing comes between there.
 describe.skipIf(!databaseKinds.includes("postgres"))("members, at the same moment", () => {
-  let test: TestApp;
+  const { test } = setupTestApp("postgres");
   let context: Context;
   let owner: MemberPrincipal;
   let counter = 0;
   beforeAll(async () => {
-    test = await startTestApp("postgres");
     ({ context } = test.app);
   });
-  afterAll(() => test.close());
   afterEach(() => vi.restoreAllMocks());
   beforeEach(async () => {
     counter += 1;

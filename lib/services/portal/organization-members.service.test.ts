@@ -2,7 +2,7 @@
 
 import { randomBytes } from "node:crypto";
 import { eq } from "drizzle-orm";
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { MemberPrincipal } from "#lib/api/http/context";
 import { invitations, users } from "#lib/db/schema";
 import { organizationTitle } from "#lib/protocol/text/organization-name";
@@ -16,9 +16,9 @@ import {
 import type { Context } from "#lib/services/approvals/context";
 import { makeApiKey } from "#lib/services/keys/portal-keys";
 import { listMailbox } from "#lib/services/notifications/mailbox";
-import { startTestApp, type TestApp } from "#support/app";
 import { anyKind } from "#support/databases";
 import { signInPerson } from "#support/portal";
+import { setupTestApp } from "#support/setup-app";
 import {
   changeRole,
   deleteOrganization,
@@ -29,14 +29,12 @@ import {
 } from "./organization";
 
 describe("members", () => {
-  let test: TestApp;
+  const { test } = setupTestApp(anyKind);
   let context: Context;
   let owner: MemberPrincipal;
   beforeAll(async () => {
-    test = await startTestApp(anyKind);
     ({ context } = test.app);
   });
-  afterAll(() => test.close());
   beforeEach(async () => {
     owner = await signInPerson(context, `owner-${randomBytes(4).toString("hex")}@example.com`);
   });

@@ -1,5 +1,5 @@
 /** Guarantee: who is removed from an organization while what they do there waits changes nothing any more. */
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import type { MemberPrincipal } from "#lib/api/http/context";
 import { lockOrganization } from "#lib/services/accounts/organizations";
 import {
@@ -23,15 +23,18 @@ import {
   testOwnWebhook,
   updateOwnWebhook,
 } from "#lib/services/webhooks/deliveries";
-import { startTestApp, type TestApp } from "#support/app";
 import { approveUnproven, ask } from "#support/authorizations";
 import { databaseKinds } from "#support/databases";
 import { signInPerson } from "#support/portal";
+import { setupTestApp } from "#support/setup-app";
 import { askForFirstApproval } from "./overview";
 
 // The embedded database has one session, so nothing comes between there.
 describe.skipIf(!databaseKinds.includes("postgres"))("a member who is removed at that moment", () => {
-  let test: TestApp;
+  const { test } = setupTestApp("postgres", {
+    LIMIT_AUTHORIZE_PER_MINUTE: "1000",
+    LIMIT_AUTHORIZE_PENDING: "1000",
+  });
   let context: Context;
   let member: MemberPrincipal;
   let acts: Record<string, () => Promise<unknown>>;
@@ -45,10 +48,6 @@ describe.skipIf(!databaseKinds.includes("postgres"))("a member who is removed at
     );
 
   beforeAll(async () => {
-    test = await startTestApp("postgres", {
-      LIMIT_AUTHORIZE_PER_MINUTE: "1000",
-      LIMIT_AUTHORIZE_PENDING: "1000",
-    });
     ({ context } = test.app);
     const { key, organizationId } = await test.createKey();
     const [{ keyId }, { keyId: otherKeyId }] = [
@@ -88,7 +87,6 @@ describe.skipIf(!databaseKinds.includes("postgres"))("a member who is removed at
       keyRevoke: () => revokeOwnApiKey(context, member, otherKeyId),
     };
   });
-  afterAll(() => test.close());
 
   /** Result of the act if the person is removed while it waits for the organization. */
   async function actWhileRemoved({ organizationId, userId }: MemberPrincipal, act: () => Promise<unknown>) {

@@ -3,7 +3,7 @@
  * has no room for is counted; counts and test marks are of what happened.
  */
 import { randomBytes } from "node:crypto";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import type { MemberPrincipal } from "#lib/api/http/context";
 import { createRequestLog } from "#lib/api/http/request-log";
 import { requestFilters } from "#lib/api/schemas/portal";
@@ -13,9 +13,10 @@ import type { Context } from "#lib/services/approvals/context";
 import { listOwnAuthorizations } from "#lib/services/approvals/portal-authorizations";
 import { listOwnAttestations, readOwnAttestation } from "#lib/services/attestations/own";
 import { listApiKeys } from "#lib/services/keys/portal-keys";
-import { startTestApp, type TestAnswer, type TestApp } from "#support/app";
+import type { TestAnswer } from "#support/app";
 import { anyKind } from "#support/databases";
 import { signInPerson } from "#support/portal";
+import { setupTestApp } from "#support/setup-app";
 import { readAgentUsage, readBusiest, readKeyUsage } from "./overview";
 import { describeRequestLog, listRequests } from "./request-log";
 
@@ -23,7 +24,7 @@ const page = { limit: 50 };
 const once = { today: 1, days7: 1, days30: 1 };
 
 describe("the request log", () => {
-  let test: TestApp;
+  const { test } = setupTestApp(anyKind);
   let context: Context;
   let owner: MemberPrincipal;
   let stranger: MemberPrincipal;
@@ -42,13 +43,11 @@ describe("the request log", () => {
       body: { agent_slug: "Logged", action: "paid", inputs_hash: "x", is_public: false },
     });
   beforeAll(async () => {
-    test = await startTestApp(anyKind);
     ({ context } = test.app);
     owner = await signInPerson(context, "owner@example.com");
     stranger = await signInPerson(context, "stranger@example.com");
     ({ key, keyId } = await test.createKey("owner@example.com"));
   });
-  afterAll(() => test.close());
 
   it("has operation, status, time taken, key, agent and error code of each request with a key", async () => {
     const made = await attest({ "idempotency-key": "one" });

@@ -1,20 +1,19 @@
 /** Guarantee: the search finds what is the organization's, by part of a name or a whole id, and nothing of anyone else. */
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { beforeAll, expect, it } from "vitest";
 import type { MemberPrincipal } from "#lib/api/http/context";
 import { searchQuery } from "#lib/api/schemas/portal";
 import type { Context } from "#lib/services/approvals/context";
-import { startTestApp, type TestApp } from "#support/app";
 import { anyKind } from "#support/databases";
 import { signInPerson } from "#support/portal";
+import { setupTestApp } from "#support/setup-app";
 import { searchOrganization } from "./search";
 
-let test: TestApp;
+const { test } = setupTestApp(anyKind);
 let context: Context;
 let owner: MemberPrincipal;
 let stranger: MemberPrincipal;
 let ids: { key: string; attestation: string; authorization: string; request: string };
 beforeAll(async () => {
-  test = await startTestApp(anyKind);
   ({ context } = test.app);
   owner = await signInPerson(context, "owner@example.com");
   stranger = await signInPerson(context, "stranger@example.com");
@@ -33,7 +32,6 @@ beforeAll(async () => {
     request: made.headers.get("request-id") ?? "",
   };
 });
-afterAll(() => test.close());
 
 it("finds keys and agents by part of their name, literally, and everything by its id", async () => {
   const find = async (text: string) =>

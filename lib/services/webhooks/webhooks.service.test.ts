@@ -5,12 +5,12 @@
  */
 import { createPublicKey, verify } from "node:crypto";
 import { Webhook } from "standardwebhooks";
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import type { WebhookWithSecret } from "#lib/api/schemas/webhooks";
 import type { WebhookEvent } from "#lib/protocol/webhook/webhook";
-import { startTestApp, type TestApp } from "#support/app";
 import { approveUnproven, ask, expireRequest } from "#support/authorizations";
 import { anyKind } from "#support/databases";
+import { setupTestApp } from "#support/setup-app";
 import { measureMs, shortestMs } from "#support/shortest";
 import { type Received, type Receiver, startReceiver } from "#support/webhook-receiver";
 import { createDeliveries } from "./deliver";
@@ -38,15 +38,12 @@ const isOf = (secret: string, { headers, body }: Received): boolean => {
 
 describe("webhooks", () => {
   const kind = anyKind;
-  let test: TestApp;
+  const { test } = setupTestApp(kind);
   let key: string;
   let organizationId: string;
   let receiver: Receiver;
   let person = 0;
   let others = 0;
-  beforeAll(async () => {
-    test = await startTestApp(kind);
-  });
   /** Each test has an organization and a receiver of its own. */
   beforeEach(async () => {
     person += 1;
@@ -54,7 +51,6 @@ describe("webhooks", () => {
     receiver = await startReceiver();
     return () => receiver.close();
   });
-  afterAll(() => test.close());
 
   const api = (method: string, path: string, body?: object, as = key) =>
     test.call(method, `/v1/webhooks${path}`, { key: as, ...(body !== undefined && { body }) });
@@ -63,7 +59,7 @@ describe("webhooks", () => {
     expect(made.status).toBe(201);
     return made.body;
   };
-  const query = (text: string, values: unknown[] = []) => test.app.context.database.query(text, values);
+  const query = (text: string, values: unknown[] = []) => test.query(text, values);
   const attest = (action = "Paid") =>
     test.call("POST", "/v1/attest", { key, body: { agent_slug: `bot-${person}`, action, inputs_hash: "x" } });
   const asking = (body: object = {}) => ask(test, key, { agent_slug: `bot-${person}`, ...body });

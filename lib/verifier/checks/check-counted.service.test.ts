@@ -1,6 +1,6 @@
 /** A service that lies about its snapshots or their sum: each way is caught, and named. */
 import path from "node:path";
-import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { beforeAll, describe, expect, it, vi } from "vitest";
 import type { LoggedStatement, RecordSnapshot } from "#lib/api/schemas/log";
 import type { RecordResponse } from "#lib/api/schemas/record";
 import { beginEpoch } from "#lib/log/keys/new-epoch";
@@ -15,8 +15,8 @@ import {
   mergeHeads,
 } from "#lib/protocol/record/agent-heads";
 import { emptyRecord, extendRecord } from "#lib/protocol/record/agent-record";
-import { startTestApp, type TestApp } from "#support/app";
 import { anyKind } from "#support/databases";
+import { setupTestApp } from "#support/setup-app";
 import { checkRecord } from "./check-record";
 import { checkSum, type ListedStatement, readStatementList, type SignedHeads } from "./check-sum";
 import { parseTrust, type VerifierTrust } from "./trust";
@@ -36,8 +36,7 @@ interface Lies {
 }
 
 describe("the count of a record in a snapshot, as an outsider checks it", () => {
-  let test: TestApp;
-  let key: string;
+  const { test, key } = setupTestApp(anyKind);
   const attest = (more: object = {}) =>
     test.call("POST", "/v1/attest", {
       key,
@@ -48,7 +47,7 @@ describe("the count of a record in a snapshot, as an outsider checks it", () => 
     makeSnapshot({ ...test.app.context, merge: async (...heads) => mergeHeads(...heads) }, 1);
   const readRows = async (path: string) => {
     const { rows } = (
-      await test.app.context.database.query("SELECT rows FROM agent_heads WHERE covers_size = $1", [
+      await test.query("SELECT rows FROM agent_heads WHERE covers_size = $1", [
         Number(path.split("/").at(-1)),
       ])
     ).rows[0] as { rows: Uint8Array };
@@ -114,8 +113,6 @@ describe("the count of a record in a snapshot, as an outsider checks it", () => 
     };
 
   beforeAll(async () => {
-    test = await startTestApp(anyKind);
-    ({ key } = await test.createKey());
     await attest();
     await attest({ agent_slug: "other-bot" });
     expect(await found({})).toEqual([
@@ -126,7 +123,6 @@ describe("the count of a record in a snapshot, as an outsider checks it", () => 
     await makeOne();
     await attest();
   });
-  afterAll(() => test.close());
 
   it("holds: the row is where the entries lead, and every leaf is counted", async () => {
     const report = await check();

@@ -1,12 +1,12 @@
 /** A service that lies about an agent's record: each way is caught, and named. */
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import type { RecordEntry, RecordResponse } from "#lib/api/schemas/record";
 import { hexDecode, hexEncode } from "#lib/protocol/encoding/bytes";
 import { emptyRecord, extendRecord } from "#lib/protocol/record/agent-record";
-import { startTestApp, type TestApp } from "#support/app";
 import { ask } from "#support/authorizations";
 import { anyKind } from "#support/databases";
 import { makeDecidedReceipt } from "#support/decided-receipt";
+import { setupTestApp } from "#support/setup-app";
 import { checkRecord } from "./check-record";
 import { UnreadableError } from "./evidence";
 import { parseTrust, type VerifierTrust } from "./trust";
@@ -21,9 +21,8 @@ const unasked = {
 type Lie = (record: RecordResponse) => RecordResponse;
 
 describe("the record of an agent, as an outsider follows it", () => {
-  let test: TestApp;
+  const { test, key } = setupTestApp(anyKind);
   let trust: VerifierTrust;
-  let key: string;
   /** Answers to their makers, by number in the record. */
   const held = new Map<number, string>();
 
@@ -69,8 +68,6 @@ describe("the record of an agent, as an outsider follows it", () => {
   };
 
   beforeAll(async () => {
-    test = await startTestApp(anyKind);
-    ({ key } = await test.createKey());
     await attest();
     await attest({ is_public: false });
     const gone = await attest();
@@ -82,7 +79,6 @@ describe("the record of an agent, as an outsider follows it", () => {
     await test.call("DELETE", `/v1/attestations/${gone.attestation_id}/content`, { key });
     trust = parseTrust(await read("/v1/pubkey"));
   });
-  afterAll(() => test.close());
 
   it("holds, with private, erased and decided in their places", async () => {
     const report = await check(undefined, [1, 2, 8]);

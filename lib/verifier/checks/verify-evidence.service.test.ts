@@ -1,10 +1,10 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import { verifyInBrowser } from "#lib/verifier/browser";
 import { attestationChecks } from "#lib/verifier/checks/verify-statement";
 import { formatReport } from "#lib/verifier/cli/io";
-import { startTestApp, type TestApp } from "#support/app";
 import { ask } from "#support/authorizations";
 import { anyKind } from "#support/databases";
+import { setupTestApp } from "#support/setup-app";
 import { parseEvidence } from "./evidence";
 
 describe("what is no evidence", () => {
@@ -19,20 +19,16 @@ describe("what is no evidence", () => {
 });
 
 describe("the answers of a running service", () => {
-  let test: TestApp;
+  const { test, key } = setupTestApp(anyKind);
   let trust: unknown;
-  let key: string;
   const attest = async (body: object) => {
     const all = { agent_slug: "invoice-bot", action: "Paid 12 €", inputs_hash: "sha256:abc", ...body };
     const { body: made } = await test.call("POST", "/v1/attest", { key, body: all });
     return made;
   };
   beforeAll(async () => {
-    test = await startTestApp(anyKind);
-    ({ key } = await test.createKey());
     trust = (await test.call("GET", "/v1/pubkey")).body;
   });
-  afterAll(() => test.close());
 
   it("are valid for an outsider, by all checks of the fixed list", async () => {
     const made = await attest({ metadata: { n: 1 }, human_approved: true });

@@ -1,7 +1,7 @@
 /** A service that rewrites its own past: the monitor catches it, and leaves a file that others can check offline. */
 import { createHash } from "node:crypto";
 import path from "node:path";
-import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { beforeAll, describe, expect, it, vi } from "vitest";
 import { rememberPeer } from "#lib/api/http/rate-limit";
 import { beginEpoch } from "#lib/log/keys/new-epoch";
 import { makeSnapshot } from "#lib/log/records/agent-heads";
@@ -13,8 +13,8 @@ import { buildHeadsTree, decodeHeadRow, mergeHeads, rowAt } from "#lib/protocol/
 import { encodeUint64 } from "#lib/protocol/record/agent-record";
 import { makeVerifierKey, signCheckpoint } from "#lib/protocol/tlog/checkpoint";
 import { dispatch } from "#lib/server/operations";
-import { startTestApp, type TestApp } from "#support/app";
 import { anyKind } from "#support/databases";
+import { setupTestApp } from "#support/setup-app";
 import { runVerifier } from "#support/verifier-run";
 import { encodeRemembered, parseRemembered } from "./monitor";
 
@@ -23,8 +23,7 @@ type Merged = ReturnType<typeof mergeHeads>;
 type Lie = (path: string, answer: JsonObject) => JsonObject | string | undefined;
 
 describe("verify.mjs monitor, record and proof", () => {
-  let test: TestApp;
-  let key: string;
+  const { test, key } = setupTestApp(anyKind);
   const files = new Map<string, string>();
   /** Lead of the outsider's clock. */
   const laterSeconds = 0;
@@ -93,13 +92,10 @@ describe("verify.mjs monitor, record and proof", () => {
   }
 
   beforeAll(async () => {
-    test = await startTestApp(anyKind);
-    ({ key } = await test.createKey());
     for (const slug of ["watched-bot", "watched-bot", "other-bot", "third-bot"]) await attest(slug);
     await attest("watched-bot", { is_public: false });
     files.set("keys.json", JSON.stringify(await read("/v1/pubkey")));
   });
-  afterAll(() => test.close());
 
   it("holds from one run to the next while everything grows", async () => {
     const first = await monitor();
@@ -247,7 +243,7 @@ describe("verify.mjs monitor, record and proof", () => {
     const item = { keyId: signer.keyId, seal: () => signStatement(signer, payload) };
     // The database refuses it; a service that lies has one that does not.
     const allow = "ALTER TABLE log_leaves DROP CONSTRAINT IF EXISTS log_leaves_place";
-    await test.app.context.database.query(allow, []);
+    await test.query(allow, []);
     const { receipt, sealed } = await test.app.context.log.submit(hidden, item);
     return {
       ...first,

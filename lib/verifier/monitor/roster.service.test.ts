@@ -1,16 +1,16 @@
 /** Guarantee: an organization's monitor sees every change of who may approve, and a roster that was taken back or forked. */
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import type { MemberPrincipal } from "#lib/api/http/context";
 import { rememberPeer } from "#lib/api/http/rate-limit";
 import { utf8Decode, utf8Encode } from "#lib/protocol/encoding/bytes";
 import { parseRosterStatement } from "#lib/protocol/passkey/roster";
 import { dispatch } from "#lib/server/operations";
 import { type Approver, beginEnrolment, finishEnrolment } from "#lib/services/accounts/passkeys";
-import { startTestApp, type TestApp } from "#support/app";
 import { createPasskey } from "#support/authenticator";
 import { anyKind } from "#support/databases";
 import { addConfirmed } from "#support/enrol";
 import { signInPerson } from "#support/portal";
+import { setupTestApp } from "#support/setup-app";
 import { runVerifier } from "#support/verifier-run";
 
 // biome-ignore lint/suspicious/noExplicitAny: a list of statements as it comes, to be changed
@@ -21,17 +21,15 @@ const base = "http://localhost";
 const other = "019a0000-0000-7000-8000-0000000000ff";
 
 describe("verify.mjs monitor --organization", () => {
-  let test: TestApp;
+  const { test } = setupTestApp(anyKind);
   let owner: MemberPrincipal;
   let ana: Approver;
   let files: Map<string, string>;
   beforeAll(async () => {
-    test = await startTestApp(anyKind);
     owner = await signInPerson(test.app.context, "owner@example.com");
     ana = await addConfirmed(test, owner, "Ana", "ana@example.com");
     files = new Map([["keys.json", JSON.stringify((await test.call("GET", "/v1/pubkey")).body)]]);
   });
-  afterAll(() => test.close());
 
   async function enrol(): Promise<string> {
     const { context } = test.app;

@@ -1,5 +1,5 @@
 /** The uses of a standing approval in a pack: what the service makes holds, and each way of passing its limits is named. */
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { buildAuthorization, type HumanAuthorization } from "#lib/protocol/approval/approval";
 import type { DecidedByGrant, GrantTerms } from "#lib/protocol/approval/decided-by";
 import { utf8Decode } from "#lib/protocol/encoding/bytes";
@@ -12,12 +12,12 @@ import type { WorldEnvironment } from "#lib/protocol/world-id/world-id-keys";
 import { readProgramFile } from "#lib/services/attestations/receipt-files";
 import { makeEvidencePack } from "#lib/services/packs/pack";
 import { nodeIo } from "#lib/verifier/cli/node-io";
-import { startTestApp, type TestApp } from "#support/app";
 import { ask } from "#support/authorizations";
 import { anyKind } from "#support/databases";
 import { makeTestApproval, signForTest, testFacts, testRequest } from "#support/human-authorization";
 import { collect } from "#support/packs";
 import { signInPerson } from "#support/portal";
+import { setupTestApp } from "#support/setup-app";
 import { checkPack, type PackReport } from "./check-pack";
 import { createUseList } from "./uses";
 
@@ -282,11 +282,7 @@ describe("the uses of a standing approval", () => {
 });
 
 describe("a pack of the service", () => {
-  let test: TestApp;
-  beforeAll(async () => {
-    test = await startTestApp(anyKind);
-  });
-  afterAll(() => test.close());
+  const { test } = setupTestApp(anyKind);
 
   it("holds with the uses that it counted", async () => {
     const { key, organizationId } = await test.createKey();

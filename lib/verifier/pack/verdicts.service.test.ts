@@ -1,6 +1,6 @@
 /** Verdicts of a pack's attestations about earlier entries: a pack by the service passes, and each lie is named. */
 import { sql } from "drizzle-orm";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { buildDecisionStatement } from "#lib/protocol/approval/approval-decision";
 import type { JsonObject } from "#lib/protocol/encoding/canonical-json";
 import { CHANGE_FILE_TYPE, DECISION_FILE_TYPE, readPackEntry } from "#lib/protocol/pack/pack-entries";
@@ -9,10 +9,10 @@ import { type ActionPredicate, buildActionStatement } from "#lib/protocol/statem
 import { readProgramFile } from "#lib/services/attestations/receipt-files";
 import { makeEvidencePack } from "#lib/services/packs/pack";
 import { nodeIo } from "#lib/verifier/cli/node-io";
-import { startTestApp, type TestApp } from "#support/app";
 import { anyKind } from "#support/databases";
 import { collect } from "#support/packs";
 import { signInPerson } from "#support/portal";
+import { setupTestApp } from "#support/setup-app";
 import { checkPack } from "./check-pack";
 import { createVerdictList } from "./entries";
 
@@ -161,11 +161,7 @@ describe("what attestations of an evidence pack say about those before them", ()
   });
 
   describe("in a pack of the service", () => {
-    let test: TestApp;
-    beforeAll(async () => {
-      test = await startTestApp(anyKind);
-    });
-    afterAll(() => test.close());
+    const { test } = setupTestApp(anyKind);
 
     it("holds, and not if the service says another time than that of its own freeze", async () => {
       const { key, organizationId } = await test.createKey();

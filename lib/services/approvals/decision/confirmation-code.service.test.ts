@@ -1,19 +1,13 @@
 /** Number matching: whoever has nothing but the link decides nothing, and who guesses ends the request. */
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { confirmationCode } from "#lib/protocol/approval/approval";
-import { startTestApp, type TestApp } from "#support/app";
 import { type AskedRequest, ask, fromPage, makeResult } from "#support/authorizations";
 import { anyKind } from "#support/databases";
+import { setupTestApp } from "#support/setup-app";
 import { readApprovalView } from "./inbox";
 
 describe("requests that ask for the confirmation code", () => {
-  let test: TestApp;
-  let key: string;
-  beforeAll(async () => {
-    test = await startTestApp(anyKind, { LIMIT_APPROVE_PER_MINUTE: "1000" });
-    ({ key } = await test.createKey());
-  });
-  afterAll(() => test.close());
+  const { test, key } = setupTestApp(anyKind, { LIMIT_APPROVE_PER_MINUTE: "1000" });
 
   const askWithCode = (body: object = {}) => ask(test, key, { require_code: true, ...body });
   const post = ({ token }: AskedRequest, what: string, body: object) =>
@@ -37,10 +31,9 @@ describe("requests that ask for the confirmation code", () => {
     expect(known.require_code).toBe(true);
     expect(JSON.stringify(known)).not.toContain(made.confirmation_code);
     expect((await asked.read(key)).body.confirmation_code).toBe(made.confirmation_code);
-    const { rows } = await test.app.context.database.query(
-      "SELECT r::text AS row FROM authorization_requests r WHERE id = $1",
-      [made.request_id],
-    );
+    const { rows } = await test.query("SELECT r::text AS row FROM authorization_requests r WHERE id = $1", [
+      made.request_id,
+    ]);
     expect(JSON.stringify(rows)).not.toContain(made.confirmation_code);
   });
 
@@ -52,10 +45,7 @@ describe("requests that ask for the confirmation code", () => {
     const again = await send();
     expect(again.headers.get("idempotency-replayed")).toBe("true");
     expect(again.body).toEqual(first.body);
-    const { rows } = await test.app.context.database.query(
-      "SELECT k::text AS row FROM idempotency_keys k",
-      [],
-    );
+    const { rows } = await test.query("SELECT k::text AS row FROM idempotency_keys k", []);
     expect(JSON.stringify(rows)).toContain(first.body.request_id);
     expect(JSON.stringify(rows)).not.toContain(first.body.confirmation_code);
   });
@@ -129,10 +119,9 @@ describe("requests that ask for the confirmation code", () => {
     expect(codes([await asked.deny("late", asked.made.confirmation_code)])).toEqual([
       "409 authorization_not_pending",
     ]);
-    const { rows } = await test.app.context.database.query(
-      "SELECT action FROM audit_events WHERE subject = $1 ORDER BY id",
-      [asked.made.request_id],
-    );
+    const { rows } = await test.query("SELECT action FROM audit_events WHERE subject = $1 ORDER BY id", [
+      asked.made.request_id,
+    ]);
     expect(rows.map(({ action }) => action)).toEqual([
       "authorization.requested",
       ...Array.from({ length: 5 }, () => "authorization.wrong_code"),
@@ -155,7 +144,7 @@ describe("requests that ask for the confirmation code", () => {
 
   it("cancel a request whose fifth wrong code was counted by a process that died", async () => {
     const asked = await askWithCode();
-    await test.app.context.database.query("UPDATE authorization_requests SET wrong_codes = 5 WHERE id = $1", [
+    await test.query("UPDATE authorization_requests SET wrong_codes = 5 WHERE id = $1", [
       asked.made.request_id,
     ]);
     expect(codes([await asked.deny("", asked.made.confirmation_code)])).toEqual([

@@ -2,7 +2,7 @@
  * Guarantee: a request that requires approvers is decided by these people alone, each once and for one group, by their
  * passkey's signature over this request and decision; whoever else has the link can neither approve nor block.
  */
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import type { MemberPrincipal } from "#lib/api/http/context";
 import { organizations } from "#lib/db/schema";
 import { hexDecode } from "#lib/protocol/encoding/bytes";
@@ -18,12 +18,12 @@ import {
 } from "#lib/services/accounts/passkeys";
 import { readOwnAuthorization } from "#lib/services/approvals/portal-authorizations";
 import { verifyInBrowser } from "#lib/verifier/browser";
-import { startTestApp, type TestApp } from "#support/app";
 import { createPasskey, type Said, type TestPasskey } from "#support/authenticator";
 import { type AskedRequest, ask, makeResult } from "#support/authorizations";
 import { anyKind } from "#support/databases";
 import { enrolApprover } from "#support/enrol";
 import { signInPerson } from "#support/portal";
+import { setupTestApp } from "#support/setup-app";
 import { listInbox, readApprovalView, readDecidable } from "./inbox";
 import { lockOpen } from "./store";
 
@@ -31,7 +31,7 @@ const actor = { kind: "user", id: "test", ip: null } as const;
 const fromPage = { origin: "http://localhost:3000" };
 
 describe("a request for enrolled approvers", () => {
-  let test: TestApp;
+  const { test } = setupTestApp(anyKind);
   let owner: MemberPrincipal;
   let key: string;
   const people = new Map<string, { approver: Approver; passkey: TestPasskey }>();
@@ -47,14 +47,12 @@ describe("a request for enrolled approvers", () => {
   };
 
   beforeAll(async () => {
-    test = await startTestApp(anyKind);
     owner = await signInPerson(test.app.context, "owner@example.com");
     ({ key } = await test.createKey("owner@example.com"));
     for (const name of ["Carol", "Dave", "Erin", "Frank", "Owner"]) await enrol(name);
     await setGroup("finance", "Carol", "Dave", "Owner");
     await setGroup("legal", "Dave", "Erin");
   });
-  afterAll(() => test.close());
 
   const askFor = (required: object, more: object = {}) =>
     ask(test, key, { required_approvers: required, required_level: "none", ...more });

@@ -1,21 +1,14 @@
 /** Revoked approvals: by whom, from which states, and that nothing uses them. */
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { authorizationState } from "#lib/api/schemas/authorization-state";
-import { startTestApp, type TestApp } from "#support/app";
 import { type AskedRequest, approveUnproven, ask, expireRequest, fromPage } from "#support/authorizations";
 import { anyKind } from "#support/databases";
+import { setupTestApp } from "#support/setup-app";
 
 describe("taking an approval back", () => {
-  let test: TestApp;
-  let key: string;
-  beforeAll(async () => {
-    test = await startTestApp(anyKind);
-    ({ key } = await test.createKey());
-  });
-  afterAll(() => test.close());
+  const { test, key } = setupTestApp(anyKind);
 
-  const query = async (text: string, ...values: unknown[]) =>
-    (await test.app.context.database.query(text, values)).rows;
+  const query = async (text: string, ...values: unknown[]) => (await test.query(text, values)).rows;
   const refusal = ({ status, body }: { status: number; body: { code?: string } }) => [status, body.code];
   const approved = async (body: object = {}) => {
     const asked = await ask(test, key, body);

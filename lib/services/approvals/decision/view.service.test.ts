@@ -1,26 +1,19 @@
 /** View of the approval link: for whom, and that neither opening it nor anything else discloses the link. */
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { bindRequest, confirmationCode } from "#lib/protocol/approval/approval";
 import { contextHash } from "#lib/protocol/approval/shown-content";
-import { startTestApp, type TestApp } from "#support/app";
 import { approveUnproven, ask, fromPage } from "#support/authorizations";
 import { anyKind } from "#support/databases";
+import { setupTestApp } from "#support/setup-app";
 import { readApprovalView } from "./inbox";
 
 describe("the approval page's view", () => {
-  let test: TestApp;
-  let key: string;
-  beforeAll(async () => {
-    test = await startTestApp(anyKind);
-    ({ key } = await test.createKey());
-  });
-  afterAll(() => test.close());
+  const { test, key } = setupTestApp(anyKind);
 
   const rowOf = async (id: string) => {
-    const { rows } = await test.app.context.database.query(
-      "SELECT r::text AS row FROM authorization_requests r WHERE id = $1",
-      [id],
-    );
+    const { rows } = await test.query("SELECT r::text AS row FROM authorization_requests r WHERE id = $1", [
+      id,
+    ]);
     return rows[0]?.["row"];
   };
 
@@ -124,13 +117,13 @@ describe("the approval page's view", () => {
     const secret = canary.token.split(".")[1] ?? "";
     expect(secret).toHaveLength(43);
     expect(lines.join()).not.toContain(secret);
-    const { rows } = await test.app.context.database.query(
+    const { rows } = await test.query(
       "SELECT table_name AS name FROM information_schema.tables WHERE table_schema = 'public'",
       [],
     );
     expect(rows.length).toBeGreaterThan(20);
     for (const { name } of rows) {
-      const found = await test.app.context.database.query(
+      const found = await test.query(
         `SELECT count(*)::int AS n FROM "${String(name)}" t WHERE strpos(t::text, $1) > 0 OR strpos(t::text, $2) > 0`,
         [secret, Buffer.from(secret).toString("hex")],
       );

@@ -1,9 +1,9 @@
 /** An evaluation says what the request would be answered at this moment, and leaves nothing behind. */
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { evaluationResponse } from "#lib/api/schemas/authorization-state";
-import { startTestApp, type TestApp } from "#support/app";
 import { approveUnproven, ask } from "#support/authorizations";
 import { anyKind } from "#support/databases";
+import { setupTestApp } from "#support/setup-app";
 
 const rules = `
 @id("small") permit (principal, action == Action::"act", resource)
@@ -14,13 +14,7 @@ when { context has amount && context.amount.currency == "EUR" && context.amount.
 `;
 
 describe("POST /access/v1/evaluation", () => {
-  let test: TestApp;
-  let key: string;
-  beforeAll(async () => {
-    test = await startTestApp(anyKind);
-    ({ key } = await test.createKey());
-  });
-  afterAll(() => test.close());
+  const { test, key } = setupTestApp(anyKind);
 
   const post = (path: string, body: object, by = key) => test.call("POST", path, { key: by, body });
   const putRules = (mode: string) => test.call("PUT", "/v1/rules", { key, body: { text: rules, mode } });
@@ -47,7 +41,7 @@ describe("POST /access/v1/evaluation", () => {
   async function countRows(): Promise<Record<string, unknown>> {
     const counts = written.map((name) => `(SELECT count(*)::int FROM ${name}) AS ${name}`);
     const decisions = "(SELECT count(*)::int FROM log_leaves WHERE sequence IS NOT NULL) AS entries";
-    const { rows } = await test.app.context.database.query(`SELECT ${[...counts, decisions].join(", ")}`, []);
+    const { rows } = await test.query(`SELECT ${[...counts, decisions].join(", ")}`, []);
     return rows[0] ?? {};
   }
 

@@ -1,25 +1,23 @@
 /** Guarantee: a request hashes who asks as it is at that moment, and shows that and nothing newer, to its end. */
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import { findDifferences } from "#components/approve/check-shown";
 import type { MemberPrincipal } from "#lib/api/http/context";
 import { readApprovalView } from "#lib/services/approvals/decision/inbox";
 import { updateOrganization } from "#lib/services/portal/organization";
-import { startTestApp, type TestApp } from "#support/app";
 import { ask } from "#support/authorizations";
 import { anyKind } from "#support/databases";
 import { signInPerson } from "#support/portal";
+import { setupTestApp } from "#support/setup-app";
 
 describe("who asks", () => {
-  let test: TestApp;
+  const { test } = setupTestApp(anyKind);
   let key: string;
   let owner: MemberPrincipal;
   beforeAll(async () => {
-    test = await startTestApp(anyKind);
     owner = await signInPerson(test.app.context, "dev@example.com");
     ({ key } = await test.createKey("dev@example.com"));
     await setMark(null, null);
   });
-  afterAll(() => test.close());
 
   const askAs = async (agent_slug: string, more: object = {}) => {
     const asked = await ask(test, key, { agent_slug, ...more });
@@ -72,7 +70,7 @@ describe("who asks", () => {
 
   it("stops counting at the bound", async () => {
     await askAs("endless-bot");
-    await test.app.context.database.query(
+    await test.query(
       `INSERT INTO authorization_requests (id, organization_id, agent_id, api_key_id, request, request_hash,
            fingerprint, status, decided_by, approvals_required, created_at, expires_at)
          SELECT r.id || i, r.organization_id, r.agent_id, r.api_key_id, r.request, sha256((r.id || i)::bytea),

@@ -1,30 +1,23 @@
 /** An approval is claimed by one run, whoever asks at once; a claim without an attestation is noticed, once. */
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { authorizationState } from "#lib/api/schemas/authorization-state";
 import { deleteExpired } from "#lib/server/background";
 import { listInbox } from "#lib/services/approvals/decision/inbox";
-import { startTestApp, type TestApp } from "#support/app";
 import { type AskedRequest, approveUnproven, ask, expireRequest } from "#support/authorizations";
 import { anyKind } from "#support/databases";
 import { signInPerson } from "#support/portal";
+import { setupTestApp } from "#support/setup-app";
 import { markUnattested } from "./claim";
 
 describe("claims", () => {
-  let test: TestApp;
-  let key: string;
-  beforeAll(async () => {
-    test = await startTestApp(anyKind, {
-      LIMIT_AUTHORIZE_PER_MINUTE: "10000",
-      LIMIT_ATTEST_PER_MINUTE: "10000",
-      LIMIT_KEYED_PER_MINUTE: "100000",
-      LIMIT_AUTHORIZE_PENDING: "1000",
-    });
-    ({ key } = await test.createKey());
+  const { test, key } = setupTestApp(anyKind, {
+    LIMIT_AUTHORIZE_PER_MINUTE: "10000",
+    LIMIT_ATTEST_PER_MINUTE: "10000",
+    LIMIT_KEYED_PER_MINUTE: "100000",
+    LIMIT_AUTHORIZE_PENDING: "1000",
   });
-  afterAll(() => test.close());
 
-  const query = async (text: string, ...values: unknown[]) =>
-    (await test.app.context.database.query(text, values)).rows;
+  const query = async (text: string, ...values: unknown[]) => (await test.query(text, values)).rows;
   const approved = async (body: object = {}) => {
     const asked = await ask(test, key, body);
     await approveUnproven(test, asked.made.request_id);

@@ -143,10 +143,9 @@ describe("World ID in production", () => {
     const waits = await asked.submit(result);
     expect([waits.status, waits.body.code]).toEqual([503, "service_unavailable"]);
     stub.reply = undefined;
-    await test.app.context.database.query(
-      "UPDATE approval_submissions SET next_attempt_at = now() WHERE request_id = $1",
-      [asked.made.request_id],
-    );
+    await test.query("UPDATE approval_submissions SET next_attempt_at = now() WHERE request_id = $1", [
+      asked.made.request_id,
+    ]);
     // The app's own loop may be faster than this round, never beside it.
     expect(await createRetries(test.app.context).run()).toBeLessThanOrEqual(1);
     expect((await asked.read(undefined, "?wait=25")).body.status).toBe("approved");
