@@ -1,5 +1,3 @@
-/** The agent's page, its feeds and badge, the landing page's example, and /verify. */
-import { generateKeyPairSync } from "node:crypto";
 import { expect } from "@playwright/test";
 import { expectAccessibleInBothThemes } from "./accessibility-helpers";
 import { getApiKey } from "./approval-helpers";
@@ -17,27 +15,6 @@ test.beforeAll(async ({ request }) => {
     await attest(request, key, { agent_slug: slug, action: `Read file ${index}` });
   await attest(request, key, { agent_slug: slug, action: "Secret plan", is_public: false });
   latest = await attest(request, key, { agent_slug: slug, action: "Sent 100 % of it", human_approved: true });
-});
-
-test("shows the newest keys, and all of them on a page of their own", async ({ page, request }) => {
-  const keyed = `keyed-bot-${run}`;
-  const keys = Array.from({ length: 13 }, () =>
-    generateKeyPairSync("ed25519").publicKey.export({ format: "pem", type: "spki" }).toString(),
-  );
-  for (const public_key_pem of keys) {
-    const headers = { authorization: `Bearer ${key}` };
-    const data = { slug: keyed, public_key_pem };
-    await expect(await request.post("/v1/identity/register", { headers, data })).toBeOK();
-  }
-  await page.goto(`/agent/${keyed}`);
-  await expect(page.getByRole("region", { name: "Key history" }).getByRole("listitem")).toHaveCount(10);
-  await page.getByRole("link", { name: "All keys" }).click();
-  await expect(page.getByRole("heading", { name: "Key history", level: 1 })).toBeVisible();
-  await expect(page.locator("main ol > li")).toHaveCount(13);
-  await expectAccessibleInBothThemes(page);
-  expect((await page.goto(`/agent/${keyed}/keys?cursor=x`))?.status()).toBe(200);
-  await expect(page.getByText("This page can't be shown right now")).toBeVisible();
-  expect((await page.goto(`/agent/nobody-${run}/keys`))?.status()).toBe(404);
 });
 
 test("has its record followed by the visitor's browser, and shows a hole as a hole", async ({ page }) => {

@@ -259,29 +259,6 @@ test("hostile strings in every field run nothing and are shown for what they are
   expect(problems).toEqual([]);
 });
 
-test("a long context is shown whole on a phone, with a link to the wallet instead of a code", async ({
-  browser,
-  request,
-}) => {
-  const value = "https://example.com/very/long/".repeat(34).slice(0, 1_024);
-  const names = Array.from({ length: 32 }, (_, i) => `field number ${i}`);
-  const asked = await ask(request, key, {
-    action: "x".repeat(1_000),
-    context: Object.fromEntries(names.map((name) => [name, value])),
-  });
-  const context = await browser.newContext({ viewport: { width: 390, height: 844 }, hasTouch: true });
-  const page = await context.newPage();
-  await page.goto(asked.approval_url);
-  await expect(page.getByText(value, { exact: true })).toHaveCount(32);
-  await expect(page.getByText("x".repeat(1_000), { exact: true }).first()).toBeVisible();
-  expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(390);
-  await chooseApprove(page);
-  await expect(page.getByRole("link", { name: "Open the test wallet" })).toBeVisible({ timeout: 20_000 });
-  await expect(page.getByRole("img", { name: /QR code/ }).filter({ visible: true })).toHaveCount(0);
-  await expectAccessibleInBothThemes(page);
-  await context.close();
-});
-
 test("on a phone the decision is in reach, and what was not on the screen is named", async ({
   browser,
   request,

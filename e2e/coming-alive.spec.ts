@@ -110,32 +110,3 @@ test("a press that began before the script follows its link", async ({ page }) =
   await page.mouse.up();
   await expect(page.getByRole("heading", { name: "Callbacks", level: 1 })).toBeVisible();
 });
-
-test("the row of sections shows where one is, on a phone", async ({ page }) => {
-  await page.setViewportSize({ width: 390, height: 780 });
-  await signIn(page, newAddress("row"));
-  const letScriptsCome = await openWithoutScripts(page, "/portal/settings");
-  const current = page.getByRole("link", { name: "Settings", exact: true });
-  await expect(current).not.toBeInViewport();
-  await letScriptsCome();
-  await expect(current).toBeInViewport({ ratio: 1 });
-});
-
-test("the column of guides shows where one is, on a desktop", async ({ page }) => {
-  await page.setViewportSize({ width: 1280, height: 720 });
-  await page.goto("/docs/evidence-pack");
-  const current = page.getByRole("navigation", { name: "Guides" }).locator("[aria-current=page]");
-  await expect(current).toBeInViewport({ ratio: 1 });
-  expect(await page.evaluate(() => scrollY)).toBe(0);
-});
-
-test("the language of an example that is chosen before the script is remembered", async ({ page }) => {
-  const letScriptsCome = await openWithoutScripts(page, "/docs/api/authorize");
-  const python = page.getByRole("radio", { name: "Python" }).first();
-  await python.locator("..").click();
-  await letScriptsCome();
-  await waitUntilAlive(page);
-  await expect(python).toBeChecked();
-  await page.goto("/docs/api/attest");
-  await expect(python).toBeChecked();
-});

@@ -63,39 +63,6 @@ test("every page of the documentation is in llms.txt, and its text in llms-full.
   expect((await request.get("/docs/api/nothing.md")).status()).toBe(404);
 });
 
-test("an operation is found, chosen in one's language, and copied as Markdown", async ({ page, context }) => {
-  await context.grantPermissions(["clipboard-read", "clipboard-write"]);
-  await page.setViewportSize({ width: 1400, height: 900 });
-  await page.goto("/docs/api");
-  // One navigation: the operations are in the list of guides.
-  await expect(page.getByRole("navigation", { name: "Operations" })).toHaveCount(0);
-  const nav = page.getByRole("navigation", { name: "Guides" });
-  await nav.getByRole("link", { name: "POST /v1/authorize", exact: true }).click();
-  await expect(page).toHaveURL(/\/docs\/api\/authorize$/);
-  await expect(page.getByText("curl --fail-with-body")).toBeVisible();
-  const languages = page.getByRole("group", { name: "Language of the example" }).first();
-  await languages.getByText("Python", { exact: true }).first().click();
-  const python = page.getByText("from countersign_client import").filter({ visible: true }).first();
-  await expect(python).toBeVisible();
-  await expect(page.getByText("curl --fail-with-body")).toBeHidden();
-  await page.getByRole("button", { name: "Copy as Markdown" }).click();
-  await expect(page.getByRole("button", { name: "Copied" })).toBeVisible();
-  const copied = await page.evaluate(() => navigator.clipboard.readText());
-  expect(copied).toBe(await (await page.request.get("/docs/api/authorize.md")).text());
-  await page.goto("/docs/api/attest");
-  await expect(python, "the language is remembered").toBeVisible();
-  // By Tab, past a hundred links.
-  for (const [skip, place] of [
-    ["Skip to content", "main"],
-    ["Skip the list of guides", "#guide"],
-  ] as const) {
-    await page.keyboard.press("Tab");
-    await expect(page.getByRole("link", { name: skip })).toBeFocused();
-    await page.keyboard.press("Enter");
-    await expect(page.locator(place)).toBeFocused();
-  }
-});
-
 test("the documentation is searched by Ctrl+K: guides, operations, errors and reasons", async ({ page }) => {
   await page.goto("/docs/attest");
   const find = page.getByRole("combobox", { name: "Search guides, operations, errors and reasons" });

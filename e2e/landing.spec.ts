@@ -39,28 +39,6 @@ test("a visitor approves a test payment and gets its receipt", { tag: "@smoke" }
   expect(await (await page.request.get("/")).text()).toContain(pathname);
 });
 
-test("the demo needs no JavaScript, ends with a denial, and is offered again", async ({
-  browser,
-  request,
-}) => {
-  const context = await browser.newContext({ javaScriptEnabled: false });
-  const page = await context.newPage();
-  await page.goto("/");
-  await expect(page.locator("noscript p").first()).toBeVisible();
-  await page.getByRole("button", { name: "Start a test payment" }).click();
-  await expect(page.locator("[data-demo=pending]")).toBeVisible();
-  const link = (await page.getByRole("link", { name: "Open the approval page" }).getAttribute("href")) ?? "";
-  const headers = { "sec-fetch-site": "same-origin", origin: new URL(link).origin };
-  expect((await request.post(`${link}/deny`, { headers, data: {} })).status()).toBe(200);
-  await page.reload();
-  await expect(page.getByText("Denied. A real agent would stop here and report it.")).toBeVisible();
-  await expect(page.getByRole("link", { name: "Start again" })).toBeVisible();
-  const origin = "https://evil.example";
-  for (const path of ["/demo", `/demo/${link.split("/").at(-1)}/receipt`])
-    expect((await request.post(path, { headers: { origin } })).status(), path).toBe(403);
-  await context.close();
-});
-
 test("the example is the service's own, never a stranger's", async ({ page, request }) => {
   const key = await getApiKey(request, "stranger");
   await attest(request, key, { agent_slug: `stranger-bot-${run}`, action: "The very latest action" });

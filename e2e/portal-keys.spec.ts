@@ -83,17 +83,6 @@ test("makes, rotates and revokes a key by keyboard and mouse", { tag: "@smoke" }
   await expect(page.getByText("Revoked", { exact: true })).toBeVisible();
 });
 
-test("refuses a key without a scope and keeps what was typed", async ({ page }) => {
-  await signIn(page, newAddress("scopes"));
-  await page.goto("/portal/keys");
-  await page.getByLabel("Name", { exact: true }).fill("no scope");
-  for (const scope of ["attest", "authorize", "identity", "read"])
-    await page.getByRole("checkbox", { name: new RegExp(`^${scope}`) }).uncheck();
-  await page.getByRole("button", { name: "Create key" }).click();
-  await expect(page.getByText("Not accepted: choose at least one scope")).toBeVisible();
-  await expect(page.getByLabel("Name", { exact: true })).toHaveValue("no scope");
-});
-
 test("a colleague joins by invitation, and is removed again", async ({ page, browser }) => {
   const colleagueAddress = newAddress("colleague");
   await signIn(page, newAddress("owner"));

@@ -100,16 +100,6 @@ test("strangers who use up an address's links don't lock out a browser in which 
   await expect(page.getByRole("heading", { name: "Overview" })).toBeVisible();
 });
 
-test("refuses what is no address, and is a good page before and after", async ({ page }) => {
-  await page.goto("/portal/sign-in");
-  await expectGoodPage(page);
-  await page.getByLabel("Email address").fill("not an address");
-  await page.keyboard.press("Enter");
-  await expect(page.getByText("Not accepted: this is not an email address")).toBeVisible();
-  await expect(page.getByLabel("Email address")).toHaveValue("not an address");
-  await expectGoodPage(page);
-});
-
 test("works without JavaScript", async ({ browser }) => {
   const context = await browser.newContext({ javaScriptEnabled: false });
   await signIn(await context.newPage(), newAddress("plain"));

@@ -97,30 +97,3 @@ test("rules are written, compared with what happened, saved, and in effect", { t
   await expect(page.getByText("Rules saved.")).toHaveCount(0);
   await expectGoodPage(page);
 });
-
-test("a standing approval's page shows its limits", async ({ page, request }) => {
-  const key = await signInWithKey(page, "granter");
-  const asked = await callApi(request, key, "/v1/authorize", {
-    agent_slug: newAddress("standing").split("@")[0],
-    action: "Pay the invoices of November",
-    grant: {
-      tools: ["payments.send"],
-      actions: ["Pay invoice *"],
-      max_calls: 20,
-      max_amount: "50",
-      max_budget: "500",
-      currency: "EUR",
-      expires_at: new Date(Date.now() + 7 * 86_400_000).toISOString(),
-      context: { payee: "Example Ltd" },
-    },
-  });
-  await page.goto(asked["approval_url"] ?? "");
-  await expect(
-    page.getByRole("heading", { name: "An agent is requesting a standing approval" }),
-  ).toBeVisible();
-  await expect(page.getByText("Up to 500.00 EUR in all, 20 uses")).toBeVisible();
-  await expectGoodPage(page);
-  await page.goto(`/portal/authorizations/${asked["request_id"]}`);
-  await expect(page.getByText("Up to 500.00 EUR in all, 20 uses")).toBeVisible();
-  await expectGoodPage(page);
-});

@@ -1,10 +1,3 @@
-/**
- * /verify/presentation: a presentation made over the API is checked in the browser; and private values stay off every
- * page.
- */
-import { mkdtemp, writeFile } from "node:fs/promises";
-import os from "node:os";
-import path from "node:path";
 import { type APIRequestContext, expect, type Page } from "@playwright/test";
 import { expectAccessibleInBothThemes } from "./accessibility-helpers";
 import { getApiKey } from "./approval-helpers";
@@ -122,16 +115,6 @@ test.describe
       await expectAccessibleInBothThemes(page);
     });
 
-    test("are said to be uncompared without a nonce; a verdict goes when the input changes", async ({
-      page,
-    }) => {
-      await page.goto("/verify/presentation", { waitUntil: "networkidle" });
-      await check(page, { text });
-      await expect(page.getByText("Not compared: audience and nonce")).toBeVisible();
-      await page.getByLabel("Nonce you chose").fill("x");
-      await expect(page.getByText("This presentation is valid")).toHaveCount(0);
-    });
-
     test("get no verdict that was asked for before the input changed", async ({ page }) => {
       const tooLarge = { name: "a.json", mimeType: "application/json", buffer: Buffer.alloc(2_000_001, " ") };
       for (const [url, label, button] of [
@@ -158,30 +141,6 @@ test.describe
           await expect(page.getByRole("button", { name: button })).toBeEnabled();
           await page.unrouteAll();
         }
-    });
-
-    test("can be dropped or chosen as a file, and a public proof pasted as the verify answer", async ({
-      page,
-    }) => {
-      await page.goto("/verify/presentation", { waitUntil: "networkidle" });
-      const file = path.join(await mkdtemp(path.join(os.tmpdir(), "presentation-")), "presentation.json");
-      await writeFile(file, text);
-      await page.getByLabel("Or choose a file").setInputFiles(file);
-      await expect(page.getByLabel("Presentation", { exact: true })).toHaveValue(text);
-      await page.getByLabel("Presentation", { exact: true }).fill("");
-      const transfer = await page.evaluateHandle((json) => {
-        const data = new DataTransfer();
-        data.items.add(new File([json], "p.json", { type: "application/json" }));
-        return data;
-      }, text);
-      await page
-        .getByLabel("Presentation", { exact: true })
-        .dispatchEvent("drop", { dataTransfer: transfer });
-      await check(page, {});
-      await expect(verdict(page)).toContainText("This presentation is valid");
-      const seen = await page.request.get(`/v1/verify/${made.attestation_id}`);
-      await check(page, { text: await seen.text() });
-      await expect(page.getByText("A public proof", { exact: true })).toBeVisible();
     });
 
     test("and the private attestation leave no hidden value on any page", async ({ request }) => {

@@ -105,38 +105,3 @@ test("the portal's commands do what they say, and its first steps tick themselve
     );
   }
 });
-
-test("a first visit names the organization, makes a key with something to paste, and shows no empty chart", async ({
-  page,
-}) => {
-  await signIn(page, newAddress("newcomer"));
-  await page.goto("/portal");
-  await expect(page.getByText("Unnamed organization")).toBeVisible();
-  await expect(page.getByRole("heading", { name: "Last 30 days" })).toHaveCount(0);
-  await expectGoodPage(page);
-  await page.getByLabel("Organization name").fill("Newcomers Ltd");
-  await page.getByRole("button", { name: "Save", exact: true }).click();
-  await expect(page.getByText("Newcomers Ltd")).toBeVisible();
-  await expect(page.getByRole("heading", { name: "Name your organization" })).toHaveCount(0);
-  await page.getByRole("button", { name: "Create a key" }).click();
-  await expect(page.getByText("Key “first key” created.")).toBeVisible();
-  const secret = ((await page.getByTestId("secret").locator("code").textContent()) ?? "").trim();
-  const line = page.getByRole("group", { name: "your first attestation" });
-  await expect(line).toContainText(`export COUNTERSIGN_API_KEY=${secret}`);
-  await expect(page.getByText("1 of 3 done")).toBeVisible();
-  await expectGoodPage(page);
-
-  const folder = mkdtempSync(path.join(os.tmpdir(), "countersign-first-visit-"));
-  const command = (await line.locator("code").textContent()) ?? "";
-  const link = execFileSync("bash", ["-euo", "pipefail", "-c", command], { cwd: folder, encoding: "utf8" });
-  await page.goto(link.trim());
-  await expect(page.locator("[data-fact=organization]")).toContainText("Newcomers Ltd");
-  await page.goto("/portal");
-  await expect(page.getByRole("heading", { name: "Last 30 days" })).toBeVisible();
-  // Windows' high contrast takes backgrounds away, and a bar is nothing else.
-  await page.emulateMedia({ forcedColors: "active" });
-  const canvas = await page.evaluate(() => getComputedStyle(document.body).backgroundColor);
-  const bar = page.locator("[title$='1 attestation'] > div");
-  await expect(bar).toBeVisible();
-  await expect(bar).not.toHaveCSS("background-color", canvas);
-});

@@ -4,7 +4,7 @@
  */
 import { readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
-import { beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import type { MemberPrincipal } from "#lib/api/http/context";
 import { type FormState, shownOrganizationField, switchedOrganization } from "#lib/api/schemas/form-state";
 import { roleNames, secondFactors } from "#lib/api/schemas/key-choices";

@@ -73,15 +73,6 @@ describe("the grade of an approval", () => {
     expect(shown.includes("made with a test wallet or on World")).toBe(hasWallet);
   });
 
-  it.each(["standing_approval", "rule"])("never looks like a human's for %s", (method) => {
-    const shown = render({
-      human_approved: false,
-      human_approval: { ...proven, method, level: "none", nullifier_hashes: [] },
-    });
-    expect(shown).not.toMatch(/Proven by World ID|text-pass|by a human/);
-    expect(shown).toMatch(/standing approval|rule allowed it/i);
-  });
-
   it.each(["enrolled_approver", "enrolled_proof_of_personhood"])(
     "tells for %s whose word the name is",
     (method) => {

@@ -46,11 +46,3 @@ it("says what was approved, for which agent and by whom, once all of it is verif
     expect(text).toContain(words);
   expect(show(authorization, { verdict: "invalid", authorization: null, facts: [] })).not.toContain("payer");
 });
-
-it("never calls a rule's or a standing approval's use a human's approval, and shows a standing one's limits", () => {
-  const rule = { ...authorization, decided_by: { kind: "rule", policy_ids: ["small"] } };
-  expect(show(rule)).toContain("Decided by Rule small allowed it. Nobody was asked.");
-  const grant = { max_calls: 20, max_amount: "100", currency: "EUR", expires_at: "2026-12-28T13:19:52.000Z" };
-  const standing = { ...authorization, request: { ...authorization.request, grant } };
-  expect(show(standing)).toContain("at most 20 uses, 100.00 EUR each, until 2026-12-28 13:19:52 UTC");
-});

@@ -3,7 +3,7 @@
  * about it, nothing is changed, and no secret is printed.
  */
 import { randomBytes } from "node:crypto";
-import { chmod, mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { chmod, mkdir, readdir, rename, rm, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import path from "node:path";
 import postgres from "postgres";
@@ -448,15 +448,5 @@ describe.skipIf(!databaseKinds.includes("postgres"))("a deployment", () => {
       expect.stringMatching(/^database: .* can't be used: it closes each connection before it has answered/),
     ]);
     await new Promise((resolve) => silent.close(resolve));
-  });
-});
-
-describe("the command", () => {
-  it("is in package.json, after the build", async () => {
-    const { scripts } = JSON.parse(await readFile("package.json", "utf8"));
-    expect(scripts).toMatchObject({
-      predoctor: "node .ci/prepare.mjs build",
-      doctor: "node dist/cli/doctor.mjs",
-    });
   });
 });

@@ -4,7 +4,6 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { UnreadableError } from "#lib/client/api/errors";
 import type { AgentKey } from "#lib/client/api/inputs";
 import type { Attestation } from "#lib/client/api/wire";
-import { openRequest } from "#support/authorizations";
 import { clientOf, type Fetch, fetchFrom } from "#support/client";
 import { anyKind } from "#support/databases";
 import { setupTestApp } from "#support/setup-app";
@@ -158,18 +157,6 @@ describe("the client", () => {
       code: "validation_error",
       errors: [{ pointer: "/action", message: "must be 1-1000 characters" }],
     });
-  });
-
-  it("asks a human, and waits for the decision", async () => {
-    const asked = await client.authorize({ agent_slug: "field-bot", action: "Pay", context: { to: "Ltd" } });
-    expect(asked).toMatchObject({ status: "pending", context: { to: "Ltd" } });
-    const waiting = client.waitForDecision(asked.request_id);
-    expect((await openRequest(test, asked).approve("ada")).status).toBe(200);
-    const { human_authorization } = await waiting;
-    const made = await client.attest({ ...request, action: "Pay", human_authorization });
-    expect(made.human_approval).toMatchObject({ method: "proof_of_personhood", inputs_bound: false });
-    expect(await client.verify(made.attestation_id)).toMatchObject({ verdict: "valid", isTest: true });
-    expect(await client.verify(human_authorization)).toMatchObject({ kind: "human_authorization" });
   });
 
   it("signs as the agent with a key in any form", async () => {

@@ -19,7 +19,6 @@ import { openIdkit, serveLocally, testBaseUrl, testRpKey } from "#support/world-
 import { createLocalWorldId, LOCAL_APP_ID, LOCAL_RP_ID, type LocalWorldId } from "./world-id";
 
 const { world_action: action, signal, signal_hash } = bindRequest(testRequest);
-const stored = { world_action: action, signal_hash };
 const rp = { app_id: LOCAL_APP_ID, rp_id: LOCAL_RP_ID };
 const localKey = semaphoreKeyFor("local");
 let clock = Date.now();
@@ -87,17 +86,6 @@ describe("a real proof of the stand-in", () => {
     expect(proof).not.toBe(ada.proof);
     expect(check({ ...ada, proof })).toEqual({ ok: true });
   });
-
-  it("names each human by one nullifier for an action, whatever the credential, and different humans differently", async () => {
-    const again = await approve("ada", "device", "device");
-    const grace = await approve("grace", "device", "orb");
-    expect(again.level).toBe("device");
-    expect(again.merkle_root).not.toBe(ada.merkle_root);
-    expect(again.nullifier_hash).toBe(ada.nullifier_hash);
-    expect(grace.nullifier_hash).not.toBe(ada.nullifier_hash);
-    expect(await world.provider.verifyWithPortal(again, stored)).toEqual({ ok: true });
-    expect(await world.provider.verifyWithPortal(grace, stored)).toEqual({ ok: true });
-  });
 });
 
 describe("a human_authorization made with the stand-in", () => {
@@ -131,63 +119,6 @@ describe("a human_authorization made with the stand-in", () => {
       );
       expect(refused.grade).toBe("invalid");
     }
-  });
-});
-
-describe("the portal stub behind the portal's own client", () => {
-  const ask = (proof: WorldProofV3, request = stored) => world.provider.verifyWithPortal(proof, request);
-
-  it("accepts the proof, and again: uniqueness is the service's own", async () => {
-    expect(await ask(ada)).toEqual({ ok: true });
-    expect(await ask(ada)).toEqual({ ok: true });
-  });
-
-  it("refuses each misuse with the portal's code", async () => {
-    const cases: [string, Partial<WorldProofV3>, Partial<typeof stored>?][] = [
-      ["invalid_merkle_root", { merkle_root: wordHex(5n) }],
-      ["invalid_merkle_root", { level: "device" }],
-      ["invalid_proof", { nullifier_hash: wordHex(5n) }],
-      ["invalid_proof", {}, { world_action: "authz-other" }],
-      ["invalid_proof", {}, { signal_hash: wordHex(5n) }],
-      ["invalid_format", { proof: "0x00" }],
-      ["invalid_format", { proof: `0x${"f".repeat(512)}` }],
-    ];
-    for (const [code, change, request] of cases) {
-      expect(await ask({ ...ada, ...change }, { ...stored, ...request })).toMatchObject({ ok: false, code });
-    }
-  });
-
-  it("refuses another environment, another app and a missing signal hash", async () => {
-    const item = {
-      identifier: "orb",
-      merkle_root: ada.merkle_root,
-      nullifier: ada.nullifier_hash,
-      proof: ada.proof,
-    };
-    const post = async (id: string, change: object, responses: object[] = [{ ...item, signal_hash }]) => {
-      const body = {
-        protocol_version: "3.0",
-        nonce: "0x1",
-        action,
-        environment: "staging",
-        responses,
-        ...change,
-      };
-      const request = new Request(testBaseUrl, { method: "POST", body: JSON.stringify(body) });
-      const response = await world.portal(request, { id });
-      const answer = (await response.json()) as { code?: string; results?: { code: string }[] };
-      return [response.status, answer.results?.[0]?.code ?? answer.code];
-    };
-    expect(await post(LOCAL_RP_ID, {})).toEqual([200, undefined]);
-    expect(await post(LOCAL_APP_ID, {})).toEqual([200, undefined]);
-    expect(await post(LOCAL_RP_ID, { environment: "production" })).toEqual([400, "environment_mismatch"]);
-    expect(await post(LOCAL_RP_ID, { environment: undefined })).toEqual([400, "environment_mismatch"]);
-    expect(await post(LOCAL_RP_ID, {}, [item])).toEqual([400, "invalid_proof"]);
-    expect(await post(LOCAL_RP_ID, {}, [])).toEqual([400, "validation_error"]);
-    expect(await post(LOCAL_RP_ID, {}, [{ ...item, identifier: "eye" }])).toEqual([400, "validation_error"]);
-    expect(await post(LOCAL_RP_ID, { protocol_version: "4.0" }, [{}])).toEqual([400, "invalid_proof"]);
-    expect(await post("app_other", {})).toEqual([400, "app_not_migrated"]);
-    expect(await post("nonsense", {})).toEqual([400, "invalid_request"]);
   });
 });
 

@@ -17,7 +17,7 @@ import { beginEpoch } from "#lib/log/keys/new-epoch";
 import { readOpenHead } from "#lib/log/reading/reader";
 import { makeSnapshot } from "#lib/log/records/agent-heads";
 import { mergeHeads } from "#lib/protocol/record/agent-heads";
-import { NPM_PACKAGE, PYTHON_WHEEL, RETIRED_PYTHON_WHEEL } from "#lib/protocol/statement/product";
+import { NPM_PACKAGE, PYTHON_WHEEL } from "#lib/protocol/statement/product";
 import { startTestApp, type TestAnswer, type TestApp, type TestCall } from "#support/app";
 import { approveUnproven, ask } from "#support/authorizations";
 import { anyKind } from "#support/databases";
@@ -181,21 +181,6 @@ describe("the OpenAPI document", () => {
         true,
         true,
       ]);
-  });
-
-  it("says where the Python client is that had another name", async () => {
-    for (const path of [`/${RETIRED_PYTHON_WHEEL}`, `/${RETIRED_PYTHON_WHEEL}.sha256`]) {
-      const { status, body } = await test.call("GET", path);
-      expect([path, status, body]).toEqual([
-        path,
-        410,
-        expect.objectContaining({
-          title: "Gone",
-          code: "gone",
-          detail: expect.stringMatching(/countersign-client .* countersign_client: install http\S+\.whl$/),
-        }),
-      ]);
-    }
   });
 
   it("describes the programs before the build has made them, and after", async () => {

@@ -291,18 +291,6 @@ describe("authorize", () => {
     expect(verified.code).toBe(0);
   });
 
-  it("leaves standard output to the decision if it prints JSON", async () => {
-    const made = await runForJson(...asking(["json"]));
-    await openRequest(test, made).approve("ada");
-    const { code, out, err } = await run([...asking(["json"]), "--wait", "--json"]);
-    expect(code).toBe(0);
-    expect(lines(out)).toMatchObject([
-      { status: "pending", request_id: made.request_id, approval_url: made.approval_url },
-      { status: "approved", request_id: made.request_id },
-    ]);
-    expect(err).toContain(made.approval_url);
-  });
-
   it("prints one line of JSON for each request and one for its end, whatever the end is", async () => {
     const denied = await runForJson(...asking(["json-denied"]));
     await openRequest(test, denied).deny("not today");

@@ -17,7 +17,7 @@ import * as six from "ai";
 import * as seven from "ai-7";
 import { describe, expect, it, vi } from "vitest";
 import { z } from "zod";
-import { approveUnproven, expireRequest, openNext, openRequest } from "#support/authorizations";
+import { approveUnproven, expireRequest, openNext } from "#support/authorizations";
 import { clientOf } from "#support/client";
 import { anyKind } from "#support/databases";
 import { modelOfAiSdk6, modelOfAiSdk7 } from "#support/mock-models";
@@ -262,37 +262,4 @@ it("the OpenAI Agents SDK's tool asks nobody about arguments that don't fit", as
   const { interruptions, history } = await runAgent(new Agent({ name: "payer", model, tools }), "Pay");
   expect([interruptions, ask.mock.calls]).toEqual([[], []]);
   expect(JSON.stringify(history)).toContain("Invalid");
-});
-
-describe("in one run", () => {
-  const gateOf = (agent_slug: string): Gate => ({
-    countersign: clientOf(test, key),
-    runId: agent_slug,
-    describe: ({ invoice }) => ({
-      agent_slug,
-      action: `Pay invoice ${invoice}`,
-      onRequest: async (made) => void (await openRequest(test, made).deny("no")),
-    }),
-  });
-
-  it("a tool of the AI SDK waits for the human", async () => {
-    const pay = vi.fn(() => "paid");
-    const tools = { pay: six.tool({ inputSchema, ...aiSdk.gateTool(gateOf("waiting-six"), pay) }) };
-    const result = await six.generateText({ model: modelOfAiSdk6(order), tools, prompt: "Pay" });
-    expect(JSON.stringify(result.content)).toContain("Do not retry");
-    expect(pay).not.toHaveBeenCalled();
-  });
-
-  it("a tool of the OpenAI Agents SDK waits for the human", async () => {
-    setTracingDisabled(true);
-    const pay = vi.fn(() => "paid");
-    const gated = openAi.gateTool(gateOf("waiting-agents"), pay);
-    const tools = [toolOfOpenAi({ name: "pay", description: "", parameters: inputSchema, ...gated })];
-    const agent = new Agent({ name: "payer", model: modelOfOpenAi(order), tools });
-    const { history, finalOutput } = await runAgent(agent, "Pay");
-    expect(finalOutput).toBe("done");
-    expect(JSON.stringify(history)).toContain("Do not retry the same action");
-    expect(JSON.stringify(history)).not.toContain("Please try again");
-    expect(pay).not.toHaveBeenCalled();
-  });
 });

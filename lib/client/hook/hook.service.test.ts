@@ -517,24 +517,4 @@ describe("other agents", () => {
     expect(await runHere(gemini, event("AfterTool"))).toMatchObject({ code: 2 });
     expect(await statuses()).not.toContain("pending");
   });
-
-  it("Gemini", async () => {
-    const { agent, argv } = newCall(folder);
-    const event = (hook_event_name: string) =>
-      JSON.stringify({
-        session_id: "gemini-session",
-        transcript_path: "",
-        cwd: folder,
-        hook_event_name,
-        timestamp: "2026-11-22T00:00:00Z",
-        tool_name: "run_shell_command",
-        tool_input: { command: "git push" },
-      });
-    const gemini = [...argv, "--dialect", "gemini"];
-    const running = run(gemini, event("BeforeTool"));
-    await approveUnproven(test, (await openNext(test, key, agent)).requestId);
-    expect(answerOf(await running)).toEqual({ decision: "allow", reason: expect.any(String) });
-    expect(answerOf(await run(gemini, event("AfterTool"))).systemMessage).toMatch(/^Attested: http/);
-    expect(await run(gemini, event("PreToolUse"))).toMatchObject({ code: 2, out: "" });
-  });
 });

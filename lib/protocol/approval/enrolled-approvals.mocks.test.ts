@@ -7,11 +7,9 @@ import {
   verifyHumanAuthorization,
 } from "#lib/verifier/checks/verify-human-authorization";
 import {
-  alter,
   approverId,
   enrolledRequest,
   groupId,
-  leavesOf,
   listForgeries,
   makeBothAuthorization,
   makeEnrolledAuthorization,
@@ -75,21 +73,6 @@ describe("an authorization by enrolled approvers", () => {
       ok: true,
       grade: "test",
     });
-  });
-
-  it("fails when any single field is changed", () => {
-    for (const whole of [enrolled, both]) {
-      let verified = 0;
-      for (const path of leavesOf(whole)) {
-        if (path[0] === "signature") continue;
-        const copy = structuredClone(whole);
-        alter(copy, path);
-        if (parseHumanAuthorization(copy) === null) continue;
-        expect(verify(copy).ok, path.join(".")).toBe(false);
-        verified += 1;
-      }
-      expect(verified).toBeGreaterThan(40);
-    }
   });
 
   it("fails when any single field is changed, signed again and bound again by a lying service", () => {

@@ -108,12 +108,6 @@ it("verifies on every visit, renders once, and gives every answer a nonce of its
   expect(await ask(path, {}, "HEAD")).toEqual({ status: 200, text: "" });
 });
 
-it("keeps what was sent compressed, for those who take it plain", async () => {
-  const zipped = await ask(path, { "accept-encoding": "gzip" });
-  expect(nonceless(await ask(path))).toBe(nonceless(zipped));
-  expect(made).toHaveLength(1);
-});
-
 it("keeps nothing of an answer that is no whole page, and lives on", async () => {
   isBroken = true;
   await ask(path, { "accept-encoding": "gzip" });
@@ -174,18 +168,6 @@ it("loads again what was loaded long before the page's turn, and keeps no such p
   waitMs = 0;
   expect((await ask(path)).text).toContain("Paid");
   expect(made).toHaveLength(2);
-});
-
-it("keeps a page for each theme, and nothing that isn't exactly the page", async () => {
-  expect((await ask(path, { cookie: "theme=dark" })).text).toContain("theme=dark");
-  expect((await ask(path)).text).not.toContain("theme=dark");
-  expect((await ask(path, { cookie: "a=b; theme=dark" })).text).toContain("theme=dark");
-  expect(made).toHaveLength(2);
-  const others = [`${path}?a=b`, `${path}/opengraph-image`, `/verify/agent/${id}0`, "/verify"];
-  for (const other of [...others, ...others]) await ask(other);
-  await ask(path, { rsc: "1" });
-  expect(made).toHaveLength(2 + 2 * others.length + 1);
-  expect(asked).toHaveLength(3);
 });
 
 it("keeps a page that shows always the same record, without a query alone", async () => {

@@ -144,15 +144,6 @@ describe("the domains of an organization", () => {
     expect(tried.toSorted()).toEqual([owner.email, second.email]);
   });
 
-  it("are not lost while name servers give no answer, and say when they were last found", async () => {
-    const { foundAt } = await prove("silent.example.org");
-    world.names.records.set("_countersign.silent.example.org", null);
-    for (const _ of [1, 2, 3, 4]) await nextDay();
-    expect(await shownOn(owner.email)).toMatchObject([
-      { domain: "silent.example.org", last_checked: foundAt },
-    ]);
-  });
-
   it("are the owners' to change, five at most, each once, and nobody else's", async () => {
     const first = await add("a.example.net");
     for (const domain of ["b", "c", "d", "e"]) await add(`${domain}.example.net`);

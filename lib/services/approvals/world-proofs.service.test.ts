@@ -92,18 +92,6 @@ describe("approvals", () => {
     expect([other.status, other.body.code]).toEqual([409, "authorization_not_pending"]);
   });
 
-  it("refuses a proof over another signal, and what is no proof at all", async () => {
-    const asked = await ask(test, key);
-    const start = await asked.start();
-    trustPortal();
-    const result = await makeResult({ ...start, signal: `0x${"ab".repeat(32)}` }, "ada");
-    await expectRefused(asked, result, /does not verify over this request/);
-    for (const body of [{}, { ...result, extra: 1 }, { ...result, responses: [] }]) {
-      expect((await asked.submit(body)).status).toBe(422);
-    }
-    expect((await asked.submit({ pad: "x".repeat(70_000) })).status).toBe(413);
-  });
-
   it("takes no proof of a weaker level, by its name or under a false one", async () => {
     const asked = await ask(test, key, { required_level: "orb" });
     trustPortal();

@@ -175,19 +175,4 @@ describe("attest", () => {
       total_attestations: 2,
     });
   });
-
-  it("gives a contested slug to exactly one of two organizations that race for it", async () => {
-    const slug = "race";
-    const answers = await Promise.all(
-      Array.from({ length: 10 }, (_, i) => attest(attestBody({ agent_slug: slug }), i % 2 ? key : stranger)),
-    );
-    const winners = new Set(
-      answers.flatMap(({ status, body }) =>
-        status === 201 ? [JSON.parse(body.payload).predicate.organization] : [],
-      ),
-    );
-    expect(winners.size).toBe(1);
-    expect(answers.filter(({ status }) => status === 201)).toHaveLength(5);
-    expect(answers.filter(({ body }) => body.code === "agent_slug_taken")).toHaveLength(5);
-  });
 });

@@ -1,15 +1,12 @@
 /** An agent's own numbers: whether each follows its instance's last one, in the order in which they are recorded. */
 import { generateKeyPairSync, sign } from "node:crypto";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import path from "node:path";
 import { afterAll, describe, expect, it, vi } from "vitest";
 import { checkStoredRecords } from "#lib/log/records/record-snapshot";
 import { canonicalBytes, type JsonObject } from "#lib/protocol/encoding/canonical-json";
 import { signedRequest } from "#lib/protocol/statement/signed-request";
-import { startTestApp, type TestAnswer, type TestApp } from "#support/app";
+import type { TestAnswer } from "#support/app";
 import { attestBody } from "#support/attest-body";
-import { anyKind, createTestDatabase, databaseKinds } from "#support/databases";
+import { anyKind } from "#support/databases";
 import { setupTestApp } from "#support/setup-app";
 
 const settings = { LIMIT_ATTEST_PER_MINUTE: "100000" };
@@ -196,44 +193,5 @@ describe("an agent's own numbers", () => {
     const none = await attest(attestBody({ agent_slug: "strict-bot", client: null }));
     expect([none.client, none.client_gap]).toEqual([null, null]);
     expect(await gapsOf("strict-bot", "🤖".repeat(64), [1])).toEqual([false]);
-  });
-});
-
-describe.skipIf(!databaseKinds.includes("postgres"))("own numbers through two processes", () => {
-  it("are judged in the one order that both share, after a restart too", async () => {
-    const database = await createTestDatabase({ empty: true });
-    const folder = await mkdtemp(path.join(tmpdir(), "countersign-numbers-"));
-    const shared = { ...settings, DATABASE_URL: database.url, DATA_DIR: folder };
-    const start = () => startTestApp("postgres", shared);
-    const apps = [await start(), await start()] as const;
-    const { key } = await apps[0].createKey();
-    let n = 0;
-    const send = (app: TestApp) => {
-      n += 1;
-      const [agent, instance] = [n % 5 === 0 ? "race-2" : "race", n % 7 === 0 ? "b" : "a"];
-      const body = numbered(agent, instance, n, { enable_zk: n % 23 === 0 });
-      return app.call("POST", "/v1/attest", { key, body });
-    };
-    const turns: unknown[] = [];
-    for (const [i, app] of [...apps, ...apps, ...apps].entries()) {
-      const body = numbered("turns", "shared", i + 1);
-      turns.push((await app.call("POST", "/v1/attest", { key, body })).body.client_gap);
-    }
-    expect(turns).toEqual(turns.map(() => false));
-    const answers: TestAnswer[] = [];
-    for (let round = 0; round < 8; round += 1)
-      answers.push(...(await Promise.all(apps.flatMap((app) => [send(app), send(app), send(app)]))));
-    expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 201));
-    await apps[0].close();
-    const third = await start();
-    answers.push(await send(third), await send(apps[1]), await send(third));
-    for (const slug of ["race", "race-2"]) expectRule(answers.filter(({ body }) => body.agent_slug === slug));
-    const valid = await Promise.all(
-      answers.map(({ body }) => third.call("GET", `/v1/verify/${body.attestation_id}`)),
-    );
-    expect(valid.map(({ body }) => body.valid)).toEqual(answers.map(() => true));
-    for (const app of [apps[1], third]) await app.close();
-    await database.drop();
-    await rm(folder, { recursive: true });
   });
 });

@@ -364,15 +364,6 @@ describe("a client that opens links", () => {
     ]);
   });
 
-  it("learns that nothing is decided if the user does not open it", async () => {
-    const client = await connectModern(key, async () => "decline");
-    const { structuredContent } = await use(client, "request_human_authorization", asking);
-    expect(structuredContent).toMatchObject({
-      status: "pending",
-      guidance: expect.stringContaining("check_authorization"),
-    });
-  });
-
   it("cannot approve by saying that the link was opened, and ends with a plain pending", async () => {
     const reads: string[] = [];
     const made = await askForReal();

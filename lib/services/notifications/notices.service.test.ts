@@ -22,7 +22,7 @@ import { anyKind } from "#support/databases";
 import { addConfirmed, enrolGroup, mailsTo, tokenOf } from "#support/enrol";
 import { signInPerson } from "#support/portal";
 import { setupTestApp } from "#support/setup-app";
-import { createNotices, dueReader } from "./send";
+import { createNotices } from "./send";
 
 const all = { requests: "all", decisions: true, reminders: true } as const;
 const named = { ...all, requests: "named" } as const;
@@ -143,12 +143,6 @@ describe("notices", () => {
     expect(await says()).toContain(`${frozen} Until it is unfrozen, you can only deny.`);
   });
 
-  it("count hours from two on", async () => {
-    await request({ approvers: ["Ana"], expires_in_minutes: 600 });
-    await sendAll(test);
-    expect((await mailsTo(test, ana))[0]?.text).toContain("It expires in 10 hours, at ");
-  });
-
   it("tell that of required groups only enrolled approvers decide, by passkey", async () => {
     await enrolGroup(test, owner.email, "finance", `Carol ${counter}`);
     // Owners hear of both changes of the roster, which no later test shall see.
@@ -249,19 +243,6 @@ describe("notices", () => {
     // By the app's own rounds.
     await expect.poll(() => begun).toEqual([ana, bob]);
     end();
-  });
-
-  it("come in turns of organizations, whoever has waited longest", async () => {
-    await context.database.query(
-      `INSERT INTO notices (request_id, kind, approver_id, organization_id, status, next_attempt_at)
-       SELECT 'turns ' || n, 'waiting', gen_random_uuid(), o.id, 'pending', clock_timestamp() - o.waits
-       FROM (SELECT gen_random_uuid() AS id, make_interval(hours => h) AS waits FROM generate_series(1, 9) h) o,
-         generate_series(1, 100) n`,
-      [],
-    );
-    const due = await dueReader(context.database)("{}");
-    await context.database.query("DELETE FROM notices WHERE request_id LIKE 'turns %'", []);
-    expect(new Set(due.slice(0, 9).map(({ organization_id }) => organization_id)).size).toBe(9);
   });
 
   it("reach groups, the default group, and nobody if the request says so", async () => {

@@ -19,7 +19,7 @@ export type Due = Pick<
 const maxDue = 64;
 
 /** In rounds: first one of each organization, then each one's second, and so on. `$1`: what to leave out. */
-export const dueReader = (database: Database) =>
+const dueReader = (database: Database) =>
   database.statement<Due>(
     `SELECT request_id, kind, approver_id, organization_id FROM (
        SELECT *, row_number() OVER (PARTITION BY organization_id ORDER BY next_attempt_at) AS place

@@ -6,17 +6,11 @@ import { approvalChallenge } from "#lib/protocol/passkey/assertion";
 import { organizationTitle } from "#lib/protocol/text/organization-name";
 import { leaveByLink, listApprovers, removeGroup, saveGroup } from "#lib/services/accounts/approvers";
 import { removeDomain } from "#lib/services/accounts/domains";
-import {
-  acceptInvitation,
-  inviteMember,
-  listInvitations,
-  withdrawInvitation,
-} from "#lib/services/accounts/invitations";
-import { saveNoticeSettings } from "#lib/services/accounts/mails";
-import { ensureMemberships, listMemberships } from "#lib/services/accounts/members";
+import { acceptInvitation, inviteMember, withdrawInvitation } from "#lib/services/accounts/invitations";
+import { listMemberships } from "#lib/services/accounts/members";
 import { lockOrganization } from "#lib/services/accounts/organizations";
 import { removePasskey } from "#lib/services/accounts/passkeys";
-import { readRosterProof, updateRoster } from "#lib/services/accounts/roster";
+import { updateRoster } from "#lib/services/accounts/roster";
 import type { Context } from "#lib/services/approvals/context";
 import { readApprovalView } from "#lib/services/approvals/decision/inbox";
 import { eraseContent } from "#lib/services/attestations/erase";
@@ -96,49 +90,6 @@ describe.skipIf(!databaseKinds.includes("postgres"))("members, at the same momen
     return acting;
   };
 
-  it("are told which invitation counts if one is replaced while it is accepted", async () => {
-    const email = `guest${counter}@example.com`;
-    const invite = () => inviteMember(context, owner, { email, role: "member" });
-    await invite();
-    const [, token = ""] = /invitations\/(\S+)/.exec((await newestMail(email)).text) ?? [];
-    const guest = await signInPerson(context, email, owner.organizationId);
-    const both = await context.database.db.transaction(async (tx) => {
-      await lockOrganization(tx, owner.organizationId);
-      const invited = invite();
-      await waiting(1);
-      const accepted = acceptInvitation(context, guest, token);
-      await waiting(2);
-      return { outcomes: Promise.allSettled([invited, accepted]) };
-    });
-    const [invited, accepted] = await both.outcomes;
-    expect(invited?.status).toBe("fulfilled");
-    expect(accepted).toMatchObject({ status: "rejected", reason: { errorName: "not_found" } });
-    expect(await listInvitations(context.database.db, owner.organizationId)).toHaveLength(1);
-  });
-
-  it("make no key in an organization that they are just removed from", async () => {
-    const email = `leaving${counter}@example.com`;
-    const { userId } = await signInPerson(context, email, owner.organizationId);
-    await context.database.query(
-      "INSERT INTO memberships (organization_id, user_id, role) VALUES ($1, $2, 'member')",
-      [owner.organizationId, userId],
-    );
-    await requestKeyByEmail(context, email, null);
-    const code = (await newestMail(email)).subject.slice(0, 6);
-    const { made } = await context.database.db.transaction(async (tx) => {
-      await lockOrganization(tx, owner.organizationId);
-      const verifying = verifyKeyByEmail(context, email, code, "192.0.2.1");
-      await waiting(1);
-      await tx.execute(`DELETE FROM memberships WHERE user_id = '${userId}'`);
-      return { made: verifying };
-    });
-    const { key_id } = await made;
-    const { rows } = await context.database.query("SELECT organization_id FROM api_keys WHERE id = $1", [
-      key_id,
-    ]);
-    expect(rows[0]?.["organization_id"]).not.toBe(owner.organizationId);
-  });
-
   it("do nothing as owners that they are no longer when it would be stored", async () => {
     const other = await signInPerson(context, `demoted${counter}@example.com`);
     const second = { ...other, organizationId: owner.organizationId };
@@ -175,44 +126,6 @@ describe.skipIf(!databaseKinds.includes("postgres"))("members, at the same momen
     }
   });
 
-  it("get no emails of an organization that they are just removed from", async () => {
-    const email = `noticed${counter}@example.com`;
-    const member = await signInPerson(context, email, owner.organizationId);
-    const { organizationId, userId } = member;
-    await context.database.query(
-      "INSERT INTO memberships (organization_id, user_id, role) VALUES ($1, $2, 'member')",
-      [organizationId, userId],
-    );
-    const wanted = { requests: "all", decisions: true, reminders: true } as const;
-    const { saved } = await context.database.db.transaction(async (tx) => {
-      await lockOrganization(tx, organizationId);
-      const saving = Promise.allSettled([saveNoticeSettings(context, member, organizationId, wanted)]);
-      await Promise.race([waiting(1), saving]);
-      await tx.execute(`DELETE FROM memberships WHERE user_id = '${userId}'`);
-      return { saved: saving };
-    });
-    expect(await saved).toMatchObject([{ status: "rejected", reason: { errorName: "not_found" } }]);
-    const { rows } = await context.database.query("SELECT id FROM approvers WHERE email = $1", [email]);
-    expect(rows).toEqual([]);
-  });
-
-  it("leave as approvers, or decide first, but hold up neither", async () => {
-    const { passkey, email } = await enrolApprover(test, owner, `Ana${counter}`);
-    const { db } = context.database;
-    const both = await db.transaction(async (tx) => {
-      await tx.execute("SELECT FROM passkeys FOR UPDATE");
-      const deciding = db.transaction((own) =>
-        readRosterProof(own, owner.organizationId, passkey.credentialId, { isHeld: true }),
-      );
-      await waiting(1);
-      const leaving = leaveByLink(context, await tokenOf(test, email), "192.0.2.9");
-      await waiting(2);
-      return { outcomes: Promise.all([deciding, leaving]) };
-    });
-    const [proof] = await both.outcomes;
-    expect(proof?.approver.email).toBe(email);
-  });
-
   it("leave as approvers while a batch has their decision and a roster", async () => {
     const { passkey, email, id } = await enrolApprover(test, owner, `Bo${counter}`);
     await saveGroup(context, owner, { id: null, name: "finance", memberIds: [id] });
@@ -233,28 +146,6 @@ describe.skipIf(!databaseKinds.includes("postgres"))("members, at the same momen
     });
     const [, , denied] = await all;
     expect(denied).toMatchObject({ status: 422, body: { code: "approver_not_enrolled" } });
-    expect(await deadlocks()).toEqual(before);
-  });
-
-  it("give the first of two approvals while a batch decides that request, and another one by them", async () => {
-    const [one, other] = [
-      await enrolApprover(test, owner, `Cy${counter}`),
-      await enrolApprover(test, owner, `Di${counter}`),
-    ];
-    await saveGroup(context, owner, { id: null, name: "finance", memberIds: [one.id, other.id] });
-    const { key } = await test.createKey(owner.email);
-    const [first, second] = [await askFinance(key, 1), await askFinance(key, 2)];
-    const before = await deadlocks();
-    const { all } = await context.database.db.transaction(async (person) => {
-      await person.execute(`SELECT FROM approvers WHERE id = '${one.id}' FOR UPDATE`);
-      const block = decideAs("deny", second, other.passkey);
-      const others = await inOneBatch(key, 1, decideAs("deny", first, one.passkey), block);
-      await waiting(1);
-      const approving = decideAs("approve", second, one.passkey)();
-      await waiting(2);
-      return { all: Promise.all([...others, approving]) };
-    });
-    expect((await all).slice(0, 2)).toMatchObject([{ status: 200 }, { status: 200 }]);
     expect(await deadlocks()).toEqual(before);
   });
 
@@ -356,27 +247,5 @@ describe.skipIf(!databaseKinds.includes("postgres"))("members, at the same momen
       [key_id],
     );
     expect(rows).toEqual([{ role: "owner" }]);
-  });
-
-  it("get no new account by a session of one that has just ended", async () => {
-    const email = `visiting${counter}@example.com`;
-    const visitor = await signInPerson(context, email, owner.organizationId);
-    expect(await whileEnding(visitor.userId, () => ensureMemberships(context, visitor))).toEqual([]);
-    const { rows } = await context.database.query("SELECT id FROM users WHERE email = $1", [email]);
-    expect(rows).toEqual([]);
-  });
-
-  it("join nothing with an account that has just ended with their organization", async () => {
-    const email = `ended${counter}@example.com`;
-    const guest = await signInPerson(context, email, owner.organizationId);
-    await inviteMember(context, owner, { email, role: "member" });
-    const [, token = ""] = /invitations\/(\S+)/.exec((await newestMail(email)).text) ?? [];
-    const { accepted } = await context.database.db.transaction(async (tx) => {
-      await tx.execute(`DELETE FROM users WHERE id = '${guest.userId}'`);
-      const accepting = Promise.allSettled([acceptInvitation(context, guest, token)]);
-      await waiting(1);
-      return { accepted: accepting };
-    });
-    expect(await accepted).toMatchObject([{ status: "rejected", reason: { errorName: "not_found" } }]);
   });
 });

@@ -159,46 +159,4 @@ describe("what attestations of an evidence pack say about those before them", ()
     expect(judge([{}, "frozen", { at: 1, key: "K" }])).toBe("frozen_mismatch 3");
     expect(judge([{}, "frozen", { at: 5 }])).toBe("frozen_mismatch 3");
   });
-
-  describe("in a pack of the service", () => {
-    const { test } = setupTestApp(anyKind);
-
-    it("holds, and not if the service says another time than that of its own freeze", async () => {
-      const { key, organizationId } = await test.createKey();
-      const { context } = test.app;
-      const person = await signInPerson(context, "dev@example.com", organizationId);
-      const agentSlug = "counted-bot";
-      const post = (path: string, body: object) => test.call("POST", path, { key, body });
-      const attest = async (sequence: number) => {
-        const client = { instance: "worker", sequence };
-        const body = { agent_slug: agentSlug, action: "Paid", inputs_hash: "abc", client };
-        expect((await post("/v1/attest", body)).status).toBe(201);
-      };
-      const program = (await readProgramFile("verify.mjs"))?.bytes ?? new Uint8Array();
-      const check = async () => {
-        const [from = "", to = ""] = [-1, 1].map((days) =>
-          new Date(Date.now() + days * 86_400_000).toISOString(),
-        );
-        const made = await makeEvidencePack(context, person, {
-          ...{ agentSlug, period: { from, to }, withPrivate: true },
-        });
-        const report = await checkPack(await collect(made.parts), {
-          ...{ tools: nodeIo.zip, trust: null, program },
-        });
-        const faults = report.checks.filter(({ status }) => status === "fail");
-        return [report.verdict, ...faults.map(({ name, reason }) => `${name} ${reason}`)];
-      };
-      for (const sequence of [1, 2, 4]) await attest(sequence);
-      await post(`/v1/identity/${agentSlug}/freeze`, { reason: "It paid twice" });
-      await attest(5);
-      await post(`/v1/identity/${agentSlug}/unfreeze`, {});
-      await attest(6);
-      expect(await check()).toEqual(["valid"]);
-      await context.database.db.execute(
-        sql`UPDATE agents SET frozen_at = '2026-01-01T00:00:00Z' WHERE slug = ${agentSlug}`,
-      );
-      await attest(7);
-      expect(await check()).toEqual(["invalid", "verdicts frozen_mismatch"]);
-    });
-  });
 });
