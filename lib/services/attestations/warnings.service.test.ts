@@ -1,6 +1,6 @@
 /** Warnings over the API: each cause by its code, and nothing else. */
 import { generateKeyPairSync } from "node:crypto";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import { toVerdict } from "#components/verify/facts";
 import { verifyForPage } from "#lib/server/pages/public-verification";
 import { readOverview } from "#lib/services/portal/overview";

@@ -1,6 +1,6 @@
 /** Guarantee: who joins, leaves or makes a key while the organization changes gets an answer, and nothing of what has ended. */
 import { randomUUID } from "node:crypto";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
+import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { type MemberPrincipal, toActor } from "#lib/api/http/context";
 import { approvalChallenge } from "#lib/protocol/passkey/assertion";
 import { organizationTitle } from "#lib/protocol/text/organization-name";
