@@ -11,7 +11,6 @@ import type { ConnectionOptions } from "node:tls";
 type Rule =
   | "used"
   | "dropped"
-  /** Refused, with what to do. */
   | { mend: string }
   /** Dropped with these values, refused with any other. */
   | { harmless: readonly string[]; mend: string };
@@ -95,7 +94,6 @@ const choices: Readonly<Record<string, readonly string[]>> = {
 
 class Unusable extends Error {}
 
-/** Options for the driver beside the address. */
 interface AddressOptions {
   host?: string;
   port?: number;
@@ -220,7 +218,6 @@ export function readDatabaseAddress(text: string): DatabaseAddress {
   return { url: url.href, options };
 }
 
-/** In words for the operator; null if it can be used. */
 export function findAddressProblem(text: string): string | null {
   try {
     readDatabaseAddress(text);

@@ -101,7 +101,6 @@ function countProcesses({ DATABASE_URL, PROCESSES }: Settings): number {
   );
 }
 
-/** Settings that make no sense without another one. */
 function missingCompanions(settings: Settings): string[] {
   const problems: string[] = [];
   if (settings.TRUSTED_PROXIES !== undefined && settings.TRUSTED_PROXY_HOPS === 0)

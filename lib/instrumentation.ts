@@ -18,7 +18,6 @@ export interface Step {
   seconds: number;
 }
 
-/** Something that is only counted. */
 export interface Happening {
   kind: "signature" | "limit refused" | "fork guard refused" | "malformed form";
   name: string;
@@ -31,7 +30,6 @@ export const happened = channel("countersign.happened");
 export type Note = (attributes: Step["attributes"], outcome?: string) => void;
 const ignore: Note = () => {};
 
-/** `work` may note what is only known when it is done. */
 export function measure<T>(kind: StepKind, name: string, work: (note: Note) => Promise<T>): Promise<T> {
   return stepEnded.hasSubscribers ? runMeasured(kind, name, work) : work(ignore);
 }

@@ -105,7 +105,6 @@ const pathParameters: Record<string, JsonObject> = {
   },
 };
 
-/** The template under which the document lists the operation. */
 export const describedPath = ({ path }: Pick<OperationSpec, "path">): string => path.replace("...}", "}");
 
 function describeParameters(spec: OperationSpec, components: Components): JsonObject[] {

@@ -37,9 +37,7 @@ interface Question {
   flag: Flag;
   asks: string;
   usual: string;
-  /** Settings that an answer replaces. */
   names: readonly string[];
-  /** Throws an Error that says what is wrong. */
   read(answer: string, before: Variables): Variables;
   check(env: Env, outside: Outside, answer: string): Promise<Finding[]> | Finding[];
 }
@@ -191,7 +189,6 @@ interface Answered {
   findings: Finding[];
 }
 
-/** Throws an Error that says what is wrong with the answer. */
 async function judge(
   question: Question,
   answer: string,

@@ -109,7 +109,6 @@ const isWholeHere = ({ database, guard, lock }: CommandContext) =>
 interface EpochFlags {
   withNewKey: boolean;
   isAnyway: boolean;
-  /** The operator knows that the database is an older copy. */
   isRestored: boolean;
 }
 
@@ -214,7 +213,6 @@ const parseDays = (text: string | undefined) => {
   return days;
 };
 
-/** Asks the services by HTTP, so it needs no database. */
 async function list(folder: string, urls: readonly string[], keyFile: string): Promise<number> {
   const signer = createLocalSigner(await readFile(resolveGiven(keyFile), "utf8"), keyFile);
   const numbers = await makeLogList(resolveGiven(folder), urls, signer, () => new Date());

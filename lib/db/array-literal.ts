@@ -15,7 +15,6 @@ function writeElement(element: ArrayElement): string {
   return needsQuotes.test(text) ? `"${text.replaceAll(/["\\]/g, "\\$&")}"` : text;
 }
 
-/** `{…}` for a list of one dimension. */
 export function arrayLiteral(elements: readonly ArrayElement[]): string {
   return `{${elements.map(writeElement).join(",")}}`;
 }

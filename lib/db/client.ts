@@ -55,7 +55,6 @@ export const migrationsFolder = "drizzle";
 
 export async function openDatabase(from: {
   databaseUrl?: string | undefined;
-  /** Where to listen, if `databaseUrl` leads to a pooler. */
   listenUrl?: string | undefined;
   /** Folder of the embedded database, which is opened if there is no URL. */
   dataDir: string;

@@ -24,7 +24,6 @@ export interface Wakeups {
   notify(name: string): Promise<void>;
   /** Until `name` is notified, or for `timeoutMs` at the longest. */
   wait(name: string, timeoutMs: number): Wait;
-  /** Waiting requests look again. */
   wakeAll(): void;
 }
 

@@ -17,7 +17,6 @@ interface Look {
   /** In the middle of the question, by the monotonic clock; and how far from it theirs may have been read. */
   atMs: number;
   uncertainMs: number;
-  /** By the other one. */
   wallMs: number;
 }
 

@@ -9,7 +9,6 @@ import path from "node:path";
 type Poseidon = (inputs: bigint[]) => bigint;
 
 export interface ProverFiles {
-  /** Program of our own build (./prover-process.ts). */
   program: string;
   snarkjs: string;
   wasm: string;
@@ -30,7 +29,6 @@ function load<T>(get: () => T): T {
   }
 }
 
-/** Semaphore's hash. */
 export function loadPoseidon(): { poseidon1: Poseidon; poseidon2: Poseidon } {
   return load(() => requireFromRoot("poseidon-lite") as { poseidon1: Poseidon; poseidon2: Poseidon });
 }

@@ -20,7 +20,6 @@ export interface ProofRequest {
   signalHash: bigint;
 }
 
-/** In the wallet's v3 reply's own form. */
 export interface WalletProof {
   proof: string;
   merkle_root: string;

@@ -25,7 +25,6 @@ export function seal(key: Uint8Array, value: unknown): Sealed {
   return { iv: base64Encode(iv), payload: base64Encode(bytes) };
 }
 
-/** Undefined if the key or any byte is wrong. */
 export function open(key: Uint8Array, { iv, payload }: Sealed): unknown {
   try {
     const bytes = base64Decode(payload);
@@ -72,17 +71,11 @@ interface Entry {
 type Params = { id: string };
 
 export interface WalletBridge {
-  /** POST /request */
   createRequest(request: Request): Promise<Response>;
-  /** GET /request/:id */
   takeRequest(request: Request, params: Params): Promise<Response>;
-  /** HEAD /request/:id */
   hasRequest(request: Request, params: Params): Promise<Response>;
-  /** PUT /response/:id */
   putResponse(request: Request, params: Params): Promise<Response>;
-  /** GET /response/:id */
   takeResponse(request: Request, params: Params): Promise<Response>;
-  /** OPTIONS of all */
   preflight(): Promise<Response>;
 }
 
@@ -125,7 +118,6 @@ function createStore(now: () => number) {
     if (entry !== undefined && entry.expiresAtMs <= now()) remove(id);
     return entries.get(id);
   };
-  /** Oldest first, which a Map keeps in order. */
   const makeRoom = (places: number, bytes: number) => {
     for (const [id, entry] of entries) {
       const isFull = entries.size + places > MAX_ENTRIES || totalBytes + bytes > MAX_TOTAL_BYTES;
@@ -138,7 +130,6 @@ function createStore(now: () => number) {
     entries.set(id, { status: "initialized", request, bytes, expiresAtMs: now() + TTL_MS });
     totalBytes += bytes;
   };
-  /** False if the entry had to go for others. */
   const complete = (id: string, response: Sealed, bytes: number) => {
     makeRoom(0, bytes);
     const entry = entries.get(id);

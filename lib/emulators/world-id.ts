@@ -34,7 +34,6 @@ export interface LocalWorldId {
   bridge: WalletBridge;
   /** Served at /dev/world-app/api/request and /dev/world-app/api/response. */
   worldApp: WorldApp;
-  /** Served at /dev/world-portal/api/v4/verify/:id. */
   portal: PortalStub;
 }
 

@@ -22,10 +22,8 @@ export interface Child {
   close(): void;
 }
 
-/** The process ended in the midst of a task. */
 export class ChildEndedError extends Error {}
 
-/** The process was ended because its task took too long. */
 export class ChildOverdueError extends ChildEndedError {}
 
 function start({ program, serialization = "json", onStart }: ChildOptions): ChildProcess {
@@ -55,7 +53,6 @@ export function createChild(options: ChildOptions): Child {
     child = undefined;
   }
 
-  /** Rejects if the process ends before its answer. */
   async function exchange(current: ChildProcess, task: object): Promise<unknown> {
     const settled = new AbortController();
     try {

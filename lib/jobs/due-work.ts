@@ -12,16 +12,13 @@ import { createFairQueue, type Share } from "./fair-queue";
 /** Until then an attempt must have ended: another process takes over. */
 export const leaseSeconds = 60;
 
-/** A row that is due, by its table and key. */
 export interface DueRow {
   table: string;
   key: Record<string, string | number>;
   dueAt?: string;
   leaseSeconds?: number;
-  /** Further columns to set, and what else must hold. */
   set?: readonly string[];
   where?: readonly string[];
-  /** The statement that reads `claimed`. */
   select?: string;
 }
 
@@ -46,7 +43,6 @@ export async function claimDue<Claimed extends object>(database: Database, row: 
 
 export interface DueWorkOptions<Due, Claimed> {
   slots: number;
-  /** How much of one owner runs at once. */
   slotsOfOwner: number;
   /**
    * Reads due work except for these, which run or wait here already. A few of each owner come first, however many one
@@ -55,7 +51,6 @@ export interface DueWorkOptions<Due, Claimed> {
   readDue(except: readonly string[]): Promise<Due[]>;
   getName(due: Due): string;
   getShare(due: Due): Share;
-  /** Null if another process has it. */
   claim(due: Due): Promise<Claimed | null>;
   attempt(claimed: Claimed): Promise<void>;
   onError(error: unknown): void;
@@ -64,11 +59,9 @@ export interface DueWorkOptions<Due, Claimed> {
 export interface DueWork {
   /** Tries everything that is due and not being tried; how much was tried. After a stop nothing that waits begins. */
   run(isStopped?: () => boolean): Promise<number>;
-  /** Rounds until nothing is due. */
   runAll(isStopped: () => boolean): Promise<void>;
 }
 
-/** How much waits in memory. More is read when there is room. */
 const maxWaiting = 256;
 
 export function createDueWork<Due, Claimed>(options: DueWorkOptions<Due, Claimed>): DueWork {

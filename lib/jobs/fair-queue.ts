@@ -43,15 +43,11 @@ export function createShare(lane: Lane, { organization, request, client }: Owner
 }
 
 export interface FairQueueOptions {
-  /** How much runs at once. */
   slots: number;
-  /** How much may wait, in each lane. */
   maxWaiting: number;
-  /** How much of one owner may wait or run, in each lane. */
   maxPerOwner: number;
   /** How much of one owner may run at once, in each lane; default: all slots. */
   maxRunningPerOwner?: number;
-  /** Message to a rejected caller. */
   refusal: string;
 }
 
@@ -59,11 +55,9 @@ export interface FairQueue {
   /** Rejects with `service_unavailable` if there is no place. */
   run<T>(share: Share, work: () => Promise<T>): Promise<T>;
   load(): Load;
-  /** Resolves when all that was accepted has ended. */
   drain(): Promise<void>;
 }
 
-/** How much work there is at this moment. */
 export interface Load {
   running: number;
   waiting: number;
@@ -75,7 +69,6 @@ interface Job extends Share {
   ended: Promise<unknown>;
 }
 
-/** What its owners have had by some measure, most first. */
 const weigh = ({ owners }: Share, measure: (owner: string) => number) =>
   owners.map(measure).sort((a, b) => b - a);
 
@@ -126,7 +119,6 @@ function createTurns() {
 function createLane(options: FairQueueOptions) {
   const { maxWaiting, maxPerOwner, maxRunningPerOwner = options.slots } = options;
   const turns = createTurns();
-  /** In the order in which they came. */
   const waiting: Job[] = [];
   const running = new Set<Job>();
   const leave = (job: Job) => waiting.splice(waiting.indexOf(job), 1);
@@ -168,7 +160,6 @@ function createLane(options: FairQueueOptions) {
       }
       return victims !== null;
     },
-    /** Takes the next one that may run from those that wait. */
     take(): Job | undefined {
       const counts = countByOwner(running);
       const ready = waiting.filter((job) => mayRun(job, counts));
@@ -187,7 +178,6 @@ export function createFairQueue(options: FairQueueOptions): FairQueue {
   let turn: Lane = "approval";
   const isFree = () => lanes.approval.running.size + lanes.other.running.size < options.slots;
 
-  /** The lane whose turn it is goes first. */
   function takeNext(): Job | undefined {
     const second: Lane = turn === "approval" ? "other" : "approval";
     const job = lanes[turn].take() ?? lanes[second].take();

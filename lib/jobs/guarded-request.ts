@@ -89,7 +89,6 @@ export function findUrlProblem(text: string, mayBeLoopback: boolean): string | n
   return isRefused ? "must lead to a public address" : null;
 }
 
-/** For the field of a body that holds such an address. */
 export function requireReceiver(
   { settings }: { settings: WorldIdSetting },
   field: string,
@@ -99,7 +98,6 @@ export function requireReceiver(
   if (problem !== null) throw fieldError("validation_error", field, problem);
 }
 
-/** Every address of a name. */
 export type Resolve = (
   hostname: string,
   done: (error: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void,
@@ -202,7 +200,6 @@ async function chooseRoute({
   const { hostname } = new URL(url);
   const literal = hostname.replace(/^\[(.*)\]$/, "$1");
   const isAddress = isIP(literal) !== 0;
-  // No look-up follows.
   if (isAddress) await requireReachable([literal], resolve, mayBeLoopback);
   const lookup = checkedLookup(resolve, mayBeLoopback);
   if (agent === undefined) return { lookup, agent: false };
@@ -235,7 +232,6 @@ async function send(asked: GuardedRequest): Promise<GuardedAnswer> {
   return { status: response.statusCode ?? 0, headers: response.headers, text };
 }
 
-/** Resolves with whatever happened. */
 export async function requestGuarded(asked: GuardedRequest): Promise<GuardedAnswer> {
   const refusal = findUrlProblem(asked.url, asked.mayBeLoopback);
   if (refusal !== null) return { status: null, problem: `its URL ${refusal}`, code: null };

@@ -17,9 +17,7 @@ export interface Card {
   title: string;
   sentence: string;
   subject: string;
-  /** Largest of all; empty for none. */
   amount: string;
-  /** Who decided; empty for nothing. */
   decided: string;
   /** When it was made, as others vouch for it; empty for nothing. */
   time: string;
@@ -58,7 +56,6 @@ const layOut = ({ color, title, sentence, subject, amount, decided, time }: Card
     ),
   );
 
-/** The card as PNG. */
 export async function drawCard(card: Card): Promise<Uint8Array<ArrayBuffer>> {
   const picture = new ImageResponse(layOut(card), { ...size, fonts: await readImageFonts() });
   return new Uint8Array(await picture.arrayBuffer());

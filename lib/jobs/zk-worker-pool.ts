@@ -33,25 +33,19 @@ export interface WorkerPool<Jobs extends JobTable> {
   ): Result<Jobs[Name]>;
   threadCount(): number;
   load(): Load;
-  /** Ends the threads after the jobs that were accepted. */
   close(): Promise<void>;
 }
 
 export type ZkPool = WorkerPool<typeof zkWorker>;
 
 export interface PoolOptions {
-  /** Absolute path of the bundled worker (dist/zk-worker.mjs). */
   workerFile: string;
   /** Default: a processor is left for requests if there are two, and four threads are enough. */
   maxThreads?: number;
-  /** Jobs that may wait while all threads work, in each lane. */
   maxQueued?: number;
-  /** Jobs of one owner that may run or wait, in each lane. */
   maxPerOwner?: number;
   maxRemembered?: number;
-  /** Seconds after which a thread without work ends. */
   idleSeconds?: number;
-  /** Detail of the 503 when the pool is full. */
   busyDetail?: string;
   /** Shared with other pools; they stay when this one closes. Default: threads of its own. */
   threads?: WorkerThreads;

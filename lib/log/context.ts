@@ -18,12 +18,10 @@ export interface LogContext extends HttpContext {
   lock: HeadLock | null;
   notBefore: NotBeforeSource;
   staticTiles: StaticTiles;
-  /** Where the log is published; null without one. */
   store: ObjectStore | null;
   /** Entries that are in the store and no longer in the database; null without one. */
   oldEntries: OldEntries | null;
   /** List of logs side by side; null if this is the only one. */
   logList: LogList | null;
-  /** Whose time stamps count. */
   timeAuthorities: readonly Certificate[];
 }

@@ -31,7 +31,6 @@ async function answerTile(
   return new Response(null, { status: 307, headers: { location, "cache-control": "public, max-age=3600" } });
 }
 
-/** Only the one spelling of a size. */
 async function answerHeadRows(
   { database }: LogContext,
   logId: number,

@@ -41,7 +41,6 @@ const digestText: (bytes: Uint8Array) => string =
     ? (bytes) => crypto.hash("sha256", bytes, "binary")
     : (bytes) => crypto.createHash("sha256").update(bytes).digest("binary");
 
-/** Hashes the concatenated parts. */
 export function sha256(...parts: Uint8Array[]): Uint8Array {
   const text = digestText(joinInScratch(parts));
   const digest = new Uint8Array(32);

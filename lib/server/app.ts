@@ -46,17 +46,13 @@ import { createRandom, openSecrets } from "./secrets";
 import { keepApp } from "./singleton";
 import { openWorldId } from "./world-id";
 
-/** State that a page reports while it is rendered. */
 export interface PageAnswer {
-  /** It shows that something isn't there. */
   isNotFound: boolean;
 }
 
-/** Dependencies of every operation, with the whole context. */
 export interface App extends HttpDependencies<Context> {
   /** The stand-in, if nothing is configured. Its bridge and wallet keep their state in this process's memory. */
   localWorldId: LocalWorldId | null;
-  /** Draws the links' cards, off the request thread. */
   pictures: WorkerPool<typeof pictureWorker>;
   /** Data that the production server has loaded for pages that Next renders (page-cache.ts). */
   handedOver: Map<string, PreloadedData>;
@@ -81,20 +77,16 @@ const worldCallShares = {
 /** How long an attestation may be made from an agent that was read before; it is compared again when it is stored. */
 const agentLifetimeMs = 20_000;
 
-/** The file of the threads that make and check costly proofs. */
 export const zkWorkerFile = path.resolve("dist/zk-worker.mjs");
 
 /** Options of a server of several processes, or with several apps in one. */
 export interface AppOptions {
-  /** The same in all of them. */
   peerSecret?: string;
-  /** In all but the writer: the way to it. */
   writer?: Calls;
   /** For proofs: shared by several apps of one process, and left open by each. */
   proofThreads?: WorkerThreads;
 }
 
-/** Loaded only if a setting asks for it. */
 const openRedis = async (url: string | undefined) =>
   url === undefined ? null : (await import("./redis")).openRedis(url);
 

@@ -58,7 +58,6 @@ const dayMs = 86_400_000;
 /** More than any page shows. */
 const countedDays = 32;
 
-/** Safe to run in several processes at once. */
 export async function deleteExpired(context: Context): Promise<void> {
   const { db } = context.database;
   const nowMs = context.clock().getTime();
@@ -125,7 +124,6 @@ async function warnIfNobody(context: Context): Promise<void> {
     context.logger.warn(`${nobody}. Make the first owner: npm run accounts -- add-owner EMAIL`);
 }
 
-/** Returns the function that ends it. */
 export function startBackground(context: Context): () => Promise<void> {
   warnIfNobody(context).catch((error: unknown) =>
     context.logger.warn({ err: error }, "members can't be read"),

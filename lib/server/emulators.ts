@@ -65,7 +65,6 @@ function decodeId(id: string): string {
   }
 }
 
-/** The request with its body in memory, at most 64 KiB of it. */
 async function bound(request: Request): Promise<Request> {
   if (request.body === null) return request;
   const { url, method, headers } = request;

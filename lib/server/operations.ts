@@ -66,7 +66,6 @@ interface Route {
   id: OperationId;
   method: string;
   path: string;
-  /** True if the path has parameters. */
   isPattern: boolean;
   pattern: RegExp;
   handler: Handler;
@@ -129,7 +128,6 @@ async function answerOptions(matching: readonly Route[]): Promise<HttpResponse> 
   );
 }
 
-/** `OPTIONS *`: what any path of the API takes. */
 export function answerServerOptions(): Promise<HttpResponse> {
   return answerOptions(routes);
 }
@@ -198,7 +196,6 @@ export async function handleRequest(request: HttpRequest): Promise<HttpResponse 
   return refuse(new AppError("method_not_allowed", `this path accepts ${allow}`, { headers: { allow } }));
 }
 
-/** The same for a host that speaks in Request and Response. */
 export const dispatch = async (request: Request): Promise<Response> =>
   toResponse(await handleRequest(request));
 

@@ -11,7 +11,6 @@ const slots = globalThis as { [appSymbol]?: Promise<App> };
 
 export const hasApp = () => slots[appSymbol] !== undefined;
 
-/** `null`: it could not be built. */
 export function keepApp(app: Promise<App> | null): void {
   if (app === null) delete slots[appSymbol];
   else slots[appSymbol] = app;

@@ -73,7 +73,6 @@ export interface HttpContext {
   logger: Logger;
   secrets: Secrets;
   limiter: RateLimiter;
-  /** Null: there is none. */
   replica: Replica | null;
   health: HealthCheck;
   leaving: Draining;
@@ -81,9 +80,7 @@ export interface HttpContext {
   answers: ResponseCache;
   requestLog: RequestLog;
   idempotencyLeases: IdempotencyLeases;
-  /** Costly proofs, off the request thread. */
   pool: ZkPool;
-  /** Questions to World's portal and chain go through here. */
   worldCalls: FairQueue;
 }
 
@@ -95,7 +92,6 @@ export interface KnownKey {
   organizationId: string;
 }
 
-/** An API key, as its row and its organization's say. */
 export interface KeyPrincipal extends KnownKey {
   kind: "key";
   /** Its text begins with `cs_test_`. */
@@ -108,7 +104,6 @@ export interface KeyPrincipal extends KnownKey {
   person?: UserPrincipal;
 }
 
-/** A signed-in person. */
 export interface UserPrincipal {
   kind: "user";
   userId: string;

@@ -23,9 +23,7 @@ export interface HealthCheck {
 
 interface Question {
   askedMs: number;
-  /** Null while there is no answer. */
   answeredMs: number | null;
-  /** The database's answer, or the end of our patience. */
   answer: Promise<unknown>;
 }
 
@@ -38,7 +36,6 @@ interface Asking {
   clockMs: () => number;
 }
 
-/** One question for all who ask while its answer is fresh. */
 function shareQuestion({ ask, clockMs, ...limits }: Asking): () => Promise<unknown> {
   let last: Question | null = null;
 

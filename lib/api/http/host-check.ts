@@ -17,7 +17,6 @@ import { forwardedEntry, isTrustedProxy } from "./rate-limit";
 
 export interface OwnHosts {
   baseUrl: string;
-  /** Port of a host that names none. */
   defaultPort: number;
   /** `Host` of PUBLIC_BASE_URL itself. */
   authority: string;
@@ -26,7 +25,6 @@ export interface OwnHosts {
   known: ReadonlySet<string>;
 }
 
-/** The host that a request names. */
 export interface HostClaim {
   /** Every `Host` header; Node's parser has refused HTTP/1.1 without one. */
   hosts: readonly string[];
@@ -192,7 +190,6 @@ export function admitInNext(request: Request): Admission {
   }
 }
 
-/** A route handler that answers for our hosts only. */
 export function forOwnHosts<Rest extends unknown[]>(
   handler: (request: Request, ...rest: Rest) => Promise<Response>,
 ): (request: Request, ...rest: Rest) => Promise<Response> {

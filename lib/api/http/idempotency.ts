@@ -38,7 +38,6 @@ export const isForgettable = sql`${idempotencyKeys.expires_at} < now() AND NOT E
  * killed holds no client up for longer, and no other process has to find out that it is dead.
  */
 
-/** A reservation that the work completes or gives back. */
 export interface IdempotencyHold {
   organizationId: string;
   route: string;
@@ -75,7 +74,6 @@ export function createIdempotencyLeases(database: Database, logger: Logger): Ide
   const held = new Set<IdempotencyHold>();
   let isRenewing = false;
 
-  /** Most work is done before its first renewal. */
   async function renewAll(): Promise<void> {
     if (held.size === 0 || isRenewing) return;
     isRenewing = true;
@@ -108,7 +106,6 @@ const { organization_id, route: routeColumn, key: keyColumn, holder: holderColum
 const areRows = ({ organizationId, route, keys }: Rows) =>
   and(eq(organization_id, organizationId), eq(routeColumn, route), inArray(keyColumn, [...keys]));
 
-/** While they are this holder's. */
 const areReserved = (rows: Rows, holder: string) => and(areRows(rows), eq(holderColumn, holder));
 
 function groupHolds(holds: readonly [IdempotencyHold, ...IdempotencyHold[]]): Rows {
@@ -146,7 +143,6 @@ function abandon(context: HttpContext, rows: Rows, holder: string): void {
     abandoned.delete(holder);
   };
   const timer = setInterval(() => void giveBack(context, rows, holder).then(stop, () => {}), retryMs).unref();
-  // By then it is free for everybody.
   setTimeout(stop, leaseSeconds * 1000).unref();
 }
 

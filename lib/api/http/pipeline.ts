@@ -32,7 +32,6 @@ export type PrincipalOf<Kind extends Auth["kind"]> = {
   none: null;
 }[Kind];
 
-/** Input of an operation's own function: everything is checked. */
 export interface Call<
   Body,
   Query,
@@ -56,10 +55,8 @@ export interface Call<
 
 export interface Reply {
   status?: number;
-  /** JSON. */
   body: unknown;
   headers?: Record<Lowercase<string>, string>;
-  /** The agents of the attestations that were recorded. */
   attested?: readonly string[];
 }
 

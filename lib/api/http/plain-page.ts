@@ -15,7 +15,6 @@ const plainStyle =
 /** As `style-src` names it. */
 export const plainStyleSource = `'sha256-${createHash("sha256").update(plainStyle).digest("base64")}'`;
 
-/** The page comes back by itself. */
 const againSeconds = 5;
 
 const escapeText = (text: string) => text.replace(/[&<>"]/g, (found) => `&#${found.codePointAt(0)};`);
@@ -30,7 +29,6 @@ export interface PlainPage {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** With 503, a browser comes back by itself. */
 export function plainPage({
   status,
   title,
@@ -71,7 +69,6 @@ export function failurePage(thrown: unknown, back: string, logger: Logger): Retu
 /** Texts for programs that read instead of browsing. */
 const kinds = { markdown: "text/markdown", plain: "text/plain" } as const;
 
-/** `null`: there is no such text. */
 export function answerText(text: string | null, kind: keyof typeof kinds): Response {
   if (text === null)
     return new Response("Not found\n", {
@@ -107,13 +104,11 @@ function isNextsOwn({ stack = "" }: Error): boolean {
   return frames.some(isOfNext) && frames.every((frame) => isOfNext(frame) || isOfNode(frame));
 }
 
-/** For what Next does with a request that may have one. */
 export const runWithForm = <T>(form: PostedForm, work: () => T): T => posted.run(form, work);
 
 /** Message of Next before the error that it throws for a form from another site. */
 const announced = /from a forwarded Server Actions request\. Aborting/;
 
-/** False: this is about something else, or no form. */
 export function noteMalformedForm(error: Error | undefined, text: string, logger: Logger): boolean {
   const form = posted.getStore();
   if (form === undefined) return false;

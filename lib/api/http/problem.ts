@@ -23,7 +23,6 @@ export interface HttpRequest {
 export interface HttpResponse {
   status: number;
   headers: Record<Lowercase<string>, string>;
-  /** Null for none. */
   text: string | null;
 }
 
@@ -105,7 +104,6 @@ export class SerializedJson {
     return new SerializedJson(Buffer.from(text, "latin1").toString("latin1"));
   }
 
-  /** An object of which some lists were written before. */
   static object(members: Record<string, unknown>): SerializedJson {
     const isWritten = (value: unknown) => Array.isArray(value) && value[0] instanceof SerializedJson;
     const write = (value: unknown) =>
@@ -116,7 +114,6 @@ export class SerializedJson {
     return new SerializedJson(`{${written.join(",")}}`);
   }
 
-  /** `text`: of another one. */
   static again(text: string): SerializedJson {
     return new SerializedJson(text);
   }

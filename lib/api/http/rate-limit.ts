@@ -35,7 +35,6 @@ export interface RateLimiter {
 
 interface Lease {
   available: number;
-  /** Remainder in the shared store besides this lease. */
   sharedRemaining: number;
   resetMs: number;
 }

@@ -25,15 +25,12 @@ export interface LoggedRequest {
   status: number;
   code: string | null;
   agentSlug: string | null;
-  /** The agents of the attestations that it recorded. */
   attested: readonly string[];
 }
 
 export interface RequestLog {
   add(request: LoggedRequest): void;
-  /** Writes what has come together; never fails. */
   flush(): Promise<void>;
-  /** Writes for the last time. */
   close(): Promise<void>;
 }
 
@@ -42,7 +39,6 @@ interface Bounds {
   perOrganizationPerDay: number;
   /** Limit for one organization until the next write. */
   waitingPerOrganization: number;
-  /** Limit for all together. */
   waiting: number;
 }
 
@@ -55,7 +51,6 @@ interface Batch {
   entries: LoggedRequest[];
   /** By organization and day: requests, and those of them that are in `entries`. */
   days: Map<string, { organization_id: string; day: string; requests: number; logged: number }>;
-  /** By organization, kind, subject and day. */
   counts: Map<string, Count>;
 }
 
@@ -214,9 +209,7 @@ export function createRequestLog(
 
 export interface Trace {
   key: KnownKey | null;
-  /** Once it is valid. */
   body: unknown;
-  /** The agents of the attestations that it recorded. */
   attested: readonly string[];
   errorCode: string | null;
 }
@@ -226,7 +219,6 @@ function readAgentSlug({ body }: Trace): string | null {
   return isNamed && typeof body.agent_slug === "string" ? body.agent_slug : null;
 }
 
-/** Adds the request to the log, if a known key made it. */
 export function logRequest(
   { clock, requestLog }: HttpContext,
   { path }: OperationSpec,
@@ -271,7 +263,6 @@ function describeText(args: unknown[]): string {
     .trim();
 }
 
-/** From now on, for the whole process. */
 export function logConsole(logger: Logger, target: Pick<Console, keyof typeof levels> = console): void {
   for (const [name, level] of Object.entries(levels)) {
     target[name as keyof typeof levels] = (...args: unknown[]) => {

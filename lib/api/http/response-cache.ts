@@ -8,7 +8,6 @@ import type { Database, Executor } from "#lib/db/client";
 import type { HttpContext, Principal } from "./context";
 
 export interface CachedResponse {
-  /** Digest of the rows. */
   digest: string;
   /** All else that it was made from: who sees it, and under which keys. */
   view: string;
@@ -16,7 +15,6 @@ export interface CachedResponse {
   text: string;
 }
 
-/** Kinds with one attestation, by its id, or with several. */
 export type AnswerKind = "verification" | "page" | "entry" | "feed";
 
 const kindsOfOne = ["verification", "page", "entry"] as const satisfies AnswerKind[];

@@ -22,7 +22,6 @@ export type Auth =
   | { kind: "optional"; scopes: readonly Scope[] }
   | { kind: "none" };
 
-/** A body that is not `application/json`. */
 export interface FileSpec {
   /** Without parameters, as the answer's Content-Type begins. */
   mediaType: string;

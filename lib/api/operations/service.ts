@@ -98,7 +98,6 @@ const log = {
 } satisfies Partial<OperationSpec>;
 
 export const logOperations = {
-  /** Log 1 is there from the first start. */
   log_checkpoint: {
     ...log,
     path: "/log/checkpoint",

@@ -26,11 +26,8 @@ export interface ApprovalView {
     /** Status of that key now. `proven`: a signature under it has verified. */
     key_status: "none" | "unproven" | "proven" | "retired";
   };
-  /** Its name is null if it was erased with the rest. */
   organization: { id: string; name: string | null };
-  /** Names of the required groups, in the request's order. */
   group_names: string[];
-  /** The hashed document itself; null after an erasure. */
   requested_by: RequestedBy | null;
   required_level: ApprovalRequest["required_level"];
   approvals: { required: number; given: number };
@@ -43,7 +40,6 @@ export interface ApprovalView {
   /** The database's clock, for the time that is left. */
   now: string;
   decided_at: string | null;
-  /** Null while nobody has decided. */
   decided_by: Decider | null;
   /** Null if the page must ask for it. */
   confirmation_code: string | null;
@@ -57,15 +53,12 @@ export interface ApprovalView {
   usable_until: string | null;
   /** How each approval was checked; empty until the request is approved, and after an erasure. */
   proofs: { level: ApprovalLevel; verified_by: ApprovalCheckName[]; is_anchored: boolean }[];
-  /** A human's free text. */
   denial_reason: string | null;
-  /** Since when what was approved is taken back. */
   revoked_at: string | null;
   /** True while its organization has the agent stopped: its requests can't be approved, nor its approvals used. */
   is_frozen: boolean;
   /** The owner erased what was asked: action and context are empty, and the hashes no longer follow from them. */
   is_erased: boolean;
-  /** The attestation that used this approval. */
   attestation: { id: string; public_url: string; is_public: boolean } | null;
 }
 
@@ -85,7 +78,6 @@ export interface WorldIdStart {
   preset: WalletPreset;
   /** Preset to request if the wallet can't answer the first; null if nothing else is enough. */
   fallback: "device_legacy" | null;
-  /** Fixed by the first approval, else null. */
   protocol_version: ProtocolVersion | null;
   allow_legacy_proofs: boolean;
   rp_context: {
@@ -130,7 +122,6 @@ export const submissionBody = z.strictObject({
   passkey: passkeyAssertion.nullable(),
 });
 
-/** POST /approve/{token}/deny, as JSON or as a form's fields. */
 export const denyBody = z.strictObject({
   code: typedCode,
   passkey: passkeyAssertion.nullish(),

@@ -72,7 +72,6 @@ export const attestBody = z
 
 export type AttestBody = z.infer<typeof attestBody>;
 
-/** The attestation's place in the transparency log. */
 export const logReceipt = z
   .strictObject({
     origin: z.string(),

@@ -44,7 +44,6 @@ const requestedBy = z
   })
   .meta({ id: "RequestedBy" }) satisfies z.ZodType<RequestedBy>;
 
-/** Counted in code points, as what callers send. */
 const textFrom = (min: number, max: number) =>
   z
     .string()
@@ -106,7 +105,6 @@ const decidedBy = z
 
 const approvalCount = z.strictObject({ required: z.number().int(), given: z.number().int() });
 
-/** For the agent: one fixed sentence for each end. */
 export const guidanceTexts = {
   pending: null,
   approved:
@@ -116,7 +114,6 @@ export const guidanceTexts = {
   cancelled: "Cancelled: your organization cancelled this request. Do not perform the action.",
 } as const satisfies Record<AuthorizationStatus, string | null>;
 
-/** In place of `approved` for a standing approval. */
 export const standingGuidance =
   "Approved as a standing approval: it can't be claimed or attested itself. Make a request for each action: one within its terms is approved at once.";
 
@@ -128,7 +125,6 @@ export const usedGuidance =
 export const erasedGuidance =
   "Erased: this approval was used for an attestation whose content has since been erased. Make a new request if you need one.";
 
-/** In place of `approved` once somebody has taken it back. */
 export const revokedGuidance =
   "Taken back: this approval can't be used any more. Do not perform the action; report to your operator.";
 
@@ -171,7 +167,6 @@ const common = {
   }),
 };
 
-/** Required group as the request's owner reads it. */
 const requiredGroup = z.strictObject({
   group: z.uuid(),
   name: z.string().nullable().meta({ description: "as the approval page shows it; null after erasure" }),

@@ -42,7 +42,6 @@ export const httpUri = z
   .regex(httpUriPattern, "must be an http or https URL")
   .refine((text) => URL.canParse(text), "must be an http or https URL");
 
-/** `run` is the caller's own name for one run of the action. */
 export const claimBody = z
   .strictObject({
     run: boundedAscii(128).meta({

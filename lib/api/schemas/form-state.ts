@@ -9,7 +9,6 @@ export type FormValues = Record<string, string | string[]>;
 export interface FormState<Result> {
   status: "idle" | "done" | "failed";
   message: string;
-  /** By field name. */
   errors: Record<string, string>;
   values: FormValues;
   result: Result | null;

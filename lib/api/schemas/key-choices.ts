@@ -20,7 +20,6 @@ export type Visibility = (typeof visibilities)[number];
 export const roleNames = ["owner", "admin", "approver", "auditor", "member"] as const;
 export type Role = (typeof roleNames)[number];
 
-/** Groups of acts that an organization can ask a passkey for. */
 export const secondFactors = ["owners", "members", "rules", "freeze", "erase"] as const;
 export type SecondFactor = (typeof secondFactors)[number];
 

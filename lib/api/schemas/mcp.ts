@@ -112,7 +112,6 @@ export const decisionInput = z.strictObject({
   wait_seconds: z.number().int().min(0).max(25).nullish().describe("How long to wait for a decision"),
 });
 
-/** Output for pending and decided requests. */
 export const decisionOutput = z.strictObject({
   request_id: z.string(),
   status: z.enum(authorizationStatuses),

@@ -24,18 +24,15 @@ import { createWebhookBody } from "./webhooks";
 const email = keyRequestBody.shape.email;
 const id = z.uuid("must be an id");
 const checked = z.literal("on").optional();
-/** A field left empty is a field left out. */
 const emptyAsAbsent = (value: unknown) => (value === "" ? undefined : value);
 const role = z.enum(roleNames, "must be one of the roles");
 
-/** A button alone. */
 export const stepForm = z.object({});
 
 export const signInForm = z.object({ email, next: z.string().max(200).optional() });
 /** Parameters of a mailed link; anything else was never mailed. */
 export const signInLink = z.object({ token: z.string().min(1).max(200), email });
 
-/** Attestations per UTC day; absent: no limit of its own. */
 const perDay = z.preprocess(
   emptyAsAbsent,
   z.coerce
@@ -132,7 +129,6 @@ const lines = (value: unknown) =>
         .filter((line) => line !== "")
     : [];
 
-/** An empty field is absent. */
 export const registerAgentForm = z.preprocess((value) => {
   if (!isFields(value)) return value;
   const tools = lines(value["tools"]);
@@ -196,7 +192,6 @@ export const attestationFilters = z.object({
 export type AttestationFilters = z.output<typeof attestationFilters>;
 
 export const cursorId = filter(z.uuid());
-/** As the lists of the API hand them out. */
 export const cursorText = filter(z.string().regex(/^[A-Za-z0-9_-]{1,200}$/));
 
 export const exportFormats = ["csv", "ndjson"] as const;
@@ -207,7 +202,6 @@ const disclosable = presentationRequest.shape;
 
 export const attestationForm = z.object({ attestation_id: z.uuid() });
 
-/** The form for a presentation; `expires_in` comes as text. */
 export const presentationForm = z.object({
   attestation_id: z.uuid(),
   disclose: z.preprocess((value) => (value === undefined ? [] : [value].flat()), disclosable.disclose),
@@ -223,7 +217,6 @@ const emptyAsNull = (value: unknown) => (value === "" ? null : value);
 export const approverForm = z.object({ name: approverName, email: keyRequestBody.shape.email });
 export const approverIdForm = z.object({ approver_id: id });
 
-/** Without an id: a new one. */
 export const groupForm = z.object({
   group_id: z.preprocess(emptyAsNull, id.nullish()),
   name: approverName,
@@ -283,7 +276,6 @@ const packDay = z.iso
   .date("must be a date")
   .refine((text) => text >= "2000-01-01" && text < "9999-12-31", "must be a date after 2000");
 
-/** `until` is the last packDay of the period. */
 export const evidenceForm = z
   .object({ agent: agentSlug, from: packDay, until: packDay, private: z.literal("on").optional() })
   .refine(({ from, until }) => from <= until, {
@@ -301,7 +293,6 @@ export const evidenceForm = z
 
 /* The request log's filters, in the address of its page. */
 
-/** By the first digit of the status. */
 const statusClasses = ["2", "4", "5"] as const;
 
 /** Looked for whatever it is: what no code or id can be is not found. */
@@ -330,7 +321,6 @@ export const rulesForm = z.object({
 
 export const proposalForm = z.object({ proposal_id: z.uuid("must be an id") });
 
-/** A request that saved rules can still stop. */
 export interface UnfinishedRequest {
   request_id: string;
   created_at: string;
@@ -339,7 +329,6 @@ export interface UnfinishedRequest {
   tool: string | null;
   amount: { value: string; currency: string } | null;
   isPending: boolean;
-  /** Null while nobody has decided. */
   approvedBy: "standing" | Decider["kind"] | null;
   isClaimed: boolean;
   /** Why the rules of now let nobody approve, claim or use it; null if they do. */

@@ -18,7 +18,6 @@ import {
 import { noNulPattern } from "./primitives";
 
 type DisclosableName = Exclude<MessageName, "blinding">;
-/** Everything but the salt. */
 export const DISCLOSABLE_NAMES = MESSAGE_NAMES.filter((name): name is DisclosableName => name !== "blinding");
 
 export const DEFAULT_LIFETIME_SECONDS = 3_600;

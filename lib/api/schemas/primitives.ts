@@ -39,7 +39,6 @@ export const agentSlug = z
   .meta({ examples: ["invoice-bot"] });
 
 export const action = boundedText(1, 1000);
-/** Name of an approver or a group. */
 export const approverName = boundedText(1, 64);
 export const inputsHash = boundedAscii(128);
 export const hexHash = z

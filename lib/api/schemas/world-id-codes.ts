@@ -158,7 +158,6 @@ export type PortalCode = keyof typeof portalWords;
 
 const isPortalCode = (code: string): code is PortalCode => Object.hasOwn(portalWords, code);
 
-/** Undefined for a code that IDKit does not list. */
 export function findIdkitWords(code: string): CodeWords | undefined {
   return Object.hasOwn(idkitWords, code) ? idkitWords[code] : undefined;
 }

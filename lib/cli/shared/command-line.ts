@@ -9,7 +9,6 @@ import { readCommandLine, single, UsageError, unexpectedWords } from "#lib/proto
 /** npm changes to the service's folder and keeps the caller's. */
 const callersFolder = readVariables()["INIT_CWD"] ?? process.cwd();
 
-/** A file that the caller named, as seen from where they are. */
 export const resolveGiven = (file: string): string => path.resolve(callersFolder, file);
 
 /** The service's own folder, above dist/cli: there are its programs and migrations, and a DATA_DIR that isn't absolute. */
@@ -71,7 +70,6 @@ const grammar: Record<KeyCommand["name"], { places: string[]; options: string[] 
 
 const isCommand = (word: string): word is KeyCommand["name"] => Object.hasOwn(grammar, word);
 
-/** Throws UsageError. */
 export function parseKeyArguments(argv: readonly string[]): KeyCommand {
   const line = readCommandLine(argv, known);
   const [name = "", ...words] = line.words;

@@ -115,7 +115,6 @@ async function lookAtLock(env: Env, database: Database): Promise<Pick<HeadLock, 
   return { require: (head) => lock.requireSince(async () => head).finally(() => lock.close()) };
 }
 
-/** Before the first start, which makes the lock. */
 async function examineNewStore(env: Env, { ok, fault }: Area): Promise<void> {
   const store = await openStore(env.LOG_STORE, env);
   if (store === null) return;
@@ -170,7 +169,6 @@ async function examineCut({ db }: Database, clock: () => Date, { warning }: Area
   );
 }
 
-/** Examines if this machine may go on signing this log. */
 export async function examineLog(
   env: Env,
   database: Database | "empty",
@@ -341,7 +339,6 @@ async function examineListening(url: string, listenUrl: string, { ok, fault }: A
   }
 }
 
-/** Tables of this version are there. */
 async function examineMembers({ db }: Database, env: Env, { fault }: Area): Promise<void> {
   const nobody = await explainNobody({ settings: env }, db);
   if (nobody !== null) fault(nobody, "Make the first owner: npm run accounts -- add-owner EMAIL.");
@@ -359,7 +356,6 @@ async function examineMigrations({ query }: Database, { ok, warning, fault }: Ar
 
 export interface Examined {
   findings: Finding[];
-  /** Null if it can't be read further. The caller closes it. */
   database: Database | null;
   isEmpty: boolean;
 }

@@ -150,7 +150,6 @@ const toleratedSeconds = 5;
 const reach = ({ fetch: ask }: Outside, url: string, headers: Record<string, string> = {}) =>
   ask(url, { headers, redirect: "manual", signal: AbortSignal.timeout(timeoutMs) });
 
-/** The clock, by the Date of an answer. */
 function judgeClock(answer: Response, host: string, sentMs: number, answeredMs: number): Finding[] {
   const area = openArea("clock");
   const theirsMs = Date.parse(answer.headers.get("date") ?? "");
@@ -242,7 +241,6 @@ export async function examineWorld(env: Env, outside: Outside): Promise<Finding[
   return [...area.found, ...(await examineReach(outside, "world", urls, mend))];
 }
 
-/** The discovery document, as each sign-in reads it. */
 async function examineProvider(env: Env, outside: Outside): Promise<Finding[]> {
   const { OIDC_ISSUER: issuer } = env;
   if (issuer === undefined) return [];

@@ -16,11 +16,9 @@ export interface Finding {
   /** `fault`: not fit for production. */
   status: "ok" | "warning" | "fault";
   says: string;
-  /** Advice; empty if nothing is to be done. */
   mend: string;
 }
 
-/** Collects the findings of one area. */
 export function openArea(area: Finding["area"]) {
   const found: Finding[] = [];
   const add = (status: Finding["status"]) => (says: string, mend: string) =>
@@ -62,7 +60,6 @@ export function explain(problem: unknown): string {
   return problem instanceof Error && !("code" in problem) ? problem.message : nameError(problem);
 }
 
-/** Advice if the database answers, but not this question. */
 export const unreadable = "Let the role of DATABASE_URL own the database and all that is in it.";
 
 /** Hides a password in the address. */

@@ -18,7 +18,6 @@ import type { UnknownApprovals } from "#lib/services/approvals/decision/revoke";
 export interface CommandContext extends OpenedLog {
   env: Env;
   clock: () => Date;
-  /** The keys at hand, whether or not they are the active ones. */
   found: Partial<Signers>;
   openSequencer(logSigner: Signer): LogSequencer;
 }

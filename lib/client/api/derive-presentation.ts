@@ -14,9 +14,7 @@ import { verifyPresentation } from "#lib/verifier/checks/presentation-verify";
 export interface DeriveOptions {
   /** Names of the messages to show, in any order. Never `blinding`. */
   disclose: readonly MessageName[];
-  /** The verifier that the presentation is for. */
   audience: string;
-  /** Nonce that the verifier chose. */
   nonce: string;
   /** Default one hour. */
   expiresInSeconds?: number;

@@ -86,7 +86,6 @@ export class ApiError extends CountersignError {
   readonly detail: string;
   /** For the operator of the service, who finds the cause under it. */
   readonly requestId: string | null;
-  /** Which fields are wrong. */
   readonly errors: readonly FieldProblem[];
   readonly retryAfterSeconds: number | null;
   override readonly retryable: boolean;
@@ -201,7 +200,6 @@ export class NotAttestedError extends CountersignError {
   /** Retry means `gate` with the same arguments, in this process. */
   override readonly retryable = true;
   readonly requestId: string;
-  /** Result of the action. */
   readonly result: unknown;
 
   constructor(requestId: string, result: unknown, cause: unknown) {

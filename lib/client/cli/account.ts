@@ -20,7 +20,6 @@ import {
   requireWords,
 } from "./io";
 
-/** Sends the call and prints what is named of the answer. */
 async function call(command: Command, what: Call, title: string, names: readonly string[]): Promise<void> {
   const answer = await send<JsonObject>(connect(command), what);
   const facts: Facts = names.map((name) => [name.replaceAll("_", " "), toWords(answer[name])]);
@@ -235,7 +234,6 @@ function readCount({ line }: Command): number {
   return Number(text);
 }
 
-/** The message's id, if it is the endpoint's and of now. */
 function verify({ io }: Command, { headers, body }: Received, secret: string): string | null {
   const { "webhook-id": id, "webhook-timestamp": time, "webhook-signature": signatures } = headers;
   if (id === undefined || time === undefined || signatures === undefined) return null;

@@ -151,7 +151,6 @@ async function readObjectOption(
   return file === undefined ? undefined : readJsonObject(io, file);
 }
 
-/** The object itself, or an answer that holds it. */
 async function readAuthorization(command: Command): Promise<JsonObject | undefined> {
   const object = await readObjectOption(command, "authorization");
   const inner = object?.["human_authorization"];

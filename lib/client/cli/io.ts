@@ -10,7 +10,6 @@ import { toVisibleText } from "#lib/protocol/text/display-text";
 import type { CommandIo } from "#lib/verifier/cli/io";
 import type { Machine } from "./machine";
 
-/** Delivery as HTTP carries it. */
 export interface Received {
   headers: Record<string, string | undefined>;
   body: string;
@@ -24,7 +23,6 @@ export interface WebhookReceiver {
   close(): Promise<void>;
 }
 
-/** `take` says whether the message is genuine. */
 export type OpenReceiver = (take: (received: Received) => boolean) => Promise<WebhookReceiver>;
 
 export interface ClientIo extends CommandIo {
@@ -149,7 +147,6 @@ export async function readJsonObject(io: ClientIo, file: string): Promise<JsonOb
   return value;
 }
 
-/** Hashes `--inputs FILE`, or takes `--inputs-hash`. */
 export async function readInputsHash({ io, line }: Command): Promise<string | undefined> {
   const [file, hash] = [single(line, "inputs"), single(line, "inputs-hash")];
   if (file !== undefined && hash !== undefined) throw new UsageError("give --inputs or --inputs-hash");
@@ -176,7 +173,6 @@ export function formatFacts(title: string, facts: Facts): string {
   return `${[toVisibleText(title), ...lines].join("\n")}\n`;
 }
 
-/** Output of `countersign --help`. */
 export const usage = `usage: countersign attest <agent> <action> (--inputs FILE | --inputs-hash HASH) [options]
        countersign attest --ndjson [<file>] [--all-or-nothing] [options]
        countersign authorize <agent> <action> [--wait] [options]

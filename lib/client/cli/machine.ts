@@ -4,7 +4,6 @@
 
 export interface Modes {
   file: number;
-  /** Mode of new folders. */
   folder: number;
 }
 
@@ -16,7 +15,6 @@ export interface Machine {
   platform: string;
   /** This process's folder, and those that the agent names in the environment. */
   workingFolders: readonly string[];
-  /** A variable of the environment. */
   readVariable(name: string): string | undefined;
   absolute(path: string): string;
   /** Also true for the folder itself. Links are followed. */

@@ -22,7 +22,6 @@ const exists = (file: string) =>
     () => false,
   );
 
-/** Resolves a missing file to where it would be. */
 async function realPath(file: string): Promise<string> {
   const absolute = path.resolve(file);
   return files.realpath(absolute).catch(async () => {
@@ -67,7 +66,6 @@ async function requireWritable(file: string): Promise<void> {
 }
 
 async function replaceFile(file: string, text: string | Uint8Array, modes: Modes): Promise<void> {
-  // A link to a file elsewhere stays a link.
   const target = await realPath(file);
   await makeFolder(path.dirname(target), modes.folder);
   const fresh = `${target}.${randomBytes(6).toString("hex")}`;
@@ -127,7 +125,6 @@ function listenForEnd(): AbortSignal {
   return ended.signal;
 }
 
-/** `programUrl`: of a module that is the whole program. */
 export function nodeMachine(programUrl: string | undefined): Machine {
   return {
     programPath: programUrl === undefined ? undefined : fileURLToPath(programUrl),

@@ -24,7 +24,6 @@ export function gateTool<Input, Output>(gate: ToolGate<Input>, run: RunTool<Inpu
  */
 export function gateToolAcrossRuns<Input, Output>(gate: ToolGate<Input>, run: RunTool<Input, Output>) {
   return {
-    // Called again when the run continues.
     needsApproval: async (input: Input, options: CallOptions): Promise<boolean> => {
       await askForTool(gate, readCall(input, options));
       return true;

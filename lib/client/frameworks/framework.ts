@@ -4,7 +4,6 @@ import type { AuthorizationRequest } from "#lib/client/api/wire";
 import type { Countersign } from "#lib/client/create";
 import type { GatedAction } from "#lib/client/gate/gate";
 
-/** Question to the human about a call. */
 export type Description = Omit<GatedAction, "runId" | "callId" | "wait" | "signal">;
 
 export interface ToolGate<Input> {

@@ -28,7 +28,6 @@ export interface GraphAction extends Description {
   callId: string;
 }
 
-/** Part of LangGraph's config for a node. */
 interface Config {
   configurable?: Record<string, unknown> | undefined;
 }

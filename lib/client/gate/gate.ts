@@ -199,7 +199,6 @@ export interface GateMemory {
   unbacked: Set<string>;
 }
 
-/** Two equal calls at the same time are one. */
 export async function gate<Inputs, Result>(
   service: Service,
   memory: GateMemory,
@@ -309,7 +308,6 @@ function endLater(service: Service, signal: AbortSignal, over: AbortSignal): Abo
   return late.signal;
 }
 
-/** As it ends, or with the signal's reason. */
 async function untilAborted<Result>(work: Promise<Result>, signal: AbortSignal | undefined): Promise<Result> {
   if (signal === undefined) return work;
   const over = new AbortController();
@@ -323,11 +321,8 @@ async function untilAborted<Result>(work: Promise<Result>, signal: AbortSignal |
 
 export interface AskedOnce {
   request: AuthorizationRequest;
-  /** False: it was made just now. */
   isReplayed: boolean;
-  /** An equal call was attested before. */
   isRepeat: boolean;
-  /** The key under which it was asked. */
   key: string;
 }
 

@@ -308,7 +308,6 @@ export interface Reach {
   /** None: every call needs a human. */
   ask: readonly ToolPattern[];
   record: readonly ToolPattern[];
-  /** False: nobody is asked about any call. */
   isAsking: boolean;
 }
 
@@ -409,10 +408,8 @@ const graceMs = 5_000;
 const forOneself = { file: 0o600, folder: 0o700 };
 
 interface Limits {
-  /** Somebody ends this process, or its time is over. */
   end: AbortSignal;
   isLate(): boolean;
-  /** The grace is over too. */
   last: AbortSignal;
 }
 

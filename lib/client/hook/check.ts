@@ -102,7 +102,6 @@ export async function checkHook(command: Command): Promise<void> {
 
 const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** The tools whose calls were blocked. */
 async function waitForBlocks(
   command: Command,
   folder: string,
@@ -148,7 +147,6 @@ async function reportBlocked(command: Command, folder: string, tool: string): Pr
     command.io.tell(`Warning: real calls of ${tool} ask nobody, because no --match names it.\n`);
 }
 
-/** Reads from the settings whatever no blocked call can show. */
 async function checkSettings(command: Command, dialect: DialectName): Promise<void> {
   const { io } = command;
   const others: string[] = [];

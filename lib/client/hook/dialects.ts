@@ -18,7 +18,6 @@ export interface ParsedEvent {
   results: JsonObject;
 }
 
-/** Throws for what is no event. */
 export function parseEvent(text: string, resultNames: readonly string[]): ParsedEvent {
   const whole = JSON.parse(text) as JsonValue;
   if (!isJsonObject(whole)) throw new Error("the event is no JSON object");
@@ -58,7 +57,6 @@ function endOfString(text: string, start: number): number {
 }
 
 export interface ToolCall {
-  /** Null before the call. */
   outcome: Outcome | null;
   /** The agent's working folder at that moment. */
   folder: string | undefined;
@@ -91,10 +89,8 @@ export interface Answer {
 export interface Dialect {
   name: DialectName;
   canDefer: boolean;
-  /** Members with the tool's output, or the reason why it failed. */
   resultNames: readonly string[];
   readEvent(event: ParsedEvent): ToolCall | TurnEnd;
-  /** For standard output. */
   writeAnswer(answer: Answer): object | null;
   /** Message to the user after an action. Null: the agent has no place for it. */
   writeNote(message: string): object | null;
@@ -292,7 +288,6 @@ export function readDialectName(name = "claude"): DialectName {
 
 export const findDialect = (name: DialectName): Dialect => dialects[name];
 
-/** Throws for what is no event. */
 export const readEvent = (dialect: Dialect, text: string): ToolCall | TurnEnd =>
   dialect.readEvent(parseEvent(text, dialect.resultNames));
 
@@ -327,7 +322,6 @@ function readTool(tool: string, dialect: DialectName): Matches {
   return shells.some(matchesName) ? (name) => shells.includes(name) || matchesName(name) : matchesName;
 }
 
-/** Whatever the arguments are. */
 export const isMatched = (patterns: readonly ToolPattern[], tool: string) =>
   patterns.length === 0 || patterns.some((one) => one.tool(tool));
 

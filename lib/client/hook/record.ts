@@ -52,7 +52,6 @@ async function readIfThere({ io }: Spool, file: string): Promise<string | null> 
 
 const readSent = async (spool: Spool) => Number((await readIfThere(spool, inFolder(spool, "sent"))) ?? 0);
 
-/** Ascending. */
 async function listNumbers({ io, folder }: Spool): Promise<number[]> {
   const names = await io.machine.listNames(folder);
   return names
@@ -94,7 +93,6 @@ export interface Sent {
   sent: number;
   /** Refused for what they are, in the service's words: they are kept in the file `refused`. */
   refused: string[];
-  /** Why the rest waits; null if nothing does. */
   problem: Error | null;
 }
 
@@ -155,7 +153,6 @@ export async function readTrouble(spool: Spool): Promise<string | null> {
   return `Countersign: ${await countWaiting(spool)} calls are not recorded yet: ${away.why}`;
 }
 
-/** Folders whose lock this process has. */
 const locked = new Set<string>();
 
 /** False if somebody else who runs has it. */
@@ -182,7 +179,6 @@ async function unlock(spool: Spool): Promise<void> {
 }
 
 interface Batch {
-  /** Its last number. */
   last: number;
   key: string;
   attestations: AttestRequest[];
@@ -254,7 +250,6 @@ async function sendBatch(spool: Spool, { service, agentKey, signal }: Sending, b
   await machine.writeFile(inFolder(spool, "sent"), String(batch.last), forOneself);
   await machine.remove(inFolder(spool, "batch"));
   await machine.remove(inFolder(spool, "away"));
-  // Not taken for a lock that somebody left.
   await machine.writeFile(inFolder(spool, "lock"), `${machine.host} ${machine.processId}`, forOneself);
   for (const number of await listNumbers(spool))
     if (number <= batch.last) await machine.remove(findShownFile(spool, number));

@@ -34,9 +34,7 @@ interface AgentSettings {
   events: readonly string[];
   /** Its hook must not hold the agent up: exit code 2 would make it go on instead of stopping. */
   endEvent?: string;
-  /** Initial settings of a file that is made for the hook. */
   fresh: JsonObject;
-  /** One of the entries of an event. */
   write(command: string, timeoutSeconds: number): JsonObject;
 }
 
@@ -223,7 +221,6 @@ const forAll = { file: 0o644, folder: 0o755 };
 
 interface Plan {
   settingsFile: string;
-  /** Settings at present; empty if there are none. */
   before: string;
   after: string;
   program: string;
@@ -367,7 +364,6 @@ function describeReach({ io, line }: Command): void {
   if (line.flags.has("defer")) io.print(`\n${deferringElsewhere}\n`);
 }
 
-/** Warns of problems that the installation can't fix. */
 async function warn({ io, line }: Command, { sudoers }: Plan): Promise<void> {
   const keyFile = single(line, "key-file") ?? "";
   const mode = await io.machine.readMode(keyFile);

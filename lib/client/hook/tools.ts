@@ -12,7 +12,6 @@ interface AgentTools {
   /** Names from older versions, and from other agents that speak the dialect. */
   formerShells: readonly string[];
   others: readonly string[];
-  /** The name of an MCP server's tool. */
   nameMcpTool(server: string, tool: string): string;
 }
 
@@ -148,7 +147,6 @@ export async function findNote(
   return readNote(io, nameCall(single(line, "agent") ?? "", sessionId, callId));
 }
 
-/** Notes of calls that are allowed and not reported since. */
 export async function listNotes({ io, line }: Command, sessionId: string): Promise<CallNote[]> {
   const files = await io.machine.listFiles(findNotesFolder(io));
   const names = files.map(({ name }) => name).filter((name) => name.startsWith(nameSession(sessionId)));

@@ -75,7 +75,6 @@ async function warnIfOpen(folder: string, reason: string): Promise<void> {
     logger.warn(`Other users of this machine may open ${folder}, which ${reason}. Close it: chmod 700.`);
 }
 
-/** Nothing happens if it isn't there. */
 async function closeToOthers(folder: string): Promise<void> {
   try {
     await chmod(folder, mode);

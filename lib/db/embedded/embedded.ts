@@ -25,7 +25,6 @@ interface Thread {
   exchange(messages: Uint8Array, limitMs: number): Promise<Uint8Array>;
   /** Asks it to close its files; ends it if it does not. */
   close(): Promise<void>;
-  /** Resolves to the reason when it stops answering. */
   failed: Promise<unknown>;
   exited: Promise<void>;
 }
@@ -33,12 +32,10 @@ interface Thread {
 export interface ThreadTimes {
   /** Until it has opened its files, and has recovered what a hard end left in them. */
   startMs: number;
-  /** Until it has closed them, or has ended on request. */
   endMs: number;
 }
 
 export interface ThreadOptions {
-  /** The bundled worker. */
   file: string;
   folder: string;
   times: ThreadTimes;
@@ -47,7 +44,6 @@ export interface ThreadOptions {
   giveUp(reason: unknown): void;
 }
 
-/** Rejects if the database cannot be opened. */
 async function startThread({ file, folder, times, giveUp }: ThreadOptions): Promise<Thread> {
   const worker = new Worker(file, { workerData: { folder } });
   let failure: unknown = null;
@@ -70,7 +66,6 @@ async function startThread({ file, folder, times, giveUp }: ThreadOptions): Prom
     if (!isEnded) giveUp(new Error("the embedded database's thread cannot be ended", { cause: reason }));
   }
 
-  /** The next message; the thread is ended if it takes longer. */
   function hear(limitMs: number, what: string): Promise<Uint8Array> {
     return new Promise((resolve, reject) => {
       const overdue = () => void end(new Error(`the embedded database ${what} in ${limitMs / 1000} seconds`));
@@ -123,7 +118,6 @@ export interface KeptThread {
   close(): Promise<void>;
 }
 
-/** Rejects if the database cannot be opened the first time. */
 export async function keepThread(options: ThreadOptions): Promise<KeptThread> {
   const { logger, giveUp } = options;
   let isClosing = false;
@@ -212,7 +206,6 @@ async function migrateIn(thread: KeptThread, migrationsFolder: string): Promise<
   await client.end();
 }
 
-/** Migrates first. */
 export async function openEmbedded(folder: string, migrationsFolder: string): Promise<Database> {
   const release = await lockFolder(folder);
   let thread: KeptThread | null = null;

@@ -114,7 +114,6 @@ export function withBatchedReads(database: Omit<Database, "batched">): Database 
  */
 
 export interface Sharing<Client> {
-  /** For one statement, whose promise `use` returns. */
   run<Rows>(use: (client: Client) => Promise<Rows>): Promise<Rows>;
 }
 

@@ -80,7 +80,6 @@ function nameStatements<Client extends object>(client: Client, isNamed: (text: s
 
 interface Addresses {
   url: string;
-  /** Address of the server itself; needed behind a pooler alone. */
   listenUrl: string | undefined;
 }
 
@@ -115,15 +114,12 @@ const listenWith =
     await client.listen(channel, onPayload, onListening);
   };
 
-/** How clients of one server are opened. */
 export interface Opening {
   open<Types extends Record<string, postgres.PostgresType>>(options: postgres.Options<Types>): postgres.Sql;
   wasReachableSince: Database["wasReachableSince"];
-  /** When all clients have ended. */
   stop(): void | Promise<void>;
 }
 
-/** Clients of one host, which notice together that it is gone. */
 function createOpening(url: string): Opening {
   const watch = watchHost({
     silentMs: 2_000,

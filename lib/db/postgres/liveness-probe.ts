@@ -10,7 +10,6 @@ import { connect, Socket } from "node:net";
 import { createWaitingList, type WaitingList } from "./multiplexed-session";
 
 export interface HostWatch {
-  /** For the driver's option of that name. */
   socket(to: { host: string[]; port: number[]; path?: string | false }): Socket;
   follow: WaitingList["follow"];
   /** Seconds until a connection is tried again after so many failures. */
@@ -69,7 +68,6 @@ export function probeHost(
   });
 }
 
-/** True if anything at all comes back. */
 async function isHostThere(host: string, port: number, answerMs: number): Promise<boolean> {
   const answer = await probeHost(host, port, answerMs);
   return answer !== "silent" && !unreachable.has(answer);

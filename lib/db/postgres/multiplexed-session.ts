@@ -70,7 +70,6 @@ class SessionSocket extends EventEmitter {
 }
 
 export interface SharedSession {
-  /** For the driver's option `socket`. */
   connect(): EventEmitter;
 }
 
@@ -180,7 +179,6 @@ export function createWaitingList(now: () => number): WaitingList {
   const waiting = new Set<Waiting>();
   let failedMs = Number.NEGATIVE_INFINITY;
 
-  /** The answer, or the end of the wait for it. */
   function limit<T>(one: Waiting, answer: Promise<T>): Promise<T> {
     waiting.add(one);
     return new Promise((resolve, reject) => {

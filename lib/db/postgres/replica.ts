@@ -50,7 +50,6 @@ interface Given {
   primary: Pick<Database, "query">;
   open: () => Promise<Database>;
   logger: Pick<Logger, "info" | "warn">;
-  /** Only ever goes forward. */
   clockMs: () => number;
 }
 

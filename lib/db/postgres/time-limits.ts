@@ -42,7 +42,6 @@ export const limitsAndPlans = setLocally({ ...sessionSettings, ...planSettings }
 
 type Work = (tx: postgres.TransactionSql) => Promise<unknown>;
 
-/** Runs `work` in a transaction that has the time limits. */
 export const inLimits = (client: postgres.Sql, work: Work, mode = "", settings = limits) =>
   client.begin(mode, async (tx) => {
     await tx.unsafe(settings);

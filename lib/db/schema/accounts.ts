@@ -19,7 +19,6 @@ import { at, bytea, createdAt, role } from "./columns";
 
 export const organizations = pgTable("organizations", {
   id: uuid().primaryKey(),
-  /** Name chosen by an owner; null until one has. */
   name: text(),
   default_public: boolean().notNull().default(true),
   requester_may_approve: boolean().notNull().default(false),
@@ -52,20 +51,17 @@ export const organizationDomains = pgTable(
     organization_id: uuid()
       .notNull()
       .references(() => organizations.id),
-    /** As DNS has it. */
     domain: text().notNull(),
     /** Token that the domain publishes; for this organization only. */
     token: text().notNull(),
     created_at: createdAt(),
     /** Null: not proven, or no longer. */
     verified_since: at("verified_since"),
-    /** Where a check last found the token, and when. */
     found_in: text({ enum: ["dns", "file"] }),
     found_at: at("found_at"),
     /** On how many days in a row checks found it gone, and the last of them. */
     days_gone: integer().notNull().default(0),
     last_day_gone: date({ mode: "string" }),
-    /** Problem of the last check; null if it found the token. */
     problem: text(),
     checked_at: at("checked_at"),
   },

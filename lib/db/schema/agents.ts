@@ -22,7 +22,6 @@ export const agents = pgTable(
     tool_manifest_hash: text(),
     /** Made by a test key, or in the portal of an instance that only makes such keys. */
     is_test: boolean().notNull().default(false),
-    /** Since when its organization has it stopped. */
     frozen_at: at("frozen_at"),
     created_at: createdAt(),
     updated_at: at("updated_at").notNull().defaultNow(),
@@ -61,10 +60,8 @@ export const agentChanges = pgTable(
       .notNull()
       .references(() => agents.id),
     change: text({ enum: ["frozen", "unfrozen", "authorization_revoked"] }).notNull(),
-    /** The request whose approval was taken back. */
     request_id: text(),
     changed_at: at("changed_at").notNull(),
-    /** The organization's own words, and the salt of their hash. */
     reason: text(),
     reason_salt: text(),
     payload: bytea().notNull(),

@@ -54,12 +54,10 @@ export const authorizationRequests = pgTable(
     approvals_required: integer().notNull(),
     /** Who decides must know the confirmation code, which the page never shows. */
     require_code: boolean().notNull().default(false),
-    /** How often a wrong one was entered. */
     wrong_codes: integer().notNull().default(0),
     /** Fixed by the first approval, so that no person counts twice. */
     protocol_version: text(),
     denial_reason: text(),
-    /** The approver who denied by passkey. */
     denied_by: uuid(),
     callback_url: text(),
     created_at: at("created_at").notNull(),
@@ -79,9 +77,7 @@ export const authorizationRequests = pgTable(
     decision_log: text(),
     log_id: integer(),
     leaf_index: leafIndex("leaf_index"),
-    /** The attestation that this authorization backs. */
     attestation_id: uuid(),
-    /** Since when what was approved is taken back. */
     revoked_at: at("revoked_at"),
     used_at: at("used_at"),
     /** The one run of the action that may begin, and since when it has its claim. */
@@ -162,7 +158,6 @@ export const approvals = pgTable(
     world_action: text().notNull(),
     /** Null without a World ID proof. */
     nullifier_hash: text(),
-    /** The enrolled approver, if the request wants one. */
     approver_id: uuid(),
     /** JSON array of what the object has of this person: a World ID proof, a passkey's signature, or both. */
     records: text().notNull(),
@@ -180,7 +175,6 @@ export const approvals = pgTable(
 export const grants = pgTable(
   "grants",
   {
-    /** The request that people approved. */
     request_id: text()
       .primaryKey()
       .references(() => authorizationRequests.id),
@@ -258,7 +252,6 @@ export const approverGroups = pgTable(
   (t) => [primaryKey({ columns: [t.group_id, t.approver_id] }), index().on(t.approver_id)],
 );
 
-/** Whom a request names: the people of its groups at that time. */
 export const requestApprovers = pgTable(
   "request_approvers",
   {

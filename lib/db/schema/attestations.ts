@@ -79,7 +79,6 @@ export const attestations = pgTable(
 /** Counters that grow with each of an agent's attestations and decisions. */
 export const agentRecords = pgTable("agent_records", {
   agent_id: uuid().primaryKey(),
-  /** How many attestations its public feed has in all. */
   listed: bigint({ mode: "number" }).notNull(),
   /** The head of its record (lib/protocol/record/agent-record.ts); 0 and null before the first entry. */
   sequence: bigint({ mode: "number" }).notNull(),

@@ -63,7 +63,6 @@ export const emailCodes = pgTable("email_codes", {
   expires_at: at("expires_at").notNull(),
 });
 
-/** Wrong codes of one address on one UTC day. */
 export const emailCodeFailures = pgTable(
   "email_code_failures",
   { email: text().notNull(), day: date({ mode: "string" }).notNull(), failures: integer().notNull() },

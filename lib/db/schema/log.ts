@@ -107,7 +107,6 @@ export const logTiles = pgTable(
   (t) => [primaryKey({ columns: [t.log_id, t.level, t.tile_index] })],
 );
 
-/** Every checkpoint that ever left the service. */
 export const logCheckpoints = pgTable(
   "log_checkpoints",
   {
@@ -152,11 +151,9 @@ export const logTimestamps = pgTable(
   {
     log_id: integer().notNull(),
     size: leafIndex("size").notNull(),
-    /** The authority's address. */
     tsa: text().notNull(),
     /** The whole response, DER. */
     response: bytea().notNull(),
-    /** The authority's time. */
     stamped_at: at("stamped_at").notNull(),
     created_at: createdAt(),
   },

@@ -58,7 +58,6 @@ export const webhookDeliveries = pgTable(
       .references(() => webhookMessages.id, { onDelete: "cascade" }),
     /** Without a foreign key: an endpoint that is being deleted must not hold up the log. */
     endpoint_id: uuid().notNull(),
-    /** URL of a callback. */
     url: text(),
     status: text({ enum: ["pending", "delivered", "failed"] }).notNull(),
     attempts: integer().notNull().default(0),

@@ -29,7 +29,6 @@ interface KeyEventFacts {
   event: "made" | "retired" | "revoked";
   purpose: KeyPurpose;
   subject: PublicHalf;
-  /** The key that becomes active by this event. */
   successor?: PublicHalf;
   /** Revoked: the first index of the log for which the key's signatures are not valid; default: the event's own. */
   from?: { logId: number; index: number };
@@ -172,7 +171,6 @@ export async function logMadeKeys(
   }
 }
 
-/** Oldest first, as /v1/pubkey shows them. */
 export async function listKeyEvents(executor: Executor) {
   const rows = await executor
     .select({ event: keyEvents, logOrigin: logs.origin })
@@ -229,7 +227,6 @@ export interface KeyChange {
   index: number;
 }
 
-/** The rows of all keys of a purpose, oldest log first. */
 async function readRows(database: Database, purpose: RotatedPurpose) {
   return database.db
     .select({ key: signingKeys, origin: logs.origin, size: logs.size })

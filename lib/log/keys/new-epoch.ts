@@ -31,7 +31,6 @@ import { emptyRightEdge } from "#lib/protocol/tlog/tiles";
 export interface EpochContext {
   database: Database;
   guard: ForkGuard;
-  /** Null without a store. */
   lock: HeadLock | null;
   clock: () => Date;
   firstOrigin: string;
@@ -39,7 +38,6 @@ export interface EpochContext {
 
 /** How a new log ends what may have ended in entries that the database lacks. */
 export interface Ending {
-  /** The database isn't known to hold all that was signed. */
   isRestored: boolean;
   /** A batch at a time until none is left. */
   findUnknown: (tx: Executor) => Promise<{ kind: LogEntryKind<LogEntry>; item: LogEntry }[]>;
@@ -47,9 +45,7 @@ export interface Ending {
 }
 
 export interface EpochKeys {
-  /** The active attestation key, which also signs in the new log. */
   signer: Signer;
-  /** The old log's key, or a new one. */
   logSigner: Signer;
 }
 
@@ -59,7 +55,6 @@ const toSignedHead = ({ id, size, root }: Head): SignedHead => ({
   rootHex: hexEncode(root),
 });
 
-/** Newest head that database, guard or lock know. */
 function findLastSigned(held: SignedHead, ...known: (SignedHead | null)[]): SignedHead {
   return known.reduce<SignedHead>((last, one) => (one === null || isHigher(last, one) ? last : one), held);
 }
@@ -145,7 +140,6 @@ export interface Epoch {
   origin: string;
   previous: SignedHead;
   held: SignedHead;
-  /** The database lacks what was signed last, or may. */
   isCut: boolean;
 }
 

@@ -171,7 +171,6 @@ async function findParts(context: LogContext) {
   const keys = await context.keys.published();
   const states = await context.database.batched<LogState>(statesText, [])();
   let about = await describeOnce(context, keys, false);
-  // A log was begun since.
   if (about.logs.length !== states.length) about = await describeOnce(context, keys, true);
   const open = about.logs.find(({ id }) => id === requireOpen(states).id);
   return { about, states, witnesses: await describeWitnesses(context, open?.vkey ?? "") };

@@ -16,17 +16,13 @@ export interface StoredObject {
   tag: string;
 }
 
-/** How long others may remember it. */
 export type ObjectKind = "immutable" | "checkpoint" | "lock";
 
 export interface ObjectStore {
-  /** For messages: where it is. */
   readonly name: string;
-  /** Null if there is none. */
   read(key: ObjectKey): Promise<StoredObject | null>;
   /** False if there is one already, whatever it holds. */
   create(key: ObjectKey, bytes: Uint8Array, kind: ObjectKind): Promise<boolean>;
-  /** Whatever was there before. */
   write(key: ObjectKey, bytes: Uint8Array, kind: ObjectKind): Promise<void>;
   /**
    * Only if the object still has this tag (null: if there is none); its new tag, or null if it has another one. Rejects if
@@ -38,7 +34,6 @@ export interface ObjectStore {
   close(): void;
 }
 
-/** The same store with a longer prefix. */
 export function within(store: ObjectStore, folder: string): ObjectStore {
   if (folder === "") return store;
   const inside = (key: string) => `${folder}/${key}`;

@@ -27,7 +27,6 @@ async function syncFolder(folder: string): Promise<void> {
   await handle.sync().finally(() => handle.close());
 }
 
-/** A file beside `file`, on the disk, that `place` moves there. */
 async function writeDraft(file: string, bytes: Uint8Array, place: (draft: string) => Promise<void>) {
   const folder = path.dirname(file);
   await makeFolder(folder);
@@ -67,7 +66,6 @@ const keptVersions = 64;
 
 const versionName = (version: number) => String(version).padStart(12, "0");
 
-/** 0 if there is none. */
 async function newestVersion(folder: string): Promise<number> {
   const names = (await orNull(readdir(folder), "ENOENT")) ?? [];
   return Math.max(0, ...names.filter((name) => /^\d{12}$/.test(name)).map(Number));
@@ -78,7 +76,6 @@ async function readVersion(folder: string): Promise<{ bytes: Uint8Array; tag: st
     const version = await newestVersion(folder);
     if (version === 0) return null;
     const bytes = await orNull(readFile(path.join(folder, versionName(version))), "ENOENT");
-    // Null: removed meanwhile, because there is a newer one.
     if (bytes !== null) return { bytes, tag: String(version) };
   }
 }
@@ -115,7 +112,6 @@ export function openFolderStore(root: string): ObjectStore {
   };
 }
 
-/** Null without one. */
 export async function openStore(
   address: string | undefined,
   { LOG_STORE_ENDPOINT: endpoint }: Pick<Env, "LOG_STORE_ENDPOINT">,

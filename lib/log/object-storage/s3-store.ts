@@ -16,7 +16,6 @@ export interface Patience {
 
 export interface S3Options extends Partial<Patience> {
   bucket: string;
-  /** Without slashes around it. */
   prefix: string;
   /** Another server than Amazon's, which is asked by path: its buckets have no host names of their own. */
   endpoint: string | undefined;

@@ -84,7 +84,6 @@ type Log = Awaited<ReturnType<typeof readLogs>>[number];
 
 export interface Compacted {
   origin: string;
-  /** Leaves that were dropped now. */
   leaves: number;
   /** How many of the log's leaves have been dropped so far: whole bundles that are old enough and published. */
   reached: number;
@@ -98,7 +97,6 @@ async function readPublishedSize(store: ObjectStore, log: Log): Promise<number> 
   return verdict.checkpoint.size;
 }
 
-/** The size that the log had then. */
 async function readSizeAt({ db }: Database, log: Log, before: Date): Promise<number> {
   const [last] = await db
     .select({ size: logCheckpoints.size })
@@ -172,7 +170,6 @@ export interface Unpublished {
   seconds: number;
 }
 
-/** Zero for a store whose checkpoint isn't this log's. */
 async function readOfLog(
   { query }: Pick<Database, "query">,
   store: ObjectStore,

@@ -55,7 +55,6 @@ interface Exported {
   executor: Executor;
   logId: number;
   store: ObjectStore;
-  /** Size of the store's checkpoint, and of the one to publish. */
   from: number;
   size: number;
 }
@@ -114,7 +113,6 @@ export interface ExportSource {
 
 export interface ExportedLog {
   origin: string;
-  /** Size in the store before, and after. */
   from: number;
   size: number;
   files: number;

@@ -21,7 +21,6 @@ import {
 } from "#lib/protocol/tlog/witness-policy";
 
 export interface LogList {
-  /** In the ids of attestations that are made here. */
   number: number;
   file: Uint8Array;
   /** Ed25519 over the file's bytes. */
@@ -87,7 +86,6 @@ function describeState({ size, root }: Checkpoint, closedAt: JsonValue | undefin
   return { readonly: { timestamp: closedAt, final_tree_head: head } };
 }
 
-/** All logs of one service, which share its number. */
 async function describeService(base: string, number: number, now: string): Promise<JsonObject[]> {
   const answer = JSON.parse(await fetchText(`${base}/v1/pubkey`)) as JsonObject;
   const keys = listObjects(answer["keys"]);

@@ -35,7 +35,6 @@ export async function readCosignedNote(executor: Executor, hash: string): Promis
   return note;
 }
 
-/** All rows of a snapshot, as long as they are kept. */
 export async function readHeadRows(
   executor: Executor,
   logId: number,

@@ -20,7 +20,6 @@ export interface StaticTiles {
 }
 
 interface Settings {
-  /** LOG_TILES_URL */
   url: string | undefined;
   clock: () => Date;
   logger: Logger;

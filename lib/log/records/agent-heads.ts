@@ -35,7 +35,6 @@ export interface SnapshotContext extends Pick<LogContext, "database" | "clock" |
 interface HeadsItem extends LogEntry {
   logId: number;
   heads: Pick<AgentHeads, "covers_size" | "agents">;
-  /** The snapshot that was the newest when this one was made. */
   last: Pick<LastSnapshot, "log_id" | "covers_size"> | null;
   merged: Merged;
 }
@@ -120,7 +119,6 @@ async function readRows(tx: Executor, { log_id, covers_size }: LastSnapshot): Pr
 
 export const isStatement = sql`${logLeaves.kind} NOT IN ${sql.raw(kindsOfRecords)}`;
 
-/** Everything as it was at one moment. */
 async function gather({ database }: SnapshotContext, incrementalFrom: number) {
   return database.db.transaction(
     async (tx) => {

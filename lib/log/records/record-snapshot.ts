@@ -52,7 +52,6 @@ interface Row {
   signature: Uint8Array;
   envelope_signature: Uint8Array;
   signed_by: string;
-  /** Null if it has no row of this tag. */
   row_index: number | null;
 }
 
@@ -147,7 +146,6 @@ export async function snapshotIfDue(context: SnapshotContext): Promise<boolean> 
   return true;
 }
 
-/** Returns the function that ends the rounds. */
 export function startSnapshots(context: SnapshotContext): () => Promise<void> {
   const run = oneAtATime(() => snapshotIfDue(context));
   return startInterval(lookMs, run, (error) =>
@@ -160,7 +158,6 @@ export function startSnapshots(context: SnapshotContext): () => Promise<void> {
 export interface RecordsCheck {
   agents: number;
   entries: number;
-  /** Null if all is as it must be. */
   problem: string | null;
 }
 
@@ -223,7 +220,6 @@ export async function checkStoredRecords(executor: Executor): Promise<RecordsChe
 
 export interface SnapshotsCheck {
   snapshots: number;
-  /** Null if all is as it must be. */
   problem: string | null;
 }
 
@@ -326,7 +322,6 @@ export interface SumCheck {
   leaves: number;
   entries: number;
   statements: number;
-  /** Null if all is as it must be. */
   problem: string | null;
 }
 

@@ -89,7 +89,6 @@ export async function lockOpenHead(tx: Executor) {
 
 export type Head = Awaited<ReturnType<typeof lockOpenHead>>;
 
-/** Which log is appended to, and whose key signs it. */
 export type OpenLog = Pick<Head, "id" | "origin" | "key_id">;
 
 export interface ActiveKeys {
@@ -134,7 +133,6 @@ export interface Appended {
   edge: RightEdge;
   /** The signed checkpoint that covers the leaves. It must not leave the process before the commit. */
   note: string;
-  /** In the order of the leaves. */
   receipts: LogReceipt[];
   /** Parameters of `append_leaves`, without the records: a tile only grows, behind its earlier content. */
   parameters: (active: ActiveKeys) => unknown[];
@@ -153,7 +151,6 @@ function describeGrowth(before: RightEdge, changed: readonly Tile[]) {
   ];
 }
 
-/** The tree with the leaves, signed; nothing is stored yet. */
 export async function appendLeaves(
   log: OpenLog,
   before: RightEdge,
@@ -190,7 +187,6 @@ export async function appendLeaves(
   return { edge, note, receipts, parameters };
 }
 
-/** A call of one of the database's functions. */
 export interface FunctionCall {
   name: string;
   parameters: readonly unknown[];
@@ -309,7 +305,6 @@ function judge(outcomes: readonly Outcome[], { reason, detail }: Refusal): Map<Q
 /** The database refused the statement for what it says; nothing is stored. */
 export class Refused extends Error {
   readonly reason: string | null;
-  /** Empty if the database said nothing of single items. */
   readonly judged: Map<QueuedEntry, Rejection>;
   constructor(cause: unknown, outcomes: readonly Outcome[]) {
     super("the batch was refused", { cause });
@@ -407,16 +402,13 @@ async function admitAll(
 /** A batch with its places in the log and everything signed, but not stored. */
 export interface Sequenced {
   outcomes: Outcome[];
-  /** As it is after the commit, but for the places. */
   head: KnownHead;
   grown: GrownPlaces;
   note: string;
-  /** Parameters of `append_leaves`. */
   append: readonly unknown[];
   byKind: Map<LogEntryKind<LogEntry>, Placed<LogEntry>[]>;
 }
 
-/** Signs each item in its place, in the order of the items. */
 async function sealAll(items: readonly QueuedEntry[], places: GivingPlaces) {
   const sealed: { place: Place | null; sealed: SealedStatement }[] = [];
   for (const { item } of items) {
@@ -534,7 +526,6 @@ export interface Committer {
   commit(batch: QueuedEntry[], isAnew: boolean, isGroup?: boolean): Promise<Outcome[]>;
   /** The places that are known with the head; undefined if it isn't. */
   places(): KnownHead["places"] | undefined;
-  /** How many batches there have been. */
   count(): number;
 }
 

@@ -14,14 +14,10 @@ import type { FunctionCall, LeafKind } from "./append";
 /* A statement of the service, signed twice (as it is and as an envelope), and its leaf of the log. */
 
 export interface SealedStatement {
-  /** The exact signed bytes. */
   payload: Uint8Array;
   payloadHash: Uint8Array;
-  /** Over the payload itself. */
   signature: Uint8Array;
-  /** Over the envelope's PAE. */
   envelopeSignature: Uint8Array;
-  /** The leaf's bytes. */
   leaf: Uint8Array;
 }
 
@@ -39,13 +35,11 @@ export function signStatement(signer: Signer, payload: Uint8Array): SealedStatem
 
 /** Position, assigned by the batch, where the order is known. */
 export interface Place {
-  /** In its agent's record. */
   record: RecordPlace;
   /** True if its own number does not follow the last one of its instance; null without one. */
   clientGap: boolean | null;
 }
 
-/** Position of an agent's item, assigned by the batch. */
 export function requirePlace(place: Place | null): Place {
   if (place === null) throw new Error("an item of an agent has no place in its record");
   return place;
@@ -59,13 +53,11 @@ export interface LogEntry {
   seal(place: Place | null): SealedStatement;
   /** The agent whose record it belongs to; the service's own statements are in none. */
   agentId?: string;
-  /** The number that the agent itself gave it. */
   client?: ClientNumber | null;
   /** For each of them its agent's feed counts one more. */
   isListed?: boolean;
   /** Something has changed: what the item was made from must be read again. */
   forget?: () => void;
-  /** Slow work that needs the position; `seal` comes after it. */
   preparation?: Preparation;
   /** The key that signs it; refused unless it is the active one under the head's lock. */
   keyId: string;
@@ -80,7 +72,6 @@ export interface LogEntry {
 }
 
 export interface Preparation {
-  /** Position that it was last made for. */
   readonly place: Place | null;
   make(place: Place): Promise<void>;
 }
@@ -107,7 +98,6 @@ export interface Verdict {
 /** Refused with this error; or to be tried again in its place, or after the rest of its batch is stored. */
 export type Rejection = AppError | "again" | "after";
 
-/** Behaviour of one kind of item in the batch's transaction. */
 export interface LogEntryKind<Item extends LogEntry> {
   kind: LeafKind;
   /** True if `admit` locks agents, which comes before it locks anything else of theirs. */
@@ -116,7 +106,6 @@ export interface LogEntryKind<Item extends LogEntry> {
   locksOrganizations?: boolean;
   /** The last checks, under the head's lock; an error for each item that must not be stored. */
   admit?(tx: Executor, items: Item[]): Promise<(AppError | null)[]>;
-  /** Stores what belongs to the leaves, statement by statement. */
   store?(tx: Executor, placed: Placed<Item>[]): Promise<void>;
   /**
    * Or functions of the database check and store it, in one statement with the leaves: all items or none, with a
@@ -140,7 +129,6 @@ export interface Outcome {
   result: Placed<LogEntry> | Error;
 }
 
-/** Items that are stored together or not at all. */
 export interface Group {
   batch: QueuedEntry[];
   resolve: (placed: Placed<LogEntry>[]) => void;

@@ -23,7 +23,6 @@ export interface SignedHead {
 }
 
 export interface ForkGuard {
-  /** The highest head signed here; null before the first. */
   current(): SignedHead | null;
   /** Throws if signing on top of this head would fork the log. */
   check(head: SignedHead): void;
@@ -170,7 +169,6 @@ async function syncFolder(folder: string): Promise<void> {
   }
 }
 
-/** This process's file, made with its first head. */
 function createRecord(folder: string, isDurable: boolean) {
   let fd: number | null = null;
   let turn = 0;
@@ -219,7 +217,6 @@ export async function readForkGuard(folder: string): Promise<KnownHeads> {
   return { current: () => kept, check: (head) => checkHead(kept, head) };
 }
 
-/** `folder` is made if it does not exist. */
 export async function openForkGuard(
   folder: string,
   { durable, now }: ForkGuardOptions,

@@ -48,7 +48,6 @@ export interface HeadLock {
   intend(held: SignedHead, next: SignedHead): Promise<void>;
   /** After the commit, before anything leaves. `holds`: whether the database has both of them, as heads of one history. */
   confirm(head: SignedHead, holds: (heads: SignedHead[]) => Promise<boolean>): Promise<void>;
-  /** Last head that has left; null without a lock. */
   readOut(): Promise<SignedHead | null>;
   /** An operator goes on in a new log, whatever the database holds. `out`: as it was read; it stays until `next` is out. */
   supersede(out: SignedHead | null, held: SignedHead, next: SignedHead): Promise<void>;
@@ -97,7 +96,6 @@ const retryMs = 1_000;
 
 interface Options {
   store: ObjectStore;
-  /** Origin of log 1. */
   origin: string;
   random: (bytes: number) => Uint8Array;
   logger: Logger;

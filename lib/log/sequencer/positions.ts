@@ -33,12 +33,10 @@ const clientId = (agentId: string, { instance }: ClientNumber): string =>
   hexEncode(sha256(utf8Encode(`${agentId}${instance}`)));
 
 interface StoredClient {
-  /** Hex. */
   id: string;
   sequence: number;
 }
 
-/** Instances without a row have no number yet. */
 export type ReadClientNumbers = (ids: string[]) => Promise<StoredClient[]>;
 
 function createClientReader(database: Database): ReadClientNumbers {
@@ -61,7 +59,6 @@ export interface NumberedItem {
   client: ClientNumber;
 }
 
-/** From memory, or read together. */
 async function findClientNumbers(
   known: ClientNumbers,
   items: readonly NumberedItem[],
@@ -79,7 +76,6 @@ async function findClientNumbers(
   return numbers;
 }
 
-/** An instance that has counted on in a batch. */
 export interface CountedClient {
   id: string;
   /** 0 if there was none. */
@@ -178,7 +174,6 @@ async function findRecordHeads(
 
 export interface GrownRecord {
   agentId: string;
-  /** The sequence of the head that it grew from. */
   before: number;
   head: RecordHead;
   /** How many of the new entries its feed shows. */
@@ -193,7 +188,6 @@ export interface GrowingRecords {
   grown(): GrownRecord[];
 }
 
-/** `heads` has every agent that is asked about. */
 function growRecords(
   heads: ReadonlyMap<string, RecordHead>,
   random: (bytes: number) => Uint8Array,
@@ -221,7 +215,6 @@ function growRecords(
   };
 }
 
-/** The last parameters of `append_leaves`. */
 export function describeRecords(grown: readonly GrownRecord[]): string[] {
   return [
     arrayLiteral(grown.map(({ agentId }) => agentId)),
@@ -265,9 +258,7 @@ export interface GrownPlaces {
 }
 
 export interface GivingPlaces {
-  /** Null for an item that is in no agent's record. */
   next(item: LogEntry): Place | null;
-  /** The item has taken its place. */
   take(item: LogEntry, payloadHash: Uint8Array): void;
   grown(): GrownPlaces;
 }
@@ -301,13 +292,11 @@ export async function assignPositions(
   };
 }
 
-/** Once the batch is stored. */
 export function rememberPlaces(known: KnownPlaces, { records, clients }: GrownPlaces): void {
   for (const { agentId, head } of records) known.records.set(agentId, head);
   for (const { id, last } of clients) known.clients.set(id, last);
 }
 
-/** As far as is known now: another process may take the place. */
 export async function readNextPlace(
   item: LogEntry,
   known: KnownPlaces | undefined,

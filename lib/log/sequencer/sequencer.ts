@@ -42,11 +42,8 @@ interface PreSigning {
   take(items: readonly QueuedEntry[]): QueuedEntry[];
   /** Once what came before is committed: starts with those that `take` has kept. */
   begin(): void;
-  /** True if items of this agent wait. */
   holds(agentId: string | undefined): boolean;
-  /** How many items wait. */
   count(): number;
-  /** Resolves when one of them has ended. */
   settled(): Promise<void>;
 }
 
@@ -116,7 +113,6 @@ export interface Quarantine {
 }
 
 function createQuarantine(): Quarantine {
-  /** The first ends first. */
   const apartUntil = new Map<string, number>();
   return {
     note({ owner }, error, batches) {
@@ -179,9 +175,7 @@ export interface LogSequencer {
   submit<Item extends LogEntry>(kind: LogEntryKind<Item>, item: Item): Promise<Placed<Item>>;
   /** All of them or none. Rejects with GroupRefused if some can't be stored as they are. */
   submitAll<Item extends LogEntry>(kind: LogEntryKind<Item>, items: readonly Item[]): Promise<Placed<Item>[]>;
-  /** Called with each head after its commit. */
   onCommit(listener: (head: CommittedHead) => void): void;
-  /** Resolves when nothing is queued or running. */
   drain(): Promise<void>;
 }
 

@@ -21,13 +21,11 @@ import { activeKeyId, type KeyPurpose, type Signer, type Signers } from "./signi
 
 /** The secret keys at hand: what settings give, else what files hold. */
 export interface KeySource {
-  /** All of them, if none are named. */
   load(wanted?: readonly KeyPurpose[]): Promise<Partial<Signers>>;
   /** Signers made by a rotation and not yet in place; empty if nothing is under way. */
   loadNext(wanted?: readonly KeyPurpose[]): Promise<Partial<Signers>>;
   /** Puts the next key in the place of the old one, which is gone then. */
   promoteNext(purpose: KeyPurpose): Promise<void>;
-  /** Makes and keeps those that are missing. */
   create(missing: KeyPurpose[]): Promise<void>;
   /** Where a key is looked for, for messages: `SIGNING_KEY or ./data/keys/signing-key`. */
   describe(purpose: KeyPurpose): string;
@@ -49,7 +47,6 @@ export interface PublicHalf {
   publicKey: Uint8Array;
 }
 
-/** Null if the key is not at hand. */
 export async function publicHalf(found: Partial<Signers>, purpose: KeyPurpose): Promise<PublicHalf | null> {
   if (purpose !== "zk") return found[signerMembers[purpose]] ?? null;
   if (found.zkSeed === undefined) return null;
@@ -159,7 +156,6 @@ export async function readFirstOrigin(database: Database): Promise<string | null
   return first?.origin ?? null;
 }
 
-/** `firstOrigin` is what the settings say: the origin of log 1. */
 export async function openSigners(
   database: Database,
   source: KeySource,
@@ -195,7 +191,6 @@ export async function reloadSigners(database: Database, source: KeySource): Prom
  */
 
 export interface SecretFiles {
-  /** Where messages say it lies. */
   describe(name: string): string;
   read(name: string): Promise<string | null>;
   /** Throws EEXIST if there is one already. */

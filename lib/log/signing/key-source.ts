@@ -20,7 +20,6 @@ function decodeZkSeed(text: string, name: string): Uint8Array {
   return seed;
 }
 
-/** `name` is the setting or file that messages name. */
 export function parseKeyText(purpose: KeyPurpose, text: string, name: string): Partial<Signers> {
   if (purpose === "zk") return { zkSeed: decodeZkSeed(text, name) };
   const signer = createLocalSigner(text, name);

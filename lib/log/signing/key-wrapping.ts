@@ -18,7 +18,6 @@ export interface Kms {
 export interface KeyWrapping {
   /** The secret in `text`, which messages call `name`. Throws with what to mend if it cannot be had. */
   open(text: string, use: string, name: string): Promise<string>;
-  /** As it may be stored: wrapped if KEY_WRAPPING_KEY is set. */
   seal(secret: string, use: string): Promise<string>;
   /**
    * The text as KEY_WRAPPING_KEY wraps it, whether it was plain or wrapped by another key; null if it is so already. It is

@@ -17,7 +17,6 @@ import { openKeyPair } from "./libsodium";
 
 /* The logs of this service and the key that signs each one's checkpoints. */
 
-/** Every log with its key, oldest first. */
 export async function readLogs(executor: Executor) {
   const rows = await executor
     .select({ log: logs, publicKey: signingKeys.public_key })
@@ -44,7 +43,6 @@ export interface Signer {
 
 export type KeyPurpose = "attestation" | "log" | "zk";
 
-/** Whatever holds the secret keys: settings first, then files. */
 export interface Signers {
   signer: Signer;
   logSigner: Signer;
@@ -69,7 +67,6 @@ export interface SigningKeys {
   /** Signs attestations, decisions and key events. */
   readonly signer: Signer;
   readonly logSigner: Signer;
-  /** The active BBS key pair, derived once. */
   zkKeyPair(): Promise<ZkKeyPair>;
   /** After a rotation by another process; rejects if the new key is not at hand. */
   reload(): Promise<void>;
@@ -113,7 +110,6 @@ async function readPublishedKeys(db: Executor): Promise<PublishedKey[]> {
   }));
 }
 
-/** Keys of every purpose, for the operator. */
 export async function readAllKeys(db: Executor) {
   return db
     .select({
@@ -129,7 +125,6 @@ export async function readAllKeys(db: Executor) {
     .orderBy(asc(signingKeys.purpose), asc(signingKeys.log_id), asc(signingKeys.created_at));
 }
 
-/** The active key's id of a purpose; null in an empty database. */
 export async function activeKeyId(db: Executor, purpose: KeyPurpose): Promise<string | null> {
   const [row] = await db
     .select({ keyId: signingKeys.key_id })

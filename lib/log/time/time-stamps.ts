@@ -22,7 +22,6 @@ import type { WitnessPolicySettings } from "#lib/protocol/tlog/witness-policy";
 
 export interface TimeStamps {
   start(): void;
-  /** Ends the rounds; resolves when the one under way is done. */
   close(): Promise<void>;
 }
 
@@ -167,7 +166,6 @@ export function selectAnchors(logId: string, index: string, witnesses: string): 
 
 export interface Anchor {
   size: number;
-  /** The signed note with the cosignatures. */
   checkpoint: string;
   stamps: { tsa: string; response: Uint8Array }[];
   /** For {@link proveStored}. */
@@ -219,13 +217,10 @@ async function fetchBeacon(
 }
 
 export interface NotBeforeSource {
-  /** Nothing is looked for before. */
   start(): void;
-  /** For the predicate of a statement that is made at this time. */
   fieldAt(now: Date): { not_before?: NotBefore };
   /** Looks again soon: a checkpoint was cosigned. */
   refresh(): void;
-  /** Ends the rounds; resolves when the one under way is done. */
   close(): Promise<void>;
 }
 

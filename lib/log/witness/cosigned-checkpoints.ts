@@ -63,7 +63,6 @@ async function findCosigned(executor: Executor, logId: number, { witnesses, quor
   return row ? { ...newest, note: row.note } : null;
 }
 
-/** Response of GET /log/checkpoint. */
 export async function readShownCheckpoint(
   executor: Executor,
   head: Head,
@@ -117,7 +116,6 @@ export async function readCosignedSizes(executor: Executor, logId: number) {
 
 /* Cosigned checkpoints that statements name in `not_before`, kept byte for byte before any statement can name them. */
 
-/** A bound, and the time that it vouches for. */
 export interface FoundBound {
   bound: NotBefore;
   atMs: number;

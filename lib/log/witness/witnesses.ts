@@ -85,7 +85,6 @@ export interface Witnesses {
   ask(): Promise<void>;
   /** After a commit, or to have the newest checkpoint cosigned once more. */
   schedule(): void;
-  /** Ends the rounds; resolves when the one under way is done. */
   close(): Promise<void>;
 }
 
@@ -94,7 +93,6 @@ interface Options {
   policy: WitnessPolicySettings | undefined;
   logger: Logger;
   clock: () => Date;
-  /** A checkpoint was cosigned. */
   onCosigned: () => void;
   /** Interval between requests to one witness, across all processes of the database. */
   intervalSeconds: number;
@@ -102,7 +100,6 @@ interface Options {
   retryMs?: number;
 }
 
-/** `later`: it is not its turn yet. */
 type RoundResult = "cosigned" | "failed" | "later" | { forked: string };
 
 async function storeCosignature({ db }: Database, head: Head, { key }: Witness, line: string): Promise<void> {

@@ -11,7 +11,6 @@ export type Amount = {
 
 /** The canonical form, which is signed. */
 export const amountValuePattern = /^(?:0|[1-9]\d{0,13})(?:\.\d{0,3}[1-9])?$/;
-/** The same as people write it: `100.50`. */
 export const writtenAmountPattern = /^(?:0|[1-9]\d{0,13})(?:\.\d{1,4})?$/;
 export const currencyPattern = /^[A-Z]{3}$/;
 
@@ -60,7 +59,6 @@ export function amountUnits(value: string): bigint {
   return BigInt(whole) * unitsOfOne + BigInt(fraction.padEnd(places, "0"));
 }
 
-/** Also of a sum, which can have more digits than an amount. */
 export function writeUnits(units: bigint): string {
   const fraction = (units % unitsOfOne).toString().padStart(places, "0").replace(/0+$/, "");
   return `${units / unitsOfOne}${fraction === "" ? "" : `.${fraction}`}`;

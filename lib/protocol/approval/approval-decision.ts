@@ -22,11 +22,9 @@ export interface Decision {
   /** Hex SHA-256 of the canonical request. */
   request_hash: string;
   decided_at: string;
-  /** The service's key that signs the statement. */
   key_id: string;
   /** Hex SHA-256 of the canonical signed object without `log`; null if nothing was approved. */
   authorization_hash: string | null;
-  /** Its place in the agent's record. */
   record: RecordPlace;
 }
 

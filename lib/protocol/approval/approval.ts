@@ -21,14 +21,12 @@ import type { SignedDetails } from "./shown-content";
 
 export interface ApprovalRequest {
   request_id: string;
-  /** The service's public address. */
   origin: string;
   organization: string;
   agent_slug: string;
   /** base64 of the raw 32 bytes; null if the agent has registered no key. */
   agent_public_key: string | null;
   action: string;
-  /** The tool that would run, as in the agent's manifest. */
   tool?: string;
   amount?: Amount;
   context_hash: string;
@@ -43,7 +41,6 @@ export interface ApprovalRequest {
   requester_may_approve: boolean;
   /** Who asks, if it is one of the organization's approvers: their id. */
   requester_id?: string;
-  /** The terms, if this asks for a standing approval. */
   grant: GrantTerms | null;
   /** How long people's approval can be used; without it there is no end. */
   usable_for_seconds?: number;
@@ -169,7 +166,6 @@ export function authorizationSigningBytes(authorization: UnsignedAuthorization):
   return canonicalBytes(signed as unknown as JsonObject);
 }
 
-/** `signature`: base64. */
 export const assembleAuthorization = (
   unsigned: UnsignedAuthorization,
   signature: string,

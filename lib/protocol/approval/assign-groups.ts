@@ -61,7 +61,6 @@ export interface VerifiedDomain {
   /** The same as people write it. */
   unicode: string;
   verified_since: string;
-  /** When a check last found the proof. */
   last_checked: string;
 }
 

@@ -1,7 +1,6 @@
 /** Who may decide a request and who did: groups of people, a standing approval that people gave before, or a rule. */
 import type { HumanAuthorization } from "./approval";
 
-/** `count` different enrolled approvers of the group. */
 export type RequiredApprovers = {
   /** The group's id; its name is among what the page shows and the object hides. */
   group: string;
@@ -16,7 +15,6 @@ export type GrantTerms = {
   max_calls: number;
   /** Limit for each use. Amounts are in the one `currency`. */
   max_amount?: string;
-  /** Limit for all uses together. */
   max_budget?: string;
   currency?: string;
   expires_at: string;
@@ -54,7 +52,6 @@ export type Decider = DecidedBy | { kind: "freeze" };
 /** How long what no person was asked about can be used, at most. */
 const unaskedSeconds = 3600;
 
-/** Null: no end. */
 export function usableUntil({
   request: { usable_for_seconds: asked },
   decided_by: { kind },

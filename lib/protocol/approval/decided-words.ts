@@ -7,7 +7,6 @@ import type { DecidedByGrant, Decider } from "./decided-by";
 export type Way = "passkey" | "World ID" | "World ID and passkey" | "the link";
 
 export interface DecidingPerson {
-  /** Null where only a pseudonym is known. */
   readonly name: string | null;
   readonly way: Way;
   /** ISO 8601; null if nothing says it. */
@@ -26,7 +25,6 @@ export type Decided =
   | {
       readonly kind: "people";
       readonly decision: "approved" | "denied";
-      /** Those that had to decide, if any had to. */
       readonly groups: readonly DecidingGroup[];
       readonly people: readonly DecidingPerson[];
       /** World ID level; `none` without it. */
@@ -38,7 +36,6 @@ export type Decided =
   | {
       readonly kind: "rule";
       readonly decision: "approved" | "denied";
-      /** None permits it, or which allowed it is not shown. */
       readonly policyIds: readonly string[];
     }
   | { readonly kind: "freeze" }
@@ -80,7 +77,6 @@ function describePeople({ decision, groups, people, level, isTest }: Decided & {
   return `${who}${ways.length === 0 ? "" : `, by ${ways.join(" and ")}`}${grade}`;
 }
 
-/** Without amounts only its uses are counted. */
 function describeUse({ use, of, spent, budget, currency }: GrantUse): string {
   const money =
     spent === null || budget === null || currency === null
@@ -143,7 +139,6 @@ export function toUnasked(decidedBy: Exclude<Decider, { kind: "people" }>, statu
   return { kind: "grant", use: decidedBy };
 }
 
-/** A sentence; null if people decided, or nobody has. */
 export function describeUnasked(decidedBy: Decider | null | undefined, status: string): string | null {
   if (!decidedBy || decidedBy.kind === "people") return null;
   const decided = toUnasked(decidedBy, status);

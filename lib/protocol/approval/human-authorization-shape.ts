@@ -240,7 +240,6 @@ const authorization = fields(
   { log: isJsonObject },
 );
 
-/** Names of the fields, for the documentation's test. */
 export const authorizationFields = {
   human_authorization: authorization.names,
   request: request.names,

@@ -12,7 +12,6 @@ export interface ShownNames {
   group_names: string[];
 }
 
-/** As read from a file, so of any type. */
 export interface ShownContent extends Record<keyof ShownNames, JsonValue> {
   context: JsonValue;
   context_salt: JsonValue;
@@ -64,7 +63,6 @@ const letters: Record<string, DetailType> = { s: "string", n: "number", b: "bool
 
 export const isOfType = (type: DetailType, text: string): boolean => forms[type].test(text);
 
-/** Undefined for a value that has no text of its own. */
 export function typeOfValue(value: JsonValue, text: string): DetailType | undefined {
   const type = detailTypes.find((one) => one === typeof value);
   return type !== undefined && isOfType(type, text) ? type : undefined;

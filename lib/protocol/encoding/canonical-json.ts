@@ -50,7 +50,6 @@ export function canonicalBytes(value: JsonValue): Uint8Array {
   return utf8Encode(canonicalJson(value));
 }
 
-/** Hex SHA-256 of the canonical JSON. */
 export function canonicalHash(value: JsonValue): string {
   return hexEncode(sha256(canonicalBytes(value)));
 }

@@ -4,14 +4,12 @@ import { type DerValue, derItems, derOid, derTags, derTime, readDer, readDerValu
 
 export interface Certificate {
   raw: Uint8Array;
-  /** Bytes that the issuer signed. */
   signed: Uint8Array;
   signatureAlgorithm: string;
   signature: Uint8Array;
   serial: Uint8Array;
   issuer: Uint8Array;
   subject: Uint8Array;
-  /** The subject's common name, or else its organization. */
   name: string;
   publicKey: Uint8Array;
   fromMs: number;
@@ -31,7 +29,6 @@ const oids = {
 
 const isTrue = (value: DerValue | undefined) => value?.tag === 0x01 && value.content[0] === 0xff;
 
-/** Throws RangeError for what is no certificate. */
 export function parseCertificate(der: Uint8Array): Certificate {
   const raw = readDer(der, derTags.sequence);
   const [signed, algorithm, signature] = derItems(raw);

@@ -15,7 +15,6 @@ export function encodeCsvCell(text: string): string {
   return `"${harmless.replaceAll('"', '""')}"`;
 }
 
-/** With CRLF at its end. */
 export function encodeCsvLine(cells: readonly string[]): string {
   return `${cells.map(encodeCsvCell).join(",")}\r\n`;
 }

@@ -5,7 +5,6 @@ export interface DerValue {
   /** Class, constructed bit and number in one byte; longer tags are refused. */
   tag: number;
   content: Uint8Array;
-  /** With tag and length. */
   raw: Uint8Array;
 }
 

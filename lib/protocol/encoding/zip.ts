@@ -10,17 +10,13 @@
  */
 import { bytesEqual, concatBytes, utf8Encode } from "./bytes";
 
-/** As it lies in the archive. */
 export interface ZipFile {
   name: string;
-  /** CRC-32 of the bytes. */
   crc: number;
-  /** Before and after deflating. */
   size: number;
   deflatedSize: number;
 }
 
-/** With the offset of its header. */
 export type PlacedFile = ZipFile & { offset: number };
 
 export interface ZipTools {
@@ -74,7 +70,6 @@ export function encodeZipHeader(file: ZipFile): Uint8Array {
   return concatBytes(littleEndian([[0x04034b50, 4], ...facts(file)]), utf8Encode(file.name));
 }
 
-/** Everything after the last file. */
 export function encodeZipEnd(files: readonly PlacedFile[]): Uint8Array {
   const entries = files.map((file) =>
     concatBytes(
@@ -134,10 +129,8 @@ export interface ZipArchive {
   read(name: string): Uint8Array;
 }
 
-/** Bounds on inflated bytes. */
 export interface ZipLimits {
   maxFileBytes: number;
-  /** Bound on all files together. */
   maxBytes: number;
 }
 

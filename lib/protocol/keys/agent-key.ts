@@ -6,12 +6,10 @@ import { base64Encode, concatBytes, utf8Encode } from "#lib/protocol/encoding/by
 import { PKCS8_PREFIX, SEED_BYTES } from "./agent-seed";
 import { derivePublicKey, encodePublicKeyPem, signEd25519 } from "./ed25519";
 
-/** The text that `proof_of_possession` signs. */
 export function possessionText(slug: string, publicKey: Uint8Array): string {
   return `countersign-key-possession:${slug}:${base64Encode(publicKey)}`;
 }
 
-/** With a final newline, as OpenSSL writes it. */
 export function encodePrivateKeyPem(seed: Uint8Array): string {
   if (seed.length !== SEED_BYTES) throw new RangeError("an Ed25519 seed has 32 bytes");
   const body = base64Encode(concatBytes(PKCS8_PREFIX, seed));

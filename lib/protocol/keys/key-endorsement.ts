@@ -14,7 +14,6 @@ export interface KeyEndorsement {
   logOrigin?: string;
   /** The event's log index, for the range in which the signing key was valid. */
   index: number;
-  /** The exact signed bytes, as text. */
   payload: string;
   /** base64 */
   signature: string;

@@ -49,9 +49,7 @@ export interface PackEntry {
   decision: Decision["decision"] | AgentChangeKind | null;
   /** Or a change of what the agent may do. */
   isDecision: boolean;
-  /** An approval that no real person is proven to have given. */
   isTest: boolean;
-  /** How much and who decided, as far as signed bytes say it. */
   facts: Facts;
   /** That follow from the signed bytes; a key that was revoked later is no matter of the record. */
   warnings: WarningCode[];
@@ -145,7 +143,6 @@ export function readPackEntry(file: string, json: JsonObject): PackEntry {
 export interface PackCounts {
   entries: number;
   attestations: Record<EntryState | "total", number>;
-  /** Attestations whose content is in the pack. */
   approvals: {
     none: number;
     asserted: number;

@@ -12,10 +12,8 @@ import { countPack, type PackCounts, type PackEntry } from "./pack-entries";
 export const packFiles = {
   /** The rows of the newest snapshot of all records. */
   rows: "agent-heads.bin",
-  /** The entries just outside the period. */
   before: "before.json",
   after: "after.json",
-  /** The newest public attestation, if it is none of the others. */
   newest: "newest.json",
   keys: "keys.json",
   log: "log.json",
@@ -26,7 +24,6 @@ export const packFiles = {
 
 export type PackFolder = "record" | "attestations" | "decisions" | "rules" | "statements";
 
-/** Sorted as numbers are: `attestations/000000000017.json`. */
 export const numberedFile = (folder: PackFolder, number: number): string =>
   `${folder}/${String(number).padStart(12, "0")}.json`;
 
@@ -38,7 +35,6 @@ const numbered = /^(?:record|attestations|decisions|rules|statements)\/(\d{12})\
 
 export const isPackFile = (name: string): boolean => fixed.has(name) || numbered.test(name);
 
-/** Names of one folder, in order. */
 export const filesIn = (folder: PackFolder, names: readonly string[]): string[] =>
   names.filter((name) => name.startsWith(`${folder}/`)).sort();
 
@@ -96,14 +92,11 @@ export interface PackFacts {
   left_out: LeftOut[];
 }
 
-/** Everything that the facts follow from. */
 export interface PackContent {
   period: PackPeriod;
-  /** The first page of the agent's record. */
   firstPage: JsonObject;
   before: PackEntry | null;
   after: PackEntry | null;
-  /** In the order of the record. */
   entries: readonly PackEntry[];
   hasRows: boolean;
 }
@@ -179,7 +172,6 @@ export const describeFile = (name: string, bytes: Uint8Array): PackedFile => ({
   length: bytes.length,
 });
 
-/** `files`: all others, in the order of the archive. */
 export const makeManifest = (
   facts: PackFacts,
   files: readonly PackedFile[],

@@ -84,7 +84,6 @@ const packSources: readonly (readonly [name: string, about: string])[] = [
   ],
 ];
 
-/** Sentences, true if every check of the pack passes. */
 export function listProven(facts: PackFacts): string[] {
   const { first, last } = facts.record;
   const all =
@@ -108,7 +107,6 @@ const always = [
   "That everyone is shown this log. Only witnesses who cosign it rule out a second one.",
 ];
 
-/** Sentences. */
 export function listNotProven(facts: PackFacts): string[] {
   const { record, counts } = facts;
   const { last, counted } = record;
@@ -142,7 +140,6 @@ function shorten(text: string): string {
   return characters.length <= maxShown ? text : `${characters.slice(0, maxShown).join("")}…`;
 }
 
-/** Cells are HTML. */
 function table(headers: readonly string[], rows: readonly (readonly string[])[]): string {
   const head = headers.map((header) => `<th scope="col">${escapeHtml(header)}</th>`).join("");
   const body = rows.map((cells) => `<tr>${cells.map((cell) => `<td>${cell}</td>`).join("")}</tr>`);

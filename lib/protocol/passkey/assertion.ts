@@ -31,7 +31,6 @@ export interface AuthenticatorData {
   rpIdHash: Uint8Array;
   userPresent: boolean;
   userVerified: boolean;
-  /** The passkey may be copied to other devices of its user. */
   backupEligible: boolean;
   backedUp: boolean;
   signCount: number;

@@ -35,13 +35,11 @@ import { maxCoseKeyBytes } from "./assertion";
 /* The exact shape of what shows a passkey's place in a roster: nothing is hashed before its fields are known and bounded. */
 
 export type RosterHead = {
-  /** The organization's id, as in an approval's request. */
   organization: string;
   /** From 1, without a gap. */
   number: number;
   /** `rosterHash` of the head before; null for the first. */
   previous: string | null;
-  /** How many entries. */
   size: number;
   /** Hex; over the canonical entries, in the order of their credential ids. */
   root: string;
@@ -64,9 +62,7 @@ export type RosterEntry = {
   salt: string;
 };
 
-/** Shows that an entry is in the group. */
 export type GroupOpening = {
-  /** The group's id. */
   group: string;
   /** base64 of 16 random bytes */
   salt: string;
@@ -209,11 +205,9 @@ export function checkMembership({ head, entry, index, proof, groups }: Membershi
  *     organization = hex SHA-256("countersign roster v1\\n" || organization id)
  */
 
-/** `predicate` of the signed statement. */
 export type RosterChange = Pick<RosterHead, "number" | "previous" | "changed_at"> & {
   /** {@link rosterOrganization}. */
   organization: string;
-  /** The service's key that signs the statement. */
   key_id: string;
 };
 

@@ -94,7 +94,6 @@ export type RuleReason = "permitted" | "forbidden" | "nothing_permits" | "evalua
 export interface RuleOutcome {
   decision: "allow" | "ask" | "deny";
   reason: RuleReason;
-  /** Those that decided, sorted. */
   policy_ids: string[];
   /** If people are asked. */
   obligations: Obligations | null;

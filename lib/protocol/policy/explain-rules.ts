@@ -6,7 +6,6 @@ import type { RuleContext } from "./rule-context";
 
 export interface ExplainedRules extends Pick<RuleOutcome, "decision" | "reason" | "policy_ids" | "error"> {
   version: number;
-  /** `log_only` decides nothing. */
   mode: string;
 }
 

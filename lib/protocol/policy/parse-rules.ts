@@ -24,9 +24,7 @@ import { MAX_RULES_BYTES, rulesetHash, rulesSchema } from "./rule-context";
  */
 
 export interface PolicyFindings {
-  /** Why the policy can't be saved. */
   refusals: string[];
-  /** Warnings for its author. */
   warnings: string[];
   /** True if it is a `forbid` about what the request carries. */
   forbidsDetails: boolean;
@@ -53,7 +51,6 @@ function readPath(value: unknown): string[] | null {
 
 const isCurrency = (value: unknown) => readPath(value)?.join(".") === "amount.currency";
 
-/** The texts that a side of a comparison consists of. */
 function readTexts(value: unknown): string[] {
   if (!isJsonObject(value)) return [];
   if (typeof value["Value"] === "string") return [value["Value"]];

@@ -161,7 +161,6 @@ export const rulesModes = ["off", "log_only", "enforce"] as const;
 export type RulesMode = (typeof rulesModes)[number];
 
 export interface RulesetVersion {
-  /** The organization's id. */
   organization: string;
   /** From 1. */
   number: number;
@@ -171,7 +170,6 @@ export interface RulesetVersion {
   mode: RulesMode;
   fallback: RulesFallback;
   changed_at: string;
-  /** The service's key that signs the statement. */
   key_id: string;
 }
 

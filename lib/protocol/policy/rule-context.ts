@@ -13,7 +13,6 @@ export interface RuleAmount {
   currency: string;
   /** Total of this agent's approved requests of the UTC day in this currency, before this one. */
   spent_today: string;
-  /** With this one. */
   total_today: string;
 }
 
@@ -54,7 +53,6 @@ const textsAsRead = ({ action, tool, requester, context }: RuleContext) => ({
   context: detailsAsRead(context),
 });
 
-/** True if a person reads exactly what was sent. */
 export function isSentAsRead(context: RuleContext): boolean {
   const { action, tool, requester, context: details } = context;
   const texts = [action, tool ?? "", requester ?? "", ...Object.entries(details).flat()];
@@ -65,7 +63,6 @@ export function ruleContextHash(context: RuleContext): string {
   return hexEncode(sha256(canonicalBytes(context as unknown as JsonObject)));
 }
 
-/** The hour and the weekday (1 is Monday) of a moment, in UTC. */
 export function readHours(at: Date): Pick<RuleContext, "hour_utc" | "weekday_utc"> {
   return { hour_utc: at.getUTCHours(), weekday_utc: at.getUTCDay() || 7 };
 }

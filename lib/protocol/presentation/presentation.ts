@@ -108,7 +108,6 @@ export type ZkCredential = {
   public_key: string;
   header: string;
   signature: string;
-  /** All 24, the blinding one too. */
   messages: string[];
 };
 
@@ -180,7 +179,6 @@ export async function derivePresentation(
   };
 }
 
-/** The proof that GET /v1/verify/:id shows to everyone. */
 export async function derivePublicProof(credential: ZkCredential): Promise<ZkProof> {
   const index = MESSAGE_NAMES.indexOf("attestation_id");
   const attestationId = parseMessage(index, messageAt(credential, index));
@@ -268,7 +266,6 @@ function describeDisclosedFault(disclosed: JsonValue | undefined): string | null
   return null;
 }
 
-/** Null if the text is not canonical base64url. */
 export function decodeOrNull(text: string): Uint8Array | null {
   try {
     return base64UrlDecode(text);

@@ -77,7 +77,6 @@ export function findRow(rows: Uint8Array, tag: Uint8Array): { index: number; isT
 
 export interface HeadsSummary {
   agents: number;
-  /** The sum of all sequences. */
   entries: number;
   root: Uint8Array;
   /** SHA-256 of all rows, the digest of the statement's subject. */
@@ -187,7 +186,6 @@ export function mergeHeads(before: Uint8Array, given: Uint8Array): HeadsTree & {
  *     entries + statements = earlier_size + covers_size
  */
 
-/** `predicate` of the signed statement. */
 export type AgentHeads = {
   log_origin: string;
   /** The size of that log for which the rows are complete. */
@@ -262,13 +260,11 @@ export type AgentChangeKind = (typeof agentChanges)[number];
 export interface AgentChange {
   change: AgentChangeKind;
   changed_at: string;
-  /** The service's key that signs the statement. */
   key_id: string;
   /** Hex SHA-256 of the canonical `[salt, reason]`; null if none was given. */
   reason_hash: string | null;
   /** Hex SHA-256 of the canonical request whose approval was taken back, else null. */
   request_hash: string | null;
-  /** Its place in the agent's record. */
   record: RecordPlace;
 }
 

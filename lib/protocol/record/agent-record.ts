@@ -10,7 +10,6 @@ import { HASH_BYTES } from "#lib/protocol/tlog/merkle";
 
 const label = utf8Encode("countersign/agent-record/v1\n");
 
-/** `predicate.record` of a signed payload. */
 export type RecordPlace = {
   agent_id: string;
   /** From 1. */
@@ -24,17 +23,13 @@ export interface RecordHead {
   link: Uint8Array;
 }
 
-/** An entry beside it in the record: all that its link needs. */
 export interface RecordNeighbour {
-  /** The link before it. */
   previous: Uint8Array;
   payloadHash: Uint8Array;
 }
 
 export interface RecordNeighbours {
-  /** Null for number 1. */
   before: RecordNeighbour | null;
-  /** Null for the last. */
   after: RecordNeighbour | null;
   head: RecordHead;
 }
@@ -55,7 +50,6 @@ export function emptyRecord(agentId: string): RecordHead {
   return { sequence: 0, link: sha256(label, utf8Encode(agentId)) };
 }
 
-/** The head after one more entry. */
 export function extendRecord({ sequence, link }: RecordHead, payloadHash: Uint8Array): RecordHead {
   if (link.length !== HASH_BYTES || payloadHash.length !== HASH_BYTES)
     throw new RangeError("a link and a payload hash have 32 bytes");

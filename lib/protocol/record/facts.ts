@@ -21,23 +21,17 @@ import { formatCount } from "#lib/protocol/text/display-text";
 import { readableTime } from "#lib/protocol/time/time-words";
 
 export interface Facts {
-  /** The action, in the agent's words; null if it isn't shown. */
   readonly what: string | null;
   readonly tool: string | null;
   readonly amount: Amount | null;
   /** From details that only the organization and its approvers see. */
   readonly payee: string | null;
   readonly agent: string | null;
-  /** The person or system that asks, in the caller's words. */
   readonly requester: string | null;
   readonly decided: Decided;
-  /** The terms, if this asks for a standing approval. */
   readonly terms: GrantTerms | null;
-  /** Until when an approval can be used; ISO 8601. */
   readonly usableUntil: string | null;
-  /** When the action was recorded; ISO 8601. */
   readonly recordedAt: string | null;
-  /** When it was decided; ISO 8601. */
   readonly decidedAt: string | null;
   /** Anything but production. */
   readonly isTest: boolean;
@@ -83,7 +77,6 @@ const readGroups = (required: JsonValue | undefined, names: Names): DecidingGrou
     count: Number(count),
   }));
 
-/** `object`: of the shape of a `human_authorization`. */
 function readDecided(object: JsonObject, names: Names): Decided {
   const { request, decided_by, approvals, environment } = object;
   const { required_approvers } = readObject(request);
@@ -101,7 +94,6 @@ function readDecided(object: JsonObject, names: Names): Decided {
   };
 }
 
-/** Facts of an approval, from its signed object. */
 export function factsOfApproval(object: JsonObject, names: Names = noNames): Facts {
   const request = readObject(object["request"]);
   return {
@@ -154,7 +146,6 @@ function readBacking({
   return { kind: "people", decision: "approved", groups: [], people, level, isTest };
 }
 
-/** Facts of a signed request by itself, without who decided it. */
 export const factsOfSignedRequest = (request: JsonObject): Facts => ({
   ...hiddenFacts,
   what: readText(request["action"]),
@@ -188,7 +179,6 @@ export function factsOfReceipt(
   return { ...backing, ...own, isTest: approval.environment !== "production" };
 }
 
-/** A request as its organization and its approvers see it. */
 export interface ShownRequest {
   readonly action: string;
   readonly tool?: string | null | undefined;
@@ -275,7 +265,6 @@ const describeLimits = ({ terms, usableUntil }: Facts) =>
     ...(usableUntil === null ? [] : [`Usable until ${readableTime(usableUntil)}`]),
   ].join("; ");
 
-/** Objects of "It doesn't prove …". */
 function listNotProven({ decided, isTest, recordedAt, amount, payee }: Facts): string[] {
   const isReceipt = recordedAt !== null;
   return [

@@ -27,7 +27,6 @@ export const BUNDLE_MEDIA_TYPE = "application/vnd.dev.sigstore.bundle.v0.3+json"
 
 export type LogBundle = {
   envelope: Envelope;
-  /** The leaf's bytes. */
   leaf: Uint8Array;
   index: number;
   /** When the log took the leaf in, Unix seconds; null in bundles of the first release. */

@@ -86,7 +86,6 @@ export function envelopeFromJson(value: JsonValue): Envelope {
   };
 }
 
-/** The value as an object with exactly these names. */
 export function requireFields<Name extends string>(
   value: JsonValue | undefined,
   names: readonly Name[],

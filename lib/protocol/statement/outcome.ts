@@ -28,7 +28,6 @@ export function firstFailure(
   return undefined;
 }
 
-/** A fault as a value, for what is no check by itself. */
 export interface Fault {
   ok: false;
   reason: Reason;

@@ -8,13 +8,11 @@ export const PRODUCT_VERSION = "1.0.0";
 /** The client and the command line as an npm package. */
 export const NPM_PACKAGE = "countersign.tgz";
 
-/** The file in which the Python client is installed. */
 export const PYTHON_WHEEL = `countersign_client-${PRODUCT_VERSION}-py3-none-any.whl` as const;
 
 /** The file of 1.0.0, whose module was called as two packages of others are. */
 export const RETIRED_PYTHON_WHEEL = "countersign-1.0.0-py3-none-any.whl";
 
-/** Where everyone can look at an attestation and check it. */
 export function publicUrl(baseUrl: string, slug: string, id: string): string {
   return `${baseUrl}/verify/${slug}/${id}`;
 }

@@ -39,7 +39,6 @@ export interface Receipt {
   time: TimeEvidence | "absent";
 }
 
-/** Evidence by others of when it was made. */
 export interface TimeEvidence {
   /** The cosigned note that the payload names in `not_before`. */
   checkpoint: string | null;

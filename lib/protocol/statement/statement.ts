@@ -22,7 +22,6 @@ import { PRODUCT_URI } from "./product";
  * the service shows. docs/wire.md (Attest) has the rule.
  */
 
-/** `request.client` of a signed payload. */
 export type ClientNumber = {
   /** Which of the agent's writers counts. */
   instance: string;
@@ -101,7 +100,6 @@ export type BackedApproval = {
   request_hash: string;
   authorization_hash: string;
   nullifier_hashes: string[];
-  /** The enrolled approvers' pseudonyms. */
   approver_ids: string[];
   environment: string;
   inputs_bound: boolean;
@@ -130,12 +128,10 @@ export interface ActionPredicate {
   /** base64 of 16 random bytes: it makes payload_hash hiding */
   salt: string;
   zk?: { suite: string; schema: string; kid: string };
-  /** Its place in the agent's record. */
   record: RecordPlace;
   request: JsonObject;
   agent_signature?: string;
   registered: RegisteredIdentity;
-  /** Since when the agent was frozen; absent if it wasn't. */
   agent_frozen_at?: string;
   verdicts: Verdicts;
   human_approval: HumanApproval;

@@ -35,7 +35,6 @@ export interface WarningFacts {
   code_hash_verified?: JsonValue;
   tools_authorized?: JsonValue;
   client_gap?: JsonValue | undefined;
-  /** Since when the agent was frozen. */
   agent_frozen_at?: JsonValue | undefined;
   /** Why what backs it could no longer have been claimed. */
   approval_stopped?: ApprovalStop["reason"] | undefined;

@@ -20,7 +20,6 @@ export function readCommandLine<Valued extends string = never, Flag extends stri
   argv: readonly string[],
   options: {
     valued?: readonly Valued[];
-    /** Those of them that stand for `*` if no value follows. */
     optional?: readonly Valued[];
     flags?: readonly Flag[];
     isStrict?: boolean;
@@ -54,7 +53,6 @@ export function readCommandLine<Valued extends string = never, Flag extends stri
   return { words, values, flags };
 }
 
-/** The value of an option that makes sense once. */
 export function single<Valued extends string>(
   { values }: Pick<CommandLine<Valued, never>, "values">,
   name: Valued,

@@ -25,7 +25,6 @@ const mark = /\p{M}/u;
 /** Living languages stack up to about five marks; more is drawn over the neighbouring lines. */
 const marksAllowed = 6;
 
-/** `U+` and at least four hex digits. */
 export function codePointLabel(character: string): string {
   const codePoint = character.codePointAt(0);
   if (codePoint === undefined) throw new RangeError("codePointLabel: empty string");

@@ -12,7 +12,6 @@ export interface CosignedBound {
 
 export interface BeaconBound {
   type: "drand";
-  /** The chain's hash. */
   chain: string;
   round: number;
   /** hex */

@@ -57,7 +57,6 @@ export function toNonce(random: Uint8Array): Uint8Array {
 
 export interface TimeStamp {
   timeMs: number;
-  /** Subject of the signing certificate. */
   name: string;
   /** Hex; null if there is none. */
   nonce: string | null;

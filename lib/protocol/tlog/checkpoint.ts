@@ -113,7 +113,6 @@ export function parseNote(note: string): SignedNote {
   return { text: note.slice(0, blank + 1), signatures: parseSignatureLines(note.slice(blank + 2)) };
 }
 
-/** An Ed25519 (type 1) signature over the text. */
 export async function signNoteText(
   text: string,
   key: VerifierKey,
@@ -191,7 +190,6 @@ export function parseCheckpoint(text: string): Checkpoint {
   return checkpoint;
 }
 
-/** The signed note. The log's key is named after its origin. */
 export async function signCheckpoint(
   checkpoint: Checkpoint,
   logKey: VerifierKey,

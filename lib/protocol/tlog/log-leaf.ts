@@ -26,10 +26,8 @@ export const LEAF_KIND = "dsse";
 export const LEAF_VERSION = "0.0.1";
 
 export type LogLeaf = {
-  /** SHA-256 of the envelope's canonical JSON. */
   envelopeHash: Uint8Array;
   payloadHash: Uint8Array;
-  /** Over the envelope's PAE. */
   signature: Uint8Array;
   publicKey: Uint8Array;
 };

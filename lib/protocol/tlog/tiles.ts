@@ -107,7 +107,6 @@ export type RightEdge = {
 
 export type AppendedBatch = {
   edge: RightEdge;
-  /** Every tile that the batch made or made longer. */
   changedTiles: Tile[];
   /** For leaves of this batch, against the new size; interior hashes are not computed again. */
   proveAppended: (index: number) => Uint8Array[];

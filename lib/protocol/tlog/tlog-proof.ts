@@ -26,7 +26,6 @@ export type AddCheckpointRequest = {
   oldSize: number;
   /** From the old size to the checkpoint's; empty from 0. */
   proof: readonly Uint8Array[];
-  /** The signed note, verbatim. */
   checkpoint: string;
 };
 

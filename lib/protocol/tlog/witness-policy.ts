@@ -23,7 +23,6 @@ export interface Witness {
 
 export interface WitnessPolicySettings {
   witnesses: Witness[];
-  /** Witnesses by the names of their keys. */
   quorum: Quorum;
   /** The least number of witnesses with which the quorum can be met. */
   threshold: number;
@@ -132,7 +131,6 @@ function find({ named }: PolicyState, name: string): Quorum {
   return quorum;
 }
 
-/** As a policy file for others, who verify and submit nothing. */
 export function encodeWitnessPolicy({ witnesses, quorum }: WitnessPolicySettings, logVkey: string): string {
   const lines = [
     `log ${logVkey}`,
@@ -163,10 +161,8 @@ export const MAX_LOG_NUMBER = 255;
 
 export interface ListedLog {
   number: number;
-  /** Base URL of the service, without a trailing slash. */
   base: string;
   origin: string;
-  /** The entry as it is in the list. */
   entry: JsonObject;
 }
 
@@ -178,7 +174,6 @@ function readEntry(entry: unknown): ListedLog {
   return { number: Number(number), base: url.replace(/\/+$/, ""), origin, entry: entry as JsonObject };
 }
 
-/** Throws RangeError for what is no list of these logs. */
 export function parseLogList(list: unknown): ListedLog[] {
   const operators = isJsonObject(list) ? list["operators"] : null;
   if (!Array.isArray(operators)) throw new RangeError("not a log list");

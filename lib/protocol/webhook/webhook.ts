@@ -11,7 +11,6 @@ import { signEd25519 } from "#lib/protocol/keys/ed25519";
 
 export interface WebhookMessage {
   id: string;
-  /** Time of this attempt, in Unix seconds. */
   timestamp: number;
   body: string;
 }

@@ -16,14 +16,12 @@ type G2Point = InstanceType<typeof G2>;
 /** r: the order of the groups and of the field that public inputs live in. */
 export const SCALAR_FIELD_ORDER = Fr.ORDER;
 
-/** Affine x, y. */
 export type G1Coordinates = readonly [x: bigint, y: bigint];
 /** Affine x, y, each [real, imaginary]; the EVM's encoding has the two the other way round. */
 export type G2Coordinates = readonly [x: readonly [bigint, bigint], y: readonly [bigint, bigint]];
 
 export type Groth16Proof = { a: G1Coordinates; b: G2Coordinates; c: G1Coordinates };
 
-/** Points that were checked once, when the key was parsed. */
 export type VerificationKey = {
   alpha: G1Point;
   beta: G2Point;

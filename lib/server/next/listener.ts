@@ -14,7 +14,6 @@ import { refuseConnect } from "./page-requests";
 
 interface Answering {
   pages: RequestListener;
-  /** Default: here. */
   operations?: RequestListener;
   leaving: Draining;
 }
@@ -33,7 +32,6 @@ const measured =
       note({ status: outgoing.statusCode });
     });
 
-/** Returns the function that listens. */
 export async function createRequestListener(
   env: Env,
   { pages, operations = answerHere, leaving }: Answering,

@@ -20,17 +20,14 @@ import { handleRequest, isOperationPath, normalizePath } from "#lib/server/opera
  * header that no client can write, because it has a secret in it.
  */
 
-/** Clients whose requests came through another process. */
 const vouchedFor = new WeakMap<IncomingMessage, string>();
 
 export function readPeer(incoming: IncomingMessage): string {
   return vouchedFor.get(incoming) ?? incoming.socket.remoteAddress ?? "unknown";
 }
 
-/** The header's value. */
 export const vouch = (incoming: IncomingMessage, peerSecret: string) => `${peerSecret} ${readPeer(incoming)}`;
 
-/** For Next, in this process. */
 export function vouchForPeer(incoming: IncomingMessage, peerSecret: string): void {
   incoming.headers[PEER_HEADER] = vouch(incoming, peerSecret);
   // Next would write the socket's, and a socket between processes has none.
@@ -66,7 +63,6 @@ export function readHeaders(incoming: IncomingMessage): Headers {
   return headers;
 }
 
-/** The request without a Request. */
 class NodeHttpRequest implements HttpRequest {
   readonly method: string;
   readonly url: string;

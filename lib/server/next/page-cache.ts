@@ -118,13 +118,10 @@ export interface PageCache {
   serve(incoming: IncomingMessage, outgoing: ServerResponse): Promise<boolean>;
 }
 
-/** Data loaded for a request that Next answers. */
 export interface PreloadedData {
   loading: Promise<unknown>;
   sinceMs: number;
-  /** As the same client. */
   loadAgain(): Promise<unknown>;
-  /** The page is made from it. */
   isTaken: boolean;
 }
 
@@ -146,12 +143,10 @@ export function takePreloadedData<Value>(
 interface View {
   /** Pattern of the path; its group names the record, if there are several. */
   pattern: RegExp;
-  /** Default: the page shows nothing that changes. */
   load?(name: string, incoming: IncomingMessage): Promise<unknown>;
 }
 
 export interface PageCacheOptions {
-  /** That of PUBLIC_BASE_URL. */
   host: string;
   views: readonly View[];
   handedOver: Map<string, PreloadedData>;

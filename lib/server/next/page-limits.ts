@@ -18,7 +18,6 @@ import { readRequest, sendResponse } from "./node-http";
 const hasBody = ({ headers }: IncomingMessage) =>
   headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > 0;
 
-/** The same request, its body there from the beginning. */
 function withBody(incoming: IncomingMessage, bytes: Uint8Array): IncomingMessage {
   const whole = new IncomingMessage(incoming.socket);
   const { method, url, httpVersion, httpVersionMajor, httpVersionMinor, rawHeaders, headers } = incoming;
@@ -64,7 +63,6 @@ export function limitOfPage(pathname: string): LimitName | null {
   return ownLimits.find(([pattern]) => pattern.test(pathname))?.[1] ?? null;
 }
 
-/** For 429, and 503 if too many pages are waiting already. */
 export function explainRefusal({ errorName, detail, headers }: AppError): HttpResponse {
   const seconds = headers["retry-after"] ?? "60";
   const isLimit = errorName === "rate_limit_exceeded";

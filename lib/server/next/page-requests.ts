@@ -124,7 +124,6 @@ export async function serveRefusal(
   return true;
 }
 
-/** Client's address, as limits and turns count it. */
 export const readClientAddress = (incoming: IncomingMessage, peerSecret: string, env: Env): string =>
   clientAddress(toBareRequest(incoming), peerSecret, env);
 

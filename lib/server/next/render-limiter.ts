@@ -8,16 +8,13 @@ import { performance } from "node:perf_hooks";
 import { AppError } from "#lib/errors";
 
 interface Share {
-  /** Part of the thread's time. */
   readonly part: number;
-  /** Time that can be saved up. */
   readonly atOnceMs: number;
 }
 
 export interface GateOptions {
   readonly all?: Share;
   readonly perAddress?: Share;
-  /** Pages under way, of all addresses. */
   readonly maxActive?: number;
   readonly maxWaiting?: number;
   readonly maxWaitingPerAddress?: number;
@@ -26,7 +23,6 @@ export interface GateOptions {
   readonly workedMs?: () => number;
 }
 
-/** Signals that the client has gone. */
 interface Client {
   once(event: "close", listener: () => void): unknown;
   readonly destroyed: boolean;
@@ -55,7 +51,6 @@ function createAllowance({ part, atOnceMs }: Share, nowMs: () => number) {
       refill();
       leftMs -= Math.min(ms, maxPriceMs);
     },
-    /** 0: now. */
     waitMs() {
       refill();
       return leftMs > 0 ? 0 : 1 - leftMs / part;
@@ -86,7 +81,6 @@ export function createRenderQueue(options: GateOptions = {}): RenderQueue {
   const { workedMs = () => performance.eventLoopUtilization().active } = options;
   const all = createAllowance(allShare, nowMs);
   const lanes = new Map<string, Lane>();
-  /** Those in which someone waits, the next one first. */
   const turns: Lane[] = [];
   let active = 0;
   /** Cost of one page from the beginning until now: those under way share the thread's time evenly. */
@@ -114,7 +108,6 @@ export function createRenderQueue(options: GateOptions = {}): RenderQueue {
     return costMs;
   }
 
-  /** Starts what may start, and comes again when the next may. */
   function advance(): void {
     clearTimeout(timer);
     let soonestMs = Number.POSITIVE_INFINITY;

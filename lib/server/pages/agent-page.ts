@@ -19,7 +19,6 @@ export type LoadedAgent =
 
 type Refused = Exclude<LoadedAgent, { kind: "found" }>;
 
-/** Refusals that have a page; anything else is a fault. */
 function describeRefusal(error: unknown): Refused {
   if (!(error instanceof AppError)) throw error;
   if (error.errorName === "agent_not_found") return { kind: "unknown" };
@@ -28,7 +27,6 @@ function describeRefusal(error: unknown): Refused {
   throw error;
 }
 
-/** The page of an agent's key history. */
 export async function loadAgentKeys(
   slug: string,
   cursor: string | undefined,

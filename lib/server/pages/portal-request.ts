@@ -44,7 +44,6 @@ export interface Portal {
   app: App;
   context: Context;
   person: MemberPrincipal;
-  /** The organization that is being looked at. */
   membership: MembershipView;
   memberships: MembershipView[];
 }

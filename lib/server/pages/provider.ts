@@ -6,7 +6,6 @@ import { PROVIDER_ID, refuseProvider, subjectKey } from "#lib/services/accounts/
 
 const timeoutMs = 10_000;
 
-/** Empty if the settings name none. */
 export function listProviders({ env }: Pick<App, "env">): OIDCConfig<Profile>[] {
   const { OIDC_ISSUER: issuer, OIDC_CLIENT_ID: clientId, OIDC_CLIENT_SECRET: clientSecret } = env;
   if (issuer === undefined || clientId === undefined || clientSecret === undefined) return [];

@@ -18,7 +18,6 @@ import { cacheVerification, parseObject } from "#lib/services/attestations/verif
 import { findHabits, type Habits } from "#lib/verifier/checks/warning-rows";
 
 export interface VerificationPage {
-  /** As a stranger gets it from GET /v1/verify/:id. */
   answer: VerifyResponse;
   /** Status of the key that signed; `unknown` if it is not one of the service's. */
   keyStatus: "active" | "retired" | "revoked" | "unknown";
@@ -32,7 +31,6 @@ export interface VerificationPage {
 
 export interface Surroundings {
   organization: {
-    /** Null until an owner has given one. */
     name: string | null;
     domains: Pick<VerifiedDomain, "domain" | "unicode" | "last_checked">[];
   };
@@ -80,7 +78,6 @@ async function readSurroundings(
   };
 }
 
-/** `client`: the address that asks. */
 export const verifyForPage = (context: Context, id: string, client: string): Promise<VerificationPage> =>
   readPublicly(context, (from) => verifyFrom(from, id, client));
 

@@ -44,7 +44,6 @@ export const knownDeviceCookie = "countersign-known-device";
 const randomBytes = 16;
 const hashAddress = (email: string) => sha256(utf8Encode(email.toLowerCase()));
 
-/** For the browser that signs in as `email`. */
 export function markDevice({ secrets, random }: HttpContext, email: string): string {
   const id = concatBytes(random(randomBytes), hashAddress(email));
   return makeToken(secrets.knownDevice, base64UrlEncode(id));
@@ -150,7 +149,6 @@ export function createSignInLogger(logger: Logger) {
 
 const sessionLifetimeSeconds = 14 * 86_400;
 
-/** Session with the fields of our session callback. */
 export interface PortalSession {
   userId: string;
   email: string;
@@ -285,7 +283,6 @@ export async function startProviderSignIn(request: Request): Promise<Response> {
   return asRedirect(await handlers.POST(new NextRequest(url, { method: "POST", headers, body: `${body}` })));
 }
 
-/** GET of the address that the provider leads back to. */
 export async function completeProviderSignIn(request: Request): Promise<Response> {
   const { env } = await getApp();
   if (env.OIDC_ISSUER === undefined) return redirectTo("/portal/sign-in");
@@ -304,7 +301,6 @@ function asRedirect(answer: Response): Response {
   return new Response(null, { status: 303, headers });
 }
 
-/** Null if the visitor isn't signed in. */
 export async function readSession(): Promise<PortalSession | null> {
   const session: SessionWithPortal | null = await auth();
   return session?.portal ?? null;

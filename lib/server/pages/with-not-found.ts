@@ -6,7 +6,6 @@
 import { type ComponentType, createElement, type ReactNode } from "react";
 import { getApp } from "#lib/server/singleton";
 
-/** As Next marks what `notFound()` throws. */
 const isNotFound = (error: unknown) =>
   error instanceof Error && "digest" in error && error.digest === "NEXT_HTTP_ERROR_FALLBACK;404";
 

@@ -94,7 +94,6 @@ export async function listenAt(server: Server, path: string): Promise<void> {
   await once(server, "listening");
 }
 
-/** Returns the function that ends it. */
 export async function serveCalls(path: string, answer: Answering): Promise<() => void> {
   const sockets = new Set<Socket>();
   const server = createServer((socket) => {
@@ -188,7 +187,6 @@ type Failure =
   | { kind: "other"; message: string };
 
 type Outcome<Value> = { value: Value; failure: null } | { failure: Failure };
-/** Item's fields that the writer has added. */
 type Appended = Outcome<Omit<Placed<AttestationItem>, "item"> & Pick<AttestationItem, "agentId" | "zk">> & {
   isStale: boolean;
 };
@@ -257,7 +255,6 @@ async function append(context: Context, facts: AttestationFacts): Promise<Append
 
 type AnyRun = (name: string, input: unknown, share: Share) => Promise<unknown>;
 
-/** In the writer. */
 export function createAnswers(context: Context): Answering {
   const run = (job: Job) => {
     const work = (job.isRemembered ? context.pool.runRemembered : context.pool.run) as AnyRun;

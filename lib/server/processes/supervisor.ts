@@ -101,7 +101,6 @@ export interface WorkerSpec {
 }
 
 export interface Setup {
-  /** Folder of the sockets; its user's alone. */
   folder: string;
   peerSecret: string;
 }
@@ -177,7 +176,6 @@ export const pauseMs = (failures: number) =>
 interface Workers {
   /** Resolves when all listen; rejects with ChildEnded if one ends before. */
   start(): Promise<void>;
-  /** They answer as before, and ask everyone to go elsewhere. */
   leave(): void;
   /** Requests under way are answered first. Resolves to whether all have ended well. */
   stop(): Promise<boolean>;

@@ -61,7 +61,6 @@ function handWritingOn({ peerSecret }: App, socketPath: string): RequestListener
   };
 }
 
-/** Takes requests that other processes hand on. */
 async function serveHandedOn(
   { peerSecret }: App,
   socketPath: string,
@@ -116,7 +115,6 @@ function openOrders() {
   };
 }
 
-/** `openPages` is called in the pages' process alone. */
 export async function runChild(role: Role, openPages: () => Promise<RequestListener>): Promise<void> {
   // A terminal and a service manager signal all processes at once; the first one says what to do in which order.
   for (const signal of ["SIGTERM", "SIGINT"]) process.on(signal, () => {});

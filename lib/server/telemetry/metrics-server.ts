@@ -9,7 +9,6 @@ import { inTime } from "#lib/in-time";
 
 export interface Member {
   name: string;
-  /** Its metrics; null: it is not there. */
   read(): Promise<string> | null;
 }
 
@@ -45,7 +44,6 @@ async function readAll(members: readonly Member[]): Promise<string> {
   return mergeMetrics([up, ...texts.filter((text) => text !== null)]);
 }
 
-/** Null if METRICS_PORT is not set. */
 export async function serveMetrics(
   { METRICS_PORT: port, METRICS_HOST: host }: Listening,
   members: readonly Member[],

@@ -60,7 +60,6 @@ const ofDatabase = [
   { name: "outbox_oldest_seconds", help: "Age of the oldest of them; 0 if none waits.", labels: ["outbox"] },
 ] as const;
 
-/** Gauges of LOG_STORE, if there is one. */
 const ofStore = [
   { name: "unpublished_entries", help: "Entries that LOG_STORE doesn't have.", labels: [] },
   { name: "unpublished_seconds", help: "Age of the oldest of them; 0 if there is none.", labels: [] },

@@ -4,7 +4,6 @@ import type { Env } from "#lib/env";
 import type { Context } from "#lib/services/approvals/context";
 
 export interface Telemetry {
-  /** Empty if there are no metrics. */
   readMetrics(): Promise<string>;
   close(): Promise<void>;
 }

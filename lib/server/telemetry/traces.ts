@@ -43,7 +43,6 @@ const chooseParent = ({ kind }: Step, current: Context | undefined) =>
 
 type Settings = Pick<Env, "OTEL_EXPORTER_OTLP_ENDPOINT" | "OTEL_SERVICE_NAME" | "OTEL_TRACES_SAMPLER_ARG">;
 
-/** Returns the function that sends what is left, and ends it. */
 export function openTraces(env: Settings, processName: string): () => Promise<void> {
   const url = `${env.OTEL_EXPORTER_OTLP_ENDPOINT?.replace(/\/+$/, "")}/v1/traces`;
   const agent = findProxyAgent(url);

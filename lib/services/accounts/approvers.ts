@@ -157,7 +157,6 @@ export async function listApprovers(context: AccountsContext, person: MemberPrin
   const people = rows.flatMap(({ id, name, email, status }) =>
     email === null ? [] : [{ id, name: name ?? "", email, status, passkeys: enrolled.get(id) ?? [] }],
   );
-  /** As request_audience has them. */
   const notified = new Set(
     rows.flatMap(({ id, status, requests }) => (status === "confirmed" && requests !== "none" ? [id] : [])),
   );
@@ -175,7 +174,6 @@ export async function listApprovers(context: AccountsContext, person: MemberPrin
   return { people, groups };
 }
 
-/** The passkeys of each person who has some. */
 async function listEnrolled(executor: Executor, organizationId: string) {
   const rows = await executor
     .select({
@@ -419,7 +417,6 @@ export async function removeApprover(
 /* Groups of approvers, and the one that is notified if a request names nobody. */
 
 export interface WantedGroup {
-  /** Null for a new one. */
   id: string | null;
   name: string;
   memberIds: string[];
@@ -431,7 +428,6 @@ export const areGroups = (organizationId: string) =>
 
 const isGroup = (organizationId: string, id: string) => and(areGroups(organizationId), eq(approvers.id, id));
 
-/** By name, of the groups among these that there are. */
 export async function findGroupIds(
   executor: Executor,
   organizationId: string,

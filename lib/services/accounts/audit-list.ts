@@ -13,7 +13,6 @@ import { requireRole } from "./members";
 
 type Event = typeof auditEvents.$inferSelect;
 
-/** Key ids among actors and subjects, in words. */
 async function nameKeys(executor: Executor, organizationId: string, events: Event[]) {
   const ids = events.flatMap(({ actor, subject }) => [actor, subject]).filter(isUuid);
   if (ids.length === 0) return new Map<string, string>();

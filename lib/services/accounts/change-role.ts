@@ -99,7 +99,6 @@ export interface RoleChange {
   organizationId: string;
   userId: string;
   actor: Actor;
-  /** More for the audit log. */
   detail?: JsonObject;
 }
 

@@ -77,7 +77,6 @@ export type ProofPlace = (typeof proofPlaces)[number];
 
 export interface Finding {
   state: "found" | "gone" | "no answer";
-  /** In words, unless it was found. */
   problem: string | null;
 }
 

@@ -16,7 +16,6 @@ export interface Mail {
   subject: string;
   text: string;
   html: string;
-  /** Besides the usual ones. */
   headers?: Record<string, string>;
   /** Mails of one thread: the same key, and whether others came before. */
   thread?: { key: string; isReply: boolean };
@@ -101,7 +100,6 @@ export function signInMail(to: string, link: string, lifetimeMinutes: number): M
 
 interface InvitationFacts {
   readonly invitedBy: string;
-  /** Null until an owner has given one. */
   readonly organizationName: string | null;
   readonly lifetimeDays: number;
 }
@@ -273,7 +271,6 @@ export async function mailOwners(
 /* Which emails each person wants, for each organization that they belong to or are an approver of. */
 
 export interface NoticeSettings {
-  /** Which requests that wait; `all`: members only. */
   requests: "all" | "named" | "none";
   decisions: boolean;
   /** Once, before a request expires. */

@@ -8,16 +8,13 @@ import { deriveMark, type OrganizationMark } from "#lib/protocol/text/organizati
 import { toUnicode } from "./domains";
 
 export interface OrganizationIdentity {
-  /** Null until an owner has given one. */
   name: string | null;
   mark: OrganizationMark;
-  /** Those that are proven now, longest first. */
   domains: VerifiedDomain[];
 }
 
 type Marked = Pick<typeof organizations.$inferSelect, "name" | "mark_text" | "mark_color">;
 
-/** The default follows from the name. */
 export function toMark({ name, mark_text, mark_color }: Marked): OrganizationMark {
   const derived = deriveMark(name ?? "");
   return { text: mark_text ?? derived.text, color: mark_color ?? derived.color };

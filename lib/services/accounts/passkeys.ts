@@ -25,12 +25,10 @@ import { notePasskeyUse, updateRoster } from "./roster";
 
 export const maxPasskeys = 10;
 
-/** An approver who has shown who they are. */
 export interface Approver {
   id: string;
   organizationId: string;
   email: string;
-  /** Name in the organization. */
   name: string;
 }
 
@@ -154,7 +152,6 @@ async function storeChallenge({ random }: AccountsContext, tx: Executor, approve
   return challenge;
 }
 
-/** Options for the browser's `navigator.credentials.create`. */
 export async function beginEnrolment(
   context: AccountsContext,
   approver: Approver,
@@ -428,7 +425,6 @@ export async function requireOwnApprover(
   return { approver, actor: toActor(user) };
 }
 
-/** An owner, about one of the organization's approvers. */
 export async function requireOwnerAbout(
   context: AccountsContext,
   person: MemberPrincipal,
@@ -460,7 +456,6 @@ async function findOwnApprover({ database }: AccountsContext, { email, organizat
   throw notConfirmed("passkeys belong to approvers, and you are none here: ask an owner to add you");
 }
 
-/** Options for the browser's `navigator.credentials.get`. */
 export async function beginConfirmation(
   context: AccountsContext,
   person: MemberPrincipal,

@@ -49,7 +49,6 @@ export interface RosterDetails {
 }
 
 export interface RosterState {
-  /** In the roster's order. */
   entries: RosterEntry[];
   details: RosterDetails;
 }
@@ -183,14 +182,12 @@ interface RosterItem extends LogEntry {
   made: (RosterState & { head: RosterHead; changes: RosterChange[] }) | null;
 }
 
-/** There is nothing to do: the last roster says what is so. */
 class RosterCurrent extends AppError {
   constructor() {
     super("idempotency_conflict", "the roster is current");
   }
 }
 
-/** The organization's newest; null before its first. */
 export async function readLastRoster(
   executor: Executor,
   organizationId: string,
@@ -332,7 +329,6 @@ export async function listRosters(
   }));
 }
 
-/** The newest, or the one with the number. */
 export async function readRoster(
   executor: Executor,
   organizationId: string,

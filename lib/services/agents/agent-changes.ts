@@ -39,7 +39,6 @@ export interface ChangeFacts {
   actor: Actor;
   /** Undefined for who holds an approval's link. */
   lockAndRecheckKey?: LogEntry["lockAndRecheckKey"];
-  /** The organization's own words. */
   reason: string | null;
   /** The request whose approval is taken back. */
   request: { id: string; hash: string } | null;
@@ -52,7 +51,6 @@ export interface ChangeFacts {
   callbackUrl: string | null;
 }
 
-/** Dependencies that make and store a change. */
 export type ChangeContext = Pick<AccountsContext, "clock" | "random"> & {
   keys: Pick<AccountsContext["keys"], "signer">;
 };
@@ -200,7 +198,6 @@ function describeKey(key: KeyRow): KeyHistoryEntry {
   };
 }
 
-/** Newest first. */
 async function readPage(executor: Executor, agentId: string, limit: number, before?: Date) {
   const rows = await executor
     .select()
@@ -253,7 +250,6 @@ export function parseNewestKeys(agentId: string, json: string | null): NewestKey
   return toHistory(cutKeys(rows, newestShown));
 }
 
-/** GET /v1/identity/{slug}/keys */
 export async function listAgentKeys(
   executor: Executor,
   slug: string,

@@ -50,7 +50,6 @@ const agentText = `SELECT agents.*, agents.xmin::text AS version, m.manifest, k.
   LEFT JOIN agent_keys k ON k.agent_id = agents.id AND k.retired_at IS NULL
   WHERE agents.slug_key = $1`;
 
-/** The same for the hot path, outside a transaction. */
 export async function findPublicAgent(database: Database, slug: string): Promise<FoundAgent | null> {
   if (!isSlug(slug)) return null;
   const [row] = await database.statement<FoundAgent>(agentText)(slugKey(slug));
@@ -68,7 +67,6 @@ export function describeRegistered(agent: Registration | null): ActionPredicate[
   };
 }
 
-/** Another one after each change of the agent's row. */
 const version = sql<string>`${agents}.xmin::text`;
 
 export interface SlugClaim {
@@ -108,7 +106,6 @@ export async function claimAgents(context: AccountsContext, tx: Executor, claims
   });
 }
 
-/** How the key that is registered now is known. */
 export function describeKeyStatus({
   public_key: publicKey,
   key_proven_at: provenAt,

@@ -14,7 +14,6 @@ import { agentNotFound, describeKeyStatus, type FoundAgent, findAgent } from "./
 import { type FreezeContext, freezeAgent, unfreezeAgent } from "./freeze";
 import { putTools, readIdentity, registerIdentity, updateIdentity } from "./identities";
 
-/** Newest first. */
 export async function listOwnAgents(context: AccountsContext, person: MemberPrincipal, page: PageQuery) {
   const { db } = context.database;
   await requireRole(db, person, "read");

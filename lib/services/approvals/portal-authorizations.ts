@@ -38,7 +38,6 @@ function withLink(context: Context, state: AuthorizationState, isTest: boolean) 
   return {
     ...state,
     title: deriveTitle({ ...state, context: state.context ?? null }),
-    /** Asked for with a test key. */
     isTest,
     approval_url: state.status === "pending" ? approvalUrl(context, state.request_id) : null,
     /** Since when nothing can use the approval; null while something can. */
@@ -46,7 +45,6 @@ function withLink(context: Context, state: AuthorizationState, isTest: boolean) 
   };
 }
 
-/** Those of the requests that a test key made. */
 export async function findTestRequests(context: Context, ids: string[]): Promise<Set<string>> {
   if (ids.length === 0) return new Set();
   const rows = await context.database.db
@@ -80,10 +78,8 @@ export async function readOwnAuthorization(context: Context, person: MemberPrinc
   const usage = state.grant ? await readGrantUsage(context.database.db, requestId) : null;
   return {
     ...withLink(context, state, tests.has(requestId)),
-    /** The organization has stopped its agent. */
     isFrozen: row.agentFrozenAt !== null,
     revocation_reason: reason,
-    /** The request of the standing approval whose use this is. */
     grant_request_id: row.grant_id,
     used: usage && { uses: usage.uses, spent: amountValue(usage.spentUnits) },
     deciders: await readDeciders(context.database.db, row),

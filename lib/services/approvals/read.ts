@@ -58,7 +58,6 @@ export function chooseEnvironment(context: Context, row: AuthorizationRow): Worl
   return row.approvedIn ?? expectedEnvironment(context, parseRequest(row));
 }
 
-/** Shown to the owner, and to the run that has just claimed. */
 export const describeClaim = (row: Pick<AuthorizationRow, "claimed_at" | "run">) => ({
   claimed_at: row.claimed_at?.toISOString() ?? null,
   run: row.run,

@@ -34,7 +34,6 @@ export const replayHydrators: Partial<Record<OperationId, Hydrate<Context>>> = {
 type PageCall = Pick<Call<null, Record<string, never>, Context>, "context" | "request" | "params" | "ip">;
 const readId = (params: Params) => params["request_id"] ?? "";
 
-/** The request that the link is for, asked by a page of ours. */
 function requestOfLink({ context, request, params }: PageCall): string {
   requireSameOrigin(request, context.settings.baseUrl);
   const requestId = readApprovalToken(context, params["token"] ?? "");

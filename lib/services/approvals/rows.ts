@@ -26,7 +26,6 @@ export const authorizationNotFound = () =>
 /** `now()` is when a transaction began, which may be long ago if it has waited for a lock. */
 export const databaseNow = sql`clock_timestamp()`;
 
-/** Only such a request can still be decided. */
 export const isOpen = and(
   eq(authorizationRequests.status, "pending"),
   gt(authorizationRequests.expires_at, databaseNow),
@@ -70,7 +69,6 @@ function selectRows(executor: Executor) {
 
 export type AuthorizationRow = Awaited<ReturnType<typeof selectRows>>[number];
 
-/** Writes down that the time of these requests is over. */
 export async function markExpired(executor: Executor, where: ReturnType<typeof and>): Promise<void> {
   await executor
     .update(authorizationRequests)
@@ -168,7 +166,6 @@ export async function findPreviouslyDenied(
   return describeDenied(row?.id ?? null, row?.decidedAt ?? null);
 }
 
-/** The request as it was hashed. */
 export function parseRequest(row: { request: Uint8Array }): ApprovalRequest {
   return JSON.parse(utf8Decode(row.request)) as ApprovalRequest;
 }
@@ -190,7 +187,6 @@ export function parseRuleDecision(row: {
   return { ...record, explanation: explainRules(record, seen), context };
 }
 
-/** As it was hashed; null after erasure. */
 export function parseRequestedBy(row: { requested_by: string | null }): RequestedBy | null {
   return row.requested_by === null ? null : (JSON.parse(row.requested_by) as RequestedBy);
 }

@@ -23,7 +23,6 @@ import { type Attested, type AttestInput, attestAll, attestEach } from "./attest
 interface AttestBatchInput {
   caller: KeyPrincipal;
   body: AttestBatchBody;
-  /** The whole body as it was sent. */
   raw: JsonObject;
   requestId: string;
   idempotencyKey: string | null;

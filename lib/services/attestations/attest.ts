@@ -115,7 +115,6 @@ async function makeItem(context: Context, input: AttestInput): Promise<Attestati
   });
 }
 
-/** After something that the item was made from has changed. */
 async function rebuildEntry(context: Context, input: AttestInput): Promise<AttestationItem> {
   context.agents.delete(slugKey(input.body.agent_slug));
   return makeItem(context, { ...input, caller: await readPrincipalAgain(context, input.caller) });

@@ -134,7 +134,6 @@ export async function writeAgentFeed(
   return written;
 }
 
-/** For other formats. */
 export async function readAgentFeed(context: Context, slug: string, query: FeedQuery): Promise<FeedResponse> {
   return JSON.parse((await writeAgentFeed(context, slug, query)).text) as FeedResponse;
 }

@@ -36,7 +36,6 @@ export interface AttestationFilter {
   agentSlug?: string | undefined;
   isPublic?: boolean | undefined;
   approval?: HumanApproval["method"] | undefined;
-  /** Part of the action, without regard to case. */
   action?: string | undefined;
   /** True: only those with warnings; false: only those without. */
   warnings?: boolean | undefined;
@@ -171,7 +170,6 @@ export async function countAttestations(
 
 export const ofOrganization = (organizationId: string) => eq(attestations.organization_id, organizationId);
 
-/** As everyone may see it. */
 function describeListed(
   baseUrl: string,
   listed: ListedAttestation<ListedRow>,
@@ -208,7 +206,6 @@ function describeListed(
   };
 }
 
-/** As its owner sees it. */
 export function describeOwn(baseUrl: string, listed: ListedAttestation, names: Names): OwnAttestation {
   const { row, slug } = listed;
   return Object.assign(describeListed(baseUrl, listed, names), {
@@ -244,7 +241,6 @@ interface Entry {
   written: SerializedJson | null;
 }
 
-/** By id. */
 async function makeEntries(context: Context, slug: string, ids: string[], keys: readonly PublishedKey[]) {
   const { answers, database, settings } = context;
   const begun = answers.begin();

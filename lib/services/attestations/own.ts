@@ -46,7 +46,6 @@ const readOwn = (
   page: PageQuery,
 ) => readAttestations(context, ofOrganization(organizationId), filter, page);
 
-/** GET /v1/attestations */
 export async function listAttestations(
   context: Context,
   principal: Principal,
@@ -75,7 +74,6 @@ export function toFilter(filters: AttestationFilters): AttestationFilter {
   };
 }
 
-/** Those of the attestations that a test key made. */
 async function findTests(context: Context, ids: string[]): Promise<Set<string>> {
   if (ids.length === 0) return new Set();
   const rows = await context.database.db
@@ -86,7 +84,6 @@ async function findTests(context: Context, ids: string[]): Promise<Set<string>> 
   return new Set(rows.map(({ id }) => id));
 }
 
-/** Titles of attestations, from the details of their requests. */
 async function readTitles(
   { database: { db } }: Context,
   listed: readonly ListedAttestation[],
@@ -160,7 +157,6 @@ export async function readOwnAttestation(context: Context, person: MemberPrincip
   };
 }
 
-/** For the filter's suggestions. */
 export async function listAgentSlugs(context: Context, person: MemberPrincipal): Promise<string[]> {
   const rows = await context.database.db
     .select({ slug: agents.slug })

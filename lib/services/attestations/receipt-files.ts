@@ -146,7 +146,6 @@ export interface ProgramFile {
   sha256Hex: string;
 }
 
-/** Digest and addresses, for guides. */
 export async function describePrograms() {
   return {
     verifierSha256: (await readProgramFile("verify.mjs"))?.sha256Hex ?? null,

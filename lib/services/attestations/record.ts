@@ -64,7 +64,6 @@ const summaryText = `SELECT record.sequence AS length, (
   WHERE agents.slug_key = $1`;
 
 export interface RecordSummary {
-  /** How many entries it has; 0 for an unclaimed slug. */
   length: number;
   /** Approvals that a run has claimed, and that no attestation followed within an hour. */
   unattested: number;
@@ -108,7 +107,6 @@ export async function readAgentRecord(
 
 /* The public reports of the same agent around one of them: what is usual for it is measured by these. */
 
-/** On each side. */
 const shown = 50;
 
 interface NeighbourRow extends Omit<NeighbourReport, "recorded_at"> {

@@ -20,7 +20,6 @@ import { announceOnReplica, type Erasable, eraseAttestations, eraseAuthorization
 const dayMs = 86_400_000;
 
 export interface Retention {
-  /** Null: kept until somebody erases it. */
   days: number | null;
   /** ISO 8601: nothing is erased for its age before. */
   startsAt: string | null;
@@ -92,7 +91,6 @@ export const setRetention = (context: Context, person: MemberPrincipal, days: nu
     };
   });
 
-/** `reason`: null ends the hold. */
 export const setLegalHold = (context: Context, person: MemberPrincipal, reason: string | null) =>
   changeRetention(context, person, (row, now) => {
     const isOn = row.legal_hold_since !== null;
@@ -111,7 +109,6 @@ const maxTogether = 200;
 interface Outdated {
   id: string;
   now: Date;
-  /** Content from this time on was not looked at yet. */
   from: Date;
   before: Date;
 }
@@ -138,7 +135,6 @@ async function isStillDue(tx: Executor, { id, now, before }: Outdated): Promise<
   return due.some((one) => one.id === id && one.before >= before);
 }
 
-/** The least id of that time. */
 const firstIdAt = (time: Date) => uuidV7(time.getTime(), new Uint8Array(16));
 
 async function readOldAttestations(tx: Executor, { id, from, before }: Outdated): Promise<Erasable[]> {
@@ -237,7 +233,6 @@ async function noteDone({ database: { db } }: Context, outdated: Outdated): Prom
     .where(eq(organizations.id, outdated.id));
 }
 
-/** Safe to run in several processes at once. */
 export async function eraseOutdated(context: Context, isStopped: () => boolean = () => false): Promise<void> {
   for (const outdated of await readDue(context.database.db, context.clock())) {
     let state: Awaited<ReturnType<typeof erasePart>> = "erased";

@@ -52,9 +52,7 @@ export interface AttestationFacts {
   caller: KeyPrincipal;
   hold: IdempotencyHold | null;
   predicate: UnplacedPredicate;
-  /** The key that signs it. */
   keyId: string;
-  /** The BBS key that the predicate names, if it names one. */
   zkKeyId?: string | undefined;
   /** The agent's, or the one that it makes by being the first to use the slug. */
   agentId: string;
@@ -74,14 +72,12 @@ export interface AttestationItem extends AttestationFacts, LogEntry {
 
 type HasPredicate = Pick<AttestationFacts, "predicate">;
 
-/** With the verdict that only the batch knows. */
 function predicateJudgedAt({ predicate }: HasPredicate, place: Place | null): UnplacedPredicate {
   const clientGap = place?.clientGap ?? null;
   if (clientGap === null) return predicate;
   return { ...predicate, verdicts: { ...predicate.verdicts, client_gap: clientGap } };
 }
 
-/** Predicate to sign, with the position in its agent's record. */
 function predicateAt(item: HasPredicate, place: Place | null): ActionPredicate {
   return { ...predicateJudgedAt(item, place), record: requirePlace(place).record };
 }
@@ -227,12 +223,10 @@ function listWarningCodes({ item, place }: PlacedEntry): WarningCode[] {
   return findWarnings(factsOfStatement(predicateJudgedAt(item, place), null));
 }
 
-/** One parameter for each column. */
 function columns<Row>(rows: readonly Row[], ...read: ((row: Row) => ArrayElement)[]): string[] {
   return read.map((column) => arrayLiteral(rows.map(column)));
 }
 
-/** The first of each name. */
 function distinct<Row>(rows: readonly Row[], nameOf: (row: Row) => string): Row[] {
   const found = new Map<string, Row>();
   for (const row of rows) if (!found.has(nameOf(row))) found.set(nameOf(row), row);
@@ -271,7 +265,6 @@ function findProvenKey({ agent, isKeyUnproven, predicate }: AttestationItem): Ui
   return isProven && key !== null ? base64Decode(key) : null;
 }
 
-/** Organizations with a webhook for it get a message. */
 function announcedBy(items: readonly AttestationItem[]): FunctionCall {
   const organizations = new Set(items.map(({ caller }) => caller.organizationId));
   const ids = items.map(({ predicate }) => predicate.attestation_id);

@@ -52,7 +52,6 @@ interface Row {
   /** The agent's registered tools of today: nearly always those of the statement. */
   manifest_hash: string | null;
   manifest: Uint8Array | null;
-  /** Null where the log is gone. */
   origin: string | null;
   /** Null where it is gone, or the store has it (`npm run log -- compact`). */
   leaf: Uint8Array | null;
@@ -198,7 +197,6 @@ export async function readWithTime(context: TimeReader, id: string): Promise<Sto
   return stored;
 }
 
-/** `viewer`: null for the public. */
 export function maySee(stored: StoredAttestation, viewer: Principal | null): boolean {
   return stored.is_public || ownsRow(viewer, stored);
 }
@@ -306,7 +304,6 @@ export async function proveEntry(
   return { origin, index, treeSize: size, entry, inclusionProof, checkpoint };
 }
 
-/** Collects time evidence by others, only from the log's rows. */
 export async function proveTime(database: Database, stored: StoredAttestation): Promise<TimeEvidence> {
   const named = stored.statement?.predicate.not_before;
   const { log_id: logId, leaf_index: index, cosigned_note: note = null } = stored;

@@ -308,7 +308,6 @@ const everyone = "everyone";
 interface Asked {
   id: string;
   viewer: Principal | null;
-  /** As in describeVerification. */
   client: string | null;
 }
 
@@ -339,7 +338,6 @@ export async function cacheVerification(
   return written;
 }
 
-/** GET /v1/verify/:id. */
 export const writeVerification = (
   context: Context,
   id: string,

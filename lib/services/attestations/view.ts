@@ -29,7 +29,6 @@ export interface AttestationFacts {
   hasZkProof: boolean;
   /** Null after erasure. */
   predicate: UnplacedPredicate | null;
-  /** Null if the log has lost its leaf. */
   record: RecordPlace | null;
   log: LogReceipt;
 }

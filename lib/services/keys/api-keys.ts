@@ -181,7 +181,6 @@ export async function describeApiKey(context: AccountsContext, principal: KeyPri
   };
 }
 
-/** The UTC day, `2026-11-21`. */
 export function utcDay(date: Date): string {
   return date.toISOString().slice(0, 10);
 }
@@ -213,7 +212,6 @@ async function readDay(
   return ofKey.limit - ofKey.used < ofAll.limit - ofAll.used ? ofKey : ofAll;
 }
 
-/** False if the organization has no live key of this id. */
 export async function revokeApiKey(
   context: AccountsContext,
   principal: Principal,

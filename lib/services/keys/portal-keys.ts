@@ -35,7 +35,6 @@ function describeKey(row: typeof apiKeys.$inferSelect, now: Date) {
   };
 }
 
-/** Newest first, with those that no longer work. */
 export async function listApiKeys(context: AccountsContext, person: MemberPrincipal, page: PageQuery) {
   const { db } = context.database;
   await requireRole(db, person, "read");

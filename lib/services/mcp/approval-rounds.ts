@@ -22,9 +22,7 @@ import { type CallOperation, ToolFailure } from "./call-operation";
 import { describeState, pendingGuidance, readInputsHash, readState } from "./tools";
 
 interface Round {
-  /** Result of the first call. */
   pending: DecisionOutput;
-  /** Digest of the arguments. */
   digest: string;
   round: number;
 }

@@ -5,7 +5,6 @@ import { createRounds } from "./approval-rounds";
 import type { CallOperation } from "./call-operation";
 import { createServer } from "./server";
 
-/** The caller. */
 export interface Caller {
   call: CallOperation;
   keyId: string;

@@ -114,7 +114,6 @@ export function createNotices(context: Context): DueWork {
   });
 }
 
-/** Returns the function that ends the rounds. */
 export const startNotices = (context: Context): (() => Promise<void>) =>
   startInterval(roundMs, createNotices(context).runAll, (error) =>
     context.logger.warn({ err: error }, "a round of notices failed"),

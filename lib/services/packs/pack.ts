@@ -274,7 +274,6 @@ function beginWriting(context: Context): Writing {
   };
 }
 
-/** To the head of its first page, which it answers. */
 async function* writeRecord(
   { context, addJson }: Writing,
   slug: string,
@@ -313,7 +312,6 @@ interface Written {
   ruleVersions: Set<number>;
 }
 
-/** The period's entries, then those beside it. */
 async function* writeEntries(
   { context, addJson }: Writing,
   owner: PackOwner,
@@ -349,7 +347,6 @@ async function* writeEntries(
   return written;
 }
 
-/** The versions of the rules that decided something here. */
 async function* writeRules(
   { context, addJson }: Writing,
   organizationId: string,

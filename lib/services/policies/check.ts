@@ -84,7 +84,6 @@ export async function findProblems(
   ];
 }
 
-/** Warnings with which a text may be saved. */
 export const listWarnings = (policies: readonly ParsedPolicy[]): RulesWarning[] =>
   policies.flatMap(({ id, position, warnings }) =>
     warnings.map((message) => ({ ...position, message: `${id}: ${message}` })),

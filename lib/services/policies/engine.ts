@@ -128,7 +128,6 @@ export function createEvaluator(load: () => Cedar = loadCedar): (task: RulesTask
 export interface Rules {
   organizationId: string;
   text: string;
-  /** The text's hash (lib/protocol/policy/rule-context.ts). */
   hash: string;
 }
 
@@ -168,14 +167,12 @@ export interface EngineOptions extends Partial<Pick<ChildOptions, "program" | "o
   logger: Pick<Logger, "error">;
   /** The slowest that the limits allow takes a twentieth of it. */
   taskMs?: number;
-  /** Until a process has started. */
   startMs?: number;
   maxWaiting?: number;
 }
 
 type Run = (organizationId: string, task: RulesTask) => Promise<RulesResult>;
 
-/** One process and those who wait for it. */
 function createLane({ logger, ...options }: EngineOptions): { run: Run; close(): void } {
   const {
     taskMs = 10_000,

@@ -67,7 +67,6 @@ async function readVersion(executor: Executor, organizationId: string, wanted: n
   return found;
 }
 
-/** `wanted`: another version than the newest. */
 export async function readRules(
   executor: Executor,
   organizationId: string,
@@ -100,7 +99,6 @@ export async function readRules(
 
 /* Rules in the portal: members read them, owners change them. */
 
-/** `number`: another version than the newest. */
 export async function readOwnRules(
   context: RulesContext,
   person: MemberPrincipal,
@@ -111,7 +109,6 @@ export async function readOwnRules(
   return readRules(db, person.organizationId, number);
 }
 
-/** Finds the text's problems before it is compared or saved. */
 export async function findOwnProblems(
   context: RulesContext,
   person: MemberPrincipal,
@@ -130,7 +127,6 @@ export async function simulateOwnRules(
   return simulateRules(context, person.organizationId, body);
 }
 
-/** True if it counts at once. */
 export async function saveOwnRules(
   context: RulesContext,
   person: MemberPrincipal,

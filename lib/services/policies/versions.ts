@@ -35,7 +35,6 @@ export interface RulesChange {
   authorKeyId: string | null;
 }
 
-/** Part of the newest version that the next one follows. */
 type Newest = Pick<RulesVersion, "number" | "payload" | "fallback" | "second_owner">;
 
 /** Says, under the organization's lock, what a change makes of the newest version, or throws if it may not follow that. */

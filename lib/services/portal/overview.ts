@@ -33,16 +33,13 @@ import { findOwnKey } from "#lib/services/keys/authenticate";
 
 export interface FirstSteps {
   hasKey: boolean;
-  /** The first one's place; null before it. */
   attestation: { id: string; slug: string } | null;
-  /** An approved request if there is one, else one that waits. */
   approval: { requestId: string; isApproved: boolean; approvalUrl: string } | null;
 }
 
 /** Next thing to do after them, the first that is left. */
 export type NextStepName = "agent_key" | "approvers" | "domain";
 
-/** Null if nothing is left. */
 export async function findNextStep(context: Context, organizationId: string): Promise<NextStepName | null> {
   const { db } = context.database;
   const [found] = await queryRows<Record<NextStepName, boolean>>(
@@ -215,7 +212,6 @@ export interface KeyUsage {
   requests: Usage;
 }
 
-/** By key id: the keys that did something. */
 export async function readKeyUsage(
   context: Context,
   person: MemberPrincipal,

@@ -43,7 +43,6 @@ async function nameKeys(context: Context, organizationId: string, ids: string[])
   return new Map(rows.map((row) => [row.id, row]));
 }
 
-/** Newest first. */
 export async function listRequests(
   context: Context,
   person: MemberPrincipal,

@@ -65,7 +65,6 @@ const findRequest: Find = async ({ database: { db } }, organizationId, text) => 
   return rows.map(({ id }) => ({ kind: "Request", label: id, href: `/portal/requests?id=${id}` }));
 };
 
-/** `text` is not empty. */
 export async function searchOrganization(
   context: Context,
   person: MemberPrincipal,

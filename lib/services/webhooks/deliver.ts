@@ -156,16 +156,13 @@ export interface Posting {
 }
 
 export interface PostResult {
-  /** Null if there was no answer. */
   status: number | null;
-  /** Why it did not arrive; null if it did. */
   problem: string | null;
   retryAfterSeconds: number | null;
 }
 
 const usualTimeoutMs = 15_000;
 
-/** Resolves with whatever happened. */
 export async function post({ nowMs, timeoutMs = usualTimeoutMs, ...posting }: Posting): Promise<PostResult> {
   const answer = await requestGuarded({ ...posting, method: "POST", timeoutMs, maxBytes: 0 });
   if (answer.status === null) return { status: null, problem: answer.problem, retryAfterSeconds: null };

@@ -76,7 +76,6 @@ function after(cursor: string | undefined) {
   return sql`(${created_at}, ${message_id}) < (${at}::timestamptz, ${id})`;
 }
 
-/** Newest first. */
 export async function listDeliveries(
   context: Context,
   principal: Principal,
@@ -208,7 +207,6 @@ export interface Claimed extends EndpointRow {
   message_id: string;
   attempts: number;
   body: string;
-  /** Where it goes. */
   address: string;
 }
 

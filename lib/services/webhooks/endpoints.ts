@@ -199,7 +199,6 @@ export async function listEndpoints(context: Context, { organizationId }: Princi
   return rows.map((row) => describeEndpoint(context, row));
 }
 
-/** Made when it is first looked at. */
 export async function readCallbacks(context: Context, { organizationId }: Principal): Promise<EndpointRow> {
   const { db } = context.database;
   const id = uuidV7(context.clock().getTime(), context.random(16));

@@ -16,7 +16,6 @@ import { type AuthorizationReport, verifyHumanAuthorization } from "./verify-hum
  * it is checked here. That the entry is the one of this very approval is the check `logged_decision`.
  */
 
-/** `authorization` has the shape of one. */
 function checkDecisionLog(authorization: HumanAuthorization, trust: VerifierTrust): VerifierCheck[] {
   const { log, key_id: signer } = authorization;
   if (!isJsonObject(log)) {
@@ -38,7 +37,6 @@ function checkDecisionLog(authorization: HumanAuthorization, trust: VerifierTrus
 
 export interface CheckedAuthorization {
   report: AuthorizationReport;
-  /** The decision's place in the log. */
   logChecks: VerifierCheck[];
 }
 

@@ -79,12 +79,10 @@ function compareTile({ level, index, hashes }: Tile, stored: Uint8Array | undefi
 
 export interface LogSource {
   checkpoint: string;
-  /** Undefined if there is no such file. */
   readFile(path: string): Promise<Uint8Array | undefined>;
 }
 
 export interface LogCheckRequest {
-  /** The note that was kept last time. */
   remembered: string | null;
   isWhole: boolean;
   onProgress?: (checked: number, total: number) => void;

@@ -38,7 +38,6 @@ export async function checkLonePresentation(
   return ok ? { ...report, checks } : { ...report, ok, checks, disclosed: [], presentationHeader: null };
 }
 
-/** The public proof in an attestation's receipt. */
 export async function checkPublicProof(
   zkProof: unknown,
   trust: VerifierTrust,

@@ -114,7 +114,6 @@ async function* readRecordPages(
 export interface RecordSource extends SumSource {
   /** GET /v1/agent/:slug/record from this number on, as text or parsed. */
   readPage(from: number): Promise<unknown>;
-  /** GET /v1/verify/:id, as text. */
   readAnswer(attestationId: string): Promise<string>;
 }
 
@@ -123,7 +122,6 @@ export interface RecordRequest {
   nowSeconds: number | null;
   /** Whose record it must be; unsaid, the answer's own word is taken. */
   slug?: string;
-  /** Texts of receipts that must be in the record. */
   receipts?: readonly string[];
   /** Further entries that somebody can prove. */
   held?: ReadonlyMap<number, SignedEntry>;
@@ -135,14 +133,11 @@ export interface RecordRequest {
 export interface RecordReport {
   slug: string;
   agentId: string;
-  /** As far as the entries lead. */
   head: { sequence: number; link: string };
-  /** How many the service says there are. */
   claimed: number;
   checks: VerifierCheck[];
   /** The newest snapshot that counts it, if that is what it must be. */
   snapshot: { coversSize: number; at: string; agents: number; counted: number } | null;
-  /** In the order of the record, up to a fault. */
   marks: RecordMark[];
   /** `incomplete`: nothing failed, and no fresh signed count says that this is all. */
   verdict: "valid" | "invalid" | "incomplete";
@@ -151,9 +146,7 @@ export interface RecordReport {
 export interface ReadReceipt {
   /** Its place in the record; null if its content is missing. */
   signed: SignedEntry | null;
-  /** The same of the decision that it is backed by. */
   decided: SignedEntry | null;
-  /** Whose it is; empty if its content is not there. */
   slug: string;
   /** True if nothing fails: the answer to POST /v1/attest lacks the tool list, and is signed all the same. */
   ok: boolean;
@@ -267,7 +260,6 @@ function judge(checks: readonly VerifierCheck[]): RecordReport["verdict"] {
   return checks.some(isOpen) ? "incomplete" : "valid";
 }
 
-/** Throws UnreadableError for what is no record at all. */
 export async function checkRecord(
   source: RecordSource,
   trust: VerifierTrust,
@@ -340,7 +332,6 @@ const toEvidence = (answer: JsonObject): JsonObject =>
 interface Listed {
   agentId: string;
   entries: RecordEntry[];
-  /** The newest answer's snapshot, as it came. */
   snapshot: JsonObject | null;
 }
 

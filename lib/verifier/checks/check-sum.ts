@@ -104,7 +104,6 @@ export function findMaker(
   return trust.keys.find((key) => key.keyId === statement.keyId && hasSigned(key, statement));
 }
 
-/** The bytes of its leaf in the log. */
 export const buildLeaf = (statement: SignedStatement, key: TrustedKey): Uint8Array =>
   encodeLogLeaf(makeLogLeaf(buildEnvelope(statement, key), key.publicKey));
 
@@ -136,7 +135,6 @@ export function isLogged(statement: LoggedStatement, trust: VerifierTrust): bool
 
 export type SignedHeads = AgentHeads & { digestHex: string };
 
-/** As an answer shows it. */
 export interface ShownSnapshot extends ShownRow {
   rowsPath: string;
   salt: Uint8Array;
@@ -160,7 +158,6 @@ export function readRow(shown: JsonObject): ShownRow {
   };
 }
 
-/** Undefined if the answer has none. */
 export function readSnapshot({ snapshot }: JsonObject): ShownSnapshot | undefined {
   if (snapshot === undefined) return undefined;
   if (!isJsonObject(snapshot)) throw new UnreadableError("snapshot: expected an object");
@@ -194,7 +191,6 @@ export interface ShownRow {
   inclusionProof: Uint8Array[];
 }
 
-/** The row, if it is one and in the signed root. */
 export function checkRow(
   { row, rowIndex, inclusionProof: proof }: ShownRow,
   heads: SignedHeads,
@@ -280,7 +276,6 @@ function readListed(json: JsonObject): ListedStatement {
   };
 }
 
-/** A statement's place, and how many there may be up to it. */
 export interface ListEnd {
   logOrigin: string;
   logIndex: number;

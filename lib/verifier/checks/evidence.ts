@@ -50,7 +50,6 @@ export function requireObject(object: JsonObject, name: string): JsonObject {
   return value;
 }
 
-/** A place in the log or a size of it. */
 export function requireIndex(object: JsonObject, name: string): number {
   const value = object[name];
   if (typeof value !== "number" || !Number.isSafeInteger(value) || value < 0)

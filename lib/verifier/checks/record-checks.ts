@@ -191,7 +191,6 @@ export function checkAgentRecord(subject: Subject): RecordOutcome {
  * links that were computed here and nowhere else. What is signed about an entry is compared on the way.
  */
 
-/** As the service lists it. */
 export interface ListedEntry {
   sequence: number;
   payloadHash: Uint8Array;
@@ -199,18 +198,15 @@ export interface ListedEntry {
   logIndex: number;
 }
 
-/** Facts about an entry that its signed payload proves. */
 export interface SignedEntry {
   place: RecordPlace;
   payloadHash: Uint8Array;
 }
 
 export interface RecordWalk {
-  /** The head after what was added. */
   head(): RecordHead;
   /** Adds the next entry; a fault leaves the walk where it was. `signed`: what is known of it besides. */
   add(entry: ListedEntry, signed?: SignedEntry): Fault | null;
-  /** Checks that the entries end at this head. */
   end(claimed: RecordHead): Fault | null;
 }
 

@@ -28,7 +28,6 @@ import type { AttestationReport } from "./verify-statement";
 
 export interface Restatement {
   outcome: Outcome<"fail">;
-  /** Fields that the answer shows and nothing in it proves. */
   unproven?: string[];
   /** Values that the public proof discloses of a payload that is not there. */
   disclosed?: { name: string; value: JsonValue }[];
@@ -48,7 +47,6 @@ const contentFields = [
   "tool_manifest",
 ];
 
-/** `asked`: the id that the verifier asked the service for. */
 export function checkRestatedFields(
   object: JsonObject,
   receipt: Receipt,

@@ -24,7 +24,6 @@ const signedWarnings: readonly WarningCode[] = [
 ];
 
 export interface RestatedWarnings {
-  /** The first that the list leaves out, or that it makes up. */
   differs: WarningCode | undefined;
   /** Warnings of the answer for which it does not carry the bytes; not to be overlooked for that. */
   stated: WarningCode[];

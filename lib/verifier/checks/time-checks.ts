@@ -16,7 +16,6 @@ import { parseCheckpoint, parseNote, verifyCheckpoint } from "#lib/protocol/tlog
 import { leafHash, verifyInclusion } from "#lib/protocol/tlog/merkle";
 import { type RecordOutcome, type Subject, withoutPayload } from "./record-checks";
 
-/** A time, and whose clock it is from. */
 export interface TimeBound {
   timeMs: number;
   by: string[];

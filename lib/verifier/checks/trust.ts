@@ -151,10 +151,8 @@ interface KeyEvent {
   signature: Uint8Array;
   event: string;
   purpose: string;
-  /** The key that the event makes or retires. */
   subject: Uint8Array;
   successor: Uint8Array | null;
-  /** The keys that begin by this event. */
   names: Uint8Array[];
 }
 

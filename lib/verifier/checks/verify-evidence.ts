@@ -39,7 +39,6 @@ interface Findings {
   madeBefore?: TimeBound | null;
   presentationHeader?: VerifierReport["presentationHeader"];
   authorization?: AuthorizationReport | null;
-  /** The verified object itself. */
   authorizationObject?: JsonObject | null;
   isErased?: boolean;
   claimed?: boolean | null;

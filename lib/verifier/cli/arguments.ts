@@ -112,13 +112,11 @@ export interface Arguments extends Omit<CommandLine<Valued, Flag>, "words"> {
   command: "verify" | "log-check" | "record" | "monitor" | "proof" | "pack" | "replay" | "help";
   /** File to verify, or the service's base address. */
   target: string;
-  /** Whose record. */
   slug: string;
 }
 
 type Command = Pick<Arguments, "command" | "target" | "slug">;
 
-/** Options that only these commands have a use for. */
 const commandsByOption: Partial<Record<Valued | Flag, readonly Command["command"][]>> = {
   payload: ["verify"],
   audience: ["verify"],
@@ -198,7 +196,6 @@ export interface Source {
   text: string;
   /** The service that the receipt came from, or was said to come from; undefined for a bare file. */
   base: string | undefined;
-  /** The id that was asked for. */
   attestationId: string | undefined;
 }
 
@@ -259,7 +256,6 @@ export interface FoundTrust {
   trust: VerifierTrust;
   /** Below it lie the checkpoint and tiles of the log that is open now. */
   logPrefix: string;
-  /** For people: where the keys came from and what that is worth. */
   note: string;
   /** Every key that was needed came from the user. */
   isPinned: boolean;

@@ -20,7 +20,6 @@ export interface CommandIo {
   fetch: typeof fetch;
   readFile(path: string): Promise<Uint8Array>;
   isFile(path: string): Promise<boolean>;
-  /** Replaces the file as a whole. */
   writeFile(path: string, text: string): Promise<void>;
   readStdin(): Promise<Uint8Array>;
   print(text: string): void;
@@ -48,7 +47,6 @@ export const withDeadline = (io: CommandIo, seconds: number): CommandIo => ({
   endsAt: io.nowSeconds() + seconds,
 });
 
-/** Throws DeadlineError if none is left. */
 function requireTime(io: CommandIo): number {
   const leftMs = io.endsAt === undefined ? timeoutMs : (io.endsAt - io.nowSeconds()) * 1_000;
   if (leftMs > 0) return leftMs;
@@ -78,7 +76,6 @@ export async function fetchBytes(
   return readBody(io, url, response);
 }
 
-/** Undefined for 404. */
 export async function fetchBytesIfThere(io: CommandIo, url: string): Promise<Uint8Array | undefined> {
   const response = await fetchPatiently(io, url, {});
   if (response.status === 404) return undefined;
@@ -254,7 +251,6 @@ function formatDisclosed({ kind, verdict, disclosed }: VerifierReport): string {
   );
 }
 
-/** Business facts first, then what names the record. */
 function formatRecord({ facts, statement }: VerifierReport): string {
   const names: [string, unknown][] =
     statement === null

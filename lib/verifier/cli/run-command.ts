@@ -42,7 +42,6 @@ const unreachable = 7;
 /** With --fail-on-warnings, if no check failed. */
 const warned = 4;
 
-/** `program`: how it was called, for the usage text. */
 export async function runCommand(
   argv: readonly string[],
   io: CommandIo,

@@ -46,7 +46,6 @@ export function readRulesVersion(json: JsonObject): ReplayedRules {
   return { text: requireText(version, "text"), fallback };
 }
 
-/** The user's own copy. */
 export async function loadCedar(io: CommandIo, folder: string): Promise<Cedar> {
   const cedar = (await io.loadCedar?.(folder).catch(() => undefined)) as Cedar | undefined;
   if (cedar === undefined)

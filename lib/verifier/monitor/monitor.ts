@@ -61,14 +61,12 @@ import type { VerifierCheck } from "#lib/verifier/report/report";
 const MONITOR_TYPE = `${PRODUCT_URI}/monitor/v1`;
 
 export interface RememberedSnapshot {
-  /** With its place in the log. */
   statement: JsonObject;
   rows: Uint8Array;
 }
 
 export interface Remembered {
   checkpoint: string;
-  /** How many statements the list had. */
   statements: number;
   snapshot: RememberedSnapshot | null;
   /** By the organization's id. */
@@ -158,7 +156,6 @@ async function locate(
   };
 }
 
-/** A row with its proof, or the rows between which it would be. */
 async function showRow({ statement, rows }: RememberedSnapshot, tag: Uint8Array): Promise<JsonObject> {
   const { nodes, agents } = buildHeadsTree(rows);
   const tiles = headsTileReader(agents, nodes, async (start, count) =>
@@ -196,7 +193,6 @@ function findShrunk(before: Uint8Array, now: Uint8Array): Uint8Array | null {
  * (lib/protocol/passkey/roster.ts), each names the one before, and the organization knows which it made.
  */
 
-/** The newest roster that somebody has seen. */
 export interface SeenRoster {
   number: number;
   /** Hex. */
@@ -207,7 +203,6 @@ export interface RosterWatch {
   organization: string;
   /** The newest as the organization itself knows it; undefined if it isn't told. */
   expected: string | undefined;
-  /** Null before the first run. */
   before: SeenRoster | null;
 }
 
@@ -241,7 +236,6 @@ const findBreak = (changes: readonly (Change | null)[]): number =>
 
 const none: SeenRoster = { number: 0, hash: "" };
 
-/** `seen`: what to remember if it holds. */
 function checkRoster(
   all: readonly ListedStatement[],
   { organization, expected, before }: RosterWatch,
@@ -277,7 +271,6 @@ export interface MonitoredLog extends LogSource {
 }
 
 export interface WitnessView {
-  /** For people: which witness. */
   name: string;
   /** The checkpoint of the open log that it has cosigned last; undefined if it has none. */
   note: string | undefined;
@@ -293,9 +286,7 @@ export interface MonitorSource extends SumSource {
 
 export interface Monitored {
   checks: VerifierCheck[];
-  /** State to keep for the next run; null if a check failed. */
   remembered: Remembered | null;
-  /** Evidence of a failure that others can check too. */
   proof: JsonObject | null;
 }
 
@@ -305,7 +296,6 @@ interface Run {
   before: Remembered | null;
   nowSeconds: number;
   checks: VerifierCheck[];
-  /** The first that was found. */
   proof: JsonObject | null;
 }
 
@@ -428,7 +418,6 @@ async function checkSnapshots(
   return { statement, rows };
 }
 
-/** Returns the roster state to remember, including this one. */
 function watchRoster(
   { before, checks, trust }: Run,
   all: readonly ListedStatement[],

@@ -48,7 +48,6 @@ import { createGroundList, createUseList } from "./uses";
 
 interface Ruled {
   file: string;
-  /** Where its rules have to be. */
   rules: string;
   decision: ReplayedDecision | null;
   problem: string;
@@ -134,7 +133,6 @@ export interface PackRequest {
 
 export interface PackReport {
   checks: PackCheck[];
-  /** Only if nothing failed: what the files add up to. */
   facts: PackFacts | null;
   verdict: "valid" | "invalid" | "incomplete";
 }
@@ -218,7 +216,6 @@ async function followRecord(
     : [...checks, packFault("record files", "file_unknown", { file: unread })];
 }
 
-/** The first field, by its path, in which the two differ. */
 function findDifference(stated: JsonValue | undefined, found: JsonValue, path: string): string {
   if (!isJsonObject(stated) || !isJsonObject(found)) return path;
   const names = [...new Set([...Object.keys(found), ...Object.keys(stated)])];

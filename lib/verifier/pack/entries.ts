@@ -39,11 +39,9 @@ import { type CheckedEntry, checkDecisionFile } from "./decision";
 export interface ReadPack {
   before: PackEntry | null;
   after: PackEntry | null;
-  /** In the order of the record. */
   entries: PackEntry[];
   /** Attestation id → its file. */
   answers: Map<string, string>;
-  /** Number → hash of the payload, of all that is in the pack. */
   hashes: Map<number, Uint8Array>;
   held: Map<number, SignedEntry>;
   /** Number → hash of the payload, of the decisions that attestations are backed by. */
@@ -94,7 +92,6 @@ async function checkEntry(json: JsonObject, trust: VerifierTrust): Promise<Check
   }
 }
 
-/** By their numbers, attestations and decisions together. */
 const entryFiles = ({ names }: OpenPack) =>
   [...filesIn("attestations", names), ...filesIn("decisions", names)].sort(
     (a, b) => readNumber(a) - readNumber(b),
@@ -247,7 +244,6 @@ export function createCheckpointList(trust: VerifierTrust) {
       }
       return null;
     },
-    /** `proofs`: log.json of the pack. */
     judge: (proofs: JsonObject) => judgeGrowth(logs, proofs),
   };
 }

@@ -25,7 +25,6 @@ import { findMaker, type ListedStatement } from "#lib/verifier/checks/check-sum"
 import type { VerifierTrust } from "#lib/verifier/checks/trust";
 
 interface Use {
-  /** Its decision's in the record. */
   number: number;
   object: HumanAuthorization;
   by: DecidedByGrant;
@@ -37,7 +36,6 @@ interface Grant {
   terms: GrantTerms;
 }
 
-/** How far a standing approval was used. */
 interface Count {
   uses: number;
   spent: bigint;
@@ -137,7 +135,6 @@ export function createUseList(): UseList {
   /** Approvals that are no standing ones. */
   const single = new Set<string>();
   let fault: PackCheck | null = null;
-  /** Numbers of decisions that may be uses. */
   const unread: number[] = [];
   let withoutContent = 0;
 
@@ -294,12 +291,9 @@ export function createUseList(): UseList {
  */
 
 interface Ground {
-  /** Number of the entry that rests on it. */
   number: number;
   what: "a roster" | "rules";
-  /** Whose, and its hash. */
   name: string;
-  /** The decision's place. */
   origin: unknown;
   index: number;
 }

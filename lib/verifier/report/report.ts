@@ -25,9 +25,7 @@ export interface VerifierReport {
   kind: EvidenceKind;
   verdict: Verdict;
   checks: VerifierCheck[];
-  /** Checks that had nothing to read. */
   missing: string[];
-  /** Fields that the file shows and nothing in it proves. */
   unproven: string[];
   /** The signed statement; only of a valid or incomplete attestation, so that nothing unproven is shown as proven. */
   statement: ActionStatement | null;
@@ -95,7 +93,6 @@ function titleFor({ kind, verdict, warnings, statedWarnings }: VerifierReport): 
   return titles[verdict];
 }
 
-/** A few words and a sentence, for people. */
 export function wordsFor(report: VerifierReport): { title: string; sentence: string } {
   const isWarned = report.warnings.length + report.statedWarnings.length > 0;
   const isLeafOfAny = report.kind === "tlog_proof" && listUncompared(report).length > 0;

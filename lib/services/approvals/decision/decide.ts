@@ -106,7 +106,6 @@ export async function findOpen(context: Context, requestId: string): Promise<Aut
   return requirePending(row);
 }
 
-/** The same for an approval, which a frozen agent doesn't get. */
 export async function findApprovable(context: Context, requestId: string): Promise<AuthorizationRow> {
   const row = await findOpen(context, requestId);
   if (row.agentFrozenAt !== null) throw agentFrozen();
@@ -272,7 +271,6 @@ async function storeOneOfMany(
   await context.wakeups.notify(wakeupName(approval.requestId));
 }
 
-/** The person's records, as they go into the object. */
 function toRecords({ proof, approver }: ProvenPerson, verified_at: string): Approval[] {
   const worldId: WorldIdApproval[] = proof === null ? [] : [{ ...proof, verified_at }];
   const pair = proof === null ? {} : { nullifier_hash: proof.nullifier_hash };

@@ -56,7 +56,6 @@ import { readApprovals } from "./store";
 
 /* View of a request on the approval page: everything that a holder of the link may see. */
 
-/** The current state of the key that the request names. */
 async function readKeyStatus(
   executor: Executor,
   agentId: string,
@@ -100,7 +99,6 @@ function readProofs(row: AuthorizationRow): ApprovalView["proofs"] {
   }));
 }
 
-/** Who has approved, by the groups that they count for. */
 async function readGroups(
   executor: Executor,
   row: AuthorizationRow,
@@ -221,7 +219,6 @@ function isByPasskey(
   return status === "pending" && !require_code && required_level === "none" && agentFrozenAt === null;
 }
 
-/** Newest first. */
 export async function listInbox(context: Context, user: UserPrincipal, query: InboxQuery) {
   const { shown, nextCursor } = await readPage(context, isFor(context, user), isOnPage(user, query), query);
   const tests = await findTestRequests(
@@ -329,7 +326,6 @@ export async function readDecidable(
   return views.flatMap(({ token, view }) => (view?.status === "pending" ? [{ token, view }] : []));
 }
 
-/** For the navigation's badge. */
 export async function countWaiting(context: Context, user: UserPrincipal): Promise<number> {
   const [row] = await context.database.db
     .select({ count: count() })

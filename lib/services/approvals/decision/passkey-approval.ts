@@ -32,12 +32,10 @@ const passkeyRefused = refuse("passkey_refused");
 export const needsPasskey = () =>
   refused("this request is decided by enrolled approvers, and no passkey's answer came with it");
 
-/** Facts that must still hold when the decision is stored. */
 export interface Enrolled {
   approverId: string;
   credentialId: string;
   organizationId: string;
-  /** The required groups that it was counted for. */
   groups: string[];
   passkeyId: string;
   /** Authenticator's state at signing. */

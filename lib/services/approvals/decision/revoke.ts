@@ -105,7 +105,6 @@ async function revoke(
   await context.wakeups.notify(wakeupName(row.id));
 }
 
-/** With a key or in the portal. Repeats change nothing. */
 export async function revokeAuthorization(
   context: Context,
   requestId: string,
@@ -170,7 +169,6 @@ const isUnknown = and(
 );
 
 export interface UnknownApprovals {
-  /** Approved, and not attested. */
   approvals: number;
   grants: number;
   /** Nobody has decided them, as far as this database knows. */

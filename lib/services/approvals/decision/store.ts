@@ -62,7 +62,6 @@ export function signApproval(
 
 interface Made {
   decision: Decision["decision"];
-  /** Hex. */
   requestHash: string;
   decidedAt: Date;
   /** Canonical bytes of the signed object, for an approval. */
@@ -123,7 +122,6 @@ export interface NewApproval {
   worldAction: string;
   environment: WorldEnvironment;
   records: Approval[];
-  /** Null without a passkey. */
   enrolled: Enrolled | null;
   /** The approvals that were there when this one was judged; any other set means judging again. */
   besides: readonly string[];
@@ -138,15 +136,12 @@ export interface DecisionItem extends DecisionLeaf {
   decision: Decision["decision"];
   decidedAt: Date;
   denialReason: string | null;
-  /** Approver who denies by passkey. */
   deniedBy: Enrolled | null;
-  /** Null if nobody decided. */
   decidedBy: DecidedBy | null;
   /** With the last approval. */
   approved: (SignedApproval & { approval: NewApproval }) | null;
 }
 
-/** Another approval came in between. */
 export class ConcurrentApproval extends AppError {
   constructor() {
     super("service_unavailable", "another approval was being stored at the same moment; try again");
@@ -174,7 +169,6 @@ export async function hasApproved(
   return (await executor.select({ id: approvals.id }).from(approvals).where(isTheirs)).length > 0;
 }
 
-/** Locks the request if it can still be decided. */
 export async function lockOpen(tx: Executor, requestId: string): Promise<boolean> {
   const rows = await tx
     .select({ id: authorizationRequests.id })

@@ -15,7 +15,6 @@ import { type DecisionLeaf, sealDecision, storeDecision } from "#lib/services/ap
 
 export interface MadeAtOnce<Answer> {
   requestId: string;
-  /** Hex. */
   requestHash: string;
   agentId: string;
   decision: "approved" | "denied";

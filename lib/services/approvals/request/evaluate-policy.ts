@@ -48,7 +48,6 @@ import {
 
 export interface Demands
   extends Pick<ApprovalRequest, "required_level" | "approvals_required" | "required_approvers"> {
-  /** Names of the required groups, in their order. */
   groupNames: string[];
   /** True if the caller named the level; if not, the rules may ask for less than the usual one. */
   isLevelChosen: boolean;
@@ -116,7 +115,6 @@ export function meetsObligations(
   );
 }
 
-/** The same for what a request asks for by itself. */
 const meetsDemands = (
   given: Parameters<typeof meetsObligations>[0],
   { isLevelChosen, required_level, approvals_required, required_approvers }: Demands,
@@ -196,7 +194,6 @@ export async function openGrant(tx: Executor, agentId: string, object: Uint8Arra
 
 export interface ActiveGrant {
   requestId: string;
-  /** As people approved it. */
   request: ApprovalRequest;
   terms: GrantTerms;
   requestHash: string;
@@ -261,9 +258,7 @@ function chooseGrant(
   return null;
 }
 
-/** Facts that can decide an agent's requests without people. */
 export interface Standing {
-  /** The database's time, when this was read. */
   at: Date;
   agent_id: string | null;
   agent_slug: string | null;
@@ -321,12 +316,10 @@ export interface JudgedRequest {
   context: Record<string, string>;
   requester: string | null;
   isGrant: boolean;
-  /** Requirements on approvers, as the caller states them. */
   own: Demands;
   createdAt: Date;
 }
 
-/** Outcome of the rules, as stored beside a request. */
 export interface RuleRecord extends Pick<RuleOutcome, "decision" | "reason" | "policy_ids" | "error"> {
   version: number;
   mode: RulesMode;
@@ -336,11 +329,9 @@ export interface RuleRecord extends Pick<RuleOutcome, "decision" | "reason" | "p
 
 export interface Judged {
   verdict: "approved" | "denied" | "ask";
-  /** Null if people are asked. */
   decidedBy: Decider | null;
   denialReason: string | null;
   obligations: Obligations | null;
-  /** By name, of the groups that the obligations name. */
   groupIds: Map<string, string>;
   grantId: string | null;
   /** Where the standing approval was given, if that makes a TEST of what it approves. */

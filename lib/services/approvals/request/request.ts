@@ -124,7 +124,6 @@ function buildTerms(grant: NonNullable<AuthorizeBody["grant"]>): GrantTerms {
   };
 }
 
-/** As the request has them. */
 const signDetails = ({ context, details }: Pick<AuthorizeBody, "context" | "details">): SignedDetails => ({
   complete: details?.complete ?? false,
   types: writeTypes(context ?? {}, details?.types ?? {}),
@@ -211,7 +210,6 @@ function requireDeciders({ settings }: Context, { required_approvers: required }
   );
 }
 
-/** Predicts without a lock how a request would be decided now. */
 export async function previewDecision(
   context: Context,
   organizationId: string,
@@ -420,7 +418,6 @@ export async function restoreSecrets(
   });
 }
 
-/** Answers the caller, and keeps the answer for a repeat. */
 async function answerRequest(
   context: Context,
   tx: Executor,

@@ -23,12 +23,10 @@ import { isTooMuch, meetsObligations } from "./evaluate-policy";
 
 export interface RuleStop {
   reason: "rule_forbids" | "rule_demands_more";
-  /** Name the rules. */
   words: string;
 }
 
 export interface RulesNow {
-  /** The newest version; 0 without rules. */
   version: number;
   stop: RuleStop | null;
 }

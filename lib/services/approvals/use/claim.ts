@@ -76,7 +76,6 @@ async function explain(
   throw new AppError(`authorization_${seen}`, `this authorization request is ${seen}, so no run may begin`);
 }
 
-/** As often as rules may be saved during one claim. */
 const maxAttempts = 5;
 
 /** Repeats of the same run get the same answer until it is attested. */

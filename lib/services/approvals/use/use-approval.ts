@@ -23,7 +23,6 @@ import { judgeByRulesNow, type RuleStop, rulesSeen } from "#lib/services/approva
 
 /* Why an approval can't be claimed or used, in words: the database's function `why_unusable` names the reasons. */
 
-/** Null for an approval that can be used. */
 export const whyUnusable = sql<string | null>`why_unusable(${authorizationRequests})`;
 /** Null if the standing approval that it rests on can be used, and without one. */
 export const whyStopped = sql<ApprovalStop["reason"] | null>`why_stopped(${authorizationRequests})`;
@@ -43,7 +42,6 @@ const reasons: Record<string, readonly [ErrorName, string]> = {
   ],
 };
 
-/** For a caller that wants to attest with it. */
 export function unusable(why: unknown): AppError {
   const [code, words] = reasons[String(why)] ?? [];
   if (code === undefined || words === undefined) throw new Error(`an approval that can't be used: ${why}`);
@@ -71,12 +69,9 @@ export interface PreparedApproval {
   stop: ApprovalStop | null;
 }
 
-/** The approval that an attestation uses up. */
 export interface UsedAuthorization {
   requestId: string;
-  /** Canonical bytes. */
   object: Uint8Array;
-  /** By which it was judged. */
   rulesVersion: number;
 }
 

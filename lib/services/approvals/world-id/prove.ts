@@ -171,7 +171,6 @@ function choosePresets(
   return { preset: "proof_of_human", fallback };
 }
 
-/** POST /approve/{token}/world-id */
 export async function startWorldId(
   context: Context,
   requestId: string,

@@ -11,7 +11,6 @@ import { attemptSubmission } from "./submissions";
 
 const maxAtOnce = 8;
 const maxOfOwnerAtOnce = 4;
-/** How many are looked at together; the others stay due. */
 const maxDue = 64;
 const roundMs = 5_000;
 
@@ -28,7 +27,6 @@ export const createRetries = (context: Context): DueWork =>
     onError: (error) => context.logger.error({ err: error }, "a stored approval could not be tried again"),
   });
 
-/** Returns the function that ends the rounds. */
 export const startRetryLoop = (context: Context): (() => Promise<void>) =>
   startInterval(roundMs, createRetries(context).run, (error) =>
     context.logger.error({ err: error }, "the approvals' retry round failed"),
