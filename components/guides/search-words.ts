@@ -67,7 +67,7 @@ function fit(text: string, term: string): 0 | 1 | 2 | 3 {
   return new RegExp(`(?<![\\p{L}\\p{N}_])${escaped}`, "u").test(text) ? 2 : 1;
 }
 
-/** What a term is worth where it is found: names of pages, then headings, then summaries, then the text itself. */
+/** Weight of a term by its place: names of pages, then headings, then summaries, then the text itself. */
 const weights = { page: 12, heading: 9, about: 6, words: 1 };
 
 function scoreTerm({ label, about = "", words }: IndexEntry, term: string): number {
