@@ -54,45 +54,4 @@ describe.skipIf(!databaseKinds.includes("postgres"))("a statement of PostgreSQL"
     expect(JSON.stringify(await explain())).toContain("attestations_pkey");
     await database.close();
   });
-
-  it("is planned once, with parameters or without", async () => {
-    const database = await openTestDatabase("postgres");
-    await database.statement("SELECT 1 AS without", "write")();
-    await database.statement("SELECT $1::int AS with", "write")(1);
-    const kept = database.statement(
-      "SELECT statement FROM pg_prepared_statements WHERE statement LIKE $1",
-      "write",
-    );
-    expect(await kept("SELECT%AS with%")).toHaveLength(2);
-    await database.close();
-  });
-
-  it("asks for bytes as they are once it knows its columns (.ci/patches)", async () => {
-    const database = await openTestDatabase("postgres");
-    const read = database.statement<Record<string, unknown>>(
-      "SELECT $1::bytea AS whole, 'word' AS word, ''::bytea AS empty, NULL::bytea AS missing",
-      "write",
-    );
-    const bytes = Uint8Array.from({ length: 100_000 }, (_, i) => i % 256);
-    const expected = [{ whole: bytes, word: "word", empty: new Uint8Array(), missing: null }];
-    expect(await read(bytes)).toEqual(expected);
-    // As text they would be another text now, which the driver can't read.
-    await database.statement("SET bytea_output = 'escape'", "write")();
-    expect(await read(bytes)).toEqual(expected);
-    await database.close();
-  });
-
-  it("reads a page in the order of an index, and not all rows to sort them, if the table has no statistics yet", async () => {
-    const database = await openTestDatabase("postgres");
-    const run = (text: string) => database.statement(text, "write")();
-    await run(`CREATE TEMP TABLE listed AS
-      SELECT 1 AS agent, place, repeat('x', 500) AS payload FROM generate_series(1, 4000) AS place`);
-    await run("CREATE INDEX ON listed (agent, place DESC)");
-    const plan = await run(
-      "EXPLAIN SELECT payload FROM listed WHERE agent = 1 AND place < 5000 ORDER BY place DESC LIMIT 21",
-    );
-    expect(JSON.stringify(plan)).toContain("Index Scan using");
-    expect(JSON.stringify(plan)).not.toContain("Sort");
-    await database.close();
-  });
 });

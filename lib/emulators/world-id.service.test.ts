@@ -21,7 +21,7 @@ import { createLocalWorldId, LOCAL_APP_ID, LOCAL_RP_ID, type LocalWorldId } from
 const { world_action: action, signal, signal_hash } = bindRequest(testRequest);
 const rp = { app_id: LOCAL_APP_ID, rp_id: LOCAL_RP_ID };
 const localKey = semaphoreKeyFor("local");
-let clock = Date.now();
+const clock = Date.now();
 let world: LocalWorldId;
 const localFetch = serveLocally(() => world);
 world = createLocalWorldId({
@@ -119,43 +119,5 @@ describe("a human_authorization made with the stand-in", () => {
       );
       expect(refused.grade).toBe("invalid");
     }
-  });
-});
-
-describe("the World App's part", () => {
-  it("shows what is asked, to a reload too, and to nobody without the key", async () => {
-    const { link, read } = await openIdkit(world, action, signal, "orb");
-    const shown = await (await read()).json();
-    expect(shown).toMatchObject({ action, signal_hash, app_id: LOCAL_APP_ID, required_level: "orb" });
-    expect(shown.humans.filter((human: { can_answer: boolean }) => human.can_answer)).toHaveLength(3);
-    expect((await read()).status).toBe(200);
-    const other = new URLSearchParams({ ...link, k: Buffer.alloc(32).toString("base64") });
-    expect((await world.worldApp.readRequest(new Request(`${testBaseUrl}/?${other}`))).status).toBe(404);
-  });
-
-  it("passes refusals on: by the user, for want of the credential", async () => {
-    const rejected = await openIdkit(world, action, signal, "device");
-    await rejected.send({ decision: "reject" });
-    expect(await rejected.request.pollUntilCompletion({ pollInterval: 10 })).toMatchObject({
-      error: "user_rejected",
-    });
-    expect((await rejected.send({ decision: "reject" })).status).toBe(409);
-    const weak = await openIdkit(world, action, signal, "orb");
-    expect(await (await weak.send({ decision: "approve", human: "alan" })).json()).toEqual({
-      sent: "credential_unavailable",
-    });
-    expect(await weak.request.pollUntilCompletion({ pollInterval: 10 })).toMatchObject({ success: false });
-  });
-
-  it("makes no proof for a stale RP signature", async () => {
-    const stale = await openIdkit(world, action, signal, "orb");
-    clock += 10 * 60_000;
-    expect(await (await stale.send({ decision: "approve", human: "ada" })).json()).toEqual({
-      sent: "rp_signature_expired",
-    });
-    clock -= 10 * 60_000;
-    expect(await stale.request.pollUntilCompletion({ pollInterval: 10 })).toMatchObject({
-      error: "rp_signature_expired",
-    });
   });
 });

@@ -98,34 +98,6 @@ describe("notices", () => {
     });
   });
 
-  it("name the amount and the payee in the subject, the same for all mails about a request, and who decided in the last", async () => {
-    await saveNoticeSettings(context, await asApprover(ana), owner.organizationId, named);
-    const sent: Mail[] = [];
-    context.mailer = { send: async (mail) => void sent.push(mail) };
-    const payee = `www.evil.example ${"x".repeat(80)}`;
-    const { made, deny } = await request({
-      approvers: ["Ana"],
-      amount: { value: "12000.50", currency: "EUR" },
-      context: { payee },
-      requester: "Bob",
-      tool: "transfer",
-    });
-    await sendAll(test);
-    await deny("no");
-    await sendAll(test);
-    const [asked, decided] = sent;
-    const subject = `12,000.50 EUR to www[.]evil[.]example ${"x".repeat(39)}…: ${slug()} asks you ${mark(made)}`;
-    expect(asked?.subject).toBe(`[TEST] ${subject}`);
-    expect(decided?.subject).toBe(`Re: [TEST] ${subject}`);
-    expect(asked?.thread).toEqual({ ...decided?.thread, isReply: false });
-    for (const words of ["Amount:\n> 12,000.50 EUR", "Tool:\n> transfer", "own words:\n> Bob"])
-      expect(asked?.text).toContain(words);
-    expect(asked?.text).not.toContain("Denied by");
-    expect(decided?.text).toContain("was denied.");
-    expect(decided?.text).toContain("Denied by:\n> Whoever had the link");
-    expect(JSON.stringify(sent)).not.toContain("www.evil");
-  });
-
   it("say that the agent is frozen, and what can be decided then", async () => {
     const says = async () => (await mailsTo(test, ana))[0]?.text;
     const frozen = "The organization has frozen this agent.";
