@@ -78,32 +78,6 @@ describe.each<Door>(["server", "next"])("pages (%s)", (door) => {
     });
   }
 
-  it("count, each of them, and are refused when nothing is left", async () => {
-    const { base } = server;
-    const headers = from("10.0.0.1");
-    const readLeft = async () => {
-      const answer = await callServer(base, "GET", "/v1/pubkey", { headers });
-      return Number(/"public_read";r=(\d+)/.exec(answer.headers.get("ratelimit") ?? "")?.[1]);
-    };
-    let left = await readLeft();
-    for (const [method, target] of costly) {
-      await callServer(base, method, target, { headers });
-      const before = left;
-      left = await readLeft();
-      expect([method, target, before - left]).toEqual([method, target, 2]);
-    }
-    const drain = async () => {
-      while (left > 0) left = Math.min(left, await readLeft());
-    };
-    await Promise.all(Array.from({ length: 16 }, drain));
-    for (const [method, target] of costly) {
-      const answer = await callServer(base, method, target, { headers });
-      expect([method, target, answer.status]).toEqual([method, target, 429]);
-      expect(Number(answer.headers.get("retry-after"))).toBeGreaterThan(0);
-      expect(answer.headers.get("ratelimit")).toContain('"public_read";r=0');
-    }
-  });
-
   /** The log's lines about what `work` does. */
   const linesOf = async (work: () => Promise<void>) => {
     const before = server.output().length;

@@ -3,17 +3,8 @@ import { describe, expect, it } from "vitest";
 import { rememberPeer } from "#lib/api/http/rate-limit";
 import type { RecordSnapshot, StatementsResponse } from "#lib/api/schemas/log";
 import type { RecordResponse } from "#lib/api/schemas/record";
-import { base64Decode, hexEncode, utf8Encode } from "#lib/protocol/encoding/bytes";
-import {
-  addsUp,
-  agentTag,
-  buildHeadsTree,
-  decodeHeadRow,
-  isOfStatement,
-  mergeHeads,
-  parseHeadsStatement,
-} from "#lib/protocol/record/agent-heads";
-import { leafHash, verifyInclusion } from "#lib/protocol/tlog/merkle";
+import { base64Decode, utf8Encode } from "#lib/protocol/encoding/bytes";
+import { addsUp, decodeHeadRow, mergeHeads, parseHeadsStatement } from "#lib/protocol/record/agent-heads";
 import { dispatch } from "#lib/server/operations";
 import { ask } from "#support/authorizations";
 import { anyKind } from "#support/databases";
@@ -74,53 +65,6 @@ describe("snapshots of records", () => {
     expect(await readSinceSnapshot(db())).toMatchObject({ leaves: 0 });
     expect(await snapshotIfDue(context())).toBe(false);
     expect(await snapshotIfDue(context(hourMs))).toBe(true);
-  });
-
-  it("counts every leaf: in a row or as a statement that everybody can read", async () => {
-    const { snapshot } = await record("one-bot");
-    if (snapshot === undefined) throw new Error("no snapshot");
-    const heads = headsOf(snapshot);
-    const { statements: all, next } = await statements();
-    expect(next).toBeNull();
-    expect(all.map(({ number }) => number)).toEqual(all.map((_, i) => i + 1));
-    expect(all.at(-1)).toMatchObject({ kind: "agent_heads", payload: snapshot.statement.payload });
-    const below = all.filter(({ log_index }) => log_index < heads.covers_size);
-    expect(heads).toMatchObject({
-      agents: 2,
-      entries: 3,
-      statements: below.length,
-      earlier_size: 0,
-    });
-    expect(addsUp(heads)).toBe(true);
-    const tree = buildHeadsTree(await readRows(snapshot.rows_url));
-    expect(isOfStatement(tree, heads)).toBe(true);
-  });
-
-  it("shows each agent its row, proven to be in the signed root and in the log", async () => {
-    for (const slug of ["one-bot", "two-bot"]) {
-      const { snapshot, head, agent_id } = await record(slug);
-      if (snapshot === undefined) throw new Error("no snapshot");
-      const heads = headsOf(snapshot);
-      const row = base64Decode(snapshot.row);
-      expect(decodeHeadRow(row)).toMatchObject({ tag: agentTag(base64Decode(snapshot.salt), agent_id) });
-      expect(hexEncode(decodeHeadRow(row).link)).toBe(head.link);
-      const proof = snapshot.inclusion_proof.map(base64Decode);
-      const root = base64Decode(heads.root);
-      const claim = { leafHash: leafHash(row), index: snapshot.row_index, size: heads.agents, proof, root };
-      expect(verifyInclusion(claim)).toBe(true);
-      const { log } = snapshot.statement;
-      expect(log.index).toBeGreaterThanOrEqual(heads.covers_size);
-      expect(log.tree_size).toBeGreaterThan(log.index);
-    }
-  });
-
-  it("pages the statements", async () => {
-    const all = (await statements()).statements;
-    const first = await statements("?limit=2");
-    expect(first).toEqual({ statements: all.slice(0, 2), next: 3 });
-    expect((await statements("?from=3")).statements).toEqual(all.slice(2));
-    expect(await statements("?from=1000")).toEqual({ statements: [], next: null });
-    expect((await test.call("GET", "/v1/log/statements?from=0")).status).toBe(400);
   });
 
   it("stays as it is while the record goes on, until the next one, which may be made of what has changed", async () => {
