@@ -122,7 +122,7 @@ export const mutations = [
   {
     threat: "A stranger begins on a service whose sign-up is closed",
     file: "lib/services/accounts/sign-up.ts",
-    from: "settings.SIGN_UP_DOMAINS.includes(domainOf(email))",
+    from: "settings.SIGN_UP_DOMAINS.includes(readDomain(email))",
     to: "settings.SIGN_UP_DOMAINS.some((one) => email.endsWith(one))",
     test: "lib/services/accounts/sign-up.service.test.ts",
   },

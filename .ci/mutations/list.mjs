@@ -130,8 +130,8 @@ export const mutations = [
   {
     threat: "Server-side request forgery by webhooks",
     file: "lib/jobs/guarded-request.ts",
-    from: "addresses.every(({ address })",
-    to: "addresses.some(({ address })",
+    from: "addresses.every(",
+    to: "addresses.some(",
     test: "lib/services/webhooks/post.process.test.ts",
   },
   {
