@@ -27,3 +27,8 @@ declare module "proxy-from-env" {
   /** Empty: none. */
   export function getProxyForUrl(url: string | URL): string;
 }
+declare module "pdfkit" {
+  /** Has no types of its own: components/verify/pdf-document.tsx says what is used. */
+  const Kit: unknown;
+  export default Kit;
+}

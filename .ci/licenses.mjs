@@ -34,6 +34,12 @@ const exceptions = [
     license: "MIT",
     reason: "part of Next; the lockfile names no licence for other platforms",
   },
+  {
+    name: /^png-js$/,
+    says: undefined,
+    license: "MIT",
+    reason: "its LICENSE is the text of MIT; the metadata names none",
+  },
 ];
 
 const nameOf = (place) => place.slice(place.lastIndexOf("node_modules/") + "node_modules/".length);

@@ -378,7 +378,7 @@ describe("one set of samples through every output", () => {
     const day = 86_400_000;
     const at = (days: number) => new Date(Date.now() + days * day).toISOString();
     const pack = await makeEvidencePack(context, owner, {
-      agentSlug: slug,
+      agentSlugs: [slug],
       period: { from: at(-1), to: at(1) },
       withPrivate: true,
     });

@@ -100,7 +100,7 @@ test("searches, exports and presents attestations", { tag: "@smoke" }, async ({ 
   await page.getByRole("link", { name: "Evidence pack" }).click();
   await expect(page.getByRole("heading", { name: "Evidence pack" })).toBeVisible();
   await expect(currentSection(page)).toHaveText("Attestations");
-  await page.getByLabel("Agent").fill(agent_slug);
+  await page.getByLabel("Agents").fill(agent_slug);
   await expectGoodPage(page);
   const [pack] = await Promise.all([
     page.waitForEvent("download"),
@@ -111,6 +111,23 @@ test("searches, exports and presents attestations", { tag: "@smoke" }, async ({ 
   });
   expect(checked.out).toContain("The pack holds");
   expectExit(checked, 0);
+
+  const visitor = await page.context().newPage();
+  await visitor.goto("/verify");
+  await visitor.getByLabel("Or choose the file").setInputFiles({
+    name: "evidence.zip",
+    mimeType: "application/zip",
+    buffer: await readFile(await pack.path()),
+  });
+  await expect(visitor.locator("[data-pack]")).toHaveAttribute("data-pack", "valid");
+  await expect(visitor.locator("[data-pack]")).toContainText("The pack holds");
+  await expectGoodPage(visitor);
+  const [pdf] = await Promise.all([
+    visitor.waitForEvent("download"),
+    visitor.getByRole("button", { name: "Download report as PDF" }).click(),
+  ]);
+  expect((await readFile(await pdf.path())).toString("latin1")).toMatch(/^%PDF-1\.7.*\/StructTreeRoot/s);
+  await visitor.close();
 
   await page.keyboard.press("Control+k");
   const search = page.getByRole("combobox", { name: "Search pages, keys, agents and ids" });

@@ -18,7 +18,7 @@ export function generateMetadata(): Metadata {
   return {
     title: "Verify an attestation",
     description:
-      "Verify an attestation by its id or link, or a receipt, bundle or authorization in your own browser.",
+      "Verify an attestation by its id or link, or a receipt, bundle, authorization or evidence pack in your own browser.",
     alternates: { canonical: `${publicBaseUrl()}/verify` },
   };
 }

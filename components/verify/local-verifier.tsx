@@ -9,14 +9,19 @@ import { Callout } from "#components/ui/callout";
 import { describeControl, Field, FileInput, Textarea } from "#components/ui/field";
 import { useIsReady } from "#components/ui/use-is-ready";
 import type { VerifierReport } from "#lib/verifier/report/report";
+import type { CheckedPack } from "./run-pack";
 import { verifyInWorker } from "./run-worker";
 
 /** Needed after a verification only. */
 const ReportView = lazy(async () => ({ default: (await import("./report-view")).ReportView }));
+const PackView = lazy(async () => ({ default: (await import("./pack-view")).PackView }));
 
 type Outcome =
   | { readonly phase: "idle" }
   | { readonly phase: "running" }
+  /** A pack of so many entries; null until they are counted. */
+  | { readonly phase: "counting"; readonly done: number; readonly total: number | null }
+  | { readonly phase: "pack"; readonly checked: CheckedPack; readonly source: string }
   | { readonly phase: "failed"; readonly reason: string }
   | {
       readonly phase: "done";
@@ -25,6 +30,8 @@ type Outcome =
     };
 
 const maxBytes = 2_000_000;
+/** More than any pack of ours has: it is read into memory as a whole. */
+const maxPackFileBytes = 1024 ** 3;
 
 async function fetchKeys(): Promise<string> {
   const response = await fetch("/v1/pubkey", { cache: "no-store" });
@@ -50,10 +57,11 @@ async function verifyText(input: string, chosen: Promise<string | null>): Promis
 /** As every ZIP archive begins. */
 const zipMark = "PK\u0003\u0004";
 
+const isZip = async (file: File) => (await file.slice(0, zipMark.length).text()) === zipMark;
+
 async function readFile(file: File | undefined): Promise<string | null> {
   if (file === undefined) return null;
-  if ((await file.slice(0, zipMark.length).text()) === zipMark)
-    throw new Error("the file is a ZIP archive. Check an evidence pack with node verify.mjs pack FILE");
+  if (await isZip(file)) throw new Error("the file is a ZIP archive");
   if (file.size > maxBytes) throw new Error("the file is larger than 2 MB, so it isn't one of ours");
   return file.text();
 }
@@ -63,6 +71,30 @@ async function readKeys(file: File | undefined): Promise<string | null> {
   const text = await readFile(file);
   if (text !== null) (await import("#lib/verifier/checks/trust")).parseTrust(text);
   return text;
+}
+
+interface ProgressProps {
+  readonly done: number;
+  readonly total: number | null;
+  readonly onStop: () => void;
+}
+
+function Progress({ done, total, onStop }: ProgressProps) {
+  return (
+    <div className="mt-6 flex flex-wrap items-center gap-x-4 gap-y-2">
+      <progress
+        aria-label="Entries checked"
+        className="h-2 min-w-40 flex-1 accent-[var(--accent-fill)]"
+        {...(total === null ? {} : { max: total, value: done })}
+      />
+      <p className="text-[15px] tabular-nums" data-checked={done}>
+        {total === null ? "Reading the pack …" : `${done} of ${total} entries`}
+      </p>
+      <Button variant="secondary" size="small" onClick={onStop}>
+        Stop
+      </Button>
+    </div>
+  );
 }
 
 export function LocalVerifier() {
@@ -75,11 +107,13 @@ export function LocalVerifier() {
   /** Not React's to hold: what was typed before the page was ready would be lost. */
   const field = useRef<HTMLTextAreaElement>(null);
   const run = useRef(0);
+  const stopPack = useRef(() => {});
   const result = useRef<HTMLDivElement>(null);
 
   /** No old verdict may be shown beside new input, and none may arrive that was requested before the input changed. */
   function forget(): void {
     run.current += 1;
+    stopPack.current();
     setOutcome({ phase: "idle" });
   }
 
@@ -93,10 +127,35 @@ export function LocalVerifier() {
     result.current?.focus();
   }
 
+  async function checkPack(file: File): Promise<Outcome> {
+    const own = run.current;
+    try {
+      if (file.size > maxPackFileBytes) throw new Error("the file is larger than 1 GiB");
+      const trust = (await pinned.current) ?? (await fetchKeys());
+      const { checkInWorker } = await import("./run-pack");
+      const begun = checkInWorker(file, trust, (done, total) => {
+        if (own === run.current) setOutcome({ phase: "counting", done, total });
+      });
+      stopPack.current = begun.stop;
+      return { phase: "pack", checked: await begun.checked, source: file.name };
+    } catch (error) {
+      return { phase: "failed", reason: explainError(error) };
+    }
+  }
+
   async function take(file: File | undefined): Promise<void> {
     if (file === undefined) return;
     forget();
     const own = run.current;
+    if (await isZip(file).catch(() => false)) {
+      if (field.current) field.current.value = "";
+      setOutcome({ phase: "counting", done: 0, total: null });
+      const found = await checkPack(file);
+      if (own !== run.current) return;
+      setOutcome(found);
+      result.current?.focus();
+      return;
+    }
     const read = await readFile(file).catch((error: unknown) => ({ reason: explainError(error) }));
     if (own !== run.current || read === null) return;
     if (typeof read === "string") {
@@ -150,7 +209,7 @@ export function LocalVerifier() {
         <Field
           id="evidence"
           label="Paste it here, or drop a file"
-          hint="An attestation's JSON, a Sigstore bundle, a human_authorization, a presentation or a log proof."
+          hint="An evidence pack (ZIP), an attestation's JSON, a Sigstore bundle, a human_authorization, a presentation or a log proof."
         >
           <Textarea
             {...describeControl("evidence", { hint: true })}
@@ -189,6 +248,7 @@ export function LocalVerifier() {
           </Button>
         </div>
       </form>
+      {outcome.phase === "counting" ? <Progress {...outcome} onStop={forget} /> : null}
       <div
         ref={result}
         tabIndex={-1}
@@ -200,6 +260,11 @@ export function LocalVerifier() {
           <Callout tone="warn" title="This can't be verified">
             It couldn't be checked: {outcome.reason}.
           </Callout>
+        ) : null}
+        {outcome.phase === "pack" ? (
+          <Suspense>
+            <PackView checked={outcome.checked} source={outcome.source} />
+          </Suspense>
         ) : null}
         {outcome.phase === "done" ? (
           <Suspense>

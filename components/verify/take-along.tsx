@@ -3,6 +3,11 @@ import { QRCodeSVG } from "qrcode.react";
 import { CodeBlock } from "#components/ui/code-block";
 import { TextLink } from "#components/ui/text-link";
 import type { VerifyResponse } from "#lib/api/schemas/receipts";
+import { listFacts } from "#lib/protocol/record/facts";
+import { checkTitles } from "./check-titles";
+import { describePlace } from "./decoded-fields";
+import { toFacts, toVerdict, type Verification } from "./facts";
+import type { PdfDocument } from "./pdf-document";
 
 interface TakeAlongProps {
   readonly answer: VerifyResponse;
@@ -66,6 +71,48 @@ export function Downloads({ answer }: { readonly answer: VerifyResponse }) {
       )}
     </>
   );
+}
+
+/** The receipt for people who want it on paper: what it says, what was checked, and where to check it again. */
+export function describeReceipt(verification: Verification): PdfDocument {
+  const { answer } = verification;
+  const { title, sentence } = toVerdict(verification);
+  return {
+    title: "Receipt",
+    blocks: [
+      { kind: "text", text: `${title}. ${sentence}` },
+      { kind: "facts", rows: listFacts(toFacts(answer)).map(({ label, text }) => [label, text] as const) },
+      { kind: "heading", text: "Warnings" },
+      ...(answer.warnings.length === 0
+        ? [{ kind: "text" as const, text: "None." }]
+        : [{ kind: "list" as const, items: answer.warnings.map(({ message }) => message) }]),
+      { kind: "heading", text: "Verify it again" },
+      {
+        kind: "facts",
+        rows: [
+          ["Address", answer.public_url],
+          ["Attestation", answer.attestation_id],
+          ["Payload hash", answer.payload_hash],
+          ["Signing key", answer.key_id],
+          ["Log entry", `${describePlace(answer.log)}, ${answer.log.origin}`],
+        ],
+      },
+      { kind: "heading", text: "Checks" },
+      {
+        kind: "table",
+        columns: [
+          { header: "Check", share: 2 },
+          { header: "Result", share: 1 },
+          { header: "Detail", share: 4 },
+        ],
+        rows: answer.checks.map(({ name, status, detail }) => [
+          checkTitles[name],
+          status.replaceAll("_", " "),
+          detail,
+        ]),
+      },
+    ],
+  };
 }
 
 export function RepeatCommands({ answer }: { readonly answer: VerifyResponse }) {

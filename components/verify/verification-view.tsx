@@ -10,12 +10,13 @@ import { DecodedFields } from "./decoded-fields";
 import { DisclosedValues } from "./disclosed-values";
 import { toVerdict, type Verification } from "./facts";
 import { HumanApprovalPart } from "./human-approval";
+import { PdfButton } from "./pdf-button";
 import { PrintProof } from "./print-proof";
 import { NotProvenLine, ReceiptFacts } from "./receipt-facts";
 import { Section } from "./section";
 import { SignedBytes } from "./signed-bytes";
 import type { Surroundings } from "./surroundings";
-import { Downloads, RepeatCommands, ShareLinks } from "./take-along";
+import { Downloads, describeReceipt, RepeatCommands, ShareLinks } from "./take-along";
 import { VerdictHeader } from "./verdict-header";
 
 interface VerificationViewProps {
@@ -87,6 +88,14 @@ export function VerificationView({ verification, base }: VerificationViewProps) 
           <NotProvenLine answer={answer} />
         </VerdictHeader>
         <PrintProof answer={answer} />
+        <p className="no-print mt-4">
+          <PdfButton
+            fileName={`receipt-${answer.attestation_id}.pdf`}
+            describe={describeReceipt(verification)}
+          >
+            Download as PDF
+          </PdfButton>
+        </p>
         <div className="print-raw">
           <Section id="approval" title="Human approval">
             <HumanApprovalPart answer={answer} isTest={isTest} approvalMethod={approvalMethod} />

@@ -59,7 +59,7 @@ export function VerifyStart({ searched }: VerifyStartProps) {
       {searched === null ? null : <Searched {...searched} />}
       <Section
         id="file-heading"
-        title="Verify a receipt file, in your browser"
+        title="Verify a receipt or an evidence pack, in your browser"
         lead="The file never leaves your machine. Only the public keys are fetched from here, unless you add your own copy. Without JavaScript, use the offline verifier."
       >
         <LocalVerifier />
@@ -73,8 +73,8 @@ export function VerifyStart({ searched }: VerifyStartProps) {
       </Section>
       <p className="mt-8 text-[15px] text-muted">
         If someone made a zero-knowledge presentation for you, check it on{" "}
-        <TextLink href="/verify/presentation">its own page</TextLink>. An evidence pack, which is a ZIP file,
-        is <TextLink href="/docs/evidence-pack#check-one">checked offline</TextLink>. To depend on nothing
+        <TextLink href="/verify/presentation">its own page</TextLink>.{" "}
+        <TextLink href="/docs/evidence-pack">What an evidence pack proves</TextLink>. To depend on nothing
         that we serve, use the <TextLink href="/docs/verify-offline">offline verifier</TextLink>.
       </p>
     </div>

@@ -1,5 +1,6 @@
 /** Evidence packs taken apart and put together again, as somebody would who wants one to say something else. */
 
+import { inflateRawSync } from "node:zlib";
 import { utf8Decode, utf8Encode } from "#lib/protocol/encoding/bytes";
 import type { JsonObject } from "#lib/protocol/encoding/canonical-json";
 import { readZip } from "#lib/protocol/encoding/zip";
@@ -9,12 +10,14 @@ import {
   encodeManifest,
   encodePackJson,
   filesIn,
+  listAgentFolders,
   numberedFile,
   PACK_VERSION,
+  type PackAgent,
   type PackVersion,
   packFiles,
 } from "#lib/protocol/pack/pack-manifest";
-import { renderPackReport } from "#lib/protocol/pack/pack-report";
+import { renderPackCsv, renderPackReport } from "#lib/protocol/pack/pack-report";
 import { createZipWriter } from "#lib/services/packs/pack";
 import { nodeIo } from "#lib/verifier/cli/node-io";
 
@@ -30,7 +33,11 @@ export async function collect(parts: AsyncIterable<Uint8Array>): Promise<Uint8Ar
 
 export function unpack(bytes: Uint8Array): PackedFiles {
   const archive = readZip(bytes, nodeIo.zip, { maxFileBytes: 1e8, maxBytes: 1e9 });
-  return new Map(archive.files.map(({ name }) => [name, archive.read(name)]));
+  const inflate = ({ name, offset, deflatedSize }: (typeof archive.files)[number]) => {
+    const start = offset + 30 + name.length;
+    return new Uint8Array(inflateRawSync(bytes.subarray(start, start + deflatedSize)));
+  };
+  return new Map(archive.files.map((file) => [file.name, inflate(file)]));
 }
 
 export const parse = (files: PackedFiles, name: string): Json =>
@@ -42,34 +49,40 @@ export async function forge(
   isWhole: boolean,
   version: PackVersion = PACK_VERSION,
 ): Promise<Uint8Array> {
-  const names = [...files.keys()].filter((name) => name !== packFiles.manifest && name !== packFiles.report);
+  const written: string[] = [packFiles.manifest, packFiles.report, packFiles.csv];
+  const names = [...files.keys()].filter((name) => !written.includes(name));
   const zip = createZipWriter();
   const sent: Uint8Array[] = [];
   const add = async (name: string, bytes: Uint8Array) => sent.push(await zip.add(name, bytes));
   for (const name of names) await add(name, files.get(name) ?? new Uint8Array());
   const manifest = parse(files, packFiles.manifest);
+  const agents = listAgentFolders(names).map((folder) => readAgent(files, folder, manifest.period));
+  const texts: [string, string][] = [[packFiles.report, renderPackReport(agents, zip.files, version)]];
+  if (version !== 1) texts.unshift([packFiles.csv, renderPackCsv(agents)]);
+  for (const [name, text] of texts)
+    await add(name, isWhole ? utf8Encode(text) : (files.get(name) ?? new Uint8Array()));
+  await add(
+    packFiles.manifest,
+    isWhole ? encodeManifest(agents, zip.files, version) : encodePackJson({ ...manifest, files: zip.files }),
+  );
+  return new Uint8Array(Buffer.concat([...sent, zip.end()]));
+}
+
+function readAgent(files: PackedFiles, folder: string, period: Json): PackAgent {
   const read = (name: string) => (files.has(name) ? readPackEntry(name, parse(files, name)) : null);
-  const entryNames = [...filesIn("attestations", names), ...filesIn("decisions", names)];
-  const entries = entryNames
+  const names = [...files.keys()].filter((name) => name.startsWith(folder));
+  const entries = [...filesIn(`${folder}attestations`, names), ...filesIn(`${folder}decisions`, names)]
     .flatMap((name) => read(name) ?? [])
     .sort((a, b) => Number(a.sequence) - Number(b.sequence));
   const facts = describePack({
-    period: manifest.period,
-    firstPage: parse(files, numberedFile("record", 1)) as JsonObject,
-    before: read(packFiles.before),
-    after: read(packFiles.after),
+    period,
+    firstPage: parse(files, `${folder}${numberedFile("record", 1)}`) as JsonObject,
+    before: read(`${folder}${packFiles.before}`),
+    after: read(`${folder}${packFiles.after}`),
     entries,
     hasRows: files.has(packFiles.rows),
   });
-  const report = isWhole
-    ? utf8Encode(renderPackReport(facts, entries, zip.files, version))
-    : (files.get(packFiles.report) ?? new Uint8Array());
-  await add(packFiles.report, report);
-  await add(
-    packFiles.manifest,
-    isWhole ? encodeManifest(facts, zip.files, version) : encodePackJson({ ...manifest, files: zip.files }),
-  );
-  return new Uint8Array(Buffer.concat([...sent, zip.end()]));
+  return { facts, entries };
 }
 
 /** The files as they are, whatever the manifest says. */

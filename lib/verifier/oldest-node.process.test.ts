@@ -70,7 +70,7 @@ describe.skipIf(missing !== null)("on Node 20.0", () => {
     const person = await signInPerson(test.app.context, "dev@example.com", organizationId);
     const from = new Date(Date.now() - 3_600_000).toISOString();
     const to = new Date(Date.now() + 3_600_000).toISOString();
-    const request = { agentSlug: "old-bot", period: { from, to }, withPrivate: true };
+    const request = { agentSlugs: ["old-bot"], period: { from, to }, withPrivate: true };
     const { parts } = await makeEvidencePack(test.app.context, person, request);
     writeFileSync(path.join(folder, "pack.zip"), await collect(parts));
     const checked = await compare(dist("verify.mjs"), "pack", "pack.zip");

@@ -241,7 +241,7 @@ describe("what the service makes in rare states", { timeout: 600_000 }, () => {
     const [from = "", to = ""] = [-1, 1].map((days) =>
       new Date(Date.now() + days * 86_400_000).toISOString(),
     );
-    const request = { agentSlug: slug, period: { from, to }, withPrivate };
+    const request = { agentSlugs: [slug], period: { from, to }, withPrivate };
     const { parts } = await makeEvidencePack(test.app.context, owner, request);
     const program = (await readProgramFile("verify.mjs"))?.bytes ?? null;
     const { checks } = await checkPack(await collect(parts), { tools: nodeIo.zip, trust: null, program });

@@ -118,7 +118,7 @@ describe("replay", () => {
       const person = await signInPerson(test.app.context, "dev@example.com");
       const now = Date.now();
       const period = { from: new Date(now - 86_400_000).toISOString(), to: new Date(now).toISOString() };
-      const asked = { agentSlug: slug, period, withPrivate: true, ...changes };
+      const asked = { agentSlugs: [slug], period, withPrivate: true, ...changes };
       return unpack(await collect((await makeEvidencePack(test.app.context, person, asked)).parts));
     };
     beforeAll(async () => {

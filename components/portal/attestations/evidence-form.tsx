@@ -1,7 +1,7 @@
 /** A plain form that answers with a file, so it works without JavaScript. */
 import { PortalForm } from "#components/portal/organization/shown-organization";
 import { Button } from "#components/ui/button";
-import { Checkbox, Field, Input } from "#components/ui/field";
+import { Checkbox, describeControl, Field, Input } from "#components/ui/field";
 
 interface EvidenceFormProps {
   /** For suggestions. */
@@ -16,14 +16,17 @@ interface EvidenceFormProps {
 export function EvidenceForm({ slugs, agent, from, until, withPrivate }: EvidenceFormProps) {
   return (
     <PortalForm action="/portal/evidence/pack" method="post" className="grid gap-4 sm:grid-cols-3">
-      <Field id="evidence-agent" label="Agent">
+      <Field
+        id="evidence-agent"
+        label="Agents"
+        hint="Separate several with commas. Leave empty for all agents of your organization."
+      >
         <Input
-          id="evidence-agent"
+          {...describeControl("evidence-agent", { hint: true })}
           name="agent"
           list="evidence-agents"
           defaultValue={agent}
           autoComplete="off"
-          required
         />
       </Field>
       <datalist id="evidence-agents">

@@ -276,14 +276,20 @@ const packDay = z.iso
   .date("must be a date")
   .refine((text) => text >= "2000-01-01" && text < "9999-12-31", "must be a date after 2000");
 
+/** `until` is the last packDay of the period. */
+/** Names between commas or spaces; none: all agents. */
+const packAgents = z
+  .string()
+  .transform((text) => text.split(/[,\s]+/).filter((name) => name !== ""))
+  .pipe(z.array(agentSlug).max(100));
 export const evidenceForm = z
-  .object({ agent: agentSlug, from: packDay, until: packDay, private: z.literal("on").optional() })
+  .object({ agent: packAgents, from: packDay, until: packDay, private: z.literal("on").optional() })
   .refine(({ from, until }) => from <= until, {
     path: ["until"],
     message: "must not be before the first day",
   })
   .transform((form) => ({
-    agentSlug: form.agent,
+    agentSlugs: form.agent,
     withPrivate: form.private === "on",
     period: {
       from: new Date(`${form.from}T00:00:00Z`).toISOString(),

@@ -19,7 +19,8 @@ export interface DecidingGroup {
   readonly count: number;
 }
 
-export type GrantUse = Pick<DecidedByGrant, "use" | "of" | "spent" | "budget" | "currency">;
+export type GrantUse = Pick<DecidedByGrant, "use" | "of" | "spent" | "budget" | "currency"> &
+  Partial<Pick<DecidedByGrant, "request_hash">>;
 
 export type Decided =
   | {
@@ -77,7 +78,8 @@ function describePeople({ decision, groups, people, level, isTest }: Decided & {
   return `${who}${ways.length === 0 ? "" : `, by ${ways.join(" and ")}`}${grade}`;
 }
 
-function describeUse({ use, of, spent, budget, currency }: GrantUse): string {
+/** Without amounts only its uses are counted. */
+export function describeUse({ use, of, spent, budget, currency }: GrantUse): string {
   const money =
     spent === null || budget === null || currency === null
       ? ""

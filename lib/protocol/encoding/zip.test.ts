@@ -5,7 +5,7 @@ import { describe, expect, it } from "vitest";
 import { createZipWriter } from "#lib/services/packs/pack";
 import { nodeIo } from "#lib/verifier/cli/node-io";
 import { concatBytes, utf8Decode, utf8Encode } from "./bytes";
-import { encodeZipEnd, encodeZipHeader, readZip } from "./zip";
+import { encodeZipEnd, encodeZipHeader, inflateInBrowser, readZip, type ZipTools } from "./zip";
 
 async function pack(files: [name: string, text: string][]): Promise<Uint8Array> {
   const zip = createZipWriter();
@@ -14,9 +14,11 @@ async function pack(files: [name: string, text: string][]): Promise<Uint8Array> 
   return concatBytes(...sent, zip.end());
 }
 
-const read = (bytes: Uint8Array, maxFileBytes = 1_000, maxBytes = 1e9) => {
-  const archive = readZip(bytes, nodeIo.zip, { maxFileBytes, maxBytes });
-  return archive.files.map(({ name }) => [name, utf8Decode(archive.read(name))]);
+const readBy = async (tools: ZipTools, bytes: Uint8Array, maxFileBytes = 1_000, maxBytes = 1e9) => {
+  const archive = readZip(bytes, tools, { maxFileBytes, maxBytes });
+  const texts: [string, string][] = [];
+  for (const { name } of archive.files) texts.push([name, utf8Decode(await archive.read(name))]);
+  return texts;
 };
 
 const files: [string, string][] = [
@@ -36,9 +38,17 @@ function write(bytes: Uint8Array, at: number, ...values: number[]): Uint8Array {
   return copy;
 }
 
-describe("a ZIP archive", () => {
+/** As verify.mjs reads it, and as the page does. */
+const readers: [string, ZipTools][] = [
+  ["Node", nodeIo.zip],
+  ["a browser", { ...nodeIo.zip, inflate: inflateInBrowser }],
+];
+
+describe.each(readers)("a ZIP archive that %s reads", (_, tools) => {
+  const read = (...given: [Uint8Array, number?, number?]) => readBy(tools, ...given);
+
   it("is read as it was written", async () => {
-    expect(read(await pack(files))).toEqual(files);
+    expect(await read(await pack(files))).toEqual(files);
   });
 
   it.each(["../evil", "/etc/passwd", "a/../../b", "a\\b", "C:evil", ".hidden", "a//b", "a/", "é"])(
@@ -47,7 +57,7 @@ describe("a ZIP archive", () => {
       const file = { name, crc: 0, size: 0, deflatedSize: 0 };
       expect(() => encodeZipHeader(file)).toThrow("not a name");
       const bytes = await pack([["n".repeat(name.length), "x"]]);
-      expect(() => read(rename(bytes, "n".repeat(name.length), name))).toThrow("the file name");
+      await expect(read(rename(bytes, "n".repeat(name.length), name))).rejects.toThrow("the file name");
     },
   );
 
@@ -56,18 +66,18 @@ describe("a ZIP archive", () => {
       ["one", "1"],
       ["two", "2"],
     ]);
-    expect(() => read(rename(bytes, "two", "one"))).toThrow("one is there twice");
+    await expect(read(rename(bytes, "two", "one"))).rejects.toThrow("one is there twice");
   });
 
   it("inflates to what it states, and to no more than was allowed", async () => {
     const bytes = await pack([["bomb", "0".repeat(100_000)]]);
-    expect(() => read(bytes)).toThrow("bomb is too large: 100000 bytes");
+    await expect(read(bytes)).rejects.toThrow("bomb is too large: 100000 bytes");
     const deflatedSize = bytes.length - encodeZipEnd([]).length - 2 * 4 - 30 - 46;
     for (const size of [10, 100_001]) {
       const stated = { name: "bomb", crc: 0, size, deflatedSize };
       const body = bytes.subarray(34, 34 + deflatedSize);
       const lying = concatBytes(encodeZipHeader(stated), body, encodeZipEnd([{ ...stated, offset: 0 }]));
-      expect(() => read(lying, 1e6)).toThrow(/^bomb does not/);
+      await expect(read(lying, 1e6)).rejects.toThrow(/^bomb does not/);
     }
   });
 
@@ -76,32 +86,32 @@ describe("a ZIP archive", () => {
     const body = concatBytes(deflated, utf8Encode("hidden"));
     const file = { name: "one.json", crc: crc32("{}"), size: 2, deflatedSize: body.length };
     const hiding = concatBytes(encodeZipHeader(file), body, encodeZipEnd([{ ...file, offset: 0 }]));
-    expect(() => read(hiding)).toThrow("one.json does not");
+    await expect(read(hiding)).rejects.toThrow("one.json does not");
   });
 
   it("is no larger as a whole than was allowed, by what its headers state", async () => {
     const bytes = await pack(files);
-    expect(read(bytes, 1_000, 502)).toEqual(files);
-    expect(() => read(bytes, 1_000, 501)).toThrow("too large together: more than 501 bytes");
+    expect(await read(bytes, 1_000, 502)).toEqual(files);
+    await expect(read(bytes, 1_000, 501)).rejects.toThrow("too large together: more than 501 bytes");
   });
 
   it("is not encrypted, has no bytes before, between, or after what it lists, and is whole", async () => {
     const bytes = await pack(files);
-    expect(() => read(write(bytes, 6, 1))).toThrow("an encrypted file at byte 0");
-    expect(() => read(concatBytes(bytes, new Uint8Array(1)))).toThrow("bytes after the end");
-    expect(() => read(concatBytes(new Uint8Array(1), bytes))).toThrow("not a ZIP archive of ours");
-    expect(() => read(bytes.subarray(0, -1))).toThrow("the directory at byte");
-    expect(() => read(new Uint8Array())).toThrow("not a ZIP archive of ours");
+    await expect(read(write(bytes, 6, 1))).rejects.toThrow("an encrypted file at byte 0");
+    await expect(read(concatBytes(bytes, new Uint8Array(1)))).rejects.toThrow("bytes after the end");
+    await expect(read(concatBytes(new Uint8Array(1), bytes))).rejects.toThrow("not a ZIP archive of ours");
+    await expect(read(bytes.subarray(0, -1))).rejects.toThrow("the directory at byte");
+    await expect(read(new Uint8Array())).rejects.toThrow("not a ZIP archive of ours");
   });
 
   it("can be changed in no byte", async () => {
     const bytes = await pack(files);
-    fc.assert(
-      fc.property(fc.nat(bytes.length - 1), fc.integer({ min: 1, max: 255 }), (at, by) => {
+    await fc.assert(
+      fc.asyncProperty(fc.nat(bytes.length - 1), fc.integer({ min: 1, max: 255 }), async (at, by) => {
         const changed = write(bytes, at, (bytes[at] ?? 0) ^ by);
         let found: unknown;
         try {
-          found = read(changed);
+          found = await read(changed);
         } catch {
           return;
         }

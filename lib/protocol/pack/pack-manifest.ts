@@ -19,6 +19,8 @@ export const packFiles = {
   log: "log.json",
   verifier: "verify.mjs",
   report: "report.html",
+  /** From version 2 on. */
+  csv: "report.csv",
   manifest: "manifest.json",
 } as const;
 
@@ -30,15 +32,30 @@ export const numberedFile = (folder: PackFolder, number: number): string =>
 /** Limit on all files together, inflated: a pack too large to check isn't made. */
 export const maxPackBytes = 1024 ** 3;
 
+/** Files that each agent has of its own, alone at the root and of several in {@link agentFolder}. */
+const own = /^(?:(?:record|attestations|decisions|rules)\/\d{12}|before|after|newest)\.json$/;
+const inFolder = /^agents\/\d{12}\//;
+const statements = /^statements\/\d{12}\.json$/;
 const fixed = new Set<string>(Object.values(packFiles));
-const numbered = /^(?:record|attestations|decisions|rules|statements)\/(\d{12})\.json$/;
 
-export const isPackFile = (name: string): boolean => fixed.has(name) || numbered.test(name);
+export const isOwnFile = (name: string): boolean => own.test(name);
+export const isPackFile = (name: string): boolean =>
+  fixed.has(name) || statements.test(name) || own.test(name.replace(inFolder, ""));
 
-export const filesIn = (folder: PackFolder, names: readonly string[]): string[] =>
+/** Folder of one of several agents, from 1. */
+export const agentFolder = (number: number): string => `agents/${String(number).padStart(12, "0")}/`;
+
+/** Folders of all agents in a pack; the root, if it is of one. */
+export function listAgentFolders(names: readonly string[]): string[] {
+  const found = new Set(names.flatMap((name) => inFolder.exec(name)?.[0] ?? []));
+  return found.size === 0 ? [""] : [...found].sort();
+}
+
+/** Names of one folder, in order. */
+export const filesIn = (folder: string, names: readonly string[]): string[] =>
   names.filter((name) => name.startsWith(`${folder}/`)).sort();
 
-export const readNumber = (name: string): number => Number(numbered.exec(name)?.[1]);
+export const readNumber = (name: string): number => Number(/\/(\d{12})\.json$/.exec(name)?.[1]);
 
 export const encodePackJson = (value: unknown): Uint8Array =>
   utf8Encode(`${JSON.stringify(value, null, 2)}\n`);
@@ -53,7 +70,7 @@ export function findCheckpoints(value: JsonValue): string[] {
 }
 
 export const PACK_TYPE = "countersign-evidence-pack";
-/** 1: packs of 1.0.0. 2: their report has amounts, tools, who decided, and sums. */
+/** 1: packs of 1.0.0. 2: of one agent or several; their report has amounts, tools, who decided, and sums. */
 export type PackVersion = 1 | 2;
 export const PACK_VERSION: PackVersion = 2;
 export const isPackVersion = (value: unknown): value is PackVersion => value === 1 || value === 2;
@@ -172,19 +189,40 @@ export const describeFile = (name: string, bytes: Uint8Array): PackedFile => ({
   length: bytes.length,
 });
 
+/** Facts of an agent, with the entries that they follow from. */
+export interface PackAgent {
+  facts: PackFacts;
+  entries: readonly PackEntry[];
+}
+
+/** Facts of one agent as they are; of several, in the order of their folders. */
+function joinFacts(agents: readonly PackAgent[]) {
+  const [first, ...others] = agents;
+  if (first === undefined || others.length === 0) return first?.facts;
+  const { period } = first.facts;
+  return {
+    period,
+    agents: agents.map(({ facts: { period: _period, ...facts } }, i) => ({
+      folder: agentFolder(i + 1),
+      ...facts,
+    })),
+  };
+}
+
+/** `files`: all others, in the order of the archive. */
 export const makeManifest = (
-  facts: PackFacts,
+  agents: readonly PackAgent[],
   files: readonly PackedFile[],
   version: PackVersion = PACK_VERSION,
 ) => ({
   type: PACK_TYPE,
   version,
-  ...facts,
+  ...joinFacts(agents),
   files,
 });
 
 export const encodeManifest = (
-  facts: PackFacts,
+  agents: readonly PackAgent[],
   files: readonly PackedFile[],
   version: PackVersion = PACK_VERSION,
-): Uint8Array => encodePackJson(makeManifest(facts, files, version));
+): Uint8Array => encodePackJson(makeManifest(agents, files, version));

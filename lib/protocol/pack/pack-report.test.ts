@@ -49,7 +49,7 @@ const facts: PackFacts = {
   left_out: [{ what: "content of entries", why: "erased by the owner", count: 1 }],
 };
 const files = [{ name: "verify.mjs", sha256: "0".repeat(64), length: 1 }];
-const report = renderPackReport(facts, entries, files);
+const report = renderPackReport([{ facts, entries }], files);
 
 describe("the report of an evidence pack", () => {
   // If one of them changes after a release, PACK_VERSION has to be raised, and the old code kept for old packs.
@@ -61,11 +61,14 @@ describe("the report of an evidence pack", () => {
     ],
     [
       PACK_VERSION,
-      "cfeafd1fb24e64aea4a03a8872507118541ff76d7e3e171866e6284bd20844ff",
+      "38db3152cdf98cb440816dd2af0b972c863ee4447fa1830e1a3e8d080dc93a69",
       "ecb8611feb7994821b009d8b298b57114fdc5b2bcfc83b15fd3dc32b11f7284e",
     ],
   ] as const)("is that of version %d, to the byte, and so is the manifest", (version, ...digests) => {
-    const made = [renderPackReport(facts, entries, files, version), encodeManifest(facts, files, version)];
+    const made = [
+      renderPackReport([{ facts, entries }], files, version),
+      encodeManifest([{ facts, entries }], files, version),
+    ];
     expect(made.map((one) => hexEncode(sha256(typeof one === "string" ? utf8Encode(one) : one)))).toEqual(
       digests,
     );
@@ -82,22 +85,19 @@ describe("the report of an evidence pack", () => {
         },
         ...more,
       });
-    const html = renderPackReport(
-      facts,
-      [
-        paid(2, "12000.5", { approval: { ...proven, ...more, method: "rule", environment: "production" } }),
-        paid(3, "12000.5", { isDecision: true, decision: "approved" }),
-        paid(4, "1", { isDecision: true, decision: "denied" }),
-        paid(5, "0.5", { approval: { ...proven, ...more, method: "rule", environment: "production" } }),
-      ],
-      files,
-    );
+    const rows = [
+      paid(2, "12000.5", { approval: { ...proven, ...more, method: "rule", environment: "production" } }),
+      paid(3, "12000.5", { isDecision: true, decision: "approved" }),
+      paid(4, "1", { isDecision: true, decision: "denied" }),
+      paid(5, "0.5", { approval: { ...proven, ...more, method: "rule", environment: "production" } }),
+    ];
+    const html = renderPackReport([{ facts, entries: rows }], files);
     const text = html.replaceAll(/<[^>]+>/g, "|").replaceAll(/\|+/g, "|");
     expect(text).toContain("|Attested actions|EUR|2|12,001.00 EUR|");
     expect(text).toContain("|Approvals|EUR|1|12,000.50 EUR|");
     expect(text).toContain("|Denials|EUR|1|1.00 EUR|");
     expect(text).toContain("|12,000.50 EUR|transfer|Rule small allowed it. Nobody was asked.|");
-    expect(renderPackReport(facts, entries, files, 1)).not.toContain("amount");
+    expect(renderPackReport([{ facts, entries }], files, 1)).not.toContain("amount");
   });
 
   it("shows tests as tests, missing content as missing, and hostile text as text", () => {
@@ -110,12 +110,12 @@ describe("the report of an evidence pack", () => {
   });
 
   it("does not claim what the entries do not show", () => {
-    const sentences = listNotProven(facts).join("\n");
+    const sentences = listNotProven([facts]).join("\n");
     expect(sentences).toContain("What 2 attestations say");
     expect(sentences).toContain("a real person gave 1 of the approvals: they are tests");
     expect(sentences).toContain("a person gave 1 of the approvals: the agent only asserted them");
     expect(sentences).not.toContain("not counted");
-    expect(listProven(facts).join("\n")).toContain("all entries of the period: numbers 2 to 8");
+    expect(listProven([facts]).join("\n")).toContain("all entries of the period: numbers 2 to 8");
   });
 
   it("claims the end of the period only by an entry after it, or by a count of exactly its head and a later time", () => {
@@ -125,11 +125,11 @@ describe("the report of an evidence pack", () => {
     });
     const later = { at: "2026-12-01T00:00:00.000Z" };
     for (const shown of [ending(9, null), ending(8, { ...later, entries: 8 })])
-      expect([isEndShown(shown), listProven(shown).length]).toEqual([true, 4]);
+      expect([isEndShown(shown), listProven([shown]).length]).toEqual([true, 4]);
     const open = [ending(8, null), ending(8, { entries: 8 }), ending(8, { ...later, entries: 7 })];
     for (const one of open) {
-      expect([isEndShown(one), listProven(one).length]).toEqual([false, 3]);
-      expect(listNotProven(one).join("\n")).toMatch(/That number 8 is the last entry .* is not counted/);
+      expect([isEndShown(one), listProven([one]).length]).toEqual([false, 3]);
+      expect(listNotProven([one]).join("\n")).toMatch(/That number 8 is the last entry .* is not counted/);
     }
   });
 });

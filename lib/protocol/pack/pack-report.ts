@@ -3,14 +3,23 @@
  * and the entries alone, so that its numbers cannot be others than theirs.
  */
 
-import { formatAmount, sumByCurrency } from "#lib/protocol/approval/amount";
+import { type Amount, formatAmount, padDecimals, sumByCurrency } from "#lib/protocol/approval/amount";
 import { approvalWords } from "#lib/protocol/approval/approval-words";
-import { describeDecided } from "#lib/protocol/approval/decided-words";
+import { describeDecided, describeUse } from "#lib/protocol/approval/decided-words";
+import { byteOrderMark, encodeCsvLine } from "#lib/protocol/encoding/csv";
+import { listPeople } from "#lib/protocol/record/facts";
 import { isBacked } from "#lib/protocol/statement/statement";
 import { escapeHtml, toVisibleText } from "#lib/protocol/text/display-text";
 import { readableTime } from "#lib/protocol/time/time-words";
-import type { PackEntry } from "./pack-entries";
-import { isEndShown, PACK_VERSION, type PackedFile, type PackFacts, type PackVersion } from "./pack-manifest";
+import { countPack, type PackEntry } from "./pack-entries";
+import {
+  isEndShown,
+  PACK_VERSION,
+  type PackAgent,
+  type PackedFile,
+  type PackFacts,
+  type PackVersion,
+} from "./pack-manifest";
 
 /* Explains for the report and its reader what an evidence pack shows and what it cannot. */
 
@@ -84,15 +93,26 @@ const packSources: readonly (readonly [name: string, about: string])[] = [
   ],
 ];
 
-export function listProven(facts: PackFacts): string[] {
+/** Empty for one agent; of several, a sentence names the one that it is about. */
+const nameAgent = ({ agent }: PackFacts, agents: readonly PackFacts[]) =>
+  agents.length === 1 ? "" : ` of ${agent.slug}`;
+
+function describeRange(facts: PackFacts, agents: readonly PackFacts[]): string[] {
+  if (!isEndShown(facts)) return [];
   const { first, last } = facts.record;
-  const all =
+  const record = agents.length === 1 ? "the agent's record" : `the record of ${facts.agent.slug}`;
+  return [
     last < first
-      ? "That the agent's record has no entry of this period."
-      : `That these are all entries of the period: numbers ${first} to ${last} of the agent's record.`;
+      ? `That ${record} has no entry of this period.`
+      : `That these are all entries of the period${nameAgent(facts, agents)}: numbers ${first} to ${last} of ${record}.`,
+  ];
+}
+
+/** Sentences, true if every check of the pack passes. `agents`: one or several. */
+export function listProven(agents: readonly PackFacts[]): string[] {
   return [
     "That the service signed each of these entries and took it into its public log, and that none was changed since.",
-    ...(isEndShown(facts) ? [all] : []),
+    ...agents.flatMap((facts) => describeRange(facts, agents)),
     "Which actions people approved, by World ID and at which level or as enrolled approvers by passkey, which ones a standing approval or a rule decided without asking, and that each decision covers exactly that action.",
     "That every number on this page follows from the entries.",
   ];
@@ -107,25 +127,33 @@ const always = [
   "That everyone is shown this log. Only witnesses who cosign it rule out a second one.",
 ];
 
-export function listNotProven(facts: PackFacts): string[] {
-  const { record, counts } = facts;
-  const { last, counted } = record;
-  const { erased, withheld } = counts.attestations;
-  const tests = counts.approvals.backed.filter(({ environment }) => environment !== "production");
-  const testCount = tests.reduce((sum, { count }) => sum + count, 0);
+const sumCounts = (agents: readonly PackFacts[], count: (counts: PackFacts["counts"]) => number) =>
+  agents.reduce((sum, { counts }) => sum + count(counts), 0);
+
+const countTests = ({ approvals }: PackFacts["counts"]) =>
+  approvals.backed.reduce(
+    (sum, { environment, count }) => sum + (environment === "production" ? 0 : count),
+    0,
+  );
+
+/** Sentences. `agents`: one or several. */
+export function listNotProven(agents: readonly PackFacts[]): string[] {
+  const missing = sumCounts(agents, ({ attestations: { erased, withheld } }) => erased + withheld);
+  const tests = sumCounts(agents, countTests);
+  const asserted = sumCounts(agents, ({ approvals }) => approvals.asserted);
   return [
     ...always,
-    ...(isEndShown(facts)
-      ? []
-      : [
-          `That number ${last} is the last entry of the period: what came after ${counted === null ? "it" : readableTime(counted.at)} is not counted.`,
-        ]),
-    ...(erased + withheld > 0
-      ? [`What ${erased + withheld} attestations say: their content is not in this pack.`]
-      : []),
-    ...(testCount > 0 ? [`That a real person gave ${testCount} of the approvals: they are tests.`] : []),
-    ...(counts.approvals.asserted > 0
-      ? [`That a person gave ${counts.approvals.asserted} of the approvals: the agent only asserted them.`]
+    ...(agents.length > 1 ? ["That the organization has no other agents than these."] : []),
+    ...agents
+      .filter((facts) => !isEndShown(facts))
+      .map((facts) => {
+        const { last, counted } = facts.record;
+        return `That number ${last}${nameAgent(facts, agents)} is the last entry of the period: what came after ${counted === null ? "it" : readableTime(counted.at)} is not counted.`;
+      }),
+    ...(missing > 0 ? [`What ${missing} attestations say: their content is not in this pack.`] : []),
+    ...(tests > 0 ? [`That a real person gave ${tests} of the approvals: they are tests.`] : []),
+    ...(asserted > 0
+      ? [`That a person gave ${asserted} of the approvals: the agent only asserted them.`]
       : []),
   ];
 }
@@ -158,8 +186,16 @@ grid-template-columns:minmax(7rem,15rem) 1fr;border-bottom:1px solid #eceef2;pad
 .note{border-left:4px solid #545a67;padding:.2rem 0 .2rem 1rem}@page{margin:15mm}
 @media print{body{max-width:none;margin:0}tr,dl div{break-inside:avoid}thead{display:table-header-group}}`;
 
-const amountStyle = `
-.amount{white-space:nowrap;display:block;text-align:right;font-variant-numeric:tabular-nums}`;
+/** From version 2 on: the brand's head, amounts, and paper on its side. */
+const brandStyle = `
+.brand{display:flex;align-items:center;gap:.6rem;color:#1f4690;font-weight:600;border-bottom:2px solid #1f4690;
+padding-bottom:.6rem}.brand svg{width:2rem;height:2rem}body{max-width:76rem}th{color:#1f4690}
+.amount{white-space:nowrap;display:block;text-align:right;font-variant-numeric:tabular-nums}
+.test{color:#8a5300;font-weight:700}@page{size:A4 landscape;margin:12mm}
+@media print{body{font-size:12px;max-width:none}table{font-size:10.5px}h2{break-after:avoid}.scroll{overflow:visible}}`;
+
+const brand = `<header class="brand"><svg viewBox="0 0 32 32" aria-hidden="true"><rect width="32" height="32" rx="7" fill="#1f4690"/><path d="M7 17.5l4.5 4.5L20 11" fill="none" stroke="#fff" stroke-width="2.6" stroke-linecap="round" stroke-linejoin="round"/><path d="M15.5 20.2l1.8 1.8L26 11" fill="none" stroke="#9dbcff" stroke-width="2.6" stroke-linecap="round" stroke-linejoin="round"/></svg>Countersign</header>
+`;
 
 function describeCounts({ counts, record, period }: PackFacts): string {
   const { attestations: made, decisions, entries } = counts;
@@ -187,7 +223,7 @@ function describeCounts({ counts, record, period }: PackFacts): string {
   ]);
 }
 
-function describeApprovals({ counts: { approvals } }: PackFacts): string {
+function describeApprovals({ approvals }: PackFacts["counts"]): string {
   const backed = approvals.backed.map(({ method, level, environment, count }) => [
     `${approvalWords[method].replace(/^./, (letter) => letter.toUpperCase())}${level === "none" ? "" : `, level ${foreign(level)}`}${environment === "production" ? "" : ` <strong>TEST (${foreign(environment)})</strong>`}`,
     String(count),
@@ -222,62 +258,254 @@ function describeEntry(entry: PackEntry): string[] {
   ];
 }
 
-function describeDecision({ approval, decision, isTest, facts }: PackEntry): string {
-  if (decision === "authorization_revoked") return "taken back";
-  const test = isTest ? " <strong>TEST</strong>" : "";
-  if (decision !== null && decision !== "approved") return `${decision}${test}`;
-  if (approval === null && decision === null) return "";
-  const lead = decision === null ? "" : "approved: ";
-  return `${lead}${foreign(describeDecided(facts.decided))}${test}`;
+/* Entries in words, for the report, its CSV, the page that checks a pack, and its PDF (version 2). */
+
+export interface PackRow {
+  agent: string;
+  number: number;
+  /** ISO 8601 */
+  time: string | null;
+  kind: "attestation" | "decision";
+  amount: Amount | null;
+  /** The agent's words, or the organization's reason for a change; null if they are not in the pack. */
+  action: string | null;
+  tool: string | null;
+  /** Why there is no content; empty if there is. */
+  missing: string;
+  /** A decision or a change; empty for an attestation. */
+  outcome: string;
+  decided: string;
+  /** Each one's way and time. */
+  approvers: string;
+  /** Ids of the rules that decided. */
+  rule: string;
+  /** Which use of the standing approval, and what was left. */
+  use: string;
+  /** Hash of the standing approval's request. */
+  grant: string;
+  isTest: boolean;
+  warnings: readonly string[];
+  file: string;
 }
 
-function describeFacts(entry: PackEntry): string[] {
-  const [number = "", time = "", kind = "", action = "", _approval, warnings = "", file = ""] =
-    describeEntry(entry);
-  const { amount, tool } = entry.facts;
-  return [
-    number,
+const missingWords: Partial<Record<PackEntry["state"], string>> = {
+  erased: "erased",
+  withheld: "content kept out",
+};
+
+function describeOutcome({ decision }: PackEntry): string {
+  return decision === "authorization_revoked" ? "taken back" : (decision ?? "");
+}
+
+function describeDecider({ approval, decision, facts: { decided } }: PackEntry) {
+  const isShown = decision === null ? approval !== null : decision === "approved";
+  if (!isShown) return { decided: "", rule: "", use: "", grant: "" };
+  const use = decided.kind === "grant" ? decided.use : null;
+  return {
+    decided: describeDecided(decided),
+    rule: decided.kind === "rule" ? decided.policyIds.join(", ") : "",
+    use: use === null ? "" : describeUse(use),
+    grant: use?.request_hash ?? "",
+  };
+}
+
+function toRow(entry: PackEntry, agent: string): PackRow {
+  const { sequence, time, isDecision, action, state, facts, isTest, warnings, file } = entry;
+  const { amount, tool } = facts;
+  return {
+    agent,
+    number: sequence,
     time,
-    kind,
-    amount === null ? "" : `<b class="amount">${escapeHtml(formatAmount(amount))}</b>`,
+    kind: isDecision ? "decision" : "attestation",
+    amount,
     action,
-    tool === null ? "" : foreign(shorten(tool)),
-    describeDecision(entry),
+    tool,
+    missing: missingWords[state] ?? "",
+    outcome: describeOutcome(entry),
+    ...describeDecider(entry),
+    approvers: listPeople(facts).join("; "),
+    isTest,
     warnings,
     file,
-  ];
+  };
 }
 
-const headers1 = ["Number", "Time", "Kind", "Action", "Approval", "Warnings", "File"];
-const headers2 = ["Number", "Time", "Kind", "Amount", "Action", "Tool", "Decided by", "Warnings", "File"];
+/** All entries, agent by agent. */
+export const listPackRows = (agents: readonly PackAgent[]): PackRow[] =>
+  agents.flatMap(({ facts, entries }) => entries.map((entry) => toRow(entry, facts.agent.slug)));
 
-function entryTable(entries: readonly PackEntry[], version: PackVersion): string {
-  if (entries.length === 0) return "<p>None.</p>";
-  const [headers, describe] = version === 1 ? [headers1, describeEntry] : [headers2, describeFacts];
-  return `<div class="scroll">${table(headers, entries.map(describe))}</div>`;
+/** "approved: 2 of one group, by passkey" */
+export const describeDecision = ({ outcome, decided }: Pick<PackRow, "outcome" | "decided">): string =>
+  [outcome, decided].filter((text) => text !== "").join(": ");
+
+const csvColumns = [
+  "agent",
+  "number",
+  "time",
+  "kind",
+  "amount",
+  "currency",
+  "action",
+  "tool",
+  "decision",
+  "decided_by",
+  "approvers",
+  "rule",
+  "standing_approval",
+  "use",
+  "test",
+  "warnings",
+  "missing",
+  "file",
+] as const;
+
+const toCsvCells = (row: PackRow): Record<(typeof csvColumns)[number], string> => ({
+  agent: row.agent,
+  number: String(row.number),
+  time: row.time ?? "",
+  kind: row.kind,
+  amount: row.amount === null ? "" : padDecimals(row.amount),
+  currency: row.amount?.currency ?? "",
+  action: row.action ?? "",
+  tool: row.tool ?? "",
+  decision: row.outcome,
+  decided_by: row.decided,
+  approvers: row.approvers,
+  rule: row.rule,
+  standing_approval: row.grant,
+  use: row.use,
+  test: row.isTest ? "TEST" : "",
+  warnings: row.warnings.join(", "),
+  missing: row.missing,
+  file: row.file,
+});
+
+/** `report.csv`: the entries of the report for a spreadsheet. */
+export function renderPackCsv(agents: readonly PackAgent[]): string {
+  const lines = listPackRows(agents).map((row) => {
+    const cells = toCsvCells(row);
+    return encodeCsvLine(csvColumns.map((column) => cells[column]));
+  });
+  return `${byteOrderMark}${encodeCsvLine(csvColumns)}${lines.join("")}`;
 }
 
-const listAmounts = (entries: readonly PackEntry[]) =>
-  entries.flatMap(({ facts: { amount } }) => (amount === null ? [] : [amount]));
+export interface PackSum {
+  kind: "Attested actions" | "Approvals" | "Denials";
+  /** Null: of all agents together. */
+  agent: string | null;
+  sum: Amount;
+  count: number;
+}
+
+const sumKinds: readonly (readonly [PackSum["kind"], (row: PackRow) => boolean])[] = [
+  ["Attested actions", ({ kind }) => kind === "attestation"],
+  ["Approvals", ({ outcome }) => outcome === "approved"],
+  ["Denials", ({ outcome }) => outcome === "denied"],
+];
 
 /** An approval and the action that it backs have the same amount, so each kind has sums of its own. */
-function describeSums(entries: readonly PackEntry[]): string {
-  const kinds = [
-    ["Attested actions", entries.filter(({ isDecision }) => !isDecision)],
-    ["Approvals", entries.filter(({ decision }) => decision === "approved")],
-    ["Denials", entries.filter(({ decision }) => decision === "denied")],
-  ] as const;
-  const rows = kinds.flatMap(([kind, of]) =>
-    sumByCurrency(listAmounts(of)).map(({ count, ...sum }) => [
-      kind,
-      escapeHtml(sum.currency),
-      String(count),
-      `<b class="amount">${escapeHtml(formatAmount(sum))}</b>`,
-    ]),
+export function sumPackRows(rows: readonly PackRow[]): PackSum[] {
+  const slugs = [...new Set(rows.map(({ agent }) => agent))];
+  return sumKinds.flatMap(([kind, is]) =>
+    [null, ...(slugs.length > 1 ? slugs : [])].flatMap((agent) => {
+      const own = rows.filter((row) => is(row) && (agent === null || row.agent === agent));
+      const amounts = own.flatMap(({ amount }) => amount ?? []);
+      return sumByCurrency(amounts).map(({ count, ...sum }) => ({ kind, agent, sum, count }));
+    }),
   );
-  return rows.length === 0
-    ? "<p>None.</p>"
-    : `<div class="scroll">${table(["Kind", "Currency", "Count", "Sum"], rows)}</div>`;
+}
+
+const testMark = ' <strong class="test">TEST</strong>';
+const money = (amount: Amount | null) =>
+  amount === null ? "" : `<b class="amount">${escapeHtml(formatAmount(amount))}</b>`;
+const shortened = (text: string | null) => (text === null ? "" : foreign(shorten(text)));
+
+const describeRow = (row: PackRow, isOfSeveral: boolean): string[] => [
+  ...(isOfSeveral ? [foreign(row.agent)] : []),
+  String(row.number),
+  row.time === null ? "" : escapeHtml(readableTime(row.time)),
+  row.kind,
+  money(row.amount),
+  row.action === null ? row.missing : shortened(row.action),
+  shortened(row.tool),
+  `${shortened(describeDecision(row))}${row.isTest ? testMark : ""}`,
+  shortened(row.rule),
+  shortened(row.use),
+  row.warnings.join(", "),
+  `<code>${escapeHtml(row.file)}</code>`,
+];
+
+const headers1 = ["Number", "Time", "Kind", "Action", "Approval", "Warnings", "File"];
+const headers2 = [
+  "Number",
+  "Time",
+  "Kind",
+  "Amount",
+  "Action",
+  "Tool",
+  "Decided by",
+  "Rule",
+  "Standing approval",
+  "Warnings",
+  "File",
+];
+
+const scrolling = (headers: readonly string[], rows: readonly (readonly string[])[]) =>
+  rows.length === 0 ? "<p>None.</p>" : `<div class="scroll">${table(headers, rows)}</div>`;
+
+type RenderEntries = (agents: readonly PackAgent[], is: (entry: PackEntry) => boolean) => string;
+
+const renderEntries1: RenderEntries = (agents, is) =>
+  scrolling(headers1, agents.flatMap(({ entries }) => entries.filter(is)).map(describeEntry));
+
+const renderEntries2: RenderEntries = (agents, is) => {
+  const isOfSeveral = agents.length > 1;
+  const own = agents.map(({ facts, entries }) => ({ facts, entries: entries.filter(is) }));
+  const rows = listPackRows(own).map((row) => describeRow(row, isOfSeveral));
+  return scrolling([...(isOfSeveral ? ["Agent"] : []), ...headers2], rows);
+};
+
+function describeSums(agents: readonly PackAgent[]): string {
+  const isOfSeveral = agents.length > 1;
+  const rows = sumPackRows(listPackRows(agents)).map(({ kind, agent, sum, count }) => [
+    kind,
+    ...(isOfSeveral ? [agent === null ? "all" : foreign(agent)] : []),
+    escapeHtml(sum.currency),
+    String(count),
+    money(sum),
+  ]);
+  return scrolling(["Kind", ...(isOfSeveral ? ["Agent"] : []), "Currency", "Count", "Sum"], rows);
+}
+
+/** Counts of one agent, or a row for each of several. */
+function describeAll(agents: readonly PackAgent[]): string {
+  const [first, ...others] = agents;
+  if (first === undefined || others.length === 0)
+    return first === undefined ? "" : describeCounts(first.facts);
+  const { from, to } = first.facts.period;
+  const rows = agents.map(({ facts: { agent, record, counts } }) => {
+    const { first: from, last, head, counted } = record;
+    const { attestations: made, decisions } = counts;
+    return [
+      foreign(agent.slug),
+      last < from ? "none" : `${from} to ${last} of ${head}`,
+      String(Math.max(0, last - from + 1) - counts.entries),
+      `${made.total}: ${made.public} public, ${made.private} private, ${made.withheld} kept out, ${made.erased} erased`,
+      `${decisions.approved} approved, ${decisions.denied} denied, ${decisions.cancelled} cancelled, ${decisions.revoked} taken back, ${decisions.erased} erased`,
+      `${decisions.frozen}, ${decisions.unfrozen}`,
+      counted === null ? "not made yet" : `${counted.entries}, ${escapeHtml(readableTime(counted.at))}`,
+    ];
+  });
+  const headers = [
+    "Agent",
+    "Numbers in its record",
+    "Missing",
+    "Attestations",
+    "Decisions",
+    "Frozen, unfrozen",
+    "Last signed count",
+  ];
+  return `<p>Period: ${escapeHtml(readableTime(from))} to ${escapeHtml(readableTime(to))}</p>${scrolling(headers, rows)}`;
 }
 
 function describeSources(): string {
@@ -311,52 +539,76 @@ again and compares the bytes.</li>
 const list = (lines: readonly string[]) =>
   `<ul>${lines.map((line) => `<li>${escapeHtml(line)}</li>`).join("\n")}</ul>`;
 
-/** `files`: all but the report and the manifest. */
+const inBrowser = `<p>Without installing anything: drop this ZIP file on the service's page <code>/verify</code>. Your browser
+checks it there with the same code, and the file stays on your machine. With Node:</p>`;
+
+/** "Evidence pack: treasury-bot"; of several agents how many. `show` writes other people's text. */
+const writeTitle = (agents: readonly PackAgent[], show: (text: string) => string) =>
+  `Evidence pack: ${agents.length === 1 ? show(agents[0]?.facts.agent.slug ?? "") : `${agents.length} agents`}`;
+
+/** `files`: all but the report, its CSV and the manifest. */
 export function renderPackReport(
-  pack: PackFacts,
-  entries: readonly PackEntry[],
+  agents: readonly PackAgent[],
   files: readonly PackedFile[],
   version: PackVersion = PACK_VERSION,
 ): string {
-  const { agent, counts, left_out } = pack;
+  const all = agents.map(({ facts }) => facts);
+  const entries = agents.flatMap((agent) => agent.entries);
+  const counts = countPack(entries);
+  const isFirst = version === 1;
+  const renderEntries = isFirst ? renderEntries1 : renderEntries2;
   const digest = (name: string) => files.find((file) => file.name === name)?.sha256 ?? "";
-  const warned = entries.filter(({ warnings }) => warnings.length > 0);
-  const denied = entries.filter(({ decision }) => decision === "denied");
   const section = (title: string, html: string) => `<h2>${escapeHtml(title)}</h2>\n${html}`;
+  const { left_out = [] } = all[0] ?? {};
+  const left =
+    all.length === 1
+      ? left_out.map(({ what, why, count }) => [escapeHtml(what), escapeHtml(why), String(count ?? "")])
+      : all.flatMap(({ agent, left_out }) =>
+          left_out.map(({ what, why, count }) => [
+            foreign(agent.slug),
+            escapeHtml(what),
+            escapeHtml(why),
+            String(count ?? ""),
+          ]),
+        );
   return `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
-<title>Evidence pack: ${escapeHtml(toVisibleText(agent.slug))}</title><style>${style}${version === 1 ? "" : amountStyle}</style></head><body>
-<h1>Evidence pack: ${foreign(agent.slug)}</h1>
+<title>${writeTitle(agents, (text) => escapeHtml(toVisibleText(text)))}</title><style>${style}${isFirst ? "" : brandStyle}</style></head><body>
+${isFirst ? "" : brand}<h1>${writeTitle(agents, foreign)}</h1>
 <p class="note">This page states what is in the pack. It proves nothing by itself: run the check below.</p>
 ${[
-  section("What is in it", describeCounts(pack)),
-  ...(version === 1 ? [] : [section("Sums by currency", describeSums(entries))]),
-  section("Approvals by level", describeApprovals(pack)),
+  section("What is in it", describeAll(agents)),
+  ...(isFirst ? [] : [section("Sums by currency", describeSums(agents))]),
+  section("Approvals by level", describeApprovals(counts)),
   section(
     "Warnings",
     counts.warnings.length === 0
       ? "<p>None.</p>"
-      : `${facts(counts.warnings.map(({ code, count }) => [code, String(count)]))}${entryTable(warned, version)}`,
+      : `${facts(counts.warnings.map(({ code, count }) => [code, String(count)]))}${renderEntries(agents, ({ warnings }) => warnings.length > 0)}`,
   ),
-  section("Denials", entryTable(denied, version)),
-  section("How to check it offline", howToCheck),
-  section("What it proves, if every check passes", list(listProven(pack))),
-  section("What it does not prove", list(listNotProven(pack))),
+  section(
+    "Denials",
+    renderEntries(agents, ({ decision }) => decision === "denied"),
+  ),
+  section("How to check it offline", `${isFirst ? "" : inBrowser}${howToCheck}`),
+  section("What it proves, if every check passes", list(listProven(all))),
+  section("What it does not prove", list(listNotProven(all))),
   section(
     "What is left out",
-    table(
-      ["What", "Why", "Count"],
-      left_out.map(({ what, why, count }) => [escapeHtml(what), escapeHtml(why), String(count ?? "")]),
-    ),
+    table(all.length === 1 ? ["What", "Why", "Count"] : ["Agent", "What", "Why", "Count"], left),
   ),
   section("Where an assessment may ask for it", describeSources()),
-  section("All entries", entryTable(entries, version)),
+  section(
+    "All entries",
+    renderEntries(agents, () => true),
+  ),
   section(
     "Files",
     facts([
       ["SHA-256 of verify.mjs", `<code>${digest("verify.mjs")}</code>`],
       ["SHA-256 of keys.json", `<code>${digest("keys.json")}</code>`],
+      ...(isFirst ? [] : [["Entries for a spreadsheet", "<code>report.csv</code>"] as const]),
       ["All others", "in <code>manifest.json</code>"],
     ]),
   ),

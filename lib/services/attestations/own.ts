@@ -14,7 +14,7 @@ import { agents, apiKeys, attestations, authorizationRequests } from "#lib/db/sc
 import { padDecimals } from "#lib/protocol/approval/amount";
 import { base64Encode, hexDecode, hexEncode, isUuid, utf8Decode } from "#lib/protocol/encoding/bytes";
 import { isJsonObject } from "#lib/protocol/encoding/canonical-json";
-import { encodeCsvLine } from "#lib/protocol/encoding/csv";
+import { byteOrderMark, encodeCsvLine } from "#lib/protocol/encoding/csv";
 import { disclosureMessages } from "#lib/protocol/presentation/disclosure";
 import type { ZkProof } from "#lib/protocol/presentation/presentation";
 import { listPeople, type Names } from "#lib/protocol/record/facts";
@@ -302,7 +302,6 @@ async function* readAll(exported: Exported, filters: AttestationFilters) {
 }
 
 /** Excel and LibreOffice read a file without it as Windows-1252. */
-const byteOrderMark = "\ufeff";
 const exactTextNote =
   "Text that a spreadsheet would run as a formula has an apostrophe here. The exact text is in the NDJSON export.";
 

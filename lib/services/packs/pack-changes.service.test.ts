@@ -26,7 +26,7 @@ describe("changes of an agent in an evidence pack", () => {
     const now = Date.now();
     const period = { from: new Date(now - dayMs).toISOString(), to: new Date(now + dayMs).toISOString() };
     return collect(
-      (await makeEvidencePack(test.app.context, person, { agentSlug: slug, period, withPrivate })).parts,
+      (await makeEvidencePack(test.app.context, person, { agentSlugs: [slug], period, withPrivate })).parts,
     );
   };
   const check = (bytes: Uint8Array) => checkPack(bytes, { tools: nodeIo.zip, trust: null, program });

@@ -38,8 +38,13 @@ describe("an evidence pack that was cut", () => {
   const make = async (of: { from: string; to: string }, agentSlug = slug) =>
     unpack(
       await collect(
-        (await makeEvidencePack(test.app.context, person, { agentSlug, period: of, withPrivate: true }))
-          .parts,
+        (
+          await makeEvidencePack(test.app.context, person, {
+            agentSlugs: [agentSlug],
+            period: of,
+            withPrivate: true,
+          })
+        ).parts,
       ),
     );
   /** With the service's keys pinned, as an auditor would. */
@@ -178,7 +183,7 @@ describe("an evidence pack that was cut", () => {
 
   it("names no agent if nothing in it is public and all content was kept out", async () => {
     await attest({ is_public: false }, "veiled-bot");
-    const request = { agentSlug: "veiled-bot", period: period(-7, 1), withPrivate: false };
+    const request = { agentSlugs: ["veiled-bot"], period: period(-7, 1), withPrivate: false };
     const { parts } = await makeEvidencePack(test.app.context, person, request);
     const { code, out } = await verify(unpack(await collect(parts)));
     expect([code, out]).toEqual([3, expect.stringContaining("nothing signed in this pack names the agent")]);

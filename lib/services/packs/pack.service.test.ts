@@ -76,7 +76,7 @@ describe("an evidence pack", () => {
     person = await signInPerson(test.app.context, "dev@example.com", made.organizationId);
     const now = Date.now();
     request = {
-      agentSlug: slug,
+      agentSlugs: [slug],
       period: { from: new Date(now - 7 * dayMs).toISOString(), to: new Date(now + dayMs).toISOString() },
       withPrivate: true,
     };
@@ -100,7 +100,7 @@ describe("an evidence pack", () => {
     await make();
     await sleep(1_100);
     whole = await make();
-    approved = await make({ agentSlug: approvedSlug });
+    approved = await make({ agentSlugs: [approvedSlug] });
   });
 
   it("holds, counts what it has, and says what it lacks", async () => {
@@ -231,7 +231,7 @@ describe("an evidence pack", () => {
     const html = utf8Decode(unpack(whole).get(packFiles.report) ?? new Uint8Array());
     const kinder = utf8Encode(html.replace("1 denied", "0 denied"));
     expect(await failures(await forge(changed({ [packFiles.report]: kinder }), false))).toEqual([
-      "report report_mismatch: report.html is not the report that follows from the files",
+      "report report_mismatch: report.html is not the one that follows from the files",
     ]);
   });
 
@@ -300,7 +300,9 @@ describe("an evidence pack", () => {
       warnings: [{ code: "approval_test", count: 1 }],
     });
     const html = utf8Decode(unpack(approved).get(packFiles.report) ?? new Uint8Array());
-    expect(html).toMatch(/approved: <bdi[^>]*>1 test wallet, by World ID \(Orb\)<\/bdi> <strong>TEST</);
+    expect(html).toMatch(
+      /<bdi[^>]*>approved: 1 test wallet, by World ID \(Orb\)<\/bdi> <strong class="test">TEST</,
+    );
     const decision = "decisions/000000000001.json";
     const files = unpack(approved);
     const json = parse(files, decision);
@@ -312,9 +314,9 @@ describe("an evidence pack", () => {
   });
 
   it("has no approval but one that the record lists under its number", async () => {
-    const { pack: open } = openPack(approved, nodeIo.zip);
+    const { pack: open } = await openPack(approved, nodeIo.zip);
     if (open === null) throw new Error("the pack can't be opened");
-    const trust = parseTrust(open.readJson(packFiles.keys));
+    const trust = parseTrust(await open.readJson(packFiles.keys));
     const { read, fault } = await readEntries(
       open,
       trust,
@@ -387,6 +389,65 @@ describe("an evidence pack", () => {
     ]);
   });
 
+  it("is of several agents, each with a record of its own, and counts none twice", async () => {
+    const all = await make({ agentSlugs: [] });
+    const found = await check(all);
+    expect(found.agents.map(({ facts }) => facts.agent.slug)).toEqual([approvedSlug, slug]);
+    expect([found.verdict, found.checks.filter(({ status }) => status !== "pass")]).toEqual([
+      "incomplete",
+      [
+        expect.objectContaining({
+          name: "attestations",
+          detail: `${slug}: 1 entry without content: erased, or kept out of the pack`,
+        }),
+      ],
+    ]);
+    const files = unpack(all);
+    const csv = utf8Decode(files.get(packFiles.csv) ?? new Uint8Array()).split("\r\n");
+    expect(csv.length).toBe(
+      unpack(whole).size === 0 ? 0 : found.agents.flatMap(({ entries }) => entries).length + 2,
+    );
+    expect(csv[1]).toMatch(/^"approved-bot","1",.*"agents\/000000000001\/decisions\/000000000001.json"$/);
+    const [first, second] = ["agents/000000000001/", "agents/000000000002/"] as const;
+    const move = (from: string, to: string | null) => {
+      const own = [...files].filter(([name]) => name.startsWith(from));
+      const rest = [...files].filter(([name]) => to !== null || !name.startsWith(from));
+      return new Map([
+        ...rest,
+        ...own.flatMap(([name, bytes]) => (to === null ? [] : [[name.replace(from, to), bytes] as const])),
+      ]);
+    };
+    const attacks: [string, PackedFiles, string][] = [
+      [
+        "an agent a second time",
+        move(first, "agents/000000000003/"),
+        "agent agent_repeated: the agent approved-bot",
+      ],
+      ["a lone agent in a folder", move(second, null), `files file_unknown: ${first}`],
+      [
+        "files of no agent",
+        new Map([...files, ["decisions/000000000001.json", utf8Encode("{}")]]),
+        "files file_unknown: decisions/",
+      ],
+      [
+        "another agent's entry",
+        move(`${first}decisions/000000000001`, `${second}decisions/000000000099`),
+        `decisions entry_foreign: ${second}: `,
+      ],
+      [
+        "an agent without an entry",
+        new Map([...files].filter(([name]) => name !== `${first}decisions/000000000001.json`)),
+        "period entry_absent: approved-bot: number 1",
+      ],
+    ];
+    for (const [what, changed, problem] of attacks)
+      expect((await failures(await forge(changed, true))).join("\n"), what).toContain(problem);
+    const shifted = utf8Encode(csv.join("\r\n").replace('"1",', '"7",'));
+    expect(await failures(await forge(new Map(files).set(packFiles.csv, shifted), false))).toContain(
+      "report report_mismatch: report.csv is not the one that follows from the files",
+    );
+  });
+
   it("says if its verifier is another program", async () => {
     const evil = utf8Encode("console.log('The pack holds.')");
     const { checks, verdict } = await check(await forge(changed({ "verify.mjs": evil }), true));
@@ -412,7 +473,7 @@ describe("an evidence pack", () => {
       unpack(await forge(mixed, true, 1)).get(packFiles.report) ?? new Uint8Array(),
     );
     expect(await failures(await forge(mixed, false))).toEqual([
-      "report report_mismatch: report.html is not the report that follows from the files",
+      "report report_mismatch: report.html is not the one that follows from the files",
     ]);
   });
 
@@ -431,7 +492,7 @@ describe("an evidence pack", () => {
     const stranger = await signInPerson(test.app.context, "stranger@example.com");
     const ofStranger = makeEvidencePack(test.app.context, stranger, request);
     await expect(ofStranger).rejects.toMatchObject({ errorName: "agent_not_found" });
-    const none = makeEvidencePack(test.app.context, person, { ...request, agentSlug: "nobody" });
+    const none = makeEvidencePack(test.app.context, person, { ...request, agentSlugs: ["nobody"] });
     await expect(none).rejects.toMatchObject({ errorName: "agent_not_found" });
     const { rows } = await test.query(
       "SELECT subject, detail FROM audit_events WHERE action = 'evidence_pack.made'",
@@ -453,7 +514,7 @@ describe("an evidence pack", () => {
 
   it("holds as a whole if nothing is missing, also for a period in which nothing happened", async () => {
     await attest({ agent_slug: "quiet-bot" });
-    const quiet = { agentSlug: "quiet-bot" };
+    const quiet = { agentSlugs: ["quiet-bot"] };
     expect((await check(await make(quiet))).verdict).toBe("valid");
     const period = { from: "2020-01-01T00:00:00.000Z", to: "2020-02-01T00:00:00.000Z" };
     const empty = await check(await make({ ...quiet, period }));

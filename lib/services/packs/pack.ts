@@ -9,7 +9,7 @@ import { and, asc, eq, inArray } from "drizzle-orm";
 import { type MemberPrincipal, toActor } from "#lib/api/http/context";
 import type { RecordResponse } from "#lib/api/schemas/record";
 import type { Database } from "#lib/db/client";
-import { ruleSets } from "#lib/db/schema";
+import { agents, ruleSets } from "#lib/db/schema";
 import { AppError, fieldError } from "#lib/errors";
 import { createShare } from "#lib/jobs/fair-queue";
 import { readPublicKeys } from "#lib/log/keys/public-keys";
@@ -21,21 +21,24 @@ import type { JsonObject } from "#lib/protocol/encoding/canonical-json";
 import { encodeZipEnd, encodeZipHeader, maxZipFiles, type PlacedFile } from "#lib/protocol/encoding/zip";
 import { type PackEntry, readPackEntry } from "#lib/protocol/pack/pack-entries";
 import {
+  agentFolder,
   describeFile,
   describePack,
   encodeManifest,
   encodePackJson,
   maxPackBytes,
   numberedFile,
+  type PackAgent,
   type PackedFile,
   type PackFacts,
   type PackPeriod,
   packFiles,
   readCounted,
 } from "#lib/protocol/pack/pack-manifest";
-import { renderPackReport } from "#lib/protocol/pack/pack-report";
+import { renderPackCsv, renderPackReport } from "#lib/protocol/pack/pack-report";
 import { type AgentChangeKind, parseHeadsStatement } from "#lib/protocol/record/agent-heads";
 import { recordAudit } from "#lib/services/accounts/audit";
+import { requireRole } from "#lib/services/accounts/members";
 import { requireOwnAgent } from "#lib/services/agents/portal-agents";
 import type { Context } from "#lib/services/approvals/context";
 import { readProgramFile } from "#lib/services/attestations/receipt-files";
@@ -181,22 +184,37 @@ async function makeCount(context: Context, { organizationId }: PackOwner): Promi
 /** Older, and a pack up to now gets a count of its own. */
 const freshMs = 60_000;
 
-/** The record's last number, and a count of now or of the period's end: one is made unless it is there. */
-async function countRecord(
+/** An agent of a pack, with its record's last number and the count that covers it. */
+interface CountedAgent {
+  slug: string;
+  owner: PackOwner;
+  head: number;
+  counted: Counted;
+}
+
+/** The records' last numbers, and a count of now or of the period's end: one is made unless all are in it. */
+async function countRecords(
   context: Context,
-  owner: PackOwner,
-  slug: string,
+  agents: readonly Pick<CountedAgent, "slug" | "owner">[],
   { from, to }: PackPeriod,
-): Promise<{ head: number; counted: Counted }> {
-  const known = await readHead(context, slug);
-  const { head, counted } = known;
+): Promise<CountedAgent[]> {
+  const readHeads = async () => {
+    const read: CountedAgent[] = [];
+    for (const agent of agents) read.push({ ...agent, ...(await readHead(context, agent.slug)) });
+    return read;
+  };
+  const known = await readHeads();
   const nowMs = context.clock().getTime();
   // A fresh one of the day before can't end a period that has begun since.
   const begunMs = Date.parse(from) < nowMs ? Date.parse(from) + 1 : 0;
   const neededMs = Math.min(Date.parse(to), Math.max(nowMs - freshMs, begunMs));
-  const isCounted = counted?.entries === head && Date.parse(counted.at) >= neededMs;
-  if (head === 0 || isCounted) return known;
-  return (await makeCount(context, owner)) ? readHead(context, slug) : { head, counted: null };
+  const isCounted = ({ head, counted }: CountedAgent) =>
+    head === 0 || (counted?.entries === head && Date.parse(counted.at) >= neededMs);
+  const open = known.find((agent) => !isCounted(agent));
+  if (open === undefined) return known;
+  return (await makeCount(context, open.owner))
+    ? readHeads()
+    : known.map((agent) => ({ ...agent, counted: null }));
 }
 
 /** Without an entry after it, a period ends with the count at the latest: what is still to come can't be signed. */
@@ -246,8 +264,12 @@ const maxPackEntries = 20_000;
 const maxRowAgents = 100_000;
 const pageSize = 1_000;
 
+/** Each agent has a record of its own to read, and a place in the report. */
+const maxPackAgents = 100;
+
 export interface PackRequest {
-  agentSlug: string;
+  /** None: all agents of the organization that have entries. */
+  agentSlugs: readonly string[];
   period: PackPeriod;
   /** True to include the content of private attestations, and of requests. */
   withPrivate: boolean;
@@ -274,27 +296,43 @@ function beginWriting(context: Context): Writing {
   };
 }
 
+/** Times that a new snapshot may come while first pages are read. */
+const maxReads = 5;
+
+/** The first page of each agent's record, all with the same snapshot: its rows are in the pack once. */
+async function readFirstPages(context: Context, slugs: readonly string[]): Promise<RecordResponse[]> {
+  for (let reads = 1; ; reads += 1) {
+    const pages: RecordResponse[] = [];
+    for (const slug of slugs) pages.push(await readAgentRecord(context, slug, { from: 1, limit: pageSize }));
+    const snapshots = pages.flatMap(({ snapshot }) => snapshot?.statement.payload ?? []);
+    if (new Set(snapshots).size <= 1) return pages;
+    if (reads === maxReads) throw new Error("records are counted faster than they are read");
+  }
+}
+
+/** To the head of its first page. */
 async function* writeRecord(
   { context, addJson }: Writing,
   slug: string,
-): AsyncGenerator<Uint8Array, RecordResponse> {
-  const firstPage = await readAgentRecord(context, slug, { from: 1, limit: pageSize });
-  yield await addJson(numberedFile("record", 1), firstPage);
+  folder: string,
+  firstPage: RecordResponse,
+): AsyncGenerator<Uint8Array> {
+  yield await addJson(`${folder}${numberedFile("record", 1)}`, firstPage);
   for (let from = pageSize + 1; from <= firstPage.head.sequence; from += pageSize)
     yield await addJson(
-      numberedFile("record", from),
+      `${folder}${numberedFile("record", from)}`,
       await readAgentRecord(context, slug, { from, limit: pageSize }),
     );
-  return firstPage;
 }
 
 /** False if there is no snapshot, or its rows are too many or no longer kept. */
 async function* writeRows(
   { context, zip }: Writing,
-  { snapshot }: RecordResponse,
+  pages: readonly RecordResponse[],
 ): AsyncGenerator<Uint8Array, boolean> {
+  const snapshot = pages.find((page) => page.snapshot !== null)?.snapshot;
   const heads = snapshot && parseHeadsStatement(utf8Encode(snapshot.statement.payload));
-  if (!heads || heads.agents > maxRowAgents) return false;
+  if (!snapshot || !heads || heads.agents > maxRowAgents) return false;
   const [, logId = 1] = /\/log\/(\d+)\/agent-heads\/\d+$/.exec(snapshot.rows_url) ?? [];
   const rows = await readHeadRows(context.database.db, Number(logId), heads.covers_size).catch((error) => {
     if (error instanceof AppError && error.errorName === "not_found") return null;
@@ -314,7 +352,7 @@ interface Written {
 
 async function* writeEntries(
   { context, addJson }: Writing,
-  owner: PackOwner,
+  { owner, folder }: Pick<PackedAgent, "owner" | "folder">,
   { before, after, first, last }: PackRange,
   newest: number | null,
   reader: MemberPrincipal | null,
@@ -328,8 +366,8 @@ async function* writeEntries(
   };
   for await (const row of readEntryRows(context.database, owner, first, last)) {
     const json = await describe(row);
-    const folder = row.attestation_id === null ? "decisions" : "attestations";
-    const file = numberedFile(folder, row.sequence);
+    const kind = row.attestation_id === null ? "decisions" : "attestations";
+    const file = `${folder}${numberedFile(kind, row.sequence)}`;
     written.entries.push(readPackEntry(file, json));
     yield await addJson(file, json);
   }
@@ -340,8 +378,9 @@ async function* writeEntries(
     if (number === null) continue;
     for await (const row of readEntryRows(context.database, owner, number, number)) {
       const json = await describe(row);
-      if (name !== "newest") written[name] = readPackEntry(packFiles[name], json);
-      yield await addJson(packFiles[name], json);
+      const file = `${folder}${packFiles[name]}`;
+      if (name !== "newest") written[name] = readPackEntry(file, json);
+      yield await addJson(file, json);
     }
   }
   return written;
@@ -349,7 +388,7 @@ async function* writeEntries(
 
 async function* writeRules(
   { context, addJson }: Writing,
-  organizationId: string,
+  { owner: { organizationId }, folder }: Pick<PackedAgent, "owner" | "folder">,
   versions: ReadonlySet<number>,
 ): AsyncGenerator<Uint8Array> {
   const { number, text, fallback } = ruleSets;
@@ -358,7 +397,7 @@ async function* writeRules(
     .from(ruleSets)
     .where(and(eq(ruleSets.organization_id, organizationId), inArray(number, [...versions])))
     .orderBy(asc(number));
-  for (const row of rows) yield await addJson(numberedFile("rules", row.version), row);
+  for (const row of rows) yield await addJson(`${folder}${numberedFile("rules", row.version)}`, row);
 }
 
 async function* writeSurroundings({ context, zip, sizes, addJson }: Writing): AsyncGenerator<Uint8Array> {
@@ -377,35 +416,89 @@ async function* writeSurroundings({ context, zip, sizes, addJson }: Writing): As
   yield await zip.add(packFiles.verifier, program.bytes);
 }
 
+interface PackedAgent {
+  slug: string;
+  owner: PackOwner;
+  /** Empty if the pack is of one agent. */
+  folder: string;
+}
+
+/** All files of one agent; returns its part of the report. */
+async function* writeAgent(
+  writing: Writing,
+  agent: PackedAgent,
+  firstPage: RecordResponse,
+  hasRows: boolean,
+  { period, reader }: { period: PackPeriod; reader: MemberPrincipal | null },
+): AsyncGenerator<Uint8Array, PackAgent> {
+  const { slug, owner, folder } = agent;
+  const { database } = writing.context;
+  yield* writeRecord(writing, slug, folder, firstPage);
+  const head = firstPage.head.sequence;
+  const range = await findPackRange(database, owner, head, period);
+  const newest = await findNewestPublic(database, owner.agentId, head);
+  const { ruleVersions, ...written } = yield* writeEntries(writing, agent, range, newest, reader);
+  yield* writeRules(writing, agent, ruleVersions);
+  const page = firstPage as unknown as JsonObject;
+  return {
+    facts: describePack({ period, firstPage: page, ...written, hasRows }),
+    entries: written.entries,
+  };
+}
+
 async function* writePack(
   context: Context,
-  owner: PackOwner,
-  { agentSlug, period, withPrivate }: PackRequest,
+  agents: readonly CountedAgent[],
+  { period, withPrivate }: PackRequest,
   person: MemberPrincipal,
 ): AsyncGenerator<Uint8Array> {
   const writing = beginWriting(context);
   const { zip } = writing;
-  const record = yield* writeRecord(writing, agentSlug);
-  const hasRows = yield* writeRows(writing, record);
-  const head = record.head.sequence;
-  const range = await findPackRange(context.database, owner, head, period);
-  const newest = await findNewestPublic(context.database, owner.agentId, head);
-  const { ruleVersions, ...written } = yield* writeEntries(
-    writing,
-    owner,
-    range,
-    newest,
-    withPrivate ? person : null,
+  const pages = await readFirstPages(
+    context,
+    agents.map(({ slug }) => slug),
   );
-  yield* writeRules(writing, owner.organizationId, ruleVersions);
+  const hasRows = yield* writeRows(writing, pages);
+  const reader = withPrivate ? person : null;
+  const packed: PackAgent[] = [];
+  for (const [i, { slug, owner }] of agents.entries()) {
+    const page = pages[i];
+    if (page === undefined) throw new Error("an agent without a record");
+    const folder = agents.length === 1 ? "" : agentFolder(i + 1);
+    packed.push(yield* writeAgent(writing, { slug, owner, folder }, page, hasRows, { period, reader }));
+  }
   yield* writeSurroundings(writing);
-  const firstPage = record as unknown as JsonObject;
-  const facts = describePack({ period, firstPage, ...written, hasRows });
-  const report = renderPackReport(facts, written.entries, zip.files);
+  const report = renderPackReport(packed, zip.files);
+  yield await zip.add(packFiles.csv, utf8Encode(renderPackCsv(packed)));
   yield await zip.add(packFiles.report, utf8Encode(report));
-  yield await zip.add(packFiles.manifest, encodeManifest(facts, zip.files));
+  yield await zip.add(packFiles.manifest, encodeManifest(packed, zip.files));
   yield zip.end();
 }
+
+/** Named ones as they were asked for, each once; else all of the organization. */
+async function findPackAgents(context: Context, person: MemberPrincipal, slugs: readonly string[]) {
+  const { organizationId } = person;
+  await requireRole(context.database.db, person, "take_out");
+  const found: { id: string; slug: string }[] = [];
+  for (const slug of slugs) found.push(await requireOwnAgent(context, person, slug));
+  if (slugs.length === 0) {
+    const { id, slug, organization_id } = agents;
+    const rows = await context.database.db
+      .select({ id, slug })
+      .from(agents)
+      .where(eq(organization_id, organizationId))
+      .orderBy(asc(slug))
+      .limit(maxPackAgents + 1);
+    found.push(...rows);
+  }
+  const once = new Map(found.map(({ id, slug }) => [id, slug]));
+  if (once.size > maxPackAgents)
+    throw fieldError("validation_error", "agent", `a pack has at most ${maxPackAgents} agents: name some`);
+  return [...once].map(([agentId, slug]) => ({ slug, owner: { agentId, organizationId } }));
+}
+
+const writeName = (agents: readonly CountedAgent[]) =>
+  agents.length === 1 ? String(agents[0]?.slug) : `${agents.length}-agents`;
 
 /** For members. Throws before the first byte if there is nothing to pack, or too much. */
 export async function makeEvidencePack(
@@ -415,29 +508,35 @@ export async function makeEvidencePack(
 ): Promise<{ name: string; parts: AsyncGenerator<Uint8Array> }> {
   const { organizationId } = person;
   const { database } = context;
-  const agent = await requireOwnAgent(context, person, request.agentSlug, "take_out");
-  const owner = { agentId: agent.id, organizationId };
-  const { head, counted } = await countRecord(context, owner, agent.slug, request.period);
-  const { first, last, after } = await findPackRange(database, owner, head, request.period);
-  if (last - first >= maxPackEntries)
+  const found = await findPackAgents(context, person, request.agentSlugs);
+  const counted = await countRecords(context, found, request.period);
+  const agents = request.agentSlugs.length > 0 ? counted : counted.filter(({ head }) => head > 0);
+  if (agents.length === 0) throw fieldError("validation_error", "agent", "no agent has entries yet");
+  let { period } = request;
+  let entries = 0;
+  for (const { owner, head, counted } of agents) {
+    const { first, last, after } = await findPackRange(database, owner, head, request.period);
+    entries += Math.max(0, last - first + 1);
+    if (after === null) period = endWithCount(period, counted);
+  }
+  if (entries > maxPackEntries)
     throw fieldError(
       "validation_error",
       "until",
-      `the period has ${last - first + 1} entries, more than ${maxPackEntries}: choose a shorter one`,
+      `the period has ${entries} entries, more than ${maxPackEntries}: choose a shorter one`,
     );
-  const period = after === null ? endWithCount(request.period, counted) : request.period;
   const { from, to } = period;
   const audit = (action: string) =>
     recordAudit(context, database.db, {
       organizationId,
       actor: toActor(person),
       action: `evidence_pack.${action}`,
-      subject: agent.slug,
+      subject: agents.map(({ slug }) => slug).join(", "),
       detail: { from, to, with_private: request.withPrivate },
     });
   await audit("made");
-  const name = `evidence-${agent.slug}-${from.slice(0, 10)}-${to.slice(0, 10)}.zip`;
-  const parts = writePack(context, owner, { ...request, period, agentSlug: agent.slug }, person);
+  const name = `evidence-${writeName(agents)}-${from.slice(0, 10)}-${to.slice(0, 10)}.zip`;
+  const parts = writePack(context, agents, { ...request, period }, person);
   return { name, parts: tellingFailure(parts, () => audit("cut_off")) };
 }
 

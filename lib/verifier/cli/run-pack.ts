@@ -1,44 +1,32 @@
 /** `verify.mjs pack`: an evidence pack on this machine, without a network. */
 
+import type { PackFacts } from "#lib/protocol/pack/pack-manifest";
 import { listNotProven } from "#lib/protocol/pack/pack-report";
 import { single } from "#lib/protocol/text/command-words";
 import { formatCount, toVisibleText } from "#lib/protocol/text/display-text";
 import { readableTime } from "#lib/protocol/time/time-words";
-import { checkPack, type PackReport } from "#lib/verifier/pack/check-pack";
+import { checkPack, explainVerdict, listWarnings, type PackReport } from "#lib/verifier/pack/check-pack";
 import { type Arguments, exitCodes, findTrust } from "./arguments";
 import { type CommandIo, formatChecks, printJson, showProgress } from "./io";
 import { loadCedar } from "./run-replay";
 
-const sentences: Record<PackReport["verdict"], string> = {
-  valid: "The pack holds: it says what its receipts say, and nothing of its period is missing.",
-  invalid: "The pack does NOT hold: a check failed, so do not rely on anything in it.",
-  incomplete: "Nothing failed, but the pack does not carry everything that the checks read.",
-};
-const uncounted =
-  "Nothing failed, but the end of the period is not counted: entries of it may be missing from the pack.";
-
-const writeSentence = ({ verdict, checks }: PackReport) =>
-  checks.some(({ reason }) => reason === "period_not_counted") && verdict === "incomplete"
-    ? uncounted
-    : sentences[verdict];
-
-const listWarnings = ({ checks }: PackReport) => checks.flatMap((check) => check.warnings ?? []);
-
-function describe(report: PackReport): string {
-  const { facts } = report;
-  if (facts === null) return "";
-  const { agent, period, counts } = facts;
-  const warnings = [
-    ...counts.warnings.map(({ code, count }) => `Warning: ${code}, ${formatCount(count, "time")}`),
-    ...listWarnings(report).map((warning) => `Warning: ${warning}`),
-  ];
-  const lines = [
+function describeAgent({ agent, period, counts }: PackFacts): string[] {
+  return [
     `${agent.slug}, ${readableTime(period.from)} to ${readableTime(period.to)}`,
     `${formatCount(counts.attestations.total, "attestation")}, ${formatCount(counts.decisions.total, "decision")}: ${counts.decisions.approved} approved, ${counts.decisions.denied} denied, ${counts.decisions.revoked} taken back; frozen ${formatCount(counts.decisions.frozen, "time")}`,
-    ...warnings,
+    ...counts.warnings.map(({ code, count }) => `Warning: ${code}, ${formatCount(count, "time")}`),
+  ];
+}
+
+function describe(report: PackReport): string {
+  const all = report.agents.map(({ facts }) => facts);
+  if (all.length === 0) return "";
+  const lines = [
+    ...all.flatMap(describeAgent),
+    ...listWarnings(report).map((warning) => `Warning: ${warning}`),
     "",
     "It does not prove:",
-    ...listNotProven(facts).map((sentence) => `- ${sentence}`),
+    ...listNotProven(all).map((sentence) => `- ${sentence}`),
   ];
   return `${lines.map(toVisibleText).join("\n")}\n\n`;
 }
@@ -59,16 +47,18 @@ export async function runPack(args: Arguments, io: CommandIo): Promise<number> {
     program: await io.readProgram(),
     onProgress: showProgress(io),
   });
-  const { verdict, checks, facts } = report;
+  const { verdict, checks, agents } = report;
+  const all = agents.map(({ facts }) => facts);
   if (args.flags.has("json"))
     printJson(io, {
       kind: "pack",
       verdict,
       checks,
-      facts,
+      facts: report.facts,
+      ...(all.length > 1 && { agents: all }),
       keys: { pinned: pinned?.isPinned ?? false, note },
     });
-  else io.print(`${formatChecks(checks)}\n\n${describe(report)}${note}\n\n${writeSentence(report)}\n`);
-  const isWarned = facts !== null && facts.counts.warnings.length + listWarnings(report).length > 0;
+  else io.print(`${formatChecks(checks)}\n\n${describe(report)}${note}\n\n${explainVerdict(report)}\n`);
+  const isWarned = all.some(({ counts }) => counts.warnings.length > 0) || listWarnings(report).length > 0;
   return verdict !== "invalid" && isWarned && args.flags.has("fail-on-warnings") ? 4 : exitCodes[verdict];
 }

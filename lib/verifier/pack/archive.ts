@@ -4,8 +4,10 @@ import { isJsonObject, type JsonObject, type JsonValue } from "#lib/protocol/enc
 import { readZip, type ZipArchive, ZipError, type ZipTools } from "#lib/protocol/encoding/zip";
 import {
   describeFile,
+  isOwnFile,
   isPackFile,
   isPackVersion,
+  listAgentFolders,
   maxPackBytes,
   PACK_TYPE,
   type PackedFile,
@@ -20,9 +22,11 @@ import { readObject, UnreadableError } from "#lib/verifier/checks/evidence";
 const limits = { maxFileBytes: 64 * 1024 * 1024, maxBytes: maxPackBytes };
 
 export interface OpenPack {
+  /** Folder of the agent whose files these are; empty at the root. */
+  folder: string;
   names: string[];
-  read(name: string): Uint8Array;
-  readJson(name: string): JsonObject;
+  read(name: string): Promise<Uint8Array>;
+  readJson(name: string): Promise<JsonObject>;
   has(name: string): boolean;
   manifest: JsonObject;
   version: PackVersion;
@@ -30,9 +34,9 @@ export interface OpenPack {
   files: PackedFile[];
 }
 
-function readJsonFile(archive: ZipArchive, name: string): JsonObject {
+async function readJsonFile(archive: ZipArchive, name: string): Promise<JsonObject> {
   try {
-    return readObject(utf8Decode(archive.read(name)));
+    return readObject(utf8Decode(await archive.read(name)));
   } catch (error) {
     if (error instanceof ZipError) throw error;
     throw new UnreadableError(`${name}: ${error instanceof UnreadableError ? error.message : "not UTF-8"}`);
@@ -40,7 +44,10 @@ function readJsonFile(archive: ZipArchive, name: string): JsonObject {
 }
 
 const isOther = ({ name }: { name: string }) => name !== packFiles.manifest;
-const required = [packFiles.keys, packFiles.log, packFiles.verifier, packFiles.report];
+const required = (version: unknown) => [
+  ...[packFiles.keys, packFiles.log, packFiles.verifier, packFiles.report],
+  ...(version === 1 ? [] : [packFiles.csv]),
+];
 
 const isList = (value: JsonValue | undefined): value is JsonObject[] =>
   Array.isArray(value) && value.every(isJsonObject);
@@ -57,8 +64,19 @@ function findForeign(archive: ZipArchive, manifest: JsonObject): PackCheck | nul
   const changed = archive.files.find((file) => isOther(file) && lengths.get(file.name) !== file.size);
   if (changed !== undefined) return packFault("files", "file_changed", { file: changed.name });
   const present = new Set(archive.files.map(({ name }) => name));
-  const missing = [...lengths.keys(), ...required].find((name) => !present.has(name));
-  return missing === undefined ? null : packFault("files", "file_missing", { file: missing });
+  const missing = [...lengths.keys(), ...required(version)].find((name) => !present.has(name));
+  if (missing !== undefined) return packFault("files", "file_missing", { file: missing });
+  const stray = findStray([...present], version === 1);
+  return stray === undefined ? null : packFault("files", "file_unknown", { file: stray });
+}
+
+/** A file that belongs to none of the agents, or that packs of version 1 don't have. */
+function findStray(names: readonly string[], isFirst: boolean): string | undefined {
+  const folders = listAgentFolders(names);
+  const isSeveral = folders[0] !== "";
+  const isMisplaced = (name: string) =>
+    isSeveral && (isOwnFile(name) || (folders.length === 1 && name.startsWith("agents/")));
+  return names.find((name) => isMisplaced(name) || (isFirst && (isSeveral || name === packFiles.csv)));
 }
 
 /** By every byte. */
@@ -71,21 +89,24 @@ function findChanged({ files: listed }: JsonObject, files: readonly PackedFile[]
 }
 
 /** A fault, or the pack as far as names go: nothing but the manifest was inflated for it. */
-function openArchive(bytes: Uint8Array, tools: ZipTools) {
+async function openArchive(bytes: Uint8Array, tools: ZipTools) {
   const archive = readZip(bytes, tools, limits);
   const names = archive.files.map(({ name }) => name);
   const passed = packPass("archive", `${formatCount(names.length, "file")}, and not a byte besides`);
   const unknown = names.find((name) => !isPackFile(name));
   if (unknown !== undefined)
     return { checks: [passed, packFault("files", "file_unknown", { file: unknown })], pack: null };
-  const manifest = readJsonFile(archive, packFiles.manifest);
+  const manifest = await readJsonFile(archive, packFiles.manifest);
   const foreign = findForeign(archive, manifest);
   if (foreign !== null) return { checks: [passed, foreign], pack: null };
-  const files = archive.files.filter(isOther).map(({ name }) => describeFile(name, archive.read(name)));
+  const files: PackedFile[] = [];
+  for (const { name } of archive.files.filter(isOther))
+    files.push(describeFile(name, await archive.read(name)));
   const changed = findChanged(manifest, files);
   if (changed !== null) return { checks: [passed, changed], pack: null };
   const present = new Set(names);
   const pack: OpenPack = {
+    folder: "",
     names,
     has: (name) => present.has(name),
     read: archive.read,
@@ -101,11 +122,34 @@ function openArchive(bytes: Uint8Array, tools: ZipTools) {
 }
 
 /** The checks `archive` and `files`; the pack only if both hold. */
-export function openPack(bytes: Uint8Array, tools: ZipTools): { checks: PackCheck[]; pack: OpenPack | null } {
+export async function openPack(
+  bytes: Uint8Array,
+  tools: ZipTools,
+): Promise<{ checks: PackCheck[]; pack: OpenPack | null }> {
   try {
-    return openArchive(bytes, tools);
+    return await openArchive(bytes, tools);
   } catch (error) {
     if (!(error instanceof ZipError || error instanceof UnreadableError)) throw error;
     return { checks: [packFault("archive", "archive_unreadable", { problem: error.message })], pack: null };
   }
+}
+
+/** The pack as each of its agents has it: its own files without their folder, and those of all. */
+export function listAgentPacks(pack: OpenPack): OpenPack[] {
+  const folders = listAgentFolders(pack.names);
+  if (folders[0] === "") return [pack];
+  const shared = pack.names.filter((name) => isPackFile(name) && !name.startsWith("agents/"));
+  return folders.map((folder) => {
+    const own = pack.names.filter((name) => name.startsWith(folder)).map((name) => name.slice(folder.length));
+    const present = new Set([...own, ...shared]);
+    const locate = (name: string) => (isOwnFile(name) ? `${folder}${name}` : name);
+    return {
+      ...pack,
+      folder,
+      names: [...present],
+      has: (name) => present.has(name),
+      read: (name) => pack.read(locate(name)),
+      readJson: (name) => pack.readJson(locate(name)),
+    };
+  });
 }

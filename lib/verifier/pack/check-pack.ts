@@ -14,12 +14,13 @@ import {
   filesIn,
   makeManifest,
   numberedFile,
+  type PackAgent,
   type PackFacts,
   type PackPeriod,
   packFiles,
 } from "#lib/protocol/pack/pack-manifest";
-import { type PackCheck, packFault, packGap, packPass } from "#lib/protocol/pack/pack-reasons";
-import { renderPackReport } from "#lib/protocol/pack/pack-report";
+import { type PackCheck, packFault, packGap, packPass, withWarnings } from "#lib/protocol/pack/pack-reasons";
+import { renderPackCsv, renderPackReport } from "#lib/protocol/pack/pack-report";
 import type { Cedar } from "#lib/protocol/policy/cedar";
 import { checkRecorded, type ReplayedDecision, replayDecision } from "#lib/protocol/policy/replay";
 import { formatCount } from "#lib/protocol/text/display-text";
@@ -28,7 +29,7 @@ import { readStatementList } from "#lib/verifier/checks/check-sum";
 import { UnreadableError } from "#lib/verifier/checks/evidence";
 import { parseTrust, type VerifierTrust } from "#lib/verifier/checks/trust";
 import { readReplayed, readRulesVersion } from "#lib/verifier/cli/run-replay";
-import { type OpenPack, openPack } from "./archive";
+import { listAgentPacks, type OpenPack, openPack } from "./archive";
 import {
   checkAgent,
   checkPeriod,
@@ -71,13 +72,13 @@ function createRuledList() {
   let unnamed = 0;
   let withoutContent = 0;
 
-  function judgeOne(
+  async function judgeOne(
     pack: OpenPack,
     cedar: Cedar | null,
     { file, rules, decision, problem }: Ruled,
-  ): string | null {
+  ): Promise<string | null> {
     if (decision === null) return problem;
-    const version = readRulesVersion(pack.readJson(rules));
+    const version = readRulesVersion(await pack.readJson(rules));
     const checks =
       cedar === null ? checkRecorded(decision, version) : replayDecision(cedar, decision, version);
     const failed = checks.find(({ status }) => status === "fail");
@@ -93,13 +94,13 @@ function createRuledList() {
       else if (isDecision && (state === "erased" || state === "withheld")) withoutContent += 1;
     },
     /** `cedar`: of the reader; null: hashes alone are compared. */
-    judge: (pack: OpenPack, cedar: Cedar | null): PackCheck => {
+    judge: async (pack: OpenPack, cedar: Cedar | null): Promise<PackCheck> => {
       const named = new Set(ruled.map(({ rules }) => rules));
       const foreign = filesIn("rules", pack.names).find((name) => !named.has(name));
       if (foreign !== undefined) return packFault("rules", "file_unknown", { file: foreign });
       const held = ruled.filter(({ rules }) => pack.has(rules));
       for (const one of held) {
-        const problem = judgeOne(pack, cedar, one);
+        const problem = await judgeOne(pack, cedar, one);
         if (problem !== null) return packFault("rules", "rules_mismatch", { problem });
       }
       const missing = unnamed + ruled.length - held.length;
@@ -133,9 +134,30 @@ export interface PackRequest {
 
 export interface PackReport {
   checks: PackCheck[];
+  /** Only if nothing failed: what the files add up to, agent by agent. */
+  agents: PackAgent[];
+  /** Facts of the first agent; null if something failed. */
   facts: PackFacts | null;
   verdict: "valid" | "invalid" | "incomplete";
+  /** `report.html`; null if something failed. */
+  html: Uint8Array | null;
 }
+
+const sentences: Record<PackReport["verdict"], string> = {
+  valid: "The pack holds: it says what its receipts say, and nothing of its period is missing.",
+  invalid: "The pack does NOT hold: a check failed, so do not rely on anything in it.",
+  incomplete: "Nothing failed, but the pack does not carry everything that the checks read.",
+};
+const uncounted =
+  "Nothing failed, but the end of the period is not counted: entries of it may be missing from the pack.";
+
+export const explainVerdict = ({ verdict, checks }: PackReport): string =>
+  checks.some(({ reason }) => reason === "period_not_counted") && verdict === "incomplete"
+    ? uncounted
+    : sentences[verdict];
+
+export const listWarnings = ({ checks }: PackReport): string[] =>
+  checks.flatMap((check) => check.warnings ?? []);
 
 const timePattern = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 
@@ -169,7 +191,7 @@ function watchFiles(pack: OpenPack) {
   const pages = [...filesIn("record", pack.names), ...filesIn("statements", pack.names)];
   return {
     readJson: (name: string) => pack.readJson(see(name)),
-    readRows: () => (pack.has(see(packFiles.rows)) ? pack.read(packFiles.rows) : null),
+    readRows: async () => (pack.has(see(packFiles.rows)) ? pack.read(packFiles.rows) : null),
     findUnread: () => [...pages, packFiles.rows].find((name) => pack.has(name) && !seen.has(name)),
   };
 }
@@ -187,13 +209,13 @@ async function followRecord(
   const report = await checkRecord(
     {
       readPage: async (from) => {
-        const page = watched.readJson(numberedFile("record", from));
+        const page = await watched.readJson(numberedFile("record", from));
         for (const { sequence, payloadHash } of readRecordPage(page).entries)
           listed.set(sequence, payloadHash);
         return page;
       },
-      readAnswer: async (id) => utf8Decode(pack.read(read.answers.get(id) ?? packFiles.newest)),
-      readRows: async () => watched.readRows(),
+      readAnswer: async (id) => utf8Decode(await pack.read(read.answers.get(id) ?? packFiles.newest)),
+      readRows: watched.readRows,
       readStatements,
     },
     trust,
@@ -224,33 +246,44 @@ function findDifference(stated: JsonValue | undefined, found: JsonValue, path: s
   return findDifference(stated[name], found[name] ?? null, path === "" ? name : `${path}.${name}`);
 }
 
-/** Manifest and report are made again from the files, and compared. */
-function compareWords(pack: OpenPack, facts: PackFacts, read: ReadPack): PackCheck[] {
-  const made = makeManifest(facts, pack.files, pack.version);
-  const isOwn = bytesEqual(encodeManifest(facts, pack.files, pack.version), pack.read(packFiles.manifest));
+/** Manifest, report and its CSV are made again from the files, and compared. */
+async function compareWords(pack: OpenPack, agents: readonly PackAgent[]): Promise<PackCheck[]> {
+  const { version, files } = pack;
+  const made = makeManifest(agents, files, version);
+  const own = await pack.read(packFiles.manifest);
+  const isOwn = bytesEqual(encodeManifest(agents, files, version), own);
   const field = isOwn
     ? ""
     : findDifference(pack.manifest, made as unknown as JsonObject, "") || "order or spelling";
-  const described = pack.files.filter(({ name }) => name !== packFiles.report);
-  const report = utf8Encode(renderPackReport(facts, read.entries, described, pack.version));
+  const written = [packFiles.report, packFiles.csv] as string[];
+  const described = files.filter(({ name }) => !written.includes(name));
+  const words = new Map<string, string>([[packFiles.report, renderPackReport(agents, described, version)]]);
+  if (version !== 1) words.set(packFiles.csv, renderPackCsv(agents));
+  let other: string | undefined;
+  for (const [name, text] of words) if (!bytesEqual(utf8Encode(text), await pack.read(name))) other ??= name;
   return [
     isOwn
       ? packPass("manifest", "it says what follows from the files")
       : packFault("manifest", "manifest_mismatch", { field }),
-    bytesEqual(report, pack.read(packFiles.report))
+    other === undefined
       ? packPass("report", "byte for byte the one that follows from the files")
-      : packFault("report", "report_mismatch"),
+      : packFault("report", "report_mismatch", { file: other }),
   ];
 }
 
-function compareProgram(pack: OpenPack, program: Uint8Array | null): PackCheck {
-  return program !== null && bytesEqual(pack.read(packFiles.verifier), program)
-    ? packPass("verifier", "verify.mjs in the pack is the program that runs here")
+async function compareProgram(pack: OpenPack, program: Uint8Array | null): Promise<PackCheck> {
+  return program !== null && bytesEqual(await pack.read(packFiles.verifier), program)
+    ? packPass("verifier", "verify.mjs in the pack is the program that runs or is served here")
     : packGap("verifier", "verifier_other");
 }
 
-function judge(checks: PackCheck[], facts: PackFacts | null): PackReport {
-  const isFailed = facts === null || checks.some(({ status }) => status === "fail" || status === "not_run");
+function judge(
+  checks: PackCheck[],
+  agents: readonly PackAgent[],
+  html: Uint8Array | null = null,
+): PackReport {
+  const isFailed =
+    agents.length === 0 || checks.some(({ status }) => status === "fail" || status === "not_run");
   const own = new Set([
     "attestations",
     "decisions",
@@ -262,12 +295,29 @@ function judge(checks: PackCheck[], facts: PackFacts | null): PackReport {
   ]);
   const isOpen = checks.some(({ name, status }) => status === "not_applicable" && own.has(name));
   const whole = isOpen ? "incomplete" : "valid";
-  return { checks, facts: isFailed ? null : facts, verdict: isFailed ? "invalid" : whole };
+  const held = isFailed ? [] : [...agents];
+  return {
+    checks,
+    agents: held,
+    facts: held[0]?.facts ?? null,
+    verdict: isFailed ? "invalid" : whole,
+    html: isFailed ? null : html,
+  };
 }
 
-async function checkOpen(pack: OpenPack, request: PackRequest): Promise<PackReport> {
-  const trust = request.trust ?? parseTrust(pack.readJson(packFiles.keys));
-  const checkpoints = createCheckpointList(trust);
+interface AgentRequest {
+  trust: VerifierTrust;
+  checkpoints: ReturnType<typeof createCheckpointList>;
+  period: PackPeriod;
+  cedar: Cedar | null;
+  onProgress: () => void;
+}
+
+/** Checks the files of one agent; `agent` is null after a fault that nothing can follow. */
+async function checkAgentPack(
+  pack: OpenPack,
+  { trust, checkpoints, period, cedar, onProgress }: AgentRequest,
+): Promise<{ checks: PackCheck[]; agent: PackAgent | null }> {
   const uses = createUseList();
   const ruled = createRuledList();
   const verdicts = createVerdictList();
@@ -279,42 +329,99 @@ async function checkOpen(pack: OpenPack, request: PackRequest): Promise<PackRepo
     verdicts.add(entry, json);
     return checkpoints.add(entry.file, json);
   };
-  const { read, fault } = await readEntries(pack, trust, onEntry, request.onProgress ?? (() => {}));
-  if (fault !== null) return judge([fault], null);
-  const firstPage = pack.readJson(numberedFile("record", 1));
+  const { read, fault } = await readEntries(pack, trust, onEntry, onProgress);
+  if (fault !== null) return { checks: [fault], agent: null };
+  const firstPage = await pack.readJson(numberedFile("record", 1));
   const { before, after, entries } = read;
-  const period = readPeriod(pack.manifest);
   const hasRows = pack.has(packFiles.rows);
   const facts = describePack({ period, firstPage, before, after, entries, hasRows });
-  const log = pack.readJson(packFiles.log);
-  const growth = checkpoints.add(numberedFile("record", 1), firstPage) ?? checkpoints.add(packFiles.log, log);
+  const foreign = checkpoints.add(`${pack.folder}${numberedFile("record", 1)}`, firstPage);
   const record = await followRecord(pack, read, grounds, trust).catch(tellUnreadable);
   const holds = (wanted: string) => record.some(({ name, status }) => name === wanted && status === "pass");
+  const checks = [
+    ...describeEntries(read),
+    uses.judge(),
+    await ruled.judge(pack, cedar),
+    verdicts.judge(),
+    ...record,
+    checkAgent(read, facts.agent.slug, holds("record newest_signed")),
+    checkPeriod(read, facts, holds("record snapshot")),
+    ...(foreign === null ? [] : [foreign]),
+  ];
+  return { checks, agent: { facts, entries } };
+}
+
+/** A line for each check: the first that failed, else the first that is open, else that it holds for every agent. */
+function joinChecks(found: readonly { checks: readonly PackCheck[]; slug: string }[]): PackCheck[] {
+  const [first, ...others] = found;
+  if (first === undefined || others.length === 0) return [...(first?.checks ?? [])];
+  const names = new Set(found.flatMap(({ checks }) => checks.map(({ name }) => name)));
+  return [...names].map((name) => {
+    const all = found.flatMap(({ checks, slug }) =>
+      checks.filter((check) => check.name === name).map((check) => ({ check, slug })),
+    );
+    const is = (...wanted: PackCheck["status"][]) => all.find(({ check }) => wanted.includes(check.status));
+    const worst = is("fail", "not_run") ?? is("not_applicable");
+    const warnings = all.flatMap(({ check, slug }) =>
+      (check.warnings ?? []).map((text) => `${slug}: ${text}`),
+    );
+    const joined =
+      worst === undefined
+        ? packPass(name, `holds for each of ${found.length} agents`)
+        : { ...worst.check, detail: `${worst.slug}: ${worst.check.detail}` };
+    return withWarnings(joined, warnings);
+  });
+}
+
+/** Counted twice, its amounts would be too. */
+function findRepeated(agents: readonly PackAgent[]): PackCheck[] {
+  const slugs = agents.map(({ facts }) => facts.agent.slug.toLowerCase());
+  const ids = agents.map(({ facts }) => facts.agent.agent_id);
+  const at = slugs.findIndex((slug, i) => slugs.indexOf(slug) < i || ids.indexOf(ids[i] ?? "") < i);
+  return at === -1 ? [] : [packFault("agent", "agent_repeated", { slug: String(slugs[at]) })];
+}
+
+async function checkOpen(pack: OpenPack, request: PackRequest): Promise<PackReport> {
+  const trust = request.trust ?? parseTrust(await pack.readJson(packFiles.keys));
+  const checkpoints = createCheckpointList(trust);
+  const period = readPeriod(pack.manifest);
+  const total = pack.names.filter((name) => /(?:^|\/)(?:attestations|decisions)\//.test(name)).length;
+  let done = 0;
+  const onProgress = () => {
+    done += 1;
+    request.onProgress?.(Math.min(done, total), total);
+  };
+  const shared = { trust, checkpoints, period, cedar: request.cedar ?? null, onProgress };
+  const found: { checks: PackCheck[]; slug: string }[] = [];
+  const agents: PackAgent[] = [];
+  for (const own of listAgentPacks(pack)) {
+    const { checks, agent } = await checkAgentPack(own, shared);
+    found.push({ checks, slug: agent?.facts.agent.slug ?? own.folder });
+    if (agent === null) return judge(joinChecks(found), []);
+    agents.push(agent);
+  }
+  const log = await pack.readJson(packFiles.log);
   return judge(
     [
-      ...describeEntries(read),
-      uses.judge(),
-      ruled.judge(pack, request.cedar ?? null),
-      verdicts.judge(),
-      ...record,
-      checkAgent(read, facts.agent.slug, holds("record newest_signed")),
-      checkPeriod(read, facts, holds("record snapshot")),
-      growth ?? checkpoints.judge(log),
-      ...compareWords(pack, facts, read),
-      compareProgram(pack, request.program),
+      ...joinChecks(found),
+      ...findRepeated(agents),
+      checkpoints.add(packFiles.log, log) ?? checkpoints.judge(log),
+      ...(await compareWords(pack, agents)),
+      await compareProgram(pack, request.program),
     ],
-    facts,
+    agents,
+    await pack.read(packFiles.report),
   );
 }
 
 export async function checkPack(bytes: Uint8Array, request: PackRequest): Promise<PackReport> {
-  const { checks, pack } = openPack(bytes, request.tools);
-  if (pack === null) return judge(checks, null);
+  const { checks, pack } = await openPack(bytes, request.tools);
+  if (pack === null) return judge(checks, []);
   try {
     const report = await checkOpen(pack, request);
     return { ...report, checks: [...checks, ...report.checks] };
   } catch (error) {
     if (!isUnreadable(error)) throw error;
-    return judge([...checks, packFault("content", "archive_unreadable", { problem: error.message })], null);
+    return judge([...checks, packFault("content", "archive_unreadable", { problem: error.message })], []);
   }
 }

@@ -118,8 +118,8 @@ export async function readEntries(
   const files = entryFiles(pack);
   const beside = [packFiles.before, packFiles.after, packFiles.newest].filter(pack.has);
   for (const [i, file] of [...files, ...beside].entries()) {
-    const json = pack.readJson(file);
-    const entry = readPackEntry(file, json);
+    const json = await pack.readJson(file);
+    const entry = readPackEntry(`${pack.folder}${file}`, json);
     const name = entry.isDecision ? "decisions" : "attestations";
     const checked = await checkEntry(json, trust);
     if (!checked.ok)
