@@ -28,8 +28,9 @@ COPY --from=build /app/public public
 COPY --from=build /app/drizzle drizzle
 COPY --from=build /app/lib/api/http/security-headers.ts lib/api/http/security-headers.ts
 COPY --from=build /app/lib/api/schemas/page-headers.ts lib/api/schemas/page-headers.ts
-RUN rm -rf .next/cache && mkdir /data && chown node:node /data && chmod 700 /data
-USER node
+RUN rm -rf .next/cache && mkdir /data && chown 1000:1000 /data && chmod 700 /data
+# The image's user `node`, by number, as Kubernetes wants it.
+USER 1000:1000
 VOLUME /data
 EXPOSE 3000
 # Not through npm: the server itself gets the signal that stops it.

@@ -7,6 +7,7 @@ const files = [
   "lib/verifier/python",
   "lib/verifier/rare-states",
   "components/guides/python",
+  "lib/deployment.process",
 ];
 const { status } = spawnSync(process.execPath, [".ci/test.mjs", "--only", "unit", ...files], {
   cwd: root,

@@ -28,7 +28,7 @@ describe("Dockerfile", () => {
     for (const name of ["dist", ".next", "node_modules", ".git", "data", ".env*"])
       expect(ignored).toContain(name);
     const order = finalStage.map(([name]) => name).filter((name) => name === "USER" || name === "CMD");
-    expect([order, restsOf(finalStage, "USER")]).toEqual([["USER", "CMD"], ["node"]]);
+    expect([order, restsOf(finalStage, "USER")]).toEqual([["USER", "CMD"], ["1000:1000"]]);
   });
 
   it("names settings that exist, one port and one folder", () => {
