@@ -9,6 +9,20 @@ export const mutations = [
   ...ofApprovals,
   ...ofVerifiers,
   {
+    threat: "A message in a chat decides",
+    file: "lib/services/webhooks/chat.ts",
+    from: "const characters = [...toUnlinkedText(maskSecrets(text))];",
+    to: "const characters = [...text];",
+    test: "lib/services/webhooks/webhooks.service.test.ts",
+  },
+  {
+    threat: "A message in a chat decides",
+    file: "lib/services/webhooks/endpoints.ts",
+    from: '|| format === "standard" ?',
+    to: '|| format !== "standard" ?',
+    test: "lib/services/webhooks/webhooks.service.test.ts",
+  },
+  {
     threat: "Content is erased during a legal hold",
     file: "lib/services/attestations/erase.ts",
     from: "if (isHeld) throw onHold();",

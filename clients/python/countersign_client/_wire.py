@@ -713,7 +713,7 @@ class KeyInfo(TypedDict):
     created_at: str
     last_used_at: str | None
     expires_at: str | None
-    scopes: list[Literal["attest", "authorize", "identity", "read", "hook", "freeze", "erase", "rules"]]
+    scopes: list[Literal["attest", "authorize", "identity", "read", "hook", "record", "freeze", "erase", "rules"]]
     attestations_today: int
     rate_limit: KeyInfoRateLimit
 
@@ -1150,6 +1150,8 @@ class WebhookWithSecret(TypedDict):
     id: str
     url: str | None
     events: list[WebhookEvent]
+    format: Literal["standard", "slack", "teams"]
+    shows_facts: bool
     enabled: bool
     disabled_reason: Literal["owner", "gone", "failing"] | None
     failing_since: str | None
@@ -1159,13 +1161,15 @@ class WebhookWithSecret(TypedDict):
     secret: str
 
 
-WebhookEvent: TypeAlias = Literal["authorization.approved", "authorization.denied", "authorization.expired", "authorization.cancelled", "authorization.unattested", "authorization.revoked", "agent.frozen", "agent.unfrozen", "attestation.created", "roster.changed"]
+WebhookEvent: TypeAlias = Literal["authorization.requested", "authorization.approved", "authorization.denied", "authorization.expired", "authorization.cancelled", "authorization.unattested", "authorization.revoked", "agent.frozen", "agent.unfrozen", "attestation.created", "roster.changed"]
 
 
 class Webhook(TypedDict):
     id: str
     url: str | None
     events: list[WebhookEvent]
+    format: Literal["standard", "slack", "teams"]
+    shows_facts: bool
     enabled: bool
     disabled_reason: Literal["owner", "gone", "failing"] | None
     failing_since: str | None
@@ -1373,15 +1377,25 @@ class RulesSimulation(RulesSimulationRequired, RulesSimulationOptional):
     pass
 
 
-class WebhookCreation(TypedDict):
+class WebhookCreationRequired(TypedDict):
     url: str
     events: list[WebhookEvent]
+
+
+class WebhookCreationOptional(TypedDict, total=False):
+    format: Literal["standard", "slack", "teams"] | None
+    shows_facts: bool | None
+
+
+class WebhookCreation(WebhookCreationRequired, WebhookCreationOptional):
+    pass
 
 
 class WebhookUpdate(TypedDict, total=False):
     url: str | None
     events: list[WebhookEvent] | None
     enabled: bool | None
+    shows_facts: bool | None
 
 
 class WebhookRotation(TypedDict, total=False):

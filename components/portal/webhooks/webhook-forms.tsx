@@ -8,7 +8,7 @@ import { useFormAction } from "#components/portal/forms/use-form-action";
 import { SecretReveal } from "#components/portal/keys/secret-reveal";
 import { PortalForm } from "#components/portal/organization/shown-organization";
 import type { FormAction } from "#lib/api/schemas/form-state";
-import { webhookEvents } from "#lib/protocol/webhook/webhook";
+import { type WebhookFormat, webhookEvents } from "#lib/protocol/webhook/webhook";
 import { WebhookFields } from "./webhook-fields";
 
 export interface NewSecret {
@@ -21,12 +21,12 @@ export function CreateWebhookForm({ action }: { readonly action: FormAction<NewS
   const [state, submit] = useFormAction(action);
   return (
     <PortalForm action={submit} className="flex flex-col gap-5">
-      <WebhookFields state={state} url="" events={webhookEvents} />
+      <WebhookFields state={state} url="" events={webhookEvents} format={null} showsFacts />
       <div>
         <SubmitButton>Create endpoint</SubmitButton>
       </div>
       <FormStatus state={state} />
-      {state.result ? (
+      {state.result?.secret ? (
         <SecretReveal
           title="Copy the secret now"
           label="webhook secret"
@@ -40,17 +40,22 @@ export function CreateWebhookForm({ action }: { readonly action: FormAction<NewS
 
 interface EditWebhookFormProps {
   readonly action: FormAction;
-  readonly webhookId: string;
-  readonly url: string;
-  readonly events: readonly string[];
+  readonly webhook: {
+    readonly id: string;
+    readonly url: string;
+    readonly events: readonly string[];
+    readonly format: WebhookFormat;
+    readonly shows_facts: boolean;
+  };
 }
 
-export function EditWebhookForm({ action, webhookId, url, events }: EditWebhookFormProps) {
+export function EditWebhookForm({ action, webhook }: EditWebhookFormProps) {
   const [state, submit] = useFormAction(action);
+  const { id, url, events, format, shows_facts } = webhook;
   return (
     <PortalForm action={submit} className="flex flex-col gap-5">
-      <input type="hidden" name="webhook_id" value={webhookId} />
-      <WebhookFields state={state} url={url} events={events} />
+      <input type="hidden" name="webhook_id" value={id} />
+      <WebhookFields state={state} url={url} events={events} format={format} showsFacts={shows_facts} />
       <div>
         <SubmitButton>Save</SubmitButton>
       </div>

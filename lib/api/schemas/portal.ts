@@ -370,8 +370,20 @@ const { url, events } = createWebhookBody.shape;
 /** Check boxes: one that is on comes alone, none comes not at all. */
 const checkedEvents = z.preprocess((value) => (value === undefined ? [] : [value].flat()), events);
 
-export const createWebhookForm = z.object({ url, events: checkedEvents });
-export const editWebhookForm = z.object({ webhook_id, url, events: checkedEvents });
+const facts = { shows_facts: checked };
+export const createWebhookForm = z.object({
+  url,
+  events: checkedEvents,
+  format: createWebhookBody.shape.format,
+  ...facts,
+});
+/** An address that isn't shown is left out to stay as it is. */
+export const editWebhookForm = z.object({
+  webhook_id,
+  url: z.preprocess(emptyAsAbsent, url.optional()),
+  events: checkedEvents,
+  ...facts,
+});
 export const webhookForm = z.object({ webhook_id });
 export const enableWebhookForm = z.object({ webhook_id, enabled: z.enum(["true", "false"]) });
 export const rotateWebhookForm = z.object({

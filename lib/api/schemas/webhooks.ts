@@ -1,6 +1,6 @@
 /** Webhooks: endpoints, their deliveries, and the messages that are sent (docs/wire.md, Webhooks). */
 import { z } from "zod";
-import { webhookEvents } from "#lib/protocol/webhook/webhook";
+import { webhookEvents, webhookFormats } from "#lib/protocol/webhook/webhook";
 import { httpUri } from "./authorize";
 import { cursorQuery, timestamp } from "./primitives";
 
@@ -22,7 +22,25 @@ const events = z
   .refine((names) => new Set(names).size === names.length, "must name each event once")
   .meta({ uniqueItems: true });
 
-export const createWebhookBody = z.strictObject({ url, events }).meta({ id: "WebhookCreation" });
+const format = z.enum(webhookFormats, `must be one of ${webhookFormats.join(", ")}`);
+const showsFacts = z.boolean("must be true or false");
+
+export const createWebhookBody = z
+  .strictObject({
+    url: url.meta({
+      description:
+        "https; http only to this machine, while the World ID stand-in runs. For a chat: its incoming webhook",
+    }),
+    events,
+    format: format.nullish().meta({
+      description:
+        "`standard` (default): signed messages of ids and states; `slack`, `teams`: for people in a chat",
+    }),
+    shows_facts: showsFacts.nullish().meta({
+      description: "of a chat: whether messages say amount, payee, action and who decided; default true",
+    }),
+  })
+  .meta({ id: "WebhookCreation" });
 export type CreateWebhookBody = z.infer<typeof createWebhookBody>;
 
 export const updateWebhookBody = z
@@ -30,6 +48,7 @@ export const updateWebhookBody = z
     url: url.nullish(),
     events: events.nullish(),
     enabled: z.boolean("must be true or false").nullish(),
+    shows_facts: showsFacts.nullish(),
   })
   .meta({ id: "WebhookUpdate" });
 export type UpdateWebhookBody = z.infer<typeof updateWebhookBody>;
@@ -48,8 +67,13 @@ export const rotateWebhookBody = z
 
 const webhookFields = {
   id: z.uuid(),
-  url: z.string().nullable().meta({ description: "null for the callbacks, whose requests name their own" }),
+  url: z.string().nullable().meta({
+    description:
+      "null for the callbacks, whose requests name their own; of a chat only where it leads, because whoever has the rest can write there",
+  }),
   events: z.array(webhookEvent),
+  format: z.enum(webhookFormats),
+  shows_facts: z.boolean(),
   enabled: z.boolean(),
   disabled_reason: z
     .enum(["owner", "gone", "failing"])
@@ -102,7 +126,11 @@ export const webhookDelivery = z
     last_problem: z.string().nullable(),
     next_attempt_at: timestamp.nullable(),
     created_at: timestamp,
-    body: z.string().meta({ description: "the exact text that is sent and signed" }),
+    body: z
+      .string()
+      .meta({
+        description: "the exact text that is sent and signed; a chat gets its facts in words instead",
+      }),
   })
   .meta({ id: "WebhookDelivery" });
 export type WebhookDelivery = z.infer<typeof webhookDelivery>;

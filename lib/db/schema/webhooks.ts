@@ -3,7 +3,7 @@
  * that changes the state they tell of, so neither is ever without the other.
  */
 import { sql } from "drizzle-orm";
-import { index, integer, pgTable, primaryKey, text, uniqueIndex, uuid } from "drizzle-orm/pg-core";
+import { boolean, index, integer, pgTable, primaryKey, text, uniqueIndex, uuid } from "drizzle-orm/pg-core";
 import { organizations } from "./accounts";
 import { at, bytea, createdAt } from "./columns";
 
@@ -17,6 +17,11 @@ export const webhookEndpoints = pgTable(
     /** Null for the organization's callbacks: each request names an address of its own, and all share the keys. */
     url: text(),
     events: text().array().notNull(),
+    format: text({ enum: ["standard", "slack", "teams"] })
+      .notNull()
+      .default("standard"),
+    /** False: messages in a chat say that something happened, and no more. */
+    shows_facts: boolean().notNull().default(true),
     /** Sealed (lib/services/webhooks/endpoints.ts); null until they are first needed. */
     keys: bytea(),
     /** Those before the last rotation, which sign as well until then. */

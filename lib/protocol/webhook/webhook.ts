@@ -51,6 +51,7 @@ export function verifyWithSecret(
 
 /** Events that webhooks announce, apart from their signatures, which pages need not load. */
 export const webhookEvents = [
+  "authorization.requested",
   "authorization.approved",
   "authorization.denied",
   "authorization.expired",
@@ -63,3 +64,7 @@ export const webhookEvents = [
   "roster.changed",
 ] as const;
 export type WebhookEvent = (typeof webhookEvents)[number];
+
+/** `standard`: signed, ids and states. The others are messages for people in a chat. */
+export const webhookFormats = ["standard", "slack", "teams"] as const;
+export type WebhookFormat = (typeof webhookFormats)[number];

@@ -4,34 +4,21 @@
  */
 
 import type { AuthorizationStatus } from "#lib/api/schemas/authorize";
-import type { PersonDecision } from "#lib/api/schemas/portal";
 import { formatAmount } from "#lib/protocol/approval/amount";
 import type { ApprovalRequest } from "#lib/protocol/approval/approval";
-import {
-  describeTerms,
-  type FactId,
-  type Facts,
-  factsOfRequest,
-  listFacts,
-} from "#lib/protocol/record/facts";
+import { describeTerms, type FactId, type Facts, listFacts } from "#lib/protocol/record/facts";
 import { formatCount, toUnlinkedText } from "#lib/protocol/text/display-text";
 import { organizationTitle } from "#lib/protocol/text/organization-name";
 import { readableTime } from "#lib/protocol/time/time-words";
 import { noticeUrl } from "#lib/services/accounts/approvers";
 import { linkMail, type Mail } from "#lib/services/accounts/mails";
 import type { Context } from "#lib/services/approvals/context";
-import { readDeciders } from "#lib/services/approvals/decision/list-approvers";
-import { chooseEnvironment } from "#lib/services/approvals/read";
+import { readRequestFacts } from "#lib/services/approvals/decision/list-approvers";
 import {
   type AuthorizationRow,
   approvalUrl,
-  describeRequired,
   findAuthorization,
-  parseContext,
-  parseDecidedBy,
-  parseGroupNames,
   parseRequest,
-  parseRequestedBy,
 } from "#lib/services/approvals/rows";
 import type { Claimed } from "./send";
 
@@ -109,22 +96,6 @@ function chooseWords(kind: Claimed["kind"], row: AuthorizationRow, slug: string,
     : { lead: `Expires soon: the agent ${slug} still waits for an approval:`, hints };
 }
 
-function readFacts(context: Context, row: AuthorizationRow, deciders: readonly PersonDecision[]): Facts {
-  const request = parseRequest(row);
-  return factsOfRequest({
-    ...request,
-    context: parseContext(row),
-    requester: parseRequestedBy(row)?.requester,
-    status: row.status,
-    decided_by: parseDecidedBy(row),
-    decided_at: row.decided_at?.toISOString(),
-    approvals: { given: row.given, required: row.approvals_required },
-    groups: describeRequired(request, parseGroupNames(row)),
-    people: deciders.map(({ who, by, at }) => ({ name: who, way: by, at })),
-    environment: chooseEnvironment(context, row),
-  });
-}
-
 /** Labels are ours, the rest is not; who decided is only of interest once somebody has. */
 function quoteFacts(facts: Facts, isDecided: boolean) {
   const wanted: readonly FactId[] = ["amount", "payee", "what", "tool", "requester", "limits"];
@@ -148,8 +119,7 @@ export async function composeNotice(context: Context, claimed: Claimed): Promise
   const words = chooseWords(kind, row, toUnlinkedText(request.agent_slug), means.approve);
   if (words === null) return null;
   const isDecided = kind === "decided";
-  const deciders = isDecided ? await readDeciders(context.database.db, row) : [];
-  const facts = readFacts(context, row, deciders);
+  const facts = await readRequestFacts(context, row);
   const { isTest } = facts;
   const subject = `${isTest ? "[TEST] " : ""}${describeSubject(facts)} ${nameRequest(request_id)}`;
   const leave = noticeUrl(context, approver_id);

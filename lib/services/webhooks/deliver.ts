@@ -13,6 +13,7 @@ import { mailOwners, webhookDisabledMail } from "#lib/services/accounts/mails";
 import type { Context } from "#lib/services/approvals/context";
 import { markExpired } from "#lib/services/approvals/rows";
 import { markUnattested } from "#lib/services/approvals/use/claim";
+import { type ChatFormat, composeChat } from "./chat";
 import {
   type Claimed,
   claimDelivery,
@@ -27,6 +28,7 @@ import {
   failWaiting,
   giveKeys,
   openKeys,
+  shownAddress,
   signMessage,
   UnreadableKeys,
 } from "./endpoints";
@@ -56,7 +58,7 @@ async function disable(
       actor: { kind: "system", id: "webhooks", ip: null },
       action: "webhook.disabled",
       subject: endpoint.id,
-      detail: { url: endpoint.url, reason },
+      detail: { url: shownAddress(endpoint, endpoint.url), reason },
     });
     return true;
   });
@@ -192,7 +194,23 @@ function openAll(
   return sealed.map((one) => openKeys(context, id, one));
 }
 
+/** An incoming webhook of a chat checks no signature: its address is the secret. */
+async function attemptChat(context: Context, claimed: Claimed, format: ChatFormat): Promise<PostResult> {
+  const { organization_id: organizationId, body, shows_facts: showsFacts } = claimed;
+  const text = await composeChat(context, format, { organizationId, body, showsFacts });
+  // As if the chat had said so: it isn't tried again, and the endpoint is not at fault.
+  if (text === null) return { status: 200, problem: null, retryAfterSeconds: null };
+  return post({
+    url: claimed.address,
+    body: text,
+    headers: { "content-type": "application/json", "user-agent": userAgent },
+    mayBeLoopback: mayReachLoopback(context.settings),
+    nowMs: context.clock().getTime(),
+  });
+}
+
 async function attempt(context: Context, claimed: Claimed): Promise<PostResult> {
+  if (claimed.format !== "standard") return attemptChat(context, claimed, claimed.format);
   const now = context.clock();
   let keys: EndpointKeys[];
   try {

@@ -23,6 +23,7 @@ import {
   readCallbacks,
   readEndpoint,
   rotateEndpoint,
+  shownAddress,
   updateEndpoint,
   webhookNotFound,
 } from "./endpoints";
@@ -46,7 +47,7 @@ function describe(endpoint: EndpointRow, { delivery, type, body }: DeliveryRow):
   return {
     message_id: delivery.message_id,
     type,
-    url: delivery.url ?? endpoint.url,
+    url: delivery.url ?? shownAddress(endpoint, endpoint.url),
     status: delivery.status,
     attempts: delivery.attempts,
     last_attempt_at: delivery.last_attempt_at?.toISOString() ?? null,

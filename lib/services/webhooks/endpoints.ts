@@ -27,6 +27,7 @@ import { recordAudit } from "#lib/services/accounts/audit";
 import { lockOrganization } from "#lib/services/accounts/organizations";
 import type { Context } from "#lib/services/approvals/context";
 import { lockAndRecheckKey } from "#lib/services/keys/authenticate";
+import { maskAddress } from "./chat";
 
 /*
  * The keys of an endpoint: a secret for `v1` and a seed for `v1a`, of its own, never the service's. They sign, so a hash
@@ -125,8 +126,10 @@ export function describeEndpoint(context: Context, row: EndpointRow): Webhook {
   const isOverlapping = old_keys_until !== null && old_keys_until > context.clock();
   return {
     id,
-    url,
+    url: shownAddress(row, url),
     events: row.events as WebhookEvent[],
+    format: row.format,
+    shows_facts: row.shows_facts,
     enabled: row.disabled_at === null,
     disabled_reason,
     failing_since: row.failing_since?.toISOString() ?? null,
@@ -134,6 +137,11 @@ export function describeEndpoint(context: Context, row: EndpointRow): Webhook {
     old_keys_until: isOverlapping ? old_keys_until.toISOString() : null,
     created_at: row.created_at.toISOString(),
   };
+}
+
+/** The address of a chat is a secret. */
+export function shownAddress({ format }: Pick<EndpointRow, "format">, url: string | null): string | null {
+  return url === null || format === "standard" ? url : maskAddress(url);
 }
 
 async function auditEndpoint(
@@ -149,7 +157,7 @@ async function auditEndpoint(
     actor: toActor(principal),
     action: `webhook.${action}`,
     subject: row.id,
-    detail: { url: row.url, ...detail },
+    detail: { url: shownAddress(row, row.url), ...detail },
   });
 }
 
@@ -217,14 +225,22 @@ export async function readCallbacks(context: Context, { organizationId }: Princi
 export async function createEndpoint(
   context: Context,
   principal: Principal,
-  { url, events }: CreateWebhookBody,
+  { url, events, format, shows_facts }: CreateWebhookBody,
 ): Promise<WebhookWithSecret> {
   requireReceiver(context, "url", url);
   const { organizationId } = principal;
   const createdAt = context.clock();
   const id = uuidV7(createdAt.getTime(), context.random(16));
   const keys = makeKeys(context);
-  const values = { id, organization_id: organizationId, url, events, keys: sealKeys(context, id, keys) };
+  const values = {
+    id,
+    organization_id: organizationId,
+    url,
+    events,
+    format: format ?? "standard",
+    shows_facts: shows_facts ?? true,
+    keys: sealKeys(context, id, keys),
+  };
   const row = await context.database.db.transaction(async (tx) => {
     await lockOrganization(tx, organizationId);
     await lockAndRecheckKey(tx, principal, "operate");
@@ -255,11 +271,16 @@ export async function failWaiting(tx: Executor, endpointId: string): Promise<voi
     .where(and(eq(endpoint_id, endpointId), eq(status, "pending")));
 }
 
-function buildChanges(context: Context, row: EndpointRow, { url, events, enabled }: UpdateWebhookBody) {
+function buildChanges(
+  context: Context,
+  row: EndpointRow,
+  { url, events, enabled, shows_facts }: UpdateWebhookBody,
+) {
   const isEnabled = row.disabled_at === null;
   return {
     ...(typeof url === "string" && { url, failing_since: null }),
     ...(Array.isArray(events) && { events }),
+    ...(typeof shows_facts === "boolean" && { shows_facts }),
     ...(enabled === true && !isEnabled && { disabled_at: null, disabled_reason: null, failing_since: null }),
     ...(enabled === false &&
       isEnabled && { disabled_at: context.clock(), disabled_reason: "owner" as const }),

@@ -132,6 +132,81 @@ describe("webhooks", () => {
     await expect.poll(states).toEqual(Array(5).fill("delivered"));
   });
 
+  it.each(["slack", "teams"] as const)(
+    "tell people in a chat (%s) the facts and where to look, in words that can be no markup, link or decision",
+    async (format) => {
+      const made = await api("POST", "", {
+        url: `${receiver.url}/SECRET-PLACE`,
+        events: ["authorization.requested", "authorization.denied", "attestation.created"],
+        format,
+      });
+      expect(made.body).toMatchObject({
+        format,
+        url: `${new URL(receiver.url).origin}/…`,
+        shows_facts: true,
+      });
+      const asked = await asking({
+        action: "<!channel> [Pay](https://evil.example) *now* password=hunter2hunter2",
+        amount: { value: "12000.5", currency: "EUR" },
+        context: { payee: "Example & Sons" },
+        requester: "ada",
+      });
+      const [waiting] = await sent(1);
+      expect(waiting?.path).toContain("SECRET-PLACE");
+      expect(waiting?.headers).not.toHaveProperty("webhook-signature");
+      const text = waiting?.body ?? "";
+      for (const said of [
+        "12,000.50 EUR",
+        "ada",
+        `/portal/authorizations/${asked.made.request_id}`,
+        "[TEST] ",
+      ])
+        expect(text).toContain(said);
+      for (const never of [asked.token, asked.made.approval_url, "hunter2", "https://evil"])
+        expect(text).not.toContain(never);
+      const message = JSON.parse(text);
+      if (format === "slack") {
+        expect(message.text).toBe(`[TEST] bot-${person} asks for an approval`);
+        const parts = message.blocks.flatMap((block: { text?: object; fields?: object[] }) => [
+          ...(block.text ? [block.text] : []),
+          ...(block.fields ?? []),
+        ]);
+        const marked = parts.filter(({ type }: { type: string }) => type === "mrkdwn");
+        expect(marked).toEqual([
+          { type: "mrkdwn", text: expect.stringMatching(/^<http\S+\|Open in Countersign>$/) },
+        ]);
+      } else {
+        const [{ contentType, content }] = message.attachments;
+        expect(contentType).toBe("application/vnd.microsoft.card.adaptive");
+        const kinds = content.body.flatMap(
+          ({ type, inlines }: { type: string; inlines: { type: string }[] }) => [
+            type,
+            ...inlines.map((one) => one.type),
+          ],
+        );
+        expect(new Set(kinds)).toEqual(new Set(["RichTextBlock", "TextRun"]));
+        expect(content.actions).toEqual([expect.objectContaining({ type: "Action.OpenUrl" })]);
+      }
+
+      expect((await asked.deny("no")).status).toBe(200);
+      expect((await sent(2))[1]?.body).toContain("Denied: a request of");
+      expect((await api("PATCH", `/${made.body.id}`, { shows_facts: false })).body.shows_facts).toBe(false);
+      await attest("SECRET-ACTION");
+      const last = (await sent(3))[2]?.body ?? "";
+      expect([last.includes("recorded an action"), last.includes("SECRET-ACTION")]).toEqual([true, false]);
+      // Nothing is left to say of what was erased.
+      const { attestation_id: id } = (await attest("ERASED")).body;
+      expect((await test.call("DELETE", `/v1/attestations/${id}/content`, { key })).status).toBe(200);
+      await deliver();
+      expect(receiver.received).toHaveLength(3);
+      const { rows } = await query("SELECT detail::text FROM audit_events WHERE subject = $1", [
+        made.body.id,
+      ]);
+      expect([rows.length > 0, JSON.stringify(rows).includes("SECRET-PLACE")]).toEqual([true, false]);
+      expect(JSON.stringify(await logOf(made.body))).not.toContain("SECRET-PLACE");
+    },
+  );
+
   it("are signed with the keys of their endpoint alone, over every byte that matters", async () => {
     const [one, other] = [await create("attestation.created"), await create("authorization.denied")];
     await attest();

@@ -11,8 +11,12 @@ type SecretState = FormState<{ secret: string }>;
 
 export async function createWebhook(_state: SecretState, form: FormData): Promise<SecretState> {
   const state = await runAction("operate", createWebhookForm, form, async ({ context, person }, input) => {
-    const { secret } = await createOwnWebhook(context, person, input);
-    return { message: "Endpoint created.", result: { secret } };
+    const { shows_facts, ...wish } = input;
+    const made = await createOwnWebhook(context, person, { ...wish, shows_facts: shows_facts === "on" });
+    // A chat verifies nothing, so its endpoint's secret is of no use.
+    return made.format === "standard"
+      ? { message: "Endpoint created.", result: { secret: made.secret } }
+      : { message: "Chat added. Send it a test message.", result: { secret: "" } };
   });
   if (state.status === "done") revalidatePath("/portal/webhooks");
   return state;

@@ -3,7 +3,18 @@ import { asc, eq, sql } from "drizzle-orm";
 import type { PersonDecision } from "#lib/api/schemas/portal";
 import type { Executor } from "#lib/db/client";
 import { approvals, approvers } from "#lib/db/schema";
-import { type AuthorizationRow, parseDecidedBy } from "#lib/services/approvals/rows";
+import { type Facts, factsOfRequest } from "#lib/protocol/record/facts";
+import type { Context } from "#lib/services/approvals/context";
+import { chooseEnvironment } from "#lib/services/approvals/read";
+import {
+  type AuthorizationRow,
+  describeRequired,
+  parseContext,
+  parseDecidedBy,
+  parseGroupNames,
+  parseRequest,
+  parseRequestedBy,
+} from "#lib/services/approvals/rows";
 
 const shownName = sql<string | null>`coalesce(${approvers.name}, ${approvers.email})`;
 
@@ -40,4 +51,22 @@ export async function readDeciders(executor: Executor, row: AuthorizationRow): P
   );
   const isByPeople = parseDecidedBy(row)?.kind === "people";
   return isByPeople ? [...approved, ...(await readDenier(executor, row))] : approved;
+}
+
+/** Facts of a request for its organization and its approvers, with names. */
+export async function readRequestFacts(context: Context, row: AuthorizationRow): Promise<Facts> {
+  const request = parseRequest(row);
+  const deciders = row.status === "pending" ? [] : await readDeciders(context.database.db, row);
+  return factsOfRequest({
+    ...request,
+    context: parseContext(row),
+    requester: parseRequestedBy(row)?.requester,
+    status: row.status,
+    decided_by: parseDecidedBy(row),
+    decided_at: row.decided_at?.toISOString(),
+    approvals: { given: row.given, required: row.approvals_required },
+    groups: describeRequired(request, parseGroupNames(row)),
+    people: deciders.map(({ who, by, at }) => ({ name: who, way: by, at })),
+    environment: chooseEnvironment(context, row),
+  });
 }

@@ -20,8 +20,8 @@ const path = "/portal/webhooks";
 
 export async function editWebhook(_state: PlainState, form: FormData): Promise<PlainState> {
   const state = await runAction("operate", editWebhookForm, form, async ({ context, person }, input) => {
-    const { webhook_id, url, events } = input;
-    await updateOwnWebhook(context, person, webhook_id, { url, events });
+    const { webhook_id, url, events, shows_facts } = input;
+    await updateOwnWebhook(context, person, webhook_id, { url, events, shows_facts: shows_facts === "on" });
     return { message: "Saved.", result: null };
   });
   if (state.status === "done") revalidatePath(path, "layout");

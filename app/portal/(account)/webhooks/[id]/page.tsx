@@ -98,7 +98,7 @@ async function WebhookPage({ params, searchParams }: PageProps) {
       </Card>
       {url === null || !mayOperate ? null : (
         <Card title="Settings" className="mt-5">
-          <EditWebhookForm action={editWebhook} webhookId={id} url={url} events={webhook.events} />
+          <EditWebhookForm action={editWebhook} webhook={{ ...webhook, url }} />
         </Card>
       )}
       <Card title="Deliveries" className="mt-5">
