@@ -194,7 +194,7 @@ describe("webhooks", () => {
       await attest("SECRET-ACTION");
       const last = (await sent(3))[2]?.body ?? "";
       expect([last.includes("recorded an action"), last.includes("SECRET-ACTION")]).toEqual([true, false]);
-      // Nothing is left to say of what was erased.
+      // Erased content leaves nothing to say.
       const { attestation_id: id } = (await attest("ERASED")).body;
       expect((await test.call("DELETE", `/v1/attestations/${id}/content`, { key })).status).toBe(200);
       await deliver();
