@@ -211,6 +211,14 @@ describe("one set of samples through every output", () => {
       const isPeople = kind === "people";
       expect(read(first).includes("TEST approval, not a real person")).toBe(isPeople);
       expect(read(first).includes("TEST instance")).toBe(!isPeople);
+      // The approval that gave it is an entry of the agent's record, which anybody can read.
+      const [, entry] =
+        /href="(\/v1\/agent\/[^"]*\/record\?[^"]*)"[^>]*>the approval that gave it/.exec(first) ?? [];
+      expect(entry === undefined).toBe(kind !== "grant");
+      if (entry !== undefined) {
+        const { entries } = (await test.call("GET", entry.replaceAll("&amp;", "&"))).body;
+        expect(entries).toMatchObject([{ kind: "decision" }]);
+      }
       if (isPeople)
         expect(read(first)).toMatch(/Person 1, by passkey, \d{4}-.* Person 2, by passkey, \d{4}-/);
     });

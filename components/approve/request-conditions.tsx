@@ -1,4 +1,5 @@
 /** Level, approvals given and needed, time left, and the confirmation code. */
+import { AgentText } from "#components/agent-text";
 import { Card } from "#components/ui/card";
 import { type Definition, DefinitionList } from "#components/ui/definition-list";
 import { LocalTime } from "#components/ui/local-time";
@@ -64,6 +65,12 @@ function listConditions({ view, onElapsed }: RequestConditionsProps): Definition
   // A decision by a rule or a standing approval asked nobody for a proof.
   const isUnasked = describeUnasked(view.decided_by, view.status) !== null;
   const conditions: Definition[] = isUnasked ? [] : listDemands(view);
+  if (view.rules_explanation !== null)
+    conditions.unshift({
+      id: "why",
+      name: view.status === "pending" ? "Why you are asked" : "What the rules said",
+      value: <AgentText value={view.rules_explanation} hideWarnings />,
+    });
   const { usable_for_seconds: usableFor } = view.request;
   if (usableFor !== undefined)
     conditions.push({

@@ -95,6 +95,7 @@ const surroundings = (fields: Partial<Surroundings> = {}): Surroundings => ({
     domains: [{ domain: "example.com", unicode: "example.com", last_checked: "2026-11-23T08:00:00.000Z" }],
   },
   habits: { approvals: null, signatures: null },
+  grant: null,
   ...fields,
 });
 

@@ -220,6 +220,16 @@ export function ReceiptFacts({ verification, surroundings }: ReceiptFactsProps) 
           </p>
         )}
         <People facts={facts} />
+        {surroundings?.grant ? (
+          <p className="text-[15px]" data-grant>
+            Given by people at {readableTime(surroundings.grant.at)}:{" "}
+            <TextLink
+              href={`/v1/agent/${answer.agent_slug}/record?from=${surroundings.grant.sequence}&limit=1`}
+            >
+              the approval that gave it, entry {surroundings.grant.sequence} of the agent's record
+            </TextLink>
+          </p>
+        ) : null}
         <By>{approval.by}</By>
         {surroundings === null ? null : <UsualApproval habits={surroundings.habits} answer={answer} />}
       </Fact>

@@ -14,4 +14,5 @@ export interface Surroundings {
     }[];
   };
   readonly habits: Habits;
+  readonly grant: { readonly at: string; readonly sequence: number } | null;
 }

@@ -50,6 +50,7 @@ export function makeView(): ApprovalView {
     previously_denied: null,
     environment: "local",
     is_test: true,
+    rules_explanation: null,
     usable_until: null,
     proofs: [],
     denial_reason: null,

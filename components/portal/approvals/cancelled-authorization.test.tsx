@@ -15,6 +15,7 @@ const request = {
   title: "Pay",
   amount: null,
   payee: null,
+  why: null,
   tool: null,
   decided_by: null,
   required_level: "device" as const,

@@ -19,6 +19,8 @@ interface InboxRow {
   readonly title: string;
   readonly amount: Amount | null;
   readonly payee: string | null;
+  /** Why the organization's rules ask people. */
+  readonly why: string | null;
   readonly tool: string | null;
   readonly status: AuthorizationStatus;
   readonly is_test: boolean;
@@ -105,6 +107,20 @@ const listOtherColumns = (isTestSaid: boolean): readonly Column<InboxRow>[] => [
   { id: "when", header: "When", cell: (row) => <When row={row} /> },
 ];
 
+const whyColumn: Column<InboxRow> = {
+  id: "why",
+  header: "Why asked",
+  isCut: true,
+  cell: ({ why }) =>
+    why === null ? (
+      <span className="text-muted">no rules</span>
+    ) : (
+      <span title={why}>
+        <AgentText value={why} hideWarnings />
+      </span>
+    ),
+};
+
 interface InboxTableProps {
   readonly rows: readonly InboxRow[];
   readonly isWaiting: boolean;
@@ -116,7 +132,12 @@ export function InboxTable({ rows, isWaiting, isTestSaid = false }: InboxTablePr
   return (
     <DataTable
       caption={isWaiting ? "Requests that wait, newest first" : "Decided requests, newest first"}
-      columns={[actionColumn, ...amountColumns(rows), ...listOtherColumns(isTestSaid)]}
+      columns={[
+        actionColumn,
+        ...amountColumns(rows),
+        ...listOtherColumns(isTestSaid),
+        ...(rows.some(({ why }) => why !== null) ? [whyColumn] : []),
+      ]}
       isLine
       rows={rows}
       rowKey={(row) => row.request_id}

@@ -3,6 +3,7 @@
  * approval is asked, with the obligations that the rules set; an error denies.
  */
 import type { Cedar, CedarAnswer } from "./cedar";
+import { findUnmet, prepareConditions, type UnmetCondition } from "./conditions";
 import type { ParsedRules } from "./parse-rules";
 import { cedarCall, isSentAsRead, type RuleContext } from "./rule-context";
 
@@ -106,6 +107,7 @@ export function prepareRules(cedar: Cedar, name: string, { policies }: Pick<Pars
   const staticPolicies = Object.fromEntries(policies.map(({ id, text }) => [id, text]));
   const answer = cedar.preparsePolicySet(name, { staticPolicies });
   if (answer.type === "failure") throw new Error(`rules do not parse: ${answer.errors[0]?.message}`);
+  prepareConditions(cedar, name, policies);
 }
 
 function readFailure(answer: CedarAnswer): Pick<RuleOutcome, "error" | "policy_ids"> | null {
@@ -155,6 +157,8 @@ export interface RulesVerdict extends RuleOutcome {
   isAsRead: boolean;
   /** True if one of the rules is a `forbid` about what the request carries. */
   forbidsDetails: boolean;
+  /** Conditions by which rules didn't allow it without asking; empty if they did. */
+  unmet: UnmetCondition[];
 }
 
 const strictness: RuleOutcome["decision"][] = ["allow", "ask", "deny"];
@@ -172,10 +176,17 @@ export function evaluateStrictly(
 ): RulesVerdict {
   const forbidsDetails = rules.policies.some((policy) => policy.forbidsDetails);
   const sent = evaluateRules(cedar, name, rules, context, fallback);
-  if (isSentAsRead(context)) return { ...sent, isAsRead: false, forbidsDetails };
+  const unmet = sent.decision === "allow" ? [] : findUnmet(cedar, name, rules.policies, context);
+  if (isSentAsRead(context)) return { ...sent, isAsRead: false, forbidsDetails, unmet };
   const read = evaluateRules(cedar, name, rules, { ...context, texts_as_read: true }, fallback);
   const isAsRead = strictness.indexOf(read.decision) > strictness.indexOf(sent.decision);
   const obligations = mergeObligations(sent.obligations, read.obligations);
   const stricter = isAsRead ? read : sent;
-  return { ...stricter, ...(stricter.decision === "ask" && { obligations }), isAsRead, forbidsDetails };
+  return {
+    ...stricter,
+    ...(stricter.decision === "ask" && { obligations }),
+    isAsRead,
+    forbidsDetails,
+    unmet,
+  };
 }

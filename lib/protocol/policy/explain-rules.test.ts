@@ -32,6 +32,17 @@ it.each([
   expect(explainRules({ ...record, ...more }, null)).toBe(words);
 });
 
+it("says which condition wasn't met", () => {
+  const unmet = [{ policy_id: "small-amounts", condition: "when { context has amount }" }];
+  const words = explainRules(
+    { ...record, decision: "ask", reason: "nothing_permits", policy_ids: [], unmet },
+    null,
+  );
+  expect(words).toBe(
+    "No rule of version 3 allows it without asking, so people are asked. Rule small-amounts didn't allow it: it needs “when { context has amount }”.",
+  );
+});
+
 it("says what counted, with the currency's decimals", () => {
   expect(explainRules(record, { amount, uses_today: 1 })).toContain(
     " Counted: 1 request of this agent approved before it that day (UTC), 1,180.00 EUR spent, 1,200.50 EUR with this one.",

@@ -1,12 +1,15 @@
 /** Why rules allowed, asked or denied, and what counted by then, in sentences for the organization. */
 import { formatAmount } from "#lib/protocol/approval/amount";
 import { formatCount } from "#lib/protocol/text/display-text";
+import type { UnmetCondition } from "./conditions";
 import type { RuleOutcome } from "./evaluate-rules";
 import type { RuleContext } from "./rule-context";
 
 export interface ExplainedRules extends Pick<RuleOutcome, "decision" | "reason" | "policy_ids" | "error"> {
   version: number;
   mode: string;
+  /** Absent from requests of before. */
+  unmet?: readonly UnmetCondition[] | undefined;
 }
 
 function describeReason({ decision, reason, policy_ids: ids, version, error }: ExplainedRules): string {
@@ -27,6 +30,9 @@ function describeReason({ decision, reason, policy_ids: ids, version, error }: E
   }
 }
 
+const describeUnmet = ({ unmet = [] }: ExplainedRules) =>
+  unmet.map(({ policy_id, condition }) => `Rule ${policy_id} didn't allow it: it needs “${condition}”.`);
+
 /** Sums and counts that rules with daily limits saw. */
 function describeCounted({ amount, uses_today: uses }: Pick<RuleContext, "amount" | "uses_today">): string {
   const before = `${formatCount(uses, "request")} of this agent approved before it that day (UTC)`;
@@ -42,7 +48,6 @@ export function explainRules(
   context: Pick<RuleContext, "amount" | "uses_today"> | null,
 ): string {
   const lead = record.mode === "log_only" ? "Rules only log: " : "";
-  return [`${lead}${describeReason(record)}`, ...(context === null ? [] : [describeCounted(context)])].join(
-    " ",
-  );
+  const counted = context === null ? [] : [describeCounted(context)];
+  return [`${lead}${describeReason(record)}`, ...describeUnmet(record), ...counted].join(" ");
 }

@@ -47,6 +47,40 @@ describe("what rules decide", () => {
     expect(decide(permit("a", "act"))).toMatchObject({ decision: "allow", policy_ids: ["a"] });
   });
 
+  const small = `@id("small-amounts") permit (principal == Agent::"invoice-bot", action == Action::"act", resource == Tool::"pay")
+    when { context has amount && context.amount.currency == "EUR" && // by piece && by day
+      context.amount.value.lessThan(decimal("100.00")) && context.amount.total_today.lessThan(decimal("500.00")) }
+    unless { context.environment == "staging" || context.hour_utc > 20 };`;
+  const lessThan = (name: string, limit: string) =>
+    `when { context.amount.${name}.lessThan(decimal("${limit}")) }`;
+  it.each<[string, Partial<RuleContext>, string[]]>([
+    ["no amount", { amount: null }, ["when { context has amount }"]],
+    [
+      "another currency",
+      { amount: { value: "20", currency: "USD", spent_today: "0", total_today: "20" } },
+      ['when { context.amount.currency == "EUR" }'],
+    ],
+    [
+      "too much at once",
+      { amount: { value: "100", currency: "EUR", spent_today: "0", total_today: "100" } },
+      [lessThan("value", "100.00")],
+    ],
+    [
+      "too much in a day",
+      { amount: { value: "20", currency: "EUR", spent_today: "480", total_today: "500" } },
+      [lessThan("total_today", "500.00")],
+    ],
+    ["late", { hour_utc: 21 }, ['unless { context.environment == "staging" || context.hour_utc > 20 }']],
+    ["another tool", { tool: "read" }, []],
+    ["nothing", {}, []],
+  ])("names the first condition that a request didn't meet: %s", (_, context, conditions) => {
+    const rules = parsed(small);
+    prepareRules(cedar, "unmet", rules);
+    const { decision, unmet } = evaluateStrictly(cedar, "unmet", rules, { ...request, ...context }, "ask");
+    expect(unmet).toEqual(conditions.map((condition) => ({ policy_id: "small-amounts", condition })));
+    expect(decision).toBe(Object.keys(context).length === 0 ? "allow" : "ask");
+  });
+
   it("lets forbid win over everything", () => {
     const text = `${permit("a", "act")} @id("b") forbid (principal, action, resource == Tool::"pay");`;
     expect(decide(text)).toMatchObject({ decision: "deny", reason: "forbidden", policy_ids: ["b"] });

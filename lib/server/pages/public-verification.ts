@@ -1,8 +1,13 @@
 /** Loads an attestation for pages, images and badges: the API's own answer and a little besides. */
 
+import { and, eq } from "drizzle-orm";
 import { readPublicly } from "#lib/api/http/response-cache";
 import type { VerifyResponse } from "#lib/api/schemas/receipts";
+import type { Database } from "#lib/db/client";
+import { authorizationRequests } from "#lib/db/schema";
 import type { VerifiedDomain } from "#lib/protocol/approval/assign-groups";
+import { hexDecode } from "#lib/protocol/encoding/bytes";
+import { isJsonObject } from "#lib/protocol/encoding/canonical-json";
 import { MESSAGE_NAMES, parseMessage } from "#lib/protocol/presentation/disclosure";
 import {
   type ApprovalMethod,
@@ -35,6 +40,8 @@ export interface Surroundings {
     domains: Pick<VerifiedDomain, "domain" | "unicode" | "last_checked">[];
   };
   habits: Habits;
+  /** Entry of the agent's record by which people gave the standing approval that this is a use of. */
+  grant: { at: string; sequence: number } | null;
 }
 
 function findApprovalMethod(answer: VerifyResponse) {
@@ -57,16 +64,34 @@ function isTestApproval(approval: HumanApproval | undefined): boolean {
   return approval !== undefined && isBacked(approval) && approval.environment !== "production";
 }
 
+/** The entry is public, as all of an agent's record, and says no more than that it was approved. */
+async function findGrantEntry({ db }: Database, organizationId: string, decidedBy: unknown) {
+  if (!isJsonObject(decidedBy) || decidedBy["kind"] !== "grant") return null;
+  const { decision_log, decided_at, organization_id, request_hash } = authorizationRequests;
+  const [row] = await db
+    .select({ log: decision_log, at: decided_at })
+    .from(authorizationRequests)
+    .where(
+      and(
+        eq(organization_id, organizationId),
+        eq(request_hash, hexDecode(String(decidedBy["request_hash"]))),
+      ),
+    );
+  const entry = JSON.parse(row?.log ?? "{}") as { record?: { sequence: number } | null };
+  return row?.at && entry.record ? { at: row.at.toISOString(), sequence: entry.record.sequence } : null;
+}
+
 /** Not of a record that failed: its row may point to any organization. */
 async function readSurroundings(
   { database }: Context,
   organizationId: string,
-  { attestation_id: id, valid, is_public, action }: VerifyResponse,
+  { attestation_id: id, valid, is_public, action, human_authorization: object }: VerifyResponse,
 ): Promise<Surroundings | null> {
   if (valid !== true || !is_public || action === null) return null;
-  const [identity, { before, after }] = await Promise.all([
+  const [identity, { before, after }, grant] = await Promise.all([
     readIdentity(database.db, organizationId),
     readNeighbours(database, id),
+    findGrantEntry(database, organizationId, object?.["decided_by"]),
   ]);
   const domains = identity?.domains ?? [];
   return {
@@ -75,6 +100,7 @@ async function readSurroundings(
       domains: domains.map(({ domain, unicode, last_checked }) => ({ domain, unicode, last_checked })),
     },
     habits: findHabits(action, before, after),
+    grant,
   };
 }
 

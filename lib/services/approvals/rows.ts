@@ -182,9 +182,9 @@ export function parseRuleDecision(row: {
 }): NonNullable<AuthorizationState["rules"]> | null {
   if (row.rule_outcome === null) return null;
   const context = row.rule_context === null ? null : (JSON.parse(row.rule_context) as JsonObject);
-  const record = JSON.parse(row.rule_outcome) as RuleRecord;
+  const { unmet, ...record } = JSON.parse(row.rule_outcome) as RuleRecord;
   const seen = context as Pick<RuleContext, "amount" | "uses_today"> | null;
-  return { ...record, explanation: explainRules(record, seen), context };
+  return { ...record, explanation: explainRules({ ...record, unmet }, seen), context };
 }
 
 export function parseRequestedBy(row: { requested_by: string | null }): RequestedBy | null {

@@ -49,6 +49,7 @@ import {
   parseGroupNames,
   parseRequest,
   parseRequestedBy,
+  parseRuleDecision,
   readApprovalToken,
 } from "#lib/services/approvals/rows";
 import { deriveCode } from "./confirmation-code";
@@ -116,6 +117,10 @@ async function readGroups(
   }));
 }
 
+/** In an erased request the counts are gone, and with them the reason. */
+const explainFor = (row: AuthorizationRow) =>
+  row.context === null ? null : (parseRuleDecision(row)?.explanation ?? null);
+
 async function describeApproval(context: Context, row: FoundAuthorization): Promise<ApprovalView> {
   const { db } = context.database;
   const request = parseRequest(row);
@@ -151,6 +156,7 @@ async function describeApproval(context: Context, row: FoundAuthorization): Prom
     previously_denied: describeDenied(row.deniedId, row.deniedAt),
     environment,
     is_test: environment !== "production",
+    rules_explanation: explainFor(row),
     usable_until: row.usable_until?.toISOString() ?? null,
     proofs: readProofs(row),
     denial_reason: row.denial_reason,
@@ -237,6 +243,7 @@ export async function listInbox(context: Context, user: UserPrincipal, query: In
       amount: amount ?? null,
       tool: tool ?? null,
       payee: findPayee(parseContext(row)),
+      why: explainFor(row),
       status: row.status,
       is_test: tests.has(row.id),
       environment: chooseEnvironment(context, row),

@@ -1,0 +1,148 @@
+/** Takes a policy's conditions apart, in its author's words, to say which one a request didn't meet. */
+import type { Cedar } from "./cedar";
+import { cedarCall, type RuleContext } from "./rule-context";
+
+interface Clause {
+  kind: "when" | "unless";
+  text: string;
+}
+
+interface Conditions {
+  /** From its effect to the end of principal, action and resource. */
+  scope: string;
+  clauses: Clause[];
+}
+
+const opening = "([{";
+const closing = ")]}";
+
+const literal = /"(?:\\.|[^"\\])*"/g;
+
+/** A text literal may have slashes in it. */
+const stripComments = (text: string) =>
+  text.replaceAll(/("(?:\\.|[^"\\])*")|\/\/[^\n]*/g, (_, kept?: string) => kept ?? "");
+
+/** Index after a text literal that begins here; the same index if none does. */
+function skipQuiet(text: string, at: number): number {
+  if (text[at] !== '"') return at;
+  let end = at + 1;
+  while (end < text.length && text[end] !== '"') end += text[end] === "\\" ? 2 : 1;
+  return end + 1;
+}
+
+/** Index of the bracket that closes the one at `start`; -1 if none does. */
+function findClosing(text: string, start: number): number {
+  let depth = 0;
+  for (let at = start; at < text.length; ) {
+    const next = skipQuiet(text, at);
+    if (next > at) {
+      at = next;
+      continue;
+    }
+    const one = text[at] ?? "";
+    if (opening.includes(one)) depth += 1;
+    if (closing.includes(one)) depth -= 1;
+    if (depth === 0 && closing.includes(one)) return at;
+    at += 1;
+  }
+  return -1;
+}
+
+/** Parts that `&&` joins outside of brackets; one part where an operator that binds less tightly stands there too. */
+function splitParts(body: string): string[] {
+  const parts: string[] = [];
+  let from = 0;
+  for (let at = 0; at < body.length; ) {
+    const next = skipQuiet(body, at);
+    if (next > at) {
+      at = next;
+      continue;
+    }
+    if (opening.includes(body[at] ?? "")) {
+      const end = findClosing(body, at);
+      if (end < 0) return [body];
+      at = end + 1;
+    } else if (body.startsWith("||", at) || /^if\b/.test(body.slice(at))) {
+      return [body];
+    } else if (body.startsWith("&&", at)) {
+      parts.push(body.slice(from, at));
+      at += 2;
+      from = at;
+    } else at += 1;
+  }
+  return [...parts, body.slice(from)];
+}
+
+const tidy = (text: string) => text.replaceAll(/\s+/g, " ").trim();
+
+/** Null for a `forbid`, of which no condition is missed when it applies, and for a text that has another shape. */
+export function readConditions(text: string): Conditions | null {
+  const policy = stripComments(text);
+  const start = /\bpermit\s*\(/.exec(policy.replaceAll(literal, (one) => "_".repeat(one.length)));
+  if (start === null) return null;
+  const end = findClosing(policy, start.index + start[0].length - 1);
+  if (end < 0) return null;
+  const clauses: Clause[] = [];
+  let rest = end + 1;
+  for (;;) {
+    const found = /^\s*(when|unless)\s*\{/.exec(policy.slice(rest));
+    if (found === null) break;
+    const from = rest + found[0].length;
+    const close = findClosing(policy, from - 1);
+    if (close < 0) return null;
+    const kind = found[1] === "when" ? "when" : "unless";
+    const body = policy.slice(from, close);
+    const texts = kind === "when" ? splitParts(body) : [body];
+    clauses.push(...texts.map((text) => ({ kind, text: text.trim() }) as const));
+    rest = close + 1;
+  }
+  return { scope: policy.slice(start.index, end + 1), clauses };
+}
+
+/** A condition that a request didn't meet, as the rule's author wrote it. */
+export interface UnmetCondition {
+  policy_id: string;
+  condition: string;
+}
+
+type Policies = readonly { readonly id: string; readonly text: string }[];
+
+const setName = (name: string) => `${name} conditions`;
+const keyOf = (count: number, id: string) => `${count} ${id}`;
+const writeClause = ({ kind, text }: Clause) => `${kind} { ${text} }`;
+
+/** One policy for each beginning of a policy's conditions: the first that doesn't apply ends with the unmet one. */
+export function prepareConditions(cedar: Cedar, name: string, policies: Policies): void {
+  const beginnings = policies.flatMap(({ id, text }) => {
+    const conditions = readConditions(text);
+    if (conditions === null || conditions.clauses.length === 0) return [];
+    const { scope, clauses } = conditions;
+    return Array.from({ length: clauses.length + 1 }, (_, count) => [
+      keyOf(count, id),
+      `${[scope, ...clauses.slice(0, count).map(writeClause)].join(" ")};`,
+    ]);
+  });
+  cedar.preparsePolicySet(setName(name), { staticPolicies: Object.fromEntries(beginnings) });
+}
+
+const maxUnmet = 3;
+
+/** Of the rules about this agent and tool that would have allowed it without asking; `name`: as prepared. */
+export function findUnmet(
+  cedar: Cedar,
+  name: string,
+  policies: Policies,
+  context: RuleContext,
+): UnmetCondition[] {
+  const call = { ...cedarCall(context, "act"), preparsedPolicySetId: setName(name) };
+  const answer = cedar.statefulIsAuthorized(call);
+  if (answer.type === "failure") return [];
+  const met = new Set(answer.response.diagnostics.reason);
+  const unmet = policies.flatMap(({ id, text }) => {
+    if (!met.has(keyOf(0, id))) return [];
+    const clauses = readConditions(text)?.clauses ?? [];
+    const missed = clauses.find((_, at) => !met.has(keyOf(at + 1, id)));
+    return missed === undefined ? [] : [{ policy_id: id, condition: tidy(writeClause(missed)) }];
+  });
+  return unmet.slice(0, maxUnmet);
+}
