@@ -1,13 +1,26 @@
 /** Amounts in lists: a column of their own, bold, on the right; absent if no row of the page has one. */
 import type { Column } from "#components/ui/data-table";
 import { Money } from "#components/ui/money";
-import type { Amount } from "#lib/protocol/approval/amount";
+import { type Amount, compareAmounts } from "#lib/protocol/approval/amount";
 
 interface WithAmount {
   readonly amount: Amount | null;
 }
 
-export const amountColumns = <Row extends WithAmount>(rows: readonly Row[]): Column<Row>[] =>
+/** In a list that can be sorted by amount: whether it is, and the address of the other order. */
+export interface AmountSort {
+  readonly isSorted: boolean;
+  readonly href: string;
+}
+
+/** The rows of a page, in the order that was asked for. */
+export const inOrder = <Row extends WithAmount>(rows: readonly Row[], sort: AmountSort): readonly Row[] =>
+  sort.isSorted ? rows.toSorted((one, other) => compareAmounts(one.amount, other.amount)) : rows;
+
+export const amountColumns = <Row extends WithAmount>(
+  rows: readonly Row[],
+  sort?: AmountSort,
+): Column<Row>[] =>
   rows.every(({ amount }) => amount === null)
     ? []
     : [
@@ -15,6 +28,7 @@ export const amountColumns = <Row extends WithAmount>(rows: readonly Row[]): Col
           id: "amount",
           header: "Amount",
           numeric: true,
+          ...(sort === undefined ? {} : { sort }),
           cell: ({ amount }) =>
             amount === null ? (
               <span className="text-muted">–</span>

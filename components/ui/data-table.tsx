@@ -3,6 +3,7 @@
  * a row is one line on wide screens, and what names it takes the room that is left.
  */
 import type { ReactNode } from "react";
+import { PageLink } from "./page-link";
 
 export interface Column<Row> {
   readonly id: string;
@@ -10,6 +11,8 @@ export interface Column<Row> {
   readonly cell: (row: Row) => ReactNode;
   /** Numbers line up on the right on wide screens. */
   readonly numeric?: boolean;
+  /** Its header leads to the same list in another order. */
+  readonly sort?: { readonly isSorted: boolean; readonly href: string };
   /** The cell that names the row. */
   readonly isRowHeader?: boolean;
   /** Cut in a line: the row's own page has it whole. */
@@ -47,9 +50,14 @@ export function DataTable<Row>({
               key={column.id}
               role="columnheader"
               scope="col"
+              {...(column.sort?.isSorted ? { "aria-sort": "descending" as const } : {})}
               className={`py-2 pr-4 font-medium ${column.numeric ? "text-right" : ""} ${isLine ? "whitespace-nowrap" : ""}`}
             >
-              {column.header}
+              {column.sort === undefined ? (
+                column.header
+              ) : (
+                <SortLink {...column.sort} label={column.header} />
+              )}
             </th>
           ))}
         </tr>
@@ -69,6 +77,20 @@ export function DataTable<Row>({
       </tbody>
     </table>
     // biome-ignore-end lint/a11y/noRedundantRoles: see above
+  );
+}
+
+/** A phone's list has no headers to see. */
+function SortLink({ isSorted, href, label }: { isSorted: boolean; href: string; label: string }) {
+  return (
+    <>
+      <span className="md:hidden">{label}</span>
+      <PageLink href={href} className="underline decoration-dotted underline-offset-4 max-md:hidden">
+        {label}
+        <span className="sr-only">{isSorted ? ": back to the newest first" : ": sort this page"}</span>
+        {isSorted ? <span aria-hidden="true"> ↓</span> : null}
+      </PageLink>
+    </>
   );
 }
 

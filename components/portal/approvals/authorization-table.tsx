@@ -1,7 +1,7 @@
 /** An organization's authorization requests. */
 import type { ReactNode } from "react";
 import { AgentText } from "#components/agent-text";
-import { amountColumns } from "#components/amount-column";
+import { type AmountSort, amountColumns, inOrder } from "#components/amount-column";
 import { type Column, DataTable } from "#components/ui/data-table";
 import { ListTime } from "#components/ui/local-time";
 import { ToolTag } from "#components/ui/status-pill";
@@ -67,6 +67,7 @@ function buildColumns({
   rows,
   actions,
   isTestSaid = false,
+  sort,
 }: AuthorizationTableProps): readonly Column<AuthorizationRow>[] {
   return [
     {
@@ -86,7 +87,7 @@ function buildColumns({
         </>
       ),
     },
-    ...amountColumns(rows),
+    ...amountColumns(rows, sort),
     {
       id: "agent",
       header: "Agent",
@@ -130,15 +131,16 @@ interface AuthorizationTableProps {
   readonly empty: ReactNode;
   /** The page says once that this instance makes TEST approvals. */
   readonly isTestSaid?: boolean;
+  readonly sort?: AmountSort;
 }
 
 export function AuthorizationTable(props: AuthorizationTableProps) {
-  const { rows, empty } = props;
+  const { rows, empty, sort } = props;
   return (
     <DataTable
       caption="Authorization requests, newest first"
       columns={buildColumns(props)}
-      rows={rows}
+      rows={sort === undefined ? rows : inOrder(rows, sort)}
       rowKey={(row) => row.request_id}
       isLine
       empty={empty}

@@ -1,7 +1,7 @@
 /** Requests that wait for a person, or were decided, with the link to the approval page. */
 
 import { AgentText } from "#components/agent-text";
-import { amountColumns } from "#components/amount-column";
+import { type AmountSort, amountColumns, inOrder } from "#components/amount-column";
 import { type Column, DataTable } from "#components/ui/data-table";
 import { StatusPill, ToolTag } from "#components/ui/status-pill";
 import { TextLink } from "#components/ui/text-link";
@@ -126,20 +126,21 @@ interface InboxTableProps {
   readonly isWaiting: boolean;
   /** The page says once that this instance makes TEST approvals. */
   readonly isTestSaid?: boolean;
+  readonly sort?: AmountSort;
 }
 
-export function InboxTable({ rows, isWaiting, isTestSaid = false }: InboxTableProps) {
+export function InboxTable({ rows, isWaiting, isTestSaid = false, sort }: InboxTableProps) {
   return (
     <DataTable
       caption={isWaiting ? "Requests that wait, newest first" : "Decided requests, newest first"}
       columns={[
         actionColumn,
-        ...amountColumns(rows),
+        ...amountColumns(rows, sort),
         ...listOtherColumns(isTestSaid),
         ...(rows.some(({ why }) => why !== null) ? [whyColumn] : []),
       ]}
       isLine
-      rows={rows}
+      rows={sort === undefined ? rows : inOrder(rows, sort)}
       rowKey={(row) => row.request_id}
       empty={
         <p className="py-4 text-muted">

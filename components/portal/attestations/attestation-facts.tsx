@@ -17,6 +17,7 @@ import { warningTone } from "#components/warning-tones";
 import type { VerifyResponse } from "#lib/api/schemas/receipts";
 import { describeDecided, labelDecided } from "#lib/protocol/approval/decided-words";
 import { type Facts, listPeople, type Names } from "#lib/protocol/record/facts";
+import { deriveTitle } from "#lib/protocol/record/title";
 import { isBacked } from "#lib/protocol/statement/statement";
 import { formatCount } from "#lib/protocol/text/display-text";
 import { findRowWarning } from "#lib/verifier/checks/warning-rows";
@@ -129,7 +130,7 @@ function Decided({ facts }: { readonly facts: Facts }) {
 }
 
 /** Links to the approval, and to the one that people gave for many uses. */
-function Origin({ requestId, grantId }: Backing) {
+function Origin({ requestId, grantId }: Omit<Backing, "details">) {
   return (
     <>
       <TextLink href={`/portal/authorizations/${requestId}`}>This approval</TextLink>
@@ -155,6 +156,32 @@ function decisionItems(facts: Facts, approval: Backing | null): Definition[] {
 interface Backing {
   readonly requestId: string;
   readonly grantId: string | null;
+  /** Of the request, which only the organization and its approvers see; null once they are erased. */
+  readonly details: Readonly<Record<string, string>> | null;
+}
+
+/** What ran, above the action that was signed. */
+function Action({
+  found,
+  tool,
+  details,
+}: {
+  found: VerifyResponse;
+  tool: string | null;
+  details: Backing["details"];
+}) {
+  const { action } = found;
+  if (action === null) return "(erased)";
+  const title = deriveTitle({ action, tool, context: details });
+  if (title === action) return <AgentText value={action} />;
+  return (
+    <>
+      <AgentText value={title} />
+      <span className="block font-normal text-[15px] text-muted">
+        Signed as: <AgentText value={action} hideWarnings />
+      </span>
+    </>
+  );
 }
 
 interface AttestationFactsProps {
@@ -173,7 +200,7 @@ export function AttestationFacts({ found, names, approval }: AttestationFactsPro
     {
       id: "action",
       name: "Action",
-      value: found.action === null ? "(erased)" : <AgentText value={found.action} />,
+      value: <Action found={found} tool={tool} details={approval?.details ?? null} />,
       prominent: true,
     },
     ...(tool === null ? [] : [{ id: "tool", name: "Tool", value: <AgentText value={tool} isName /> }]),

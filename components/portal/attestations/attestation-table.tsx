@@ -1,7 +1,7 @@
 /** An organization's own attestations, as the overview and the list show them. */
 import type { ReactNode } from "react";
 import { AgentText } from "#components/agent-text";
-import { amountColumns } from "#components/amount-column";
+import { type AmountSort, amountColumns, inOrder } from "#components/amount-column";
 import { ApprovalPill } from "#components/approval-grades";
 import { TestKeyMark } from "#components/portal/keys/test-key-mark";
 import { type Column, DataTable } from "#components/ui/data-table";
@@ -95,15 +95,16 @@ interface AttestationTableProps {
   readonly empty: ReactNode;
   /** The page says once that this instance makes TEST approvals. */
   readonly isTestSaid?: boolean;
+  readonly sort?: AmountSort;
 }
 
-export function AttestationTable({ caption, rows, empty, isTestSaid = false }: AttestationTableProps) {
+export function AttestationTable({ caption, rows, empty, isTestSaid = false, sort }: AttestationTableProps) {
   return (
     <DataTable
       caption={caption}
       isLine
-      columns={[actionColumn, ...amountColumns(rows), ...otherColumns(isTestSaid)]}
-      rows={rows}
+      columns={[actionColumn, ...amountColumns(rows, sort), ...otherColumns(isTestSaid)]}
+      rows={sort === undefined ? rows : inOrder(rows, sort)}
       rowKey={(row) => row.id}
       empty={empty}
     />

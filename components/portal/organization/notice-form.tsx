@@ -18,6 +18,7 @@ interface NoticeFormProps {
     readonly requests: "all" | "named" | "none";
     readonly decisions: boolean;
     readonly reminders: boolean;
+    readonly titles?: boolean;
   };
 }
 
@@ -45,6 +46,11 @@ export function NoticeForm({ action, settings }: NoticeFormProps) {
         defaultChecked={settings.reminders}
       />
       <Checkbox name="decisions" label="Email me what was decided" defaultChecked={settings.decisions} />
+      <Checkbox
+        name="titles"
+        label="Name what runs in the subject, for example a command: mail servers can read it"
+        defaultChecked={settings.titles === true}
+      />
       <FormStatus state={state} />
       <div>
         <SubmitButton variant="secondary">Save</SubmitButton>

@@ -234,6 +234,7 @@ export const noticeForm = z.object({
   requests: z.enum(noticeRequests, "must be one of the choices"),
   decisions: checked,
   reminders: checked,
+  titles: checked,
 });
 
 export const inboxFilters = z.object({

@@ -227,6 +227,8 @@ export const approvers = pgTable(
       .default("named"),
     decisions: boolean().notNull().default(false),
     reminders: boolean().notNull().default(false),
+    /** Mails name in their subject what runs, which the servers on their way can read. */
+    subject_titles: boolean().notNull().default(false),
     created_at: createdAt(),
   },
   (t) => [

@@ -89,6 +89,23 @@ function formatValue(value: string, currency: string): string {
 export const formatAmount = ({ value, currency }: Amount): string =>
   `${formatValue(value, currency)} ${currency}`;
 
+/** "12,000.50 EUR" with the separators of a locale: "12.000,50 EUR". Digits and currency stay as they are. */
+export function groupLike(formatted: string, locale: string): string {
+  const parts = new Intl.NumberFormat(locale, { numberingSystem: "latn", useGrouping: true }).formatToParts(
+    1_234_567.8,
+  );
+  const separator = (type: "group" | "decimal") => parts.find((part) => part.type === type)?.value;
+  return formatted.replaceAll(/[,.]/g, (one) => separator(one === "," ? "group" : "decimal") ?? one);
+}
+
+/** By currency, the largest first; what has no amount comes last. */
+export function compareAmounts(one: Amount | null, other: Amount | null): number {
+  if (one === null || other === null) return Number(one === null) - Number(other === null);
+  if (one.currency !== other.currency) return one.currency < other.currency ? -1 : 1;
+  const difference = amountUnits(other.value) - amountUnits(one.value);
+  return difference < 0n ? -1 : Number(difference > 0n);
+}
+
 /** "1,200.00 of 5,000.00 EUR left"; all values canonical. */
 export function formatLeft(spent: string, budget: string, currency: string): string {
   const left = amountUnits(budget) - amountUnits(spent);

@@ -275,6 +275,8 @@ export interface NoticeSettings {
   decisions: boolean;
   /** Once, before a request expires. */
   reminders: boolean;
+  /** Subjects name what runs; absent: as it was. */
+  titles?: boolean;
 }
 
 const off: NoticeSettings = { requests: "none", decisions: false, reminders: false };
@@ -291,14 +293,15 @@ export async function listNoticeSettings(context: AccountsContext, user: UserPri
       requests: approvers.requests,
       decisions: approvers.decisions,
       reminders: approvers.reminders,
+      titles: approvers.subject_titles,
     })
     .from(approvers)
     .innerJoin(organizations, eq(organizations.id, approvers.organization_id))
     .where(and(eq(approvers.email, user.email), isNull(organizations.deleted_at)));
   const toSettings = (row: (typeof rows)[number] | undefined): NoticeSettings => {
     if (row === undefined) return usual;
-    const { status, requests, decisions, reminders } = row;
-    return status === "left" ? off : { requests, decisions, reminders };
+    const { status, requests, decisions, reminders, titles } = row;
+    return status === "left" ? off : { requests, decisions, reminders, titles };
   };
   const isOwn = (organizationId: string) => memberships.some((one) => one.organizationId === organizationId);
   const asMember = memberships.map(({ organizationId, name }) => ({
@@ -323,9 +326,10 @@ export async function saveNoticeSettings(
   context: AccountsContext,
   user: UserPrincipal,
   organizationId: string,
-  wanted: NoticeSettings,
+  { titles, ...settings }: NoticeSettings,
 ): Promise<void> {
   const { db } = context.database;
+  const wanted = { ...settings, ...(titles !== undefined && { subject_titles: titles }) };
   const memberships = await listMemberships(db, user.userId);
   if (memberships.some((one) => one.organizationId === organizationId)) {
     const id = uuidV7(context.clock().getTime(), context.random(16));

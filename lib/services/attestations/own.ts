@@ -132,11 +132,17 @@ export async function listOwnAttestations(
 /** The request behind the attestation's approval, and that of the standing approval whose use it was. */
 async function findBacking({ database: { db } }: Context, id: string) {
   const [found] = await db
-    .select({ requestId: authorizationRequests.id, grantId: authorizationRequests.grant_id })
+    .select({
+      requestId: authorizationRequests.id,
+      grantId: authorizationRequests.grant_id,
+      details: authorizationRequests.context,
+    })
     .from(attestations)
     .innerJoin(authorizationRequests, eq(authorizationRequests.id, attestations.authorization_id))
     .where(eq(attestations.id, id));
-  return found ?? null;
+  if (found === undefined) return null;
+  const { details: context, ...backing } = found;
+  return { ...backing, details: context === null ? null : parseContext({ context }) };
 }
 
 /** The owner's full view; an attestation of another organization, public or not, is not here. */

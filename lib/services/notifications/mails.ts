@@ -7,6 +7,7 @@ import type { AuthorizationStatus } from "#lib/api/schemas/authorize";
 import { formatAmount } from "#lib/protocol/approval/amount";
 import type { ApprovalRequest } from "#lib/protocol/approval/approval";
 import { describeTerms, type FactId, type Facts, listFacts } from "#lib/protocol/record/facts";
+import { deriveTitle } from "#lib/protocol/record/title";
 import { formatCount, toUnlinkedText } from "#lib/protocol/text/display-text";
 import { organizationTitle } from "#lib/protocol/text/organization-name";
 import { readableTime } from "#lib/protocol/time/time-words";
@@ -18,6 +19,7 @@ import {
   type AuthorizationRow,
   approvalUrl,
   findAuthorization,
+  parseContext,
   parseRequest,
 } from "#lib/services/approvals/rows";
 import type { Claimed } from "./send";
@@ -62,8 +64,11 @@ function shorten(text: string): string {
   return characters.length <= maxPayee ? characters.join("") : `${characters.slice(0, maxPayee).join("")}…`;
 }
 
-/** "12,000.50 EUR to Example Ltd: treasury-bot asks you": the same for all mails about a request. */
-function describeSubject({ amount, payee, terms, agent }: Facts): string {
+/**
+ * "12,000.50 EUR to Example Ltd: treasury-bot asks you": the same for all mails about a request. `title`: what runs, for
+ * people who want it there.
+ */
+function describeSubject({ amount, payee, terms, agent }: Facts, title: string | null): string {
   const to = payee === null ? "" : ` to ${shorten(payee)}`;
   const what =
     terms !== null
@@ -71,7 +76,7 @@ function describeSubject({ amount, payee, terms, agent }: Facts): string {
       : amount === null
         ? ""
         : `${formatAmount(amount)}${to}: `;
-  return `${what}${toUnlinkedText(agent ?? "")} asks you`;
+  return `${what}${toUnlinkedText(agent ?? "")} asks you${title === null ? "" : `: ${shorten(title)}`}`;
 }
 
 /** Null if there is nothing left to say: it is decided, or still waits, or was erased. */
@@ -111,7 +116,7 @@ function quoteFacts(facts: Facts, isDecided: boolean) {
 }
 
 export async function composeNotice(context: Context, claimed: Claimed): Promise<Mail | null> {
-  const { email, request_id, kind, approver_id } = claimed;
+  const { email, request_id, kind, approver_id, has_titles: hasTitles } = claimed;
   const row = email === null ? null : await findAuthorization(context.database, request_id);
   if (email === null || row === null) return null;
   const request = parseRequest(row);
@@ -121,7 +126,10 @@ export async function composeNotice(context: Context, claimed: Claimed): Promise
   const isDecided = kind === "decided";
   const facts = await readRequestFacts(context, row);
   const { isTest } = facts;
-  const subject = `${isTest ? "[TEST] " : ""}${describeSubject(facts)} ${nameRequest(request_id)}`;
+  const title = hasTitles
+    ? deriveTitle({ action: request.action, tool: request.tool ?? null, context: parseContext(row) })
+    : null;
+  const subject = `${isTest ? "[TEST] " : ""}${describeSubject(facts, title)} ${nameRequest(request_id)}`;
   const leave = noticeUrl(context, approver_id);
   const isReply = kind !== "waiting";
   // Gmail joins the mails of a thread only if their subjects are the same but for "Re:".

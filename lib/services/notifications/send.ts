@@ -33,13 +33,16 @@ export interface Claimed extends Due {
   attempts: number;
   /** As it is when the notice is claimed; null if this person is not to get it any more. */
   email: string | null;
+  /** Their subjects name what runs. */
+  has_titles: boolean | null;
 }
 
 const claimNotice = ({ database }: Context, { request_id, kind, approver_id }: Due) =>
   claimDue<Claimed>(database, {
     table: "notices",
     key: { request_id, kind, approver_id },
-    select: `SELECT c.*, a.email FROM claimed c
+    select: `SELECT c.*, a.email, p.subject_titles AS has_titles FROM claimed c
+      LEFT JOIN approvers p ON p.id = c.approver_id
       LEFT JOIN request_audience a ON a.request_id = c.request_id AND a.approver_id = c.approver_id
         AND CASE c.kind WHEN 'waiting' THEN a.waiting WHEN 'reminder' THEN a.reminder ELSE a.decided END`,
   });

@@ -90,6 +90,7 @@ async function AttestationsPage({ searchParams }: PageProps) {
   const query = await searchParams;
   const filters = attestationFilters.parse(query);
   const cursor = cursorText.parse(query["cursor"]);
+  const isSorted = query["sort"] === "amount";
   const isFiltered = Object.values(filters).some((value) => value !== undefined);
   const slugs = await listAgentSlugs(context, person);
   const { rows, nextCursor } = await orNotFound(
@@ -114,6 +115,13 @@ async function AttestationsPage({ searchParams }: PageProps) {
           isTestSaid={context.worldId.environment !== "production"}
           caption="Attestations, newest first"
           rows={rows}
+          sort={{
+            isSorted,
+            href: buildLink("/portal/attestations", filters, {
+              ...(cursor === undefined ? {} : { cursor }),
+              ...(isSorted ? {} : { sort: "amount" }),
+            }),
+          }}
           empty={<NothingFound isFiltered={isFiltered} baseUrl={app.env.baseUrl} />}
         />
         <CursorPagination
@@ -121,7 +129,12 @@ async function AttestationsPage({ searchParams }: PageProps) {
           {...(cursor === undefined ? {} : { firstHref: buildLink("/portal/attestations", filters) })}
           {...(nextCursor === null
             ? {}
-            : { nextHref: buildLink("/portal/attestations", filters, { cursor: nextCursor }) })}
+            : {
+                nextHref: buildLink("/portal/attestations", filters, {
+                  cursor: nextCursor,
+                  ...(isSorted ? { sort: "amount" } : {}),
+                }),
+              })}
         />
       </Card>
     </PortalPage>

@@ -50,7 +50,10 @@ function StatusFilter({ status }: { readonly status: AuthorizationStatus | undef
 
 async function AuthorizationsPage({ searchParams }: PageProps) {
   const { context, person, app, membership } = await requirePortal(path);
-  const { status, cursor } = authorizationFilters.parse(await searchParams);
+  const given = await searchParams;
+  const { status, cursor } = authorizationFilters.parse(given);
+  const isSorted = given["sort"] === "amount";
+  const sorting: Record<string, string> = isSorted ? { sort: "amount" } : {};
   const query = { limit: pageSize, status, cursor, agent_slug: undefined };
   const { rows, nextCursor } = await orNotFound(listOwnAuthorizations(context, person, query));
   const isPending = rows.some((row) => row.status === "pending");
@@ -69,6 +72,13 @@ async function AuthorizationsPage({ searchParams }: PageProps) {
         <AuthorizationTable
           isTestSaid={context.worldId.environment !== "production"}
           rows={rows}
+          sort={{
+            isSorted,
+            href: buildLink({
+              ...(cursor === undefined ? {} : { cursor }),
+              ...(isSorted ? {} : { sort: "amount" }),
+            }),
+          }}
           actions={(row) => (
             <span className="flex flex-wrap items-center gap-2">
               <span className="flex items-center gap-2">
@@ -106,7 +116,7 @@ async function AuthorizationsPage({ searchParams }: PageProps) {
         <CursorPagination
           label="requests"
           {...(cursor === undefined ? {} : { firstHref: buildLink({}) })}
-          {...(nextCursor === null ? {} : { nextHref: buildLink({ cursor: nextCursor }) })}
+          {...(nextCursor === null ? {} : { nextHref: buildLink({ cursor: nextCursor, ...sorting }) })}
         />
         {isPending ? <p className="mt-4 text-muted text-sm">Updates automatically.</p> : null}
       </Card>

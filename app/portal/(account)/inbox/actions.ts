@@ -10,8 +10,13 @@ type State = FormState<null>;
 
 export async function saveNotices(_state: State, form: FormData): Promise<State> {
   const state = await runUserAction(noticeForm, form, async ({ context }, user, input) => {
-    const { organization_id, requests, decisions, reminders } = input;
-    const wanted = { requests, decisions: decisions === "on", reminders: reminders === "on" };
+    const { organization_id, requests, decisions, reminders, titles } = input;
+    const wanted = {
+      requests,
+      decisions: decisions === "on",
+      reminders: reminders === "on",
+      titles: titles === "on",
+    };
     await saveNoticeSettings(context, user, organization_id, wanted);
     return { message: "Saved.", result: null };
   });

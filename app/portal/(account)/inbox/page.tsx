@@ -70,7 +70,9 @@ async function Passkeys({ context, person }: { readonly context: Context; readon
 
 async function InboxPage({ searchParams }: PageProps) {
   const { context, person } = await requirePortal(path);
-  const { show, cursor } = inboxFilters.parse(await searchParams);
+  const given = await searchParams;
+  const { show, cursor } = inboxFilters.parse(given);
+  const isSorted = given["sort"] === "amount";
   const isWaiting = show === "waiting";
   const { rows, nextCursor } = await orNotFound(
     listInbox(context, person, { isWaiting, limit: pageSize, cursor }),
@@ -95,11 +97,20 @@ async function InboxPage({ searchParams }: PageProps) {
           isTestSaid={context.worldId.environment !== "production"}
           rows={rows}
           isWaiting={isWaiting}
+          sort={{
+            isSorted,
+            href: buildLink({
+              ...(cursor === undefined ? {} : { cursor }),
+              ...(isSorted ? {} : { sort: "amount" }),
+            }),
+          }}
         />
         <CursorPagination
           label="requests"
           {...(cursor === undefined ? {} : { firstHref: buildLink({}) })}
-          {...(nextCursor === null ? {} : { nextHref: buildLink({ cursor: nextCursor }) })}
+          {...(nextCursor === null
+            ? {}
+            : { nextHref: buildLink({ cursor: nextCursor, ...(isSorted ? { sort: "amount" } : {}) }) })}
         />
       </Card>
       <Passkeys context={context} person={person} />
