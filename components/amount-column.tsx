@@ -28,6 +28,7 @@ export const amountColumns = <Row extends WithAmount>(
           id: "amount",
           header: "Amount",
           numeric: true,
+          width: "large",
           ...(sort === undefined ? {} : { sort }),
           cell: ({ amount }) =>
             amount === null ? (

@@ -32,7 +32,7 @@ const columns = [
 export function SiteFooter() {
   return (
     <footer className="no-print mt-24 border-line border-t">
-      <div className="mx-auto grid max-w-6xl gap-8 px-4 py-10 text-sm sm:grid-cols-3 sm:px-6">
+      <div className="mx-auto grid max-w-7xl gap-8 px-4 py-10 text-sm sm:grid-cols-3 sm:px-6">
         {columns.map((column) => (
           <nav key={column.title} aria-label={column.title}>
             <p className="font-medium">{column.title}</p>

@@ -14,7 +14,7 @@ const links = [
 export function SiteHeader({ theme }: { readonly theme: Theme }) {
   return (
     <header className="no-print border-line border-b bg-canvas">
-      <div className="mx-auto flex h-14 max-w-6xl items-center gap-1 px-4 sm:gap-2 sm:px-6">
+      <div className="mx-auto flex h-14 max-w-7xl items-center gap-1 px-4 sm:gap-2 sm:px-6">
         <PageLink
           href="/"
           className="-mx-1 mr-auto inline-flex min-h-11 items-center px-1"

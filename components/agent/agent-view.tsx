@@ -75,7 +75,7 @@ export function AgentView({ agent, record, query }: AgentViewProps) {
   const { approval, action, warnings } = query;
   const isFiltered = [approval, action, warnings].some((value) => value !== undefined);
   return (
-    <div className="mx-auto max-w-6xl px-4 pt-8 sm:px-6 sm:pt-12">
+    <div className="mx-auto max-w-7xl px-4 pt-8 sm:px-6 sm:pt-12">
       <p className="text-muted text-sm">Agent</p>
       <h1 className="mt-1 font-semibold text-3xl sm:text-4xl">
         <AgentText value={agent.name ?? agent.slug} isName />

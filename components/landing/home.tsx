@@ -31,7 +31,7 @@ interface SectionProps {
 
 function Section({ id, title, lead, children }: SectionProps) {
   return (
-    <section aria-labelledby={id} className="mx-auto max-w-6xl px-4 pt-20 sm:px-6">
+    <section aria-labelledby={id} className="mx-auto max-w-7xl px-4 pt-20 sm:px-6">
       <h2 id={id} className="font-semibold text-2xl sm:text-[28px]">
         {title}
       </h2>
@@ -79,7 +79,7 @@ function HowItWorks({ proof }: Pick<HomeProps, "proof">) {
 function Hero({ example, demo, proof }: Omit<HomeProps, "base">) {
   const hasDemo = demo !== null;
   return (
-    <section className="mx-auto grid max-w-6xl items-center gap-12 px-4 pt-14 sm:px-6 sm:pt-24 lg:grid-cols-[minmax(0,1fr)_minmax(0,26rem)]">
+    <section className="mx-auto grid max-w-7xl items-center gap-12 px-4 pt-14 sm:px-6 sm:pt-24 lg:grid-cols-[minmax(0,1fr)_minmax(0,26rem)]">
       <div>
         <h1 className="max-w-[18ch] font-semibold text-4xl leading-[1.08] tracking-[-0.03em] sm:text-6xl">
           Proof of what your AI agent did, and whether a human approved it.

@@ -15,9 +15,13 @@ export interface Column<Row> {
   readonly sort?: { readonly isSorted: boolean; readonly href: string };
   /** The cell that names the row. */
   readonly isRowHeader?: boolean;
-  /** Cut in a line: the row's own page has it whole. */
+  /** Cut in a line, and left out where there is no room for it: the row's own page has it whole. */
   readonly isCut?: boolean;
+  /** In a table of lines; what names the row takes the rest. */
+  readonly width?: keyof typeof widths;
 }
+
+const widths = { small: "md:w-24", medium: "md:w-32", large: "md:w-40", huge: "md:w-64" } as const;
 
 interface DataTableProps<Row> {
   readonly caption: string;
@@ -41,7 +45,7 @@ export function DataTable<Row>({
   if (rows.length === 0) return <>{empty}</>;
   return (
     // biome-ignore-start lint/a11y/noRedundantRoles: see above
-    <table role="table" className="w-full text-sm max-md:block">
+    <table role="table" className={`w-full text-sm max-md:block ${isLine ? "md:table-fixed" : ""}`}>
       <caption className="sr-only">{caption}</caption>
       <thead role="rowgroup" className="max-md:sr-only">
         <tr role="row" className="border-line border-b text-left text-muted">
@@ -51,7 +55,7 @@ export function DataTable<Row>({
               role="columnheader"
               scope="col"
               {...(column.sort?.isSorted ? { "aria-sort": "descending" as const } : {})}
-              className={`py-2 pr-4 font-medium ${column.numeric ? "text-right" : ""} ${isLine ? "whitespace-nowrap" : ""}`}
+              className={`py-2 pr-4 font-medium ${column.numeric ? "text-right" : ""} ${isLine ? `whitespace-nowrap ${lineClass(column)}` : ""}`}
             >
               {column.sort === undefined ? (
                 column.header
@@ -100,10 +104,9 @@ interface BodyCellProps<Row> {
   readonly isLine: boolean;
 }
 
-/** Keeps a cell in the line. The row's name takes what the others leave. */
-function lineClass({ isRowHeader = false, isCut = false }: Pick<Column<never>, "isRowHeader" | "isCut">) {
-  if (isRowHeader) return "md:w-full md:max-w-0";
-  return isCut ? "md:max-w-44 xl:max-w-60" : "md:whitespace-nowrap";
+/** Keeps a column in the line. */
+function lineClass({ isCut = false, width }: Pick<Column<never>, "isCut" | "width">) {
+  return `${width === undefined ? "" : widths[width]} ${isCut ? "md:max-xl:hidden" : ""}`;
 }
 
 function BodyCell<Row>({ column, row, isLine }: BodyCellProps<Row>) {

@@ -82,7 +82,7 @@ export function VerificationView({ verification, base }: VerificationViewProps) 
   const proofStatus = answer.checks.find(({ name }) => name === "zk_proof")?.status;
   return (
     <BrowserCheckProvider id={answer.attestation_id} page={toClaims(verification)}>
-      <div className="mx-auto max-w-6xl px-4 pt-6 sm:px-6 sm:pt-10">
+      <div className="mx-auto max-w-7xl px-4 pt-6 sm:px-6 sm:pt-10">
         <VerdictHeader verdict={toVerdict(verification)} browser={<BrowserSummary />}>
           <ReceiptFacts verification={verification} surroundings={verification.surroundings} />
           <NotProvenLine answer={answer} />

@@ -55,11 +55,11 @@ export function AuthorizationStatusPill({
   // A rule or a standing approval approves without anyone having given an approval.
   const isApproval = given > 0 || status === "approved";
   return (
-    <span className="flex flex-wrap gap-1.5 md:in-[table]:flex-nowrap">
+    <span className="flex flex-wrap gap-1.5 items-center">
       <StatusPill tone={tone}>{text}</StatusPill>
       {later === null ? null : <StatusPill tone={later.tone}>{later.text}</StatusPill>}
       {unattestedAt ? <StatusPill tone="warn">Claimed, never attested</StatusPill> : null}
-      {isTest ? <TestKeyMark /> : null}
+      {isTest && !isTestSaid ? <TestKeyMark /> : null}
       {isApproval && !isTestSaid && environment !== "production" ? (
         <TestMark method={given > 0 ? null : "rule"} />
       ) : null}

@@ -92,11 +92,13 @@ function buildColumns({
       id: "agent",
       header: "Agent",
       isCut: true,
+      width: "medium",
       cell: (row) => <AgentText value={row.agent_slug} isName hideWarnings />,
     },
     {
       id: "status",
       header: "State",
+      width: "medium",
       cell: (row) => (
         <AuthorizationStatusPill
           status={row.status}
@@ -110,13 +112,14 @@ function buildColumns({
         />
       ),
     },
-    { id: "decided", header: "Decided by", isCut: true, cell: (row) => <Given row={row} /> },
-    { id: "when", header: "When", cell: (row) => <When row={row} /> },
-    ...(rows.some(({ status }) => status === "pending")
+    { id: "decided", header: "Decided by", isCut: true, width: "large", cell: (row) => <Given row={row} /> },
+    { id: "when", header: "When", width: "large", cell: (row) => <When row={row} /> },
+    ...(actions !== null && rows.some(({ status }) => status === "pending")
       ? [
           {
             id: "actions",
             header: "Actions",
+            width: "medium" as const,
             cell: (row: AuthorizationRow) =>
               row.status === "pending" ? actions(row) : <span className="text-muted">–</span>,
           },
@@ -127,7 +130,8 @@ function buildColumns({
 
 interface AuthorizationTableProps {
   readonly rows: readonly AuthorizationRow[];
-  readonly actions: (row: AuthorizationRow) => ReactNode;
+  /** Null on the page of one agent. */
+  readonly actions: ((row: AuthorizationRow) => ReactNode) | null;
   readonly empty: ReactNode;
   /** The page says once that this instance makes TEST approvals. */
   readonly isTestSaid?: boolean;

@@ -63,6 +63,7 @@ const listOtherColumns = (isTestSaid: boolean): readonly Column<InboxRow>[] => [
     id: "agent",
     header: "Requested by",
     isCut: true,
+    width: "medium",
     cell: (row) => (
       <>
         <AgentText value={row.agent_slug} isName hideWarnings />
@@ -76,6 +77,7 @@ const listOtherColumns = (isTestSaid: boolean): readonly Column<InboxRow>[] => [
   {
     id: "status",
     header: "State",
+    width: "medium",
     cell: (row) => (
       <span className="flex flex-wrap items-center gap-1.5 md:flex-nowrap">
         <AuthorizationStatusPill
@@ -101,16 +103,18 @@ const listOtherColumns = (isTestSaid: boolean): readonly Column<InboxRow>[] => [
   {
     id: "approvals",
     header: "Approvals",
+    width: "small",
     numeric: true,
     cell: (row) => `${row.approvals.given} of ${row.approvals.required}`,
   },
-  { id: "when", header: "When", cell: (row) => <When row={row} /> },
+  { id: "when", header: "When", width: "large", cell: (row) => <When row={row} /> },
 ];
 
 const whyColumn: Column<InboxRow> = {
   id: "why",
   header: "Why asked",
   isCut: true,
+  width: "large",
   cell: ({ why }) =>
     why === null ? (
       <span className="text-muted">no rules</span>

@@ -35,7 +35,8 @@ function BudgetLeft({ row: { terms, used } }: { readonly row: StandingRow }) {
 
 interface StandingTableProps {
   readonly rows: readonly StandingRow[];
-  readonly takeBack: FormAction;
+  /** Null for people who may not stop anything. */
+  readonly takeBack: FormAction | null;
   readonly empty: ReactNode;
   /** On the page of one agent. */
   readonly hidesAgent?: boolean;
@@ -67,24 +68,36 @@ export function StandingTable({ rows, takeBack, empty, hidesAgent = false }: Sta
             id: "agent",
             header: "Agent",
             isCut: true,
+            width: "medium" as const,
             cell: (row: StandingRow) => <AgentText value={row.agent_slug} isName hideWarnings />,
           },
         ]),
-    { id: "budget", header: "Budget", numeric: true, cell: (row) => <BudgetLeft row={row} /> },
+    { id: "budget", header: "Budget", numeric: true, width: "huge", cell: (row) => <BudgetLeft row={row} /> },
     {
       id: "uses",
       header: "Uses left",
       numeric: true,
+      width: "small",
       cell: ({ terms, used }) => `${Math.max(0, terms.max_calls - used.uses)} of ${terms.max_calls}`,
     },
-    { id: "end", header: "Ends", cell: ({ terms }) => <ListTime iso={terms.expires_at} /> },
-    {
-      id: "actions",
-      header: "Actions",
-      cell: (row) => (
-        <TakeBackDialog action={takeBack} requestId={row.request_id} state="approved" name={row.action} />
-      ),
-    },
+    { id: "end", header: "Ends", width: "medium", cell: ({ terms }) => <ListTime iso={terms.expires_at} /> },
+    ...(takeBack === null
+      ? []
+      : [
+          {
+            id: "actions",
+            header: "Actions",
+            width: "medium" as const,
+            cell: (row: StandingRow) => (
+              <TakeBackDialog
+                action={takeBack}
+                requestId={row.request_id}
+                state="approved"
+                name={row.action}
+              />
+            ),
+          },
+        ]),
   ];
   return (
     <DataTable

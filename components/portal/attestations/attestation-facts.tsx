@@ -156,11 +156,11 @@ function decisionItems(facts: Facts, approval: Backing | null): Definition[] {
 interface Backing {
   readonly requestId: string;
   readonly grantId: string | null;
-  /** Of the request, which only the organization and its approvers see; null once they are erased. */
+  /** Details that only the organization and its approvers see; null once they are erased. */
   readonly details: Readonly<Record<string, string>> | null;
 }
 
-/** What ran, above the action that was signed. */
+/** Title of the call, above the action that was signed. */
 function Action({
   found,
   tool,

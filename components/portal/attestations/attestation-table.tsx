@@ -39,11 +39,11 @@ function Action({ row }: RowProps) {
   );
 }
 
-function Marks({ row }: RowProps) {
+function Marks({ row, isTestSaid }: RowProps & { readonly isTestSaid: boolean }) {
   return (
     <span className="flex flex-wrap gap-1.5 md:flex-nowrap">
       {row.is_public ? null : <StatusPill tone="private">Private</StatusPill>}
-      {row.isTest ? <TestKeyMark /> : null}
+      {row.isTest && !isTestSaid ? <TestKeyMark /> : null}
       {row.action === null && row.status !== "erased" ? (
         <StatusPill tone="fail">Cannot be read</StatusPill>
       ) : null}
@@ -77,16 +77,23 @@ const otherColumns = (isTestSaid: boolean): readonly Column<AttestationRow>[] =>
     id: "decided",
     header: "Decided by",
     isCut: true,
+    width: "large",
     cell: (row) => <Decided row={row} isTestSaid={isTestSaid} />,
   },
   {
     id: "agent",
     header: "Agent",
     isCut: true,
+    width: "medium",
     cell: (row) => <AgentText value={row.agent_slug} isName hideWarnings />,
   },
-  { id: "marks", header: "State", cell: (row) => <Marks row={row} /> },
-  { id: "time", header: "Recorded", cell: (row) => <ListTime iso={row.created_at} /> },
+  {
+    id: "marks",
+    header: "State",
+    width: "medium",
+    cell: (row) => <Marks row={row} isTestSaid={isTestSaid} />,
+  },
+  { id: "time", header: "Recorded", width: "medium", cell: (row) => <ListTime iso={row.created_at} /> },
 ];
 
 interface AttestationTableProps {

@@ -74,8 +74,8 @@ it("offers keys that erase to owners only, with a warning, and never from the st
     ]);
   const usual = ["attest", "authorize", "identity", "read"].map((scope) => [scope, true]);
   const unusual = (...scopes: string[]) => scopes.map((scope) => [scope, false]);
-  expect(boxes(shown(false))).toEqual([...usual, ...unusual("hook", "freeze")]);
-  expect(boxes(shown(true))).toEqual([...usual, ...unusual("hook", "freeze", "erase", "rules")]);
+  expect(boxes(shown(false))).toEqual([...usual, ...unusual("hook", "record", "freeze")]);
+  expect(boxes(shown(true))).toEqual([...usual, ...unusual("hook", "record", "freeze", "erase", "rules")]);
   expect(shown(true)).toContain("could erase the evidence");
   expect(shown(false)).not.toContain("could erase the evidence");
 });

@@ -127,7 +127,7 @@ export function prepareConditions(cedar: Cedar, name: string, policies: Policies
 
 const maxUnmet = 3;
 
-/** Of the rules about this agent and tool that would have allowed it without asking; `name`: as prepared. */
+/** Looks at the rules about this agent and tool that would have allowed it without asking; `name`: as prepared. */
 export function findUnmet(
   cedar: Cedar,
   name: string,

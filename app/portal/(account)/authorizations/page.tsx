@@ -80,15 +80,11 @@ async function AuthorizationsPage({ searchParams }: PageProps) {
             }),
           }}
           actions={(row) => (
-            <span className="flex flex-wrap items-center gap-2">
-              <span className="flex items-center gap-2">
-                <span className="text-muted">Link</span>
-                <CopyButton
-                  text={row.approval_url ?? ""}
-                  label={`approval link of ${toVisibleText(row.action)}`}
-                  withText
-                />
-              </span>
+            <span className="flex items-center gap-1">
+              <CopyButton
+                text={row.approval_url ?? ""}
+                label={`approval link of ${toVisibleText(row.action)}`}
+              />
               {mayAct(membership.role, "stop") ? (
                 <TakeBackDialog
                   action={cancelRequest}

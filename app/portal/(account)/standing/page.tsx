@@ -11,6 +11,7 @@ import { TextLink } from "#components/ui/text-link";
 import { cursorText } from "#lib/api/schemas/portal";
 import { orNotFound, requirePortal } from "#lib/server/pages/portal-request";
 import { withNotFound } from "#lib/server/pages/with-not-found";
+import { mayAct } from "#lib/services/accounts/members";
 import { listStanding } from "#lib/services/approvals/portal-authorizations";
 import { takeBack } from "./actions";
 
@@ -24,7 +25,7 @@ interface PageProps {
 }
 
 async function StandingPage({ searchParams }: PageProps) {
-  const { context, person } = await requirePortal(path);
+  const { context, person, membership } = await requirePortal(path);
   const cursor = cursorText.parse((await searchParams)["cursor"]);
   const { rows, nextCursor } = await orNotFound(listStanding(context, person, { limit: pageSize, cursor }));
   return (
@@ -41,7 +42,7 @@ async function StandingPage({ searchParams }: PageProps) {
       <Card>
         <StandingTable
           rows={rows}
-          takeBack={takeBack}
+          takeBack={mayAct(membership.role, "stop") ? takeBack : null}
           empty={
             <EmptyState title="No active standing approvals">
               An agent asks for one by sending <code className="font-mono">grant</code> with its request.

@@ -131,16 +131,16 @@ async function ActivityTab({ agent, portal }: { readonly agent: Agent; readonly 
       <Card title="Open requests" className="mb-5">
         <AuthorizationTable
           rows={file.open}
-          actions={() => null}
+          actions={null}
           isTestSaid={isTestSaid}
           empty={<p className="text-muted">Nothing waits for a decision.</p>}
         />
       </Card>
-      <div className="mb-5 grid gap-5 xl:grid-cols-[minmax(0,1fr)_20rem]">
+      <div className="mb-5 grid gap-5">
         <Card title="Standing approvals">
           <StandingTable
             rows={file.standing}
-            takeBack={takeBack}
+            takeBack={mayAct(membership.role, "stop") ? takeBack : null}
             hidesAgent
             empty={<p className="text-muted">None. People are asked each time, unless a rule decides.</p>}
           />

@@ -1,0 +1,1 @@
+ALTER TABLE "approvers" ADD COLUMN "subject_titles" boolean DEFAULT false NOT NULL;
