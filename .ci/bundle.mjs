@@ -7,7 +7,7 @@
 import { readdirSync, rmSync } from "node:fs";
 import path from "node:path";
 import { build } from "esbuild";
-import { packClient } from "./client-package.mjs";
+import { bundleCommand, bundleHook, packClient } from "./client-package.mjs";
 import { packWheel } from "./python-wheel.mjs";
 import { root } from "./step.mjs";
 import { oneFile } from "./verifier.mjs";
@@ -84,12 +84,13 @@ await build({
   },
   plugins: [nextSubpaths],
 });
+await bundleHook();
 await build({
   ...oneFile(root),
   entryPoints: {
     verify: inRoot("lib/verifier/cli/command.ts"),
-    countersign: inRoot("lib/client/cli/command.ts"),
   },
 });
+await bundleCommand();
 await packClient();
 packWheel();

@@ -124,6 +124,42 @@ function pack() {
   rmSync(folder, { recursive: true });
 }
 
+const hookFiles = ["countersign-hook.cjs", "countersign-hook.mjs"];
+
+/**
+ * The hook's programs: what each call of a tool starts, as CommonJS, which Node loads faster, and what does the work. Small
+ * ones, because agents wait for them.
+ */
+export async function bundleHook() {
+  const hook = { ...oneFile(root), outdir: inRoot("dist") };
+  await Promise.all([
+    build({
+      ...hook,
+      outExtension: { ".js": ".cjs" },
+      format: "cjs",
+      banner: {},
+      minifyWhitespace: true,
+      entryPoints: { "countersign-hook": inRoot("lib/client/cli/relay.ts") },
+    }),
+    build({
+      ...hook,
+      minify: true,
+      keepNames: true,
+      entryPoints: { "countersign-hook": inRoot("lib/client/cli/hook-program.ts") },
+    }),
+  ]);
+}
+
+/** dist/countersign.mjs, with the hook's programs as texts, which `hook install` writes. */
+export async function bundleCommand() {
+  const programs = hookFiles.map((name) => [name, readFileSync(inRoot(`dist/${name}`), "utf8")]);
+  await build({
+    ...oneFile(root),
+    entryPoints: { countersign: inRoot("lib/client/cli/command.ts") },
+    define: { HOOK_PROGRAMS: JSON.stringify(Object.fromEntries(programs)) },
+  });
+}
+
 /** Needs dist/countersign.mjs. */
 export async function packClient() {
   await bundleClient();

@@ -24,6 +24,7 @@ import * as authorize from "./case-authorize.mjs";
 import * as batch from "./case-batch.mjs";
 import * as delay from "./case-delay.mjs";
 import * as growing from "./case-growing.mjs";
+import * as hook from "./case-hook.mjs";
 import * as longPolls from "./case-long-polls.mjs";
 import * as pages from "./case-pages.mjs";
 import * as processes from "./case-processes.mjs";
@@ -53,6 +54,7 @@ const cases = [
   approve,
   approvalFlood,
   signedAgents,
+  hook,
 ];
 const { values: flags, positionals: wanted } = parseArgs({
   allowPositionals: true,

@@ -33,7 +33,8 @@ export const runHookProcess = (
   { cwd, env, program = hookProgram, onStart }: Around,
 ) =>
   new Promise<Ended>((resolve) => {
-    const child = spawn(process.execPath, [program, "hook", ...argv], {
+    const words = program === hookProgram ? ["hook", ...argv] : argv;
+    const child = spawn(process.execPath, [program, ...words], {
       env: { NODE_ENV: "test", ...env },
       cwd,
     });
@@ -85,6 +86,8 @@ export async function runHookHere(
     },
     runtime,
     inBackground: undefined,
+    hookPrograms: {},
+    serve: () => Promise.reject(new Error("not here")),
   });
   return { code, ...ended };
 }

@@ -154,6 +154,14 @@ export async function requireApproval(
   options: WaitOptions,
 ): Promise<ApprovedAuthorization> {
   const { state } = await readAuthorization(service, requestId, "", options);
+  return requireFit(state, readAboutToRun);
+}
+
+/** `state`: what the service has just answered. */
+export function requireFit(
+  state: AuthorizationState,
+  readAboutToRun: () => AboutToRun,
+): ApprovedAuthorization {
   const approved = requireApproved(state);
   // Without the scope read or hook this isn't known. The claim that follows finds out.
   if (approved.attestation_id) throw new ApprovalUsedError(approved.attestation_id);

@@ -57,6 +57,8 @@ async function run(argv: string[], around: Surroundings = {}) {
     runtime: quietRuntime(),
     openReceiver,
     inBackground: undefined,
+    hookPrograms: {},
+    serve: () => Promise.reject(new Error("not here")),
     machine: nodeMachine(undefined),
     ...("apiKey" in around && { apiKey: around.apiKey }),
     ...("serviceUrl" in around && { serviceUrl: around.serviceUrl }),

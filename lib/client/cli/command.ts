@@ -2,9 +2,13 @@
 import "#lib/platform/node-wasm";
 import { endIfUnread, nodeIo } from "#lib/verifier/cli/node-io";
 import { fetchThroughProxy } from "#platform/fetch";
+import { serve } from "./node-helper";
 import { nodeMachine } from "./node-machine";
 import { openReceiver } from "./node-receiver";
 import { runCommand } from "./run-command";
+
+/** By the bundler. */
+declare const HOOK_PROGRAMS: Readonly<Record<string, string>>;
 
 endIfUnread();
 process.exitCode = await runCommand(process.argv.slice(2), {
@@ -19,4 +23,6 @@ process.exitCode = await runCommand(process.argv.slice(2), {
   openReceiver,
   machine: nodeMachine(import.meta.url),
   inBackground: undefined,
+  serve,
+  hookPrograms: HOOK_PROGRAMS,
 });

@@ -29,19 +29,27 @@ import { installHook } from "#lib/client/hook/settings";
 import { utf8Decode } from "#lib/protocol/encoding/bytes";
 import { single, UsageError } from "#lib/protocol/text/command-words";
 import { type Command, type FlagOption, requireWords, type ValuedOption } from "./io";
+import { type CommandSpec, exitCodes } from "./spec";
 
-export const hookOptions = [
+const hookOptions = [
   ...(["agent", "match", "ask", "record", "before"] as const),
   ...(["dialect", "timeout", "defer", "output", "key-file"] as const),
   ...(["context", "expires-in", "level", "approvals", "approver", "requester"] as const),
   ...(["required-approvers", "usable-for"] as const),
   ...(["public", "private", "agent-key", "code-hash", "model-id"] as const),
-  ...(["to", "settings", "run-as", "system", "yes", "check"] as const),
+  ...(["to", "settings", "run-as", "system", "yes", "check", "port", "idle"] as const),
 ] as const satisfies readonly (ValuedOption | FlagOption)[];
 
-export async function runHook(command: Command): Promise<void> {
-  const { words, line } = command;
+export const hookSpec: CommandSpec = {
+  run: runHook,
+  options: hookOptions,
+  failureCode: exitCodes.blocked,
+};
+
+async function runHook(command: Command): Promise<void> {
+  const { words, line, io } = command;
   if (words[0] === "install") return line.flags.has("check") ? checkHook(command) : installHook(command);
+  if (words[0] === "serve") return io.serve({ ...command, words: words.slice(1) });
   requireWords(command);
   return answerEvent(command);
 }

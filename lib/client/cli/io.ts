@@ -32,6 +32,10 @@ export interface ClientIo extends CommandIo {
   openReceiver: OpenReceiver;
   machine: Machine;
   /** Does what may outlive the call, once at a time for a name; undefined in a process that ends with the call. */
+  /** Texts of the hook's programs by their names, which `hook install` writes. */
+  hookPrograms: Readonly<Record<string, string>>;
+  /** Runs the resident helper of the hook until it is idle or ended. */
+  serve: (command: Command) => Promise<void>;
   inBackground: ((name: string, work: (signal: AbortSignal) => Promise<unknown>) => void) | undefined;
 }
 
@@ -79,6 +83,8 @@ export const valuedOptions = [
   "reason",
   "event",
   "count",
+  "port",
+  "idle",
 ] as const;
 export const flagOptions = [
   "json",
@@ -181,6 +187,7 @@ export const usage = `usage: countersign attest <agent> <action> (--inputs FILE 
        countersign verify <id | url | file | -> [options]      see: countersign verify --help
        countersign hook --agent <agent> [--ask PATTERN]... [--record [PATTERN]]... [--dialect NAME] [options]
        countersign hook install --agent <agent> --key-file FILE [hook options] [--yes]
+       countersign hook serve [--idle SECONDS] | --port N [hook options] [-- COMMAND...]
        countersign keys request <email> [--name TEXT] | verify <email> <code> | info | delete
        countersign agent show <agent> | register <agent> [options] | tools <agent> <tool>...
        countersign webhooks listen [--event NAME]... [--count N]
@@ -256,7 +263,13 @@ hook install            copies this program and writes the hook into the agent's
   --settings FILE       the agent's settings, if they are not at the usual place
   --run-as USER         run the hook as USER by sudo, so that the agent's user can't read the key
   --yes                 write; without it, only show what would change
+  --port N              for Claude Code's hooks of type http, on this port of this machine; needs hook serve
   --check               prove with blocked calls that the installed hook is live, and list other hooks
+
+hook serve              keeps the hook ready, so that a call doesn't wait for a start of Node; the installed hook starts
+                        it by itself
+  --idle SECONDS        end after so long without a call (default 900)
+  --port N [hook options] [-- COMMAND]   answers hooks of type http; starts the agent with the token that it needs
 
 agent register
   --name TEXT, --description TEXT, --code-hash HASH, --model-id ID, --tool NAME

@@ -1,16 +1,6 @@
 /** The command line without its process: arguments → exit code. */
 
-import {
-  AgentFrozenError,
-  ApiError,
-  ApprovalClaimedError,
-  ApprovalRevokedError,
-  ApprovalUsedError,
-  ConnectionError,
-  NotApprovedError,
-} from "#lib/client/api/errors";
-import { readCommandLine, UsageError } from "#lib/protocol/text/command-words";
-import { toVisibleText } from "#lib/protocol/text/display-text";
+import { UsageError } from "#lib/protocol/text/command-words";
 import { runCommand as runVerifier } from "#lib/verifier/cli/run-command";
 import {
   runAgent,
@@ -22,36 +12,10 @@ import {
   runUnfreeze,
   runWebhooks,
 } from "./account";
-import { LinesRefusedError, runAttest, runAuthorize } from "./attest";
-import { hookOptions, runHook } from "./hook";
-import {
-  type ClientIo,
-  type Command,
-  type FlagOption,
-  flagOptions,
-  optionalOptions,
-  usage,
-  type ValuedOption,
-  valuedOptions,
-} from "./io";
-
-const exitCodes = {
-  done: 0,
-  refused: 1,
-  usage: 2,
-  blocked: 2,
-  denied: 5,
-  expired: 6,
-  unreachable: 7,
-} as const;
-
-type OwnOption = ValuedOption | FlagOption;
-interface CommandSpec {
-  run: (command: Command) => Promise<void>;
-  options: readonly OwnOption[];
-  /** The exit code of every failure, instead of one for each kind. */
-  failureCode?: number;
-}
+import { runAttest, runAuthorize } from "./attest";
+import { hookSpec } from "./hook";
+import { type ClientIo, usage } from "./io";
+import { type CommandSpec, exitCodes, runSpec } from "./spec";
 
 const what = ["inputs", "inputs-hash", "idempotency-key"] as const;
 const ran = ["code-hash", "model-id", "tool", "agent-key"] as const;
@@ -90,7 +54,7 @@ const commands: Record<string, CommandSpec> = {
   revoke: { run: runRevoke, options: ["reason"] },
   freeze: { run: runFreeze, options: ["reason"] },
   unfreeze: { run: runUnfreeze, options: ["reason"] },
-  hook: { run: runHook, options: hookOptions, failureCode: exitCodes.blocked },
+  hook: hookSpec,
   keys: { run: runKeys, options: ["name"] },
   webhooks: { run: runWebhooks, options: ["event", "count"] },
   agent: { run: runAgent, options: [...ran, "name", "description", "public-key"] },
@@ -104,26 +68,17 @@ export async function runCommand(argv: readonly string[], io: ClientIo): Promise
     return exitCodes.done;
   }
   const spec = Object.hasOwn(commands, name) ? commands[name] : undefined;
-  try {
-    if (spec === undefined) throw new UsageError(name === "" ? "which command?" : `unknown command ${name}`);
-    await spec.run(readCommand(io, spec, rest));
-    return exitCodes.done;
-  } catch (error) {
-    const code = explain(io, error);
-    return spec?.failureCode ?? code;
-  }
+  if (spec !== undefined) return runSpec(io, spec, rest);
+  return runSpec(io, unknown(name), []);
 }
 
-function readCommand(io: ClientIo, { options }: CommandSpec, argv: readonly string[]): Command {
-  const takes = (option: OwnOption) => options.includes(option);
-  const line = readCommandLine(argv, {
-    valued: valuedOptions.filter((option) => option === "url" || takes(option)),
-    optional: optionalOptions,
-    flags: flagOptions.filter((option) => option === "json" || takes(option)),
-    isStrict: true,
-  });
-  return { io, line, words: line.words };
-}
+/** The usage error of a command that isn't there. */
+const unknown = (name: string): CommandSpec => ({
+  options: [],
+  run: async () => {
+    throw new UsageError(name === "" ? "which command?" : `unknown command ${name}`);
+  },
+});
 
 const uuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
@@ -133,31 +88,4 @@ function addBase(argv: readonly string[], serviceUrl: string | undefined): reado
   return serviceUrl === undefined || isGiven || !argv.some((word) => uuid.test(word))
     ? argv
     : ["--base", serviceUrl, ...argv];
-}
-
-const unusable = [
-  ApprovalClaimedError,
-  ApprovalUsedError,
-  ApprovalRevokedError,
-  AgentFrozenError,
-  LinesRefusedError,
-];
-
-function explain(io: ClientIo, error: unknown): number {
-  const message = error instanceof Error ? error.message : String(error);
-  io.tell(`countersign: ${toVisibleText(message)}\n`);
-  if (error instanceof UsageError) {
-    io.tell("See: countersign --help\n");
-    return exitCodes.usage;
-  }
-  if (error instanceof NotApprovedError) {
-    const { denial_reason } = error.decision;
-    if (denial_reason) io.tell(`The human wrote: ${toVisibleText(denial_reason)}\n`);
-    return error.status === "expired" ? exitCodes.expired : exitCodes.denied;
-  }
-  const isUnusable = unusable.some((one) => error instanceof one);
-  if (isUnusable || (error instanceof ApiError && !error.retryable)) return exitCodes.refused;
-  return error instanceof ApiError || error instanceof ConnectionError
-    ? exitCodes.unreachable
-    : exitCodes.usage;
 }

@@ -10,6 +10,7 @@ import {
   claim,
   readAuthorization,
   requireApproval,
+  requireFit,
   waitForDecision,
 } from "#lib/client/api/authorize";
 import {
@@ -393,12 +394,17 @@ export async function confirmApproval<Inputs>(
   requestId: string,
   { agent_slug, action, signal }: Pick<GatedAction, "agent_slug" | "action" | "signal">,
   inputs: Inputs,
+  /** Claims it: its answer is the decision at that moment, so that nothing else has to be fetched. */
+  claimNow?: () => Promise<AuthorizationState>,
 ): Promise<{ authorization: ApprovedAuthorization; copy: Inputs }> {
   let sealed = sealInputs(inputs);
   const readAboutToRun = () => {
     sealed = sealInputs(inputs);
     return { agent_slug, action, inputs_hash: sealed.hash };
   };
-  const authorization = await requireApproval(service, requestId, readAboutToRun, { signal });
+  const authorization =
+    claimNow === undefined
+      ? await requireApproval(service, requestId, readAboutToRun, { signal })
+      : requireFit(await claimNow(), readAboutToRun);
   return { authorization, copy: sealed.copy };
 }

@@ -472,9 +472,19 @@ async function waitForHuman(
   { action, request, isRepeat }: Asked,
   signal: AbortSignal,
 ): Promise<Answer> {
-  await waitForDecision(service, request.request_id, { signal });
-  const approved = await confirmApproval(service, request.request_id, { ...action, signal }, call.input);
-  await claimForThisRun(service, request.request_id, signal);
+  const claimNow = () => claimForThisRun(service, request.request_id, signal);
+  // A rule or a standing approval has decided already: the claim's answer says it again.
+  const isDecided = request.status === "approved";
+  if (!isDecided) await waitForDecision(service, request.request_id, { signal });
+  const confirmed = { ...action, signal };
+  const approved = await confirmApproval(
+    service,
+    request.request_id,
+    confirmed,
+    call.input,
+    isDecided ? claimNow : undefined,
+  );
+  if (!isDecided) await claimNow();
   const { callId } = call;
   const isNoted =
     callId !== undefined &&
@@ -500,9 +510,13 @@ const explainDecision = ({ decided_by, status }: ApprovedAuthorization) =>
   describeUnasked(decided_by, status) ?? "A human approved exactly this call.";
 
 /** A session that two processes have resumed has the same call twice: one of them may run it. */
-async function claimForThisRun(service: Service, requestId: string, signal: AbortSignal): Promise<void> {
+async function claimForThisRun(
+  service: Service,
+  requestId: string,
+  signal: AbortSignal,
+): Promise<AuthorizationState> {
   try {
-    await claim(service, requestId, `hook-${service.randomUuid()}`, { signal });
+    return await claim(service, requestId, `hook-${service.randomUuid()}`, { signal });
   } catch (error) {
     if (!(error instanceof ApprovalClaimedError)) throw error;
     const why = "Another process runs this call, or this hook is installed twice: see hook install.";

@@ -21,7 +21,7 @@ import {
   type ToolCall,
   type ToolPattern,
 } from "./dialects";
-import { findSettings, getSettings, isFailClosed, listOtherHooks, listSettings } from "./settings";
+import { findSettings, getSettings, listFailOpen, listOtherHooks, listSettings } from "./settings";
 import { listCheckedShells } from "./tools";
 
 const checkFolder = /\/tmp\/countersign-check-[0-9a-f]{32}(?=\/ran)/;
@@ -157,7 +157,12 @@ async function checkSettings(command: Command, dialect: DialectName): Promise<vo
       io.tell(`Warning: ${toVisibleText(file)} is not plain JSON: look for hooks in it yourself.\n`);
       continue;
     }
-    if (!isFailClosed(dialect, settings))
+    const open = listFailOpen(dialect, settings);
+    if (open.includes("http"))
+      throw new CountersignError(
+        `in ${toVisibleText(file)} the hook of type http has no "onFailure": "block": every call runs while nobody answers it. Run hook install again.`,
+      );
+    if (open.length > 0)
       io.tell(
         `Warning: in ${toVisibleText(file)} the hook has no "onFailure": "block", so a call runs if it crashes or takes too long. Run hook install again; Claude Code reads it since 2.1.295.\n`,
       );

@@ -8,7 +8,6 @@ import {
   answerOf,
   type Ended,
   type HookTest,
-  hookProgram,
   newCall,
   runHookProcess,
   startHookTest,
@@ -41,7 +40,7 @@ const readJson = async (...names: string[]) => JSON.parse(await readFile(inHome(
 /** As an agent runs it: in its project, by a shell, with an environment that has no key. */
 const runInstalled = (command: string, stdin: string, cwd = inHome("project")) =>
   new Promise<Ended>((resolve) => {
-    const child = spawn("sh", ["-c", command], { cwd, env: { NODE_ENV: "test" } });
+    const child = spawn("sh", ["-c", command], { cwd, env: { NODE_ENV: "test", HOME: home } });
     const ended = { out: "", err: "" };
     child.stdout.setEncoding("utf8").on("data", (text: string) => {
       ended.out += text;
@@ -53,6 +52,7 @@ const runInstalled = (command: string, stdin: string, cwd = inHome("project")) =
     child.stdin.on("error", () => undefined).end(stdin);
   });
 
+const hookFiles = ["countersign-hook.cjs", "countersign-hook.mjs"];
 const lastWords = "countersign: this hook failed. A call that waits for it does not run.";
 
 describe("hook install", () => {
@@ -82,7 +82,7 @@ describe("hook install", () => {
     expect((await install(["--match", "Bash", "--yes"])).out).toContain("Installed.");
     const { hooks, model } = await readJson(".claude/settings.json");
     expect(model).toBe("x");
-    const command = `${process.execPath} ${inHome(".countersign/countersign.mjs")} hook --url ${around.service.base} --key-file ${keyFile} --agent coder --match Bash || { echo '${lastWords}' >&2; exit 2; }`;
+    const command = `${process.execPath} ${inHome(".countersign/countersign-hook.cjs")} --url ${around.service.base} --key-file ${keyFile} --agent coder --match Bash || { echo '${lastWords}' >&2; exit 2; }`;
     const ours = { hooks: [{ type: "command", command, timeout: 600, onFailure: "block" }] };
     expect(hooks).toEqual({
       PreToolUse: [theirs, ours],
@@ -90,9 +90,11 @@ describe("hook install", () => {
       PostToolUse: [ours],
       PostToolUseFailure: [ours],
     });
-    const program = inHome(".countersign/countersign.mjs");
-    expect((await readFile(program)).equals(await readFile(hookProgram))).toBe(true);
-    expect((await stat(program)).mode & 0o777).toBe(0o644);
+    for (const name of hookFiles) {
+      const program = inHome(".countersign", name);
+      expect((await readFile(program)).equals(await readFile(`dist/${name}`))).toBe(true);
+      expect((await stat(program)).mode & 0o777).toBe(0o644);
+    }
     expect((await stat(inHome(".claude/settings.json"))).mode & 0o777, "as it was").toBe(0o600);
 
     const written = await readFile(inHome(".claude/settings.json"), "utf8");
@@ -137,7 +139,7 @@ describe("hook install", () => {
       { preToolUse: [handler], postToolUse: [handler], postToolUseFailure: [handler] },
     ]);
     const { bash } = hooks.preToolUse[0];
-    const gone = await runInstalled(bash.replace("countersign.mjs", "gone.mjs"), "{}");
+    const gone = await runInstalled(bash.replace("countersign-hook.cjs", "gone.cjs"), "{}");
     expect(gone).toMatchObject({ code: 2, err: expect.stringContaining(lastWords) });
     expect(answerOf(gone)).toEqual({ permissionDecision: "deny", permissionDecisionReason: lastWords });
     const failed = await runInstalled(bash, "{}");
@@ -152,6 +154,63 @@ describe("hook install", () => {
     expect(unmatched).not.toMatch(/Bash|Monitor|PowerShell/);
     expect(out).toContain("In a terminal or a subagent, a call that nobody has decided in time is denied");
     expect((await install(["--settings", inHome("reach.json")])).out).not.toContain("Not matched");
+  });
+
+  it("installs nothing before a call if it only records, and takes an earlier hook away", async () => {
+    const settings = ["--settings", inHome("recorded.json"), "--yes"];
+    const listEvents = async () =>
+      Object.entries((await readJson("recorded.json")).hooks).map(([event, list]) => [
+        event,
+        (list as object[]).length,
+      ]);
+    const only = await install(["--record", ...settings]);
+    expect(only.out).toMatch(/Nobody is asked about any call.*\n\nEvery call is recorded\./);
+    expect(await listEvents()).toEqual([
+      ["PostToolUse", 1],
+      ["PostToolUseFailure", 1],
+    ]);
+    await install(["--record", "Bash", "--before", ...settings]);
+    const both = await install(["--record", "--ask", "Bash", ...settings]);
+    expect(both.out).not.toContain("Nobody is asked about any call");
+    expect((await listEvents()).map(([, count]) => count)).toEqual([1, 1, 1]);
+    expect((await install(["--record", "Bash", ...settings])).out).toMatch(
+      /Neither asked about nor recorded: Write/,
+    );
+    expect((await readJson("recorded.json")).hooks.PreToolUse).toEqual([]);
+  });
+
+  it("writes hooks of type http that block if nobody answers, and says how to start them", async () => {
+    const settings = ["--port", "9999", "--settings", inHome("http.json"), "--yes"];
+    const { out } = await install(settings);
+    expect(out).toMatch(
+      /countersign-hook\.cjs serve --port 9999 --url \S+ --key-file \S+ --agent coder -- claude\n/,
+    );
+    const file = inHome("http.json");
+    const [{ hooks }] = (await readJson("http.json")).hooks.PreToolUse;
+    expect(hooks).toEqual([
+      {
+        type: "http",
+        url: "http://127.0.0.1:9999/",
+        headers: { Authorization: "Bearer $COUNTERSIGN_HOOK_TOKEN" },
+        allowedEnvVars: ["COUNTERSIGN_HOOK_TOKEN"],
+        timeout: 600,
+        onFailure: "block",
+      },
+    ]);
+    expect((await install(settings)).out).toContain("Nothing to change");
+    await writeFile(
+      file,
+      (await readFile(file, "utf8")).replaceAll(',\n            "onFailure": "block"', ""),
+    );
+    const checked = await runHookProcess(["install", "--check", "--settings", file], "", {
+      cwd: home,
+      env: { HOME: home },
+    });
+    expect(checked).toMatchObject({
+      code: 2,
+      err: expect.stringContaining("every call runs while nobody answers"),
+    });
+    expect(await install(["--port", "9999", "--dialect", "codex"])).toMatchObject({ code: 2, out: "" });
   });
 
   it.each([
@@ -218,7 +277,7 @@ describe("hook install", () => {
     expect(rule, "visudo reads it so").toContain(String.raw`--requester a\ \\\\b\,c"d`);
     const [{ hooks }] = (await readJson("as.json")).hooks.PreToolUse;
     expect(hooks[0].command).toMatch(
-      /^sudo -n -u gate -- \S+ \S+countersign\.mjs hook .*--match 'Bash\(\*\)' .*\|\| \{ echo .*exit 2; \}$/,
+      /^sudo -n -u gate -- \S+ \S+countersign-hook\.cjs .*--match 'Bash\(\*\)' .*\|\| \{ echo .*exit 2; \}$/,
     );
   });
 });
@@ -237,7 +296,7 @@ describe("the installed hook", () => {
 
   it("asks and attests with the key of its file, whatever is in the folder", async () => {
     // A hook with a relative path would run this instead.
-    await writeFile(inHome("project", "countersign.mjs"), "process.exit(0)");
+    for (const name of hookFiles) await writeFile(inHome("project", name), "process.exit(0)");
     const { before, after } = newProjectCall();
     const running = runInstalled(command, before);
     await approveUnproven(around.test, (await openNext(around.test, around.key, "coder")).requestId);
@@ -250,7 +309,7 @@ describe("the installed hook", () => {
 
   it("blocks if the program is gone", async () => {
     const { before } = newProjectCall();
-    const gone = command.replace("countersign.mjs", "gone.mjs");
+    const gone = command.replace("countersign-hook.cjs", "gone.cjs");
     expect(await runInstalled(gone, before)).toMatchObject({
       code: 2,
       out: "",
@@ -262,7 +321,7 @@ describe("the installed hook", () => {
     const { before } = newProjectCall();
     const tools = inHome("project", "tools");
     await mkdir(tools);
-    await copyFile(hookProgram, path.join(tools, "countersign.mjs"));
+    for (const name of hookFiles) await copyFile(`dist/${name}`, path.join(tools, name));
     const refusal = { code: 2, out: "", err: expect.stringContaining("inside the agent's working folder") };
     const misplaced = command.replace(inHome(".countersign"), tools);
     expect(await runInstalled(misplaced, before)).toEqual(refusal);
@@ -416,7 +475,7 @@ describe("the guide", () => {
   it("shows what is written, and where", async () => {
     const fence = /into `~\/\.claude[^`]*[\s\S]*?```json\n([\s\S]*?)```/.exec(await guide)?.[1] ?? "{}";
     const { hooks } = JSON.parse(fence);
-    await install(["--match", "Bash", "--yes", "--settings", inHome("guide.json")]);
+    await install(["--ask", "Bash", "--yes", "--settings", inHome("guide.json")]);
     const written = JSON.stringify((await readJson("guide.json")).hooks.PreToolUse)
       .replace(process.execPath, "/usr/bin/node")
       .replace(keyFile, "/home/you/.config/countersign/hook.key")
@@ -435,7 +494,7 @@ describe("the guide", () => {
   });
 
   it("asks for all of a tool in its example, and names what a pattern can't find", async () => {
-    expect(await guide).not.toMatch(/hook install[^\n]*--match '?\w+\(/);
+    expect(await guide).not.toMatch(/hook install[^\n]*--(?:ask|match) '?\w+\(/);
     const [, found = "", missed = ""] =
       /`Bash\(git push\*\)` finds (.*), and doesn't find (.*), a script/.exec(await guide) ?? [];
     const commandsIn = (text: string) => [...text.matchAll(/`([^`]+)`/g)].map(([, one = ""]) => one);

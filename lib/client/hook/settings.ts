@@ -1,6 +1,8 @@
 /** Where each agent's settings are, and what the hook is in them. */
 
+import { readCount } from "#lib/client/cli/attest";
 import {
+  type ClientIo,
   type Command,
   connect,
   describeChange,
@@ -89,6 +91,22 @@ const agents: Record<DialectName, AgentSettings> = {
   },
 };
 
+const tokenVariable = "COUNTERSIGN_HOOK_TOKEN";
+
+/** Entry of an event for `countersign hook serve --port`. Without onFailure a call runs if nobody answers. */
+const writeHttp = (port: number, timeout: number): JsonObject => ({
+  hooks: [
+    {
+      type: "http",
+      url: `http://127.0.0.1:${port}/`,
+      headers: { Authorization: `Bearer $${tokenVariable}` },
+      allowedEnvVars: [tokenVariable],
+      timeout,
+      onFailure: "block",
+    },
+  ],
+});
+
 export const getSettings = (dialect: DialectName) => agents[dialect];
 
 const lastWords = "countersign: this hook failed. A call that waits for it does not run.";
@@ -129,18 +147,17 @@ export async function listSettings(machine: Machine, dialect: DialectName, file:
 function addHook(
   dialect: DialectName,
   settings: JsonObject | null,
-  command: string,
-  timeoutSeconds: number,
+  writeEntry: (event: string) => JsonObject,
   isBefore: boolean,
 ): JsonObject {
-  const { events, fresh, write } = agents[dialect];
+  const { events, fresh } = agents[dialect];
   const { hooks = {} } = settings ?? {};
   if (!isJsonObject(hooks)) throw new UsageError("the settings have hooks that are no object");
   const added = events.flatMap((event, at) => {
     // A hook that only records has nothing to do before a call.
     const isWanted = at > 0 || isBefore;
     if (!isWanted && hooks[event] === undefined) return [];
-    const entry = isWanted ? write(endWith(command, dialect, event), timeoutSeconds) : null;
+    const entry = isWanted ? writeEntry(event) : null;
     return [[event, replaceEntry(event, hooks[event] ?? [], entry)]];
   });
   return { ...(settings ?? fresh), hooks: { ...hooks, ...(Object.fromEntries(added) as JsonObject) } };
@@ -166,8 +183,10 @@ function withoutOurs(entry: JsonValue): JsonValue[] {
 
 function isOurs(handler: JsonValue): boolean {
   if (!isJsonObject(handler)) return false;
+  const { allowedEnvVars } = handler;
+  if (Array.isArray(allowedEnvVars) && allowedEnvVars.includes(tokenVariable)) return true;
   return [handler["command"], handler["bash"]].some(
-    (text) => typeof text === "string" && /countersign\.mjs'? hook /.test(text),
+    (text) => typeof text === "string" && /countersign(?:\.mjs'? hook|-hook\.cjs'?) /.test(text),
   );
 }
 
@@ -201,17 +220,18 @@ export const listOtherHooks = (dialect: DialectName, settings: JsonObject): stri
       return `${event}: ${text}`;
     });
 
-/** False if one of our entries lets a call run when the hook fails, though this agent could block it. */
-export const isFailClosed = (dialect: DialectName, settings: JsonObject): boolean =>
-  dialect !== "claude" ||
-  listHandlers(dialect, settings)
-    .filter(({ handler }) => isOurs(handler))
-    .every(({ handler }) => handler["onFailure"] === "block");
+/** Types of our entries that let a call run when the hook fails, though this agent could block it. */
+export const listFailOpen = (dialect: DialectName, settings: JsonObject): JsonValue[] =>
+  dialect !== "claude"
+    ? []
+    : listHandlers(dialect, settings)
+        .filter(({ handler }) => isOurs(handler) && handler["onFailure"] !== "block")
+        .map(({ handler }) => handler["type"] ?? null);
 
 /* `countersign hook install`: the program where the agent does not work, and the hook in the agent's settings. */
 
 /** Options of the installation itself; every other one becomes part of the hook's command. */
-const ownOptions = ["to", "settings", "run-as", "url", "key-file"] as const;
+const ownOptions = ["to", "settings", "run-as", "url", "key-file", "port"] as const;
 const files: readonly ValuedOption[] = ["output", "agent-key"];
 const ownFlags: readonly FlagOption[] = ["system", "yes", "json"];
 /** How much later than the hook the agent gives up: the hook cancels its request in between. */
@@ -223,7 +243,11 @@ interface Plan {
   settingsFile: string;
   before: string;
   after: string;
-  program: string;
+  /** Starts the helper with the agent, for hooks of type `http`. */
+  start: string | null;
+  folder: string;
+  /** Names of programs that aren't there yet, or are others. */
+  changed: string[];
   /** Commands that the agent's user may run as another, as sudoers(5) writes them. */
   sudoers: string;
 }
@@ -234,14 +258,14 @@ export async function installHook(command: Command): Promise<void> {
   if (!["linux", "darwin"].includes(io.machine.platform))
     throw new UsageError("hook install works on Linux and macOS; elsewhere, write the settings by hand");
   const plan = await makePlan(command);
-  const { program, settingsFile, before, after } = plan;
+  const { folder, changed, settingsFile, before, after } = plan;
   const change = describeChange(before, after);
-  const isProgramNew = await differs(command, program);
-  if (isProgramNew) io.print(`${program}\n+ this program\n\n`);
+  for (const name of changed) io.print(`${folder}/${name}\n+ the hook's program\n\n`);
   if (change !== "") io.print(`${settingsFile}\n${change}`);
-  if (change === "" && !isProgramNew) io.print("Nothing to change: the hook is installed.\n");
+  if (change === "" && changed.length === 0) io.print("Nothing to change: the hook is installed.\n");
   else if (line.flags.has("yes")) {
-    if (isProgramNew) await io.machine.writeFile(program, await readProgram(command), forAll);
+    for (const name of changed)
+      await io.machine.writeFile(`${folder}/${name}`, io.hookPrograms[name] ?? "", forAll);
     // Settings may hold secrets: who could not read them must not begin to.
     const file = (await io.machine.readMode(settingsFile)) ?? forAll.file;
     if (change !== "") await io.machine.writeFile(settingsFile, after, { ...forAll, file });
@@ -249,6 +273,8 @@ export async function installHook(command: Command): Promise<void> {
       "\nInstalled. Restart the agent, then prove that it is live: countersign hook install --check\n",
     );
   } else io.print("\nNothing is written yet. To write it, add --yes.\n");
+  if (plan.start !== null)
+    io.print(`\nEvery call is blocked unless its helper runs. Start the agent with it:\n\n  ${plan.start}\n`);
   describeReach(command);
   await warn(command, plan);
 }
@@ -267,8 +293,7 @@ async function makePlan(command: Command): Promise<Plan> {
   const usualFolder = line.flags.has("system") ? "/opt/countersign" : `${machine.home}/.countersign`;
   const folder = machine.absolute(single(line, "to") ?? usualFolder);
   await requireOutside(command, folder);
-  const program = `${folder}/countersign.mjs`;
-  const words = [machine.nodePath, program, "hook", ...(await listArguments(command))];
+  const words = [machine.nodePath, `${folder}/countersign-hook.cjs`, ...(await listArguments(command))];
   const user = single(line, "run-as");
   const prefix = user === undefined ? [] : ["sudo", "-n", "-u", user, "--"];
   const shell = [...prefix, ...words].map(quote).join(" ");
@@ -276,9 +301,28 @@ async function makePlan(command: Command): Promise<Plan> {
   const before = (await io.isFile(settingsFile)) ? utf8Decode(await io.readFile(settingsFile)) : "";
   const seconds = readTimeout(command) + spareSeconds;
   const isBefore = reach.isAsking || line.flags.has("before");
-  const settings = addHook(dialect, parseSettings(settingsFile, before), shell, seconds, isBefore);
+  const port = readCount(command, "port");
+  if (port !== undefined && (dialect !== "claude" || user !== undefined))
+    throw new UsageError("--port is for Claude Code, without --run-as");
+  const { write } = agents[dialect];
+  const writeEntry = (event: string) =>
+    port === undefined ? write(endWith(shell, dialect, event), seconds) : writeHttp(port, seconds);
+  const settings = addHook(dialect, parseSettings(settingsFile, before), writeEntry, isBefore);
   const after = `${JSON.stringify(settings, null, 2)}\n`;
-  return { settingsFile, before, after, program, sudoers: words.map(escapeForSudoers).join(" ") };
+  const shown = words.map(quote);
+  const start =
+    port === undefined
+      ? null
+      : [...shown.slice(0, 2), "serve", "--port", port, ...shown.slice(2), "--", "claude"].join(" ");
+  return {
+    start,
+    settingsFile,
+    before,
+    after,
+    folder,
+    changed: await findChanged(io, folder),
+    sudoers: words.map(escapeForSudoers).join(" "),
+  };
 }
 
 export function findSettings({ line, io: { machine } }: Command): string {
@@ -331,16 +375,15 @@ function parseSettings(file: string, text: string): JsonObject | null {
   throw new UsageError(`${file} is not plain JSON, so nothing was changed: write the hook into it by hand`);
 }
 
-async function readProgram({ io }: Command): Promise<Uint8Array> {
-  const { programPath } = io.machine;
-  if (programPath === undefined) throw new UsageError("hook install works with countersign.mjs only");
-  return io.readFile(programPath);
-}
-
-async function differs(command: Command, file: string): Promise<boolean> {
-  const bytes = await readProgram(command);
-  if (!(await command.io.isFile(file))) return true;
-  return utf8Decode(await command.io.readFile(file)) !== utf8Decode(bytes);
+async function findChanged(io: ClientIo, folder: string): Promise<string[]> {
+  const programs = Object.entries(io.hookPrograms);
+  if (programs.length === 0) throw new UsageError("hook install works with countersign.mjs only");
+  const changed: string[] = [];
+  for (const [name, text] of programs) {
+    const file = `${folder}/${name}`;
+    if (!(await io.isFile(file)) || utf8Decode(await io.readFile(file)) !== text) changed.push(name);
+  }
+  return changed;
 }
 
 /** Which of the agent's tools ask nobody, and where `--defer` defers nothing. */

@@ -1,0 +1,306 @@
+/** Guarantee: the resident helper answers what the hook's own process would, for its user alone, and ends with what it serves. */
+import type { ChildProcess } from "node:child_process";
+import { appendFile, copyFile, mkdir, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { request } from "node:http";
+import { connect } from "node:net";
+import path from "node:path";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { approveUnproven, openNext } from "#support/authorizations";
+import { answerOf, type HookTest, newCall, runHookProcess, startHookTest } from "#support/hook-process";
+import { listen } from "#support/listen";
+
+let around: HookTest;
+let [keyFile, home, homes] = ["", "", 0];
+beforeAll(async () => {
+  around = await startHookTest();
+  const { key } = await around.test.createKey("dev@example.com", ["hook", "record"]);
+  keyFile = path.join(around.home, "hook.key");
+  await writeFile(keyFile, key, { mode: 0o600 });
+});
+const findFreePort = async () => {
+  const free = await listen(() => undefined);
+  await free.close();
+  return Number(new URL(free.base).port);
+};
+
+/** With its program the helper of a home ends. */
+const leave = () => (home === "" ? undefined : rm(home, { recursive: true }));
+beforeEach(async () => {
+  await leave();
+  homes += 1;
+  home = path.join(around.home, `home-${homes}`);
+  await mkdir(home);
+  for (const name of ["countersign-hook.cjs", "countersign-hook.mjs"])
+    await copyFile(`dist/${name}`, path.join(home, name));
+});
+afterAll(async () => {
+  await leave();
+  await around.close();
+});
+
+const socketFile = () => path.join(home, ".countersign/run/hook.sock");
+const numberOf = () =>
+  stat(socketFile()).then(
+    ({ ino }) => ino,
+    () => null,
+  );
+const isLive = () =>
+  new Promise<boolean>((resolve) => {
+    const socket = connect(socketFile(), () => resolve(socket.destroy() !== null)).on("error", () =>
+      resolve(false),
+    );
+  });
+
+/** The installed program, as an agent starts it. */
+const start = (argv: string[], stdin: string, env: object = {}, onStart?: (child: ChildProcess) => void) => {
+  const given = ["--url", around.service.base, "--key-file", keyFile, ...argv];
+  return runProgram(given, stdin, env, onStart);
+};
+const runProgram = (
+  argv: string[],
+  stdin: string,
+  env: object = {},
+  onStart?: (child: ChildProcess) => void,
+) =>
+  runHookProcess(argv, stdin, {
+    cwd: around.folder,
+    env: { HOME: home, ...env },
+    program: path.join(home, "countersign-hook.cjs"),
+    ...(onStart && { onStart }),
+  });
+
+/** Until its helper listens. */
+async function startHelper(env: object = {}): Promise<void> {
+  const { argv, before } = newCall(around.folder, "ls");
+  await start([...argv, "--ask", "Write"], before, env);
+  await expect.poll(isLive, { timeout: 30_000 }).toBe(true);
+}
+
+/** A way to the service that can be cut. */
+async function relayTo(base: string) {
+  const relay = { isAway: false, base: "", close: async () => undefined as unknown };
+  const listening = await listen(async (incoming, outgoing) => {
+    const parts: Uint8Array[] = [];
+    for await (const part of incoming as AsyncIterable<Uint8Array>) parts.push(part);
+    if (relay.isAway) return void incoming.socket.destroy();
+    const { method = "GET", url = "", headers } = incoming;
+    const answer = await fetch(`${base}${url}`, {
+      method,
+      headers: Object.entries(headers).filter(([name]) => /^(auth|content-type|idem)/.test(name)) as [
+        string,
+        string,
+      ][],
+      ...(parts.length > 0 && { body: Buffer.concat(parts) }),
+    });
+    outgoing.writeHead(answer.status, { "content-type": "application/json" }).end(await answer.text());
+  });
+  return Object.assign(relay, { base: listening.base, close: () => listening.close() });
+}
+
+describe("the resident helper", { timeout: 60_000 }, () => {
+  it("is started by the first call, for its user alone, and answers the next ones as the hook's own process", async () => {
+    expect(await numberOf()).toBe(null);
+    await startHelper();
+    const modes = [path.dirname(socketFile()), socketFile()].map(
+      async (file) => (await stat(file)).mode & 0o777,
+    );
+    expect(await Promise.all(modes)).toEqual([0o700, 0o600]);
+    const number = await numberOf();
+    const { agent, argv, before, event } = newCall(around.folder);
+    const running = start(argv, before);
+    await approveUnproven(around.test, (await openNext(around.test, around.key, agent)).requestId);
+    const allowed = await running;
+    expect(allowed).toMatchObject({ code: 0, err: expect.stringContaining("/approve/") });
+    expect(answerOf(allowed).hookSpecificOutput.permissionDecision).toBe("allow");
+    expect(answerOf(await start(argv, event("PostToolUse")))).toEqual({
+      systemMessage: expect.stringContaining("Attested"),
+    });
+    expect(await around.list("attestations", agent)).toHaveLength(1);
+    for (const stdin of ["", "\xff", before.slice(0, -1), event("Stop")])
+      expect(await start(argv, stdin)).toMatchObject({
+        code: 2,
+        out: "",
+        err: expect.stringMatching(/^countersign: /),
+      });
+    const other = newCall(around.folder, "git push");
+    expect(await start([...other.argv, "--timeout", "1"], other.before)).toMatchObject({
+      code: 0,
+      out: expect.stringContaining("within 1 seconds"),
+    });
+    const inside = { CLAUDE_PROJECT_DIR: path.dirname(home) };
+    expect(await start(argv, before, inside)).toMatchObject({
+      code: 2,
+      err: expect.stringContaining("is inside"),
+    });
+    expect(await numberOf(), "one helper for all").toBe(number);
+  });
+
+  it("cancels the request of a call whose hook is ended", async () => {
+    await startHelper();
+    const { agent, argv, before } = newCall(around.folder);
+    let child: ChildProcess | undefined;
+    const running = start(argv, before, {}, (started) => {
+      child = started;
+    });
+    await openNext(around.test, around.key, agent);
+    child?.kill("SIGKILL");
+    await running;
+    const readStatus = async () => (await around.list("authorizations", agent))[0].status;
+    await expect.poll(readStatus, { timeout: 10_000 }).toBe("cancelled");
+  });
+
+  it("that is killed blocks the call that it had, loses no record, and is started again", async () => {
+    const relay = await relayTo(around.service.base);
+    const begin = async () => {
+      let child: ChildProcess | undefined;
+      void runProgram(["serve"], "", {}, (started) => {
+        child = started;
+      });
+      await expect.poll(isLive, { timeout: 30_000 }).toBe(true);
+      return child;
+    };
+    const helper = await begin();
+    const { agent, argv, before, event } = newCall(around.folder);
+    relay.isAway = true;
+    const record = () =>
+      runProgram(["--url", relay.base, "--key-file", keyFile, ...argv, "--record"], event("PostToolUse"));
+    for (let times = 0; times < 3; times += 1) expect(await record()).toEqual({ code: 0, out: "", err: "" });
+    expect(await around.list("attestations", agent)).toEqual([]);
+    const running = start(argv, before);
+    await openNext(around.test, around.key, agent);
+    helper?.kill("SIGKILL");
+    expect(await running).toMatchObject({ code: 2, out: "", err: expect.stringContaining("helper ended") });
+    expect(await isLive()).toBe(false);
+    relay.isAway = false;
+    const [folder = ""] = await readdir(path.join(home, ".countersign/records"));
+    await rm(path.join(home, ".countersign/records", folder, "away"), { force: true });
+    expect(await record()).toMatchObject({ code: 0 });
+    await expect.poll(isLive, { timeout: 30_000 }).toBe(true);
+    await expect.poll(() => around.list("attestations", agent), { timeout: 30_000 }).toHaveLength(4);
+    const made = await around.list("attestations", agent);
+    expect(made.map((one: { client_gap: boolean }) => one.client_gap)).toEqual([false, false, false, false]);
+    await relay.close();
+  });
+
+  it("leaves calls to others that know another program, another proxy or no key file", async () => {
+    await startHelper();
+    const number = await numberOf();
+    const { argv, before } = newCall(around.folder, "ls");
+    const unasked = [...argv, "--ask", "Write"];
+    expect(await start(unasked, before, { NO_PROXY: "example.com" })).toEqual({ code: 0, out: "", err: "" });
+    const keyed = { COUNTERSIGN_API_KEY: "cs_test_x" };
+    expect(await runProgram(["--url", around.service.base, ...unasked], before, keyed)).toMatchObject({
+      code: 0,
+    });
+    expect(await numberOf()).toBe(number);
+    await appendFile(path.join(home, "countersign-hook.mjs"), "\n");
+    expect(await start(unasked, before)).toEqual({ code: 0, out: "", err: "" });
+    const isOther = async () => (await numberOf()) !== number && (await isLive());
+    await expect.poll(isOther, { timeout: 30_000 }).toBe(true);
+  });
+
+  it("ends when it is idle, or its program is gone", async () => {
+    const ended = runProgram(["serve", "--idle", "1"], "");
+    expect(await ended).toMatchObject({ code: 0 });
+    expect(await numberOf()).toBe(null);
+    const other = runProgram(["serve"], "");
+    await expect.poll(isLive, { timeout: 30_000 }).toBe(true);
+    await rm(path.join(home, "countersign-hook.mjs"));
+    expect(await other).toMatchObject({ code: 0 });
+  });
+});
+
+describe("a hook of type http", { timeout: 60_000 }, () => {
+  it("is answered on this machine for who has the token, as the command would", async () => {
+    const port = await findFreePort();
+    const { agent, before, event } = newCall(around.folder);
+    const options = [
+      "--port",
+      String(port),
+      "--url",
+      around.service.base,
+      "--key-file",
+      keyFile,
+      "--agent",
+      agent,
+    ];
+    let told = "";
+    let child: ChildProcess | undefined;
+    const ended = runProgram(["serve", ...options], "", {}, (started) => {
+      child = started;
+      started.stderr?.on("data", (text) => {
+        told += text;
+      });
+    });
+    await expect.poll(() => told, { timeout: 30_000 }).toContain("Listening");
+    const file = path.join(home, `.countersign/run/token-${port}`);
+    expect((await stat(file)).mode & 0o777).toBe(0o600);
+    const token = (await readFile(file, "utf8")).trim();
+    const url = `http://127.0.0.1:${port}/`;
+    const post = (body: string, headers: Record<string, string> = { authorization: `Bearer ${token}` }) =>
+      fetch(url, { method: "POST", body, headers });
+    const running = post(before);
+    await approveUnproven(around.test, (await openNext(around.test, around.key, agent)).requestId);
+    expect(await (await running).json()).toMatchObject({
+      hookSpecificOutput: { permissionDecision: "allow" },
+    });
+    expect(await (await post(event("PostToolUse"))).json()).toEqual({
+      systemMessage: expect.stringContaining("Attested"),
+    });
+    for (const body of ["", before.slice(0, -1), event("Stop")])
+      expect(await (await post(body)).json()).toMatchObject({
+        hookSpecificOutput: { permissionDecision: "deny" },
+      });
+    const refused: Record<string, string>[] = [{}, { authorization: `Bearer ${"0".repeat(64)}` }];
+    for (const headers of refused) expect((await post(before, headers)).status).toBe(403);
+    expect(
+      (await post(before, { authorization: `Bearer ${token}`, origin: "http://evil.example" })).status,
+    ).toBe(403);
+    expect((await fetch(url, { headers: { authorization: `Bearer ${token}` } })).status).toBe(403);
+    const rebound = await new Promise<number | undefined>((resolve) => {
+      const headers = { host: "evil.example", authorization: `Bearer ${token}` };
+      request({ port, host: "127.0.0.1", method: "POST", headers }, ({ statusCode }) =>
+        resolve(statusCode),
+      ).end(before);
+    });
+    expect(rebound).toBe(403);
+    const again = await runProgram(["serve", ...options], "");
+    expect(again).toMatchObject({ code: 2, err: expect.stringContaining("choose another --port") });
+    const gone = new AbortController();
+    const waiting = fetch(url, {
+      method: "POST",
+      body: event("PreToolUse", { command: "git push --force" }),
+      headers: { authorization: `Bearer ${token}` },
+      signal: gone.signal,
+    }).catch(() => "gone");
+    await openNext(around.test, around.key, agent);
+    gone.abort();
+    expect(await waiting).toBe("gone");
+    const readStatus = async () => (await around.list("authorizations", agent))[0].status;
+    await expect.poll(readStatus, { timeout: 10_000 }).toBe("cancelled");
+    child?.kill("SIGTERM");
+    expect(await ended).toMatchObject({ code: 0 });
+  });
+
+  it("gives its token to the agent that it starts, and ends with it, as it ended", async () => {
+    const port = await findFreePort();
+    const { agent } = newCall(around.folder);
+    const script = `fetch("http://127.0.0.1:${port}/", { method: "POST", body: "{}", headers: { authorization: "Bearer " + process.env.COUNTERSIGN_HOOK_TOKEN } })
+      .then((answer) => answer.json()).then((answer) => { console.log(JSON.stringify(answer)); process.exit(7); })`;
+    const ended = await runProgram(
+      [
+        "serve",
+        "--port",
+        String(port),
+        "--url",
+        around.service.base,
+        "--key-file",
+        keyFile,
+        "--agent",
+        agent,
+      ].concat(["--", process.execPath, "-e", script]),
+      "",
+    );
+    expect(ended).toMatchObject({ code: 7, out: expect.stringContaining('"permissionDecision":"deny"') });
+  });
+});
