@@ -36,6 +36,7 @@ test("enrols from the mail's link, and by a fresh link after the device was lost
   await expectGoodPage(ana);
   await ana.getByRole("button", { name: "Create a passkey" }).click();
   await expect(ana.getByText("You have one passkey.")).toBeVisible();
+  await expect(ana.getByRole("button", { name: "Notify this device" })).toBeVisible();
   // The mail may be in anybody's archive: from now on it takes a fresh one.
   await expect(ana.getByRole("button", { name: "Add another passkey" })).toHaveCount(0);
   await expectNoSidewaysScroll(ana);
@@ -120,4 +121,70 @@ test("enrols from the portal, and stores nothing of a device that isn't unlocked
   await expectGoodPage(page);
   await page.goto("/portal/audit");
   await expect(page.getByText("passkey.enrolled")).toBeVisible();
+});
+
+test("notifies a device: one tap adds it, a message shows what was sent, and offline it shows nothing old", async ({
+  page,
+  context,
+  baseURL,
+}) => {
+  test.slow();
+  const address = newAddress("owner");
+  await signIn(page, address);
+  await page.goto(await addApprover(page, "Me", address));
+  await page.getByRole("button", { name: "Accept" }).click();
+  await expect(page.getByText("gets these emails")).toBeVisible();
+  await context.grantPermissions(["notifications"]);
+  // Debian's Chromium reaches no push service: its subscription is one of the test's, the rest is the browser's.
+  await page.addInitScript(() => {
+    const subscription = {
+      endpoint: "https://push.example/send/a",
+      options: { applicationServerKey: null },
+      unsubscribe: async () => true,
+      toJSON: () => ({
+        endpoint: "https://push.example/send/a",
+        keys: { p256dh: `B${"A".repeat(86)}`, auth: "A".repeat(22) },
+      }),
+    };
+    let isSubscribed = false;
+    PushManager.prototype.subscribe = async ({ userVisibleOnly } = {}) => {
+      isSubscribed = userVisibleOnly === true;
+      return subscription as unknown as PushSubscription;
+    };
+    PushManager.prototype.getSubscription = async () =>
+      isSubscribed ? (subscription as unknown as PushSubscription) : null;
+  });
+  await page.goto("/portal/inbox");
+  await page.getByRole("button", { name: "Notify this device" }).click();
+  await expect(page.getByText("Chrome on Linux (this device)")).toBeVisible();
+  await expectNoSidewaysScroll(page);
+  await expectGoodPage(page);
+
+  const cdp = await context.newCDPSession(page);
+  const registration = new Promise<string>((done) =>
+    cdp.on("ServiceWorker.workerRegistrationUpdated", ({ registrations }) => {
+      if (registrations[0]) done(registrations[0].registrationId);
+    }),
+  );
+  await cdp.send("ServiceWorker.enable");
+  const data = JSON.stringify({ title: "12,000.50 EUR", body: "Pay", url: `${baseURL}/verify`, tag: "a" });
+  await cdp.send("ServiceWorker.deliverPushMessage", {
+    origin: baseURL ?? "",
+    registrationId: await registration,
+    data,
+  });
+  const shown = () =>
+    page.evaluate(async () => {
+      const registered = await navigator.serviceWorker.ready;
+      return (await registered.getNotifications()).map(({ title, body, tag }) => ({ title, body, tag }));
+    });
+  await expect.poll(shown).toEqual([{ title: "12,000.50 EUR", body: "Pay", tag: "a" }]);
+
+  await context.setOffline(true);
+  await page.goto("/portal/inbox").catch(() => null);
+  await expect(page.getByRole("heading", { name: "You are offline" })).toBeVisible();
+  await context.setOffline(false);
+  await page.goto("/portal/inbox");
+  await page.getByRole("button", { name: "Remove Chrome on Linux" }).click();
+  await expect(page.getByRole("button", { name: "Notify this device" })).toBeVisible();
 });

@@ -107,7 +107,7 @@ export interface GuardedRequest {
   method: "GET" | "POST";
   url: string;
   headers: Record<string, string>;
-  body?: string;
+  body?: string | Uint8Array;
   mayBeLoopback: boolean;
   timeoutMs: number;
   resolve?: Resolve;

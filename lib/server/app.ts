@@ -17,6 +17,7 @@ import type { LocalWorldId } from "#lib/emulators/world-id";
 import { type Env, readEnv } from "#lib/env";
 import { createTimedCache } from "#lib/jobs/bounded-memo";
 import { createFairQueue } from "#lib/jobs/fair-queue";
+import { requestGuarded } from "#lib/jobs/guarded-request";
 import type * as pictureWorker from "#lib/jobs/picture-worker";
 import { createZkPool, type WorkerPool, type WorkerThreads } from "#lib/jobs/zk-worker-pool";
 import { logMadeKeys } from "#lib/log/keys/key-events";
@@ -136,6 +137,7 @@ async function buildOn(opened: OpenedLog, env: Env, options: AppOptions): Promis
     secrets: await openSecrets(env, files),
     mailer: await openMailer(env, { database, clock, random, logger }),
     domainProbe,
+    postPush: requestGuarded,
     limiter,
     invalidKeyThrottle: createInvalidKeyThrottle(limiter, invalidKeyPolicy(env), clock),
     callers: createCallers(clock),

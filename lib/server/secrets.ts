@@ -17,13 +17,14 @@ async function readAuthSecret(env: Env, files: SecretFiles): Promise<string> {
 
 /** One for each use, so that none of them gives another away. */
 function deriveSecrets(authSecret: string): Secrets {
-  const derive = (use: string) =>
-    new Uint8Array(hkdfSync("sha256", authSecret, "", `countersign/${use}`, 32));
+  const derive = (use: string, length = 32) =>
+    new Uint8Array(hkdfSync("sha256", authSecret, "", `countersign/${use}`, length));
   return {
     emailCode: derive("email-code"),
     approvalLink: derive("approval-link"),
     approverLink: derive("approver-link"),
     mcpState: derive("mcp-state"),
+    webPush: derive("web-push", 48),
     webhookKeys: derive("webhook-keys"),
     knownDevice: derive("known-device"),
     session: Buffer.from(derive("session")).toString("base64"),

@@ -6,6 +6,7 @@
 import type { Metadata } from "next";
 import { AgentText } from "#components/agent-text";
 import { NotFoundPage } from "#components/not-found-page";
+import { DeviceList } from "#components/passkeys/device-list";
 import { LinkPasskeys } from "#components/passkeys/link-passkeys";
 import { Button } from "#components/ui/button";
 import { Callout } from "#components/ui/callout";
@@ -16,6 +17,7 @@ import { withNotFound } from "#lib/server/pages/with-not-found";
 import { getApp } from "#lib/server/singleton";
 import { readApproverLink } from "#lib/services/accounts/approvers";
 import { listPasskeys, maxPasskeys, readPasskeyLink } from "#lib/services/accounts/passkeys";
+import { listDevices, readPushKey } from "#lib/services/notifications/push";
 
 export const metadata: Metadata = {
   title: "Emails about approval requests",
@@ -52,6 +54,24 @@ function RequestLink({ token, isExpired }: { readonly token: string; readonly is
   );
 }
 
+async function Devices({ token, approverId }: { readonly token: string; readonly approverId: string }) {
+  const { context } = await getApp();
+  return (
+    <>
+      <h3 className="mt-8 mb-2 font-semibold text-lg">Notifications</h3>
+      <p className="mb-4 text-muted">
+        A device that is notified gets each request within seconds, in place of the email. You decide on the
+        page that it opens.
+      </p>
+      <DeviceList
+        path={`/notices/${token}/devices`}
+        devices={await listDevices(context, approverId)}
+        pushKey={readPushKey(context)}
+      />
+    </>
+  );
+}
+
 async function Passkeys({ token, isMailed }: { readonly token: string; readonly isMailed: boolean }) {
   const { context } = await getApp();
   const link = await readPasskeyLink(context, token);
@@ -79,6 +99,7 @@ async function Passkeys({ token, isMailed }: { readonly token: string; readonly 
       ) : isMailed ? null : (
         <RequestLink token={token} isExpired={link.isExpired} />
       )}
+      {link.mayNotify && length > 0 ? <Devices token={token} approverId={link.approver.id} /> : null}
     </section>
   );
 }

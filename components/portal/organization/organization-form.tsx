@@ -14,10 +14,12 @@ interface OrganizationFormProps {
   readonly name: string | null;
   readonly mark: ChosenMark;
   readonly isPublic: boolean;
+  readonly pushShowsFacts: boolean;
   readonly canChange: boolean;
 }
 
-export function OrganizationForm({ action, name, mark, isPublic, canChange }: OrganizationFormProps) {
+export function OrganizationForm(props: OrganizationFormProps) {
+  const { action, name, mark, isPublic, pushShowsFacts, canChange } = props;
   const [state, submit] = useFormAction(action);
   const error = state.errors["name"];
   return (
@@ -51,6 +53,21 @@ export function OrganizationForm({ action, name, mark, isPublic, canChange }: Or
         >
           <option value="public">public</option>
           <option value="private">private</option>
+        </Select>
+      </Field>
+      <Field
+        id="organization-lock-screen"
+        label="Notifications on approvers' devices"
+        hint="What a locked screen can show. The message is encrypted to the device."
+      >
+        <Select
+          {...describeControl("organization-lock-screen", { hint: true })}
+          name="lock_screen"
+          defaultValue={textValue(state, "lock_screen", pushShowsFacts ? "facts" : "nothing")}
+          disabled={!canChange}
+        >
+          <option value="facts">amount, recipient, agent and action</option>
+          <option value="nothing">only that a request waits</option>
         </Select>
       </Field>
       <FormStatus state={state} />

@@ -29,6 +29,7 @@ const forms: Record<string, ReactNode> = {
       name="o"
       mark={{ text: null, color: null, shown: { text: "E", color: "teal" } }}
       isPublic
+      pushShowsFacts
       canChange
     />
   ),

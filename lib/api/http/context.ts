@@ -53,6 +53,8 @@ export interface Secrets {
   /** Authenticates approvers' choices by the links in their mails. */
   approverLink: Uint8Array;
   mcpState: Uint8Array;
+  /** Private VAPID key, 48 bytes from which its scalar is made (lib/services/notifications/push.ts). */
+  webPush: Uint8Array;
   /** Seals the keys of webhook endpoints. */
   webhookKeys: Uint8Array;
   /** Marks browsers in which somebody signed in. */

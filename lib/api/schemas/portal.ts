@@ -78,6 +78,8 @@ export const organizationForm = z.object({
     z.string().regex(markPattern, "must be one or two letters or digits").optional(),
   ),
   mark_color: z.preprocess(emptyAsAbsent, z.enum(markColors, "must be one of the choices").optional()),
+  /** What notifications on approvers' devices show without unlocking. */
+  lock_screen: z.enum(["facts", "nothing"]),
 });
 export const organizationNameForm = z.object({
   name: boundedText(1, 100),

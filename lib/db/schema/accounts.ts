@@ -26,6 +26,8 @@ export const organizations = pgTable("organizations", {
   requester_rule_chosen_at: at("requester_rule_chosen_at"),
   /** Acts that ask for a passkey first, and `owners`: all that owners change (lib/services/accounts/members.ts). */
   second_factor: text().array().notNull().default([]),
+  /** False: an approver's lock screen shows only that a request waits. */
+  push_shows_facts: boolean().notNull().default(true),
   attestations_per_day: integer(),
   /** For how many days content is kept (lib/services/attestations/retention.ts); null: until somebody erases it. */
   retention_days: integer(),

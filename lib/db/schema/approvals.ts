@@ -241,6 +241,26 @@ export const approvers = pgTable(
   ],
 );
 
+/** Devices that are notified by Web Push (RFC 8030): a browser's subscription. */
+export const pushDevices = pgTable(
+  "push_devices",
+  {
+    id: uuid().primaryKey(),
+    approver_id: uuid()
+      .notNull()
+      .references(() => approvers.id, { onDelete: "cascade" }),
+    /** Address at the browser maker's push service; whoever has it and the keys can send to the device. */
+    endpoint: text().notNull(),
+    p256dh: text().notNull(),
+    auth: text().notNull(),
+    name: text().notNull(),
+    /** When the push service last refused a message for another reason than that the subscription has ended. */
+    failed_at: at("failed_at"),
+    created_at: createdAt(),
+  },
+  (t) => [uniqueIndex("push_devices_endpoint").on(t.approver_id, t.endpoint)],
+);
+
 export const approverGroups = pgTable(
   "approver_groups",
   {

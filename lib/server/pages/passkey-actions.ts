@@ -1,7 +1,7 @@
 /** Passkey actions of a person, on the page of a mail's link or signed in: the same work, other proof of who it is. */
 import type { z } from "zod";
 import type { MemberPrincipal } from "#lib/api/http/context";
-import { enforceLimit, limitPolicy } from "#lib/api/http/pipeline";
+import { enforceLimit, limitPolicy, readBytes } from "#lib/api/http/pipeline";
 import { toAppError } from "#lib/api/http/problem";
 import {
   authenticationResponse,
@@ -10,7 +10,8 @@ import {
   registrationResponse,
 } from "#lib/api/schemas/rosters";
 import { AppError } from "#lib/errors";
-import { isUuid } from "#lib/protocol/encoding/bytes";
+import { isUuid, utf8Decode } from "#lib/protocol/encoding/bytes";
+import { parseStrictJson } from "#lib/protocol/encoding/strict-json";
 import { sentence } from "#lib/protocol/text/display-text";
 import { getApp } from "#lib/server/singleton";
 import {
@@ -28,7 +29,8 @@ import { currentAddress, requireOwnPage } from "./portal-request";
 type Find<Subject> = (context: Context, ip: string) => Promise<Subject>;
 export type FindActing = Find<Acting>;
 
-async function run<Subject, Value>(
+/** The page's own post, within the limit of its address, as the person that `find` finds. */
+export async function runAs<Subject, Value>(
   find: Find<Subject>,
   work: (context: Context, subject: Subject) => Promise<Value>,
 ): Promise<PasskeyAnswer<Value>> {
@@ -43,6 +45,19 @@ async function run<Subject, Value>(
     if (error.errorName === "server_error" || error.errorName === "service_unavailable")
       context.logger.error({ err: error.cause ?? error }, "a passkey could not be changed");
     return { ok: false, message: sentence(error.detail) };
+  }
+}
+
+/** Null for anything but such a call. */
+export async function readJson<Schema extends z.ZodType>(
+  { headers, body }: Request,
+  schema: Schema,
+): Promise<z.output<Schema> | null> {
+  try {
+    const parsed = schema.safeParse(parseStrictJson(utf8Decode(await readBytes({ headers, body }))));
+    return parsed.success ? parsed.data : null;
+  } catch {
+    return null;
   }
 }
 
@@ -61,10 +76,10 @@ function readId(given: unknown): string {
 }
 
 export const begin = (find: FindActing) =>
-  run(find, (context, { approver }) => beginEnrolment(context, approver));
+  runAs(find, (context, { approver }) => beginEnrolment(context, approver));
 
 export const finish = (find: FindActing, name: unknown, response: unknown) =>
-  run(find, (context, { approver, actor }) => {
+  runAs(find, (context, { approver, actor }) => {
     const wanted = {
       name: read(passkeyName, name, "the name"),
       response: read(registrationResponse, response, "the browser's answer:"),
@@ -73,24 +88,24 @@ export const finish = (find: FindActing, name: unknown, response: unknown) =>
   });
 
 export const rename = (find: FindActing, passkeyId: unknown, name: unknown) =>
-  run(find, async (context, { approver, actor }) => {
+  runAs(find, async (context, { approver, actor }) => {
     const wanted = { passkeyId: readId(passkeyId), name: read(passkeyName, name, "the name") };
     await renamePasskey(context, approver, wanted, actor);
     return null;
   });
 
 export const remove = (find: FindActing, passkeyId: unknown) =>
-  run(find, async (context, { approver, actor }) => {
+  runAs(find, async (context, { approver, actor }) => {
     await removePasskey(context, approver, readId(passkeyId), actor);
     return null;
   });
 
 /* A passkey as a second factor of the session. */
 
-export const beginConfirming = (find: Find<MemberPrincipal>) => run(find, beginConfirmation);
+export const beginConfirming = (find: Find<MemberPrincipal>) => runAs(find, beginConfirmation);
 
 export const confirm = (find: Find<MemberPrincipal>, response: unknown) =>
-  run(find, async (context, person) => {
+  runAs(find, async (context, person) => {
     await finishConfirmation(
       context,
       person,

@@ -371,30 +371,36 @@ async function findById({ database }: AccountsContext, id: string) {
 
 /**
  * The approver of a link; null for one who may not enrol. `mayManage`: by a fresh link, or to enrol the first passkey
- * ever by the mail that asked them. Every other mail may be old, forwarded or in somebody else's archive.
+ * ever by the mail that asked them. Every other mail may be old, forwarded or in somebody else's archive. `mayNotify`: the
+ * first passkey's page goes on for a while, to add the device that it was made on.
  */
 export async function readPasskeyLink(context: AccountsContext, token: string) {
   const { id, freshUntil } = readApproverToken(context, token);
   const approver = await findById(context, id);
   if (!approver) return null;
   const [ever] = await context.database.db
-    .select({ count: count() })
+    .select({
+      count: count(),
+      isNew: sql<boolean>`coalesce(max(${passkeys.created_at}) > now() - interval '15 minutes', false)`,
+    })
     .from(passkeys)
     .where(eq(passkeys.approver_id, id));
   const isFirst = freshUntil === null && (ever?.count ?? 0) === 0 && approver.isAskedLately;
+  const isJustMade = freshUntil === null && ever?.count === 1 && ever.isNew && approver.isAskedLately;
   const isFresh = freshUntil !== null && freshUntil * 1000 > context.clock().getTime();
-  return { approver, mayManage: isFresh || isFirst, isExpired: !!freshUntil && !isFresh };
+  const mayManage = isFresh || isFirst;
+  return { approver, mayManage, mayNotify: mayManage || isJustMade, isExpired: !!freshUntil && !isFresh };
 }
 
 export async function requirePasskeyLink(
   context: AccountsContext,
   token: string,
   ip: string,
+  may: "mayManage" | "mayNotify" = "mayManage",
 ): Promise<Acting> {
   const link = await readPasskeyLink(context, token);
   if (link === null) throw personNotFound();
-  if (!link.mayManage)
-    throw new AppError("forbidden", "this link has expired; request a new one on its page");
+  if (!link[may]) throw new AppError("forbidden", "this link has expired; request a new one on its page");
   return { approver: link.approver, actor: { kind: "human", id: link.approver.email, ip } };
 }
 

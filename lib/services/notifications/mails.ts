@@ -22,6 +22,7 @@ import {
   parseContext,
   parseRequest,
 } from "#lib/services/approvals/rows";
+import type { PushMessage } from "./push";
 import type { Claimed } from "./send";
 
 const ends: Record<AuthorizationStatus, string> = {
@@ -115,7 +116,11 @@ function quoteFacts(facts: Facts, isDecided: boolean) {
     .map(({ id, label, text }) => ({ whose: whose[id] ?? `${label}:`, words: text }));
 }
 
-export async function composeNotice(context: Context, claimed: Claimed): Promise<Mail | null> {
+/** `push`: null for what is no reason to take a phone out. */
+export async function composeNotice(
+  context: Context,
+  claimed: Claimed,
+): Promise<{ mail: Mail; push: PushMessage | null } | null> {
   const { email, request_id, kind, approver_id, has_titles: hasTitles } = claimed;
   const row = email === null ? null : await findAuthorization(context.database, request_id);
   if (email === null || row === null) return null;
@@ -129,7 +134,8 @@ export async function composeNotice(context: Context, claimed: Claimed): Promise
   const title = hasTitles
     ? deriveTitle({ action: request.action, tool: request.tool ?? null, context: parseContext(row) })
     : null;
-  const subject = `${isTest ? "[TEST] " : ""}${describeSubject(facts, title)} ${nameRequest(request_id)}`;
+  const heading = `${isTest ? "[TEST] " : ""}${describeSubject(facts, title)}`;
+  const subject = `${heading} ${nameRequest(request_id)}`;
   const leave = noticeUrl(context, approver_id);
   const isReply = kind !== "waiting";
   // Gmail joins the mails of a thread only if their subjects are the same but for "Re:".
@@ -145,7 +151,14 @@ export async function composeNotice(context: Context, claimed: Claimed): Promise
       leave,
     ],
   });
-  return {
+  const push = {
+    title: heading,
+    body: `${toUnlinkedText(request.action)}. Expires in ${timeLeft(row)}.`,
+    url: approvalUrl(context, request_id),
+    subject: request_id,
+    seconds: Math.max(1, Math.round(row.millisecondsLeft / 1_000)),
+  };
+  const headed: Mail = {
     ...mail,
     // RFC 8058: the mail program's own button.
     headers: {
@@ -155,4 +168,5 @@ export async function composeNotice(context: Context, claimed: Claimed): Promise
     thread: { key: `${request_id}/${approver_id}`, isReply },
     idempotencyKey: `${request_id}/${kind}/${approver_id}`,
   };
+  return { mail: headed, push: isDecided ? null : push };
 }

@@ -10,6 +10,7 @@ import { claimDue, createDueWork, type DueWork, startInterval } from "#lib/jobs/
 import type { Context } from "#lib/services/approvals/context";
 import { findPause, randomShare } from "#lib/services/webhooks/deliver";
 import { composeNotice } from "./mails";
+import { pushToDevices } from "./push";
 
 export type Due = Pick<
   typeof notices.$inferSelect,
@@ -88,12 +89,14 @@ async function findWaitSeconds(context: Context, { organization_id, approver_id 
 
 async function send(context: Context, claimed: Claimed): Promise<void> {
   const settle = (change: Change) => settleNotice(context, claimed, change);
-  const mail = await composeNotice(context, claimed);
-  if (mail === null) return settle({ status: "dropped" });
+  const notice = await composeNotice(context, claimed);
+  if (notice === null) return settle({ status: "dropped" });
   const waitSeconds = await findWaitSeconds(context, claimed);
   if (waitSeconds !== null) return settle({ againSeconds: waitSeconds, isAttempt: false });
   try {
-    await context.mailer.send(mail);
+    // A mail as well would be a second interruption; it is what is left if no device took the message.
+    const taken = notice.push === null ? 0 : await pushToDevices(context, claimed.approver_id, notice.push);
+    if (taken === 0) await context.mailer.send(notice.mail);
   } catch (error) {
     context.logger.warn({ err: error }, "an approver's mail could not be sent; it is tried again");
     const failed = { attempts: claimed.attempts, status: null, retryAfterSeconds: null };

@@ -98,7 +98,13 @@ describe.skipIf(!databaseKinds.includes("postgres"))("members, at the same momen
       [owner.organizationId, second.userId],
     );
     const id = randomUUID();
-    const settings = { name: "Ours", defaultPublic: true, markText: null, markColor: null };
+    const settings = {
+      name: "Ours",
+      defaultPublic: true,
+      markText: null,
+      markColor: null,
+      pushShowsFacts: true,
+    };
     const rules = { text: "", mode: "off", require_second_owner: true } as const;
     await saveOwnRules(context, owner, rules);
     const acts: Record<string, () => Promise<unknown>> = {

@@ -170,7 +170,13 @@ describe("members", () => {
   it("lets members change neither settings nor members", async () => {
     const member = await join();
     const forbidden = { errorName: "forbidden" };
-    const settings = { name: "x", defaultPublic: false, markText: null, markColor: null };
+    const settings = {
+      name: "x",
+      defaultPublic: false,
+      markText: null,
+      markColor: null,
+      pushShowsFacts: true,
+    };
     await expect(updateOrganization(context, member, settings)).rejects.toMatchObject(forbidden);
     await expect(inviteMember(context, member, { email: newAddress(), role: "owner" })).rejects.toMatchObject(
       forbidden,

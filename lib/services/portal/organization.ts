@@ -117,6 +117,7 @@ export async function readOrganization(context: Context, person: MemberPrincipal
     name: row.name,
     mark: { text: row.mark_text, color: row.mark_color, shown: toMark(row) },
     defaultPublic: row.default_public,
+    pushShowsFacts: row.push_shows_facts,
     attestationsPerDay: row.attestations_per_day ?? context.settings.LIMIT_ATTEST_PER_DAY ?? null,
     retention: describeRetention(row),
     createdAt: row.created_at.toISOString(),
@@ -133,6 +134,7 @@ export interface OrganizationWish {
   /** Null: as the name says. */
   markText: string | null;
   markColor: MarkColor | null;
+  pushShowsFacts: boolean;
 }
 
 export async function updateOrganization(
@@ -144,8 +146,14 @@ export async function updateOrganization(
   const actor = toActor(person);
   await context.database.db.transaction(async (tx) => {
     await holdRole(tx, person, "settings");
-    const { name, defaultPublic, markText, markColor } = wanted;
-    const detail = { name, default_public: defaultPublic, mark_text: markText, mark_color: markColor };
+    const { name, defaultPublic, markText, markColor, pushShowsFacts } = wanted;
+    const detail = {
+      name,
+      default_public: defaultPublic,
+      mark_text: markText,
+      mark_color: markColor,
+      push_shows_facts: pushShowsFacts,
+    };
     await tx.update(organizations).set(detail).where(eq(organizations.id, organizationId));
     await recordAudit(context, tx, {
       organizationId,

@@ -1,6 +1,7 @@
 /** /portal/inbox: what waits for a decision and what was decided, of every organization that concerns this person. */
 import type { Metadata } from "next";
 import { AgentText } from "#components/agent-text";
+import { DeviceList } from "#components/passkeys/device-list";
 import { PasskeyList } from "#components/passkeys/passkey-list";
 import { InboxDecisions } from "#components/portal/approvals/inbox-decisions";
 import { InboxTable } from "#components/portal/approvals/inbox-table";
@@ -21,6 +22,7 @@ import { listNoticeSettings } from "#lib/services/accounts/mails";
 import { listOwnApprovers, listPasskeys, maxPasskeys } from "#lib/services/accounts/passkeys";
 import type { Context } from "#lib/services/approvals/context";
 import { listInbox, readDecidable } from "#lib/services/approvals/decision/inbox";
+import { listDevices, readPushKey } from "#lib/services/notifications/push";
 import { saveNotices } from "./actions";
 import { begin, finish, remove, rename } from "./passkey-actions";
 
@@ -38,7 +40,7 @@ async function Passkeys({ context, person }: { readonly context: Context; readon
   const own = await listOwnApprovers(context, person);
   if (own.length === 0) return null;
   return (
-    <Card title="Your passkeys" className="mt-5">
+    <Card title="Your passkeys and devices" className="mt-5">
       <p className="mb-5 text-muted">
         A passkey signs your decisions with your device's fingerprint, face or PIN. Owners see when one is
         added.
@@ -60,6 +62,16 @@ async function Passkeys({ context, person }: { readonly context: Context; readon
                 remove: remove.bind(null, id),
               }}
               max={maxPasskeys}
+            />
+            <p className="mt-5 mb-2 font-medium">Notifications</p>
+            <p className="mb-3 text-muted">
+              A device that is notified gets each request within seconds, in place of the email. You decide on
+              the page that it opens.
+            </p>
+            <DeviceList
+              path={`/portal/inbox/devices/${id}`}
+              devices={await listDevices(context, id)}
+              pushKey={readPushKey(context)}
             />
           </li>
         ))}

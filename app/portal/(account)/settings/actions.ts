@@ -33,7 +33,8 @@ export async function saveOrganization(_state: State, form: FormData): Promise<S
     await runAction("settings", organizationForm, form, async ({ context, person }, input) => {
       const { name, default_public, mark_text: markText = null, mark_color: markColor = null } = input;
       const defaultPublic = default_public === "public";
-      await updateOrganization(context, person, { name, defaultPublic, markText, markColor });
+      const pushShowsFacts = input.lock_screen === "facts";
+      await updateOrganization(context, person, { name, defaultPublic, markText, markColor, pushShowsFacts });
       return { message: "Settings saved.", result: null };
     }),
   );

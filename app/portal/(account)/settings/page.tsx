@@ -80,6 +80,7 @@ export default async function SettingsPage() {
           name={organization.name}
           mark={organization.mark}
           isPublic={organization.defaultPublic}
+          pushShowsFacts={organization.pushShowsFacts}
           canChange={isOwner}
         />
         <p className="mt-5 text-muted">

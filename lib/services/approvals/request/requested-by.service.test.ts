@@ -27,7 +27,13 @@ describe("who asks", () => {
   };
   const viewOf = (token: string) => readApprovalView(test.app.context, token);
   const setMark = (markText: string | null, markColor: "teal" | null) =>
-    updateOrganization(test.app.context, owner, { name: "dev", defaultPublic: true, markText, markColor });
+    updateOrganization(test.app.context, owner, {
+      name: "dev",
+      defaultPublic: true,
+      markText,
+      markColor,
+      pushShowsFacts: true,
+    });
 
   it("is the caller's label, the mark, the domains and the agent's past", async () => {
     const { view, asker, made, read } = await askAs("new-bot", { requester: "Accounts payable" });
