@@ -126,11 +126,9 @@ export const webhookDelivery = z
     last_problem: z.string().nullable(),
     next_attempt_at: timestamp.nullable(),
     created_at: timestamp,
-    body: z
-      .string()
-      .meta({
-        description: "the exact text that is sent and signed; a chat gets its facts in words instead",
-      }),
+    body: z.string().meta({
+      description: "the exact text that is sent and signed; a chat gets its facts in words instead",
+    }),
   })
   .meta({ id: "WebhookDelivery" });
 export type WebhookDelivery = z.infer<typeof webhookDelivery>;

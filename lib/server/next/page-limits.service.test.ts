@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { rememberPeer } from "#lib/api/http/rate-limit";
-import { setupTestApp } from "#support/setup-app";
 import { anyKind } from "#support/databases";
+import { setupTestApp } from "#support/setup-app";
 import { COUNTED_HEADER, countPage, limitOfPage, refusePage } from "./page-limits";
 
 describe("limits on pages", () => {
