@@ -89,6 +89,14 @@ function readDomain(text: string): string | null {
     : null;
 }
 
+/** A host by itself, as URLs have it. Null for what is none. */
+function readHost(text: string): string | null {
+  const url = /^\[?[\w.:-]+\]?$/.test(text) ? `https://${isIP(text) === 6 ? `[${text}]` : text}/` : "";
+  if (!URL.canParse(url)) return null;
+  const { hostname, port } = new URL(url);
+  return port === "" && !text.endsWith(":443") ? hostname.replace(/^\[(.*)\]$/, "$1") : null;
+}
+
 /** TLS alone says who answers. The address is compared as text, so none of it is repaired. */
 function isSafeIssuer(text: string): boolean {
   if (!URL.canParse(text)) return false;
@@ -203,6 +211,16 @@ export const settingsSchema = z.object({
   WORLD_PORTAL_URL: fetchedAddress().default("https://developer.world.org"),
   WORLD_ID_V4_VERIFYING_KEY: text,
   WORLD_CHAIN_RPC_URL: fetchedAddress().optional(),
+  AUDIT_LOG_DAYS: wholeNumber(30, 36_500).optional(),
+  WEBHOOK_ALLOWED_HOSTS: text.transform((value, context) => {
+    const names = value?.split(/[\s,]+/).filter((name) => name !== "") ?? [];
+    const hosts = names.map(readHost);
+    const wrong = hosts.indexOf(null);
+    if (wrong < 0) return hosts as string[];
+    const message = `${names[wrong]} is not a host, such as hooks.internal or 10.0.0.7`;
+    context.addIssue({ code: "custom", message });
+    return z.NEVER;
+  }),
   REQUEST_LOG_DAYS: wholeNumber(1, 90).default(7),
   REQUEST_LOG_PER_DAY: wholeNumber(1_000, 10_000_000).default(100_000),
   EXAMPLE_ATTESTATION: z.uuid("must be the id of an attestation").optional(),
@@ -223,6 +241,7 @@ export const settingsSchema = z.object({
     .refine((host) => isIP(host) !== 0, "must be an IP address")
     .default("127.0.0.1"),
   OTEL_EXPORTER_OTLP_ENDPOINT: address("http", "https").optional(),
+  OTEL_EXPORTER_OTLP_LOGS_ENDPOINT: address("http", "https").optional(),
   OTEL_SERVICE_NAME: z.string().min(1).default("countersign"),
   OTEL_TRACES_SAMPLER_ARG: z.coerce
     .number("must be a number from 0 to 1")

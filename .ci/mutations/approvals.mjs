@@ -1,6 +1,13 @@
 /** Those of approvals, of the people who give them and of the clients that ask; as in list.mjs. */
 export const mutations = [
   {
+    threat: "Events are lost between the audit log and a collector",
+    file: "lib/server/telemetry/audit-events.ts",
+    from: "code === 0 ? done()",
+    to: "code >= 0 ? done()",
+    test: "lib/server/telemetry/audit-events.service.test.ts",
+  },
+  {
     threat: "A service without World ID lets a link alone decide",
     file: "lib/services/approvals/request/request.ts",
     from: 'settings.worldId !== "none" || required.length > 0',
@@ -269,8 +276,8 @@ export const mutations = [
   {
     threat: "A frozen agent lets itself go on",
     file: "lib/api/schemas/key-choices.ts",
-    from: '["hook", "record", "freeze", ...ownerScopes]',
-    to: '["hook", "record", ...ownerScopes]',
+    from: '["hook", "record", "freeze", "audit", ...ownerScopes]',
+    to: '["hook", "record", "audit", ...ownerScopes]',
     test: "lib/services/agents/freeze.service.test.ts",
   },
   {

@@ -144,8 +144,8 @@ export const mutations = [
   {
     threat: "Server-side request forgery by webhooks",
     file: "lib/jobs/guarded-request.ts",
-    from: "addresses.every(",
-    to: "addresses.some(",
+    from: "isFine = addresses.every(",
+    to: "isFine = addresses.some(",
     test: "lib/services/webhooks/post.process.test.ts",
   },
   {

@@ -134,6 +134,7 @@ it("finds the portal's actions and routes, and no action inside a page", () => {
   expect(actions.length).toBeGreaterThanOrEqual(18);
   expect(routes.map(([name]) => name).sort()).toEqual([
     "(account)/attestations/export/route.ts GET",
+    "(account)/audit/export/route.ts GET",
     "(account)/evidence/pack/route.ts POST",
     "(account)/search/route.ts GET",
   ]);
@@ -175,6 +176,7 @@ const actOf: Record<string, Act> = {
   "(account)/webhooks/actions.ts": "operate",
   "(account)/webhooks/[id]/actions.ts": "operate",
   "(account)/attestations/export/route.ts": "take_out",
+  "(account)/audit/export/route.ts": "take_out",
   "(account)/evidence/pack/route.ts": "take_out",
   "(account)/search/route.ts": "read",
 };

@@ -83,7 +83,7 @@ export async function startTestApp(
       rememberPeer(request, options.ip ?? "127.0.0.1");
       const response = await dispatch(request);
       const text = await response.text();
-      const isJson = /json/.test(response.headers.get("content-type") ?? "");
+      const isJson = /[/+]json/.test(response.headers.get("content-type") ?? "");
       return {
         status: response.status,
         headers: response.headers,

@@ -21,11 +21,13 @@ import { isLoopbackName } from "#lib/protocol/text/host";
  */
 
 /** Receivers on this machine are for trying it at home. */
-interface WorldIdSetting {
+interface ReceiverSettings {
   worldId: "local" | "portal" | "none";
+  WEBHOOK_ALLOWED_HOSTS: readonly string[];
 }
 
-export const mayReachLoopback = ({ worldId }: WorldIdSetting): boolean => worldId === "local";
+export const mayReachLoopback = ({ worldId }: Pick<ReceiverSettings, "worldId">): boolean =>
+  worldId === "local";
 
 const globalUnicast: [ipaddr.IPv6, number] = [ipaddr.IPv6.parse("2000::"), 3];
 const nat64: [ipaddr.IPv6, number] = [ipaddr.IPv6.parse("64:ff9b::"), 96];
@@ -78,23 +80,31 @@ export function listTranslated(address: string, probes: readonly string[]): stri
 }
 
 /** Why nothing may be sent there; null if it may, as far as the text says. `URL` writes each form of an address as one. */
-export function findUrlProblem(text: string, mayBeLoopback: boolean): string | null {
+export function findUrlProblem(
+  text: string,
+  mayBeLoopback: boolean,
+  allowedHosts: readonly string[] = [],
+): string | null {
   const { protocol, hostname, username, password } = new URL(text);
   const host = hostname.replace(/^\[(.*)\]$/, "$1").replace(/\.$/, "");
   const isAddress = ipaddr.isValid(host);
   const isLoopback = isAddress ? ipaddr.parse(host).range() === "loopback" : isLoopbackName(host);
   if (username !== "" || password !== "") return "must not contain a user name or password";
   if (protocol !== "https:" && !(isLoopback && mayBeLoopback)) return "must be an https URL";
+  if (allowedHosts.includes(host)) return null;
   const isRefused = isAddress ? !isReachable(host, mayBeLoopback) : isLoopback && !mayBeLoopback;
   return isRefused ? "must lead to a public address" : null;
 }
 
 export function requireReceiver(
-  { settings }: { settings: WorldIdSetting },
+  { settings }: { settings: ReceiverSettings },
   field: string,
   url: string | null | undefined,
 ): void {
-  const problem = typeof url === "string" ? findUrlProblem(url, mayReachLoopback(settings)) : null;
+  const problem =
+    typeof url === "string"
+      ? findUrlProblem(url, mayReachLoopback(settings), settings.WEBHOOK_ALLOWED_HOSTS)
+      : null;
   if (problem !== null) throw fieldError("validation_error", field, problem);
 }
 
@@ -109,6 +119,8 @@ export interface GuardedRequest {
   headers: Record<string, string>;
   body?: string | Uint8Array;
   mayBeLoopback: boolean;
+  /** Hosts that the operator has named: their addresses may be private. */
+  allowedHosts?: readonly string[];
   timeoutMs: number;
   resolve?: Resolve;
   /** 0: nothing of the answer's body is read. */
@@ -159,14 +171,24 @@ async function requireReachable(addresses: readonly string[], resolve: Resolve, 
   if (!isFine) throw new Refused("its name leads to an address that is not public");
 }
 
-/** In place of the connection's own look-up. One address that is not public refuses them all. */
-function checkedLookup(resolve: Resolve, mayBeLoopback: boolean): LookupFunction {
+const insideRanges = new Set(["unicast", "private", "uniqueLocal", "carrierGradeNat", "loopback"]);
+
+/** For a host that the operator has named. Link-local addresses, such as a cloud's metadata, are never meant. */
+function requireInside(addresses: readonly string[]): void {
+  if (!addresses.every((address) => insideRanges.has(ipaddr.process(address).range())))
+    throw new Refused("its name leads to a link-local or reserved address");
+}
+
+type Judge = (addresses: readonly string[]) => Promise<void>;
+
+/** In place of the connection's own look-up. One address that is refused refuses them all. */
+function checkedLookup(resolve: Resolve, judge: Judge): LookupFunction {
   return (hostname, options, callback) =>
     resolve(hostname, (error, addresses) => {
       const [first] = addresses ?? [];
       if (error !== null || first === undefined) return callback(error ?? new Error("no address"), "", 0);
       const found = addresses.map(({ address }) => address);
-      requireReachable(found, resolve, mayBeLoopback).then(
+      judge(found).then(
         () => (options.all ? callback(null, addresses) : callback(null, first.address, first.family)),
         (refusal: Error) => callback(refusal, "", 0),
       );
@@ -194,14 +216,18 @@ async function readText(response: IncomingMessage, maxBytes: number): Promise<st
 async function chooseRoute({
   url,
   mayBeLoopback,
+  allowedHosts = [],
   resolve = resolveAll,
 }: GuardedRequest): Promise<RequestOptions> {
   const agent = findProxyAgent(url);
   const { hostname } = new URL(url);
   const literal = hostname.replace(/^\[(.*)\]$/, "$1");
   const isAddress = isIP(literal) !== 0;
-  if (isAddress) await requireReachable([literal], resolve, mayBeLoopback);
-  const lookup = checkedLookup(resolve, mayBeLoopback);
+  const judge: Judge = allowedHosts.includes(literal.replace(/\.$/, ""))
+    ? async (addresses) => requireInside(addresses)
+    : (addresses) => requireReachable(addresses, resolve, mayBeLoopback);
+  if (isAddress) await judge([literal]);
+  const lookup = checkedLookup(resolve, judge);
   if (agent === undefined) return { lookup, agent: false };
   if (isAddress) return { agent };
   const address = await new Promise<string>((done, fail) =>
@@ -233,7 +259,7 @@ async function send(asked: GuardedRequest): Promise<GuardedAnswer> {
 }
 
 export async function requestGuarded(asked: GuardedRequest): Promise<GuardedAnswer> {
-  const refusal = findUrlProblem(asked.url, asked.mayBeLoopback);
+  const refusal = findUrlProblem(asked.url, asked.mayBeLoopback, asked.allowedHosts);
   if (refusal !== null) return { status: null, problem: `its URL ${refusal}`, code: null };
   return send(asked).catch(failed);
 }

@@ -67,6 +67,21 @@ it("this machine is within reach only while the World ID stand-in runs", () => {
   ]);
 });
 
+it("lets the operator's named hosts be private, over https", () => {
+  const hosts = ["hooks.internal", "10.0.0.7", "fd00::7"];
+  const judge = (url: string) => findUrlProblem(url, false, hosts);
+  for (const url of [
+    "https://hooks.internal/x",
+    "https://HOOKS.internal.:8443/",
+    "https://10.0.0.7/",
+    "https://[fd00::7]/",
+  ])
+    expect([url, judge(url)]).toEqual([url, null]);
+  expect(judge("http://hooks.internal/")).toBe("must be an https URL");
+  expect(judge("https://me@hooks.internal/")).toContain("user name");
+  for (const url of ["https://10.0.0.8/", "https://[fd00::8]/"]) expect(judge(url)).toContain("public");
+});
+
 describe("what a URL must be", () => {
   it.each([
     ["https://example.com/hook", false, null],

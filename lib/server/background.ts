@@ -24,6 +24,7 @@ import { startPublisher } from "#lib/log/reading/export-tiles";
 import type { SnapshotContext } from "#lib/log/records/agent-heads";
 import { startSnapshots } from "#lib/log/records/record-snapshot";
 import { emptyProbe } from "#lib/log/sequencer/sequencer";
+import { deleteOldAudit } from "#lib/services/accounts/audit-list";
 import { checkDueDomains } from "#lib/services/accounts/domains";
 import { runRosterRound } from "#lib/services/accounts/roster";
 import { explainNobody } from "#lib/services/accounts/sign-up";
@@ -34,6 +35,7 @@ import { utcDay } from "#lib/services/keys/api-keys";
 import { startNotices } from "#lib/services/notifications/send";
 import { startDeliveries } from "#lib/services/webhooks/deliver";
 import { serviceShare } from "./open-log";
+import { dropUnsent, startAuditExport } from "./telemetry/audit-events";
 
 const intervalMs = 600_000;
 
@@ -73,7 +75,9 @@ export async function deleteExpired(context: Context): Promise<void> {
     .where(and(eq(approvalSubmissions.status, "refused"), lt(approvalSubmissions.created_at, dayAgo)));
   await db.delete(webhookMessages).where(lt(webhookMessages.created_at, sql`now() - interval '30 days'`));
   await db.delete(notices).where(lt(notices.created_at, sql`now() - interval '30 days'`));
-  const { REQUEST_LOG_DAYS: logDays } = context.settings;
+  const { AUDIT_LOG_DAYS: auditDays, REQUEST_LOG_DAYS: logDays } = context.settings;
+  if (auditDays !== undefined) await deleteOldAudit(db, auditDays);
+  if (context.settings.OTEL_EXPORTER_OTLP_LOGS_ENDPOINT === undefined) await dropUnsent(db);
   await db.delete(requestLog).where(lt(requestLog.at, sql`now() - make_interval(days => ${logDays})`));
   const firstCounted = utcDay(new Date(nowMs - countedDays * dayMs));
   for (const table of [dailyRequests, dailyCounts, dailyKeyUsage])
@@ -133,6 +137,7 @@ export function startBackground(context: Context): () => Promise<void> {
   const ends = [
     startRetention(context),
     startRosterRounds(context),
+    startAuditExport(context),
     openPublisher(context),
     startHousekeeping(context),
     startDomainChecks(context),

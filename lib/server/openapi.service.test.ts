@@ -305,6 +305,7 @@ describe("the OpenAPI document", () => {
     check("readRules", await test.call("GET", "/v1/rules?version=0", { key }));
     check("readRules", await test.call("GET", "/v1/rules?version=99", { key }));
     check("readRoster", await test.call("GET", "/v1/roster?number=0", { key }));
+    check("readAudit", await test.call("GET", "/v1/audit?limit=0", { key }));
   });
 
   it("describes conflicts", async () => {

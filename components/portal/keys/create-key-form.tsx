@@ -27,6 +27,7 @@ const scopeHints = {
   erase:
     "permanently delete the content of attestations. Don't give it to an agent, which could erase the evidence of what it did.",
   rules: "read and change your rules. Don't give it to an agent, which could allow itself everything.",
+  audit: "read the audit log, with names and IP addresses",
 } as const;
 
 function LimitField({ state }: { readonly state: FormState<CreatedKey> }) {

@@ -75,8 +75,11 @@ it("offers keys that erase to owners only, with a warning, and never from the st
     ]);
   const usual = ["attest", "authorize", "identity", "read"].map((scope) => [scope, true]);
   const unusual = (...scopes: string[]) => scopes.map((scope) => [scope, false]);
-  expect(boxes(shown(false))).toEqual([...usual, ...unusual("hook", "record", "freeze")]);
-  expect(boxes(shown(true))).toEqual([...usual, ...unusual("hook", "record", "freeze", "erase", "rules")]);
+  expect(boxes(shown(false))).toEqual([...usual, ...unusual("hook", "record", "freeze", "audit")]);
+  expect(boxes(shown(true))).toEqual([
+    ...usual,
+    ...unusual("hook", "record", "freeze", "erase", "rules", "audit"),
+  ]);
   expect(shown(true)).toContain("could erase the evidence");
   expect(shown(false)).not.toContain("could erase the evidence");
 });

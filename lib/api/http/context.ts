@@ -42,6 +42,11 @@ export interface ServiceSettings {
   LIMIT_DEMO_PER_IP_PER_HOUR: number;
   LIMIT_NOTICES_PER_ADDRESS_PER_HOUR: number;
   LIMIT_NOTICES_PER_ORGANIZATION_PER_HOUR: number;
+  /** Undefined: kept permanently. */
+  AUDIT_LOG_DAYS?: number | undefined;
+  OTEL_EXPORTER_OTLP_LOGS_ENDPOINT?: string | undefined;
+  OTEL_SERVICE_NAME: string;
+  WEBHOOK_ALLOWED_HOSTS: readonly string[];
   REQUEST_LOG_DAYS: number;
   isDemoOn: boolean;
 }

@@ -1,4 +1,6 @@
-/** Agents: feed and registered identity. */
+/** Agents: feed and registered identity; what an organization reads about itself. */
+import { z } from "zod";
+import { auditQuery, auditResponse } from "#lib/api/schemas/audit";
 import {
   feedQuery,
   feedResponse,
@@ -133,6 +135,18 @@ export const rostersOperations = {
     limit: "keyed",
     query: readRosterQuery,
     responses: { 200: rosterResponse },
+    errors: [401, 403],
+  },
+  readAudit: {
+    method: "GET",
+    path: "/v1/audit",
+    summary: "Read your organization's audit log, newest first: who did what, when, and from where",
+    tag: "Service",
+    auth: withKey("audit"),
+    limit: "keyed",
+    query: auditQuery,
+    responses: { 200: auditResponse },
+    alternative: { mediaType: "application/x-ndjson", schema: z.string() },
     errors: [401, 403],
   },
 } as const satisfies Record<string, OperationSpec>;

@@ -10,6 +10,7 @@ export const scopeNames = [
   "freeze",
   "erase",
   "rules",
+  "audit",
 ] as const;
 export type Scope = (typeof scopeNames)[number];
 
@@ -31,7 +32,7 @@ export const ownerScopes: readonly Scope[] = ["erase", "rules"];
  * to change the rules for itself, and `hook` and `record` allow nothing more.
  */
 export const usualScopes = scopeNames.filter(
-  (scope) => !["hook", "record", "freeze", ...ownerScopes].includes(scope),
+  (scope) => !["hook", "record", "freeze", "audit", ...ownerScopes].includes(scope),
 );
 
 /** Days until a key expires; absent: it does not. */

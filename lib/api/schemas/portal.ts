@@ -249,7 +249,11 @@ export const inboxFilters = z.object({
 export const actorKinds = ["user", "key", "human", "system"] as const;
 export type ActorKind = (typeof actorKinds)[number];
 
-export const auditFilters = z.object({ kind: z.enum(actorKinds).optional().catch(undefined) });
+export const auditFilters = z.object({
+  kind: filter(z.enum(actorKinds)),
+  from: filter(day),
+  until: filter(day),
+});
 export type AuditFilters = z.output<typeof auditFilters>;
 
 /* The portal's list of authorization requests. */

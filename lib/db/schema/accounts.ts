@@ -164,8 +164,13 @@ export const auditEvents = pgTable(
     detail: jsonb(),
     ip: text(),
     created_at: createdAt(),
+    /** When it is due to be sent to the collector of events (lib/server/telemetry/audit-events.ts); null once it was. */
+    export_due_at: at("export_due_at").defaultNow(),
   },
-  (t) => [index("audit_organization").on(t.organization_id, t.id.desc())],
+  (t) => [
+    index("audit_organization").on(t.organization_id, t.id.desc()),
+    index("audit_export_due").on(t.export_due_at).where(sql`${t.export_due_at} IS NOT NULL`),
+  ],
 );
 
 /* The development mailbox. */

@@ -7,7 +7,10 @@ import type { MemberPrincipal } from "#lib/api/http/context";
 import { answerProblem, toResponse } from "#lib/api/http/problem";
 import { readPublicly } from "#lib/api/http/response-cache";
 import type { FeedResponse } from "#lib/api/schemas/identity";
+import type { ExportFormat } from "#lib/api/schemas/portal";
+import { AppError } from "#lib/errors";
 import { httpRequestId } from "#lib/protocol/encoding/bytes";
+import { sentence } from "#lib/protocol/text/display-text";
 import { countPage } from "#lib/server/next/page-limits";
 import { getApp } from "#lib/server/singleton";
 import { requireRole } from "#lib/services/accounts/members";
@@ -89,4 +92,25 @@ export function answerDownload(
       "cache-control": "no-store",
     },
   });
+}
+
+const exportTypes = {
+  csv: "text/csv; charset=utf-8",
+  ndjson: "application/x-ndjson; charset=utf-8",
+} as const;
+
+/** A list of the portal as a file of the day, or why this person may not take it out. */
+export async function answerExport(
+  portal: { context: Pick<Context, "database" | "clock">; person: MemberPrincipal },
+  name: string,
+  format: ExportFormat,
+  exporting: Promise<AsyncGenerator<string>>,
+): Promise<Response> {
+  const parts = await exporting.catch((error: unknown) => {
+    if (error instanceof AppError && error.errorName === "forbidden") return error;
+    throw error;
+  });
+  if (parts instanceof AppError) return new Response(`${sentence(parts.detail)}\n`, { status: 403 });
+  const day = portal.context.clock().toISOString().slice(0, 10);
+  return answerDownload(portal, `${name}-${day}.${format}`, exportTypes[format], parts);
 }

@@ -1,13 +1,17 @@
-/** The audit log as the portal shows it: newest first, keys and approvers by name. */
+/** The audit log as the portal, its exports and the API show it: newest first, keys and approvers by name. */
 
-import { and, desc, eq, inArray, lt } from "drizzle-orm";
-import type { MemberPrincipal } from "#lib/api/http/context";
-import { cutPage, type PageQuery } from "#lib/api/http/cursor";
-import type { AuditFilters } from "#lib/api/schemas/portal";
+import { and, desc, eq, gte, inArray, like, lt, notInArray, type SQL, sql } from "drizzle-orm";
+import { type MemberPrincipal, toActor } from "#lib/api/http/context";
+import { cutPage, decodeCursor, type PageQuery } from "#lib/api/http/cursor";
+import type { AuditEventView, AuditQuery } from "#lib/api/schemas/audit";
+import type { AuditFilters, ExportFormat } from "#lib/api/schemas/portal";
 import type { Executor } from "#lib/db/client";
-import { apiKeys, approvers, auditEvents } from "#lib/db/schema";
+import { apiKeys, approvers, auditEvents, organizations } from "#lib/db/schema";
 import { isUuid } from "#lib/protocol/encoding/bytes";
 import { isJsonObject } from "#lib/protocol/encoding/canonical-json";
+import { byteOrderMark, encodeCsvLine } from "#lib/protocol/encoding/csv";
+import { readableTime } from "#lib/protocol/time/time-words";
+import { recordAudit } from "./audit";
 import type { AccountsContext } from "./context";
 import { requireRole } from "./members";
 
@@ -34,48 +38,171 @@ async function nameApprovers(executor: Executor, organizationId: string, events:
   return rows.map(({ id, name, email }) => [`approver ${id}`, `${name ?? "Approver"} (${email})`] as const);
 }
 
-function describeEvent(event: Event, names: ReadonlyMap<string, string>) {
-  const detail = isJsonObject(event.detail) ? event.detail : {};
-  const { session, ...rest } = detail;
+const nameOf = (names: ReadonlyMap<string, string>, id: string) => names.get(id) ?? null;
+
+function describeEvent(event: Event, names: ReadonlyMap<string, string>): AuditEventView {
+  const { session, ...rest } = isJsonObject(event.detail) ? event.detail : {};
   return {
-    id: event.id,
+    event_id: event.id,
     at: event.created_at.toISOString(),
-    actorKind: event.actor_kind,
-    actor: names.get(event.actor) ?? event.actor,
+    actor_kind: event.actor_kind,
+    actor: event.actor,
+    actor_name: nameOf(names, event.actor),
     action: event.action,
-    subject: names.get(event.subject) ?? event.subject,
-    detail: Object.keys(rest).length === 0 ? null : JSON.stringify(rest),
+    subject: event.subject,
+    subject_name: nameOf(names, event.subject),
+    detail: Object.keys(rest).length === 0 ? null : rest,
     ip: event.ip,
     session: typeof session === "string" ? session : null,
   };
 }
 
+async function readPage(
+  executor: Executor,
+  organizationId: string,
+  which: SQL | undefined,
+  page: PageQuery,
+): Promise<{ rows: AuditEventView[]; nextCursor: string | null }> {
+  const isLater = page.cursor === undefined ? undefined : lt(auditEvents.id, page.cursor);
+  const found = await executor
+    .select()
+    .from(auditEvents)
+    .where(and(eq(auditEvents.organization_id, organizationId), which, isLater))
+    .orderBy(desc(auditEvents.id))
+    .limit(page.limit + 1);
+  const { shown, nextCursor } = cutPage(found, page, ({ id }) => id);
+  const names = new Map([
+    ...(await nameKeys(executor, organizationId, shown)),
+    ...(await nameApprovers(executor, organizationId, shown)),
+  ]);
+  return { rows: shown.map((event) => describeEvent(event, names)), nextCursor };
+}
+
+/** By the API. An action without a dot is the first word of several. */
+export async function readAudit({ database }: AccountsContext, organizationId: string, query: AuditQuery) {
+  const { limit, actor_kind, action, from, until } = query;
+  const cursor =
+    query.cursor === undefined
+      ? undefined
+      : decodeCursor(query.cursor, (text) => (isUuid(text) ? text : undefined));
+  const isAction = action?.includes(".")
+    ? eq(auditEvents.action, action)
+    : like(auditEvents.action, `${action?.replaceAll("_", "\\_")}.%`);
+  const which = and(
+    actor_kind === undefined ? undefined : eq(auditEvents.actor_kind, actor_kind),
+    action === undefined ? undefined : isAction,
+    from === undefined ? undefined : gte(auditEvents.created_at, new Date(from)),
+    until === undefined ? undefined : lt(auditEvents.created_at, new Date(until)),
+  );
+  return readPage(database.db, organizationId, which, { limit, cursor });
+}
+
+const dayMs = 86_400_000;
+
+const toFilter = ({ kind, from, until }: AuditFilters) =>
+  and(
+    kind === undefined ? undefined : eq(auditEvents.actor_kind, kind),
+    from === undefined ? undefined : gte(auditEvents.created_at, new Date(`${from}T00:00:00Z`)),
+    until === undefined
+      ? undefined
+      : lt(auditEvents.created_at, new Date(Date.parse(`${until}T00:00:00Z`) + dayMs)),
+  );
+
+/** `until`: the last day. */
 export async function listAuditEvents(
-  context: AccountsContext,
+  { database: { db } }: AccountsContext,
   person: MemberPrincipal,
   query: AuditFilters & PageQuery,
 ) {
-  const { db } = context.database;
   await requireRole(db, person, "read");
-  const rows = await db
-    .select()
-    .from(auditEvents)
+  const { rows, nextCursor } = await readPage(db, person.organizationId, toFilter(query), query);
+  const shown = rows.map((row) => ({
+    id: row.event_id,
+    at: row.at,
+    actorKind: row.actor_kind,
+    actor: row.actor_name ?? row.actor,
+    action: row.action,
+    subject: row.subject_name ?? row.subject,
+    detail: row.detail === null ? null : JSON.stringify(row.detail),
+    ip: row.ip,
+    session: row.session,
+  }));
+  return { rows: shown, nextCursor };
+}
+
+const batchSize = 500;
+
+async function* readAll(executor: Executor, organizationId: string, which: SQL | undefined) {
+  let cursor: string | undefined;
+  do {
+    const page = await readPage(executor, organizationId, which, { limit: batchSize, cursor });
+    if (page.rows.length > 0) yield page.rows;
+    cursor = page.nextCursor ?? undefined;
+  } while (cursor !== undefined);
+}
+
+const csvColumns = [
+  "when",
+  "action",
+  "subject",
+  "subject_name",
+  "actor_kind",
+  "actor",
+  "actor_name",
+  "ip",
+  "session",
+  "detail",
+  "at",
+  "event_id",
+] as const;
+
+/** `when` in words, for people; `at` for programs. */
+const toLine = (row: AuditEventView) => {
+  const texts = { ...row, when: readableTime(row.at), detail: row.detail && JSON.stringify(row.detail) };
+  return encodeCsvLine(csvColumns.map((column) => String(texts[column] ?? "")));
+};
+
+async function* encode(format: ExportFormat, pages: AsyncGenerator<AuditEventView[]>) {
+  if (format === "csv") yield `${byteOrderMark}${encodeCsvLine(csvColumns)}`;
+  for await (const rows of pages)
+    yield rows.map(format === "csv" ? toLine : (row) => `${JSON.stringify(row)}\n`).join("");
+}
+
+export async function exportAudit(
+  context: AccountsContext,
+  person: MemberPrincipal,
+  format: ExportFormat,
+  filters: AuditFilters,
+): Promise<AsyncGenerator<string>> {
+  const { organizationId } = person;
+  const { db } = context.database;
+  await requireRole(db, person, "take_out");
+  await recordAudit(context, db, {
+    organizationId,
+    actor: toActor(person),
+    action: "audit.exported",
+    subject: format,
+    detail: { filters: JSON.stringify(filters) },
+  });
+  return encode(format, readAll(db, organizationId, toFilter(filters)));
+}
+
+/** Who may not come back by their domain is read from these (provider-sign-in.ts). */
+const kept = ["member.removed", "member.joined"];
+
+/** Events that are older than the operator keeps them, unless their organization is on legal hold. */
+export async function deleteOldAudit(executor: Executor, days: number): Promise<void> {
+  const onHold = executor
+    .select({ id: organizations.id })
+    .from(organizations)
+    .where(sql`${organizations.legal_hold_since} IS NOT NULL`);
+  await executor
+    .delete(auditEvents)
     .where(
       and(
-        eq(auditEvents.organization_id, person.organizationId),
-        query.kind === undefined ? undefined : eq(auditEvents.actor_kind, query.kind),
-        query.cursor === undefined ? undefined : lt(auditEvents.id, query.cursor),
+        lt(auditEvents.created_at, sql`now() - make_interval(days => ${days})`),
+        notInArray(auditEvents.action, kept),
+        notInArray(auditEvents.organization_id, onHold),
       ),
-    )
-    .orderBy(desc(auditEvents.id))
-    .limit(query.limit + 1);
-  const { shown, nextCursor } = cutPage(rows, query, ({ id }) => id);
-  const names = new Map([
-    ...(await nameKeys(db, person.organizationId, shown)),
-    ...(await nameApprovers(db, person.organizationId, shown)),
-  ]);
-  return {
-    rows: shown.map((event) => describeEvent(event, names)),
-    nextCursor,
-  };
+    );
 }

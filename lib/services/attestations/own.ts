@@ -307,7 +307,6 @@ async function* readAll(exported: Exported, filters: AttestationFilters) {
   } while (cursor !== undefined);
 }
 
-/** Excel and LibreOffice read a file without it as Windows-1252. */
 const exactTextNote =
   "Text that a spreadsheet would run as a formula has an apostrophe here. The exact text is in the NDJSON export.";
 

@@ -152,6 +152,7 @@ export interface Posting {
   body: string;
   headers: Record<string, string>;
   mayBeLoopback: boolean;
+  allowedHosts?: readonly string[];
   nowMs: number;
   timeoutMs?: number;
   resolve?: Resolve;
@@ -235,6 +236,7 @@ async function attempt(context: Context, claimed: Claimed): Promise<PostResult> 
       "webhook-signature": signMessage(message, keys),
     },
     mayBeLoopback: mayReachLoopback(context.settings),
+    allowedHosts: context.settings.WEBHOOK_ALLOWED_HOSTS,
     nowMs: now.getTime(),
   });
 }

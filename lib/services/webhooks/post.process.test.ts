@@ -115,6 +115,16 @@ describe("a name", () => {
     },
   );
 
+  it("that the operator has named may be private, and is no link-local address all the same", async () => {
+    const url = `https://rebind.example:${portOf()}/hook`;
+    const to = (address: string, allowedHosts: string[]) =>
+      send(url, { mayBeLoopback: false, allowedHosts, resolve: resolving([address]) });
+    expect((await to("169.254.169.254", ["rebind.example"])).problem).toContain("link-local");
+    expect((await to("127.0.0.1", ["other.example"])).problem).toContain("not public");
+    // Reached: the receiver speaks no TLS.
+    expect((await to("127.0.0.1", ["rebind.example"])).problem).toMatch(/^no connection/);
+  });
+
   it("that changes its address between two attempts (DNS rebinding) is judged at each of them", async () => {
     const resolve = resolving(["192.0.2.1"], ["127.0.0.1"]);
     const url = `https://rebind.example:${portOf()}/hook`;

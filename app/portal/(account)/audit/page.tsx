@@ -4,12 +4,15 @@ import { AuditTable, actorWords } from "#components/portal/organization/audit-ta
 import { PortalPage } from "#components/portal/organization/shown-organization";
 import { PageHeading } from "#components/portal/shell/page-heading";
 import { Button } from "#components/ui/button";
+import { buttonClass } from "#components/ui/button-style";
 import { Card } from "#components/ui/card";
 import { CursorPagination } from "#components/ui/cursor-pagination";
-import { Field, Select } from "#components/ui/field";
-import { actorKinds, auditFilters, cursorId } from "#lib/api/schemas/portal";
+import { Field, Input, Select } from "#components/ui/field";
+import { shownOrganizationField } from "#lib/api/schemas/form-state";
+import { actorKinds, auditFilters, cursorId, exportFormats } from "#lib/api/schemas/portal";
 import { requirePortal } from "#lib/server/pages/portal-request";
 import { listAuditEvents } from "#lib/services/accounts/audit-list";
+import { mayAct } from "#lib/services/accounts/members";
 
 export const metadata: Metadata = { title: "Audit log" };
 
@@ -21,22 +24,43 @@ interface PageProps {
 }
 
 export default async function AuditPage({ searchParams }: PageProps) {
-  const { context, person } = await requirePortal(path);
+  const { context, person, membership } = await requirePortal(path);
   const query = await searchParams;
-  const { kind } = auditFilters.parse(query);
+  const filters = auditFilters.parse(query);
   const cursor = cursorId.parse(query["cursor"]);
-  const { rows, nextCursor } = await listAuditEvents(context, person, { kind, cursor, limit: pageSize });
-  const filter: Record<string, string> = kind === undefined ? {} : { kind };
-  const buildLink = (more: Record<string, string>) =>
-    `${path}?${new URLSearchParams({ ...filter, ...more })}`;
+  const { rows, nextCursor } = await listAuditEvents(context, person, {
+    ...filters,
+    cursor,
+    limit: pageSize,
+  });
+  const { kind, from, until } = filters;
+  const given = Object.entries(filters).filter((entry): entry is [string, string] => entry[1] !== undefined);
+  const filter = Object.fromEntries(given);
+  const linkOf = (more: Record<string, string>) => `${path}?${new URLSearchParams({ ...filter, ...more })}`;
   return (
     <PortalPage organizationId={person.organizationId}>
       <PageHeading
         title="Audit log"
         lead="Who did what in your organization, when, and with which key or session. It can't be edited."
+        action={
+          mayAct(membership.role, "take_out") ? (
+            <span className="flex gap-2">
+              {exportFormats.map((format) => (
+                <a
+                  key={format}
+                  href={`${path}/export?${new URLSearchParams({ ...filter, format, [shownOrganizationField]: person.organizationId })}`}
+                  download
+                  className={buttonClass("secondary", "small")}
+                >
+                  Export {format.toUpperCase()}
+                </a>
+              ))}
+            </span>
+          ) : null
+        }
       />
       <Card>
-        <form key={kind ?? ""} action={path} method="get" className="mb-4 flex flex-wrap items-end gap-3">
+        <form key={linkOf({})} action={path} method="get" className="mb-4 flex flex-wrap items-end gap-3">
           <div className="w-56">
             <Field id="filter-kind" label="Actor">
               <Select id="filter-kind" name="kind" defaultValue={kind ?? ""}>
@@ -49,6 +73,16 @@ export default async function AuditPage({ searchParams }: PageProps) {
               </Select>
             </Field>
           </div>
+          {(
+            [
+              ["from", "From", from],
+              ["until", "Until", until],
+            ] as const
+          ).map(([name, label, value]) => (
+            <Field key={name} id={`filter-${name}`} label={label}>
+              <Input id={`filter-${name}`} name={name} type="date" defaultValue={value ?? ""} />
+            </Field>
+          ))}
           <Button type="submit" variant="secondary">
             Filter
           </Button>
@@ -56,8 +90,8 @@ export default async function AuditPage({ searchParams }: PageProps) {
         <AuditTable rows={rows} empty={<p className="py-4 text-muted">No matching events.</p>} />
         <CursorPagination
           label="events"
-          {...(cursor === undefined ? {} : { firstHref: buildLink({}) })}
-          {...(nextCursor === null ? {} : { nextHref: buildLink({ cursor: nextCursor }) })}
+          {...(cursor === undefined ? {} : { firstHref: linkOf({}) })}
+          {...(nextCursor === null ? {} : { nextHref: linkOf({ cursor: nextCursor }) })}
         />
       </Card>
     </PortalPage>

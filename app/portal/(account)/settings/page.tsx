@@ -33,7 +33,7 @@ import { addDomain, checkDomain, removeDomain } from "./domain-actions";
 
 export const metadata: Metadata = { title: "Settings" };
 
-function describeLimits(attestationsPerDay: number | null): Definition[] {
+function describeLimits(attestationsPerDay: number | null, auditDays: number | undefined): Definition[] {
   return [
     {
       id: "limit",
@@ -57,7 +57,7 @@ function describeLimits(attestationsPerDay: number | null): Definition[] {
     {
       id: "audit",
       name: "Audit log",
-      value: "Kept permanently, with email and IP addresses.",
+      value: `${auditDays === undefined ? "Kept permanently" : `Kept for ${formatCount(auditDays, "day")}`}, with email and IP addresses.`,
     },
     {
       id: "idempotency",
@@ -117,7 +117,9 @@ export default async function SettingsPage() {
         </Card>
       ) : null}
       <Card title="Limits and retention" className="mt-5" id="limits">
-        <DefinitionList items={describeLimits(organization.attestationsPerDay)} />
+        <DefinitionList
+          items={describeLimits(organization.attestationsPerDay, context.settings.AUDIT_LOG_DAYS)}
+        />
         <RetentionForms
           retention={organization.retention}
           actions={{ save: saveRetention, begin: beginHold, end: endHold }}
