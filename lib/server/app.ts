@@ -31,7 +31,7 @@ import { createSigningKeys } from "#lib/log/signing/signing-keys";
 import { logger } from "#lib/logger";
 import { originOfLog } from "#lib/protocol/tlog/log-leaf";
 import type { PreloadedData } from "#lib/server/next/page-cache";
-import { appendRemotely, type Calls, workRemotely } from "#lib/server/processes/ipc";
+import { type Calls, workRemotely } from "#lib/server/processes/ipc";
 import { domainProbe } from "#lib/services/accounts/domains";
 import type { Context } from "#lib/services/approvals/context";
 import {
@@ -150,7 +150,7 @@ async function buildOn(opened: OpenedLog, env: Env, options: AppOptions): Promis
     lock,
     store,
     oldEntries: store === null ? null : createOldEntries(store),
-    log: writer === undefined ? sequencer : appendRemotely(sequencer, writer),
+    log: sequencer,
     wakeups: await logIfSlow("the database's notifications", createWakeups(database)),
     answers: await openResponseCache(database),
     requestLog: createRequestLog(database, logger, { perOrganizationPerDay: env.REQUEST_LOG_PER_DAY }),

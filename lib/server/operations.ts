@@ -70,7 +70,7 @@ interface Route {
   pattern: RegExp;
   handler: Handler;
   isPublic: boolean;
-  isDecision: boolean;
+  runsInWriter: boolean;
 }
 
 function toPattern(path: string): RegExp {
@@ -83,7 +83,7 @@ function toPattern(path: string): RegExp {
 
 function bind<Id extends OperationId>(id: Id): Route {
   const spec: (typeof operations)[Id] = operations[id];
-  const { isDecision = false }: OperationSpec = spec;
+  const { runsInWriter = false }: OperationSpec = spec;
   return {
     id,
     method: spec.method,
@@ -92,7 +92,7 @@ function bind<Id extends OperationId>(id: Id): Route {
     pattern: toPattern(spec.path),
     handler: createHandler(getApp, spec, handlers[id], replayHydrators[id]),
     isPublic: isForEveryone(spec),
-    isDecision,
+    runsInWriter,
   };
 }
 
@@ -216,8 +216,8 @@ const ownSegments = new Set(
     .filter((segment, at, all) => segment !== "" && all.indexOf(segment) !== at),
 );
 
-export function isDecision(method: string | undefined, path: string): boolean {
-  return findMatching(path).some((route) => route.isDecision && route.method === method);
+export function runsInWriter(method: string | undefined, path: string): boolean {
+  return findMatching(path).some((route) => route.runsInWriter && route.method === method);
 }
 
 /** True if the table answers this path, be it with 404; everything else is a page's. */

@@ -42,8 +42,8 @@ export interface OperationSpec {
   body?: z.ZodType;
   /** Stores nothing unless the caller's key is still what it was when the request came. */
   rechecksCaller?: boolean;
-  /** Decides about an approval request or changes what an agent may do, which is an entry in the log. */
-  isDecision?: boolean;
+  /** Appends to the log: one process of a server answers all such requests. */
+  runsInWriter?: boolean;
   /** Takes an Idempotency-Key, for the request or for each entry of its body. */
   idempotent?: true | "by_entry";
   /** Default: 64 KiB. */

@@ -73,6 +73,7 @@ export const mcpOperations = {
   mcp: {
     method: "POST",
     path: "/mcp",
+    runsInWriter: true,
     summary: "Model Context Protocol (streamable HTTP)",
     tag: "Service",
     auth: withKey(),

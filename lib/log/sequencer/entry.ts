@@ -164,7 +164,7 @@ const maxAttempts = 3;
 
 type Reloading = Pick<LogContext, "logger"> & { keys: Pick<LogContext["keys"], "reload"> };
 
-export async function reloadKeys(context: Reloading): Promise<void> {
+async function reloadKeys(context: Reloading): Promise<void> {
   try {
     await context.keys.reload();
   } catch (cause) {

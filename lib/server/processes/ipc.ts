@@ -9,23 +9,7 @@ import { deserialize, serialize } from "node:v8";
 import { AppError, type ErrorName } from "#lib/errors";
 import type { Share } from "#lib/jobs/fair-queue";
 import type { ZkPool } from "#lib/jobs/zk-worker-pool";
-import {
-  type LogEntry,
-  type LogEntryKind,
-  type Placed,
-  reloadKeys,
-  SigningKeyChanged,
-  StaleInputs,
-} from "#lib/log/sequencer/entry";
-import type { LogSequencer } from "#lib/log/sequencer/sequencer";
 import type { Context } from "#lib/services/approvals/context";
-import {
-  type AttestationFacts,
-  type AttestationItem,
-  attestationKind,
-  createEntry,
-  serializeEntry,
-} from "#lib/services/attestations/store";
 
 /** Answers the call of this name; never rejects. */
 export type Answering = (name: string, argument: unknown) => Promise<unknown>;
@@ -172,24 +156,16 @@ export async function openCalls(path: string): Promise<Calls> {
 }
 
 /*
- * Delegates work of this server's other processes to the writer. It alone appends to the log, because processes that
- * move the log's head in turns slow each other down; and it alone has the threads for costly proofs, whose limits are
- * in memory. It alone appends to the log, because processes that move the log's head in turns slow each other down; and
- * it alone has the threads for costly proofs, whose limits are in memory. The others put attestations together, and the
- * writer signs them in their places. Without a writer they do both: the log's sequencer is correct in any number of
- * processes.
+ * Costly proofs run in the writer, which alone has threads for them, because their limits are in memory. Without a
+ * writer each process runs its own.
  */
 
-/** An error on its way to another process, as far as somebody there asks about it. */
+/** An error on its way to another process. */
 type Failure =
-  | { kind: "signing key changed" | "outdated" }
   | { kind: "app"; name: ErrorName; detail: string; options: Pick<AppError, "errors" | "headers"> }
   | { kind: "other"; message: string };
 
-type Outcome<Value> = { value: Value; failure: null } | { failure: Failure };
-type Appended = Outcome<Omit<Placed<AttestationItem>, "item"> & Pick<AttestationItem, "agentId" | "zk">> & {
-  isStale: boolean;
-};
+type Outcome = { value: unknown; failure: null } | { failure: Failure };
 
 interface Job {
   name: string;
@@ -199,104 +175,29 @@ interface Job {
 }
 
 function describeFailure(error: unknown): Failure {
-  if (error instanceof SigningKeyChanged) return { kind: "signing key changed" };
-  if (error instanceof StaleInputs) return { kind: "outdated" };
-  if (error instanceof AppError) {
-    const { errorName, detail, errors, headers } = error;
-    return { kind: "app", name: errorName, detail, options: { errors, headers } };
-  }
-  return { kind: "other", message: String(error) };
+  if (!(error instanceof AppError)) return { kind: "other", message: String(error) };
+  const { errorName, detail, errors, headers } = error;
+  return { kind: "app", name: errorName, detail, options: { errors, headers } };
 }
 
 function restoreError(failure: Failure): Error {
-  switch (failure.kind) {
-    case "signing key changed":
-      return new SigningKeyChanged();
-    case "outdated":
-      return new StaleInputs();
-    case "app": {
-      const { errors, headers } = failure.options;
-      return new AppError(failure.name, failure.detail, { headers, ...(errors && { errors }) });
-    }
-    case "other":
-      return new Error(`in the writing process: ${failure.message}`);
-  }
-}
-
-async function settle<Value>(work: Promise<Value>): Promise<Outcome<Value>> {
-  try {
-    return { value: await work, failure: null };
-  } catch (error) {
-    return { failure: describeFailure(error) };
-  }
-}
-
-async function append(context: Context, facts: AttestationFacts): Promise<Appended> {
-  let isStale = false;
-  const submit = async () => {
-    const item = await createEntry(context, facts);
-    const { forget } = item;
-    item.forget = () => {
-      isStale = true;
-      forget?.();
-    };
-    const { item: stored, ...placed } = await context.log.submit(attestationKind, item);
-    return { ...placed, agentId: stored.agentId, zk: stored.zk };
-  };
-  const outcome = await settle(
-    submit().catch(async (error: unknown) => {
-      // The key of the log or of this process may be the one that has changed, which is for it alone to notice.
-      if (error instanceof SigningKeyChanged) await reloadKeys(context);
-      throw error;
-    }),
-  );
-  return { ...outcome, isStale };
+  if (failure.kind === "other") return new Error(`in the writing process: ${failure.message}`);
+  const { errors, headers } = failure.options;
+  return new AppError(failure.name, failure.detail, { headers, ...(errors && { errors }) });
 }
 
 type AnyRun = (name: string, input: unknown, share: Share) => Promise<unknown>;
 
-export function createAnswers(context: Context): Answering {
-  const run = (job: Job) => {
-    const work = (job.isRemembered ? context.pool.runRemembered : context.pool.run) as AnyRun;
-    return settle(work(job.name, job.input, job.share));
-  };
-  return (name, argument) =>
-    name === "append" ? append(context, argument as AttestationFacts) : run(argument as Job);
-}
-
-const notKnown = (cause: unknown) =>
-  new AppError(
-    "service_unavailable",
-    "a process of this server ended, so this may or may not have been recorded; send it again with the same Idempotency-Key to record it once",
-    { cause },
-  );
-
-async function appendThere(
-  item: AttestationItem,
-  answering: Promise<unknown>,
-): Promise<Placed<AttestationItem>> {
-  const answer = (await answering.catch((cause: unknown) => {
-    throw notKnown(cause);
-  })) as Appended;
-  if (answer.isStale) item.forget?.();
-  if (answer.failure !== null) throw restoreError(answer.failure);
-  const { agentId, zk, ...placed } = answer.value;
-  return { ...placed, item: { ...item, agentId, zk } };
-}
-
-/** Attestations go to the writer; other items are rare, and appended here. */
-export function appendRemotely(own: LogSequencer, writer: Calls): LogSequencer {
-  return {
-    ...own,
-    submit: <Item extends LogEntry>(kind: LogEntryKind<Item>, item: Item) => {
-      // Next's bundle has a second copy of every kind.
-      if (kind.kind !== attestationKind.kind) return own.submit(kind, item);
-      const attestation = item as unknown as AttestationItem;
-      const answering = writer.call("append", serializeEntry(attestation));
-      return answering === null
-        ? own.submit(kind, item)
-        : (appendThere(attestation, answering) as unknown as Promise<Placed<Item>>);
-    },
+/** In the writer. */
+export function createAnswers({ pool }: Pick<Context, "pool">): Answering {
+  return async (_, argument): Promise<Outcome> => {
+    const { name, input, share, isRemembered } = argument as Job;
+    const run = (isRemembered ? pool.runRemembered : pool.run) as AnyRun;
+    try {
+      return { value: await run(name, input, share), failure: null };
+    } catch (error) {
+      return { failure: describeFailure(error) };
+    }
   };
 }
 
@@ -308,7 +209,7 @@ export function workRemotely(own: ZkPool, writer: Calls): ZkPool {
       try {
         const answering = writer.call("job", { name, input, share, isRemembered } satisfies Job);
         if (answering === null) return await runHere(name, input, share);
-        const outcome = (await answering) as Outcome<unknown>;
+        const outcome = (await answering) as Outcome;
         if (outcome.failure !== null) throw restoreError(outcome.failure);
         return outcome.value;
       } catch (error) {

@@ -16,7 +16,7 @@ import { isStandInPath } from "#lib/server/emulators";
 import { createRequestListener } from "#lib/server/next/listener";
 import { acceptForwardedRequest, handleApiRequest, sendResponse } from "#lib/server/next/node-http";
 import { explainRefusal } from "#lib/server/next/page-limits";
-import { isDecision, normalizePath, refuse } from "#lib/server/operations";
+import { normalizePath, refuse, runsInWriter } from "#lib/server/operations";
 import { openTelemetry } from "#lib/server/telemetry/open";
 import { createAnswers, listenAt, openCalls, serveCalls } from "./ipc";
 import { createReverseProxy } from "./reverse-proxy";
@@ -37,13 +37,13 @@ async function refuseUnknown(outgoing: ServerResponse): Promise<void> {
 }
 
 /**
- * Requests for the writer if there are several processes: decisions, which append to the log, if there is one; the
- * stand-in's always, because its state is in that process's memory.
+ * Requests that append to the log go to the writer if there is one, because processes that move the log's head in turns
+ * slow each other down; the stand-in's always, because its state is in that process's memory.
  */
 function belongsToWriter({ method, url = "/" }: IncomingMessage): "always" | "if there is one" | "no" {
   const path = normalizePath(url.split("?")[0] ?? "/");
   if (isStandInPath(path)) return "always";
-  return isDecision(method, path) ? "if there is one" : "no";
+  return runsInWriter(method, path) ? "if there is one" : "no";
 }
 
 /** While there is no writer, what belongs to it is done here: slower, but done. */

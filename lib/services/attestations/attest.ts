@@ -102,17 +102,17 @@ async function makeItem(context: Context, input: AttestInput): Promise<Attestati
   const prepared = await prepareApproval(context, caller, body, agent_public_key);
   const zkKeyPair = body.enable_zk === true ? await context.keys.zkKeyPair() : null;
   const predicate = await buildPredicate(context, input, agent, prepared, zkKeyPair);
-  return createEntry(context, {
+  const facts = {
     caller,
     hold: input.hold,
     predicate,
     keyId: predicate.key_id,
-    zkKeyId: predicate.zk?.kid,
     agentId: agent?.id ?? uuidV7(context.clock().getTime(), context.random(16)),
     authorization: prepared.authorization,
     agent: agent && { id: agent.id, version: agent.version },
     isKeyUnproven: agent?.key_proven_at === null,
-  });
+  };
+  return createEntry(context, facts, zkKeyPair);
 }
 
 async function rebuildEntry(context: Context, input: AttestInput): Promise<AttestationItem> {

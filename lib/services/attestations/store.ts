@@ -24,7 +24,7 @@ import {
   type Verdict,
 } from "#lib/log/sequencer/entry";
 import { base64Decode, base64UrlDecode, hexEncode, sha256, utf8Decode } from "#lib/protocol/encoding/bytes";
-import { type ZkKeyPair, zkKeyId } from "#lib/protocol/presentation/disclosure";
+import type { ZkKeyPair } from "#lib/protocol/presentation/disclosure";
 import type { ZkCredential, ZkProof } from "#lib/protocol/presentation/presentation";
 import {
   type ActionPredicate,
@@ -47,13 +47,11 @@ import { describeAttestation } from "./view";
 
 /* An attestation on its way into the log: put together, but without a place yet, and so without a signature. */
 
-/** Facts that don't depend on the process; structured clone can carry them. */
 export interface AttestationFacts {
   caller: KeyPrincipal;
   hold: IdempotencyHold | null;
   predicate: UnplacedPredicate;
   keyId: string;
-  zkKeyId?: string | undefined;
   /** The agent's, or the one that it makes by being the first to use the slug. */
   agentId: string;
   authorization: UsedAuthorization | null;
@@ -98,14 +96,16 @@ function prepareProof(item: AttestationItem, keyPair: ZkKeyPair): Preparation {
   };
 }
 
-/** Throws SigningKeyChanged if the keys at hand are not those that the statement names. */
-export async function createEntry(context: Context, facts: AttestationFacts): Promise<AttestationItem> {
+/** The item is `facts` with more. Throws SigningKeyChanged if the key at hand is not the one that the statement names. */
+export function createEntry(
+  context: Context,
+  facts: AttestationFacts,
+  zkKeyPair: ZkKeyPair | null,
+): AttestationItem {
   const { signer } = context.keys;
-  const zkKeyPair = facts.zkKeyId === undefined ? null : await context.keys.zkKeyPair();
-  const isKeyAtHand = zkKeyPair === null || zkKeyId(zkKeyPair.publicKey) === facts.zkKeyId;
-  if (signer.keyId !== facts.keyId || !isKeyAtHand) throw new SigningKeyChanged();
+  if (signer.keyId !== facts.keyId) throw new SigningKeyChanged();
   // Not by spreading: an object that is spread and gets ten more properties takes V8 sixty times as long.
-  const item: AttestationItem = Object.assign(serializeEntry(facts), {
+  const item: AttestationItem = Object.assign(facts, {
     context,
     zk: null,
     isListed: facts.predicate.is_public,
@@ -119,11 +119,6 @@ export async function createEntry(context: Context, facts: AttestationFacts): Pr
   });
   if (zkKeyPair !== null) item.preparation = prepareProof(item, zkKeyPair);
   return item;
-}
-
-export function serializeEntry(item: AttestationFacts): AttestationFacts {
-  const { caller, hold, predicate, keyId, zkKeyId, agentId, authorization, agent, isKeyUnproven } = item;
-  return { caller, hold, predicate, keyId, zkKeyId, agentId, authorization, agent, isKeyUnproven };
 }
 
 /** Only verified signatures count: anyone can send bytes that verify under nothing. */
