@@ -147,6 +147,17 @@ export async function requireRole(executor: Executor, person: MemberPrincipal, a
   return row.role;
 }
 
+/** The work for a person of the portal whose role allows the act. */
+export const forRole =
+  <Context extends AccountsContext, Rest extends unknown[], Result>(
+    act: Act,
+    work: (context: Context, person: MemberPrincipal, ...rest: Rest) => Promise<Result>,
+  ) =>
+  async (context: Context, person: MemberPrincipal, ...rest: Rest): Promise<Result> => {
+    await requireRole(context.database.db, person, act);
+    return work(context, person, ...rest);
+  };
+
 /** The same for what a transaction is about to do: the role holds until its commit. Comes before any other lock. */
 export async function holdRole(tx: Executor, person: MemberPrincipal, act: Act): Promise<Role> {
   await lockOrganization(tx, person.organizationId);

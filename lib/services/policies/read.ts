@@ -1,20 +1,13 @@
 /** Rules as the API and the portal show them. */
 import { and, desc, eq } from "drizzle-orm";
 import type { MemberPrincipal } from "#lib/api/http/context";
-import type {
-  PutRulesBody,
-  RulesResponse,
-  RulesVersionView,
-  SimulateBody,
-  SimulateResponse,
-} from "#lib/api/schemas/rules";
+import type { RulesResponse, RulesVersionView, SimulateBody } from "#lib/api/schemas/rules";
 import type { Executor } from "#lib/db/client";
 import { logs, ruleSets } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
 import { base64Encode, utf8Decode } from "#lib/protocol/encoding/bytes";
-import type { RulesProblem } from "#lib/protocol/policy/parse-rules";
 import { rulesetHash, rulesSchema } from "#lib/protocol/policy/rule-context";
-import { requireRole } from "#lib/services/accounts/members";
+import { forRole } from "#lib/services/accounts/members";
 import { findProblems } from "./check";
 import type { RulesContext } from "./context";
 import { simulateRules } from "./simulate";
@@ -99,39 +92,22 @@ export async function readRules(
 
 /* Rules in the portal: members read them, owners change them. */
 
-export async function readOwnRules(
-  context: RulesContext,
-  person: MemberPrincipal,
-  number?: number,
-): Promise<RulesResponse> {
-  const { db } = context.database;
-  await requireRole(db, person, "read");
-  return readRules(db, person.organizationId, number);
-}
+export const readOwnRules = forRole(
+  "read",
+  (context: RulesContext, { organizationId }: MemberPrincipal, number?: number) =>
+    readRules(context.database.db, organizationId, number),
+);
 
-export async function findOwnProblems(
-  context: RulesContext,
-  person: MemberPrincipal,
-  text: string,
-): Promise<RulesProblem[]> {
-  await requireRole(context.database.db, person, "rules");
-  return findProblems(context, person.organizationId, text);
-}
+export const findOwnProblems = forRole(
+  "rules",
+  async (context: RulesContext, { organizationId }: MemberPrincipal, text: string) =>
+    findProblems(context, organizationId, text),
+);
 
-export async function simulateOwnRules(
-  context: RulesContext,
-  person: MemberPrincipal,
-  body: SimulateBody,
-): Promise<SimulateResponse> {
-  await requireRole(context.database.db, person, "rules");
-  return simulateRules(context, person.organizationId, body);
-}
+export const simulateOwnRules = forRole(
+  "rules",
+  (context: RulesContext, { organizationId }: MemberPrincipal, body: SimulateBody) =>
+    simulateRules(context, organizationId, body),
+);
 
-export async function saveOwnRules(
-  context: RulesContext,
-  person: MemberPrincipal,
-  body: PutRulesBody,
-): Promise<boolean> {
-  await requireRole(context.database.db, person, "rules");
-  return saveRules(context, person, body);
-}
+export const saveOwnRules = forRole("rules", saveRules);

@@ -10,7 +10,7 @@ import { AppError } from "#lib/errors";
 import { claimDue } from "#lib/jobs/due-work";
 import { hexEncode } from "#lib/protocol/encoding/bytes";
 import { recordAudit } from "#lib/services/accounts/audit";
-import { type Act, requireRole } from "#lib/services/accounts/members";
+import { forRole } from "#lib/services/accounts/members";
 import type { Context } from "#lib/services/approvals/context";
 import { lockAndRecheckKey } from "#lib/services/keys/authenticate";
 import {
@@ -267,67 +267,22 @@ export async function settleFailed({ database }: Context, claimed: Claimed, fail
 
 /* Webhooks as the portal manages them: the API's own services, for members of the organization. */
 
-const requireMember = ({ database }: Context, person: MemberPrincipal, act: Act) =>
-  requireRole(database.db, person, act);
+export const listOwnWebhooks = forRole("read", async (context: Context, person: MemberPrincipal) => ({
+  callbacks: describeEndpoint(context, await readCallbacks(context, person)),
+  rows: await listEndpoints(context, person),
+}));
 
-export async function listOwnWebhooks(context: Context, person: MemberPrincipal) {
-  await requireMember(context, person, "read");
-  const callbacks = describeEndpoint(context, await readCallbacks(context, person));
-  return { rows: await listEndpoints(context, person), callbacks };
-}
+export const readOwnWebhook = forRole(
+  "read",
+  async (context: Context, person: MemberPrincipal, id: string, query: DeliveryQuery) => ({
+    webhook: describeEndpoint(context, await readEndpoint(context, person, id)),
+    ...(await listDeliveries(context, person, id, query)),
+  }),
+);
 
-export async function readOwnWebhook(
-  context: Context,
-  person: MemberPrincipal,
-  id: string,
-  query: DeliveryQuery,
-) {
-  await requireMember(context, person, "read");
-  const webhook = describeEndpoint(context, await readEndpoint(context, person, id));
-  return { webhook, ...(await listDeliveries(context, person, id, query)) };
-}
-
-export async function createOwnWebhook(context: Context, person: MemberPrincipal, wish: CreateWebhookBody) {
-  await requireMember(context, person, "operate");
-  return createEndpoint(context, person, wish);
-}
-
-export async function updateOwnWebhook(
-  context: Context,
-  person: MemberPrincipal,
-  id: string,
-  wish: UpdateWebhookBody,
-) {
-  await requireMember(context, person, "operate");
-  return updateEndpoint(context, person, id, wish);
-}
-
-export async function rotateOwnWebhook(
-  context: Context,
-  person: MemberPrincipal,
-  id: string,
-  overlapHours: number,
-) {
-  await requireMember(context, person, "operate");
-  return rotateEndpoint(context, person, id, overlapHours);
-}
-
-export async function deleteOwnWebhook(context: Context, person: MemberPrincipal, id: string): Promise<void> {
-  await requireMember(context, person, "operate");
-  await deleteEndpoint(context, person, id);
-}
-
-export async function testOwnWebhook(context: Context, person: MemberPrincipal, id: string) {
-  await requireMember(context, person, "operate");
-  return sendTest(context, person, id);
-}
-
-export async function replayOwnDelivery(
-  context: Context,
-  person: MemberPrincipal,
-  id: string,
-  messageId: string,
-) {
-  await requireMember(context, person, "operate");
-  return replayDelivery(context, person, id, messageId);
-}
+export const createOwnWebhook = forRole("operate", createEndpoint);
+export const updateOwnWebhook = forRole("operate", updateEndpoint);
+export const rotateOwnWebhook = forRole("operate", rotateEndpoint);
+export const deleteOwnWebhook = forRole("operate", deleteEndpoint);
+export const testOwnWebhook = forRole("operate", sendTest);
+export const replayOwnDelivery = forRole("operate", replayDelivery);
