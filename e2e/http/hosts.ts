@@ -27,6 +27,7 @@ const paths: [string, string[]][] = [
   ["/v1/nowhere", []],
   ["//v1/pubkey", []],
   ["/.well-known/jwks.json", []],
+  ["/.well-known/sigstore/trusted_root.json", []],
   ["/log/checkpoint", []],
   ["/badge/x.svg", []],
   ["/agent/x/feed.json", []],

@@ -3,7 +3,7 @@
 import type { Handlers } from "#lib/api/http/pipeline";
 import type { logOperations, serviceOperations } from "#lib/api/operations/service";
 import { AppError } from "#lib/errors";
-import { readJwks, writePublicKeys } from "#lib/log/keys/public-keys";
+import { readJwks, readTrustedRoot, writePublicKeys } from "#lib/log/keys/public-keys";
 import { readStatements } from "#lib/log/reading/history";
 import { readCheckpoint, readCosignedNote, readHeadRows, readTilePath } from "#lib/log/reading/public-log";
 import type { LogContext } from "./context";
@@ -59,7 +59,7 @@ function answerListFile({ logList }: LogContext, part: "file" | "signature", typ
 }
 
 export const logHandlers: Handlers<
-  typeof logOperations & Pick<typeof serviceOperations, "pubkey" | "jwks">,
+  typeof logOperations & Pick<typeof serviceOperations, "pubkey" | "jwks" | "sigstore_trusted_root">,
   LogContext
 > = {
   pubkey: async ({ context }) => ({
@@ -68,6 +68,10 @@ export const logHandlers: Handlers<
   }),
   jwks: async ({ context }) => ({
     body: await readJwks(context),
+    headers: { "cache-control": "public, max-age=60" },
+  }),
+  sigstore_trusted_root: async ({ context }) => ({
+    body: await readTrustedRoot(context),
     headers: { "cache-control": "public, max-age=60" },
   }),
   log_checkpoint: ({ context }) => answerCheckpoint(context, 1),

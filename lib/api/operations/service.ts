@@ -27,6 +27,16 @@ export const serviceOperations = {
     responses: { 200: z.strictObject({ keys: z.array(anyObject) }) },
     errors: [],
   },
+  sigstore_trusted_root: {
+    method: "GET",
+    path: "/.well-known/sigstore/trusted_root.json",
+    summary: "The logs' keys as Sigstore's clients take them (TrustedRoot, media type version 0.1)",
+    tag: "Service",
+    auth: anyone,
+    limit: "public_read",
+    responses: { 200: anyObject },
+    errors: [],
+  },
   openapi: {
     method: "GET",
     path: "/v1/openapi.json",

@@ -64,6 +64,7 @@ export const keyDeleteResponse = z.strictObject({ message: z.string(), key_id: z
 
 const publicKey = z.strictObject({
   key_id: z.string(),
+  dsse_keyid: z.string().meta({ description: "`keyid` of the signatures of this key in DSSE envelopes" }),
   public_key: base64Text,
   public_key_pem: z.string(),
   status: z.enum(["active", "retired", "revoked"]),

@@ -11,8 +11,14 @@ import { type PublishedKey, readLogs } from "#lib/log/signing/signing-keys";
 import { readCosignedSizes } from "#lib/log/witness/cosigned-checkpoints";
 import { base64Encode, base64UrlEncode, utf8Decode } from "#lib/protocol/encoding/bytes";
 import { encodeCertificatePem } from "#lib/protocol/encoding/certificate";
-import { computeJwkThumbprint, encodePublicKeyJwk } from "#lib/protocol/keys/ed25519";
+import {
+  computeDsseKeyId,
+  computeJwkThumbprint,
+  encodePublicKeyJwk,
+  encodePublicKeySpki,
+} from "#lib/protocol/keys/ed25519";
 import { BBS_CIPHERSUITE, DISCLOSURE_SCHEMA } from "#lib/protocol/presentation/disclosure";
+import { computeLogId } from "#lib/protocol/statement/bundle";
 import { encodeVerifierKey } from "#lib/protocol/tlog/checkpoint";
 import { pathOfLog } from "#lib/protocol/tlog/log-leaf";
 import { encodeWitnessPolicy } from "#lib/protocol/tlog/witness-policy";
@@ -102,6 +108,7 @@ async function describeKeys(context: LogContext, keys: PublishedKey[]) {
       "Ed25519 (RFC 8032) over the exact bytes of an attestation's payload; see independent_verification of GET /v1/verify/{id}",
     keys: keys.map((key) => ({
       key_id: key.keyId,
+      dsse_keyid: computeDsseKeyId(key.publicKey),
       public_key: base64Encode(key.publicKey),
       public_key_pem: key.publicKeyPem,
       status: key.status,
@@ -208,5 +215,31 @@ export async function readJwks(context: LogContext) {
       alg: "EdDSA",
       status,
     })),
+  };
+}
+
+/**
+ * TrustedRoot of Sigstore (github.com/sigstore/protobuf-specs, sigstore_trustroot.proto) as protobuf's JSON: the logs alone.
+ * Who attests has no certificate: a client takes the service's key beside it (GET /v1/pubkey).
+ */
+export async function readTrustedRoot({ database, settings }: LogContext) {
+  const logs = await readLogs(database.db);
+  return {
+    mediaType: "application/vnd.dev.sigstore.trustedroot+json;version=0.1",
+    tlogs: logs.map(({ id, key, created_at }) => {
+      const logId = { keyId: base64Encode(computeLogId(key)) };
+      return {
+        baseUrl: `${settings.baseUrl}${pathOfLog(id)}`,
+        hashAlgorithm: "SHA2_256",
+        publicKey: {
+          rawBytes: base64Encode(encodePublicKeySpki(key.publicKey)),
+          keyDetails: "PKIX_ED25519",
+          // Clients compare it with whole seconds of entries.
+          validFor: { start: created_at.toISOString().replace(/\.\d+/, "") },
+        },
+        logId,
+        checkpointKeyId: logId,
+      };
+    }),
   };
 }

@@ -6,7 +6,7 @@ import { dispatch } from "#lib/server/operations";
 import { verifyInBrowser } from "#lib/verifier/browser";
 import { anyKind } from "#support/databases";
 import { setupTestApp } from "#support/setup-app";
-import { verifyWithSigstore } from "#support/sigstore";
+import { verifyByRoot, verifyWithSigstore } from "#support/sigstore";
 
 const files = ["bundle", "envelope", "tlog-proof", "payload", "signature"];
 
@@ -35,6 +35,13 @@ describe("receipts", () => {
     expect(bundle.headers.get("content-type")).toBe("application/vnd.dev.sigstore.bundle.v0.3+json");
     expect(bundle.headers.get("content-disposition")).toBe(`attachment; filename="${id}.sigstore.json"`);
     expect(() => verifyForeign(bundle.body, pubkey)).not.toThrow();
+    const root = (await test.call("GET", "/.well-known/sigstore/trusted_root.json")).body;
+    const served = pubkey.keys.map((one: { dsse_keyid: string; public_key: string }) => [
+      one.dsse_keyid,
+      base64Decode(one.public_key),
+    ]);
+    expect(() => verifyByRoot(bundle.body, Object.fromEntries(served), root)).not.toThrow();
+    expect(() => verifyByRoot(bundle.body, Object.fromEntries(served), { ...root, tlogs: [] })).toThrow();
     const forged = structuredClone(bundle.body);
     forged.dsseEnvelope.payload = Buffer.from(made.payload.replace("Paid 12", "Paid 99")).toString("base64");
     expect(() => verifyForeign(forged, pubkey)).toThrow();
