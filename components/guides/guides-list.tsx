@@ -164,6 +164,12 @@ export const groups = [
         description: "Repeat every check with the offline verifier, openssl or a Sigstore client.",
       },
       {
+        slug: "own-tool",
+        title: "Check it with your own tool",
+        description:
+          "What openssl, Sigstore's clients, WebAuthn, Cedar and other libraries check, and what they can't.",
+      },
+      {
         slug: "record",
         title: "The record of an agent",
         description: "How a missing attestation shows, and what completeness doesn't mean.",

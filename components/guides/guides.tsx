@@ -19,6 +19,7 @@ import langgraph from "./content/langgraph.md";
 import limits from "./content/limits.md";
 import mcp from "./content/mcp.md";
 import openaiAgents from "./content/openai-agents.md";
+import ownTool from "./content/own-tool.md";
 import plainHttp from "./content/plain-http.md";
 import python from "./content/python.md";
 import pythonAgentFramework from "./content/python-agent-framework.md";
@@ -73,6 +74,7 @@ const texts: Record<GuideSlug, string> = {
   "approval-cards": approvalCards,
   "github-deployments": githubDeployments,
   webhooks,
+  "own-tool": ownTool,
   "verify-offline": verifyOffline,
   record,
   "evidence-pack": evidencePack,

@@ -1,5 +1,5 @@
 /** Commands that pages show, run in bash as they are printed: alone, and by a second organization too. */
-import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -80,6 +80,23 @@ describe("the guides' commands", () => {
         out: expect.stringMatching(/^http\S+\/verify\/invoice-bot-\S+\n$/),
       });
     }
+  });
+
+  it("own-tool: other people's tools verify a receipt, and not with other keys", async () => {
+    const [fetchAll = "", openssl = "", sigstore = ""] = await readGuide("own-tool");
+    const key = keys[0] ?? "";
+    const body = { agent_slug: "own-tool-bot", action: "Pay", inputs_hash: `sha256:${"a".repeat(64)}` };
+    const made = (await test.call("POST", "/v1/attest", { key, body })).body;
+    const got = await runIn(key, fetchAll.replaceAll("ATTESTATION_ID", made.attestation_id));
+    expect(got.code, got.out).toBe(0);
+    expect((await runIn(key, openssl)).out).toContain("Signature Verified Successfully");
+    // The packages are installed here already.
+    await symlink(path.resolve("node_modules"), path.join(folder, "node_modules"));
+    const check = sigstore.replace(/^npm install .*\n/, "");
+    expect(check).not.toBe(sigstore);
+    expect(await runIn(key, check)).toMatchObject({ code: 0, out: "verified\n" });
+    await writeFile(path.join(folder, "trusted_root.json"), JSON.stringify({ tlogs: [] }));
+    expect((await runIn(key, "node check.mjs 2>&1 || echo refused")).out).toContain("refused");
   });
 
   it("approve: say why they failed, and fail", async () => {
