@@ -42,7 +42,7 @@ import verifyOffline from "./content/verify-offline.md";
 import webhooks from "./content/webhooks.md";
 import zeroKnowledge from "./content/zero-knowledge.md";
 import { type GuideEntry, type GuideSlug, guideEntries } from "./guides-index";
-import { listReasons } from "./reason-table";
+import { listReasons, listRequirements } from "./reason-table";
 import { splitWire } from "./wire-pages";
 
 const texts: Record<GuideSlug, string> = {
@@ -99,7 +99,8 @@ interface ServedPrograms {
 /**
  * `{base}` becomes the public address, `{verify_sha256}` the checksum of the verifier that is served here,
  * `{npm_package}` and `{python_wheel}` the addresses of the clients' files, `{python_wheel_name}` the name of Python's,
- * `{step:<id>}` on a line of its own the quick start's command in a fence, `{reasons}` the table of reasons.
+ * `{step:<id>}` on a line of its own the quick start's command in a fence, `{reasons}` the table of reasons,
+ * `{requirements}` that of questionnaires.
  */
 function fillIn(text: string, base: string, programs: ServedPrograms | null): string {
   const commands = new Map<string, string>(quickStartSteps(base).map((step) => [step.id, step.command]));
@@ -110,6 +111,7 @@ function fillIn(text: string, base: string, programs: ServedPrograms | null): st
       return `\`\`\`sh\n${command}\n\`\`\``;
     })
     .replace("{reasons}", listReasons)
+    .replace("{requirements}", listRequirements)
     .replaceAll("{verify_sha256}", programs?.verifierSha256 ?? "(not built here)")
     .replaceAll("{npm_package}", base + (programs?.npmPackagePath ?? `/${NPM_PACKAGE}`))
     .replaceAll("{python_wheel}", base + (programs?.pythonWheelPath ?? `/${PYTHON_WHEEL}`))

@@ -18,6 +18,7 @@ import {
   packFiles,
 } from "#lib/protocol/pack/pack-manifest";
 import { renderPackCsv, renderPackReport } from "#lib/protocol/pack/pack-report";
+import { renderRequirementsCsv } from "#lib/protocol/pack/requirements";
 import { createZipWriter } from "#lib/services/packs/pack";
 import { nodeIo } from "#lib/verifier/cli/node-io";
 
@@ -49,7 +50,7 @@ export async function forge(
   isWhole: boolean,
   version: PackVersion = PACK_VERSION,
 ): Promise<Uint8Array> {
-  const written: string[] = [packFiles.manifest, packFiles.report, packFiles.csv];
+  const written: string[] = [packFiles.manifest, packFiles.report, packFiles.csv, packFiles.requirements];
   const names = [...files.keys()].filter((name) => !written.includes(name));
   const zip = createZipWriter();
   const sent: Uint8Array[] = [];
@@ -58,7 +59,8 @@ export async function forge(
   const manifest = parse(files, packFiles.manifest);
   const agents = listAgentFolders(names).map((folder) => readAgent(files, folder, manifest.period));
   const texts: [string, string][] = [[packFiles.report, renderPackReport(agents, zip.files, version)]];
-  if (version !== 1) texts.unshift([packFiles.csv, renderPackCsv(agents)]);
+  if (version !== 1)
+    texts.unshift([packFiles.csv, renderPackCsv(agents)], [packFiles.requirements, renderRequirementsCsv()]);
   for (const [name, text] of texts)
     await add(name, isWhole ? utf8Encode(text) : (files.get(name) ?? new Uint8Array()));
   await add(

@@ -21,6 +21,7 @@ export const packFiles = {
   report: "report.html",
   /** From version 2 on. */
   csv: "report.csv",
+  requirements: "requirements.csv",
   manifest: "manifest.json",
 } as const;
 

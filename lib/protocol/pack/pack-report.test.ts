@@ -1,10 +1,18 @@
 /** The report of a version of packs never changes: a verifier of tomorrow makes it again, and compares the bytes. */
+import path from "node:path";
 import { describe, expect, it } from "vitest";
 import { hexEncode, sha256, utf8Encode } from "#lib/protocol/encoding/bytes";
 import { hiddenFacts } from "#lib/protocol/record/facts";
+import { escapeHtml } from "#lib/protocol/text/display-text";
 import { countPack, type PackEntry } from "./pack-entries";
-import { encodeManifest, isEndShown, PACK_VERSION, type PackFacts } from "./pack-manifest";
+import { encodeManifest, isEndShown, PACK_VERSION, type PackFacts, packFiles } from "./pack-manifest";
 import { listNotProven, listProven, renderPackReport } from "./pack-report";
+import {
+  listRequirementCells,
+  renderRequirementsCsv,
+  requirementSources,
+  requirements,
+} from "./requirements";
 
 const base = {
   isTest: false,
@@ -61,7 +69,7 @@ describe("the report of an evidence pack", () => {
     ],
     [
       PACK_VERSION,
-      "38db3152cdf98cb440816dd2af0b972c863ee4447fa1830e1a3e8d080dc93a69",
+      "7c3d5c2d61f155639b805d6bbcebee4fc2d21f3c2bf293b8666b5b1b5beff2af",
       "ecb8611feb7994821b009d8b298b57114fdc5b2bcfc83b15fd3dc32b11f7284e",
     ],
   ] as const)("is that of version %d, to the byte, and so is the manifest", (version, ...digests) => {
@@ -72,6 +80,42 @@ describe("the report of an evidence pack", () => {
     expect(made.map((one) => hexEncode(sha256(typeof one === "string" ? utf8Encode(one) : one)))).toEqual(
       digests,
     );
+  });
+
+  it("names for each requirement where it is from, its files and a gap, in the report and in both spreadsheets", async () => {
+    const known: string[] = Object.values(packFiles);
+    const folders = ["attestations/", "decisions/", "rules/", "record/", "statements/"];
+    for (const row of requirements) {
+      expect(
+        row.files.split(", ").filter((name) => ![...known, ...folders].includes(name)),
+        row.id,
+      ).toEqual([]);
+      for (const cell of [...listRequirementCells(row).slice(1), requirementSources[row.source].url])
+        expect(report, row.id).toContain(escapeHtml(cell));
+      expect(row.gap.length, row.id).toBeGreaterThan(20);
+    }
+    const asked = [
+      "Article 12",
+      "Article 14",
+      "Article 19",
+      "Article 26",
+      "A.6.2.8",
+      "A.9",
+      "C9.2",
+      "C9.6",
+      "C12.4",
+    ];
+    const more = ["D003", "B006", "E015", "AU-2", "AU-3", "AU-9", "AU-10", "AU-12", "AC-3", "AC-5"];
+    expect(requirements.map(({ id }) => id)).toEqual([
+      ...asked,
+      ...more,
+      "CC6.1",
+      "CC7.2",
+      "CC8.1",
+      "SB 26-189",
+    ]);
+    expect(renderRequirementsCsv().split("\r\n")).toHaveLength(requirements.length + 2);
+    await expect(renderRequirementsCsv()).toMatchFileSnapshot(path.resolve("public/requirements.csv"));
   });
 
   it("shows amounts in a column of their own, who decided, and sums of each kind by currency", () => {

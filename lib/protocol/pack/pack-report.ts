@@ -20,6 +20,7 @@ import {
   type PackFacts,
   type PackVersion,
 } from "./pack-manifest";
+import { listRequirementCells, requirementColumns, requirementSources, requirements } from "./requirements";
 
 /* Explains for the report and its reader what an evidence pack shows and what it cannot. */
 
@@ -526,6 +527,20 @@ function describeSources(): string {
 claim of compliance. The articles apply to high-risk AI systems; whether a system is one is not decided here.</p>${about}`;
 }
 
+/** Of version 2: by requirement, with what isn't covered. */
+function describeRequirements(): string {
+  const about = facts(
+    Object.values(requirementSources).map(({ name, applies, url }) => [
+      name,
+      `${escapeHtml(applies)}<br><code>${escapeHtml(url)}</code>`,
+    ]),
+  );
+  const rows = requirements.map((row) => listRequirementCells(row).map(escapeHtml));
+  return `<p class="note">Named so that a part can be found where an assessment asks for it. This is no claim of compliance: it says
+beside each requirement what is not covered. Which of them apply to you is not decided here. The same is in
+<code>requirements.csv</code>.</p>${scrolling(requirementColumns, rows)}${about}`;
+}
+
 const howToCheck = `<ol>
 <li>Get <code>verify.mjs</code> from the service's own address, or compare the SHA-256 of the copy in this pack with the one
 that the service publishes at <code>/verify.mjs.sha256</code>. It is one readable file for Node 20 or newer.</li>
@@ -598,7 +613,7 @@ ${[
     "What is left out",
     table(all.length === 1 ? ["What", "Why", "Count"] : ["Agent", "What", "Why", "Count"], left),
   ),
-  section("Where an assessment may ask for it", describeSources()),
+  section("Where an assessment may ask for it", isFirst ? describeSources() : describeRequirements()),
   section(
     "All entries",
     renderEntries(agents, () => true),
@@ -608,7 +623,12 @@ ${[
     facts([
       ["SHA-256 of verify.mjs", `<code>${digest("verify.mjs")}</code>`],
       ["SHA-256 of keys.json", `<code>${digest("keys.json")}</code>`],
-      ...(isFirst ? [] : [["Entries for a spreadsheet", "<code>report.csv</code>"] as const]),
+      ...(isFirst
+        ? []
+        : [
+            ["Entries for a spreadsheet", "<code>report.csv</code>"] as const,
+            ["Requirements for a spreadsheet", "<code>requirements.csv</code>"] as const,
+          ]),
       ["All others", "in <code>manifest.json</code>"],
     ]),
   ),

@@ -154,6 +154,7 @@ describe("an evidence pack", () => {
     "after.json",
     "log.json",
     "report.html",
+    "requirements.csv",
   ])("whose %s was changed, swapped or taken out is not the one of its manifest", async (name) => {
     const files = unpack(whole);
     const bytes = files.get(name) ?? new Uint8Array();

@@ -36,6 +36,7 @@ import {
   readCounted,
 } from "#lib/protocol/pack/pack-manifest";
 import { renderPackCsv, renderPackReport } from "#lib/protocol/pack/pack-report";
+import { renderRequirementsCsv } from "#lib/protocol/pack/requirements";
 import { type AgentChangeKind, parseHeadsStatement } from "#lib/protocol/record/agent-heads";
 import { recordAudit } from "#lib/services/accounts/audit";
 import { requireRole } from "#lib/services/accounts/members";
@@ -470,6 +471,7 @@ async function* writePack(
   yield* writeSurroundings(writing);
   const report = renderPackReport(packed, zip.files);
   yield await zip.add(packFiles.csv, utf8Encode(renderPackCsv(packed)));
+  yield await zip.add(packFiles.requirements, utf8Encode(renderRequirementsCsv()));
   yield await zip.add(packFiles.report, utf8Encode(report));
   yield await zip.add(packFiles.manifest, encodeManifest(packed, zip.files));
   yield zip.end();

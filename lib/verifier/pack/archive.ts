@@ -44,9 +44,11 @@ async function readJsonFile(archive: ZipArchive, name: string): Promise<JsonObje
 }
 
 const isOther = ({ name }: { name: string }) => name !== packFiles.manifest;
+/** Files that packs of version 1 don't have. */
+const since2: readonly string[] = [packFiles.csv, packFiles.requirements];
 const required = (version: unknown) => [
   ...[packFiles.keys, packFiles.log, packFiles.verifier, packFiles.report],
-  ...(version === 1 ? [] : [packFiles.csv]),
+  ...(version === 1 ? [] : since2),
 ];
 
 const isList = (value: JsonValue | undefined): value is JsonObject[] =>
@@ -76,7 +78,7 @@ function findStray(names: readonly string[], isFirst: boolean): string | undefin
   const isSeveral = folders[0] !== "";
   const isMisplaced = (name: string) =>
     isSeveral && (isOwnFile(name) || (folders.length === 1 && name.startsWith("agents/")));
-  return names.find((name) => isMisplaced(name) || (isFirst && (isSeveral || name === packFiles.csv)));
+  return names.find((name) => isMisplaced(name) || (isFirst && (isSeveral || since2.includes(name))));
 }
 
 /** By every byte. */

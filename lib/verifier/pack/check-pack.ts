@@ -21,6 +21,7 @@ import {
 } from "#lib/protocol/pack/pack-manifest";
 import { type PackCheck, packFault, packGap, packPass, withWarnings } from "#lib/protocol/pack/pack-reasons";
 import { renderPackCsv, renderPackReport } from "#lib/protocol/pack/pack-report";
+import { renderRequirementsCsv } from "#lib/protocol/pack/requirements";
 import type { Cedar } from "#lib/protocol/policy/cedar";
 import { checkRecorded, type ReplayedDecision, replayDecision } from "#lib/protocol/policy/replay";
 import { formatCount } from "#lib/protocol/text/display-text";
@@ -255,10 +256,13 @@ async function compareWords(pack: OpenPack, agents: readonly PackAgent[]): Promi
   const field = isOwn
     ? ""
     : findDifference(pack.manifest, made as unknown as JsonObject, "") || "order or spelling";
-  const written = [packFiles.report, packFiles.csv] as string[];
+  const written: string[] = [packFiles.report, packFiles.csv, packFiles.requirements];
   const described = files.filter(({ name }) => !written.includes(name));
   const words = new Map<string, string>([[packFiles.report, renderPackReport(agents, described, version)]]);
-  if (version !== 1) words.set(packFiles.csv, renderPackCsv(agents));
+  if (version !== 1) {
+    words.set(packFiles.csv, renderPackCsv(agents));
+    words.set(packFiles.requirements, renderRequirementsCsv());
+  }
   let other: string | undefined;
   for (const [name, text] of words) if (!bytesEqual(utf8Encode(text), await pack.read(name))) other ??= name;
   return [
