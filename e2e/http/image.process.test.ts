@@ -102,7 +102,7 @@ it("starts from the copied files alone, answers, passes its health check, and st
   const image = startImage(settings);
   expect(await image.isHealthy()).toBe(false);
   await image.isUp();
-  for (const page of ["/", "/docs", "/verify.mjs"]) {
+  for (const page of ["/", "/docs", "/verify.mjs", "/requirements.csv"]) {
     const answer = await fetch(`http://localhost:${settings.PORT}${page}`);
     expect([page, answer.status, answer.headers.get("x-content-type-options")]).toEqual([
       page,

@@ -527,7 +527,7 @@ function describeSources(): string {
 claim of compliance. The articles apply to high-risk AI systems; whether a system is one is not decided here.</p>${about}`;
 }
 
-/** Of version 2: by requirement, with what isn't covered. */
+/** Rows by requirement, with what isn't covered; since version 2. */
 function describeRequirements(): string {
   const about = facts(
     Object.values(requirementSources).map(({ name, applies, url }) => [

@@ -50,7 +50,7 @@ export interface Requirement {
   id: string;
   asks: string;
   feature: string;
-  /** Of a pack. */
+  /** Names in a pack. */
   files: string;
   gap: string;
 }
