@@ -159,7 +159,7 @@ test("notifies a device: one tap adds it, a message shows what was sent, and off
   await expectNoSidewaysScroll(page);
   await expectGoodPage(page);
 
-  // What the worker asks of the browser, which shows nothing here.
+  // Calls of the worker to the browser, which shows nothing here.
   const [worker] = context.serviceWorkers();
   await worker?.evaluate(() => {
     const scope = globalThis as unknown as {

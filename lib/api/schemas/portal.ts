@@ -78,7 +78,7 @@ export const organizationForm = z.object({
     z.string().regex(markPattern, "must be one or two letters or digits").optional(),
   ),
   mark_color: z.preprocess(emptyAsAbsent, z.enum(markColors, "must be one of the choices").optional()),
-  /** What notifications on approvers' devices show without unlocking. */
+  /** Content of notifications on approvers' devices that shows without unlocking. */
   lock_screen: z.enum(["facts", "nothing"]),
 });
 export const organizationNameForm = z.object({

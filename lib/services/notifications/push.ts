@@ -39,7 +39,7 @@ const bytesOf = (length: number) =>
       }
     }, `must be ${length} bytes in base64url`);
 
-/** What `PushSubscription.toJSON()` says, of which the rest is not read. */
+/** Part of `PushSubscription.toJSON()` that is read. */
 export const subscriptionSchema = z.object({
   endpoint: z.url("must be a URL").max(1_000),
   keys: z.object({ p256dh: bytesOf(65), auth: bytesOf(16) }),

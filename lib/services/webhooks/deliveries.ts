@@ -3,7 +3,7 @@ import { and, desc, eq, sql } from "drizzle-orm";
 import { type MemberPrincipal, type Principal, toActor } from "#lib/api/http/context";
 import { cutPage, decodeCursor, encodeCursor, type PageQuery } from "#lib/api/http/cursor";
 import { isCalendarTime } from "#lib/api/schemas/primitives";
-import type { CreateWebhookBody, UpdateWebhookBody, WebhookDelivery } from "#lib/api/schemas/webhooks";
+import type { WebhookDelivery } from "#lib/api/schemas/webhooks";
 import type { Database, Executor } from "#lib/db/client";
 import { webhookDeliveries, webhookMessages } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
