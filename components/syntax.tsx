@@ -58,7 +58,7 @@ const classes = { comment: "c", string: "s", keyword: "k" } as const;
 type Kind = keyof typeof classes;
 
 /** Parts of a text, in order; together they are the text. A language that is unknown here has one part. */
-export function tokenize(code: string, language: string): { kind: Kind | null; text: string }[] {
+function tokenize(code: string, language: string): { kind: Kind | null; text: string }[] {
   const expression = expressions.get(language);
   if (expression === undefined) return [{ kind: null, text: code }];
   const tokens: { kind: Kind | null; text: string }[] = [];

@@ -2,7 +2,6 @@ import { expect } from "@playwright/test";
 import { expectAccessibleInBothThemes } from "./accessibility-helpers";
 import { getApiKey } from "./approval-helpers";
 import { attest, type Made, run } from "./public-pages-helpers";
-import { makeCountedRecord } from "./support/counted-record";
 import { test } from "./test";
 
 const slug = `feed-bot-${run}`;
@@ -42,67 +41,6 @@ test("has its record followed by the visitor's browser, and shows a hole as a ho
   );
   await expect(record.getByText("Your browser: no", { exact: true })).toHaveCount(1);
   await expectAccessibleInBothThemes(page);
-});
-
-test("has a long record and its count followed beside the page, which stays usable", async ({ page }) => {
-  // RECORD_ENTRIES and RECORD_AGENTS: to measure with more.
-  const length = Number(process.env["RECORD_ENTRIES"] ?? 6_000);
-  const agents = Number(process.env["RECORD_AGENTS"] ?? 300);
-  const made = await makeCountedRecord(slug, length, agents - 1);
-  await page.route("**/v1/pubkey", (route) => route.fulfill({ json: made.pubkey }));
-  await page.route("**/v1/log/statements**", (route) => route.fulfill({ json: made.statements }));
-  await page.route("**/log/agent-heads/*", (route) => route.fulfill({ body: Buffer.from(made.rows) }));
-  await page.route(`**/v1/agent/${slug}/record**`, (route) => {
-    const from = Number(new URL(route.request().url()).searchParams.get("from"));
-    return route.fulfill({ json: made.page(from, 1_000) });
-  });
-  await page.goto(`/agent/${slug}`);
-  const record = page.getByRole("region", { name: "Record" });
-  const begun = performance.now();
-  await expect(record).toContainText(`Complete: all ${length.toLocaleString("en")} entries`, {
-    timeout: 60_000,
-  });
-  test.info().annotations.push({ type: "milliseconds", description: String(performance.now() - begun) });
-  await expect(record).toContainText("The last signed count of all records leads to the same head");
-  await expect(record).toContainText(
-    `${(length + agents - 1).toLocaleString("en")} in ${agents} records, 0 statements of the service`,
-  );
-  await expect(record.getByText("Your browser: no", { exact: true })).toHaveCount(0);
-  await expectAccessibleInBothThemes(page);
-
-  // The newest entry came after the count.
-  const longer = await makeCountedRecord(slug, length + 1, agents - 1);
-  await page.route(`**/v1/agent/${slug}/record**`, (route) => {
-    const from = Number(new URL(route.request().url()).searchParams.get("from"));
-    const { snapshot } = made.page(from, 1_000);
-    const { entries, ...page } = longer.page(from, 1_000);
-    const placed = entries.map((entry) =>
-      entry.sequence > length ? { ...entry, log_index: length + agents } : entry,
-    );
-    return route.fulfill({ json: { ...page, entries: placed, snapshot } });
-  });
-  await page.reload();
-  await expect(record).toContainText(
-    `Counted to number ${length.toLocaleString("en")} of ${(length + 1).toLocaleString("en")}: the rest is not counted yet`,
-    { timeout: 60_000 },
-  );
-  await expect(record).not.toContainText("none missing");
-  await expect(record.getByText("Your browser: no", { exact: true })).toHaveCount(0);
-  await page.unroute(`**/v1/agent/${slug}/record**`);
-  await page.route(`**/v1/agent/${slug}/record**`, (route) => {
-    const from = Number(new URL(route.request().url()).searchParams.get("from"));
-    return route.fulfill({ json: made.page(from, 1_000) });
-  });
-
-  // Somebody else's rows.
-  await page.route("**/log/agent-heads/*", (route) =>
-    route.fulfill({ body: Buffer.from(made.rows.slice(72)) }),
-  );
-  await page.reload();
-  await expect(record.getByRole("alert")).toContainText("the signed count of all records is another one", {
-    timeout: 60_000,
-  });
-  await expect(record).toContainText("the rows are not those of the signed statement");
 });
 
 test("lists public attestations newest first, pages by cursor, filters, and works without JavaScript", async ({

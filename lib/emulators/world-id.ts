@@ -15,7 +15,7 @@ import { createWorldApp, type WorldApp } from "./world-app";
 
 /** IDKit takes a bridge on localhost only for app ids that begin so. */
 export const LOCAL_APP_ID = "app_staging_countersign_local";
-export const LOCAL_RP_ID = "rp_00000000000c5160";
+const LOCAL_RP_ID = "rp_00000000000c5160";
 
 export interface LocalWorldIdSettings {
   /** The origin of this server: bridge, World App page and portal are below it. */

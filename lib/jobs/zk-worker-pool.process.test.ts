@@ -172,27 +172,4 @@ describe("remembering", () => {
     const results = await Promise.all([1, 2, 3].map(() => pool.runRemembered("countCalls", "same", anyone)));
     expect(results).toEqual([1, 1, 1]);
   });
-
-  it("refuses nobody because the one who asked first had no place", async () => {
-    const pool = createPool({ maxThreads: 1, maxQueued: 4, maxPerOwner: 1 });
-    const running = pool.run("sleep", 50, of("greedy"));
-    const refused = pool.runRemembered("countCalls", "wanted", of("greedy"));
-    const served = pool.runRemembered("countCalls", "wanted", of("stranger"));
-    await expect(refused).rejects.toMatchObject({ errorName: "service_unavailable" });
-    expect(await served).toBe(1);
-    await running;
-  });
-
-  it("forgets the least recently used, and every failure", async () => {
-    const pool = createPool({ maxRemembered: 2 });
-    expect(await pool.runRemembered("countCalls", "a", anyone)).toBe(1);
-    expect(await pool.runRemembered("countCalls", "b", anyone)).toBe(2);
-    expect(await pool.runRemembered("countCalls", "a", anyone)).toBe(1);
-    expect(await pool.runRemembered("countCalls", "c", anyone)).toBe(3);
-    expect(await pool.runRemembered("countCalls", "a", anyone)).toBe(1);
-    expect(await pool.runRemembered("countCalls", "b", anyone)).toBe(4);
-    await expect(pool.runRemembered("failAlways", null, anyone)).rejects.toThrow("as asked");
-    await expect(pool.runRemembered("failAlways", null, anyone)).rejects.toThrow("as asked");
-    expect(await pool.run("countCalls", null, anyone)).toBe(7);
-  });
 });

@@ -10,7 +10,7 @@ import { roleNames } from "#lib/api/schemas/key-choices";
 import { roleWords } from "./role-words";
 import { PortalForm } from "./shown-organization";
 
-export function RoleList() {
+function RoleList() {
   return (
     <ul className="list-disc pl-5 text-muted text-sm">
       {roleNames.map((role) => (

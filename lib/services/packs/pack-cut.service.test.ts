@@ -2,7 +2,7 @@
  * A pack whose holder cuts the newest entries and makes everything else again, with the code that makes packs: head,
  * report, manifest and archive fit each other. What only the service can sign is what it cannot make.
  */
-import { beforeAll, describe, expect, it, vi } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import type { MemberPrincipal } from "#lib/api/http/context";
 import { hexDecode, hexEncode, utf8Decode, utf8Encode } from "#lib/protocol/encoding/bytes";
 import { encodePackJson, numberedFile, packFiles } from "#lib/protocol/pack/pack-manifest";
@@ -194,35 +194,5 @@ describe("an evidence pack that was cut", () => {
     expect((await test.call("POST", "/v1/identity/register", registered)).status).toBe(201);
     expectNotCounted(await verify(await make(period(-7, 1), "quiet-bot")));
     await expect(make(period(2, 3))).rejects.toMatchObject({ errorName: "validation_error" });
-  });
-
-  it("is made of a day that has just begun, though the day before was counted a moment ago", async () => {
-    const { context } = test.app;
-    const midnight = Math.ceil(Date.now() / dayMs) * dayMs;
-    const clock = vi.spyOn(context, "clock");
-    const at = (ms: number) => clock.mockReturnValue(new Date(ms));
-    const day = (fromMs: number) => ({
-      from: new Date(fromMs).toISOString(),
-      to: new Date(fromMs + dayMs).toISOString(),
-    });
-    at(midnight - 60_000);
-    await attest({}, "night-bot");
-    at(midnight - 15_000);
-    await make(day(midnight - dayMs), "night-bot");
-    at(midnight + 20_000);
-    const files = await make(day(midnight), "night-bot");
-    expect(parse(files, packFiles.manifest).period).toMatchObject({ from: new Date(midnight).toISOString() });
-    clock.mockRestore();
-  });
-
-  it("is made without a count if none can be signed, and says so", async () => {
-    const { logger, pool } = test.app.context;
-    const errors = vi.spyOn(logger, "error").mockImplementation(() => {});
-    const merging = vi.spyOn(pool, "run").mockRejectedValue(new Error("out of order"));
-    await attest({ action: "Sixth" });
-    expectNotCounted(await verify(await make(period(-7, 1))));
-    expect(errors).toHaveBeenCalledOnce();
-    errors.mockRestore();
-    merging.mockRestore();
   });
 });

@@ -8,11 +8,7 @@ import type { MemberPrincipal } from "#lib/api/http/context";
 import { createRequestLog } from "#lib/api/http/request-log";
 import { requestFilters } from "#lib/api/schemas/portal";
 import { deleteExpired } from "#lib/server/background";
-import { listOwnAgents, readOwnAgent } from "#lib/services/agents/portal-agents";
 import type { Context } from "#lib/services/approvals/context";
-import { listOwnAuthorizations } from "#lib/services/approvals/portal-authorizations";
-import { listOwnAttestations, readOwnAttestation } from "#lib/services/attestations/own";
-import { listApiKeys } from "#lib/services/keys/portal-keys";
 import type { TestAnswer } from "#support/app";
 import { anyKind } from "#support/databases";
 import { signInPerson } from "#support/portal";
@@ -219,40 +215,6 @@ describe("the request log", () => {
         organizationId,
       ]),
     ).toEqual([{ requests: 2, dropped: 2 }]);
-  });
-
-  it("marks what a test key made, and nothing that a live key made", async () => {
-    await test.call("POST", "/v1/authorize", { key, body: { agent_slug: "logged", action: "pay" } });
-    const marks = async () => {
-      const all = { ...page, cursor: undefined };
-      const attestations = (await listOwnAttestations(context, owner, { agent: "logged" }, all)).rows;
-      const asked = { ...all, status: undefined, agent_slug: "logged" };
-      return [
-        ...attestations.map(({ isTest }) => isTest),
-        (await readOwnAttestation(context, owner, attestations[0]?.id ?? "")).isTest,
-        ...(await listOwnAuthorizations(context, owner, asked)).rows.map(({ isTest }) => isTest),
-        (await listApiKeys(context, owner, all)).rows.find(({ id }) => id === keyId)?.isTest,
-      ];
-    };
-    expect(await marks()).toEqual([true, true, true, true]);
-    expect((await readOwnAgent(context, owner, "logged")).isTest).toBe(true);
-    await query("UPDATE api_keys SET prefix = 'cs_live_abcd' WHERE id = $1", [keyId]);
-    expect(await marks()).toEqual([false, false, false, false]);
-    // Not from memory: as it would be found again.
-    context.callers.forget(keyId);
-    for (const [method, path, body] of [
-      ["POST", "/v1/attest", { agent_slug: "live-a", action: "a", inputs_hash: "x" }],
-      ["POST", "/v1/authorize", { agent_slug: "live-b", action: "a" }],
-      ["POST", "/v1/identity/register", { slug: "live-c" }],
-    ] as const)
-      expect((await test.call(method, path, { key, body })).status).toBe(201);
-    const { rows } = await listOwnAgents(context, owner, { ...page, cursor: undefined });
-    expect(
-      rows
-        .filter(({ isTest }) => !isTest)
-        .map(({ slug }) => slug)
-        .sort(),
-    ).toEqual(["live-a", "live-b", "live-c"]);
   });
 
   it("is deleted after its days, and its counts after a month", async () => {
