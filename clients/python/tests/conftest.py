@@ -50,6 +50,7 @@ def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     async def no_sleep(_: float) -> None: ...
 
     monkeypatch.setattr("countersign_client._async_client.asyncio.sleep", no_sleep)
+    monkeypatch.setattr("countersign_client._client.time.sleep", lambda _: None)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

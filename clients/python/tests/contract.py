@@ -6,11 +6,13 @@ import json
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
-from conftest import Counted, Human
+from conftest import Counted, Human, Losing
 
 
 def run_beside(file: str, code: str, *args: str) -> Any:
@@ -57,3 +59,31 @@ def test_asks_for_each_of_parallel_calls(
     assert request.module.run(name, paid, human, calls=calls) == "paid 1 | paid 1 | paid 2"
     assert sorted(paid) == _paid(request, (1, 1), (1, 1), (2, 2))
     assert count(name) == Counted(3, 3)
+
+
+def _end(run: Callable[[], Any]) -> str:
+    """What a run ends with: the model's last words, or the error that the framework passes on or wraps."""
+    try:
+        return str(run())
+    except Exception as error:
+        return str(error)
+
+
+@pytest.mark.usefixtures("no_pauses")
+def test_runs_nothing_while_the_service_is_away(request: pytest.FixtureRequest, human: Human, new_agent: Any) -> None:
+    paid: list[Any] = []
+    said = _end(lambda: request.module.run(new_agent(), paid, human, base="http://127.0.0.1:1"))
+    assert getattr(request.module, "AWAY", "/v1/authorize: no answer") in said
+    assert paid == []
+
+
+@pytest.mark.usefixtures("no_pauses")
+def test_says_that_what_ran_could_not_be_attested(
+    request: pytest.FixtureRequest, human: Human, count: Any, new_agent: Any
+) -> None:
+    name, paid = new_agent(), []
+    losing = getattr(request.module, "LOSING", lambda path: httpx2.AsyncClient(transport=Losing(path)))
+    said = _end(lambda: request.module.run(name, paid, human, http=losing("/v1/attest")))
+    assert "Don't run the action again" in said
+    assert len(paid) == 1
+    assert count(name) == Counted(1, 0)

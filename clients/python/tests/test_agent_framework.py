@@ -8,7 +8,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import httpx2
 import pytest
 from agent_framework import (
     Agent,
@@ -23,10 +22,10 @@ from agent_framework import (
     tool,
 )
 from agent_framework.exceptions import MiddlewareException
-from conftest import API_KEY, BASE_URL, Counted, Human, Losing
+from conftest import API_KEY, BASE_URL, Counted, Human
 from contract import *
 
-from countersign_client import AsyncCountersign, NotAttestedError, ServiceConnectionError
+from countersign_client import AsyncCountersign
 from countersign_client.agent_framework import gate_tools
 
 
@@ -102,25 +101,6 @@ def go_on(name: str, file: Path) -> Any:
             return [paid, (await agent.run(Message("user", [approved]), session=session)).text]
 
     return asyncio.run(go())
-
-
-@pytest.mark.usefixtures("no_pauses")
-def test_ends_the_run_while_the_service_is_away(human: Human, new_agent: Any) -> None:
-    paid: list[Any] = []
-    with pytest.raises(MiddlewareException) as caught:
-        run(new_agent(), paid, human, base="http://127.0.0.1:1")
-    assert isinstance(caught.value.__cause__, ServiceConnectionError)
-    assert paid == []
-
-
-@pytest.mark.usefixtures("no_pauses")
-def test_ends_the_run_if_what_ran_could_not_be_attested(human: Human, count: Any, new_agent: Any) -> None:
-    name, paid = new_agent(), []
-    with pytest.raises(MiddlewareException, match="Don't run the action again") as caught:
-        run(name, paid, human, http=httpx2.AsyncClient(transport=Losing("/v1/attest")))
-    assert isinstance(caught.value.__cause__, NotAttestedError)
-    assert len(paid) == 1
-    assert count(name) == Counted(1, 0)
 
 
 class Changing(FunctionMiddleware):

@@ -21,6 +21,7 @@ from countersign_client import Countersign
 from countersign_client.crewai import gate_tool, refuse_ungated
 
 
+LOSING = lose
 MODES = ({"native": True}, {"native": False})
 
 
@@ -77,25 +78,6 @@ def run(
         agent = Agent(role="payer", goal="pay", backstory="pays", llm=model, tools=made, max_retry_limit=0)
         task = Task(description="Pay", expected_output="what was paid", agent=agent)
         return str(Crew(agents=[agent], tasks=[task]).kickoff())
-
-
-def test_runs_nothing_while_the_service_is_away(human: Human, new_agent: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("countersign_client._client.time.sleep", lambda _: None)
-    paid: list[Any] = []
-    said = run(new_agent(), paid, human, base="http://127.0.0.1:1", native=False)
-    assert said.startswith("Stop and report to your operator: POST http://127.0.0.1:1/v1/authorize: no answer")
-    assert paid == []
-
-
-def test_says_that_what_ran_could_not_be_attested(
-    human: Human, count: Any, new_agent: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("countersign_client._client.time.sleep", lambda _: None)
-    name, paid = new_agent(), []
-    said = run(name, paid, human, http=lose("/v1/attest"))
-    assert said.endswith("The action ran, but its attestation could not be stored. Don't run the action again.")
-    assert len(paid) == 1
-    assert count(name) == Counted(1, 0)
 
 
 def test_runs_the_approved_arguments_though_a_hook_changes_them(human: Human, count: Any, new_agent: Any) -> None:
