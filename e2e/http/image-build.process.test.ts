@@ -1,6 +1,6 @@
 /**
  * Every stage of Dockerfile, instruction by instruction, in fresh folders: installs from the registry, builds, and starts the
- * result as its user. Takes minutes: .ci/run does it, and `TEST_GENERATORS=all` here.
+ * result as its user. Takes minutes: .ci/run does it, and `TEST_IMAGE=all` here.
  */
 import { execFileSync, spawn } from "node:child_process";
 import { chmodSync, cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
@@ -12,8 +12,8 @@ import { findPort } from "#support/ports";
 
 vi.setConfig({ testTimeout: 1_500_000 });
 
-const isWanted = process.env["TEST_GENERATORS"] === "all";
-if (!isWanted) console.warn("Skipped: the stages of Dockerfile. TEST_GENERATORS=all runs them, for minutes.");
+const isWanted = process.env["TEST_IMAGE"] === "all";
+if (!isWanted) console.warn("Skipped: the stages of Dockerfile. TEST_IMAGE=all runs them, for minutes.");
 const root = mkdtempSync(path.join(tmpdir(), "countersign-stages-"));
 afterAll(() => rmSync(root, { recursive: true, force: true, maxRetries: 3 }));
 

@@ -30,7 +30,7 @@ import { ask } from "#support/authorizations";
 import { makeBoundedReceipt } from "#support/bounded-receipt";
 import { runProgram } from "#support/commands";
 import { anyKind } from "#support/databases";
-import { makeDecidedReceipt } from "#support/decided-receipt";
+import { type DecidedLie, makeDecidedReceipt } from "#support/decided-receipt";
 import {
   enrolledRequest,
   listForgeries,
@@ -699,49 +699,30 @@ describe.skipIf(python.missing)("both verifiers (run by npm run test:python)", (
     await liar.close();
   });
 
-  it("agree on an owner's answer about an approval, and on what it could say instead", async () => {
+  it("agree on an owner's answer about an approval: compared, or named as proven by nothing", async () => {
     const { key } = await test.createKey();
     const asked = await ask(test, key, { agent_slug: "asked-bot", context: { invoice: "1" } });
     await asked.approve("ada");
     const answer = (await test.call("GET", `/v1/authorize/${asked.made.request_id}`, { key })).body;
     const keys = (await test.call("GET", "/v1/pubkey")).body;
-    const lies = [{ context: {} }, { action: "y" }, { amount: {} }, { environment: "production" }];
-    const others = [{ agent_slug: "other" }, { decided_by: null }, { usable_until: 1 }, { group: 1 }];
-    const cases = await Promise.all(
-      [{}, ...lies, ...others].map((lie) => judge(JSON.stringify(lie), { ...answer, ...lie }, keys)),
-    );
-    const told = [...lies, ...others].map((lie) => ("group" in lie ? "valid" : "invalid"));
-    expect(cases.map(({ verdict }) => verdict)).toEqual(["valid", ...told]);
-    expect((await agree(cases))["receipt"]).toBe(cases.length);
-  });
-
-  it("agree on what an owner's answer says happened: compared, or named as proven by nothing", async () => {
-    const { key } = await test.createKey();
-    const asked = await ask(test, key, { agent_slug: "asked-too", context: { invoice: "1" } });
-    await asked.approve("ada");
-    const answer = (await test.call("GET", `/v1/authorize/${asked.made.request_id}`, { key })).body;
-    const keys = (await test.call("GET", "/v1/pubkey")).body;
     const at = "2026-11-28T10:00:00.000Z";
     const lies = [
+      ...[{ context: {} }, { action: "y" }, { amount: {} }, { environment: "production" }],
+      ...[{ agent_slug: "other" }, { decided_by: null }, { usable_until: 1 }],
       ...[{ status: "denied" }, { status: "pending" }, { decided_at: at }, { decided_at: null }],
-      ...[
-        { approvals: { required: 1, given: 2 } },
-        { approvals: { required: 2, given: 1 } },
-        { approvals: 1 },
-      ],
-      ...[
-        { confirmation_code: "AAA-AAA" },
-        { required_approvers: [{ group: "g", name: "finance", count: 1 }] },
-      ],
+      ...[{ required: 1, given: 2 }, { required: 2, given: 1 }, 1].map((approvals) => ({ approvals })),
+      { confirmation_code: "AAA-AAA" },
+      { required_approvers: [{ group: "g", name: "finance", count: 1 }] },
     ];
     const news = [{ revoked_at: at }, { used_at: at }, { attestation_id: "a" }, { denial_reason: "no" }];
+    const others = [{}, { group: 1 }];
+    const said = [...lies, ...news, ...others];
     const cases = await Promise.all(
-      [...lies, ...news].map((lie) => judge(JSON.stringify(lie), { ...answer, ...lie }, keys)),
+      said.map((one) => judge(JSON.stringify(one), { ...answer, ...one }, keys)),
     );
-    expect(cases.map(({ verdict }) => verdict)).toEqual([
-      ...lies.map(() => "invalid"),
-      ...news.map(() => "valid"),
-    ]);
+    expect(cases.map(({ verdict }) => verdict)).toEqual(
+      said.map((_, i) => (i < lies.length ? "invalid" : "valid")),
+    );
     for (const [i, one] of news.entries())
       expect(cases[lies.length + i]?.["unproven"]).toEqual(expect.arrayContaining(Object.keys(one)));
     expect((await agree(cases))["receipt"]).toBe(cases.length);
@@ -755,52 +736,46 @@ describe.skipIf(python.missing)("both verifiers (run by npm run test:python)", (
     expect((await agree([damaged]))["receipt"]).toBe(1);
   });
 
-  it("agree on which of two leaves comes first: the decision or what it backs", async () => {
+  const claimedBefore = { claimed_at: "2026-11-21T08:06:00.000Z" };
+  const claimedAfter = { claimed_at: "2026-11-21T23:06:00.000Z" };
+  it.each<[string, [DecidedLie, string][]]>([
+    [
+      "which of two leaves comes first: the decision or what it backs",
+      [
+        [{ isLate: false }, "valid"],
+        [{ isLate: true }, "invalid"],
+      ],
+    ],
+    [
+      "an approval that doesn't fit what it backs: by the links of the record, or by a freeze",
+      [
+        [{}, "valid"],
+        [{ isApart: true }, "valid"],
+        [{ previous: "cd".repeat(32) }, "invalid"],
+        [{ isApart: true, previous: "cd".repeat(32) }, "invalid"],
+        [{ listed: new Uint8Array(32) }, "invalid"],
+        [{ frozen: "2026-11-20T08:00:00.000Z" }, "invalid"],
+      ],
+    ],
+    [
+      "a use after its stop: a warning if it was claimed before, and no proof of it otherwise",
+      [
+        [{ stop: { reason: "rule_forbids", ...claimedBefore } }, "valid"],
+        [{ stop: { reason: "rule_demands_more", ...claimedBefore } }, "valid"],
+        [{ stop: { reason: "rule_forbids", ...claimedAfter } }, "invalid"],
+        [{ stop: { reason: "grant_revoked", ...claimedBefore } }, "invalid"],
+      ],
+    ],
+  ])("agree on %s", async (_, lies) => {
     const cases = await Promise.all(
-      [false, true].map(async (isLate) => {
-        const { answer, keys } = await makeDecidedReceipt({ isLate });
-        return judge(isLate ? "decided after" : "decided before", answer, keys);
-      }),
-    );
-    expect(cases.map(({ verdict }) => verdict)).toEqual(["valid", "invalid"]);
-    expect((await agree(cases))["receipt"]).toBe(cases.length);
-  });
-
-  it("agree on an approval that doesn't fit what it backs: by the links of the record, or by a freeze", async () => {
-    const previous = "cd".repeat(32);
-    const lies = [
-      { previous },
-      { isApart: true, previous },
-      { listed: new Uint8Array(32) },
-      { frozen: "2026-11-20T08:00:00.000Z" },
-    ];
-    const cases = await Promise.all(
-      [{}, { isApart: true }, ...lies].map(async (lie) => {
+      lies.map(async ([lie]) => {
         const { answer, keys } = await makeDecidedReceipt(lie);
         return judge(JSON.stringify(lie), answer, keys);
       }),
     );
-    expect(cases.map(({ verdict }) => verdict)).toEqual(["valid", "valid", ...lies.map(() => "invalid")]);
-    expect((await agree(cases))["receipt"]).toBe(cases.length);
-  });
-
-  it("agree on a use after its stop: a warning if it was claimed before, and no proof of it otherwise", async () => {
-    const stops: ApprovalStop[] = [
-      { reason: "rule_forbids", claimed_at: "2026-11-21T08:06:00.000Z" },
-      { reason: "rule_demands_more", claimed_at: "2026-11-21T08:06:00.000Z" },
-      { reason: "rule_forbids", claimed_at: "2026-11-21T23:06:00.000Z" },
-      { reason: "grant_revoked", claimed_at: "2026-11-21T08:06:00.000Z" },
-    ];
-    const cases = await Promise.all(
-      stops.map(async (stop) => {
-        const { answer, keys } = await makeDecidedReceipt({ stop });
-        return judge(JSON.stringify(stop), answer, keys);
-      }),
-    );
-    expect(cases.map(({ verdict }) => verdict)).toEqual(["valid", "valid", "invalid", "invalid"]);
-    expect(cases.map(({ warnings }) => JSON.stringify(warnings).includes("approval_stopped"))).toEqual([
-      ...[true, true, false, false],
-    ]);
+    expect(cases.map(({ verdict }) => verdict)).toEqual(lies.map(([, verdict]) => verdict));
+    const warned = cases.map(({ warnings }) => JSON.stringify(warnings).includes("approval_stopped"));
+    expect(warned).toEqual(lies.map(([{ stop }, verdict]) => stop !== undefined && verdict === "valid"));
     expect((await agree(cases))["receipt"]).toBe(cases.length);
   });
 
