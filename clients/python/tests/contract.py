@@ -62,7 +62,7 @@ def test_asks_for_each_of_parallel_calls(
 
 
 def _end(run: Callable[[], Any]) -> str:
-    """What a run ends with: the model's last words, or the error that the framework passes on or wraps."""
+    """End of a run: the model's last words, or the error that the framework passes on or wraps."""
     try:
         return str(run())
     except Exception as error:

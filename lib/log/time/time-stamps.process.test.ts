@@ -185,17 +185,6 @@ describe("time stamps of the log", () => {
     expect((await verify(made.attestation_id)).valid).toBe(true);
     expect(tsa.queries).toHaveLength(1);
   });
-
-  it("are asked for by one process at a time, when they are due", async () => {
-    const all = [1, 2, 3].map(() => stampWith({ everySeconds: 900 }));
-    await vi.waitFor(async () => expect((await rows()).length).toBe(1), { timeout: 60_000 });
-    await attest();
-    await new Promise((done) => setTimeout(done, 300));
-    expect(tsa.queries).toHaveLength(1);
-    await Promise.all(all.map((stamps) => stamps.close()));
-    stampWith({ everySeconds: 900, everyLeaves: 1 });
-    await asked(2);
-  });
 });
 
 describe("a turn", () => {

@@ -118,20 +118,6 @@ describe("metrics", () => {
     expect(readValue(metrics, "countersign_jobs_waiting")).toBe(0);
   });
 
-  it("count no webhook of a deleted organization, which none is sent to", async () => {
-    const { key: theirs } = await test.createKey("leaving@example.com");
-    const endpoint = { url: "http://127.0.0.1:9/hook", events: ["attestation.created"] };
-    const made = await test.call("POST", "/v1/webhooks", { key: theirs, body: endpoint });
-    expect((await test.call("POST", `/v1/webhooks/${made.body.id}/test`, { key: theirs })).status).toBe(202);
-    const waiting = async () => readValue(await read(), "countersign_outbox_waiting", 'outbox="webhooks"');
-    expect(await waiting()).toBe(1);
-    await test.query(
-      "UPDATE organizations SET deleted_at = now() WHERE id = (SELECT organization_id FROM webhook_endpoints WHERE id = $1)",
-      [made.body.id],
-    );
-    expect(await waiting()).toBe(0);
-  });
-
   it("look up what no authority has stamped, and what LOG_STORE lacks", async () => {
     const { database, store } = test.app.context;
     const { rows } = await database.query("SELECT size FROM logs", []);

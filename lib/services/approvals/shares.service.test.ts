@@ -3,19 +3,13 @@
  * own, so that every order is theirs and no clock decides.
  */
 import { bn254 } from "@noble/curves/bn254.js";
-import { sql } from "drizzle-orm";
 import { afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import type { WorldIdStart } from "#lib/api/schemas/approval-view";
-import { approvalSubmissions } from "#lib/db/schema";
-import { AppError } from "#lib/errors";
 import { createFairQueue, createShare } from "#lib/jobs/fair-queue";
 import type { ZkPool } from "#lib/jobs/zk-worker-pool";
-import type { WorldProof } from "#lib/protocol/world-id/world-id-proof";
 import { wordHex } from "#lib/protocol/world-id/world-id-proof";
 import { deleteExpired } from "#lib/server/background";
 import type { WorldIdProvider } from "#lib/services/approvals/world-id/provider";
-import { createRetries } from "#lib/services/approvals/world-id/retry-submissions";
-import { findDue } from "#lib/services/approvals/world-id/store-submissions";
 import { type AskedRequest, ask, fromPage } from "#support/authorizations";
 import { anyKind } from "#support/databases";
 import { setupTestApp } from "#support/setup-app";
@@ -205,73 +199,5 @@ describe("shares of approvals", () => {
     expect((await answer).status).toBe(200);
     expect((await mine.read()).body.status).toBe("approved");
     await thread.endUntil(Promise.all(junk.map((one) => one.answer)));
-  });
-
-  /** Whose proofs come first when all of them are due, unseen by the app's own loop. */
-  async function findFirst(limit: number): Promise<string[]> {
-    const { context } = test.app;
-    let first: string[] = [];
-    const undone = new Error("undone");
-    await context.database.db
-      .transaction(async (tx) => {
-        await tx.update(approvalSubmissions).set({ attempts: 1, next_attempt_at: sql`created_at` });
-        const due = await findDue({ ...context, database: { ...context.database, db: tx } }, limit, []);
-        first = due.map(({ requestId }) => requestId);
-        throw undone;
-      })
-      .catch((error: unknown) => {
-        if (error !== undone) throw error;
-      });
-    return first;
-  }
-
-  it("tries what waited for World by turns, and past what hangs", async () => {
-    test.app.context.pool = { ...pool, run: async () => passPairing() } as unknown as ZkPool;
-    setWorld(async () => {
-      throw new AppError("service_unavailable", "World is out of reach");
-    });
-    const mine = await ask(test, strangersKey, { agent_slug: "stranger" });
-    const flooded = await Promise.all([1, 2, 3].map(() => ask(test, junkKey)));
-    for (const asked of flooded) {
-      const sent = await Promise.all(Array.from({ length: 24 }, (_, i) => post(asked, address(i + 1))));
-      for (const { answer } of sent) expect([503, 429]).toContain((await answer).status);
-    }
-    const { answer } = await post(mine, address(250));
-    expect((await answer).status).toBe(503);
-    expect(await count("approval_submissions", "status = 'pending'")).toBe(73);
-
-    const [row] = (
-      await test.query("SELECT body FROM approval_submissions WHERE request_id = $1", [mine.made.request_id])
-    ).rows;
-    const strangersNullifier = JSON.parse(String(row?.["body"])).result.responses[0].nullifier;
-    const asked: string[] = [];
-    let release = () => {};
-    const held = new Promise<void>((resolve) => {
-      release = resolve;
-    });
-    setWorld(async ({ nullifier_hash }: WorldProof, { world_action }) => {
-      asked.push(`${world_action} ${nullifier_hash}`);
-      if (nullifier_hash !== strangersNullifier) await held;
-      return { ok: true };
-    });
-    // Its turn is the last by time: only fairness brings it forward.
-    expect(await findFirst(2)).toContain(mine.made.request_id);
-    await test.query(
-      "UPDATE approval_submissions SET next_attempt_at = now() - interval '1 hour' WHERE status = 'pending' AND request_id <> $1",
-      [mine.made.request_id],
-    );
-    await test.query(
-      "UPDATE approval_submissions SET next_attempt_at = now() WHERE status = 'pending' AND request_id = $1",
-      [mine.made.request_id],
-    );
-    const round = createRetries(test.app.context).run();
-    await vi.waitFor(async () => expect((await mine.read()).body.status).toBe("approved"), {
-      timeout: 60_000,
-    });
-    // At most eight at once here and in the app's own loop, four of one organization among them.
-    expect(asked.findIndex((one) => one.endsWith(strangersNullifier))).toBeLessThanOrEqual(8);
-    release();
-    await round;
-    expect((await flooded[0]?.read())?.body.status).toBe("approved");
   });
 });

@@ -1,7 +1,6 @@
 /** Guarantee: approvers get each mail that they want once, none that they don't, and none that says too much. */
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { MemberPrincipal } from "#lib/api/http/context";
-import { createRateLimiter } from "#lib/api/http/rate-limit";
 import { AppError } from "#lib/errors";
 import { organizationTitle } from "#lib/protocol/text/organization-name";
 import {
@@ -323,25 +322,6 @@ describe("notices", () => {
     await sendAll(test);
     expect(await waiting()).toEqual([later, later]);
     expect(await mailsTo(test, bob)).toHaveLength(1 + 2);
-  });
-
-  it("count for an address only if the organization's limit lets them go", async () => {
-    const others = ["bob", "carol"].map((name) => `${name}${counter}@example.com`);
-    for (const email of others) await addConfirmed(test, owner, email, email);
-    for (const email of [...others, ...others, others[0]]) await request({ approvers: [email] });
-    await sendAll(test);
-    for (const action of ["a", "b", "c"]) await request({ action, approvers: ["Ana"] });
-    await sendAll(test);
-    expect(await mailsTo(test, ana)).toHaveLength(1);
-    // The organization's hour is over.
-    const { query } = context.database;
-    await query("DELETE FROM rate_limits WHERE key = $1", [`notices_organization:${owner.organizationId}`]);
-    context.limiter = createRateLimiter(context.database, null, context.clock);
-    await query("UPDATE notices SET next_attempt_at = clock_timestamp() WHERE organization_id = $1", [
-      owner.organizationId,
-    ]);
-    await sendAll(test);
-    expect(await mailsTo(test, ana)).toHaveLength(1 + 3);
   });
 
   it("remind once, and say what became of it, if the person wants that", async () => {
