@@ -407,7 +407,7 @@ describe("webhooks listen", () => {
   };
 
   it("prints what comes, once, refuses what is not signed, and leaves no endpoint behind", async () => {
-    const running = run(["webhooks", "listen", "--count", "2"]);
+    const running = run(["webhooks", "listen", "--count", "3"]);
     const { url } = await listening();
     const forged = {
       "webhook-id": "msg_forged",
