@@ -21,7 +21,6 @@ export interface Env extends Omit<Settings, keyof Ceilings>, Ceilings {
   mail: "mailbox" | "smtp" | "resend";
   /** The addresses that the server binds; null: every address of the machine. */
   bindAddresses: readonly string[] | null;
-  /** How many processes answer the API; 1: one process does everything. */
   processCount: number;
 }
 

@@ -58,7 +58,6 @@ const simplify = (io: "input" | "output") => (_: string, value: JsonValue) => {
   return io === "output" ? replacePattern(part) : part;
 };
 
-/** The JSON Schema of a zod schema; whatever has an id goes into the components. */
 function convert(schema: z.ZodType, io: "input" | "output", components: Components): JsonObject {
   const made = z.toJSONSchema(schema, { io, unrepresentable: "any" });
   const text = JSON.stringify(made).replaceAll('"#/$defs/', '"#/components/schemas/');
@@ -77,7 +76,6 @@ function convert(schema: z.ZodType, io: "input" | "output", components: Componen
 const headerRefs = (names: HeaderName[]): JsonObject =>
   Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
 
-/** Formats of path parameters; a path that doesn't match is a 404. */
 const pathParameters: Record<string, JsonObject> = {
   id: { schema: { type: "string", format: "uuid" } },
   slug: { schema: { type: "string", minLength: 1, maxLength: 64, pattern: "^[A-Za-z0-9][A-Za-z0-9._-]*$" } },
@@ -134,7 +132,6 @@ function describeParameters(spec: OperationSpec, components: Components): JsonOb
   return [...inPath, ...inQuery, ...(spec.idempotent ? [idempotency] : [])];
 }
 
-/** Which errors an operation may answer, beyond those that it names itself. */
 function errorStatuses(spec: OperationSpec): number[] {
   const takesInput = spec.body !== undefined || spec.query !== undefined || spec.path.includes("{");
   const common = [...(takesInput ? [400] : []), ...(spec.limit === null ? [] : [429]), 500, 503];
@@ -153,7 +150,6 @@ function describeErrors(spec: OperationSpec): JsonObject {
   return Object.fromEntries(answers) as JsonObject;
 }
 
-/** Fallback for the pages' own operations, which are not described. */
 const anything = { mediaType: "*/*", schema: z.unknown() };
 
 function describeSuccess(spec: OperationSpec, components: Components): JsonObject {

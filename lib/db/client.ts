@@ -56,7 +56,6 @@ export const migrationsFolder = "drizzle";
 export async function openDatabase(from: {
   databaseUrl?: string | undefined;
   listenUrl?: string | undefined;
-  /** Folder of the embedded database, which is opened if there is no URL. */
   dataDir: string;
   /** Default: one, which then has more connections. */
   processCount?: number;

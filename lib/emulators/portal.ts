@@ -9,7 +9,6 @@ import { z } from "zod";
 import { parseFieldElement, parseWord, wordHex } from "#lib/protocol/world-id/world-id-proof";
 import { type LocalLevel, treeRoot } from "./test-humans";
 
-/** The JSON that a stand-in is sent; undefined if there is none, or too much. */
 export async function readJson(request: Request, maxLength: number): Promise<unknown> {
   const text = await request.text();
   if (text.length > maxLength) return undefined;

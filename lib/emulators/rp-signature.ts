@@ -54,7 +54,6 @@ export function rpAddress(signingKeyHex: string): string {
   return toAddress(publicKey);
 }
 
-/** Remembers nonces for as long as a signature over them can live. */
 export function createRpChecker(rp: RegisteredRp, now: () => number = Date.now): RpChecker {
   const nonces = new Map<string, number>();
   return (proofRequest, action, signalHash) => {

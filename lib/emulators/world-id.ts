@@ -30,9 +30,7 @@ export interface LocalWorldIdSettings {
 /** One instance per process: what the bridge and the World App remember is in memory. */
 export interface LocalWorldId {
   provider: WorldIdProvider;
-  /** Served at the root of the origin: /request, /request/:id, /response/:id. */
   bridge: WalletBridge;
-  /** Served at /dev/world-app/api/request and /dev/world-app/api/response. */
   worldApp: WorldApp;
   portal: PortalStub;
 }

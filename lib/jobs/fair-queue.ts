@@ -46,7 +46,6 @@ export interface FairQueueOptions {
   slots: number;
   maxWaiting: number;
   maxPerOwner: number;
-  /** How much of one owner may run at once, in each lane; default: all slots. */
   maxRunningPerOwner?: number;
   refusal: string;
 }

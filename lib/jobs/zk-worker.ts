@@ -129,7 +129,6 @@ export async function checkWorldProof(input: {
   return checkProofV4(proof, action, signalHash, parseV4Key(v4KeyJson), keys);
 }
 
-/** A round of drand, before it is signed over, and when an attestation names it. */
 export async function verifyBeacon(bound: BeaconBound): Promise<boolean> {
   return verifyRound(bound);
 }

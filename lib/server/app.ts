@@ -55,9 +55,7 @@ export interface App extends HttpDependencies<Context> {
   /** The stand-in, if nothing is configured. Its bridge and wallet keep their state in this process's memory. */
   localWorldId: LocalWorldId | null;
   pictures: WorkerPool<typeof pictureWorker>;
-  /** Data that the production server has loaded for pages that Next renders (page-cache.ts). */
   handedOver: Map<string, PreloadedData>;
-  /** State of the page that Next renders for the production server. */
   pageAnswers: AsyncLocalStorage<PageAnswer>;
   /** Before it stops: it answers as before, asks clients to connect elsewhere, and lets none wait. */
   leave(): void;
@@ -80,7 +78,6 @@ const agentLifetimeMs = 20_000;
 
 export const zkWorkerFile = path.resolve("dist/zk-worker.mjs");
 
-/** Options of a server of several processes, or with several apps in one. */
 export interface AppOptions {
   peerSecret?: string;
   writer?: Calls;

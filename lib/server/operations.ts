@@ -199,7 +199,6 @@ export async function handleRequest(request: HttpRequest): Promise<HttpResponse 
 export const dispatch = async (request: Request): Promise<Response> =>
   toResponse(await handleRequest(request));
 
-/** The handler of one operation, for a host that has found the route by itself. */
 export function findHandler(id: OperationId): (request: Request) => Promise<Response> {
   const route = routes.find((candidate) => candidate.id === id);
   if (!route) throw new Error(`no operation ${id}`);

@@ -17,7 +17,6 @@ import type { RateLimiter } from "./rate-limit";
 import type { RequestLog } from "./request-log";
 import type { ResponseCache } from "./response-cache";
 
-/** The part of the settings that features read; lib/env.ts has them all. */
 export interface ServiceSettings {
   baseUrl: string;
   worldId: "local" | "portal" | "none";
@@ -51,7 +50,6 @@ export interface ServiceSettings {
   isDemoOn: boolean;
 }
 
-/** Secrets of this service, each derived from AUTH_SECRET under a name of its own. */
 export interface Secrets {
   emailCode: Uint8Array;
   approvalLink: Uint8Array;
@@ -116,7 +114,6 @@ export interface UserPrincipal {
   userId: string;
   email: string;
   ip: string | null;
-  /** Which session of the portal, as lib/server/pages/session.ts labels it. */
   session: string;
 }
 

@@ -49,7 +49,6 @@ export const leaseSeconds = 6;
 const renewMs = 2_000;
 
 export interface IdempotencyLeases {
-  /** From now on it is renewed, until the returned function is called. */
   keep(hold: IdempotencyHold): () => void;
   close(): void;
 }
@@ -245,7 +244,6 @@ async function readTaken(context: HttpContext, rows: Rows, bodyHash: Uint8Array)
   return taken;
 }
 
-/** Rejects another body under a key whose answer is kept or in progress. */
 async function requireSameBody(context: HttpContext, rows: Rows, bodyHash: Uint8Array): Promise<void> {
   const { response, locked_until, body_hash } = idempotencyKeys;
   const isThere = sql`(${response} IS NOT NULL OR ${locked_until} >= now()) AND NOT (${isForgettable})`;

@@ -118,7 +118,6 @@ function organizationPolicy(env: Env, name: LimitName): LimitPolicy | null {
   return { name: `${name}_organization`, limit, windowSeconds: 60 };
 }
 
-/** The second limit on key requests: by the address that mail goes to. */
 export function keyRequestAddressPolicy(settings: ServiceSettings): LimitPolicy {
   return {
     name: "key_request_address",
@@ -132,7 +131,6 @@ export function knownDevicePolicy(settings: ServiceSettings): LimitPolicy {
   return { ...keyRequestAddressPolicy(settings), name: "known_device" };
 }
 
-/** Limits unknown keys by the client's address, before every keyed route's own limit. */
 export function invalidKeyPolicy(env: Env): LimitPolicy {
   return { name: "unknown_key", limit: env.LIMIT_UNKNOWN_KEY_PER_MINUTE, windowSeconds: 60 };
 }
@@ -184,7 +182,6 @@ export function limitExceeded(policy: LimitPolicy, state: LimitState, nowMs: num
   );
 }
 
-/** The headers of the limited route; throws 429 with the same headers if the limit is used up. */
 export async function enforceLimit(
   context: HttpContext,
   policy: LimitPolicy,
@@ -232,7 +229,6 @@ function toFieldErrors(error: z.ZodError): FieldError[] {
   });
 }
 
-/** `validation_error` for bodies, `bad_request` for query strings. */
 export function validate<T>(
   schema: z.ZodType<T>,
   value: unknown,
@@ -360,7 +356,6 @@ export async function readJsonObject(
   return parseStrictObject(await readBytes(request, maxBytes));
 }
 
-/** Dependencies of every operation, apart from its own function; lib/server/app.ts opens them. */
 export interface HttpDependencies<Context extends HttpContext> {
   context: Context;
   env: Env;

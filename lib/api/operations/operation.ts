@@ -44,7 +44,6 @@ export interface OperationSpec {
   rechecksCaller?: boolean;
   /** Appends to the log: one process of a server answers all such requests. */
   runsInWriter?: boolean;
-  /** Takes an Idempotency-Key, for the request or for each entry of its body. */
   idempotent?: true | "by_entry";
   /** Default: 64 KiB. */
   maxBodyBytes?: number;
@@ -53,9 +52,7 @@ export interface OperationSpec {
   file?: FileSpec;
   /** Media type that `Accept` may request in place of JSON. */
   alternative?: FileSpec;
-  /** Error statuses besides those that every operation may answer (lib/api/openapi.ts). */
   errors: number[];
-  /** Not part of the public contract: development, or a page of our own. */
   internal?: boolean;
   /** Answered to clients on the service's own machine alone: it shows what was mailed. */
   onlyFromThisMachine?: boolean;

@@ -102,7 +102,6 @@ export const startBody = z.strictObject({ code: typedCode });
 const base64Url = (max: number) =>
   z.string("must be a string").regex(new RegExp(`^[A-Za-z0-9_-]{1,${max}}$`), "must be base64url");
 
-/** Response of `navigator.credentials.get` to the challenge of a request and a decision. */
 const passkeyAssertion = z.strictObject({
   credential_id: base64Url(1364),
   authenticator_data: base64Url(4096),
@@ -118,7 +117,6 @@ export const passkeyBody = z.strictObject({
   result: idkitResultSchema.nullish(),
 });
 
-/** Received proof as stored: World ID's result, and the passkey's response of the same visit. */
 export const submissionBody = z.strictObject({
   result: idkitResultSchema,
   passkey: passkeyAssertion.nullable(),

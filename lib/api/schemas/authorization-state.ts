@@ -117,22 +117,18 @@ export const guidanceTexts = {
 export const standingGuidance =
   "Approved as a standing approval: it can't be claimed or attested itself. Make a request for each action: one within its terms is approved at once.";
 
-/** In place of `approved` once an attestation has used the approval. */
 export const usedGuidance =
   "Used: an attestation records this action. Do not perform it again; to repeat it, make a new request.";
 
-/** In place of `approved` once the attestation that used the approval has been erased. */
 export const erasedGuidance =
   "Erased: this approval was used for an attestation whose content has since been erased. Make a new request if you need one.";
 
 export const revokedGuidance =
   "Taken back: this approval can't be used any more. Do not perform the action; report to your operator.";
 
-/** In place of `approved` once the time is over in which it can be used. */
 export const endedGuidance =
   "Over: the time is over in which this approval could be used. Do not perform the action; make a new request.";
 
-/** In place of `pending` and `approved` while its agent is frozen. */
 export const frozenGuidance =
   "Frozen: the organization has stopped this agent: its requests can't be approved, and its approvals can't be used. Stop, and report to your operator.";
 
@@ -140,7 +136,6 @@ export const frozenGuidance =
 export const frozenDenialGuidance =
   "Denied: the organization has frozen this agent, and nobody was asked. Stop, and report to your operator.";
 
-/** In place of `cancelled` if not the organization cancelled it. */
 export const wrongCodesGuidance =
   "Cancelled: a wrong confirmation code was entered five times, so somebody else may have the link. Do not perform the action; report it to your operator.";
 

@@ -30,7 +30,6 @@ export function failedState(
   return { status: "failed", message, errors, values, result: null };
 }
 
-/** One text for each field; several under one name (checkboxes) as an array. */
 export function readForm(form: FormData): FormValues {
   const values: FormValues = {};
   for (const name of new Set(form.keys())) {

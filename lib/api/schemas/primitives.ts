@@ -12,7 +12,6 @@ const hasNoNul = (text: string) => !text.includes("\0");
 /** The same as JSON Schema says it. */
 export const noNulPattern = "^[^\\u0000]*$";
 
-/** Text of `min` to `max` characters, counted as Unicode code points. */
 export function boundedText(min: number, max: number) {
   const message = `must be ${min}-${max} characters`;
   return z

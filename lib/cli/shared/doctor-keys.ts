@@ -106,7 +106,6 @@ export async function examineKeys(env: Env, stored: Stored): Promise<Finding[]> 
   return area.found;
 }
 
-/** Lock of all machines, if there is a store: it is read, and not made. */
 async function lookAtLock(env: Env, database: Database): Promise<Pick<HeadLock, "require"> | null> {
   const store = await openStore(env.LOG_STORE, env);
   const origin = await readFirstOrigin(database);
@@ -143,7 +142,6 @@ async function lacksEntries({ db }: Database): Promise<boolean> {
   return dropped !== undefined;
 }
 
-/** Findings about a database that lacks the newest signed entries. */
 async function examineRestored({ db }: Database, { warning }: Area): Promise<void> {
   const unknown = describeUnknown(await countUnknownApprovals(db));
   const [, ...revived] = await describeRevived(db, null);

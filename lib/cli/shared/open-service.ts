@@ -56,7 +56,6 @@ export function describeUnknown({ approvals, grants, waiting }: UnknownApprovals
   return counts.join(", ").replace(/, (?=[^,]*$)/, " and ");
 }
 
-/** When the newest entry that the database holds of the log was signed. */
 export async function readHeldAt(executor: Executor, logId: number): Promise<Date | null> {
   const [last] = await executor
     .select({ at: logCheckpoints.created_at })

@@ -32,7 +32,6 @@ export interface ClientIo extends CommandIo {
   openReceiver: OpenReceiver;
   machine: Machine;
   /** Does what may outlive the call, once at a time for a name; undefined in a process that ends with the call. */
-  /** Texts of the hook's programs by their names, which `hook install` writes. */
   hookPrograms: Readonly<Record<string, string>>;
   /** Runs the resident helper of the hook until it is idle or ended. */
   serve: (command: Command) => Promise<void>;
@@ -317,7 +316,6 @@ const listLines = (text: string) =>
         .split("\n")
         .map((line) => line.replace(/^([ \t]*)(.*)$/, (_, indent, rest) => indent + toVisibleText(rest)));
 
-/** How many lines the rests from two places on have in common, in order. */
 function measureCommon(old: readonly string[], fresh: readonly string[]) {
   const width = fresh.length + 1;
   const lengths = new Uint32Array((old.length + 1) * width);

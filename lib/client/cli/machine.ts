@@ -23,7 +23,6 @@ export interface Machine {
   findProject(path: string): Promise<string | null>;
   /** Who may do what with the file, as chmod(1) writes it; null if there is none. */
   readMode(path: string): Promise<number | null>;
-  /** Replaces the file that the path leads to as a whole, and makes its folder. */
   writeFile(path: string, text: string | Uint8Array, modes: Modes): Promise<void>;
   /** Throws if no file can be put there. Changes nothing. */
   requireWritable(path: string): Promise<void>;
@@ -35,7 +34,6 @@ export interface Machine {
   createFile(path: string, text: string): Promise<boolean>;
   /** Puts a file there as a whole, and makes its folder. False if there is something already, which stays. */
   createWhole(path: string, text: string, modes: Modes): Promise<boolean>;
-  /** Adds to a file's end in one write, and makes file and folder. */
   append(path: string, text: string, modes: Modes): Promise<void>;
   /** In no order; none if the folder isn't there. */
   listNames(folder: string): Promise<string[]>;

@@ -17,7 +17,6 @@ export interface GraphGate {
   interrupt: (value: Interrupted) => unknown;
 }
 
-/** The value of the interrupt, for the program that shows it to the human. */
 export type Interrupted = Pick<
   AuthorizationRequest,
   "request_id" | "approval_url" | "confirmation_code" | "expires_at"

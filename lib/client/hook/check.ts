@@ -33,7 +33,6 @@ const othersSeconds = 60;
 const sayEverySeconds = 15;
 const serviceTimeoutMs = 10_000;
 
-/** The folder of the check that a call belongs to; undefined if it is a real call. */
 export const findCheck = (input: JsonValue): string | undefined =>
   listTexts(input).flatMap((text) => checkFolder.exec(text)?.[0] ?? [])[0];
 

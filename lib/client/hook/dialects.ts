@@ -195,7 +195,6 @@ const codex: Dialect = {
   writeFailure: () => null,
 };
 
-/** The text that a tool has put out for the model, whole or in parts. */
 function readText(value: JsonValue | undefined): string {
   if (typeof value === "string") return value;
   if (Array.isArray(value)) return value.map(readText).join("\n");

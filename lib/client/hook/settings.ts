@@ -197,7 +197,6 @@ const listTexts = (handler: JsonObject) => [
   handler["prompt"],
 ];
 
-/** Handlers for the agent's tool events in settings: one entry may have several. */
 function listHandlers(dialect: DialectName, settings: JsonObject): { event: string; handler: JsonObject }[] {
   const { hooks } = settings;
   if (!isJsonObject(hooks)) return [];
@@ -230,7 +229,6 @@ export const listFailOpen = (dialect: DialectName, settings: JsonObject): JsonVa
 
 /* `countersign hook install`: the program where the agent does not work, and the hook in the agent's settings. */
 
-/** Options of the installation itself; every other one becomes part of the hook's command. */
 const ownOptions = ["to", "settings", "run-as", "url", "key-file", "port"] as const;
 const files: readonly ValuedOption[] = ["output", "agent-key"];
 const ownFlags: readonly FlagOption[] = ["system", "yes", "json"];

@@ -30,7 +30,6 @@ interface Thread {
 }
 
 export interface ThreadTimes {
-  /** Until it has opened its files, and has recovered what a hard end left in them. */
   startMs: number;
   endMs: number;
 }

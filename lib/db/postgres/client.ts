@@ -52,7 +52,6 @@ export function createNaming(limit = maxNamed): (text: string) => boolean {
   };
 }
 
-/** The client, or a transaction of it, whose `unsafe` names statements. */
 function nameStatements<Client extends object>(client: Client, isNamed: (text: string) => boolean): Client {
   return new Proxy(client, {
     get(target, name, receiver) {

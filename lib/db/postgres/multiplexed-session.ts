@@ -29,7 +29,6 @@ function forEachMessage(bytes: Buffer, visit: (type: number, start: number, end:
   }
 }
 
-/** Subset of a socket that the driver uses; it writes whole messages only. */
 class SessionSocket extends EventEmitter {
   readyState: "open" | "closed" = "open";
   unsent: Buffer[] = [];
@@ -162,13 +161,10 @@ interface Waiting {
 }
 
 export interface WaitingList {
-  /** The client, whose statements and transactions are known to wait. */
   follow(client: postgres.Sql): postgres.Sql;
   /** When the one that waits longest was asked; null if none does. */
   oldestMs(): number | null;
-  /** Ends the wait of those for a turn or an answer since then that there is none. */
   giveUpSince(ms: number): void;
-  /** True if every statement that ended since then has reached the database. */
   wasReachableSince(ms: number): boolean;
 }
 

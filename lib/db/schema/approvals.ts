@@ -67,7 +67,6 @@ export const authorizationRequests = pgTable(
     decided_by: text(),
     /** Null: without an end. */
     usable_until: at("usable_until"),
-    /** Canonical bytes of the signed object without `log`; only when approved. */
     human_authorization: bytea(),
     /** The decision's statement and its leaf. */
     decision_payload: bytea(),
@@ -83,7 +82,6 @@ export const authorizationRequests = pgTable(
     /** The one run of the action that may begin, and since when it has its claim. */
     run: text(),
     claimed_at: at("claimed_at"),
-    /** When it was noticed that no attestation had followed the claim. */
     unattested_at: at("unattested_at"),
   },
   (t) => [
@@ -298,7 +296,6 @@ export const notices = pgTable(
     /** `dropped`: it was no longer wanted when its time came. */
     status: text({ enum: ["pending", "sent", "dropped", "failed"] }).notNull(),
     attempts: integer().notNull().default(0),
-    /** While an attempt runs: when another process may think that it died. */
     next_attempt_at: at("next_attempt_at").notNull(),
     created_at: createdAt(),
   },

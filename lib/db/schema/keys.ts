@@ -42,7 +42,6 @@ export const apiKeys = pgTable(
   (t) => [index().on(t.organization_id)],
 );
 
-/** Attestations of a key on one UTC day, counted by the statement that stores them. */
 export const dailyKeyUsage = pgTable(
   "daily_key_usage",
   {
@@ -105,7 +104,6 @@ export const passkeys = pgTable(
   ],
 );
 
-/** Challenge for a new passkey: for one approver, once, and not for long. */
 export const passkeyChallenges = pgTable("passkey_challenges", {
   challenge: bytea().primaryKey(),
   approver_id: uuid()

@@ -66,7 +66,6 @@ export const webhookDeliveries = pgTable(
     url: text(),
     status: text({ enum: ["pending", "delivered", "failed"] }).notNull(),
     attempts: integer().notNull().default(0),
-    /** While an attempt runs: when another process may think that it died. */
     next_attempt_at: at("next_attempt_at").notNull(),
     last_attempt_at: at("last_attempt_at"),
     last_status: integer(),

@@ -36,7 +36,6 @@ export interface EpochContext {
   firstOrigin: string;
 }
 
-/** How a new log ends what may have ended in entries that the database lacks. */
 export interface Ending {
   isRestored: boolean;
   /** A batch at a time until none is left. */
@@ -143,7 +142,6 @@ export interface Epoch {
   isCut: boolean;
 }
 
-/** Without `ending` only a log of which nothing is lost goes on. */
 export async function beginEpoch(
   context: EpochContext,
   keys: EpochKeys,

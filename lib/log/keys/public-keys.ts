@@ -173,7 +173,6 @@ function requireOpen<Log extends { closed_at: unknown }>(logs: readonly Log[]): 
   return open;
 }
 
-/** Loads the answer's parts, each time but for the description of the keys. */
 async function findParts(context: LogContext) {
   const keys = await context.keys.published();
   const states = await context.database.batched<LogState>(statesText, [])();

@@ -7,7 +7,6 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { CannotStart } from "#lib/db/migrations";
 import { bytesEqual } from "#lib/protocol/encoding/bytes";
 
-/** A name below the store's prefix, such as `checkpoint` or `tile/0/000`. */
 export type ObjectKey = string;
 
 export interface StoredObject {

@@ -134,7 +134,6 @@ async function replaceFile(file: string, data: Uint8Array): Promise<void> {
   await rename(`${file}.new`, file);
 }
 
-/** Those of the list and those of `more`. Returns their bases by number. */
 export async function makeLogList(
   folder: string,
   more: readonly string[],

@@ -192,7 +192,6 @@ export interface FunctionCall {
   parameters: readonly unknown[];
 }
 
-/** The one statement that stores a batch: the leaves first, then what belongs to them. */
 function describeStore(append: readonly unknown[], besides: readonly FunctionCall[]) {
   const all: unknown[] = [];
   const write = ({ name, parameters }: FunctionCall) =>
@@ -302,7 +301,6 @@ function judge(outcomes: readonly Outcome[], { reason, detail }: Refusal): Map<Q
   return judged;
 }
 
-/** The database refused the statement for what it says; nothing is stored. */
 export class Refused extends Error {
   readonly reason: string | null;
   readonly judged: Map<QueuedEntry, Rejection>;
@@ -399,7 +397,6 @@ async function admitAll(
   return { admitted, refused };
 }
 
-/** A batch with its places in the log and everything signed, but not stored. */
 export interface Sequenced {
   outcomes: Outcome[];
   head: KnownHead;

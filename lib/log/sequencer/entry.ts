@@ -59,7 +59,6 @@ export interface LogEntry {
   /** Something has changed: what the item was made from must be read again. */
   forget?: () => void;
   preparation?: Preparation;
-  /** The key that signs it; refused unless it is the active one under the head's lock. */
   keyId: string;
   /** The BBS key that the leaf's statement names, if it names one: it must be the active one too. */
   zkKeyId?: string | undefined;

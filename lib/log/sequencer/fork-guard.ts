@@ -92,7 +92,6 @@ function parseHead(text: string): SignedHead | null {
   return { logId: Number(logId), size: Number(size), rootHex };
 }
 
-/** The highest of these heads; two roots of one size are a fork that has already happened. */
 function findHighest(heads: SignedHead[]): SignedHead | null {
   let highest: SignedHead | null = null;
   for (const head of heads) {
@@ -143,7 +142,6 @@ async function readFolder(folder: string): Promise<{ name: string; heads: Signed
 
 const aDayMs = 86_400_000;
 
-/** Removes the files of processes that have long ended, if they hold lower heads alone. */
 async function tidy(
   folder: string,
   files: Awaited<ReturnType<typeof readFolder>>,

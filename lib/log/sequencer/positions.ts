@@ -103,7 +103,6 @@ function countClients(numbers: ReadonlyMap<string, number>): CountingClients {
   };
 }
 
-/** Nothing for a batch without numbers of agents' own, as most are. */
 export function describeClients(counted: readonly CountedClient[]): FunctionCall[] {
   if (counted.length === 0) return [];
   const parameters = [
@@ -153,7 +152,6 @@ async function readRecordHeads(tx: Executor, agentIds: string[]): Promise<Stored
 const toHead = ({ agent_id, sequence, link }: StoredRecordHead): RecordHead =>
   link === null ? emptyRecord(agent_id) : { sequence, link };
 
-/** From memory, or read together; an agent without a row has an empty record. */
 async function findRecordHeads(
   known: RecordHeads,
   agentIds: readonly string[],

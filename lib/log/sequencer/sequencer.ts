@@ -173,7 +173,6 @@ async function runGroup(
 export interface LogSequencer {
   /** Rejects with SigningKeyChanged if the item must be signed again (entry.ts does that). */
   submit<Item extends LogEntry>(kind: LogEntryKind<Item>, item: Item): Promise<Placed<Item>>;
-  /** All of them or none. Rejects with GroupRefused if some can't be stored as they are. */
   submitAll<Item extends LogEntry>(kind: LogEntryKind<Item>, items: readonly Item[]): Promise<Placed<Item>[]>;
   onCommit(listener: (head: CommittedHead) => void): void;
   drain(): Promise<void>;
@@ -337,7 +336,6 @@ export function createLogSequencer(dependencies: Dependencies): LogSequencer {
  * away, a standby, a full disk), and a key may have been rotated away or the log put back. Leaves nothing behind.
  */
 
-/** Writes of an attestation. Rights are judged before the first row, and there is none. */
 export const attestationWrites = [
   "UPDATE logs SET size = size WHERE false",
   "UPDATE log_tiles SET hashes = hashes WHERE false",

@@ -22,9 +22,7 @@ import { activeKeyId, type KeyPurpose, type Signer, type Signers } from "./signi
 /** The secret keys at hand: what settings give, else what files hold. */
 export interface KeySource {
   load(wanted?: readonly KeyPurpose[]): Promise<Partial<Signers>>;
-  /** Signers made by a rotation and not yet in place; empty if nothing is under way. */
   loadNext(wanted?: readonly KeyPurpose[]): Promise<Partial<Signers>>;
-  /** Puts the next key in the place of the old one, which is gone then. */
   promoteNext(purpose: KeyPurpose): Promise<void>;
   create(missing: KeyPurpose[]): Promise<void>;
   /** Where a key is looked for, for messages: `SIGNING_KEY or ./data/keys/signing-key`. */
@@ -180,7 +178,6 @@ export function requireOrigin(open: { id: number; origin: string }, firstOrigin:
   });
 }
 
-/** The keys for a reload after a rotation; the same rules as at start. */
 export async function reloadSigners(database: Database, source: KeySource): Promise<Signers> {
   return requireActive(database.db, source);
 }

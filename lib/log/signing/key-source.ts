@@ -56,7 +56,6 @@ export async function keepNextKey(
   });
 }
 
-/** The settings that hold keys, as they are to be set once they are wrapped. */
 export async function wrapKeySettings(env: Env, wrapping: KeyWrapping): Promise<string[]> {
   const lines: string[] = [];
   for (const purpose of purposes) {

@@ -26,7 +26,6 @@ export async function readLogs(executor: Executor) {
   return rows.map(({ log, publicKey }) => ({ ...log, key: makeVerifierKey(log.origin, 1, publicKey) }));
 }
 
-/** The key of the log with this origin; an old log keeps its own. */
 async function findLogKey(executor: Executor, origin: string): Promise<VerifierKey | null> {
   return (await readLogs(executor)).find((log) => log.origin === origin)?.key ?? null;
 }
@@ -70,7 +69,6 @@ export interface SigningKeys {
   zkKeyPair(): Promise<ZkKeyPair>;
   /** After a rotation by another process; rejects if the new key is not at hand. */
   reload(): Promise<void>;
-  /** The key of the log with this origin, the open one or an older one. */
   logVerifierKey(origin: string): Promise<VerifierKey>;
   /** All attestation keys there ever were, oldest first; once for each log that a key signed in. */
   published(): Promise<PublishedKey[]>;

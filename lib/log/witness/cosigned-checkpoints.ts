@@ -98,7 +98,6 @@ export function selectCovering(
     ) AS c ON c.size > ${index}`;
 }
 
-/** By witness: the largest size that it has cosigned of this log, as far as this service knows. */
 export async function readCosignedSizes(executor: Executor, logId: number) {
   const rows = await executor
     .select({

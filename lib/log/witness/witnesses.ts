@@ -42,7 +42,6 @@ const maxAnswerBytes = 100_000;
 /** It knows no log of this origin, or the log by another key (c2sp.org/tlog-witness). */
 const unknownLog = ": give it this log's vkey, which /v1/pubkey shows";
 
-/** The witness's own line out of its answer, verified; lines of unknown keys are ignored. */
 function readCosignature(checkpoint: string, { key }: Witness, body: string): WitnessAnswer {
   const note = parseNote(addNoteSignatures(checkpoint, parseSignatureLines(body)));
   const timeSeconds = verifyCosignature(note, key);
@@ -94,7 +93,6 @@ interface Options {
   logger: Logger;
   clock: () => Date;
   onCosigned: () => void;
-  /** Interval between requests to one witness, across all processes of the database. */
   intervalSeconds: number;
   gatherMs?: number;
   retryMs?: number;

@@ -25,7 +25,6 @@ export interface ZipTools {
   crc32(bytes: Uint8Array): number;
 }
 
-/** The archive is not of this kind, or its bytes do not fit together. */
 export class ZipError extends Error {}
 
 /** 16-bit counts without ZIP64. */

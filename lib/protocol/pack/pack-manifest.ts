@@ -61,7 +61,6 @@ export const readNumber = (name: string): number => Number(/\/(\d{12})\.json$/.e
 export const encodePackJson = (value: unknown): Uint8Array =>
   utf8Encode(`${JSON.stringify(value, null, 2)}\n`);
 
-/** Every signed note in a file: what lies under the name `checkpoint`, at any depth. */
 export function findCheckpoints(value: JsonValue): string[] {
   if (typeof value !== "object" || value === null) return [];
   if (Array.isArray(value)) return value.flatMap(findCheckpoints);

@@ -8,7 +8,6 @@ interface Clause {
 }
 
 interface Conditions {
-  /** From its effect to the end of principal, action and resource. */
   scope: string;
   clauses: Clause[];
 }
@@ -22,7 +21,6 @@ const literal = /"(?:\\.|[^"\\])*"/g;
 const stripComments = (text: string) =>
   text.replaceAll(/("(?:\\.|[^"\\])*")|\/\/[^\n]*/g, (_, kept?: string) => kept ?? "");
 
-/** Index after a text literal that begins here; the same index if none does. */
 function skipQuiet(text: string, at: number): number {
   if (text[at] !== '"') return at;
   let end = at + 1;
@@ -99,7 +97,6 @@ export function readConditions(text: string): Conditions | null {
   return { scope: policy.slice(start.index, end + 1), clauses };
 }
 
-/** A condition that a request didn't meet, as the rule's author wrote it. */
 export interface UnmetCondition {
   policy_id: string;
   condition: string;

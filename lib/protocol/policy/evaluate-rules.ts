@@ -155,7 +155,6 @@ export function evaluateRules(
 export interface RulesVerdict extends RuleOutcome {
   /** True if this came out only for the texts as people read them (`texts_as_read`). */
   isAsRead: boolean;
-  /** True if one of the rules is a `forbid` about what the request carries. */
   forbidsDetails: boolean;
   /** Conditions by which rules didn't allow it without asking; empty if they did. */
   unmet: UnmetCondition[];

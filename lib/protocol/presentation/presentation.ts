@@ -243,7 +243,6 @@ function base64UrlLength(bytes: number): number {
   return Math.ceil((bytes * 4) / 3);
 }
 
-/** The proof, or a sentence that says what is wrong with its shape. */
 export function parseZkProof(value: unknown): ZkProof | string {
   if (!isJsonObject(value)) return "not an object";
   if (Object.keys(value).sort().join() !== FIELD_NAMES) return "fields are missing or unknown";

@@ -252,7 +252,6 @@ export function describeTerms({
 const describePerson = ({ name, way, at }: DecidingPerson, index: number) =>
   [name ?? `Person ${index + 1}`, `by ${way}`, ...(at === null ? [] : [readableTime(at)])].join(", ");
 
-/** Each person who decided, with way and time; none if only their number is known. */
 export function listPeople({ decided }: Facts): string[] {
   if (decided.kind !== "people" || decided.people.every(({ name, at }) => name === null && at === null))
     return [];
@@ -299,7 +298,6 @@ export interface Fact {
   readonly text: string;
 }
 
-/** All that is known, in the order in which people read it, for places that have only text. */
 export function listFacts(facts: Facts): Fact[] {
   const { amount, payee, what, tool, agent, requester, decided, decidedAt, recordedAt } = facts;
   const people = listPeople(facts);

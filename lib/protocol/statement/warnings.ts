@@ -103,7 +103,6 @@ export function drawWarnings(facts: WarningFacts): Warning[] {
   });
 }
 
-/** Facts from the signed statement alone, or with the manifest if it is at hand. */
 export function factsOfStatement(
   {
     verdicts,

@@ -295,7 +295,6 @@ async function readNodes(ranges: readonly LeafRange[], readTile: TileReader): Pr
   return readNode;
 }
 
-/** The tile that holds a perfect node, and which of its hashes lie under the node. */
 function tileOfNode(
   height: number,
   nodeIndex: number,

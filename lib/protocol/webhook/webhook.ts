@@ -49,7 +49,6 @@ export function verifyWithSecret(
   return signatures.split(" ").some((given) => bytesEqual(digest(given), expected));
 }
 
-/** Events that webhooks announce, apart from their signatures, which pages need not load. */
 export const webhookEvents = [
   "authorization.requested",
   "authorization.approved",

@@ -141,7 +141,6 @@ export function takePreloadedData<Value>(
 }
 
 interface View {
-  /** Pattern of the path; its group names the record, if there are several. */
   pattern: RegExp;
   load?(name: string, incoming: IncomingMessage): Promise<unknown>;
 }

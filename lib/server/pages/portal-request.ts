@@ -48,7 +48,6 @@ export interface Portal {
   memberships: MembershipView[];
 }
 
-/** The client's address of the request that is being rendered or acted on. */
 export async function currentAddress(): Promise<string> {
   return requestAddress(await getApp(), await headers());
 }
@@ -207,7 +206,6 @@ export async function runAction<Schema extends z.ZodType, Result>(
   return runFor(findSubject, schema, form, work);
 }
 
-/** For people who are signed in and need not belong to an organization yet. */
 export async function runUserAction<Schema extends z.ZodType, Result>(
   schema: Schema,
   form: FormData,

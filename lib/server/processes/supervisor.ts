@@ -89,12 +89,10 @@ export function watchConnections(): Connections {
  * are drained before any closes, so whom a request is handed on to is there. `unbound`: it takes no new connection.
  */
 
-/** Writers and readers answer the API; there is one writer, which appends to the log. */
 export type Role = "writer" | "reader" | "pages";
 
 export type Done = "loaded" | "opened" | "listening" | "unbound" | "drained";
 
-/** A process's part, and its name in metrics, which its replacement gets too. */
 export interface WorkerSpec {
   role: Role;
   name: string;
@@ -123,7 +121,6 @@ interface Child {
   startedMs: number;
   isListening: boolean;
   tell(order: Order): void;
-  /** Resolves when the child has said so; rejects if it ends before. */
   hear(what: Done): Promise<void>;
   /** Resolves when it has ended, to its exit code; null: by a signal. */
   exited: Promise<number | null>;
@@ -169,15 +166,12 @@ function startChild(place: WorkerSpec): Child {
 const provenMs = 60_000;
 const longestPauseMs = 30_000;
 
-/** Before the next try, after so many ends that came soon after their start. */
 export const pauseMs = (failures: number) =>
   failures < 2 ? 0 : Math.min(longestPauseMs, 500 * 2 ** (failures - 2));
 
 interface Workers {
-  /** Resolves when all listen; rejects with ChildEnded if one ends before. */
   start(): Promise<void>;
   leave(): void;
-  /** Requests under way are answered first. Resolves to whether all have ended well. */
   stop(): Promise<boolean>;
   kill(): void;
 }
@@ -277,7 +271,6 @@ async function openMember(folder: string, { name }: WorkerSpec): Promise<Member>
   return { name, read: () => calls.call("metrics", null) as Promise<string> | null };
 }
 
-/** Resolves when all listen. What keeps one from starting is said by itself. */
 export async function startServerCluster(env: Env): Promise<void> {
   const folder = await mkdtemp(path.join(tmpdir(), "countersign-family-"));
   const places = listPlaces(env.processCount);

@@ -76,7 +76,6 @@ async function serveHandedOn(
   return server;
 }
 
-/** Opens this role's own part. Returns the function that ends it. */
 async function openRole(
   role: Role,
   app: App,
@@ -98,7 +97,6 @@ async function openRole(
   };
 }
 
-/** Orders come one after the other, each when the one before it is done. */
 function openOrders() {
   const pending: Order[] = [];
   let wake = () => {};

@@ -345,7 +345,6 @@ async function askApprover(
   }
 }
 
-/** Sends the mail that asks once more, with a link for as many days again. */
 export async function askApproverAgain(
   context: AccountsContext,
   person: MemberPrincipal,
@@ -441,7 +440,6 @@ export async function findGroupIds(
   return new Map(rows.map(({ id, name }) => [name ?? "", id]));
 }
 
-/** Changes the groups as an owner, under the organization's lock and in its audit log. */
 async function change(
   context: AccountsContext,
   person: MemberPrincipal,

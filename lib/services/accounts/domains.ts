@@ -45,7 +45,6 @@ export const toUnicode = (domain: string): string => domainToUnicode(domain) || 
 
 /** How this process asks the outside world about a domain; tests have name servers of their own. */
 export interface DomainProbe {
-  /** The TXT records of a name, each in its parts. Rejects as node:dns does. */
   resolveTxt(name: string): Promise<string[][]>;
   fetchFile(url: string): Promise<GuardedAnswer>;
 }

@@ -131,7 +131,6 @@ export async function inviteMember(
   await context.mailer.send(invitationMail(invited.email, link, facts));
 }
 
-/** Withdraws the open invitations, and returns the addresses that they went to. */
 async function withdraw(tx: Executor, organizationId: string, which: SQL): Promise<string[]> {
   const gone = await tx
     .delete(invitations)

@@ -10,7 +10,6 @@ import type { AccountsContext } from "./context";
 import { holdRole, listMemberships, personNotFound } from "./members";
 import type { RosterChange } from "./roster";
 
-/** Mail, sent by Resend or SMTP, or kept in the development mailbox. */
 export interface Mail {
   to: string;
   subject: string;
@@ -24,7 +23,6 @@ export interface Mail {
 }
 
 export interface Mailer {
-  /** Rejects with AppError `service_unavailable` if the mail could not be handed over. */
   send(mail: Mail): Promise<void>;
 }
 

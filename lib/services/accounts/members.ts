@@ -36,7 +36,6 @@ export const confirmedMinutes = 10;
 
 export const personNotFound = () => new AppError("not_found", "nothing exists with this id");
 
-/** With the organizations that the person belongs to, oldest membership first. */
 export async function listMemberships(executor: Executor, userId: string) {
   return executor
     .select({
@@ -82,7 +81,6 @@ export async function ensureMemberships(
   return listMemberships(db, person.userId);
 }
 
-/** True if the person used a passkey of this organization in this session lately. */
 export const isConfirmed = ({
   userId,
   session,
@@ -92,7 +90,6 @@ export const isConfirmed = ({
     AND 'sess_' || left(${sessions.sessionToken}, 12) = ${session} AND ${sessions.confirmedFor} = ${organizationId}
     AND ${sessions.confirmedAt} > now() - make_interval(mins => ${confirmedMinutes}))`;
 
-/** True if the organization asks a person of this role for a passkey before this act. */
 export function needsPasskey(demanded: readonly string[], role: Role, act: Act): boolean {
   if (act === "read" || act === "take_out") return false;
   if (demanded.includes(act)) return true;
@@ -105,7 +102,6 @@ export const unconfirmed = () =>
     "your organization asks for a passkey here: press “Confirm with a passkey” at the top of the page, then try again",
   );
 
-/** For acts that ask for a passkey whatever the organization has chosen. */
 export async function requireConfirmed(executor: Executor, person: MemberPrincipal): Promise<void> {
   const [row] = await queryRows<{ confirmed: boolean }>(
     executor,
@@ -164,7 +160,6 @@ export async function holdRole(tx: Executor, person: MemberPrincipal, act: Act):
   return requireRole(tx, person, act);
 }
 
-/** One line in the audit log of each organization that the person belongs to. */
 export async function recordSignIn(
   context: AccountsContext,
   userId: string,

@@ -40,7 +40,6 @@ export type SignInRefusal =
 /** Subjects are unique for one issuer only: another one that the settings name later can't speak for the same people. */
 export const subjectKey = (issuer: string, subject: string): string => `${issuer} ${subject}`;
 
-/** The organizations that have verified the domain of the address. */
 async function findByDomain(executor: Executor, email: string): Promise<string[]> {
   const rows = await executor
     .select({ id: organizations.id })

@@ -38,7 +38,6 @@ import { mailOwners, rosterMail } from "./mails";
 
 type Names = Record<string, string>;
 
-/** Names and openings that entries hide, for the organization alone. */
 export interface RosterDetails {
   /** By credential id. */
   openings: Record<string, GroupOpening[]>;

@@ -86,7 +86,6 @@ export async function readOwnAuthorization(context: Context, person: MemberPrinc
   };
 }
 
-/** Standing approvals that can still be used, with what is left of each; newest first. */
 export async function listStanding(
   context: Context,
   person: MemberPrincipal,

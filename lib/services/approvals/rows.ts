@@ -123,7 +123,6 @@ export async function listRows(executor: Executor, where: ReturnType<typeof and>
     .limit(limit);
 }
 
-/** How many requests wait for a decision: of the key, and of its organization. */
 export async function countPending(
   executor: Executor,
   { keyId, organizationId }: { keyId: string; organizationId: string },
@@ -191,7 +190,6 @@ export function parseRequestedBy(row: { requested_by: string | null }): Requeste
   return row.requested_by === null ? null : (JSON.parse(row.requested_by) as RequestedBy);
 }
 
-/** Names of the required groups, in the request's order; empty after erasure. */
 export function parseGroupNames(row: { group_names: string | null }): string[] {
   return row.group_names === null ? [] : (JSON.parse(row.group_names) as string[]);
 }

@@ -53,7 +53,6 @@ export async function readDeciders(executor: Executor, row: AuthorizationRow): P
   return isByPeople ? [...approved, ...(await readDenier(executor, row))] : approved;
 }
 
-/** Facts of a request for its organization and its approvers, with names. */
 export async function readRequestFacts(context: Context, row: AuthorizationRow): Promise<Facts> {
   const request = parseRequest(row);
   const deciders = row.status === "pending" ? [] : await readDeciders(context.database.db, row);

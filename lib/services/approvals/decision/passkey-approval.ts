@@ -55,7 +55,6 @@ async function readRequesterEmail(executor: Executor, keyId: string): Promise<st
   return key?.email.toLowerCase() ?? null;
 }
 
-/** The groups for which this person counts; throws why they count for none. */
 function requireGroups(request: ApprovalRequest, proof: RosterProof): RosterProof["groups"] {
   const wanted = new Set(request.required_approvers.map(({ group }) => group));
   const groups = proof.groups.filter(({ group }) => wanted.has(group));

@@ -58,7 +58,6 @@ async function setRevoked(
   return row?.attestation_id === null ? new Unchanged() : alreadyUsed();
 }
 
-/** True if it was revoked before; throws if there is nothing to revoke. */
 function isTakenBack(row: AuthorizationRow): boolean {
   if (row.status !== "approved")
     throw new AppError(
@@ -119,7 +118,6 @@ export async function revokeAuthorization(
   await revoke(context, row, by, reason);
 }
 
-/** Lets an approver whom the request required take back by passkey what they approved. */
 async function proveOwnApproval(
   context: Context,
   row: AuthorizationRow,
@@ -133,7 +131,6 @@ async function proveOwnApproval(
   return { approverId: record.approver_id, enrolled };
 }
 
-/** By the link, with the confirmation code if the request asked for one. */
 export async function revokeByLink(
   context: Context,
   requestId: string,
@@ -202,7 +199,6 @@ interface Ending {
   item: LogEntry;
 }
 
-/** The next of those that are still to be ended; none when all are. */
 export async function findUnknownApprovals(context: ChangeContext, tx: Executor): Promise<Ending[]> {
   const { id, status, created_at } = authorizationRequests;
   const find = (condition: SQL | undefined) =>

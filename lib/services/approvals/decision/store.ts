@@ -43,7 +43,6 @@ import { countApprover, type Enrolled } from "./passkey-approval";
 
 /* Signing, sealing and storing a decision with its leaf: people's decisions, and those made at once. */
 
-/** The signed object's canonical bytes, and until when it can be used. */
 export interface SignedApproval {
   object: Uint8Array;
   usableUntil: string | null;
@@ -89,7 +88,6 @@ export interface DecisionLeaf extends LogEntry {
   organizationId: string;
 }
 
-/** Where the decision is in the log, and in the organization's audit log. */
 export async function storeDecision(
   tx: Executor,
   { item, logId, receipt, sealed, place }: Placed<DecisionLeaf>,

@@ -166,7 +166,6 @@ export interface AuthorizeInput {
   hold: IdempotencyHold | null;
 }
 
-/** Everything about a request but its id, read in the transaction that makes it. */
 export interface Prepared {
   agent: FoundAgent | null;
   hidden: Hidden;

@@ -47,7 +47,6 @@ function requireFit(groups: readonly NamedGroup[], { approvals_required: asked }
     );
 }
 
-/** The groups that the caller requires; 422 for one that isn't there. */
 export async function readGroups(
   tx: Executor,
   organizationId: string,

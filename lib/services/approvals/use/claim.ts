@@ -49,7 +49,6 @@ async function claimOnce(tx: Executor, requestId: string, run: string) {
   return claimed ?? null;
 }
 
-/** The claim that this very run has already, or why it gets none. */
 async function explain(
   tx: Executor,
   requestId: string,

@@ -9,7 +9,6 @@ import type { VerificationKeyJson } from "#lib/protocol/world-id/groth16";
 import type { WorldEnvironment } from "#lib/protocol/world-id/world-id-keys";
 import type { WorldProof } from "#lib/protocol/world-id/world-id-proof";
 
-/** `rp_context` for IDKit: fresh for every open and every retry. */
 export interface RpContext {
   rp_id: string;
   nonce: string;
@@ -51,7 +50,6 @@ export interface WorldIdProvider {
   rpId: string;
   idkitConfig: IdkitConfig;
   signRequest(action: string): RpContext;
-  /** World's Developer Portal, v4 endpoint, on exactly this proof. */
   verifyWithPortal(proof: WorldProof, stored: StoredRequest): Promise<PortalVerdict>;
   checkRoot(proof: WorldProof): Promise<RootVerdict>;
   /**

@@ -32,7 +32,6 @@ import {
   storeSubmission,
 } from "./store-submissions";
 
-/** Errors that mean a proof is no approval; after any other it is tried again. */
 const refusals = approvalSubmissions.code.enumValues;
 
 async function isCounted(context: Context, requestId: string, nonce: string): Promise<boolean> {
@@ -40,7 +39,6 @@ async function isCounted(context: Context, requestId: string, nonce: string): Pr
   return present.some(({ records }) => records.filter(isWorldIdApproval).some((one) => one.nonce === nonce));
 }
 
-/** One attempt at a claimed submission; throws why it is no approval, or not yet. */
 export async function attemptSubmission(context: Context, submission: Submission): Promise<void> {
   const { id, request_id, client } = submission;
   try {
