@@ -30,6 +30,7 @@ async function enrol(
   await page.getByRole("button", { name: "Accept" }).click();
   await page.getByRole("button", { name: "Create a passkey" }).click();
   await expect(page.getByText("You have one passkey.")).toBeVisible();
+  await expect(page.getByText("You can approve now")).toBeVisible();
   return page;
 }
 

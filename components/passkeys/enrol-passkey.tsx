@@ -7,7 +7,7 @@ import { useRefresh } from "#components/ui/router";
 import { TextLink } from "#components/ui/text-link";
 import { useIsReady } from "#components/ui/use-is-ready";
 import { useKeptFocus } from "#components/ui/use-kept-focus";
-import type { PasskeyActions } from "./passkey-actions";
+import { approveNext, type PasskeyActions } from "./passkey-actions";
 
 /** Why the browser gave no passkey (WebAuthn level 3, section 5.1.3). */
 function explain(error: unknown): string {
@@ -78,9 +78,7 @@ export function EnrolPasskey({ actions, isFirst, label }: EnrolPasskeyProps) {
       </p>
       {state.isDone ? (
         <Callout tone="pass" title="Passkey created" alert>
-          Next: when an agent needs your approval, you get an email with a link. Read the request, press
-          Approve with passkey and unlock this device. Requests that wait are also in your{" "}
-          <TextLink href="/portal/inbox">inbox</TextLink>.
+          {approveNext} Requests that wait are also in your <TextLink href="/portal/inbox">inbox</TextLink>.
         </Callout>
       ) : null}
     </div>

@@ -8,3 +8,7 @@ export interface PasskeyActions {
   readonly rename: (passkeyId: string, name: string) => Promise<PasskeyAnswer>;
   readonly remove: (passkeyId: string) => Promise<PasskeyAnswer>;
 }
+
+/** Next step of a person who has a passkey. */
+export const approveNext =
+  "When an agent needs your approval, you get an email with a link. Read the request, press Approve with passkey, and unlock this device.";

@@ -8,6 +8,7 @@ import { AgentText } from "#components/agent-text";
 import { NotFoundPage } from "#components/not-found-page";
 import { DeviceList } from "#components/passkeys/device-list";
 import { LinkPasskeys } from "#components/passkeys/link-passkeys";
+import { approveNext } from "#components/passkeys/passkey-actions";
 import { Button } from "#components/ui/button";
 import { Callout } from "#components/ui/callout";
 import { TextLink } from "#components/ui/text-link";
@@ -72,6 +73,29 @@ async function Devices({ token, approverId }: { readonly token: string; readonly
   );
 }
 
+/** A button for whoever has just been asked; for everybody else it is no next step, and looks like a link. */
+function Leave({ token, isNew = false }: { readonly token: string; readonly isNew?: boolean }) {
+  return (
+    <form method="post" action={`/notices/${token}/leave`}>
+      {isNew ? (
+        <Button type="submit" size="large" variant="secondary" className="w-full">
+          Decline
+        </Button>
+      ) : (
+        <p className="text-muted text-sm">
+          <button
+            type="submit"
+            className="min-h-8 cursor-pointer text-accent underline underline-offset-[3px]"
+          >
+            Unsubscribe
+          </button>
+          : you'll no longer be an approver, and your passkeys will be removed.
+        </p>
+      )}
+    </form>
+  );
+}
+
 async function Passkeys({ token, isMailed }: { readonly token: string; readonly isMailed: boolean }) {
   const { context } = await getApp();
   const link = await readPasskeyLink(context, token);
@@ -89,6 +113,13 @@ async function Passkeys({ token, isMailed }: { readonly token: string; readonly 
           ? "With a passkey you approve with your device's fingerprint, face or PIN. Some requests accept nothing else."
           : `You have ${count}. Each signs with your device's fingerprint, face or PIN.`}
       </p>
+      {length > 0 && !link.mayManage && !isMailed ? (
+        <div className="mb-4">
+          <Callout tone="pass" title="You can approve now">
+            {approveNext}
+          </Callout>
+        </div>
+      ) : null}
       {isMailed ? (
         <Callout tone="info" title="Link sent">
           Open it on the device that you approve with. It expires in 30 minutes.
@@ -129,25 +160,7 @@ async function NoticesPage({ params, searchParams }: PageProps) {
             </Button>
           </form>
         ) : null}
-        {link.status === "left" ? null : (
-          <form method="post" action={`/notices/${token}/leave`}>
-            {isNew ? (
-              <Button type="submit" size="large" variant="secondary" className="w-full">
-                Decline
-              </Button>
-            ) : (
-              <p className="text-muted text-sm">
-                <button
-                  type="submit"
-                  className="min-h-8 cursor-pointer text-accent underline underline-offset-[3px]"
-                >
-                  Unsubscribe
-                </button>
-                : you'll no longer be an approver, and your passkeys will be removed.
-              </p>
-            )}
-          </form>
-        )}
+        {isNew ? <Leave token={token} isNew /> : null}
       </div>
       {link.status === "confirmed" ? <Passkeys token={token} isMailed={mailed !== undefined} /> : null}
       {link.status === "confirmed" ? (
@@ -155,6 +168,11 @@ async function NoticesPage({ params, searchParams }: PageProps) {
           Sign in with this address to choose which emails you get and see pending requests:{" "}
           <TextLink href="/portal/inbox">Inbox</TextLink>
         </p>
+      ) : null}
+      {link.status === "confirmed" ? (
+        <div className="mt-6">
+          <Leave token={token} />
+        </div>
       ) : null}
     </section>
   );
