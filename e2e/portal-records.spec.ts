@@ -9,6 +9,22 @@ import { test } from "./test";
 const currentSection = (page: Page) =>
   page.getByRole("navigation", { name: "Portal" }).locator('[aria-current="page"]');
 
+/** On a desk, a row is a line, and what names it is the widest of its cells. */
+async function expectLines(page: Page): Promise<void> {
+  await page.setViewportSize({ width: 1280, height: 900 });
+  const rows = await page.locator("tbody tr").evaluateAll((all) =>
+    all.map((row) => {
+      const widths = [...row.children].map((cell) => cell.getBoundingClientRect().width);
+      return { height: row.getBoundingClientRect().height, isWidest: widths[0] === Math.max(...widths) };
+    }),
+  );
+  expect(rows.length).toBeGreaterThan(1);
+  for (const { height, isWidest } of rows) {
+    expect(height).toBeLessThan(64);
+    expect(isWidest).toBe(true);
+  }
+}
+
 test("registers an agent with a key from this browser, which never leaves it", async ({ page }) => {
   await signIn(page, newAddress("agents"));
   const sent: string[] = [];
@@ -29,6 +45,8 @@ test("registers an agent with a key from this browser, which never leaves it", a
   await page.getByLabel("I've stored the private key").check();
   await page.getByRole("button", { name: "Register agent" }).click();
   await expect(page.getByRole("heading", { name: slug })).toBeVisible();
+  await expectGoodPage(page);
+  await page.getByRole("navigation", { name: "Agent", exact: true }).getByText("Settings").click();
   await expect(page.getByText("Key proven")).toBeVisible();
   await expectGoodPage(page);
   const posted = sent.find((text) => text.includes(slug) && text.includes("BEGIN PUBLIC KEY"));
@@ -66,6 +84,7 @@ test("searches, exports and presents attestations", { tag: "@smoke" }, async ({ 
   await page.goto("/portal/attestations");
   await expect(page.getByRole("row")).toHaveCount(6);
   await expectGoodPage(page);
+  await expectLines(page);
   await page.getByLabel("Action or id").fill("4711");
   await page.keyboard.press("Enter");
   await expect(page).toHaveURL(/q=4711/);
@@ -188,6 +207,7 @@ test("follows requests live, shows the link, cancels it, and notifies an approve
   for (const name of ["Copy approval link of Pay A", "Cancel Pay A"])
     await expect(page.getByRole("button", { name, exact: true })).toBeVisible();
   await expectGoodPage(page);
+  await expectLines(page);
 
   await request.delete(`/v1/authorize/${other["request_id"]}`, {
     headers: { authorization: `Bearer ${key}` },

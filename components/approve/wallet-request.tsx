@@ -49,7 +49,10 @@ interface ConnectProps {
 function Connect({ uri, isStandIn }: ConnectProps) {
   const top = useRef<HTMLDivElement>(null);
   // The code appears after the click, below what was on the screen then.
-  useEffect(() => top.current?.scrollIntoView({ block: "center" }), []);
+  useEffect(() => {
+    // Newer browsers return a promise, which React would take for a cleanup.
+    top.current?.scrollIntoView({ block: "center" });
+  }, []);
   return (
     <div ref={top} className="flex flex-col items-center gap-4">
       <p className="text-center text-[15px] text-muted">

@@ -21,7 +21,7 @@ export interface Column<Row> {
   readonly width?: keyof typeof widths;
 }
 
-const widths = { small: "md:w-24", medium: "md:w-32", large: "md:w-40", huge: "md:w-64" } as const;
+const widths = { small: "md:w-24", medium: "md:w-28", large: "md:w-36", huge: "md:w-64" } as const;
 
 interface DataTableProps<Row> {
   readonly caption: string;

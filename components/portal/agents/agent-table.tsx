@@ -32,7 +32,10 @@ export function KeyStatusPill({ status }: { readonly status: KeyStatus }) {
   }
 }
 
-const buildColumns = (usage: ReadonlyMap<string, Usage>): readonly Column<AgentRow>[] => [
+const buildColumns = (
+  usage: ReadonlyMap<string, Usage>,
+  isTestSaid: boolean,
+): readonly Column<AgentRow>[] => [
   {
     id: "agent",
     header: "Agent",
@@ -40,31 +43,45 @@ const buildColumns = (usage: ReadonlyMap<string, Usage>): readonly Column<AgentR
     cell: (row) => (
       <>
         <TextLink href={`/portal/agents/${row.slug}`}>{row.slug}</TextLink>
+        {row.name === null ? null : (
+          <span className="ml-1.5 font-normal text-muted">
+            <AgentText value={row.name} isName hideWarnings />
+          </span>
+        )}
         {row.frozenAt === null ? null : (
-          <span className="mt-1 block">
+          <span className="ml-1.5">
             <StatusPill tone="fail">Frozen</StatusPill>
           </span>
         )}
-        {row.isTest ? (
-          <span className="mt-1 block">
+        {row.isTest && !isTestSaid ? (
+          <span className="ml-1.5">
             <TestKeyMark />
           </span>
         ) : null}
-        {row.name === null ? null : (
-          <span className="block font-normal text-muted">
-            <AgentText value={row.name} isName />
-          </span>
-        )}
       </>
     ),
   },
-  { id: "key", header: "Key", cell: (row) => <KeyStatusPill status={row.keyStatus} /> },
-  { id: "code", header: "Code hash", cell: (row) => (row.hasCodeHash ? "registered" : "none") },
-  { id: "tools", header: "Tools", numeric: true, cell: (row) => row.tools ?? "none" },
-  { id: "attestations", header: "Attestations", numeric: true, cell: (row) => row.attestations },
+  { id: "key", header: "Key", width: "large", cell: (row) => <KeyStatusPill status={row.keyStatus} /> },
+  {
+    id: "code",
+    header: "Code hash",
+    isCut: true,
+    width: "small",
+    cell: (row) => (row.hasCodeHash ? "registered" : "none"),
+  },
+  { id: "tools", header: "Tools", numeric: true, width: "small", cell: (row) => row.tools ?? "none" },
+  {
+    id: "attestations",
+    header: "Attestations",
+    numeric: true,
+    width: "medium",
+    cell: (row) => row.attestations,
+  },
   {
     id: "usage",
     header: "Recent attestations",
+    isCut: true,
+    width: "huge",
     cell: (row) => <UsageWords usage={usage.get(row.slug.toLowerCase())} />,
   },
 ];
@@ -73,18 +90,22 @@ export function AgentTable({
   rows,
   usage,
   empty,
+  isTestSaid = false,
 }: {
   readonly rows: readonly AgentRow[];
   /** By slug in lower case. */
   readonly usage: ReadonlyMap<string, Usage>;
   readonly empty: ReactNode;
+  /** The page says once that this instance makes TEST approvals. */
+  readonly isTestSaid?: boolean;
 }) {
   return (
     <DataTable
       caption="Agents"
-      columns={buildColumns(usage)}
+      columns={buildColumns(usage, isTestSaid)}
       rows={rows}
       rowKey={(row) => row.slug}
+      isLine
       empty={empty}
     />
   );

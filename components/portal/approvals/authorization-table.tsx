@@ -45,8 +45,8 @@ export function When({ row }: { readonly row: Times }) {
   const decided = row.decided_at !== null && row.status !== "expired";
   return (
     <>
-      <span className="text-muted">
-        {row.status === "pending" ? "expires" : decided ? wordFor(row.status) : "ended"}
+      <span className={row.status === "pending" ? "text-muted" : "text-muted md:sr-only"}>
+        {row.status === "pending" ? "until" : decided ? wordFor(row.status) : "ended"}
       </span>{" "}
       <ListTime iso={decided ? (row.decided_at ?? row.expires_at) : row.expires_at} />
     </>

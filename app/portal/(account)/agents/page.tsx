@@ -40,6 +40,7 @@ export default async function AgentsPage({ searchParams }: PageProps) {
       />
       <Card>
         <AgentTable
+          isTestSaid={context.worldId.environment !== "production"}
           rows={rows}
           usage={usage}
           empty={
