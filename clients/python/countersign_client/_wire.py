@@ -713,7 +713,7 @@ class KeyInfo(TypedDict):
     created_at: str
     last_used_at: str | None
     expires_at: str | None
-    scopes: list[Literal["attest", "authorize", "identity", "read", "hook", "record", "freeze", "erase", "rules"]]
+    scopes: list[Literal["attest", "authorize", "identity", "read", "hook", "record", "freeze", "erase", "rules", "audit"]]
     attestations_today: int
     rate_limit: KeyInfoRateLimit
 
@@ -935,6 +935,20 @@ class Roster(TypedDict):
     roster: RosterRoster | None
 
 
+class AuditEvent(TypedDict):
+    event_id: str
+    at: str
+    actor_kind: Literal["user", "key", "human", "system"]
+    actor: str
+    actor_name: str | None
+    action: str
+    subject: str
+    subject_name: str | None
+    detail: dict[str, Any] | None
+    ip: str | None
+    session: str | None
+
+
 class RulesRulesStatement(TypedDict):
     payload: str
     signature: str
@@ -1060,6 +1074,7 @@ class RulesSimulationResult(TypedDict):
 
 class PublicKeysKeysItem(TypedDict):
     key_id: str
+    dsse_keyid: str
     public_key: str
     public_key_pem: str
     status: Literal["active", "retired", "revoked"]
