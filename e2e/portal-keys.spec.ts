@@ -2,7 +2,7 @@
 import { spawnSync } from "node:child_process";
 import { expect } from "@playwright/test";
 import { expectGoodPage } from "./accessibility-helpers";
-import { makeKey, newAddress, readLink, signIn, signInWithKey } from "./portal-helpers";
+import { makeKey, newAddress, readLink, signIn } from "./portal-helpers";
 import { test } from "./test";
 
 test("makes, rotates and revokes a key by keyboard and mouse", { tag: "@smoke" }, async ({
@@ -115,64 +115,4 @@ test("a colleague joins by invitation, and is removed again", async ({ page, bro
   await colleague.goto("/portal/settings");
   await expect(colleague.getByText(`${colleagueAddress} · owner`)).toBeVisible();
   await context.close();
-});
-
-test("changes settings, shows them in the audit log, and deletes the account", async ({ page, request }) => {
-  const key = await signInWithKey(page, "settings");
-  await page.goto("/portal/settings");
-  await page.getByLabel("Organization name").fill("Acme Agents");
-  await page.getByLabel("New attestations are").selectOption("private");
-  await page.getByLabel("Mark").fill("!!");
-  await page.getByRole("button", { name: "Save", exact: true }).click();
-  await expect(page.getByText(/^Not accepted/)).toBeVisible();
-  await expect(page.getByLabel("New attestations are"), "a refusal keeps what was chosen").toHaveValue(
-    "private",
-  );
-  await page.getByLabel("Mark").fill("A3");
-  await page.getByRole("button", { name: "Save", exact: true }).click();
-  await expect(page.getByText("Settings saved.")).toBeVisible();
-  await page.getByLabel("Domain", { exact: true }).fill("co.uk");
-  await page.getByRole("button", { name: "Add domain" }).click();
-  await expect(page.getByText("Not accepted: must be a domain that can be registered")).toBeVisible();
-  await page.getByLabel("Domain", { exact: true }).fill("acme.example.com");
-  await page.getByRole("button", { name: "Add domain" }).click();
-  await expect(page.getByText("_countersign.acme.example.com", { exact: true })).toBeVisible();
-  await expect(page.getByText(/^countersign-verification=[0-9a-f]{32}$/)).toBeVisible();
-  await expectGoodPage(page);
-  await page.getByRole("button", { name: "Remove acme.example.com" }).click();
-  await page.getByRole("button", { name: "Remove", exact: true }).click();
-  await expect(page.getByText("Domain removed.")).toBeVisible();
-  const made = await request.post("/v1/attest", {
-    headers: { authorization: `Bearer ${key}` },
-    data: { agent_slug: `acme-${Date.now()}`, action: "did", inputs_hash: "x" },
-  });
-  expect((await made.json()).is_public).toBe(false);
-  const asked = await request.post("/v1/authorize", {
-    headers: { authorization: `Bearer ${key}` },
-    data: { agent_slug: `acme-${Date.now()}`, action: "pay" },
-  });
-  const { request_id, requested_by } = await asked.json();
-  expect(requested_by.organization_mark.text).toBe("A3");
-  await request.delete(`/v1/authorize/${request_id}`, {
-    headers: { authorization: `Bearer ${key}` },
-  });
-  await page.goto("/portal/audit");
-  await expect(page.getByText("organization.updated")).toBeVisible();
-  // The longest name of an event: at 320 px it must wrap.
-  await expect(page.getByText("authorization.cancelled")).toBeVisible();
-  await expect(page.getByText(/^sess_/).first()).toBeVisible();
-  await expectGoodPage(page);
-  await page.goto("/portal/settings");
-  await page.getByRole("button", { name: "Delete organization" }).click();
-  await expect(page.getByRole("button", { name: "Delete permanently" })).toBeVisible();
-  await expectGoodPage(page);
-  await page.getByLabel("Type the organization's name: Acme Agents").fill("Acme");
-  await page.getByRole("button", { name: "Delete permanently" }).click();
-  await expect(page.getByText("is not the name of the organization")).toBeVisible();
-  await page.getByLabel("Type the organization's name: Acme Agents").fill("Acme Agents");
-  await page.getByRole("button", { name: "Delete permanently" }).click();
-  await expect(page.getByRole("heading", { name: "Sign in to the portal" })).toBeVisible();
-  await expect(page.getByText("The organization is deleted")).toBeVisible();
-  const info = await request.get("/v1/keys/info", { headers: { authorization: `Bearer ${key}` } });
-  expect(info.status()).toBe(401);
 });

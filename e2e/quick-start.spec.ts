@@ -5,10 +5,6 @@ import os from "node:os";
 import path from "node:path";
 import { expect } from "@playwright/test";
 import { placeholderCode, placeholderEmail } from "#components/commands";
-import { expectGoodPage } from "./accessibility-helpers";
-import { approveAs, openWallet } from "./approval-helpers";
-import { makeKey, newAddress, signIn } from "./portal-helpers";
-import { expectNoSidewaysScroll } from "./small-screen-helpers";
 import { test } from "./test";
 
 const email = `quick-${Date.now()}@example.com`;
@@ -54,54 +50,4 @@ test("the commands on the landing page do what they say", { tag: "@smoke" }, asy
   };
   expect(answer.valid).toBe(true);
   expect(run(answer.independent_verification.verify_signature)).toContain("Signature Verified Successfully");
-});
-
-test("the portal's commands do what they say, and its first steps tick themselves off", async ({
-  page,
-  context,
-}) => {
-  await signIn(page, newAddress("first"));
-  await page.goto("/portal");
-  await expect(page.getByText("0 of 3 done")).toBeVisible();
-  const commands: string[] = [];
-  for (const path of [
-    "/portal",
-    "/portal/keys",
-    "/portal/attestations",
-    "/portal/authorizations",
-    "/portal/agents",
-  ]) {
-    await page.goto(path);
-    commands.push(...(await page.locator("main figure pre code").allTextContents()));
-  }
-  expect(commands).toHaveLength(5);
-  const key = await makeKey(page, "first");
-  await page.goto("/portal");
-  await expect(page.getByText("1 of 3 done")).toBeVisible();
-  await page.getByRole("button", { name: "Send an attestation" }).click();
-  await expect(page.getByText("2 of 3 done")).toBeVisible();
-  // The button is gone, so the focus is on the step that it did.
-  await expect(page.locator("li[data-done=true] :focus")).toContainText("Send your first attestation");
-  await page.getByRole("button", { name: "Request an approval" }).click();
-  // The tests' instance answers on this machine only: a code would lead a phone nowhere.
-  await expect(page.getByText("so a phone can't reach it")).toBeVisible();
-  await expect(page.getByRole("img", { name: "QR code of your approval page" })).toHaveCount(0);
-  await expect(page.locator("li[data-done=false] :focus")).toContainText("Open the page and approve");
-  await expectGoodPage(page);
-  await expectNoSidewaysScroll(page);
-  const approval = await context.newPage();
-  await approval.goto(
-    (await page.getByRole("link", { name: "Open the approval page" }).getAttribute("href")) ?? "",
-  );
-  await approveAs(await openWallet(approval, context), "Ada", "Orb");
-  await expect(page.getByRole("heading", { name: "Get started" })).toBeHidden();
-
-  const folder = mkdtempSync(path.join(os.tmpdir(), "countersign-portal-commands-"));
-  for (const command of commands) {
-    const script = ["bash", ["-euo", "pipefail", "-c", command]] as const;
-    const env = { ...process.env, COUNTERSIGN_API_KEY: key };
-    expect(execFileSync(...script, { cwd: folder, encoding: "utf8", env })).toMatch(
-      /https?:|expires_in|slug/,
-    );
-  }
 });

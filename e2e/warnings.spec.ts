@@ -3,7 +3,7 @@ import { generateKeyPairSync } from "node:crypto";
 import { expect, type Page } from "@playwright/test";
 import { expectAccessibleInBothThemes } from "./accessibility-helpers";
 import { getApiKey } from "./approval-helpers";
-import { attest, run, unfold } from "./public-pages-helpers";
+import { attest, run } from "./public-pages-helpers";
 import { test } from "./test";
 
 const { publicKey: agentKey } = generateKeyPairSync("ed25519");
@@ -92,23 +92,4 @@ test("a record of three violations says so in headline, title, rows, picture, ba
   };
   expect(json.items[0]?.title).toBe("[3 warnings] Ran a shell");
   expect(await (await request.get(`/agent/${slug}/feed.atom`)).text()).toContain("[3 warnings] Ran a shell");
-});
-
-test("a number that the agent skipped is a warning beside its place in the record", async ({
-  page,
-  request,
-}) => {
-  const client = { instance: "worker-1", sequence: 3 };
-  const made = await attest(request, key, { agent_slug: `counting-${slug}`, action: "Sent it", client });
-  await openChecked(page, made.public_url);
-  await expect(verdict(page)).toHaveText("Authentic record, 1 warning");
-  await expect(page.locator("[data-warning=client_gap]")).toContainText("does not follow its last one");
-  const row = page.locator("#check-record");
-  await expect(row).toContainText("Server: yes, but after a gap");
-  await expect(row).toContainText("Your browser: yes, but after a gap");
-  await unfold(page);
-  await expect(page.getByText("Number 3 of instance worker-1")).toBeVisible();
-  await expect(page.getByText("Doesn't follow its last number")).toBeVisible();
-  await page.goto(`/agent/counting-${slug}`);
-  await expect(page.getByText("Number skipped or repeated")).toBeVisible();
 });

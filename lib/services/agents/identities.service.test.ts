@@ -1,10 +1,8 @@
 /** Registered identities (docs/wire.md, Agents). */
-import { createPrivateKey, generateKeyPairSync, type KeyObject, sign } from "node:crypto";
-import { ed25519 } from "@noble/curves/ed25519.js";
-import { sql } from "drizzle-orm";
+import { generateKeyPairSync, type KeyObject, sign } from "node:crypto";
 import unhomoglyph from "unhomoglyph";
 import { describe, expect, it } from "vitest";
-import { base64Encode, sha256 } from "#lib/protocol/encoding/bytes";
+import { sha256 } from "#lib/protocol/encoding/bytes";
 import { canonicalBytes, type JsonObject } from "#lib/protocol/encoding/canonical-json";
 import { signedRequest } from "#lib/protocol/statement/signed-request";
 import { anyKind } from "#support/databases";
@@ -198,15 +196,6 @@ describe("identities", () => {
       expect((await test.call("GET", `/v1/verify/${attestation_id}`)).body.valid).toBe(true);
   });
 
-  it("accepts a PKCS #8 key of another tool's PEM form", async () => {
-    const seed = Buffer.alloc(32, 7);
-    const der = Buffer.concat([Buffer.from("302e020100300506032b657004220420", "hex"), seed]);
-    const privateKey = createPrivateKey({ key: der, format: "der", type: "pkcs8" });
-    const raw = base64Encode(ed25519.getPublicKey(new Uint8Array(seed)));
-    await register({ slug: "pem", public_key: raw });
-    expect((await attest("pem", {}, privateKey)).agent_authenticated).toBe(true);
-  });
-
   it("name the agents whose slugs look alike, on each other's pages, the oldest first", async () => {
     const lookAlikes = async (slug: string) => {
       const { status, body } = await test.call("GET", `/v1/agent/${slug}`);
@@ -255,15 +244,5 @@ describe("identities", () => {
     );
     expect(apart).toEqual([]);
     expect(skeletons[slugCharacters.indexOf("m")]).toBe(unhomoglyph("m"));
-  });
-
-  it("find look-alikes by an index", async () => {
-    const plan = await test.app.context.database.db.transaction(async (tx) => {
-      await tx.execute(sql`SET LOCAL enable_seqscan = off`);
-      return tx.execute(
-        sql`EXPLAIN SELECT o.slug FROM agents o WHERE slug_skeleton(o.slug_key) = slug_skeleton('bot') ORDER BY o.id LIMIT 10`,
-      );
-    });
-    expect(JSON.stringify(plan)).toContain("agents_slug_skeleton");
   });
 });

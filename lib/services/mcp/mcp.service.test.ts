@@ -135,33 +135,6 @@ describe("a request by a model", () => {
     expect(none.content[0].text).toBe("validation_error: give inputs or inputs_hash");
     await client.close();
   });
-
-  it("may say null for whatever may be left out", async () => {
-    const client = await connectLegacy();
-    const { tools } = await client.listTools();
-    const call = (name: string, given: JsonObject) => {
-      const { properties = {}, required = [] } = tools.find((one) => one.name === name)?.inputSchema ?? {};
-      const others = Object.keys(properties).filter((field) => !required.includes(field));
-      return use(client, name, { ...Object.fromEntries(others.map((field) => [field, null])), ...given });
-    };
-    const { request_id, inputs_hash } = (await call("request_human_authorization", asking)).structuredContent;
-    await approveUnproven(test, request_id);
-    const named = { agent_slug: "mcp-bot", action: "Pay invoice 1042", inputs_hash };
-    const answers = [
-      await call("check_authorization", { request_id }),
-      await call("claim_authorization", { request_id }),
-      await call("revoke_authorization", { request_id }),
-      await call("attest_action", asking),
-      await call("attest_action", named),
-      await call("list_agent_attestations", { agent_slug: "mcp-bot" }),
-    ];
-    expect(answers.map(({ isError, content }) => isError && content)).toEqual(answers.map(() => undefined));
-    const hashes = answers.slice(3, 5).map(({ structuredContent }) => structuredContent.inputs_hash);
-    expect(hashes).toEqual([inputs_hash, inputs_hash]);
-    const nothing = await call("attest_action", { agent_slug: "mcp-bot", action: "Paid" });
-    expect(nothing.content[0].text).toBe("validation_error: give inputs or inputs_hash");
-    await client.close();
-  });
 });
 
 describe.each(clients)("%s", (_, connect) => {

@@ -198,31 +198,6 @@ describe("verify.mjs", () => {
     expectExit(await verifyHere("receipt.json", "--keys", "mixed.json"), 1);
   });
 
-  it("holds a presentation to --audience, --nonce and --payload, and prints what it shows", async () => {
-    const made = await attest({ is_public: false, enable_zk: true, agent_slug: "zk-bot" });
-    const present = async (...disclose: string[]) => {
-      const wanted = { disclose, audience: "bank", nonce: "n-1", expires_in: null };
-      const path = `/v1/attestations/${made.attestation_id}/presentations`;
-      await writeJson("presentation.json", (await test.call("POST", path, { key, body: wanted })).body);
-    };
-    const check = (...args: string[]) => verifyHere("presentation.json", "--keys", "keys.json", ...args);
-    const rightly = ["--audience", "bank", "--nonce", "n-1"];
-    await writeFile(inFolder("payload.json"), made.payload);
-    await writeFile(inFolder("other.json"), plain.payload);
-    await present("action", "payload_hash");
-    const good = await check(...rightly, "--payload", "payload.json");
-    expect(good.out).toMatch(/made for +bank.*action +"Paid 12 €".*Valid presentation\./s);
-    expect(good.out).not.toContain("Not compared");
-    expectExit(good, 0);
-    expect((await check()).out).toContain("Not compared: audience, nonce.");
-    expectExit(await check("--audience", "shop", "--nonce", "n-1"), 1);
-    expectExit(await check("--audience", "bank", "--nonce", "n-2"), 1);
-    expectExit(await check(...rightly, "--payload", "other.json"), 1);
-    await present("action");
-    const loose = await check(...rightly, "--payload", "payload.json");
-    expect([loose.code, loose.out.includes("nothing binds this payload")]).toEqual([1, true]);
-  });
-
   it("holds an attestation, whose payload may be hidden, and a bundle to --payload", async () => {
     const hidden = await attest({ is_public: false, agent_slug: "hidden-bot" });
     const { body } = await test.call("GET", `/v1/verify/${hidden.attestation_id}`);
@@ -296,22 +271,6 @@ describe("verify.mjs", () => {
     expectExit(await verifyHere("pack", "receipt.json"), 1);
     const witness = await verifyHere("pack", "receipt.json", "--witness", pubkey.log.vkey);
     expect([witness.code, witness.out]).toEqual([2, expect.stringContaining("no keys to trust")]);
-  });
-
-  it("takes one zero-knowledge proof in a file, and the credential of its own payload", async () => {
-    const made = await attest({ enable_zk: true, agent_slug: "zk-bot" });
-    const { body: shown } = await test.call("GET", `/v1/verify/${made.attestation_id}`);
-    const check = async (value: unknown) => {
-      await writeJson("zk.json", value);
-      return verifyHere("zk.json", "--keys", "keys.json");
-    };
-    expectExit(await check(made), 0);
-    expectExit(await check(shown), 0);
-    expectExit(await check({ ...shown, zk: { proof: shown.zk_proof } }), 2);
-    expectExit(await check({ ...shown, zk_proof: undefined, zk: {} }), 2);
-    const messages = made.zk.credential.messages.with(9, '["action","Paid 99 €"]');
-    const credential = { ...made.zk.credential, messages };
-    expectExit(await check({ ...made, zk: { ...made.zk, credential } }), 1);
   });
 
   it("tells valid, invalid, incomplete and unreadable apart by its exit code", async () => {
