@@ -195,19 +195,23 @@ function openAll(
   return sealed.map((one) => openKeys(context, id, one));
 }
 
+const send = (context: Context, claimed: Claimed, body: string, headers: Record<string, string>) =>
+  post({
+    url: claimed.address,
+    body,
+    headers: { "content-type": "application/json", "user-agent": userAgent, ...headers },
+    mayBeLoopback: mayReachLoopback(context.settings),
+    allowedHosts: context.settings.WEBHOOK_ALLOWED_HOSTS,
+    nowMs: context.clock().getTime(),
+  });
+
 /** An incoming webhook of a chat checks no signature: its address is the secret. */
 async function attemptChat(context: Context, claimed: Claimed, format: ChatFormat): Promise<PostResult> {
   const { organization_id: organizationId, body, shows_facts: showsFacts } = claimed;
   const text = await composeChat(context, format, { organizationId, body, showsFacts });
   // As if the chat had said so: it isn't tried again, and the endpoint is not at fault.
   if (text === null) return { status: 200, problem: null, retryAfterSeconds: null };
-  return post({
-    url: claimed.address,
-    body: text,
-    headers: { "content-type": "application/json", "user-agent": userAgent },
-    mayBeLoopback: mayReachLoopback(context.settings),
-    nowMs: context.clock().getTime(),
-  });
+  return send(context, claimed, text, {});
 }
 
 async function attempt(context: Context, claimed: Claimed): Promise<PostResult> {
@@ -225,19 +229,10 @@ async function attempt(context: Context, claimed: Claimed): Promise<PostResult> 
     };
   }
   const message = { id: claimed.message_id, timestamp: Math.floor(now.getTime() / 1000), body: claimed.body };
-  return post({
-    url: claimed.address,
-    body: claimed.body,
-    headers: {
-      "content-type": "application/json",
-      "user-agent": userAgent,
-      "webhook-id": message.id,
-      "webhook-timestamp": String(message.timestamp),
-      "webhook-signature": signMessage(message, keys),
-    },
-    mayBeLoopback: mayReachLoopback(context.settings),
-    allowedHosts: context.settings.WEBHOOK_ALLOWED_HOSTS,
-    nowMs: now.getTime(),
+  return send(context, claimed, claimed.body, {
+    "webhook-id": message.id,
+    "webhook-timestamp": String(message.timestamp),
+    "webhook-signature": signMessage(message, keys),
   });
 }
 
