@@ -350,7 +350,7 @@ export function describeEntry({
 }
 
 /*
- * Time stamps of our own log, checked once: a stamp that heldTokens is remembered under the SHA-256 of all that was read.
+ * Time stamps of our own log, checked once: a stamp that held is remembered under the SHA-256 of all that was read.
  * Which certificates are pinned is a setting, so it is the same for as long as this process lives.
  */
 
