@@ -335,23 +335,6 @@ for (const viewport of [
     await context.close();
   });
 
-test("the service out of reach: the proof stays on the page and is sent again", async ({
-  page,
-  context,
-  request,
-}) => {
-  const asked = await ask(request, key, { action: "Sent twice" });
-  await page.goto(asked.approval_url);
-  await page.route("**/proof", (route) => route.abort(), { times: 1 });
-  await approveAs(await openWallet(page, context), "Hedy", "Orb");
-  await expect(page.getByText("We don't know whether your proof was saved")).toBeVisible({ timeout: 20_000 });
-  expect((await poll(request, asked)).status).toBe("pending");
-  await page.getByRole("button", { name: "Send the proof again" }).click();
-  await expect(page.getByRole("heading", { name: "This request was approved" })).toBeVisible({
-    timeout: 20_000,
-  });
-});
-
 /** Answers the bridge as a wallet that cannot make the proof. */
 async function answerWithError(connector: string, errorCode: string): Promise<void> {
   const url = new URL(connector);

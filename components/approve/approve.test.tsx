@@ -5,7 +5,6 @@ import { describe, expect, it } from "vitest";
 import { proofStored } from "#lib/api/schemas/approval-page";
 import type { ApprovalView, WalletPreset } from "#lib/api/schemas/approval-view";
 import { bindRequest, confirmationCode } from "#lib/protocol/approval/approval";
-import type { DecidedBy } from "#lib/protocol/approval/decided-by";
 import { labelNames, rankName } from "#lib/protocol/approval/detail-names";
 import { contextHash } from "#lib/protocol/approval/shown-content";
 import { alterations } from "#support/alterations";
@@ -530,32 +529,5 @@ describe("what was in view of a part", () => {
     const marked = [...html.matchAll(/data-part="([^"]+)"/g)].map(([, id]) => id);
     expect(marked).toEqual(listShown({ ...view, request }).map(({ id }) => id));
     expect(marked).toEqual(expect.arrayContaining(["action", "inputs", "agent", "conditions"]));
-  });
-});
-
-describe("what nobody was asked about", () => {
-  const render = (change: Partial<ApprovalView>) =>
-    renderToStaticMarkup(<Outcome view={{ ...makeView(), ...change }} wasOpenedLate={false} />);
-
-  it("is never called a human's approval", () => {
-    const rule = {
-      kind: "rule" as const,
-      ruleset_hash: "a",
-      policy_ids: ["small"],
-      context_hash: "b",
-    } satisfies DecidedBy;
-    const allowed = render({ status: "approved", decided_by: rule });
-    expect(allowed).toContain("Rule small allowed it. Nobody was asked.");
-    expect(allowed).not.toMatch(/World ID|stand-in|You.re done/);
-    expect(render({ status: "denied", decided_by: rule })).toContain(
-      "Rule small denied it. Nobody was asked.",
-    );
-    const use = { kind: "grant", request_hash: "a", authorization_hash: "b", use: 3, of: 20 } as const;
-    const covered = render({
-      status: "approved",
-      decided_by: { ...use, spent: "30", budget: "500", currency: "EUR" },
-    });
-    expect(covered).toContain("Standing approval: use 3 of 20, 470.00 of 500.00 EUR left when it was used.");
-    expect(covered).not.toContain("stand-in");
   });
 });

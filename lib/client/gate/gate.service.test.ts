@@ -359,18 +359,6 @@ describe("gate", () => {
     expect(new Set(asked).size).toBe(6);
   });
 
-  it("takes two calls at once that differ in their action for two", async () => {
-    const client = clientOf(test, key);
-    const action = newAction();
-    const other = { ...action, action: "Cancel invoice 1042" };
-    const both = await Promise.all([
-      client.gate(action, inputs(), () => "paid"),
-      client.gate(other, inputs(), () => "cancelled"),
-    ]);
-    expect(both.map(({ result }) => result)).toEqual(["paid", "cancelled"]);
-    expect(both.map(({ attestation }) => attestation.action)).toEqual([action.action, other.action]);
-  });
-
   it("runs once in clients that know nothing of each other, and says why to the others", async () => {
     const refused: unknown[] = [];
     // An approval that is used by then would be refused for that.

@@ -246,15 +246,6 @@ describe("the exported tree", () => {
     await expect(exportNow(folder, "repair")).rejects.toThrow(/does not hold the log/);
   });
 
-  it("is extended without a look at what is there if the operator says so", async () => {
-    await exportNow();
-    remove("tile/0/000")();
-    await attest("later");
-    const [first] = await exportNow(folder, "trust");
-    expect(first).toMatchObject({ files: 2, repaired: 0 });
-    await expect(exportNow()).rejects.toThrow("tile/0/000 is missing");
-  });
-
   it("holds nothing of what an attestation says, erased or not", async () => {
     const action = "Pay invoice 77 to the secret supplier";
     const { attestation_id: id, payload } = await attest(action);

@@ -368,16 +368,6 @@ describe("webhooks", () => {
     await moved.close();
   });
 
-  it("are delivered if they arrive while the endpoint is being disabled", async () => {
-    const endpoint = await create("attestation.created");
-    receiver.answer = async () => {
-      await api("PATCH", `/${endpoint.id}`, { enabled: false });
-      return { status: 204 };
-    };
-    await attest();
-    expect(await settled(endpoint, "delivered", 1)).toMatchObject({ last_status: 204, last_problem: null });
-  });
-
   it("end a failure by a success, also of a message that was on its way before it", async () => {
     const endpoint = await create("attestation.created");
     const failingSince = async () => (await api("GET", `/${endpoint.id}`)).body.failing_since;
@@ -433,14 +423,6 @@ describe("webhooks", () => {
       "webhook_disabled",
     ]);
     expect(await logOf(endpoint)).toMatchObject([{ status: "delivered" }]);
-  });
-
-  it("can go to twenty endpoints beside the callbacks", async () => {
-    await api("GET", "/callback");
-    const made = { url: receiver.url, events: ["attestation.created"] };
-    const statuses: number[] = [];
-    for (let i = 0; i < 21; i += 1) statuses.push((await api("POST", "", made)).status);
-    expect(statuses).toEqual([...new Array(20).fill(201), 409]);
   });
 
   it("stop after five days without a success, and not before", async () => {
@@ -597,17 +579,6 @@ describe("webhooks", () => {
     const silent = await startReceiver(() => null);
     await fillSilently(silent.url, { endpoints: 20, messages: 40, isFailing: false });
     await expectFull(silent, 8);
-    await create("attestation.created");
-    expect(await shortestMs(2_000, measureArrival)).toBeLessThan(2_000);
-    await query("DELETE FROM webhook_deliveries WHERE status = 'pending'");
-    await silent.close();
-  });
-
-  it("arrive within two seconds while many organizations have receivers that always fail", async () => {
-    const silent = await startReceiver(() => null);
-    for (let i = 0; i < 9; i += 1)
-      await fillSilently(silent.url, { endpoints: 2, messages: 10, isFailing: true });
-    await expectFull(silent, 16);
     await create("attestation.created");
     expect(await shortestMs(2_000, measureArrival)).toBeLessThan(2_000);
     await query("DELETE FROM webhook_deliveries WHERE status = 'pending'");
