@@ -86,6 +86,7 @@ export async function runHookHere(
     },
     runtime,
     inBackground: undefined,
+    openMcp: () => Promise.reject(new Error("not here")),
     hookPrograms: {},
     serve: () => Promise.reject(new Error("not here")),
   });

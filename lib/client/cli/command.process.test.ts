@@ -57,6 +57,7 @@ async function run(argv: string[], around: Surroundings = {}) {
     runtime: quietRuntime(),
     openReceiver,
     inBackground: undefined,
+    openMcp: () => Promise.reject(new Error("not here")),
     hookPrograms: {},
     serve: () => Promise.reject(new Error("not here")),
     machine: nodeMachine(undefined),

@@ -24,5 +24,7 @@ process.exitCode = await runCommand(process.argv.slice(2), {
   machine: nodeMachine(import.meta.url),
   inBackground: undefined,
   serve,
+  // Large, and needed by one command.
+  openMcp: async (address) => (await import("./node-mcp")).openMcp(address),
   hookPrograms: HOOK_PROGRAMS,
 });

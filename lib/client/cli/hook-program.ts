@@ -24,6 +24,7 @@ export function run(argv: readonly string[], stdin: Uint8Array | null, program: 
     machine: { ...nodeMachine(import.meta.url), programPath: program },
     inBackground: undefined,
     serve,
+    openMcp: () => Promise.reject(new Error("countersign.mjs has the gate")),
     hookPrograms: {},
   };
   return runSpec(io, hookSpec, argv);

@@ -9,6 +9,7 @@ import { type CommandLine, single, UsageError } from "#lib/protocol/text/command
 import { toVisibleText } from "#lib/protocol/text/display-text";
 import type { CommandIo } from "#lib/verifier/cli/io";
 import type { Machine } from "./machine";
+import type { McpServerAddress, McpTransport } from "./mcp";
 
 export interface Received {
   headers: Record<string, string | undefined>;
@@ -31,10 +32,13 @@ export interface ClientIo extends CommandIo {
   runtime: CountersignOptions["runtime"];
   openReceiver: OpenReceiver;
   machine: Machine;
-  /** Does what may outlive the call, once at a time for a name; undefined in a process that ends with the call. */
+  /** Transports to the MCP client that started this program, and to the server. */
+  openMcp: (address: McpServerAddress) => Promise<{ client: McpTransport; server: McpTransport }>;
+  /** Texts of the hook's programs by their names, which `hook install` writes. */
   hookPrograms: Readonly<Record<string, string>>;
   /** Runs the resident helper of the hook until it is idle or ended. */
   serve: (command: Command) => Promise<void>;
+  /** Does what may outlive the call, once at a time for a name; undefined in a process that ends with the call. */
   inBackground: ((name: string, work: (signal: AbortSignal) => Promise<unknown>) => void) | undefined;
 }
 
@@ -84,6 +88,9 @@ export const valuedOptions = [
   "count",
   "port",
   "idle",
+  "server",
+  "header",
+  "accept",
 ] as const;
 export const flagOptions = [
   "json",
@@ -187,6 +194,7 @@ export const usage = `usage: countersign attest <agent> <action> (--inputs FILE 
        countersign hook --agent <agent> [--ask PATTERN]... [--record [PATTERN]]... [--dialect NAME] [options]
        countersign hook install --agent <agent> --key-file FILE [hook options] [--yes]
        countersign hook serve [--idle SECONDS] | --port N [hook options] [-- COMMAND...]
+       countersign mcp gate --agent <agent> [--ask PATTERN]... [--record [PATTERN]]... (-- COMMAND... | --server URL)
        countersign keys request <email> [--name TEXT] | verify <email> <code> | info | delete
        countersign agent show <agent> | register <agent> [options] | tools <agent> <tool>...
        countersign webhooks listen [--event NAME]... [--count N]
@@ -269,6 +277,12 @@ hook serve              keeps the hook ready, so that a call doesn't wait for a 
                         it by itself
   --idle SECONDS        end after so long without a call (default 900)
   --port N [hook options] [-- COMMAND]   answers hooks of type http; starts the agent with the token that it needs
+
+mcp gate                stands between an MCP client and a server: asks about calls of tools, attests them, and
+                        blocks tools that the server has changed; see /docs/mcp
+  --server URL          the server's address, instead of a command; --header "NAME: VALUE" for each of its headers
+  --accept TOOL         show and accept a changed tool, instead of running; can be repeated
+  --ask, --record, --key-file, --public, --private, --agent-key, --code-hash, --model-id   as for hook
 
 agent register
   --name TEXT, --description TEXT, --code-hash HASH, --model-id ID, --tool NAME

@@ -15,6 +15,7 @@ import {
 import { runAttest, runAuthorize } from "./attest";
 import { hookSpec } from "./hook";
 import { type ClientIo, usage } from "./io";
+import { mcpSpec } from "./mcp";
 import { type CommandSpec, exitCodes, runSpec } from "./spec";
 
 const what = ["inputs", "inputs-hash", "idempotency-key"] as const;
@@ -55,6 +56,7 @@ const commands: Record<string, CommandSpec> = {
   freeze: { run: runFreeze, options: ["reason"] },
   unfreeze: { run: runUnfreeze, options: ["reason"] },
   hook: hookSpec,
+  mcp: mcpSpec,
   keys: { run: runKeys, options: ["name"] },
   webhooks: { run: runWebhooks, options: ["event", "count"] },
   agent: { run: runAgent, options: [...ran, "name", "description", "public-key"] },

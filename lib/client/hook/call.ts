@@ -314,7 +314,8 @@ export interface Reach {
 /** Matches nothing: who only records asks nobody. */
 const nobody: ToolPattern = { tool: () => false, text: null };
 
-export function readReach({ line: { values, flags } }: Command, dialect: DialectName): Reach {
+/** `dialect`: null for names of tools as they are. */
+export function readReach({ line: { values, flags } }: Command, dialect: DialectName | null): Reach {
   const read = (rules: readonly string[] = []) => rules.map((rule) => readPattern(rule, dialect));
   const [ask, record] = [[...read(values.match), ...read(values.ask)], read(values.record)];
   if (flags.has("before") && record.length === 0)
@@ -350,16 +351,21 @@ export async function recordCall(command: Command, dialect: Dialect, call: ToolC
 /** An agent waits for it. What is not sent then is sent after a later call. */
 const sendTimeoutMs = 5_000;
 
-function readAgent({ line }: Command): string {
+export function readAgent({ line }: Command): string {
   const agent = single(line, "agent");
-  if (agent === undefined) throw new UsageError("hook needs --agent");
+  if (agent === undefined) throw new UsageError("needs --agent");
   return agent;
 }
 
 const cut = (text: string, length: number) => [...toVisibleText(text)].slice(0, length).join("");
 
 /** Private unless said. Arguments stay out: of them there are a hash and a title, cut and masked as an approver's. */
-function describeRecord(command: Command, call: ToolCall, agent_slug: string, at: string): AttestRequest {
+export function describeRecord(
+  command: Command,
+  call: ToolCall,
+  agent_slug: string,
+  at: string,
+): AttestRequest {
   const { line } = command;
   const tool = cut(call.tool, maxToolName);
   const action = `Use the tool ${tool}`;

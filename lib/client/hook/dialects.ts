@@ -304,13 +304,13 @@ export interface ToolPattern {
   text: Matches | null;
 }
 
-export function readPattern(rule: string, dialect: DialectName): ToolPattern {
+export function readPattern(rule: string, dialect: DialectName | null): ToolPattern {
   const [, tool, text] = /^([^()\s]+)(?:\((.+)\))?$/s.exec(rule) ?? [];
   if (tool === undefined)
     throw new UsageError(`--ask, --match, --record: expected Tool or Tool(pattern), not ${rule}`);
   // Rules of Claude Code may end in ":*", which means a prefix.
   const matchText = text === undefined ? null : readGlob(text.replace(/:\*$/, "*"));
-  return { tool: readTool(tool, dialect), text: matchText };
+  return { tool: dialect === null ? readGlob(tool) : readTool(tool, dialect), text: matchText };
 }
 
 /** A pattern for one shell of the agent matches all of them. */

@@ -1,0 +1,33 @@
+/** For tests: an MCP server over stdio, in both eras. Its first argument names a file whose text is in a tool's description. */
+import { appendFileSync, readFileSync } from "node:fs";
+import { McpServer } from "@modelcontextprotocol/server";
+import { serveStdio } from "@modelcontextprotocol/server/stdio";
+import { z } from "zod";
+
+const [, , descriptionFile, ranFile] = process.argv;
+
+serveStdio(() => {
+  const server = new McpServer({ name: "bank", version: "1.0.0" });
+  const text = (value) => ({ content: [{ type: "text", text: value }] });
+  const description = `Pays. ${readFileSync(descriptionFile, "utf8")}`;
+  server.registerTool("pay", { description, inputSchema: z.object({ cents: z.number() }) }, ({ cents }) => {
+    appendFileSync(ranFile, `${cents}\n`);
+    return text(`paid ${cents}`);
+  });
+  server.registerTool("fail", { inputSchema: z.object({}) }, () => ({ ...text("no money"), isError: true }));
+  server.registerTool("read", { inputSchema: z.object({}) }, () => text("balance 7"));
+  server.registerTool("key", { inputSchema: z.object({}) }, () =>
+    text(
+      Object.keys(process.env)
+        .filter((name) => name.startsWith("COUNTERSIGN"))
+        .join(),
+    ),
+  );
+  server.registerResource("rates", "bank://rates", {}, () => ({
+    contents: [{ uri: "bank://rates", text: "7 %" }],
+  }));
+  server.registerPrompt("greet", {}, () => ({
+    messages: [{ role: "user", content: { type: "text", text: "Hello" } }],
+  }));
+  return server;
+});

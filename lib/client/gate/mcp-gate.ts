@@ -1,0 +1,446 @@
+/**
+ * Between an MCP client and a server: holds matching tool calls for an approval, lets exactly the approved arguments through,
+ * attests the outcome, and blocks a tool whose description or schema is not the accepted one. Everything else passes as it
+ * came, in both eras of the protocol. Works on messages, over whatever transports carry them.
+ */
+
+import { cancel, waitForDecision } from "#lib/client/api/authorize";
+import { NotApprovedError } from "#lib/client/api/errors";
+import type { Service } from "#lib/client/api/transport";
+import type { AuthorizationRequest } from "#lib/client/api/wire";
+import {
+  canonicalHash,
+  isJsonObject,
+  type JsonObject,
+  type JsonValue,
+} from "#lib/protocol/encoding/canonical-json";
+import { askOnce, type GatedAction, type GateMemory, gate, readOutcome } from "./gate";
+
+type Id = string | number;
+/** A JSON-RPC message. */
+export interface McpMessage {
+  id?: Id;
+  method?: string;
+  params?: JsonObject;
+  result?: JsonObject;
+  error?: JsonObject;
+}
+
+export interface McpEnds {
+  toClient(message: McpMessage): void;
+  toServer(message: McpMessage): void;
+}
+
+export interface McpGateOptions {
+  service: Service;
+  describe(tool: string): Omit<GatedAction, "runId" | "callId">;
+  isAsked(tool: string, input: JsonObject): boolean;
+  /** A call that nobody was asked about has ended. */
+  record(tool: string, input: JsonObject, outcome: ReturnType<typeof readOutcome>): Promise<void>;
+  /** False for a tool whose hash is not the accepted one. What is seen first is accepted. */
+  isAccepted(tool: JsonObject, hash: string): Promise<boolean>;
+  tell(text: string): void;
+  /** A client without progress gives up after a minute. */
+  patienceSeconds?: number;
+}
+
+const usualPatienceSeconds = 50;
+const progressMs = 5_000;
+const maxRounds = 8;
+const maxPages = 100;
+const roundMs = 25_000;
+const protocolKey = "io.modelcontextprotocol/protocolVersion";
+const capabilitiesKey = "io.modelcontextprotocol/clientCapabilities";
+const receiptKey = "dev.countersign/receipt";
+
+/** The server's own error, as it came. */
+class ServerError extends Error {
+  readonly error: JsonObject;
+  constructor(error: JsonObject) {
+    super(String(error["message"]));
+    this.error = error;
+  }
+}
+
+/** A call of the client: under another id each time that the client goes on with it. */
+interface Call {
+  id: Id;
+  params: JsonObject;
+  tool: string;
+  input: JsonObject;
+  ended: AbortController;
+  /** The client has given it up: no answer is expected. */
+  isGone: boolean;
+  /** Continues in the next message of the client that has this state. */
+  onRound: ((message: McpMessage) => void) | null;
+}
+
+const memberOf = (value: JsonValue | undefined, ...names: string[]): JsonValue | undefined =>
+  names.reduce<JsonValue | undefined>(
+    (at, name) => (at !== undefined && isJsonObject(at) ? at[name] : undefined),
+    value,
+  );
+
+/** Everything about a tool by which a model or a person decides to call it. */
+const hashTool = ({ _meta, icons, ...tool }: JsonObject) => canonicalHash(tool);
+
+export function createMcpGate(options: McpGateOptions, ends: McpEnds) {
+  const { service, tell, patienceSeconds = usualPatienceSeconds } = options;
+  const runId = service.randomUuid();
+  const memory: GateMemory = {
+    clientId: undefined,
+    running: new Map(),
+    unattested: new Map(),
+    unbacked: new Set(),
+  };
+  /** The client's requests that were passed on: what becomes of their answers. */
+  const passed = new Map<Id, (answer: McpMessage) => Promise<McpMessage> | McpMessage>();
+  /** Requests of the gate's own, to either side. */
+  const own = new Map<Id, (answer: McpMessage) => void>();
+  const calls = new Map<Id, Call>();
+  /** By states that the client sends back. */
+  const rounds = new Map<string, Call>();
+  const equal = new Map<string, Set<number>>();
+  const working = new Set<Promise<void>>();
+  let made = 0;
+  let opensLinks = false;
+
+  const ask = (
+    to: (message: McpMessage) => void,
+    method: string,
+    params: JsonObject,
+  ): Promise<McpMessage> => {
+    made += 1;
+    const id = `countersign-${runId}-${made}`;
+    return new Promise((resolve) => {
+      own.set(id, resolve);
+      to({ ...envelope, id, method, params });
+    });
+  };
+  const isModern = (params: JsonObject) => memberOf(params, "_meta", protocolKey) !== undefined;
+  const answer = ({ id, params }: Pick<Call, "id" | "params">, result: JsonObject) =>
+    ends.toClient({
+      ...envelope,
+      id,
+      result: { ...(isModern(params) && { resultType: "complete" }), ...result },
+    });
+  const refuse = (call: Call, text: string) =>
+    answer(call, { content: [{ type: "text", text }], isError: true });
+
+  /* Tools as the server describes them now. */
+
+  async function findTool({ tool, params }: Call): Promise<JsonObject | null> {
+    const _meta = Object.fromEntries(
+      Object.entries((memberOf(params, "_meta") as JsonObject | undefined) ?? {}).filter(([name]) =>
+        name.startsWith("io.modelcontextprotocol/"),
+      ),
+    );
+    let cursor: JsonValue | undefined;
+    for (let page = 0; page < maxPages; page += 1) {
+      const asked = {
+        ...(Object.keys(_meta).length > 0 && { _meta }),
+        ...(cursor !== undefined && { cursor }),
+      };
+      const { result } = await ask(ends.toServer, "tools/list", asked);
+      const tools = memberOf(result, "tools");
+      const found = Array.isArray(tools)
+        ? tools.filter(isJsonObject).find(({ name }) => name === tool)
+        : undefined;
+      if (found !== undefined) return found;
+      cursor = memberOf(result, "nextCursor");
+      if (typeof cursor !== "string") return null;
+    }
+    return null;
+  }
+
+  /** Accepted when it is first seen. Null if the tool is the accepted one. */
+  async function findChange(tool: JsonObject): Promise<string | null> {
+    if (await options.isAccepted(tool, hashTool(tool))) return null;
+    const name = String(tool["name"]);
+    return `Blocked by Countersign: the server has changed the tool ${name} since it was accepted. Whoever runs the gate can read the change and accept it with --accept ${name}.`;
+  }
+
+  async function judgeList(message: McpMessage): Promise<McpMessage> {
+    const tools = memberOf(message.result, "tools");
+    if (!Array.isArray(tools)) return message;
+    const judged: JsonValue[] = [];
+    for (const tool of tools) {
+      const change = isJsonObject(tool) ? await findChange(tool) : null;
+      if (change !== null) tell(`${change}\n`);
+      // A description is read by the model: the new one must not reach it.
+      judged.push(change === null || !isJsonObject(tool) ? tool : blockTool(tool, change));
+    }
+    return { ...message, result: { ...message.result, tools: judged } };
+  }
+  const blockTool = ({ name }: JsonObject, description: string): JsonObject => ({
+    name: name ?? "",
+    description,
+    inputSchema: { type: "object" },
+  });
+
+  /* A call. */
+
+  async function handleCall(call: Call): Promise<void> {
+    const { tool, input } = call;
+    const found = await findTool(call);
+    const change = found === null ? null : await findChange(found);
+    if (call.isGone) return;
+    if (change !== null) return refuse(call, change);
+    if (!options.isAsked(tool, input)) return passRecorded(call);
+    const key = canonicalHash([tool, input]);
+    const others = equal.get(key) ?? new Set<number>();
+    let number = 0;
+    while (others.has(number)) number += 1;
+    equal.set(key, others.add(number));
+    try {
+      await holdCall(call, { ...options.describe(tool), runId, callId: `equal-${number}` });
+    } finally {
+      others.delete(number);
+    }
+  }
+
+  function passRecorded(call: Call): void {
+    passed.set(call.id, async (message) => {
+      const isOver = message.result?.["resultType"] !== "input_required";
+      const outcome = message.error === undefined ? readOutcome(message.result) : "failed";
+      if (isOver) await options.record(call.tool, call.input, outcome);
+      return message;
+    });
+    ends.toServer({ ...envelope, id: call.id, method: "tools/call", params: call.params });
+  }
+
+  async function holdCall(call: Call, action: GatedAction): Promise<void> {
+    const { input, ended } = call;
+    const over = new AbortController();
+    try {
+      const { request } = await askOnce(service, { ...action, signal: ended.signal }, input);
+      if (request.status === "pending") {
+        const isDecided = await showAndWait(call, request, AbortSignal.any([ended.signal, over.signal]));
+        if (!isDecided) return refuse(call, pendingText(request));
+      }
+      const run = (copy: JsonObject) => runCall(call, copy);
+      const { result, attestation } = await gate(service, memory, { ...action, wait: false }, input, run);
+      const _meta = {
+        ...((memberOf(result, "_meta") as JsonObject | undefined) ?? {}),
+        [receiptKey]: attestation.public_url,
+      };
+      answer(call, { ...result, _meta });
+    } catch (error) {
+      if (error instanceof ServerError)
+        return ends.toClient({ ...envelope, id: call.id, error: error.error });
+      const why = error instanceof Error ? error.message : String(error);
+      tell(`${call.tool}: ${why}\n`);
+      if (!call.isGone)
+        refuse(call, error instanceof NotApprovedError ? why : `Not run, or not attested: ${why}`);
+    } finally {
+      over.abort();
+    }
+  }
+
+  const pendingText = ({ approval_url, confirmation_code }: AuthorizationRequest) =>
+    `Not run yet: a human has to approve it at ${approval_url} (code ${confirmation_code}). Show both to the user, and make exactly this call again once they have decided.`;
+
+  /** False if nobody decided while the client waits. A call that the client gives up is cancelled. */
+  async function showAndWait(
+    call: Call,
+    request: AuthorizationRequest,
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    const { approval_url, confirmation_code, request_id } = request;
+    const message = `A human has to approve the tool ${call.tool}. Confirmation code: ${confirmation_code}`;
+    tell(`${message}\n  ${approval_url}\n`);
+    const url = { mode: "url", message, url: approval_url };
+    const stop = new AbortController();
+    const waiting = AbortSignal.any([signal, stop.signal]);
+    const token = memberOf(call.params, "_meta", "progressToken");
+    const decided = waitForDecision(service, request_id, { signal: waiting }).then(
+      () => true,
+      (error: unknown) => {
+        if (stop.signal.aborted && !signal.aborted) return false;
+        throw error;
+      },
+    );
+    const declined = (reply: McpMessage) => {
+      const action = memberOf(reply.result, "action");
+      if (action === "decline" || action === "cancel")
+        call.ended.abort(new Error("The user declined to open the approval."));
+    };
+    const isModernLink =
+      isModern(call.params) &&
+      memberOf(call.params, "_meta", capabilitiesKey, "elicitation", "url") !== undefined;
+    if (isModernLink) void offerRounds(call, url, decided, declined);
+    else {
+      if (opensLinks && !isModern(call.params))
+        void ask(ends.toClient, "elicitation/create", { ...url, elicitationId: request_id }).then(declined);
+      let told = 0;
+      const progress = setInterval(() => {
+        told += 1;
+        if (token !== undefined)
+          ends.toClient({
+            ...envelope,
+            method: "notifications/progress",
+            params: { progressToken: token, progress: told, message: `${message} ${approval_url}` },
+          });
+        if (token === undefined && told * progressMs >= patienceSeconds * 1_000) stop.abort();
+      }, progressMs);
+      void decided.catch(() => undefined).finally(() => clearInterval(progress));
+    }
+    try {
+      return await decided;
+    } catch (error) {
+      if (call.ended.signal.aborted)
+        await cancel(service, request_id, { signal: AbortSignal.timeout(progressMs) }).catch(() => undefined);
+      throw error;
+    }
+  }
+
+  /** The client of 2026 opens the link, and calls again: each time it is answered after a while, until there is a decision. */
+  async function offerRounds(
+    call: Call,
+    url: JsonObject,
+    decided: Promise<boolean>,
+    declined: (reply: McpMessage) => void,
+  ) {
+    let inputRequests: JsonObject | undefined = {
+      countersign: { method: "elicitation/create", params: url },
+    };
+    for (let round = 0; round < maxRounds; round += 1) {
+      const state = service.randomUuid();
+      const next = nextRound(call, state);
+      ends.toClient({
+        ...envelope,
+        id: call.id,
+        result: {
+          resultType: "input_required",
+          ...(inputRequests && { inputRequests }),
+          requestState: state,
+        },
+      });
+      const { params } = await next;
+      const response = memberOf(params, "inputResponses", "countersign");
+      if (response !== undefined && isJsonObject(response)) declined({ result: response });
+      inputRequests = undefined;
+      const pause = new Promise((resolve) => setTimeout(resolve, roundMs, "late"));
+      if ((await Promise.race([decided.catch(() => "over"), pause])) !== "late") return;
+    }
+  }
+
+  function nextRound(call: Call, state: string): Promise<McpMessage> {
+    return new Promise((resolve) => {
+      rounds.set(state, call);
+      call.onRound = resolve;
+    });
+  }
+
+  /** Until the server has ended: it may ask the client for more in between. */
+  async function runCall(call: Call, copy: JsonObject): Promise<JsonObject> {
+    const { requestState: _state, inputResponses: _responses, ...first } = call.params;
+    let params: JsonObject = { ...first, arguments: copy };
+    for (;;) {
+      const { result, error } = await new Promise<McpMessage>((resolve, reject) => {
+        // It may have done half of it.
+        call.ended.signal.addEventListener("abort", () => reject(call.ended.signal.reason));
+        passed.set(call.id, (message) => {
+          resolve(message);
+          return message;
+        });
+        held.add(call.id);
+        ends.toServer({ ...envelope, id: call.id, method: "tools/call", params });
+      });
+      if (error !== undefined) throw new ServerError(error);
+      if (result?.["resultType"] !== "input_required") return result ?? {};
+      const state = String(result["requestState"] ?? service.randomUuid());
+      const next = nextRound(call, state);
+      ends.toClient({ ...envelope, id: call.id, result: { ...result, requestState: state } });
+      const { inputResponses, requestState } = (await next).params ?? {};
+      params = {
+        ...first,
+        arguments: copy,
+        ...(inputResponses !== undefined && { inputResponses }),
+        ...(result["requestState"] !== undefined && requestState !== undefined && { requestState }),
+      };
+    }
+  }
+  /** Ids whose answers the gate gives itself. */
+  const held = new Set<Id>();
+
+  function readCall(message: McpMessage): void {
+    const { id = "", params = {} } = message;
+    const tool = String(params["name"]);
+    const input = isJsonObject(params["arguments"] ?? null) ? (params["arguments"] as JsonObject) : {};
+    const begun = rounds.get(String(params["requestState"]));
+    if (begun !== undefined) {
+      rounds.delete(String(params["requestState"]));
+      calls.delete(begun.id);
+      begun.id = id;
+      calls.set(id, begun);
+      if (canonicalHash([tool, input]) !== canonicalHash([begun.tool, begun.input])) {
+        begun.ended.abort(new Error("the arguments are not those of the first call"));
+        refuse(begun, "Not run: the arguments are not those of the first call.");
+      } else begun.onRound?.(message);
+      return;
+    }
+    const call: Call = {
+      id,
+      params,
+      tool,
+      input,
+      ended: new AbortController(),
+      isGone: false,
+      onRound: null,
+    };
+    calls.set(id, call);
+    const work = handleCall(call)
+      .catch((error: unknown) => refuse(call, `Not run: ${error instanceof Error ? error.message : error}`))
+      .finally(() => {
+        calls.delete(call.id);
+        working.delete(work);
+      });
+    working.add(work);
+  }
+
+  return {
+    fromClient(message: McpMessage): void {
+      const { id, method, params = {} } = message;
+      if (method === undefined && id !== undefined && own.has(id)) {
+        own.get(id)?.(message);
+        return void own.delete(id);
+      }
+      if (method === "initialize")
+        opensLinks = memberOf(params, "capabilities", "elicitation", "url") !== undefined;
+      if (method === "tools/call" && id !== undefined) return void readCall(message);
+      if (method === "tools/list" && id !== undefined) passed.set(id, judgeList);
+      if (method === "notifications/cancelled") {
+        const call = calls.get(params["requestId"] as Id);
+        if (call !== undefined) call.isGone = true;
+        call?.ended.abort(new Error("The client cancelled the call."));
+        // The server never saw a call that is held.
+        if (call !== undefined && !passed.has(call.id)) return;
+      }
+      ends.toServer(message);
+    },
+    async fromServer(message: McpMessage): Promise<void> {
+      const { id, method } = message;
+      if (method !== undefined || id === undefined) return ends.toClient(message);
+      if (own.has(id)) {
+        own.get(id)?.(message);
+        return void own.delete(id);
+      }
+      const judge = passed.get(id);
+      passed.delete(id);
+      if (judge === undefined) return ends.toClient(message);
+      const judged = await judge(message);
+      if (!held.delete(id)) ends.toClient(judged);
+    },
+    /** The client has gone: what it waits for can't run any more. Resolves when that is cancelled and attested. */
+    async close(): Promise<void> {
+      for (const call of calls.values()) {
+        call.isGone = true;
+        call.ended.abort(new Error("The client has gone."));
+      }
+      await Promise.allSettled(working);
+    },
+  };
+}
+
+const envelope = { jsonrpc: "2.0" } as const;
