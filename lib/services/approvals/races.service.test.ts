@@ -107,6 +107,8 @@ describe("races", () => {
           id,
         );
         expect(decisions).toBe(["approved", "denied", "cancelled"].includes(status) ? 1 : 0);
+        const claimAtOnce = [0, 1, 2].map((human) => run(asked, { kind: "claim", human, delayMs: 0 }, seen));
+        outcomes.push(...(await Promise.all(claimAtOnce)));
         const { run: winner } = (await asked.read(key)).body;
         const claims = outcomes.filter((one) => one.startsWith("claimed by"));
         expect(new Set(claims)).toEqual(new Set(winner === null ? [] : [`claimed by ${winner}`]));
