@@ -131,7 +131,6 @@ export async function attest(
   return buildResponse(placed);
 }
 
-/** Attestation to record, or the error that rejected it already. */
 type Wanted = PromiseSettledResult<AttestInput>;
 export type Attested = PromiseSettledResult<AttestResponse>;
 

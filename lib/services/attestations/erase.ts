@@ -147,7 +147,6 @@ function isOfRequest(tx: Executor, ids: readonly string[]): SQL {
   return sql`(${organization_id}, ${route}, ${sent}) IN ${own}`;
 }
 
-/** Requests and what came of them, whether or not an attestation used them. */
 export async function eraseAuthorizations(
   tx: Executor,
   ids: readonly string[],
@@ -223,7 +222,6 @@ function withoutContent(request: Uint8Array): Uint8Array {
   return canonicalBytes({ ...rest, action: "", context_hash: "", salt: "" });
 }
 
-/** The sum of the first use of a standing approval is its amount. */
 function withoutSum(decidedBy: string): string {
   const by = JSON.parse(decidedBy) as Decider;
   return JSON.stringify(by.kind === "grant" ? { ...by, spent: null } : by);

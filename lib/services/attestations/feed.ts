@@ -164,7 +164,6 @@ function writeTitle({ action, amount, warnings }: FeedEntry): string {
   return warnings.length === 0 ? text : `[${formatCount(warnings.length, "warning")}] ${text}`;
 }
 
-/** One format's inputs: every text as the formats take it, unlinked and not yet escaped. */
 function describeFeed(baseUrl: string, { slug, name, created_at, attestations }: FeedResponse) {
   const page = `${baseUrl}/agent/${slug}`;
   const author = toUnlinkedText(name ?? slug);

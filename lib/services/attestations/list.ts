@@ -66,7 +66,6 @@ export interface ListedAttestation<Row extends ListedRow = AttestationRow> {
   slug: string;
   /** Null after erasure, and if its hash or its signature does not hold: nothing is said of such a payload. */
   statement: ActionStatement | null;
-  /** Signed object that backs the approval, if it is the one that the statement names. */
   approval: JsonObject | null;
   warnings: Warning[];
 }

@@ -193,7 +193,6 @@ interface Exported {
   names: Names;
 }
 
-/** Request ids of standing approvals, by the hashes that their uses name. */
 async function findGrants({ context, organizationId }: Exported, listed: readonly ListedAttestation[]) {
   const hashes = listed.flatMap(({ approval }) => {
     const by = approval?.["decided_by"];

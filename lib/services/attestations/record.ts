@@ -9,7 +9,6 @@ import { agentNotFound, findPublicAgent, isSlug, slugKey } from "#lib/services/a
 import type { Context } from "#lib/services/approvals/context";
 import type { NeighbourReport } from "#lib/verifier/checks/warning-rows";
 
-/** The head once for each entry, and alone if the page has none. */
 interface Row {
   head_sequence: number;
   head_link: Uint8Array | null;

@@ -12,7 +12,6 @@ import { redirectToOwningLog } from "./receipt-files";
 import { readAgentRecord } from "./record";
 import { writeVerification } from "./verify";
 
-/** Asked for by Accept, the same attestations come as a JSON Feed. */
 const feedMediaType = "application/feed+json";
 
 export const attestationsHandlers: Handlers<

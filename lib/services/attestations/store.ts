@@ -52,7 +52,6 @@ export interface AttestationFacts {
   hold: IdempotencyHold | null;
   predicate: UnplacedPredicate;
   keyId: string;
-  /** The agent's, or the one that it makes by being the first to use the slug. */
   agentId: string;
   authorization: UsedAuthorization | null;
   /** Whose it is, as it was looked up; null for an unclaimed slug. */

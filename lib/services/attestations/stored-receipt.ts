@@ -32,7 +32,6 @@ import type { Context } from "#lib/services/approvals/context";
 
 export const attestationNotFound = () => new AppError("attestation_not_found", "no attestation has this id");
 
-/** Columns of a stored receipt; bytes of a changed row may be anything. */
 interface Row {
   id: string;
   organization_id: string;
@@ -49,7 +48,6 @@ interface Row {
   bbs_signature: Uint8Array | null;
   erased_at: Date | null;
   slug: string;
-  /** The agent's registered tools of today: nearly always those of the statement. */
   manifest_hash: string | null;
   manifest: Uint8Array | null;
   origin: string | null;

@@ -98,7 +98,6 @@ export function describeWarnings(row: Row, statement: ActionStatement | null, ke
   return drawWarnings(facts);
 }
 
-/** Over the search aid; what is shown is drawn from the signed bytes all the same. */
 function isWarned(keys: Keys): SQL | undefined {
   const revoked = revokedIds(keys);
   return or(

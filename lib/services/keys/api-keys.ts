@@ -158,7 +158,6 @@ async function readVisibility(tx: Executor, organizationId: string): Promise<Vis
   return row?.isPublic === true ? "public" : "private";
 }
 
-/** Limit of one key: its own, or its organization's if that is lower. */
 function attestationsPerMinute({ settings }: AccountsContext): number {
   return Math.min(settings.LIMIT_ATTEST_PER_MINUTE, settings.LIMIT_ATTEST_PER_ORGANIZATION_PER_MINUTE);
 }
@@ -191,7 +190,6 @@ export function secondsToMidnight(now: Date): string {
   return String(Math.max(1, Math.ceil((midnightMs - now.getTime()) / 1000)));
 }
 
-/** Picks the key's own daily limit or its organization's, whichever has less left. */
 async function readDay(
   { clock, database: { db } }: AccountsContext,
   { keyId, organizationId, attestationsPerDay }: KeyPrincipal,

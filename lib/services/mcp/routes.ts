@@ -42,7 +42,6 @@ function chooseFormat(accept: string | null): "both" | "json" | "neither" {
   return takesStream ? "both" : "json";
 }
 
-/** The answers of a stream, without the notifications between them. */
 async function readStream(response: Response, isBatch: boolean): Promise<Response> {
   if (!response.headers.get("content-type")?.startsWith(stream)) return response;
   const events = (await response.text()).split("\n").filter((line) => line.startsWith("data: "));

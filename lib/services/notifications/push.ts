@@ -78,7 +78,6 @@ export async function listDevices({ database }: AccountsContext, approverId: str
   }));
 }
 
-/** A browser that subscribes again keeps its place in the list, with its new keys. */
 export async function addDevice(
   context: AccountsContext,
   { approver, actor }: Acting,

@@ -50,7 +50,6 @@ const claimNotice = ({ database }: Context, { request_id, kind, approver_id }: D
 
 type Change = { status: "sent" | "dropped" | "failed" } | { againSeconds: number; isAttempt: boolean };
 
-/** Records the result of this attempt. One that was not made doesn't count. */
 async function settleNotice({ database }: Context, claimed: Claimed, change: Change): Promise<void> {
   const isOver = "status" in change;
   await database.query(

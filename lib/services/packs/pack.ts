@@ -185,7 +185,6 @@ async function makeCount(context: Context, { organizationId }: PackOwner): Promi
 /** Older, and a pack up to now gets a count of its own. */
 const freshMs = 60_000;
 
-/** An agent of a pack, with its record's last number and the count that covers it. */
 interface CountedAgent {
   slug: string;
   owner: PackOwner;
@@ -272,7 +271,6 @@ export interface PackRequest {
   /** None: all agents of the organization that have entries. */
   agentSlugs: readonly string[];
   period: PackPeriod;
-  /** True to include the content of private attestations, and of requests. */
   withPrivate: boolean;
 }
 
@@ -326,7 +324,6 @@ async function* writeRecord(
     );
 }
 
-/** False if there is no snapshot, or its rows are too many or no longer kept. */
 async function* writeRows(
   { context, zip }: Writing,
   pages: readonly RecordResponse[],

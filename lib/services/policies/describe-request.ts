@@ -38,7 +38,6 @@ interface Surroundings {
   context: Record<string, string>;
   requester: string | null;
   environment: string;
-  /** True if the rules may ask about it; others are evaluated over what 1.0.0 had. */
   usesTypes: boolean;
 }
 
@@ -111,7 +110,6 @@ export const usageThen = dayUsage(
   sql`day.decided_at < r.created_at`,
 );
 
-/** A stored request as rules of this text would have seen it when it was made. */
 export function describeStored(row: StoredFacts, text: string, environment: string): RuleContext {
   const { requester } = JSON.parse(row.requested_by ?? "{}") as { requester?: string | null };
   return describeForRules(

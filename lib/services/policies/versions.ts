@@ -155,7 +155,6 @@ async function store(tx: Executor, placed: Placed<RulesetItem>[]): Promise<void>
 
 const rulesetKind: LogEntryKind<RulesetItem> = { kind: "ruleset", locksOrganizations: true, admit, store };
 
-/** The change as the next version, signed and logged. Answers its number. */
 async function storeVersion(
   context: RulesContext,
   organizationId: string,
@@ -242,7 +241,6 @@ async function tellOwners(
   await mailOwners(context, organizationId, "rules", (to) => rulesChangedMail(to, link, what));
 }
 
-/** True if it counts at once; false if it waits for a second owner. */
 export async function saveRules(
   context: RulesContext,
   principal: Principal,
@@ -291,7 +289,6 @@ async function takeProposal(tx: Executor, organizationId: string, id: string): P
   if (taken.length === 0) throw noProposal();
 }
 
-/** By an owner who did not write it; `id`: of the proposal that they were shown. */
 export async function confirmProposal(
   context: RulesContext,
   person: MemberPrincipal,

@@ -235,7 +235,6 @@ export async function readKeyUsage(
   );
 }
 
-/** By slug in lower case: the agents that recorded something through the API. */
 export async function readAgentUsage(context: Context, person: MemberPrincipal): Promise<Map<string, Usage>> {
   await requireRole(context.database.db, person, "read");
   return readCounts(context, person.organizationId, "agent");
@@ -262,7 +261,6 @@ export async function readBusiest(context: Context, person: MemberPrincipal) {
 const chartDays = 30;
 const latest = 5;
 
-/** One entry for each of the last 30 UTC days, oldest first, zero if nothing was recorded. */
 async function readUsage(context: Context, organizationId: string) {
   const today = Date.parse(`${utcDay(context.clock())}T00:00:00Z`);
   const days = Array.from({ length: chartDays }, (_, i) =>

@@ -257,7 +257,6 @@ async function deliver(context: Context, claimed: Claimed): Promise<void> {
   await disableIfHopeless(context, claimed, status);
 }
 
-/** Two kinds of work: first attempts, and those to a receiver that failed before. */
 export function createDeliveries(context: Context): DueWork[] {
   const readDue = dueReader(context.database);
   return [false, true].map((isAgain) =>

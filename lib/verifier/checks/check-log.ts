@@ -107,7 +107,6 @@ export async function checkWholeLog(
   ];
 }
 
-/** Proves from the log's tiles that the log with this checkpoint extends the remembered one. */
 export async function checkConsistency(
   source: LogSource,
   trust: VerifierTrust,
@@ -180,7 +179,6 @@ async function readTileFile(source: LogSource, path: TilePath): Promise<Uint8Arr
   return source.readFile(encodeTilePath({ ...path, width: TILE_WIDTH }));
 }
 
-/** True if a check of the log may replace the remembered checkpoint. */
 export function holds(checks: readonly VerifierCheck[]): boolean {
   return checks.length > 0 && checks.every(({ status }) => status === "pass" || status === "not_applicable");
 }

@@ -4,7 +4,6 @@ import { fail, type Outcome, pass } from "#lib/protocol/statement/outcome";
 import type { ReadReceipt } from "./check-record";
 import type { SignedEntry } from "./record-checks";
 
-/** The fault of two attestations that one decision is behind; undefined if there are none. */
 export function findReused(read: readonly ReadReceipt[]) {
   const used = new Map<number, number>();
   for (const { signed, decided } of read) {

@@ -246,7 +246,6 @@ export interface ListedStatement extends SignedStatement {
 export interface SumSource {
   /** GET /log/agent-heads/:covers_size, by the path that the snapshot names; null if a kept record has none. */
   readRows(path: string): Promise<Uint8Array | null>;
-  /** GET /v1/log/statements from this number on, as text or parsed. */
   readStatements(from: number): Promise<unknown>;
 }
 

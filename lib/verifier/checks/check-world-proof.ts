@@ -51,7 +51,6 @@ export function checkProofV3(
   return pairingVerdict(key, proof, inputs);
 }
 
-/** `key`: World's v4 key, from the settings; `keys`: from the chain. */
 export function checkProofV4(
   world: WorldProofV4,
   action: string,

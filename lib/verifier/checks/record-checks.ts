@@ -20,7 +20,6 @@ import type { CheckpointVerdict } from "#lib/protocol/tlog/checkpoint";
 import { leafMatchesEnvelope, parseLogLeaf } from "#lib/protocol/tlog/log-leaf";
 import { HASH_BYTES, leafHash, verifyInclusion } from "#lib/protocol/tlog/merkle";
 
-/** `isMissing`: the receipt does not carry what the check reads. */
 export type RecordOutcome = Outcome & { isMissing?: true };
 
 export function miss<Code extends Reason>(reason: Code, ...values: ValuesOf<Code>): RecordOutcome {
@@ -159,7 +158,6 @@ function followsBefore(
   return before !== null && previous === linkAfter(sequence - 1, before);
 }
 
-/** True if the head is this entry, or follows from it through the next entry. */
 function leadsToHead(sequence: number, link: string, { after, head }: RecordNeighbours): boolean {
   if (after === null) return head.sequence === sequence && hexEncode(head.link) === link;
   if (hexEncode(after.previous) !== link || head.sequence <= sequence) return false;

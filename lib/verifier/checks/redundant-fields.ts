@@ -145,7 +145,6 @@ function findForeignManifest({ toolManifest }: Receipt, { predicate }: ActionSta
 
 const contradicts = (field: string, source: string) => fail("field_contradicted", { field, source });
 
-/** The fields beside log, key and proof, with or without a payload. */
 function findWrongSurroundings(object: JsonObject, receipt: Receipt, keys: readonly TrustedKey[]) {
   const { log, has_zk_proof: hasProof, independent_verification: repeat } = object;
   if (

@@ -29,7 +29,6 @@ export interface RestatedWarnings {
   stated: WarningCode[];
 }
 
-/** `disclosed`: what the public proof shows of a payload that is not there. */
 export function restateWarnings(
   object: JsonObject,
   report: AttestationReport,

@@ -110,7 +110,6 @@ function markOwn(tsa: string, name: string): string {
   return isOwn && !/\bTEST\b/.test(name) ? `TEST ${name}` : name;
 }
 
-/** Who saw the leaf under this checkpoint, and when; or what is wrong with it. */
 async function readAnchor(subject: Subject, anchor: Anchor): Promise<Witnessed[] | RecordOutcome> {
   const { receipt, trust } = subject;
   const signed = verifyCheckpoint(anchor.checkpoint, trust.logKey, subject.verify);

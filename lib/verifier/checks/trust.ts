@@ -139,7 +139,6 @@ function readPin(text: string): Uint8Array {
   return parsed.publicKey;
 }
 
-/** Every range that the server states for the key; all indexes if it states none. */
 function pinKey(publicKey: Uint8Array, served: TrustedKey[]): TrustedKey[] {
   const ranges = served.filter((key) => bytesEqual(key.publicKey, publicKey));
   if (ranges.length > 0) return ranges;

@@ -127,7 +127,6 @@ export interface Expectation {
   audience?: string;
   nonce?: string;
   nowSeconds?: number;
-  /** Subject of the file: for a log proof, the payload behind the leaf. */
   payload?: Uint8Array;
 }
 

@@ -124,7 +124,6 @@ export async function verifyAttestation(
   return { valid, checks, missing, statement: subject.statement, warnings, madeAfter, madeBefore };
 }
 
-/** Notes if the checked zero-knowledge proof uses a revoked key. */
 function watchZkKey(costly: CostlyChecks) {
   let isKeyRevoked = false;
   const checks: CostlyChecks = {

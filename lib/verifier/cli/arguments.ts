@@ -294,7 +294,6 @@ async function readClockPins(io: CommandIo, args: Arguments) {
   };
 }
 
-/** The path that the service states, at the address that was asked. */
 function findLogPrefix(answer: unknown, base: string): string {
   const log = isJsonObject(answer) ? answer["log"] : null;
   const url = isJsonObject(log) ? log["url"] : null;

@@ -120,7 +120,6 @@ async function fetchPatiently(
   }
 }
 
-/** The problem's own words; they are the server's and shown as such. */
 async function readReason(response: Response): Promise<string> {
   try {
     const text = await readTextAtMost(response, maxReasonBytes);

@@ -227,7 +227,6 @@ function readChanges(
   });
 }
 
-/** The place at which the chain has a gap or a fork; -1 if it has none. */
 const findBreak = (changes: readonly (Change | null)[]): number =>
   changes.findIndex(
     (change, i) =>

@@ -22,7 +22,6 @@ import { readObject, UnreadableError } from "#lib/verifier/checks/evidence";
 const limits = { maxFileBytes: 64 * 1024 * 1024, maxBytes: maxPackBytes };
 
 export interface OpenPack {
-  /** Folder of the agent whose files these are; empty at the root. */
   folder: string;
   names: string[];
   read(name: string): Promise<Uint8Array>;
@@ -90,7 +89,6 @@ function findChanged({ files: listed }: JsonObject, files: readonly PackedFile[]
   return changed === undefined ? null : packFault("files", "file_changed", { file: changed.name });
 }
 
-/** A fault, or the pack as far as names go: nothing but the manifest was inflated for it. */
 async function openArchive(bytes: Uint8Array, tools: ZipTools) {
   const archive = readZip(bytes, tools, limits);
   const names = archive.files.map(({ name }) => name);
@@ -123,7 +121,6 @@ async function openArchive(bytes: Uint8Array, tools: ZipTools) {
   };
 }
 
-/** The checks `archive` and `files`; the pack only if both hold. */
 export async function openPack(
   bytes: Uint8Array,
   tools: ZipTools,

@@ -87,7 +87,6 @@ function createRuledList() {
   }
 
   return {
-    /** Every entry of the pack with its file, already verified by itself. */
     add: ({ file, state, isDecision }: PackEntry, json: JsonObject): void => {
       const object = parseHumanAuthorization(json["human_authorization"]);
       if (json["rules"] != null) ruled.push(readRuled(file, json));
@@ -135,7 +134,6 @@ export interface PackRequest {
 
 export interface PackReport {
   checks: PackCheck[];
-  /** Only if nothing failed: what the files add up to, agent by agent. */
   agents: PackAgent[];
   /** Facts of the first agent; null if something failed. */
   facts: PackFacts | null;
@@ -182,7 +180,6 @@ function tellUnreadable(error: unknown): PackCheck[] {
   return [packFault("record", "archive_unreadable", { problem: error.message })];
 }
 
-/** The pack as a check reads it, and which files nobody has read. */
 function watchFiles(pack: OpenPack) {
   const seen = new Set<string>();
   const see = (name: string) => {

@@ -43,7 +43,6 @@ function checkErased(json: JsonObject, payloadHash: Uint8Array, trust: VerifierT
     : wrong("the log entry is of another decision");
 }
 
-/** Compares a file's description of itself with the signed payload. */
 async function findMismatch(
   json: JsonObject,
   payload: Uint8Array,

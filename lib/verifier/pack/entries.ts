@@ -145,7 +145,6 @@ export async function readEntries(
   return { read, fault: null };
 }
 
-/** Checks `attestations` and `decisions`, with what has no content. */
 export function describeEntries({ entries }: ReadPack): PackCheck[] {
   const of = (name: string, wanted: boolean, what: string): PackCheck => {
     const all = entries.filter(({ isDecision }) => isDecision === wanted);
@@ -170,13 +169,11 @@ export function checkAgent({ before, after, entries }: ReadPack, slug: string, i
 /** Within it, requests that come at once may be recorded in another order than they came. */
 const disorderMs = 60_000;
 
-/** An entry that would be counted with the period and is of another time. */
 function findPadding(entries: readonly PackEntry[], { from, to }: PackPeriod): PackEntry | undefined {
   const [first, last] = [Date.parse(from) - disorderMs, Date.parse(to) + disorderMs];
   return entries.find(({ time }) => time !== null && !(Date.parse(time) >= first && Date.parse(time) < last));
 }
 
-/** Finds entries outside the period, or out of the order of the record and of time. */
 function findMisplaced({ before, after }: ReadPack, { from, to }: PackPeriod): PackCheck | null {
   const isReversed = before !== null && after !== null && before.sequence >= after.sequence;
   if (Date.parse(from) >= Date.parse(to) || isReversed) return packFault("period", "period_reversed");
@@ -375,7 +372,6 @@ function follow(known: Known, { number, predicate, frozen, isApproval, isUnread 
 export function createVerdictList() {
   const said = new Map<number, Said>();
   return {
-    /** Every entry of the pack with its file, already verified by itself. */
     add: (entry: PackEntry, json: JsonObject): void => void said.set(entry.sequence, read(entry, json)),
     judge: (): PackCheck => {
       const known: Known = { number: 0, frozen: null, last: new Map(), signed: new Map(), lastOfOthers: 0 };

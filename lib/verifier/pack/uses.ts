@@ -42,7 +42,6 @@ interface Count {
 }
 
 export interface UseList {
-  /** Every entry of the pack with its file, already verified by itself. */
   add(entry: PackEntry, json: JsonObject): void;
   judge(): PackCheck;
 }
@@ -210,7 +209,6 @@ export function createUseList(): UseList {
     return isLate ? packFault("uses", "claimed_late", { number, claimed }) : null;
   }
 
-  /** A change names a request by its hash, and its file by its id. */
   function addRevoked(
     file: string,
     number: number,
@@ -234,7 +232,6 @@ export function createUseList(): UseList {
     attested.set(binding.request_hash, { number, timestamp, claimedAt: stop?.claimed_at });
   }
 
-  /** Finds a revoked approval that an attestation uses, before or after the revocation. */
   function findTakenBack(): PackCheck | null {
     for (const [hash, { number }] of attested) {
       const end = revoked.get(hash)?.number;
@@ -323,7 +320,6 @@ function readName({ payload }: ListedStatement): string | null {
 export function createGroundList() {
   const grounds: Ground[] = [];
   return {
-    /** Every entry of the pack with its file, already verified by itself. */
     add: (entry: PackEntry, json: JsonObject): void => void grounds.push(...readGrounds(entry, json)),
     /** `all`: the service's own statements. */
     judge: (all: readonly ListedStatement[] | Fault, trust: VerifierTrust): PackCheck => {

@@ -43,11 +43,9 @@ export interface VerifierReport {
   madeBefore: TimeBound | null;
   /** For whom a valid presentation was made. */
   presentationHeader: PresentationHeader | null;
-  /** The checks of the human_authorization, if one was verified and nothing failed. */
   authorization: AuthorizationReport | null;
   /** How much, what, who decided, when, in words; only of a record or an approval of which nothing failed. */
   facts: Fact[];
-  /** An approval made with the stand-in or on World's staging network. */
   isTest: boolean;
   /** Claim of the file about itself; never believed. Null if it says nothing. */
   claimed: boolean | null;
