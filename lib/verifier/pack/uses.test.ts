@@ -9,16 +9,7 @@ import { numberedFile } from "#lib/protocol/pack/pack-manifest";
 import { buildChangeStatement } from "#lib/protocol/record/agent-heads";
 import { type ActionPredicate, buildActionStatement } from "#lib/protocol/statement/statement";
 import type { WorldEnvironment } from "#lib/protocol/world-id/world-id-keys";
-import { readProgramFile } from "#lib/services/attestations/receipt-files";
-import { makeEvidencePack } from "#lib/services/packs/pack";
-import { nodeIo } from "#lib/verifier/cli/node-io";
-import { ask } from "#support/authorizations";
-import { anyKind } from "#support/databases";
 import { makeTestApproval, signForTest, testFacts, testRequest } from "#support/human-authorization";
-import { collect } from "#support/packs";
-import { signInPerson } from "#support/portal";
-import { setupTestApp } from "#support/setup-app";
-import { checkPack, type PackReport } from "./check-pack";
 import { createUseList } from "./uses";
 
 const terms: GrantTerms = {
