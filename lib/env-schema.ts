@@ -193,6 +193,11 @@ export const settingsSchema = z.object({
     .optional(),
   OIDC_CLIENT_ID: text,
   OIDC_CLIENT_SECRET: text,
+  OIDC_SCOPE: z
+    .string()
+    .regex(/^openid(?: [\x21\x23-\x5b\x5d-\x7e]+)*$/, "must be scopes separated by spaces, openid first")
+    .default("openid email"),
+  OIDC_GROUPS_CLAIM: text,
   OIDC_ENFORCED: oneOf("on", "off").default("off"),
   APPROVALS: oneOf("world-id", "passkeys").default("world-id"),
   WORLD_APP_ID: z

@@ -1,6 +1,27 @@
 /** Those of approvals, of the people who give them and of the clients that ask; as in list.mjs. */
 export const mutations = [
   {
+    threat: "A provider's group gives more than an owner mapped",
+    file: "lib/services/accounts/provider-groups.ts",
+    from: "groups.includes(name)",
+    to: "groups.length > 0 || name === ''",
+    test: "lib/server/pages/provider-sign-in.service.mocks.test.ts",
+  },
+  {
+    threat: "A provider's group gives more than an owner mapped",
+    file: "lib/services/accounts/provider-groups.ts",
+    from: 'member.roleBy === null && member.role !== "member"',
+    to: "member.roleBy !== null",
+    test: "lib/server/pages/provider-sign-in.service.mocks.test.ts",
+  },
+  {
+    threat: "A forged or foreign logout token",
+    file: "lib/server/pages/provider.ts",
+    from: 'if (nonce !== undefined) return "a logout token must have no nonce";',
+    to: "",
+    test: "lib/server/pages/provider-sign-in.service.mocks.test.ts",
+  },
+  {
     threat: "Events are lost between the audit log and a collector",
     file: "lib/server/telemetry/audit-events.ts",
     from: "code === 0 ? done()",

@@ -60,6 +60,8 @@ const elsewhere = new Set([
   "(account)/inbox/actions.ts saveNotices",
   // They name the approver, and passkey-access.service.test.ts has whose it may be.
   ...["begin", "finish", "rename", "remove"].map((name) => `(account)/inbox/passkey-actions.ts ${name}`),
+  // It names the approver likewise.
+  "(account)/inbox/devices/[approver]/route.ts POST",
   // They answer as passkeys' actions do; below is whose organization they are for.
   ...["begin", "finish", "beginConfirming", "confirm"].map(
     (name) => `(account)/first-passkey-actions.ts ${name}`,

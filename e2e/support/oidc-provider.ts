@@ -1,6 +1,8 @@
 /** A real OpenID Connect provider in the test's process (oidc-provider), and a browser that goes there and back. */
+import { generateKeyPairSync } from "node:crypto";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
+import { SignJWT } from "jose";
 import { Provider } from "oidc-provider";
 
 /** Whoever is at the provider; `claims` as its userinfo answers them. */
@@ -19,10 +21,14 @@ export interface TestProvider {
   requests: URLSearchParams[];
   /** From the address that the service leads to, to the one that the provider leads back to. */
   visit(location: string): Promise<string>;
+  /** A logout token for the subject, signed as its ID tokens are; `changed`: claims that differ. */
+  logOut(sub: string, changed?: Record<string, unknown>): Promise<string>;
   close(): Promise<void>;
 }
 
 export async function startProvider(redirectUri: string): Promise<TestProvider> {
+  const { privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
+  const key = { ...privateKey.export({ format: "jwk" }), kid: "test", alg: "RS256", use: "sig" };
   let listener: ReturnType<Provider["callback"]> = () => {};
   const server = createServer((request, response) => listener(request, response));
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -41,6 +47,7 @@ export async function startProvider(redirectUri: string): Promise<TestProvider> 
       },
     ],
     claims: { openid: ["sub"], email: ["email", "email_verified", "groups"] },
+    jwks: { keys: [key] },
     cookies: { keys: ["a key of the test"] },
     features: { devInteractions: { enabled: false } },
     interactions: { url: (_: unknown, { uid }: { uid: string }) => `/interaction/${uid}` },
@@ -71,6 +78,18 @@ export async function startProvider(redirectUri: string): Promise<TestProvider> 
   return Object.assign(state, {
     issuer,
     visit: (location: string) => follow(issuer, location),
+    logOut: (sub: string, changed = {}) =>
+      new SignJWT({
+        iss: issuer,
+        aud: client.id,
+        iat: Math.floor(Date.now() / 1000),
+        jti: `${Math.random()}`,
+        sub,
+        events: { "http://schemas.openid.net/event/backchannel-logout": {} },
+        ...changed,
+      })
+        .setProtectedHeader({ alg: "RS256", kid: "test", typ: "logout+jwt" })
+        .sign(privateKey),
     close: () => new Promise<void>((resolve) => server.close(() => resolve())),
   });
 }

@@ -23,6 +23,8 @@ export interface ServiceSettings {
   mail: "resend" | "smtp" | "mailbox";
   DEFAULT_VISIBILITY: "private" | "public";
   OIDC_ENFORCED: "on" | "off";
+  /** Undefined: the provider's groups aren't read. */
+  OIDC_GROUPS_CLAIM?: string | undefined;
   SIGN_UP: "open" | "invited" | "domains";
   SIGN_UP_DOMAINS: readonly string[];
   LOG_ORIGIN?: string | undefined;

@@ -91,6 +91,12 @@ export const inviteForm = z.object({ email, role });
 export const invitationIdForm = z.object({ invitation_id: id });
 export const memberForm = z.object({ user_id: boundedText(1, 100), revoke_keys: checked });
 export const memberRoleForm = z.object({ user_id: boundedText(1, 100), role });
+export const providerGroupForm = z.object({
+  name: boundedText(1, 256),
+  role: z.preprocess(emptyAsAbsent, role.optional()),
+  group_id: z.preprocess(emptyAsAbsent, id.optional()),
+});
+export const providerGroupNameForm = z.object({ name: boundedText(1, 256) });
 export const secondFactorForm = z.object({
   factors: z.preprocess(
     (value) => (value === undefined ? [] : [value].flat()),

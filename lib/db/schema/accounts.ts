@@ -129,9 +129,29 @@ export const memberships = pgTable(
       .notNull()
       .references(() => users.id, { onDelete: "cascade" }),
     role: role().notNull(),
+    /** The provider's group that gave the role; null: an owner did, or nobody. */
+    role_by: text(),
     created_at: createdAt(),
   },
   (t) => [primaryKey({ columns: [t.organization_id, t.user_id] }), index().on(t.user_id)],
+);
+
+/** Groups of the company's provider, and what each gives its people (lib/services/accounts/provider-groups.ts). */
+export const providerGroups = pgTable(
+  "provider_groups",
+  {
+    organization_id: uuid()
+      .notNull()
+      .references(() => organizations.id),
+    /** As the provider's claim has it. */
+    name: text().notNull(),
+    role: role(),
+    /** A group of approvers. */
+    group_id: uuid(),
+    mapped_by: text().notNull(),
+    created_at: createdAt(),
+  },
+  (t) => [primaryKey({ columns: [t.organization_id, t.name] })],
 );
 
 export const invitations = pgTable(

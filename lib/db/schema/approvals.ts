@@ -268,6 +268,8 @@ export const approverGroups = pgTable(
     approver_id: uuid()
       .notNull()
       .references(() => approvers.id, { onDelete: "cascade" }),
+    /** The provider's group that put them there; null: an owner did. */
+    by_provider: text(),
   },
   (t) => [primaryKey({ columns: [t.group_id, t.approver_id] }), index().on(t.approver_id)],
 );

@@ -3,14 +3,25 @@
  * account of another person's address, no role by a groups claim, and no way around it by email where it is enforced.
  */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
+import type { MemberPrincipal } from "#lib/api/http/context";
+import type { Role } from "#lib/api/schemas/key-choices";
 import { hexEncode, sha256, utf8Encode } from "#lib/protocol/encoding/bytes";
 import { addOwner } from "#lib/services/accounts/add-owner";
+import { listApprovers, removeApprover, saveGroup } from "#lib/services/accounts/approvers";
+import { saveProviderGroup } from "#lib/services/accounts/provider-groups";
 import { createSignInLink } from "#lib/services/accounts/sign-in-link";
-import { removeMember } from "#lib/services/portal/organization";
+import { changeRole, removeMember } from "#lib/services/portal/organization";
 import { startTestApp, type TestApp } from "#support/app";
 import { anyKind } from "#support/databases";
 import { client, startProvider, type TestProvider } from "#support/oidc-provider";
-import { completeProviderSignIn, completeSignIn, requestSignInLink, startProviderSignIn } from "./session";
+import { signInPerson } from "#support/portal";
+import {
+  completeProviderSignIn,
+  completeSignIn,
+  endProviderSessions,
+  requestSignInLink,
+  startProviderSignIn,
+} from "./session";
 
 const jar = vi.hoisted(() => ({ set: () => {}, get: () => undefined, getAll: () => [], delete: () => {} }));
 vi.mock("next/headers", () => ({ headers: async () => new Headers(), cookies: async () => jar }));
@@ -77,6 +88,7 @@ describe("sign-in with a provider", () => {
       OIDC_ISSUER: provider.issuer,
       OIDC_CLIENT_ID: client.id,
       OIDC_CLIENT_SECRET: client.secret,
+      OIDC_GROUPS_CLAIM: "groups",
     });
   });
   afterAll(() => test.close());
@@ -142,6 +154,149 @@ describe("sign-in with a provider", () => {
   it("reads no role out of a groups claim", async () => {
     await signIn(person("mallory", { groups: ["owners", "admin"], role: "owner", roles: ["owner"] }));
     expect(await membersOf(`mallory@${domain}`)).toEqual([{ id: organizationId, role: "member" }]);
+  });
+
+  describe("with groups that an owner has mapped", () => {
+    let owner: MemberPrincipal;
+    let finance: string;
+    beforeEach(async () => {
+      owner = await signInPerson(test.app.context, `owner@${domain}`, organizationId);
+      await saveGroup(test.app.context, owner, { id: null, name: "finance", memberIds: [] });
+      finance = (await listApprovers(test.app.context, owner)).groups[0]?.id ?? "";
+      const map = (name: string, role: Role | null, groupId: string | null) =>
+        saveProviderGroup(test.app.context, owner, { name, role, groupId });
+      await map("it-admins", "admin", null);
+      await map("audit", "auditor", finance);
+      await map("money", null, finance);
+    });
+    const roleOf = async (name: string) => (await membersOf(`${name}@${domain}`))[0]?.["role"];
+    const placesOf = async (name: string) =>
+      (await listApprovers(test.app.context, owner)).groups
+        .filter(({ members }) => members.some((one) => one.name === name))
+        .map((group) => group.name);
+
+    it.each([
+      [["it-admins"], "admin", []],
+      [["audit"], "auditor", []],
+      [["money", "unknown"], "member", ["finance"]],
+      [["audit", "it-admins", "money"], "admin", ["finance"]],
+      ["money", "member", ["finance"]],
+      [[1, null, { name: "it-admins" }], "member", []],
+      [{ 0: "it-admins" }, "member", []],
+      [undefined, "member", []],
+    ])("gives what is mapped and nothing else: %j makes a %s in %j", async (groups, role, places) => {
+      await signIn(person("ada", { sub: `ada-${domain}`, groups, role: "owner", roles: ["owner"] }));
+      expect([await roleOf("ada"), await placesOf("ada")]).toEqual([role, places]);
+    });
+
+    it("takes back at the next sign-in what a group gave, says who mapped it, and leaves what an owner gave", async () => {
+      await signIn(person("ada", { sub: `ada-${domain}`, groups: ["it-admins", "money"] }));
+      await signIn(person("ada", { sub: `ada-${domain}`, groups: [] }));
+      expect([await roleOf("ada"), await placesOf("ada")]).toEqual(["member", []]);
+      const events = await query(
+        "SELECT action, detail FROM audit_events WHERE subject = $1 AND action <> 'session.started' ORDER BY id",
+        `ada@${domain}`,
+      );
+      const mapped_by = owner.email;
+      expect(events).toMatchObject([
+        { action: "member.joined" },
+        {
+          action: "member.role_changed",
+          detail: { role: "admin", by_provider_group: "it-admins", mapped_by },
+        },
+        {
+          action: "approver_group.by_provider",
+          detail: { added: [{ approver_group: "finance", provider_group: "money", mapped_by }], removed: [] },
+        },
+        { action: "member.role_changed", detail: { role: "member", by_provider_group: null } },
+        { action: "approver_group.by_provider", detail: { added: [] } },
+      ]);
+      const [ada] = await query("SELECT id FROM users WHERE email = $1", `ada@${domain}`);
+      await changeRole(test.app.context, owner, { userId: String(ada?.["id"]), role: "approver" });
+      await signIn(person("ada", { sub: `ada-${domain}`, groups: ["it-admins"] }));
+      expect(await roleOf("ada")).toBe("approver");
+    });
+
+    it("brings back no approver whom an owner has taken off, and never takes the last owner", async () => {
+      await signIn(person("ada", { sub: `ada-${domain}`, groups: ["money"] }));
+      const [ada] = (await listApprovers(test.app.context, owner)).people;
+      await removeApprover(test.app.context, owner, ada?.id ?? "");
+      await signIn(person("ada", { sub: `ada-${domain}`, groups: ["money"] }));
+      expect(await placesOf("ada")).toEqual([]);
+      await query("UPDATE memberships SET role_by = 'x' WHERE user_id = $1", owner.userId);
+      await signIn(person("owner", { sub: `owner-${domain}`, groups: [] }));
+      expect(await roleOf("owner")).toBe("owner");
+    });
+
+    it("lets only an owner map, and only to a group of their own", async () => {
+      await signIn(person("ada", { sub: `ada-${domain}`, groups: ["it-admins"] }));
+      const ada = await signInPerson(test.app.context, `ada@${domain}`, organizationId);
+      const wish = { name: "it-admins", role: "owner", groupId: null } as const;
+      await expect(saveProviderGroup(test.app.context, ada, wish)).rejects.toMatchObject({
+        errorName: "forbidden",
+      });
+      const foreign = { ...wish, groupId: "01999999-9999-7999-8999-999999999999" };
+      await expect(saveProviderGroup(test.app.context, owner, foreign)).rejects.toMatchObject({
+        errorName: "not_found",
+      });
+      await expect(saveProviderGroup(test.app.context, owner, { ...wish, role: null })).rejects.toThrow(
+        "choose a role",
+      );
+    });
+  });
+
+  describe("back-channel logout", () => {
+    const send = async (token: string | null) =>
+      endProviderSessions(
+        new Request(`${base}/api/auth/backchannel-logout`, {
+          method: "POST",
+          headers: { "content-type": "application/x-www-form-urlencoded" },
+          body: token === null ? "" : new URLSearchParams({ logout_token: token }),
+        }),
+      );
+    const sessionsOf = async (email: string) =>
+      (await query("SELECT 1 FROM sessions JOIN users ON users.id = user_id WHERE email = $1", email)).length;
+
+    it("ends all sessions of the person whom the provider names, and nobody else's", async () => {
+      for (const name of ["ada", "ada", "bob"]) await signIn(person(name, { sub: `${name}-${domain}` }));
+      expect(await sessionsOf(`ada@${domain}`)).toBe(2);
+      const token = await provider.logOut(`ada-${domain}`);
+      expect((await send(token)).status).toBe(200);
+      expect([await sessionsOf(`ada@${domain}`), await sessionsOf(`bob@${domain}`)]).toEqual([0, 1]);
+      const [event] = await query(
+        "SELECT actor_kind, detail FROM audit_events WHERE action = 'session.ended' AND subject = $1",
+        `ada@${domain}`,
+      );
+      expect(event).toEqual({ actor_kind: "system", detail: { sessions: 2 } });
+      expect((await send(await provider.logOut("never-here"))).status).toBe(200);
+    });
+
+    it("refuses what the provider didn't sign for a logout here", async () => {
+      await signIn(person("ada", { sub: `ada-${domain}` }));
+      const token = await provider.logOut(`ada-${domain}`);
+      const [header = "", , signature = ""] = token.split(".");
+      const forge = (payload: object) =>
+        `${header}.${Buffer.from(JSON.stringify(payload)).toString("base64url")}.${signature}`;
+      const claims = {
+        ...JSON.parse(Buffer.from(token.split(".")[1] ?? "", "base64url").toString()),
+        sub: "x",
+      };
+      const unsigned = `${Buffer.from('{"alg":"none"}').toString("base64url")}.${token.split(".")[1]}.`;
+      for (const bad of [null, "", "x", forge(claims), unsigned, `${token}x`]) {
+        const answer = await send(bad);
+        expect([answer.status, (await answer.json()).error]).toEqual([400, "invalid_request"]);
+      }
+      // An ID token is signed by the same key for the same audience.
+      for (const changed of [
+        { events: undefined },
+        { nonce: "n" },
+        { aud: "another" },
+        { iss: "https://x.example" },
+        { iat: 1 },
+      ])
+        expect((await send(await provider.logOut(`ada-${domain}`, changed))).status).toBe(400);
+      expect(await sessionsOf(`ada@${domain}`)).toBe(1);
+    });
   });
 
   it("doesn't link a provider's account to whoever is signed in in the browser", async () => {

@@ -1,6 +1,9 @@
 /** The OpenID Connect provider of the settings, as next-auth takes it. */
+import { createRemoteJWKSet, errors, type JWTPayload, jwtVerify } from "jose";
 import { customFetch, type Profile } from "next-auth";
 import type { OIDCConfig } from "next-auth/providers";
+import { readBytes } from "#lib/api/http/pipeline";
+import { utf8Decode } from "#lib/protocol/encoding/bytes";
 import type { App } from "#lib/server/app";
 import { PROVIDER_ID, refuseProvider, subjectKey } from "#lib/services/accounts/provider-sign-in";
 
@@ -18,7 +21,7 @@ export function listProviders({ env }: Pick<App, "env">): OIDCConfig<Profile>[] 
       clientId,
       clientSecret,
       checks: ["pkce", "state", "nonce"],
-      authorization: { params: { scope: "openid email" } },
+      authorization: { params: { scope: env.OIDC_SCOPE } },
       // From userinfo, where every provider has the address.
       idToken: false,
       profile: ({ sub, email }) => ({ id: subjectKey(issuer, String(sub)), email: email ?? null }),
@@ -49,4 +52,48 @@ export async function admitByProvider(
 export function listSignInWays({ OIDC_ISSUER, OIDC_ENFORCED }: App["env"]): "email" | "both" | "provider" {
   if (OIDC_ISSUER === undefined) return "email";
   return OIDC_ENFORCED === "on" ? "provider" : "both";
+}
+
+/* Back-channel logout. */
+
+const logoutEvent = "http://schemas.openid.net/event/backchannel-logout";
+/** Those that a provider signs with; a shared secret or none is no signature of its own. */
+const algorithms = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"];
+const keySets = new Map<string, ReturnType<typeof createRemoteJWKSet>>();
+
+async function findKeys(issuer: string) {
+  const known = keySets.get(issuer);
+  if (known !== undefined) return known;
+  const at = `${issuer.replace(/\/$/, "")}/.well-known/openid-configuration`;
+  const answer = await fetch(at, { signal: AbortSignal.timeout(timeoutMs) });
+  const { jwks_uri: uri } = (await answer.json()) as { jwks_uri?: unknown };
+  const keys = createRemoteJWKSet(new URL(String(uri)), { timeoutDuration: timeoutMs });
+  keySets.set(issuer, keys);
+  return keys;
+}
+
+/** Section 2.6 of the specification, in its order; a text says what is wrong. */
+function judgeLogout({ sub, events, nonce }: JWTPayload): { sub: string } | string {
+  if (typeof events !== "object" || events === null || !(logoutEvent in events))
+    return "the token is not for a logout";
+  if (nonce !== undefined) return "a logout token must have no nonce";
+  return typeof sub === "string" ? { sub } : "the token names no sub, and sessions are not known by sid here";
+}
+
+/** The subject of a verified logout token, or why there is none. */
+export async function readLogoutToken(
+  request: Request,
+  issuer: string,
+  audience: string,
+): Promise<{ sub: string } | string> {
+  const form = new URLSearchParams(utf8Decode(await readBytes(request)));
+  const token = form.get("logout_token");
+  if (token === null) return "logout_token is missing";
+  const options = { issuer, audience, algorithms, maxTokenAge: "5 minutes", requiredClaims: ["iat", "jti"] };
+  try {
+    return judgeLogout((await jwtVerify(token, await findKeys(issuer), options)).payload);
+  } catch (error) {
+    if (error instanceof errors.JOSEError) return "the token does not verify";
+    throw error;
+  }
 }

@@ -10,6 +10,7 @@ import NextAuth, { type NextAuthConfig, type Session } from "next-auth";
 import type { Adapter, AdapterSession } from "next-auth/adapters";
 import type { HttpContext } from "#lib/api/http/context";
 import { makeToken, readToken } from "#lib/api/http/link-token";
+import { enforceLimit, limitPolicy } from "#lib/api/http/pipeline";
 import { accounts, sessions, users, verificationTokens } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
 import type { Logger } from "#lib/logger";
@@ -26,12 +27,18 @@ import type { App } from "#lib/server/app";
 import { requestAddress } from "#lib/server/next/node-http";
 import { getApp } from "#lib/server/singleton";
 import { signInMail, signUpClosedMail } from "#lib/services/accounts/mails";
-import { recordSignIn } from "#lib/services/accounts/members";
-import { joinByDomain, PROVIDER_ID } from "#lib/services/accounts/provider-sign-in";
+import { endSessionsOf, recordSignIn } from "#lib/services/accounts/members";
+import { applyProviderGroups, readGroups } from "#lib/services/accounts/provider-groups";
+import {
+  findLinkedUser,
+  findOwnByDomain,
+  joinByDomain,
+  PROVIDER_ID,
+} from "#lib/services/accounts/provider-sign-in";
 import { isOperatorToken, signInLinkSeconds, signInUrl } from "#lib/services/accounts/sign-in-link";
 import { maySignIn } from "#lib/services/accounts/sign-up";
 import type { Context } from "#lib/services/approvals/context";
-import { admitByProvider, listProviders } from "./provider";
+import { admitByProvider, listProviders, readLogoutToken } from "./provider";
 
 /*
  * The mark of a browser in which somebody signed in: a cookie for their address. Sign-in links that such a browser asks for are
@@ -193,9 +200,14 @@ function buildConfig(app: App, ip: string | null): NextAuthConfig {
       }),
     },
     events: {
-      signIn: async ({ user: { id, email }, account }) => {
-        if (account?.provider === PROVIDER_ID && id && email)
-          await joinByDomain(context, { userId: id, email, ip });
+      signIn: async ({ user: { id, email }, account, profile }) => {
+        if (account?.provider !== PROVIDER_ID || !id || !email) return;
+        const person = { userId: id, email, ip };
+        await joinByDomain(context, person);
+        const { OIDC_GROUPS_CLAIM: claim } = env;
+        const organizationId = await findOwnByDomain(context.database.db, person);
+        if (claim === undefined || organizationId === null) return;
+        await applyProviderGroups(context, { ...person, organizationId }, readGroups(profile?.[claim]));
       },
     },
     providers: [
@@ -293,6 +305,30 @@ export async function completeProviderSignIn(request: Request): Promise<Response
   const cookies = (headers.get("cookie") ?? "").split(/;\s*/);
   headers.set("cookie", cookies.filter((cookie) => !/authjs\.session-token/.test(cookie)).join("; "));
   return asRedirect(await handlers.GET(new NextRequest(url, { headers })));
+}
+
+const badLogout = (description: string) =>
+  Response.json(
+    { error: "invalid_request", error_description: description },
+    { status: 400, headers: { "cache-control": "no-store" } },
+  );
+
+/** OpenID Connect Back-Channel Logout 1.0: the provider ends a person's sessions here, all of them. */
+export async function endProviderSessions(request: Request): Promise<Response> {
+  const { context, env } = await getApp();
+  const { OIDC_ISSUER: issuer, OIDC_CLIENT_ID: audience } = env;
+  if (issuer === undefined || audience === undefined) return badLogout("no provider is set here");
+  await enforceLimit(
+    context,
+    limitPolicy(env, "approve"),
+    requestAddress(await getApp(), request.headers) ?? "",
+  );
+  const token = await readLogoutToken(request, issuer, audience);
+  if (typeof token !== "object") return badLogout(token);
+  const userId = await findLinkedUser(context.database.db, issuer, token.sub);
+  // Who never signed in here has no sessions to end.
+  if (userId !== null) await endSessionsOf(context, userId);
+  return new Response(null, { status: 200, headers: { "cache-control": "no-store" } });
 }
 
 function asRedirect(answer: Response): Response {

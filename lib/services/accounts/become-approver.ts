@@ -28,8 +28,11 @@ async function findOwn(tx: Executor, { organizationId, email }: MemberPrincipal)
 }
 
 /** The part before the @, or all of the address if another approver or group is called that. */
-async function store(context: AccountsContext, tx: Executor, person: MemberPrincipal): Promise<string> {
-  const { organizationId, email } = person;
+export async function storeUnderOwnName(
+  context: AccountsContext,
+  tx: Executor,
+  { organizationId, email }: Pick<MemberPrincipal, "organizationId" | "email">,
+): Promise<string> {
   const name = email.slice(0, email.lastIndexOf("@")).slice(0, 64);
   try {
     return (await storeApprover(context, tx, organizationId, { name, email })).id;
@@ -48,7 +51,7 @@ export async function becomeApprover(context: AccountsContext, person: MemberPri
     await holdRole(tx, person, "members");
     const own = await findOwn(tx, person);
     if (own?.status === "confirmed") return own.id;
-    const stored = own?.id ?? (await store(context, tx, person));
+    const stored = own?.id ?? (await storeUnderOwnName(context, tx, person));
     await tx.update(approvers).set({ status: "confirmed" }).where(eq(approvers.id, stored));
     await recordAudit(context, tx, {
       organizationId,

@@ -22,7 +22,7 @@ const isRole = (organizationId: string, userId: string) =>
 
 async function findMember(tx: Executor, organizationId: string, userId: string) {
   const [member] = await tx
-    .select({ email: users.email, role: memberships.role })
+    .select({ email: users.email, role: memberships.role, roleBy: memberships.role_by })
     .from(memberships)
     .innerJoin(users, eq(users.id, memberships.user_id))
     .where(isRole(organizationId, userId));
@@ -99,6 +99,8 @@ export interface RoleChange {
   organizationId: string;
   userId: string;
   actor: Actor;
+  /** The provider's group that gives the role; absent: a person does. */
+  roleBy?: string | null;
   detail?: JsonObject;
 }
 
@@ -107,12 +109,14 @@ export async function setRole(
   context: ChangeContext,
   tx: Executor,
   role: Role,
-  { organizationId, userId, actor, detail }: RoleChange,
+  { organizationId, userId, actor, roleBy = null, detail }: RoleChange,
 ): Promise<void> {
   const member = await findMember(tx, organizationId, userId);
-  if (member.role === role) return;
+  if (member.role === role && member.roleBy === roleBy) return;
+  if (member.role === role)
+    return void (await tx.update(memberships).set({ role_by: roleBy }).where(isRole(organizationId, userId)));
   if (member.role === "owner") await requireOtherOwner(tx, organizationId);
-  await tx.update(memberships).set({ role }).where(isRole(organizationId, userId));
+  await tx.update(memberships).set({ role, role_by: roleBy }).where(isRole(organizationId, userId));
   const lost = await endRights(context, tx, organizationId, { email: member.email, role });
   await recordAudit(context, tx, {
     organizationId,

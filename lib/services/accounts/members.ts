@@ -173,3 +173,23 @@ export async function recordSignIn(
     await recordAudit(context, db, { organizationId, actor, action: "session.started", subject: user.email });
   }
 }
+
+/** Because the provider, or whoever runs its directory, says so. */
+export async function endSessionsOf(context: AccountsContext, userId: string): Promise<void> {
+  const { db } = context.database;
+  const ended = await db
+    .delete(sessions)
+    .where(eq(sessions.userId, userId))
+    .returning({ userId: sessions.userId });
+  if (ended.length === 0) return;
+  const [user] = await db.select({ email: users.email }).from(users).where(eq(users.id, userId));
+  const actor: Actor = { kind: "system", id: "provider", ip: null };
+  for (const { organizationId } of await listMemberships(db, userId))
+    await recordAudit(context, db, {
+      organizationId,
+      actor,
+      action: "session.ended",
+      subject: user?.email ?? userId,
+      detail: { sessions: ended.length },
+    });
+}

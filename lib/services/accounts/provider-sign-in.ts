@@ -1,7 +1,7 @@
 /**
  * Sign-in with the OpenID Connect provider of the settings. The provider is believed about an address only if it says that it
  * verified it, and only at a domain that an organization here has verified: nobody takes over, or sits in wait for, the
- * account of an address elsewhere. Of all other claims (groups above all) nothing is read.
+ * account of an address elsewhere. Of all other claims only groups are read, and only what an owner has mapped (provider-groups.ts).
  */
 import { and, desc, eq, inArray, isNotNull, isNull } from "drizzle-orm";
 import type { Executor } from "#lib/db/client";
@@ -116,7 +116,33 @@ async function findJoinable(
   return last?.action === "member.removed" ? null : organizationId;
 }
 
-/** As a member, whatever the provider says about groups; an owner changes roles here. */
+/** The organization that the person belongs to by their domain. */
+export async function findOwnByDomain(
+  executor: Executor,
+  { userId, email }: { userId: string; email: string },
+): Promise<string | null> {
+  const [organizationId, ...others] = await findByDomain(executor, email);
+  if (organizationId === undefined || others.length > 0) return null;
+  const own = await listMemberships(executor, userId);
+  return own.some((one) => one.organizationId === organizationId) ? organizationId : null;
+}
+
+/** The person of the provider's subject; null if they never signed in here. */
+export async function findLinkedUser(
+  executor: Executor,
+  issuer: string,
+  subject: string,
+): Promise<string | null> {
+  const [linked] = await executor
+    .select({ userId: accounts.userId })
+    .from(accounts)
+    .where(
+      and(eq(accounts.provider, PROVIDER_ID), eq(accounts.providerAccountId, subjectKey(issuer, subject))),
+    );
+  return linked?.userId ?? null;
+}
+
+/** As a member; groups that an owner has mapped give more afterwards. */
 export async function joinByDomain(
   context: AccountsContext,
   { userId, email, ip }: { userId: string; email: string; ip: string | null },

@@ -11,12 +11,15 @@ import {
   memberForm,
   memberRoleForm,
   organizationForm,
+  providerGroupForm,
+  providerGroupNameForm,
   retentionForm,
   secondFactorForm,
   stepForm,
 } from "#lib/api/schemas/portal";
 import { limitMails, runAction } from "#lib/server/pages/portal-request";
 import { inviteMember, withdrawInvitation } from "#lib/services/accounts/invitations";
+import * as providerGroups from "#lib/services/accounts/provider-groups";
 import { sayRetention, setLegalHold, setRetention } from "#lib/services/attestations/retention";
 import * as members from "#lib/services/portal/organization";
 import { deleteOrganization, updateOrganization } from "#lib/services/portal/organization";
@@ -95,6 +98,23 @@ export async function endHold(_state: State, form: FormData): Promise<State> {
       return { message: sayRetention(await setLegalHold(context, person, null)), result: null };
     }),
   );
+}
+
+export async function mapGroup(_state: State, form: FormData): Promise<State> {
+  return refresh(
+    await runAction("members", providerGroupForm, form, async ({ context, person }, input) => {
+      const { name, role = null, group_id: groupId = null } = input;
+      await providerGroups.saveProviderGroup(context, person, { name, role, groupId });
+      return { message: "Saved. It applies to each person when they next sign in.", result: null };
+    }),
+  );
+}
+
+export async function unmapGroup(_state: State, form: FormData): Promise<State> {
+  return runAction("members", providerGroupNameForm, form, async ({ context, person }, { name }) => {
+    await providerGroups.removeProviderGroup(context, person, name);
+    return { message: "Removed. People lose what it gave when they next sign in.", result: null };
+  });
 }
 
 export async function saveSecondFactor(_state: State, form: FormData): Promise<State> {

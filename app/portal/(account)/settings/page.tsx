@@ -6,6 +6,7 @@ import { DomainsCard } from "#components/portal/organization/domains-card";
 import { InviteForm } from "#components/portal/organization/invite-form";
 import { InvitationTable, MemberTable } from "#components/portal/organization/member-table";
 import { OrganizationForm } from "#components/portal/organization/organization-form";
+import { ProviderGroups } from "#components/portal/organization/provider-groups";
 import { RetentionForms } from "#components/portal/organization/retention-forms";
 import { SecondFactorForm } from "#components/portal/organization/second-factor-form";
 import { PortalPage } from "#components/portal/organization/shown-organization";
@@ -16,6 +17,8 @@ import { TextLink } from "#components/ui/text-link";
 import { formatCount } from "#lib/protocol/text/display-text";
 import { organizationTitle } from "#lib/protocol/text/organization-name";
 import { requirePortal } from "#lib/server/pages/portal-request";
+import { listApprovers } from "#lib/services/accounts/approvers";
+import { listProviderGroups } from "#lib/services/accounts/provider-groups";
 import { readOrganization } from "#lib/services/portal/organization";
 import {
   beginHold,
@@ -23,10 +26,12 @@ import {
   endHold,
   endOrganization,
   invite,
+  mapGroup,
   remove,
   saveOrganization,
   saveRetention,
   saveSecondFactor,
+  unmapGroup,
   withdraw,
 } from "./actions";
 import { addDomain, checkDomain, removeDomain } from "./domain-actions";
@@ -111,6 +116,16 @@ export default async function SettingsPage() {
           </div>
         ) : null}
       </Card>
+      {isOwner && context.settings.OIDC_GROUPS_CLAIM !== undefined ? (
+        <Card title="Groups of your provider" className="mt-5" id="provider-groups">
+          <ProviderGroups
+            mapped={await listProviderGroups(context.database.db, person.organizationId)}
+            groups={(await listApprovers(context, person)).groups}
+            save={mapGroup}
+            remove={unmapGroup}
+          />
+        </Card>
+      ) : null}
       {isOwner ? (
         <Card title="Second factor" className="mt-5" id="second-factor">
           <SecondFactorForm action={saveSecondFactor} chosen={organization.secondFactor} />

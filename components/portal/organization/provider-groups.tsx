@@ -1,0 +1,97 @@
+"use client";
+/** Groups of the company's provider, and what each gives: a role, a group of approvers, or both. */
+import { ActionDialog } from "#components/portal/forms/action-dialog";
+import { FormStatus } from "#components/portal/forms/form-status";
+import { textValue } from "#components/portal/forms/form-values";
+import { SubmitButton } from "#components/portal/forms/submit-button";
+import { useFormAction } from "#components/portal/forms/use-form-action";
+import { describeControl, Field, Input, Select } from "#components/ui/field";
+import type { FormAction } from "#lib/api/schemas/form-state";
+import { roleNames } from "#lib/api/schemas/key-choices";
+import { PortalForm } from "./shown-organization";
+
+interface ProviderGroupsProps {
+  readonly mapped: readonly {
+    name: string;
+    role: string | null;
+    groupName: string | null;
+    mappedBy: string;
+  }[];
+  readonly groups: readonly { id: string; name: string }[];
+  readonly save: FormAction;
+  readonly remove: FormAction;
+}
+
+export function ProviderGroups({ mapped, groups, save, remove }: ProviderGroupsProps) {
+  const [state, submit] = useFormAction(save);
+  const { name: nameError, role: roleError } = state.errors;
+  return (
+    <>
+      <ul className="mb-5 flex flex-col gap-3">
+        {mapped.map(({ name, role, groupName, mappedBy }) => (
+          <li key={name} className="flex flex-wrap items-center justify-between gap-3">
+            <span className="min-w-0 [overflow-wrap:anywhere]">
+              <strong className="font-medium">{name}</strong>:{" "}
+              {[role, groupName === null ? null : `approvers “${groupName}”`].filter(Boolean).join(", ")}
+              <span className="block text-muted text-sm">Mapped by {mappedBy}</span>
+            </span>
+            <ActionDialog
+              triggerLabel={
+                <>
+                  Remove<span className="sr-only"> {name}</span>
+                </>
+              }
+              title="Remove mapping"
+              description="People of this group lose the role and places that it gave when they next sign in."
+              action={remove}
+              fields={{ name }}
+              confirmLabel="Remove"
+            />
+          </li>
+        ))}
+      </ul>
+      <PortalForm action={submit} className="flex flex-col gap-4">
+        <div className="grid gap-4 sm:grid-cols-3">
+          <Field id="provider-group" label="Group of your provider" error={nameError}>
+            <Input
+              {...describeControl("provider-group", { error: nameError })}
+              name="name"
+              required
+              maxLength={256}
+              autoComplete="off"
+              defaultValue={textValue(state, "name")}
+            />
+          </Field>
+          <Field id="provider-role" label="Role" error={roleError}>
+            <Select
+              {...describeControl("provider-role", { error: roleError })}
+              name="role"
+              defaultValue={textValue(state, "role")}
+            >
+              <option value="">none</option>
+              {roleNames.map((role) => (
+                <option key={role} value={role}>
+                  {role}
+                </option>
+              ))}
+            </Select>
+          </Field>
+          <Field id="provider-approvers" label="Group of approvers">
+            <Select id="provider-approvers" name="group_id" defaultValue={textValue(state, "group_id")}>
+              <option value="">none</option>
+              {groups.map(({ id, name }) => (
+                <option key={id} value={id}>
+                  {name}
+                </option>
+              ))}
+            </Select>
+          </Field>
+        </div>
+        <FormStatus state={state} />
+        <div>
+          <SubmitButton>Map group</SubmitButton>
+        </div>
+      </PortalForm>
+    </>
+  );
+}
