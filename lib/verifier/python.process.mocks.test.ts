@@ -48,6 +48,7 @@ import {
   testShown,
 } from "#support/human-authorization";
 import { listen } from "#support/listen";
+import { listOpenings } from "#support/openings";
 import { findPython, pythonEnv, pythonFolder } from "#support/python";
 import { makeReceiptSamples } from "#support/receipt-samples";
 import { setupTestApp } from "#support/setup-app";
@@ -269,6 +270,17 @@ async function judgeForgeries(test: TestApp): Promise<Case[]> {
     const checks = found["checks"] as { name: string; status: string }[];
     const isFit = types === "s" || types === "-";
     expect(checks.find(({ name }) => name === "shown_content")?.status).toBe(isFit ? "pass" : "fail");
+    cases.push(found);
+  }
+  for (const { what, authorization, opening, reason } of listOpenings()) {
+    const answer = {
+      request_id: authorization.request.request_id,
+      human_authorization: authorization,
+      opening,
+    };
+    const found = await judge(`opened: ${what}`, answer, keys);
+    const checks = found["checks"] as { name: string; reason?: string }[];
+    expect(checks.find(({ name }) => name === "opening")?.reason, what).toBe(reason);
     cases.push(found);
   }
   for (const policies of [500, 501])

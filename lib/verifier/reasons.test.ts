@@ -10,6 +10,7 @@ import {
   type HumanAuthorization,
 } from "#lib/protocol/approval/approval";
 import type { DecidedBy } from "#lib/protocol/approval/decided-by";
+import { checkOpening } from "#lib/protocol/approval/opening";
 import { hexDecode, hexEncode, sha256, utf8Encode } from "#lib/protocol/encoding/bytes";
 import type { JsonObject } from "#lib/protocol/encoding/canonical-json";
 import { emptyRecord, extendRecord } from "#lib/protocol/record/agent-record";
@@ -34,6 +35,7 @@ import type { VerifierReport } from "#lib/verifier/report/report";
 import { type BoundedReceipt, type Clocks, makeBoundedReceipt } from "#support/bounded-receipt";
 import { approverId, makeEnrolledAuthorization } from "#support/enrolled-approvals";
 import { makeTestAuthorization, testVerifyOptions } from "#support/human-authorization";
+import { listOpenings } from "#support/openings";
 import { ENTRIES, flipBit, grownTo } from "#support/tiles";
 import { contracts, registry, stubNode, v4Contracts } from "#support/world-chain";
 import { verifyInBrowser } from "./browser";
@@ -564,6 +566,12 @@ const ways: Record<Exclude<Reason, (typeof elsewhere)[number]>, [check: string, 
       ),
   ],
 
+  opening_malformed: ["opening", () => judgeOpening("opening_malformed")],
+  opening_foreign: ["opening", () => judgeOpening("opening_foreign")],
+  opening_mismatch: ["opening", () => judgeOpening("opening_mismatch")],
+  opening_unsupported: ["opening", () => judgeOpening("opening_unsupported")],
+  opening_without_approval: ["opening", () => change("plain", { opening: {} })],
+
   field_mismatch: ["restated_fields", () => change("plain", { action: "Paid more" })],
   field_unbacked: ["restated_fields", () => change("private", { action: "Paid" })],
   field_contradicted: ["restated_fields", () => inLog({ origin: "elsewhere" })],
@@ -571,6 +579,12 @@ const ways: Record<Exclude<Reason, (typeof elsewhere)[number]>, [check: string, 
   bundle_time_too_early: ["restated_fields", () => integratedAt("1")],
   bundle_time_in_future: ["restated_fields", () => integratedAt(String(nowSeconds), { nowSeconds: 1 })],
 };
+
+function judgeOpening(wanted: string): readonly Named[] {
+  const found = listOpenings().find(({ reason }) => reason === wanted);
+  if (found === undefined) throw new Error(`no opening is ${wanted}`);
+  return [{ name: "opening", ...checkOpening(found.opening, found.authorization as unknown as JsonObject) }];
+}
 
 const madeAt = 1_795_000_000;
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, TypedDict
 
 from ._json import JsonObject, is_object
@@ -27,6 +28,16 @@ class Fact(TypedDict):
     id: str
     label: str
     text: str
+
+
+@dataclass(frozen=True)
+class Opened:
+    """Facts that the owner opened beside an approval, once checked."""
+
+    payee: str | None
+    requester: str | None
+    groups: Mapping[str, str]
+    approvers: Mapping[str, str]
 
 
 def _value(value: str, currency: str) -> str:
@@ -73,9 +84,12 @@ def _time(iso: str) -> str:
     return re.sub(r"(?:\.[0-9]+)?Z$", " UTC", iso.replace("T", " ", 1))
 
 
-def _describe_people(ways: Sequence[str], groups: Sequence[Any], level: str, is_test: bool) -> str:
+def _describe_people(
+    ways: Sequence[str], groups: Sequence[Any], level: str, is_test: bool, opened: Opened | None = None
+) -> str:
     if groups:
-        names = ["one group", *["another"] * (len(groups) - 1)]
+        known = {} if opened is None else opened.groups
+        names = [known.get(one["group"], "another" if at else "one group") for at, one in enumerate(groups)]
         each = [f"{group['count']} of {name}" for group, name in zip(groups, names, strict=True)]
         who = each[0] if len(each) == 1 else f"{', '.join(each[:-1])} and {each[-1]}"
     elif any(way != "World ID" for way in ways):
@@ -105,7 +119,13 @@ def _describe_terms(terms: Mapping[str, Any]) -> str:
     return ", ".join([*parts, f"until {_time(terms['expires_at'])}"])
 
 
-def _approval_rows(given: JsonObject) -> list[tuple[str, str, str]]:
+def _opened_rows(opened: Opened | None) -> list[tuple[str, str, str]]:
+    if opened is None:
+        return []
+    return [("payee", "To", opened.payee or ""), ("requester", "Requested by", opened.requester or "")]
+
+
+def _approval_rows(given: JsonObject, opened: Opened | None = None) -> list[tuple[str, str, str]]:
     """``given``: a ``human_authorization`` whose shape was checked."""
     signed: Any = given
     request, by = signed["request"], signed["decided_by"]
@@ -124,10 +144,11 @@ def _approval_rows(given: JsonObject) -> list[tuple[str, str, str]]:
         ways = [_way(one) for one in people]
         levels = [one["level"] for one in approvals if one["type"] == "world_id"]
         level = "none" if not levels else "orb" if all(level in _LEVELS for level in levels) else "device"
-        said = _describe_people(ways, request["required_approvers"], level, is_test)
+        said = _describe_people(ways, request["required_approvers"], level, is_test, opened)
         rows.append(("decided", "Approved by", said))
+        known = {} if opened is None else opened.approvers
         each = [
-            f"Person {number}, by {way}, {_time(one['verified_at'])}"
+            f"{known.get(one.get('approver_id'), f'Person {number}')}, by {way}, {_time(one['verified_at'])}"
             for number, (one, way) in enumerate(zip(people, ways, strict=True), 1)
         ]
         rows.append(("people", "Each", "; ".join(each)))
@@ -156,7 +177,8 @@ def _not_proven(rows: Sequence[tuple[str, str, str]], is_receipt: bool, is_asser
     is_by_people = any(label == "Approved by" for _, label, _ in rows)
     has_amount = any(name == "amount" for name, _, _ in rows)
     said = ["that the action happened as reported"] if is_receipt else []
-    if is_receipt and has_amount:
+    has_payee = any(name == "payee" and text for name, _, text in rows)
+    if is_receipt and has_amount and not has_payee:
         said.append("to whom (only a hash of the details is signed)")
     if is_asserted:
         said.append("that a human approved it")
@@ -166,7 +188,10 @@ def _not_proven(rows: Sequence[tuple[str, str, str]], is_receipt: bool, is_asser
     return "; ".join(said)
 
 
-_ORDER = ("amount", "what", "tool", "agent", "decided", "people", "limits", "decided_at", "recorded_at", "not_proven")
+_ORDER = (
+    *("amount", "payee", "what", "tool", "agent", "requester"),
+    *("decided", "people", "limits", "decided_at", "recorded_at", "not_proven"),
+)
 
 
 def _finish(rows: Sequence[tuple[str, str, str]]) -> list[Fact]:
@@ -174,14 +199,16 @@ def _finish(rows: Sequence[tuple[str, str, str]]) -> list[Fact]:
     return [{"id": name, "label": label, "text": text} for name, label, text in ordered if text]
 
 
-def facts_of_approval(given: JsonObject) -> list[Fact]:
+def facts_of_approval(given: JsonObject, opened: Opened | None = None) -> list[Fact]:
     request: Any = given["request"]
-    rows = [*_approval_rows(given), ("what", "Action", request["action"]), ("agent", "Agent", request["agent_slug"])]
+    rows = [*_approval_rows(given, opened), *_opened_rows(opened), ("what", "Action", request["action"]), ("agent", "Agent", request["agent_slug"])]
     is_test = given["environment"] != "production"
     return _finish([*rows, ("not_proven", "Not proven", _not_proven(rows, False, False, is_test))])
 
 
-def facts_of_receipt(predicate: JsonObject, authorization: JsonObject | None) -> list[Fact]:
+def facts_of_receipt(
+    predicate: JsonObject, authorization: JsonObject | None, opened: Opened | None = None
+) -> list[Fact]:
     """``authorization``: the verified object that backs the attestation, if the file has it."""
     signed: Any = predicate
     approval = signed["human_approval"]
@@ -191,9 +218,10 @@ def facts_of_receipt(predicate: JsonObject, authorization: JsonObject | None) ->
     elif method == "hash":
         decided = [("decided", "Approval", "The agent says that a human approved. Not proven.")]
     else:
-        decided = _backed_rows(approval) if authorization is None else _approval_rows(authorization)
+        decided = _backed_rows(approval) if authorization is None else _approval_rows(authorization, opened)
     rows = [
         *decided,
+        *_opened_rows(opened),
         ("what", "Action", signed["request"]["action"]),
         ("agent", "Agent", signed["request"]["agent_slug"]),
         ("recorded_at", "Recorded", _time(signed["timestamp"])),

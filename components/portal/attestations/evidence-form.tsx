@@ -1,7 +1,7 @@
 /** A plain form that answers with a file, so it works without JavaScript. */
 import { PortalForm } from "#components/portal/organization/shown-organization";
 import { Button } from "#components/ui/button";
-import { Checkbox, describeControl, Field, Input } from "#components/ui/field";
+import { Checkbox, describeControl, Field, Input, Select } from "#components/ui/field";
 
 interface EvidenceFormProps {
   /** For suggestions. */
@@ -47,6 +47,19 @@ export function EvidenceForm({ slugs, agent, from, until, withPrivate }: Evidenc
           label="Include the content of private attestations and of approval requests"
           hint="Without it, private entries show only that they exist."
         />
+      </div>
+      <div className="sm:col-span-3">
+        <Field
+          id="evidence-opening"
+          label="Open details of approvals to the reader"
+          hint="Checked against what was signed. Approvals that hash their details together can only be opened as a whole, so “payee” leaves them closed. Approvers' names are your organization's own word."
+        >
+          <Select {...describeControl("evidence-opening", { hint: true })} name="opening" defaultValue="none">
+            <option value="none">Nothing: only hashes</option>
+            <option value="payee">The payee alone</option>
+            <option value="all">All details, who asked, and approvers' names</option>
+          </Select>
+        </Field>
       </div>
       <div className="sm:col-span-3">
         <Button type="submit">Download evidence pack</Button>

@@ -290,13 +290,21 @@ const packDay = z.iso
   .refine((text) => text >= "2000-01-01" && text < "9999-12-31", "must be a date after 2000");
 
 /** `until` is the last packDay of the period. */
+/** A form from before it had the field opens nothing. */
+const openingChoice = z.enum(["none", "payee", "all"]).default("none");
 /** Names between commas or spaces; none: all agents. */
 const packAgents = z
   .string()
   .transform((text) => text.split(/[,\s]+/).filter((name) => name !== ""))
   .pipe(z.array(agentSlug).max(100));
 export const evidenceForm = z
-  .object({ agent: packAgents, from: packDay, until: packDay, private: z.literal("on").optional() })
+  .object({
+    agent: packAgents,
+    from: packDay,
+    until: packDay,
+    private: z.literal("on").optional(),
+    opening: openingChoice,
+  })
   .refine(({ from, until }) => from <= until, {
     path: ["until"],
     message: "must not be before the first day",
@@ -304,6 +312,7 @@ export const evidenceForm = z
   .transform((form) => ({
     agentSlugs: form.agent,
     withPrivate: form.private === "on",
+    opening: form.opening,
     period: {
       from: new Date(`${form.from}T00:00:00Z`).toISOString(),
       to: new Date(Date.parse(`${form.until}T00:00:00Z`) + dayMs).toISOString(),

@@ -33,6 +33,8 @@ export interface ApprovalRequest {
   inputs_hash?: string;
   /** Makes it version 2. */
   details?: SignedDetails;
+  /** As context_hash, by entries that can be shown one by one. Makes it version 2. */
+  entries_hash?: string;
   /** World ID level; `none` only if enrolled approvers are required. */
   required_level: RequiredLevel | "none";
   /** With required approvers: how many they are together. */
@@ -146,8 +148,11 @@ export type DecisionFacts = Pick<
   "decided_by" | "approvals" | "environment" | "approved_at" | "key_id"
 >;
 
-export const chooseVersion = ({ details }: Pick<ApprovalRequest, "details">): 1 | 2 =>
-  details === undefined ? 1 : 2;
+export const chooseVersion = ({
+  details,
+  entries_hash,
+}: Pick<ApprovalRequest, "details" | "entries_hash">): 1 | 2 =>
+  details === undefined && entries_hash === undefined ? 1 : 2;
 
 export function buildAuthorization(request: ApprovalRequest, facts: DecisionFacts): UnsignedAuthorization {
   return {

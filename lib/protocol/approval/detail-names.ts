@@ -23,11 +23,16 @@ export function rankName(name: string): number {
 
 const addresses = /iban|account|wallet|address|e-?mail|domain|host/;
 
-/** The value of the first detail that names somebody; null if none does. */
-export function findPayee(context: Readonly<Record<string, string>>): string | null {
+/** Name of the first detail that names somebody; null if none does. */
+export function findPayeeName(context: Readonly<Record<string, string>>): string | null {
   const named = Object.entries(context).filter(([name]) => payees.test(readName(name)) && rankName(name) > 0);
   const [first] = named.filter(([name]) => !addresses.test(readName(name)));
-  return (first ?? named[0])?.[1] ?? null;
+  return (first ?? named[0])?.[0] ?? null;
+}
+
+export function findPayee(context: Readonly<Record<string, string>>): string | null {
+  const name = findPayeeName(context);
+  return name === null ? null : (context[name] ?? null);
 }
 
 const acronyms = new Set(["api", "bic", "iban", "id", "ip", "po", "sku", "swift", "uri", "url", "vat"]);

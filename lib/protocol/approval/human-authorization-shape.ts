@@ -124,6 +124,7 @@ const request = fields(
   {
     inputs_hash: text(128),
     details: fields({ complete: oneOf(true, false), types: matches(signedTypesPattern) }),
+    entries_hash: sha256Hex,
     tool: text(256),
     amount: fields({ value: amountValue, currency }),
     usable_for_seconds: integer(60, 2_592_000),

@@ -1,6 +1,12 @@
 /** Content that the approval page shows and the object hides, bound to the request by a salted hash. */
 import { hexEncode, sha256 } from "#lib/protocol/encoding/bytes";
-import { canonicalBytes, type JsonObject, type JsonValue } from "#lib/protocol/encoding/canonical-json";
+import {
+  canonicalBytes,
+  canonicalHash,
+  isJsonObject,
+  type JsonObject,
+  type JsonValue,
+} from "#lib/protocol/encoding/canonical-json";
 import type { ApprovalRequest } from "./approval";
 import type { RequestedBy } from "./assign-groups";
 
@@ -35,9 +41,64 @@ function hashShown({ context, context_salt, requested_by, ...names }: ShownConte
   return hexEncode(sha256(canonicalBytes(covered)));
 }
 
-export function isShownContent(request: Pick<ApprovalRequest, "context_hash">, shown: ShownContent): boolean {
-  return hashShown(shown) === request.context_hash;
+type HashedContent = Pick<ApprovalRequest, "context_hash" | "entries_hash">;
+
+export function isShownContent(request: HashedContent, shown: ShownContent): boolean {
+  const { context_hash, entries_hash } = request;
+  return (
+    hashShown(shown) === context_hash && (entries_hash === undefined || hashEntries(shown) === entries_hash)
+  );
 }
+
+/*
+ * Version 2 hashes each entry of the content with a salt of its own, so that one can be shown without the others
+ * (docs/decisions/0051-opening-names-to-an-auditor.md):
+ *
+ *     salt   = hex SHA-256(canonical [context_salt, kind, name])
+ *     digest = hex SHA-256(canonical [salt, kind, name, value])
+ *     entries_hash = hex SHA-256(canonical sorted digests)
+ */
+
+/** `group`: by its index in the request's required approvers. `requested_by`: a field of who asks. */
+export const entryKinds = ["context", "name", "group", "requested_by"] as const;
+
+export interface ContentEntry {
+  kind: (typeof entryKinds)[number];
+  name: string;
+  value: JsonValue;
+}
+
+/** `salt`: hex. */
+export interface OpenedEntry extends ContentEntry {
+  salt: string;
+}
+
+const fieldsOf = (kind: ContentEntry["kind"], value: JsonValue): ContentEntry[] =>
+  isJsonObject(value) ? Object.entries(value).map(([name, field]) => ({ kind, name, value: field })) : [];
+
+function listEntries({ context, agent_name, organization_name, group_names, requested_by }: ShownContent) {
+  const groups = Array.isArray(group_names) ? group_names : [];
+  return [
+    ...fieldsOf("context", context),
+    ...fieldsOf("name", { agent_name, organization_name }),
+    ...groups.map((value, i): ContentEntry => ({ kind: "group", name: String(i), value })),
+    ...fieldsOf("requested_by", requested_by),
+  ];
+}
+
+/** Every entry with its salt: whoever is shown one can't guess another. */
+export const saltEntries = (shown: ShownContent): OpenedEntry[] =>
+  listEntries(shown).map((entry) => ({
+    ...entry,
+    salt: canonicalHash([shown.context_salt, entry.kind, entry.name]),
+  }));
+
+export const digestEntry = ({ salt, kind, name, value }: OpenedEntry): string =>
+  canonicalHash([salt, kind, name, value]);
+
+export const listDigests = (shown: ShownContent): string[] => saltEntries(shown).map(digestEntry).sort();
+
+export const hashEntries = (shown: ShownContent): string => canonicalHash(listDigests(shown));
 
 /*
  * Statement of a gate about the details that it shows (docs/wire.md, What an approval covers): whether they are all of what

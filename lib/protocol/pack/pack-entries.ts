@@ -1,6 +1,7 @@
 /** An entry of an evidence pack in one row: what its signed bytes say, and nothing that is only shown with them. */
 import { type Decision, parseDecisionStatement } from "#lib/protocol/approval/approval-decision";
 import { parseHumanAuthorization } from "#lib/protocol/approval/human-authorization-shape";
+import { readOpening } from "#lib/protocol/approval/opening";
 import { utf8Encode } from "#lib/protocol/encoding/bytes";
 import { isJsonObject, type JsonObject } from "#lib/protocol/encoding/canonical-json";
 import { type AgentChangeKind, parseChangeStatement } from "#lib/protocol/record/agent-heads";
@@ -10,6 +11,8 @@ import {
   factsOfReceipt,
   factsOfSignedRequest,
   hiddenFacts,
+  type Names,
+  noNames,
 } from "#lib/protocol/record/facts";
 import {
   type ActionPredicate,
@@ -65,6 +68,15 @@ function readWarnings(predicate: ActionPredicate, answer: JsonObject): WarningCo
   );
 }
 
+/** With what the file's opening shows, whose check is the verifier's. */
+function openFacts(json: JsonObject, read: (names: Names) => Facts): Facts {
+  const { opening = null, human_authorization: object } = json;
+  const opened = isJsonObject(object) && opening !== null ? readOpening(opening, object) : null;
+  if (opened === null) return read(noNames);
+  const { names, ...shown } = opened;
+  return { ...read(names), ...shown };
+}
+
 function readAttestation(file: string, answer: JsonObject): PackEntry {
   const { record, status, human_authorization: object } = answer;
   const payload = readPayload(answer);
@@ -82,7 +94,9 @@ function readAttestation(file: string, answer: JsonObject): PackEntry {
     decision: null,
     isDecision: false,
     isTest: approval !== null && isBacked(approval) && approval.environment !== "production",
-    facts: factsOfReceipt(predicate ?? null, isJsonObject(object) ? object : null),
+    facts: openFacts(answer, (names) =>
+      factsOfReceipt(predicate ?? null, isJsonObject(object) ? object : null, names),
+    ),
     warnings: predicate === undefined ? [] : readWarnings(predicate, answer),
   };
 }
@@ -106,8 +120,11 @@ function readDecision(file: string, json: JsonObject): PackEntry {
     decision: decided?.decision ?? null,
     isDecision: true,
     isTest: authorization !== null && authorization.environment !== "production",
-    facts:
-      isJsonObject(object) && authorization !== null ? factsOfApproval(object) : factsOfSignedRequest(asked),
+    facts: openFacts(json, (names) =>
+      isJsonObject(object) && authorization !== null
+        ? factsOfApproval(object, names)
+        : factsOfSignedRequest(asked),
+    ),
     warnings: [],
   };
 }

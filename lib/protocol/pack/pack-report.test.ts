@@ -69,7 +69,7 @@ describe("the report of an evidence pack", () => {
     ],
     [
       PACK_VERSION,
-      "7c3d5c2d61f155639b805d6bbcebee4fc2d21f3c2bf293b8666b5b1b5beff2af",
+      "25138c3251b6924d1f542c2cc5e190e53574d7cd5eb2372c830c2571475299da",
       "ecb8611feb7994821b009d8b298b57114fdc5b2bcfc83b15fd3dc32b11f7284e",
     ],
   ] as const)("is that of version %d, to the byte, and so is the manifest", (version, ...digests) => {

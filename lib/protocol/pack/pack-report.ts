@@ -268,6 +268,8 @@ export interface PackRow {
   time: string | null;
   kind: "attestation" | "decision";
   amount: Amount | null;
+  /** From an opening; null if the pack has none. */
+  payee: string | null;
   /** The agent's words, or the organization's reason for a change; null if they are not in the pack. */
   action: string | null;
   tool: string | null;
@@ -312,13 +314,14 @@ function describeDecider({ approval, decision, facts: { decided } }: PackEntry) 
 
 function toRow(entry: PackEntry, agent: string): PackRow {
   const { sequence, time, isDecision, action, state, facts, isTest, warnings, file } = entry;
-  const { amount, tool } = facts;
+  const { amount, tool, payee } = facts;
   return {
     agent,
     number: sequence,
     time,
     kind: isDecision ? "decision" : "attestation",
     amount,
+    payee,
     action,
     tool,
     missing: missingWords[state] ?? "",
@@ -346,6 +349,7 @@ const csvColumns = [
   "kind",
   "amount",
   "currency",
+  "payee",
   "action",
   "tool",
   "decision",
@@ -367,6 +371,7 @@ const toCsvCells = (row: PackRow): Record<(typeof csvColumns)[number], string> =
   kind: row.kind,
   amount: row.amount === null ? "" : padDecimals(row.amount),
   currency: row.amount?.currency ?? "",
+  payee: row.payee ?? "",
   action: row.action ?? "",
   tool: row.tool ?? "",
   decision: row.outcome,
@@ -427,6 +432,7 @@ const describeRow = (row: PackRow, isOfSeveral: boolean): string[] => [
   row.time === null ? "" : escapeHtml(readableTime(row.time)),
   row.kind,
   money(row.amount),
+  shortened(row.payee),
   row.action === null ? row.missing : shortened(row.action),
   shortened(row.tool),
   `${shortened(describeDecision(row))}${row.isTest ? testMark : ""}`,
@@ -442,6 +448,7 @@ const headers2 = [
   "Time",
   "Kind",
   "Amount",
+  "To",
   "Action",
   "Tool",
   "Decided by",

@@ -218,7 +218,7 @@ const keepSum = (
 /** Removes the request's content and salt; the requester, the time and the deadline remain readable. */
 function withoutContent(request: Uint8Array): Uint8Array {
   const asked = JSON.parse(utf8Decode(request)) as JsonObject;
-  const { inputs_hash: _inputsHash, tool: _tool, amount: _amount, ...rest } = asked;
+  const { inputs_hash: _inputs, entries_hash: _entries, tool: _tool, amount: _amount, ...rest } = asked;
   return canonicalBytes({ ...rest, action: "", context_hash: "", salt: "" });
 }
 

@@ -10,6 +10,7 @@ import { findCheckpoints } from "#lib/protocol/pack/pack-manifest";
 import { parseCheckpoint, parseNote } from "#lib/protocol/tlog/checkpoint";
 import { proveConsistency } from "#lib/protocol/tlog/tiles";
 import type { Context } from "#lib/services/approvals/context";
+import { addOpening, type OpeningChoice } from "#lib/services/approvals/openings";
 import { parseRuleDecision } from "#lib/services/approvals/rows";
 import { assembleHumanAuthorization } from "#lib/services/approvals/use/use-approval";
 import { verifyAttestationById } from "#lib/services/attestations/verify";
@@ -63,15 +64,19 @@ function describeDecision(row: EntryRow, withContent: boolean): JsonObject {
   };
 }
 
-/** `reader`: null for a pack without the content of private entries. */
+/** `reader`: null for a pack without the content of private entries, which opens nothing either. */
 export async function describePackedEntry(
   context: Context,
   row: EntryRow,
   reader: MemberPrincipal | null,
-): Promise<unknown> {
+  opening: OpeningChoice,
+): Promise<JsonObject> {
   if (row.change !== null) return describeChange(row, reader !== null);
-  if (row.attestation_id === null) return describeDecision(row, reader !== null);
-  return verifyAttestationById(context, row.attestation_id, reader);
+  const answer =
+    row.attestation_id === null
+      ? describeDecision(row, reader !== null)
+      : ((await verifyAttestationById(context, row.attestation_id, reader)) as unknown as JsonObject);
+  return reader === null ? answer : addOpening(context, reader.organizationId, answer, opening);
 }
 
 /* The log in an evidence pack: the newest checkpoint of each log that is named, and the proofs that it only grew. */

@@ -23,6 +23,7 @@ import { makeEvidencePack, type PackRequest } from "./pack";
 
 const slug = "audited-bot";
 const approvedSlug = "approved-bot";
+const payee = "Example Ltd";
 const dayMs = 86_400_000;
 const hostile = `<script>alert("1")</script> \u202Eevil & 'more'`;
 
@@ -89,7 +90,10 @@ describe("an evidence pack", () => {
     await test.call("DELETE", `/v1/attestations/${gone.attestation_id}/content`, { key });
     await attest({}, now + 2 * dayMs);
     // Another agent, because each look at a real approval costs two pairings.
-    const asked = await ask(test, key, { agent_slug: approvedSlug, action: "Paid" });
+    const asked = await ask(test, key, {
+      ...{ agent_slug: approvedSlug, action: "Paid", requester: "Accounts payable" },
+      ...{ context: { payee, iban: "DE02 1203 0000" }, details: { complete: true } },
+    });
     await asked.approve("ada");
     const { human_authorization } = (await asked.read(key)).body;
     await attest({ agent_slug: approvedSlug, human_authorization });
@@ -447,6 +451,49 @@ describe("an evidence pack", () => {
     expect(await failures(await forge(new Map(files).set(packFiles.csv, shifted), false))).toContain(
       "report report_mismatch: report.csv is not the one that follows from the files",
     );
+  });
+
+  it("opens the payee alone, or all that was shown, and nothing that was not signed", async () => {
+    const openedBy = async (opening: PackRequest["opening"]) =>
+      unpack(await make({ agentSlugs: [approvedSlug], ...(opening && { opening }) }));
+    const names = ["decisions/000000000001.json", "attestations/000000000002.json"];
+    const [closed, single, all] = [await openedBy(undefined), await openedBy("payee"), await openedBy("all")];
+    expect(names.map((name) => parse(closed, name).opening)).toEqual([undefined, undefined]);
+    const texts = (files: PackedFiles) =>
+      [...files.values()].map((bytes) => Buffer.from(bytes).toString()).join();
+    const shows = (files: PackedFiles) =>
+      [payee, "DE02", "Accounts payable"].map((text) => texts(files).includes(text));
+    expect([closed, single, all].map(shows)).toEqual([
+      [false, false, false],
+      [true, false, false],
+      [true, true, true],
+    ]);
+    for (const files of [single, all]) {
+      expect((await check(await forge(files, true))).verdict).toBe("valid");
+      for (const name of [packFiles.report, packFiles.csv])
+        expect(utf8Decode(files.get(name) ?? new Uint8Array())).toContain(payee);
+    }
+    const { opening } = parse(single, names[0] ?? "");
+    const [entry] = opening.entries;
+    const attacks: [string, Json, string][] = [
+      [
+        "another payee",
+        { ...opening, entries: [{ ...entry, value: "Mallory Ltd" }] },
+        "an entry of the opening",
+      ],
+      ["another approval's", { ...opening, request_hash: "0".repeat(64) }, "belongs to another approval"],
+    ];
+    for (const [what, other, problem] of attacks)
+      for (const name of names) {
+        const files = new Map(single).set(name, encodePackJson({ ...parse(single, name), opening: other }));
+        expect((await failures(await forge(files, true))).join(), `${what}: ${name}`).toContain(problem);
+      }
+    const { human_authorization: _, ...alone } = parse(single, names[0] ?? "");
+    const without = new Map(single).set(
+      names[0] ?? "",
+      encodePackJson({ ...alone, human_authorization: null }),
+    );
+    expect((await failures(await forge(without, true))).join()).toContain("an opening without its approval");
   });
 
   it("says if its verifier is another program", async () => {

@@ -42,6 +42,7 @@ import { recordAudit } from "#lib/services/accounts/audit";
 import { requireRole } from "#lib/services/accounts/members";
 import { requireOwnAgent } from "#lib/services/agents/portal-agents";
 import type { Context } from "#lib/services/approvals/context";
+import type { OpeningChoice } from "#lib/services/approvals/openings";
 import { readProgramFile } from "#lib/services/attestations/receipt-files";
 import { readAgentRecord } from "#lib/services/attestations/record";
 import { createSizeList, describeGrowth, describePackedEntry } from "./entry";
@@ -272,6 +273,8 @@ export interface PackRequest {
   agentSlugs: readonly string[];
   period: PackPeriod;
   withPrivate: boolean;
+  /** None by default, and without private content. */
+  opening?: OpeningChoice;
 }
 
 interface Writing {
@@ -353,11 +356,11 @@ async function* writeEntries(
   { owner, folder }: Pick<PackedAgent, "owner" | "folder">,
   { before, after, first, last }: PackRange,
   newest: number | null,
-  reader: MemberPrincipal | null,
+  { reader, opening }: Pick<Reading, "reader" | "opening">,
 ): AsyncGenerator<Uint8Array, Written> {
   const written: Written = { entries: [], before: null, after: null, ruleVersions: new Set() };
   const describe = async (row: EntryRow) => {
-    const json = (await describePackedEntry(context, row, reader)) as JsonObject;
+    const json = await describePackedEntry(context, row, reader, opening);
     const { rules } = json as { rules?: { version: number } };
     if (rules !== undefined) written.ruleVersions.add(rules.version);
     return json;
@@ -414,6 +417,13 @@ async function* writeSurroundings({ context, zip, sizes, addJson }: Writing): As
   yield await zip.add(packFiles.verifier, program.bytes);
 }
 
+interface Reading {
+  period: PackPeriod;
+  /** Null for a pack without private content. */
+  reader: MemberPrincipal | null;
+  opening: OpeningChoice;
+}
+
 interface PackedAgent {
   slug: string;
   owner: PackOwner;
@@ -427,7 +437,7 @@ async function* writeAgent(
   agent: PackedAgent,
   firstPage: RecordResponse,
   hasRows: boolean,
-  { period, reader }: { period: PackPeriod; reader: MemberPrincipal | null },
+  { period, ...reading }: Reading,
 ): AsyncGenerator<Uint8Array, PackAgent> {
   const { slug, owner, folder } = agent;
   const { database } = writing.context;
@@ -435,7 +445,7 @@ async function* writeAgent(
   const head = firstPage.head.sequence;
   const range = await findPackRange(database, owner, head, period);
   const newest = await findNewestPublic(database, owner.agentId, head);
-  const { ruleVersions, ...written } = yield* writeEntries(writing, agent, range, newest, reader);
+  const { ruleVersions, ...written } = yield* writeEntries(writing, agent, range, newest, reading);
   yield* writeRules(writing, agent, ruleVersions);
   const page = firstPage as unknown as JsonObject;
   return {
@@ -447,7 +457,7 @@ async function* writeAgent(
 async function* writePack(
   context: Context,
   agents: readonly CountedAgent[],
-  { period, withPrivate }: PackRequest,
+  { period, withPrivate, opening = "none" }: PackRequest,
   person: MemberPrincipal,
 ): AsyncGenerator<Uint8Array> {
   const writing = beginWriting(context);
@@ -457,13 +467,13 @@ async function* writePack(
     agents.map(({ slug }) => slug),
   );
   const hasRows = yield* writeRows(writing, pages);
-  const reader = withPrivate ? person : null;
+  const reading = { period, reader: withPrivate ? person : null, opening };
   const packed: PackAgent[] = [];
   for (const [i, { slug, owner }] of agents.entries()) {
     const page = pages[i];
     if (page === undefined) throw new Error("an agent without a record");
     const folder = agents.length === 1 ? "" : agentFolder(i + 1);
-    packed.push(yield* writeAgent(writing, { slug, owner, folder }, page, hasRows, { period, reader }));
+    packed.push(yield* writeAgent(writing, { slug, owner, folder }, page, hasRows, reading));
   }
   yield* writeSurroundings(writing);
   const report = renderPackReport(packed, zip.files);
@@ -531,7 +541,7 @@ export async function makeEvidencePack(
       actor: toActor(person),
       action: `evidence_pack.${action}`,
       subject: agents.map(({ slug }) => slug).join(", "),
-      detail: { from, to, with_private: request.withPrivate },
+      detail: { from, to, with_private: request.withPrivate, opened: request.opening ?? "none" },
     });
   await audit("made");
   const name = `evidence-${writeName(agents)}-${from.slice(0, 10)}-${to.slice(0, 10)}.zip`;

@@ -247,7 +247,7 @@ const decidedFields = ["decided_by", "environment", "usable_until"];
 /** Checked together against the request's context_hash. */
 const shownFields = ["context", "context_salt", "agent_name", "organization_name", "requested_by"];
 /** The object itself, and words of the service about the fields beside them. */
-const ownWords = ["human_authorization", "guidance", "denial_reason_note"];
+const ownWords = ["human_authorization", "guidance", "denial_reason_note", "opening"];
 
 /** The group names are the answer's: they are among what context_hash covers. */
 function listGroups(answer: JsonObject, request: JsonObject): JsonObject[] {

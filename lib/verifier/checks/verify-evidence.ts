@@ -4,7 +4,7 @@
  */
 
 import { bytesEqual, sha256 } from "#lib/protocol/encoding/bytes";
-import { isJsonObject, type JsonObject } from "#lib/protocol/encoding/canonical-json";
+import { isJsonObject, type JsonObject, type JsonValue } from "#lib/protocol/encoding/canonical-json";
 import type { Certificate } from "#lib/protocol/encoding/certificate";
 import type { Fact } from "#lib/protocol/record/facts";
 import { fail, firstFailure, pass } from "#lib/protocol/statement/outcome";
@@ -42,6 +42,8 @@ interface Findings {
   authorizationObject?: JsonObject | null;
   isErased?: boolean;
   claimed?: boolean | null;
+  /** `opening` of the file; null if it has none. */
+  opening?: JsonValue;
 }
 
 /** Overrides in the report of a file that failed a check. */
@@ -97,11 +99,27 @@ async function finish(
 async function gatherFacts({
   statement = null,
   authorizationObject: object = null,
+  opening = null,
 }: Findings): Promise<Fact[]> {
   if (statement === null && object === null) return [];
   const { factsOfApproval, factsOfReceipt, listFacts } = await import("#lib/protocol/record/facts");
-  if (statement !== null) return listFacts(factsOfReceipt(statement.predicate, object));
-  return object === null ? [] : listFacts(factsOfApproval(object));
+  const opened =
+    opening === null || object === null ? null : (await loadOpenings()).readOpening(opening, object);
+  const { names, ...shown } = opened ?? {};
+  if (statement !== null)
+    return listFacts({ ...factsOfReceipt(statement.predicate, object, names), ...shown });
+  return object === null ? [] : listFacts({ ...factsOfApproval(object, names), ...shown });
+}
+
+/** Loaded only where a file has an opening. */
+const loadOpenings = () => import("#lib/protocol/approval/opening");
+
+/** A check of its own, in files that open something. `object`: the approval, whose own checks ran. */
+async function checkOpened(opening: JsonValue, object: JsonObject | null): Promise<VerifierCheck[]> {
+  if (opening === null) return [];
+  const outcome =
+    object === null ? fail("opening_without_approval") : (await loadOpenings()).checkOpening(opening, object);
+  return [{ name: "opening", ...outcome }];
 }
 
 /** A disclosed value is as good as the payload's; an authorization by itself is a TEST or none. */
@@ -186,6 +204,7 @@ async function verifyReceipt(
   const { unproven = [], disclosed = [], outcome } = restated;
   const isForeign = kind === "attestation" && !(await isCredentialOwn(evidence));
   const warned = await compareWarnings(evidence, report, disclosed);
+  const opening = kind === "attestation" ? (evidence.object["opening"] ?? null) : null;
   const mismatch = isForeign ? "zk.credential" : warned.differs && `warnings (${warned.differs})`;
   const checks: VerifierCheck[] = [
     ...report.checks,
@@ -193,6 +212,7 @@ async function verifyReceipt(
       ? { name: "restated_fields", ...outcome }
       : { name: "restated_fields", ...fail("field_mismatch", { field: mismatch }) },
     ...comparePayload(receipt, expected.payload),
+    ...(await checkOpened(opening, costly.object())),
   ];
   return finish(kind, checks, {
     missing: report.missing,
@@ -206,6 +226,7 @@ async function verifyReceipt(
     madeBefore: report.madeBefore,
     authorization: costly.authorization(),
     authorizationObject: costly.object(),
+    opening,
     isErased: receipt.payload === "erased",
     claimed: kind === "attestation" ? readClaim(evidence.object) : null,
   });
@@ -300,12 +321,15 @@ async function verifyAuthorization(
   const checks: VerifierCheck[] = [...checked.report.checks, ...checked.logChecks];
   const restated = answer && checkRestatedRequest(answer, object);
   if (restated) checks.push({ name: "restated_fields", ...restated.outcome });
+  const opening = answer?.["opening"] ?? null;
+  checks.push(...(await checkOpened(opening, object)));
   // The service gives none out without it: such an approval is perhaps in no record.
   const missing = object["log"] === undefined ? ["decision_log"] : [];
   const { unproven = [] } = restated ?? {};
   return finish("human_authorization", checks, {
     authorization: checked.report,
     authorizationObject: object,
+    opening,
     missing,
     unproven,
   });

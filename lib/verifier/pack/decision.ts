@@ -4,6 +4,7 @@
  */
 import { type ApprovalRequest, requestHash } from "#lib/protocol/approval/approval";
 import { parseDecisionStatement } from "#lib/protocol/approval/approval-decision";
+import { checkOpening } from "#lib/protocol/approval/opening";
 import { bytesEqual, sha256, utf8Encode } from "#lib/protocol/encoding/bytes";
 import {
   canonicalHash,
@@ -27,7 +28,7 @@ export type CheckedEntry =
 const wrong = (problem: string): CheckedEntry => ({ ok: false, problem });
 
 /** Fields that a decision's file has beside the payload. */
-const contentFields = ["request", "human_authorization", "decided_by", "rules"];
+const contentFields = ["request", "human_authorization", "decided_by", "rules", "opening"];
 const hasOne = (json: JsonObject, names: readonly string[]) =>
   names.some((name) => (json[name] ?? null) !== null);
 
@@ -63,6 +64,7 @@ async function findMismatch(
     return "the request is not the one that was decided";
   const asked = [request, isJsonObject(authorization) ? authorization["request"] : null].filter(isJsonObject);
   if (asked.some(({ request_id: id }) => id !== json["request_id"])) return "request_id is another request's";
+  if (!isJsonObject(authorization) && hasOne(json, ["opening"])) return "an opening without its approval";
   if (!isJsonObject(authorization))
     return hasOne(json, ["decided_by"]) && !hasOne(json, ["rules"])
       ? "it names who decided, which nothing in it shows"
@@ -75,8 +77,14 @@ async function findMismatch(
   if (by !== null && rules === null && canonicalJson(by) !== canonicalJson(signed["decided_by"] ?? null))
     return "decided_by is not the one that was signed";
   const report = await verifyEvidence(authorization, trust);
-  if (report.verdict === "valid") return null;
+  if (report.verdict === "valid") return findOtherOpening(json, authorization);
   return report.checks.find(({ status }) => status === "fail")?.detail ?? "the authorization does not hold";
+}
+
+function findOtherOpening({ opening = null }: JsonObject, authorization: JsonObject): string | null {
+  if (opening === null) return null;
+  const outcome = checkOpening(opening, authorization);
+  return outcome.status === "pass" ? null : outcome.detail;
 }
 
 /** The organization's own words, if they are there, are those whose hash was signed. */

@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
-from .._facts import Fact, facts_of_approval, facts_of_receipt
-from .._json import JsonObject, is_object
+from .._facts import Fact, Opened, facts_of_approval, facts_of_receipt
+from .._json import Json, JsonObject, is_object
 from ..errors import UnreadableError
 from ._attestation import Subject, check_attestation
 from ._authorization import check_authorization
@@ -18,6 +18,7 @@ from ._bundle import check_hints, is_bundle, parse_bundle, receipt_of
 from ._bytes import sha256
 from ._logged import check_log_entry
 from ._note import parse_tlog_proof
+from ._opening import check_opening, read_opening
 from ._outcome import Check, fail, passed, skip
 from ._reading import read_object
 from ._receipt import is_attestation_answer, read_receipt
@@ -147,8 +148,27 @@ def _verify_attestation(given: JsonObject, trust: Trust, asked: str | None, payl
     if differs is not None and restated.status != "fail":
         restated = fail("field_mismatch", field=f"warnings ({differs})")
     unproven += list_unproven_bounds(given, subject.made_after, subject.made_before)
-    about = [restated.named("restated_fields"), *_compare_payload(subject, payload)]
-    return _report("attestation", subject, [*checks, *about], unproven, warnings, stated, given.get("valid"))
+    about = [
+        restated.named("restated_fields"),
+        *_compare_payload(subject, payload),
+        *_check_opened(given, _shown_authorization(subject)),
+    ]
+    checks = [*checks, *about]
+    return _report("attestation", subject, checks, unproven, warnings, stated, given.get("valid"), given.get("opening"))
+
+
+def _shown_authorization(subject: Subject) -> JsonObject | None:
+    shown = subject.receipt.human_authorization
+    return shown if subject.authorization is not None and is_object(shown) else None
+
+
+def _check_opened(given: JsonObject, authorization: JsonObject | None) -> list[Check]:
+    """A check of its own, in files that open something."""
+    opening = given.get("opening")
+    if opening is None:
+        return []
+    checked = fail("opening_without_approval") if authorization is None else check_opening(opening, authorization)
+    return [checked.named("opening")]
 
 
 def _verify_bundle(
@@ -175,6 +195,7 @@ def _report(
     warnings: list[Warning],
     stated: list[str],
     claimed: object,
+    opening: Json = None,
 ) -> Report:
     missing = [check.name for check in checks if check.is_missing]
     verdict = _verdict(checks, missing, subject.receipt.payload == "erased")
@@ -191,17 +212,17 @@ def _report(
         None if has_failed else subject.made_after,
         None if has_failed else subject.made_before,
         None if has_failed or subject.authorization is None else subject.authorization.grade,
-        [] if has_failed else _facts_of(subject),
+        [] if has_failed else _facts_of(subject, opening),
         claimed if isinstance(claimed, bool) else None,
     )
 
 
-def _facts_of(subject: Subject) -> list[Fact]:
+def _facts_of(subject: Subject, opening: Json) -> list[Fact]:
     if subject.action is None:
         return []
-    is_checked = subject.authorization is not None
-    shown = subject.receipt.human_authorization
-    return facts_of_receipt(subject.action.predicate, shown if is_checked and is_object(shown) else None)
+    shown = _shown_authorization(subject)
+    opened = None if shown is None or opening is None else read_opening(opening, shown)
+    return facts_of_receipt(subject.action.predicate, shown, opened)
 
 
 def _verify_authorization(
@@ -216,7 +237,7 @@ def _verify_authorization(
     checks, unproven = checked.checks, list[str]()
     if answer is not None:
         restated, unproven = check_restated_request(answer, given)
-        checks = [*checks, restated]
+        checks = [*checks, restated, *_check_opened(answer, given)]
     # The service gives none out without its log entry: such an approval is perhaps in no record.
     missing = [one.name for one in checks if one.is_missing or one.reason == "pairing_not_checked"]
     verdict = _verdict(checks, missing)
@@ -229,8 +250,13 @@ def _verify_authorization(
         [] if verdict == "invalid" else unproven,
         warnings=warnings,
         authorization_grade=None if verdict == "invalid" else checked.grade,
-        facts=[] if verdict == "invalid" else facts_of_approval(given),
+        facts=[] if verdict == "invalid" else facts_of_approval(given, _read_opened(answer, given)),
     )
+
+
+def _read_opened(answer: JsonObject | None, given: JsonObject) -> Opened | None:
+    opening = None if answer is None else answer.get("opening")
+    return None if opening is None else read_opening(opening, given)
 
 
 def _verify_tlog_proof(file: str, trust: Trust, payload: bytes | None) -> Report:

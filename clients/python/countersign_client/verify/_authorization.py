@@ -19,6 +19,7 @@ from ._dsse import Envelope, dsse_key_id, key_id_of, leaf_of, parse_leaf
 from ._ed25519 import verify_strict
 from ._iso_time import parse_time, to_iso
 from ._logged import check_log_entry
+from ._opening import is_shown_content
 from ._origin import is_loopback, parse_relying_party
 from ._outcome import Check, fail, miss, passed, skip
 from ._receipt import read_log_evidence
@@ -146,8 +147,8 @@ def _check_shown(given: JsonObject, request: JsonObject, shown: JsonObject | Non
     group_names = [one.get("name") if is_object(one) else None for one in groups] if is_list(groups) else groups
     names: JsonObject = {name: shown.get(name) for name in ("agent_name", "organization_name")}
     names["group_names"] = group_names
-    covered: list[Json] = [shown.get("context_salt"), shown.get("context"), names, shown.get("requested_by")]
-    if not has_types(request, shown.get("context")) or canonical_hash(covered) != request["context_hash"]:
+    content: JsonObject = {name: shown.get(name) for name in ("context", "context_salt", "requested_by")}
+    if not has_types(request, shown.get("context")) or not is_shown_content(request, {**content, **names}):
         return fail("shown_content_mismatch")
     return passed("the details, the names and who asks are those that the approval covers")
 

@@ -56,7 +56,7 @@ def _or_none(rule: Rule) -> Rule:
 
 _word, _element = _canonical(parse_word), _canonical(parse_field_element)
 _sha256_hex = _matches(r"[0-9a-f]{64}")
-_uuid = _matches(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+is_uuid = _matches(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _amount_value = _matches(r"(0|[1-9][0-9]{0,13})(\.[0-9]{0,3}[1-9])?")
 _currency = _matches(r"[A-Z]{3}")
 
@@ -123,7 +123,7 @@ def _is_rising(value: Json) -> bool:
 
 _head = _fields(
     {
-        "organization": _uuid,
+        "organization": is_uuid,
         "number": _whole(1, MAX_SAFE_INTEGER),
         "previous": _or_none(_sha256_hex),
         "size": is_count,
@@ -133,7 +133,7 @@ _head = _fields(
 )
 _roster_entry = _fields(
     {
-        "approver_id": _uuid,
+        "approver_id": is_uuid,
         "credential_id": _bytes_within(1_023),
         "public_key": _bytes_within(528),
         "groups": _is_rising,
@@ -152,7 +152,7 @@ def _is_roster_head(value: Json) -> bool:
 
 
 def _is_required_approvers(value: Json) -> bool:
-    if not _list_of(_fields({"group": _uuid, "count": _whole(1, 10)}), 0, 5)(value):
+    if not _list_of(_fields({"group": is_uuid, "count": _whole(1, 10)}), 0, 5)(value):
         return False
     rows = cast("list[JsonObject]", value)
     return len({str(row["group"]) for row in rows}) == len(rows)
@@ -178,11 +178,12 @@ _request = _fields(
     },
     {
         "inputs_hash": _text(128),
+        "entries_hash": _sha256_hex,
         "details": _fields({"complete": _one_of(True, False), "types": _matches(r"[snb-]{0,32}")}),
         "tool": _text(256),
         "amount": _fields({"value": _amount_value, "currency": _currency}),
         "usable_for_seconds": _whole(60, 2_592_000),
-        "requester_id": _uuid,
+        "requester_id": is_uuid,
     },
 )
 _binding = _fields(
@@ -242,7 +243,7 @@ _common: dict[str, Rule] = {
 _passkey = _fields(
     {
         "type": _one_of("passkey"),
-        "approver_id": _uuid,
+        "approver_id": is_uuid,
         "credential_public_key": _base64_url(704),
         "authenticator_data": _base64_url(4096),
         "client_data_json": _base64_url(8192),
@@ -256,7 +257,7 @@ _passkey = _fields(
                 "proof": _list_of(lambda value: _count_bytes(value, base64_decode) == 32, 0, 20),
             }
         ),
-        "groups": _list_of(_fields({"group": _uuid, "salt": _is_salt}), 1, 5),
+        "groups": _list_of(_fields({"group": is_uuid, "salt": _is_salt}), 1, 5),
     },
     {"nullifier_hash": _element},
 )
@@ -307,7 +308,8 @@ def is_authorization(value: Json) -> bool:
     if not _is_shaped(value):
         return False
     given = cast("JsonObject", value)
-    return given["version"] == (2 if "details" in cast("JsonObject", given["request"]) else 1)
+    request = cast("JsonObject", given["request"])
+    return given["version"] == (2 if "details" in request or "entries_hash" in request else 1)
 
 
 _NUMBER = re.compile(r"0|-?([1-9][0-9]{0,13}(\.[0-9]{0,3}[1-9])?|0\.[0-9]{0,3}[1-9])")

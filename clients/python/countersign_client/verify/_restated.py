@@ -90,7 +90,7 @@ _DECIDED = ("decided_by", "environment", "usable_until")
 
 _SHOWN = ("context", "context_salt", "agent_name", "organization_name", "requested_by")
 """Checked together against the request's context_hash."""
-_OWN_WORDS = ("human_authorization", "guidance", "denial_reason_note")
+_OWN_WORDS = ("human_authorization", "guidance", "denial_reason_note", "opening")
 """The object itself, and words of the service about the fields beside them."""
 
 

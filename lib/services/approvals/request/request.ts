@@ -16,6 +16,7 @@ import type { GrantTerms } from "#lib/protocol/approval/decided-by";
 import { MAX_GRANT_DAYS } from "#lib/protocol/approval/grant";
 import {
   contextHash,
+  hashEntries,
   type ShownNames,
   type SignedDetails,
   writeTypes,
@@ -133,6 +134,9 @@ function buildRequest(context: Context, facts: RequestFacts): ApprovalRequest {
   const { organizationId, body, agent, hidden, createdAt, demands, requester } = facts;
   const { tool, amount, inputs_hash, details, usable_for_seconds } = body;
   const minutes = body.expires_in_minutes ?? defaultMinutes;
+  const { salt: context_salt, names, requestedBy } = hidden;
+  const requested_by = { ...requestedBy } as unknown as JsonObject;
+  const shown = { context: body.context ?? {}, context_salt, ...names, requested_by };
   return {
     request_id: authorizationRequestId(context.random(16)),
     origin: context.settings.baseUrl,
@@ -144,7 +148,8 @@ function buildRequest(context: Context, facts: RequestFacts): ApprovalRequest {
     ...(amount && { amount }),
     context_hash: contextHash(hidden.salt, body.context ?? {}, hidden.names, hidden.requestedBy),
     ...(typeof inputs_hash === "string" && { inputs_hash }),
-    ...(details && { details: signDetails(body) }),
+    // Version 2 only for what is version 2 anyway: verifiers of 1.0.0 read all else.
+    ...(details && { details: signDetails(body), entries_hash: hashEntries(shown) }),
     required_level: demands.required_level,
     approvals_required: demands.approvals_required,
     required_approvers: demands.required_approvers,

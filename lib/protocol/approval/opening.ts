@@ -1,0 +1,190 @@
+/**
+ * An opening shows an auditor what an approval only hashes: entries of what the approval page showed (version 2), or all of
+ * it (version 1), and the names of the approvers, which nothing signs. It lies beside the approval, in the field `opening`
+ * of a receipt or of a decision in an evidence pack (docs/wire.md, Openings).
+ */
+import { isUuid } from "#lib/protocol/encoding/bytes";
+import {
+  canonicalHash,
+  isJsonObject,
+  type JsonObject,
+  type JsonValue,
+} from "#lib/protocol/encoding/canonical-json";
+import type { Names } from "#lib/protocol/record/facts";
+import { fail, type Outcome, pass } from "#lib/protocol/statement/outcome";
+import { formatCount } from "#lib/protocol/text/display-text";
+import { type ApprovalRequest, isPasskeyApproval, requestHash } from "./approval";
+import { findPayee } from "./detail-names";
+import { parseHumanAuthorization } from "./human-authorization-shape";
+import {
+  type ContentEntry,
+  digestEntry,
+  entryKinds,
+  hashEntries,
+  isShownContent,
+  listDigests,
+  type OpenedEntry,
+  type ShownContent,
+  saltEntries,
+} from "./shown-content";
+
+/** By the organization: no signature covers it. */
+export interface ApproverName {
+  approver_id: string;
+  name: string;
+}
+
+export type Opening = {
+  type: "opening";
+  /** Hash of the request whose approval it belongs to. */
+  request_hash: string;
+  approvers: ApproverName[];
+} & (
+  | {
+      entries: OpenedEntry[];
+      /** Digests of all entries, sorted: together they are what was signed. */
+      digests: string[];
+    }
+  | { content: ShownContent }
+);
+
+const hasFields = (value: JsonValue, ...names: string[]): value is JsonObject =>
+  isJsonObject(value) && Object.keys(value).sort().join() === names.sort().join();
+const isHash = (value: unknown) => typeof value === "string" && /^[0-9a-f]{64}$/.test(value);
+const isList = (value: unknown, max: number): value is JsonValue[] =>
+  Array.isArray(value) && value.length <= max;
+
+/** A context has 32 entries, and names and who asks fewer together. */
+const maxEntries = 64;
+const maxApprovers = 20;
+const maxNameLength = 200;
+
+function isEntry(value: JsonValue): boolean {
+  if (!hasFields(value, "kind", "name", "value", "salt")) return false;
+  const { kind, name, salt } = value;
+  return entryKinds.some((one) => one === kind) && typeof name === "string" && isHash(salt);
+}
+
+function isApproverName(value: JsonValue): boolean {
+  if (!hasFields(value, "approver_id", "name")) return false;
+  const { approver_id: id, name } = value;
+  return (
+    typeof id === "string" &&
+    isUuid(id) &&
+    typeof name === "string" &&
+    name !== "" &&
+    [...name].length <= maxNameLength
+  );
+}
+
+const isRising = (values: readonly JsonValue[]) =>
+  values.every((value, i) => i === 0 || String(values[i - 1]) < String(value));
+
+const contentFields = [
+  ...["context", "context_salt", "agent_name", "organization_name", "group_names", "requested_by"],
+];
+
+/** Null for any other shape: nothing is hashed before its fields are known and bounded. */
+export function parseOpening(value: JsonValue): Opening | null {
+  const isWhole = hasFields(value, "type", "request_hash", "approvers", "content");
+  if (!isWhole && !hasFields(value, "type", "request_hash", "approvers", "entries", "digests")) return null;
+  const { type, request_hash, approvers, content, entries, digests } = value;
+  if (type !== "opening" || !isHash(request_hash)) return null;
+  if (!isList(approvers, maxApprovers) || !approvers.every(isApproverName)) return null;
+  const isShape = isWhole
+    ? content !== undefined && hasFields(content, ...contentFields)
+    : isList(entries, maxEntries) &&
+      entries.every(isEntry) &&
+      isList(digests, maxEntries) &&
+      digests.every(isHash) &&
+      isRising(digests);
+  return isShape ? (value as unknown as Opening) : null;
+}
+
+const placeOf = ({ kind, name }: ContentEntry) => JSON.stringify([kind, name]);
+
+/** Each entry is among the digests, none is opened twice, and the digests together are what was signed. */
+function areEntriesSigned(entries: readonly OpenedEntry[], digests: readonly string[], signed: string) {
+  const places = new Set(entries.map(placeOf));
+  return (
+    canonicalHash([...digests]) === signed &&
+    places.size === entries.length &&
+    entries.every((entry) => digests.includes(digestEntry(entry)))
+  );
+}
+
+/** Both as read from a file; `object` is the approval that is verified beside it. */
+export function checkOpening(value: JsonValue, object: JsonObject): Outcome {
+  const opening = parseOpening(value);
+  const authorization = parseHumanAuthorization(object);
+  if (opening === null || authorization === null) return fail("opening_malformed");
+  const { request, approvals } = authorization;
+  if (opening.request_hash !== requestHash(request)) return fail("opening_foreign");
+  const ids = approvals.filter(isPasskeyApproval).map(({ approver_id }) => approver_id);
+  const named = opening.approvers.map(({ approver_id }) => approver_id);
+  const isOwn = named.every((id, i) => ids.includes(id) && named.indexOf(id) === i);
+  if (!isOwn) return fail("opening_mismatch", { what: "an approver" });
+  const names =
+    named.length === 0 ? "" : `; ${formatCount(named.length, "name")} by the organization's own word`;
+  if ("content" in opening)
+    return isShownContent(request, opening.content)
+      ? pass(`all that the approval page showed${names}`)
+      : fail("opening_mismatch", { what: "the content" });
+  const { entries, digests } = opening;
+  if (request.entries_hash === undefined) return fail("opening_unsupported");
+  return areEntriesSigned(entries, digests, request.entries_hash)
+    ? pass(
+        `${entries.length} of ${formatCount(digests.length, "entry", "entries")} as they were signed${names}`,
+      )
+    : fail("opening_mismatch", { what: "an entry" });
+}
+
+export interface Opened {
+  payee: string | null;
+  requester: string | null;
+  names: Names;
+}
+
+/** Facts in an opening that {@link checkOpening} has passed; null for any other. */
+export function readOpening(value: JsonValue, object: JsonObject): Opened | null {
+  const opening = parseOpening(value);
+  const authorization = parseHumanAuthorization(object);
+  if (opening === null || authorization === null) return null;
+  const { required_approvers } = authorization.request;
+  const entries: readonly ContentEntry[] =
+    "content" in opening ? saltEntries(opening.content) : opening.entries;
+  const texts = (kind: ContentEntry["kind"]) =>
+    entries.flatMap(({ kind: of, name, value }): [string, string][] =>
+      of === kind && typeof value === "string" ? [[name, value]] : [],
+    );
+  const groups = texts("group").flatMap(([index, name]): [string, string][] => {
+    const { group } = required_approvers[Number(index)] ?? {};
+    return group === undefined ? [] : [[group, name]];
+  });
+  return {
+    payee: findPayee(Object.fromEntries(texts("context"))) || null,
+    requester: Object.fromEntries(texts("requested_by"))["requester"] || null,
+    names: {
+      groups: Object.fromEntries(groups),
+      approvers: Object.fromEntries(
+        opening.approvers.map(({ approver_id, name }) => [
+          approver_id,
+          `${name} (by the organization's own word)`,
+        ]),
+      ),
+    },
+  };
+}
+
+/** `isOpened`: which entries the owner shows; without entry-wise hashes all are shown or none. */
+export function buildOpening(
+  request: ApprovalRequest,
+  shown: ShownContent,
+  approvers: ApproverName[],
+  isOpened: (entry: ContentEntry) => boolean,
+): Opening {
+  const common = { type: "opening" as const, request_hash: requestHash(request), approvers };
+  if (request.entries_hash === undefined) return { ...common, content: shown };
+  if (hashEntries(shown) !== request.entries_hash) throw new RangeError("not the content that was signed");
+  return { ...common, entries: saltEntries(shown).filter(isOpened), digests: listDigests(shown) };
+}
