@@ -88,7 +88,7 @@ def _describe_people(
     ways: Sequence[str], groups: Sequence[Any], level: str, is_test: bool, opened: Opened | None = None
 ) -> str:
     if groups:
-        known = {} if opened is None else opened.groups
+        known: Mapping[str, str] = {} if opened is None else opened.groups
         names = [known.get(one["group"], "another" if at else "one group") for at, one in enumerate(groups)]
         each = [f"{group['count']} of {name}" for group, name in zip(groups, names, strict=True)]
         who = each[0] if len(each) == 1 else f"{', '.join(each[:-1])} and {each[-1]}"
@@ -146,7 +146,7 @@ def _approval_rows(given: JsonObject, opened: Opened | None = None) -> list[tupl
         level = "none" if not levels else "orb" if all(level in _LEVELS for level in levels) else "device"
         said = _describe_people(ways, request["required_approvers"], level, is_test, opened)
         rows.append(("decided", "Approved by", said))
-        known = {} if opened is None else opened.approvers
+        known: Mapping[str, str] = {} if opened is None else opened.approvers
         each = [
             f"{known.get(one.get('approver_id'), f'Person {number}')}, by {way}, {_time(one['verified_at'])}"
             for number, (one, way) in enumerate(zip(people, ways, strict=True), 1)

@@ -290,6 +290,7 @@ const packDay = z.iso
   .refine((text) => text >= "2000-01-01" && text < "9999-12-31", "must be a date after 2000");
 
 /** `until` is the last packDay of the period. */
+export const openingForm = z.object({ opening: z.enum(["payee", "all"]) });
 /** A form from before it had the field opens nothing. */
 const openingChoice = z.enum(["none", "payee", "all"]).default("none");
 /** Names between commas or spaces; none: all agents. */

@@ -11,9 +11,10 @@ import type {
   OwnAttestationsResponse,
 } from "#lib/api/schemas/receipts";
 import { agents, apiKeys, attestations, authorizationRequests } from "#lib/db/schema";
+import { AppError } from "#lib/errors";
 import { padDecimals } from "#lib/protocol/approval/amount";
 import { base64Encode, hexDecode, hexEncode, isUuid, utf8Decode } from "#lib/protocol/encoding/bytes";
-import { isJsonObject } from "#lib/protocol/encoding/canonical-json";
+import { isJsonObject, type JsonObject } from "#lib/protocol/encoding/canonical-json";
 import { byteOrderMark, encodeCsvLine } from "#lib/protocol/encoding/csv";
 import { disclosureMessages } from "#lib/protocol/presentation/disclosure";
 import type { ZkProof } from "#lib/protocol/presentation/presentation";
@@ -23,6 +24,7 @@ import { readNames } from "#lib/services/accounts/approvers";
 import { recordAudit } from "#lib/services/accounts/audit";
 import { requireRole } from "#lib/services/accounts/members";
 import type { Context } from "#lib/services/approvals/context";
+import { addOpening, type OpeningChoice } from "#lib/services/approvals/openings";
 import { parseContext } from "#lib/services/approvals/rows";
 import { isTestKey } from "#lib/services/keys/api-keys";
 import {
@@ -351,4 +353,34 @@ export async function exportOwnAttestations(
   });
   const exported = { context, organizationId, names: await readNames(context.database.db, organizationId) };
   return format === "csv" ? encodeCsv(exported, filters) : encodeNdjson(exported, filters);
+}
+
+/** The receipt with details of its approval opened, for an auditor who has the file; the audit log says what was opened. */
+export async function openOwnAttestation(
+  context: Context,
+  person: MemberPrincipal,
+  id: string,
+  choice: Exclude<OpeningChoice, "none">,
+): Promise<JsonObject> {
+  const { organizationId } = person;
+  await requireRole(context.database.db, person, "take_out");
+  const { organization_id } = await readAttestation(context, id);
+  if (organization_id !== organizationId) throw attestationNotFound();
+  const answer = (await verifyAttestationById(context, id, person)) as unknown as JsonObject;
+  const opened = await addOpening(context, organizationId, answer, choice);
+  if (opened.opening === undefined)
+    throw new AppError(
+      "bad_request",
+      choice === "payee"
+        ? "the payee of this approval can't be opened alone: it names none, or its details are hashed as a whole"
+        : "there is no approval whose details could be opened",
+    );
+  await recordAudit(context, context.database.db, {
+    organizationId,
+    actor: toActor(person),
+    action: "attestation.opened",
+    subject: id,
+    detail: { opened: choice },
+  });
+  return opened as unknown as JsonObject;
 }

@@ -1,14 +1,19 @@
 /** Evidence packs: what an organization packs holds, and nothing in it can be changed without being found, and named. */
+import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
+import { eq } from "drizzle-orm";
 import { beforeAll, describe, expect, it } from "vitest";
 import type { MemberPrincipal } from "#lib/api/http/context";
+import { auditEvents } from "#lib/db/schema";
 import { makeSnapshot } from "#lib/log/records/agent-heads";
 import { concatBytes, utf8Decode, utf8Encode } from "#lib/protocol/encoding/bytes";
 import { encodeZipEnd, encodeZipHeader, type PlacedFile } from "#lib/protocol/encoding/zip";
 import { encodePackJson, packFiles } from "#lib/protocol/pack/pack-manifest";
 import { mergeHeads } from "#lib/protocol/record/agent-heads";
+import { openOwnAttestation } from "#lib/services/attestations/own";
 import { readProgramFile } from "#lib/services/attestations/receipt-files";
 import { parseTrust } from "#lib/verifier/checks/trust";
+import { verifyEvidence } from "#lib/verifier/checks/verify-evidence";
 import { nodeIo } from "#lib/verifier/cli/node-io";
 import { runCommand } from "#lib/verifier/cli/run-command";
 import { openPack } from "#lib/verifier/pack/archive";
@@ -488,6 +493,20 @@ describe("an evidence pack", () => {
         const files = new Map(single).set(name, encodePackJson({ ...parse(single, name), opening: other }));
         expect((await failures(await forge(files, true))).join(), `${what}: ${name}`).toContain(problem);
       }
+    const { attestation_id: id } = parse(single, names[1] ?? "");
+    const receipt = await openOwnAttestation(test.app.context, person, id, "payee");
+    const keys = parse(single, packFiles.keys);
+    const judged = await verifyEvidence(receipt, parseTrust(keys));
+    expect(judged.checks.find(({ name }) => name === "opening")?.status).toBe("pass");
+    expect(judged.facts.find((fact) => fact.id === "payee")?.text).toBe(payee);
+    const [audited] = await test.app.context.database.db
+      .select()
+      .from(auditEvents)
+      .where(eq(auditEvents.action, "attestation.opened"));
+    expect(audited).toMatchObject({ subject: id, detail: { opened: "payee" } });
+    await expect(
+      openOwnAttestation(test.app.context, { ...person, organizationId: randomUUID() }, id, "all"),
+    ).rejects.toThrow();
     const { human_authorization: _, ...alone } = parse(single, names[0] ?? "");
     const without = new Map(single).set(
       names[0] ?? "",

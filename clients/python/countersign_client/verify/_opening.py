@@ -27,8 +27,8 @@ class _Opening:
     request_hash: str
     approvers: list[JsonObject]
     content: JsonObject | None
-    entries: list[JsonObject] = field(default_factory=list)
-    digests: list[str] = field(default_factory=list)
+    entries: list[JsonObject] = field(default_factory=list["JsonObject"])
+    digests: list[str] = field(default_factory=list[str])
 
 
 def _is_hash(value: Json) -> bool:

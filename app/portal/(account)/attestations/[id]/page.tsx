@@ -11,11 +11,13 @@ import {
 import { PresentationForm } from "#components/portal/attestations/presentation-form";
 import { ActionDialog } from "#components/portal/forms/action-dialog";
 import { TestKeyMark } from "#components/portal/keys/test-key-mark";
-import { PortalPage } from "#components/portal/organization/shown-organization";
+import { PortalForm, PortalPage } from "#components/portal/organization/shown-organization";
 import { PageHeading } from "#components/portal/shell/page-heading";
 import { PortalNotFound } from "#components/portal/shell/portal-not-found";
+import { Button } from "#components/ui/button";
 import { Card } from "#components/ui/card";
 import { CodeBlock } from "#components/ui/code-block";
+import { Field, Select } from "#components/ui/field";
 import { TextLink } from "#components/ui/text-link";
 import { DISCLOSABLE_NAMES } from "#lib/api/schemas/presentation";
 import { orNotFound, requirePortal } from "#lib/server/pages/portal-request";
@@ -62,6 +64,32 @@ function DisclosureCard({ id, messages }: { readonly id: string; readonly messag
       ) : (
         <PresentationForm action={makePresentation} attestationId={id} fields={listFields(messages)} />
       )}
+    </Card>
+  );
+}
+
+function OpenCard({ id }: { readonly id: string }) {
+  return (
+    <Card title="Open details to an auditor" className="mt-5">
+      <p className="mb-4 max-w-prose text-muted">
+        The receipt as a file, with details of its approval that only hashes show to others. Whoever gets it
+        can check them on the Verify page or with verify.mjs. The audit log says what was opened.
+      </p>
+      <PortalForm
+        action={`/portal/attestations/${id}/opened`}
+        method="post"
+        className="grid max-w-xl gap-3 sm:grid-cols-[minmax(0,1fr)_auto] sm:items-end"
+      >
+        <Field id="opening" label="What to open">
+          <Select id="opening" name="opening" defaultValue="payee">
+            <option value="payee">The payee alone</option>
+            <option value="all">All details, who asked, and approvers' names</option>
+          </Select>
+        </Field>
+        <Button type="submit" variant="secondary">
+          Download opened receipt
+        </Button>
+      </PortalForm>
     </Card>
   );
 }
@@ -129,6 +157,9 @@ async function AttestationPage({ params }: PageProps) {
           </div>
         </Card>
       )}
+      {verification.human_authorization != null && mayAct(membership.role, "take_out") ? (
+        <OpenCard id={id} />
+      ) : null}
       {verification.payload !== null && membership.role === "owner" ? <EraseCard id={id} /> : null}
     </PortalPage>
   );
