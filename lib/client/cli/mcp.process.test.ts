@@ -160,6 +160,23 @@ describe.each(Object.keys(clients) as Name[])(
       expect(await readRan()).toEqual(["3"]);
     });
 
+    it("reaches a server over HTTP", async () => {
+      const { agent, args, env } = await prepare(["--ask", "attest_action"]);
+      const address = [
+        "--server",
+        `${around.service.base}/mcp`,
+        "--header",
+        `Authorization: Bearer ${around.key}`,
+      ];
+      const client = await open(name, [...args.slice(0, args.indexOf("--")), ...address], env);
+      expect((await client.listTools()).tools.map((tool) => tool.name)).toContain("attest_action");
+      const input = { agent_slug: agent, action: "Paid", inputs: { cents: 1 } };
+      const attesting = call(client, "attest_action", input);
+      await approveUnproven(around.test, (await openNext(around.test, around.key, agent)).requestId);
+      expect(JSON.stringify((await attesting).content)).toContain(agent);
+      await client.close();
+    });
+
     it("offers the approval page to a client that opens links, and never takes that for an approval", async () => {
       const { agent, args, env, list, readRan } = await prepare([]);
       const client = await open(name, args, env, { elicitation: { url: {}, form: {} } });
