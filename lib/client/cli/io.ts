@@ -195,6 +195,7 @@ export const usage = `usage: countersign attest <agent> <action> (--inputs FILE 
        countersign hook install --agent <agent> --key-file FILE [hook options] [--yes]
        countersign hook serve [--idle SECONDS] | --port N [hook options] [-- COMMAND...]
        countersign mcp gate --agent <agent> [--ask PATTERN]... [--record [PATTERN]]... (-- COMMAND... | --server URL)
+       countersign doctor
        countersign keys request <email> [--name TEXT] | verify <email> <code> | info | delete
        countersign agent show <agent> | register <agent> [options] | tools <agent> <tool>...
        countersign webhooks listen [--event NAME]... [--count N]
@@ -283,6 +284,9 @@ mcp gate                stands between an MCP client and a server: asks about ca
   --server URL          the server's address, instead of a command; --header "NAME: VALUE" for each of its headers
   --accept TOOL         show and accept a changed tool, instead of running; can be repeated
   --ask, --record, --key-file, --public, --private, --agent-key, --code-hash, --model-id   as for hook
+
+doctor                  examines this machine's hooks: which calls pass unseen, whether programs are there and of this
+                        version, who can read the key, whether the service answers and what waits for it
 
 agent register
   --name TEXT, --description TEXT, --code-hash HASH, --model-id ID, --tool NAME

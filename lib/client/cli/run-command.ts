@@ -1,5 +1,6 @@
 /** The command line without its process: arguments → exit code. */
 
+import { runDoctor } from "#lib/client/hook/doctor";
 import { UsageError } from "#lib/protocol/text/command-words";
 import { runCommand as runVerifier } from "#lib/verifier/cli/run-command";
 import {
@@ -57,6 +58,7 @@ const commands: Record<string, CommandSpec> = {
   unfreeze: { run: runUnfreeze, options: ["reason"] },
   hook: hookSpec,
   mcp: mcpSpec,
+  doctor: { run: runDoctor, options: [], failureCode: exitCodes.refused },
   keys: { run: runKeys, options: ["name"] },
   webhooks: { run: runWebhooks, options: ["event", "count"] },
   agent: { run: runAgent, options: [...ran, "name", "description", "public-key"] },

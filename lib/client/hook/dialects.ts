@@ -280,6 +280,8 @@ const gemini: Dialect = {
 
 const dialects: Record<DialectName, Dialect> = { claude, codex, copilot, gemini };
 
+export const dialectNames = Object.keys(dialects) as DialectName[];
+
 export function readDialectName(name = "claude"): DialectName {
   if (Object.hasOwn(dialects, name)) return name as DialectName;
   throw new UsageError("--dialect: expected claude, codex, copilot or gemini");

@@ -2,12 +2,14 @@
 import { spawn } from "node:child_process";
 import { chmod, copyFile, mkdir, readFile, rm, stat, symlink, writeFile } from "node:fs/promises";
 import path from "node:path";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { approveUnproven, openNext } from "#support/authorizations";
+import { runProgram } from "#support/commands";
 import {
   answerOf,
   type Ended,
   type HookTest,
+  hookProgram,
   newCall,
   runHookProcess,
   startHookTest,
@@ -466,6 +468,69 @@ describe("hook install --check", () => {
       ["--timeout", "1", "--settings", inHome("check.json")],
     );
     expect(without.err).not.toContain("onFailure");
+  });
+});
+
+describe("countersign doctor", () => {
+  const examine = () =>
+    runProgram(process.execPath, [hookProgram, "doctor"], { env: { HOME: inHome("examined") } });
+  const settings = inHome.bind(null, "examined/.claude/settings.json");
+  const change = async (from: string, to: string) => {
+    const text = await readFile(settings(), "utf8");
+    expect(text).toContain(from);
+    await writeFile(settings(), text.replaceAll(from, to));
+  };
+  beforeEach(async () => {
+    await rm(inHome("examined"), { recursive: true, force: true });
+    await mkdir(inHome("examined"));
+  });
+  const installThere = (argv: string[]) =>
+    runHookProcess(["install", "--agent", "examined", "--key-file", keyFile, "--yes", ...argv], "", {
+      cwd: home,
+      env: { HOME: inHome("examined"), COUNTERSIGN_URL: around.service.base },
+    });
+
+  it("says what an installed hook sees, and who can read its key", async () => {
+    expect((await examine()).out).toMatch(/^warning {2}no agent of this user or machine has the hook/);
+    await installThere(["--ask", "Bash"]);
+    const { code, out } = await examine();
+    expect(code).toBe(0);
+    expect(out).toMatch(/^ok {7}Claude Code: a hook in .*settings\.json$/m);
+    expect(out).toMatch(/^warning {2}Claude Code: pass unseen: Write, .*WebFetch/m);
+    expect(out).toMatch(/^ok {7}\S+countersign-hook\.cjs is of this version$/m);
+    expect(out).toMatch(/^warning {2}\S+hook\.key can be read by this user/m);
+    expect(out).toMatch(/^ok {7}http:\S+ answers$/m);
+    expect(out).not.toMatch(/^fault/m);
+  });
+
+  it.each<[string, string[], () => Promise<unknown>, RegExp]>([
+    [
+      "its program is gone",
+      [],
+      () => rm(inHome("examined/.countersign/countersign-hook.cjs")),
+      /isn't there, so every call is blocked/,
+    ],
+    [
+      "it fails open",
+      [],
+      () => change('"onFailure": "block"', '"onFailure": "continue"'),
+      /has no "onFailure": "block"/,
+    ],
+    [
+      "its key is gone",
+      [],
+      () => change("hook.key", "none.key"),
+      /none\.key can't be read, so every call is blocked/,
+    ],
+    ["the key may not record", ["--record"], async () => undefined, /lacks the scope record/],
+    ["nothing is asked before a call", [], () => change('"PreToolUse"', '"PreTool"'), /nothing is asked/],
+    ["the service is away", [], () => change(around.service.base, "http://127.0.0.1:9"), /127\.0\.0\.1:9/],
+  ])("names a fault: %s", async (_, argv, spoil, said) => {
+    await installThere(argv);
+    await spoil();
+    const { code, out } = await examine();
+    expect(code).toBe(1);
+    expect(out.split("\n").filter((one) => one.startsWith("fault"))).toEqual([expect.stringMatching(said)]);
   });
 });
 

@@ -117,7 +117,7 @@ export async function sendRecords(spool: Spool, sending: Sending): Promise<Sent>
   return result;
 }
 
-async function countWaiting(spool: Spool): Promise<number> {
+export async function countWaiting(spool: Spool): Promise<number> {
   const sent = await readSent(spool);
   return (await listNumbers(spool)).filter((number) => number > sent).length;
 }

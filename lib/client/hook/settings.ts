@@ -210,6 +210,9 @@ function listHandlers(dialect: DialectName, settings: JsonObject): { event: stri
   });
 }
 
+export const listOwnHooks = (dialect: DialectName, settings: JsonObject) =>
+  listHandlers(dialect, settings).filter(({ handler }) => isOurs(handler));
+
 /** Others' hooks for the same events: each could rewrite a call after it was approved. */
 export const listOtherHooks = (dialect: DialectName, settings: JsonObject): string[] =>
   listHandlers(dialect, settings)

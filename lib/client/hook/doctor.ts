@@ -1,0 +1,182 @@
+/** `countersign doctor`: what this machine's hooks see, and what stands in their way. Changes nothing, asks nobody. */
+
+import { CountersignError } from "#lib/client/api/errors";
+import { send } from "#lib/client/api/transport";
+import {
+  type Command,
+  connect,
+  flagOptions,
+  optionalOptions,
+  readText,
+  requireWords,
+  valuedOptions,
+} from "#lib/client/cli/io";
+import { canonicalHash, isJsonObject, type JsonObject } from "#lib/protocol/encoding/canonical-json";
+import { readCommandLine, single } from "#lib/protocol/text/command-words";
+import { toVisibleText } from "#lib/protocol/text/display-text";
+import { readAgent, readReach } from "./call";
+import { type DialectName, dialectNames, listUnmatched } from "./dialects";
+import { countWaiting, openSpool, readTrouble } from "./record";
+import { getSettings, listFailOpen, listOtherHooks, listOwnHooks, listSettings } from "./settings";
+
+type Status = "ok" | "warning" | "fault";
+interface Finding {
+  status: Status;
+  text: string;
+}
+
+const answerMs = 10_000;
+/** The service refuses nothing for it, but times on this machine then can't be compared. */
+const maxClockSeconds = 30;
+
+export async function runDoctor(command: Command): Promise<void> {
+  requireWords(command);
+  const { io, line } = command;
+  const findings: Finding[] = [];
+  const add = (status: Status, text: string) => void findings.push({ status, text: toVisibleText(text) });
+  for (const dialect of dialectNames) await examineAgent(command, dialect, add);
+  if (findings.length === 0)
+    add("warning", "no agent of this user or machine has the hook: see countersign hook install");
+  if (line.flags.has("json")) io.print(`${JSON.stringify(findings, null, 2)}\n`);
+  else for (const { status, text } of findings) io.print(`${status.padEnd(8)} ${text}\n`);
+  const faults = findings.filter(({ status }) => status === "fault").length;
+  if (faults > 0) throw new CountersignError(`faults found: ${faults}`);
+}
+
+type Add = (status: Status, text: string) => void;
+
+async function examineAgent(command: Command, dialect: DialectName, add: Add): Promise<void> {
+  const { io } = command;
+  const { name, events } = getSettings(dialect);
+  const seen = new Set<string>();
+  for (const file of await listSettings(
+    io.machine,
+    dialect,
+    `${io.machine.home}/${getSettings(dialect).ofUser}`,
+  )) {
+    const settings = await readSettings(command, file);
+    if (settings === null) continue;
+    const own = listOwnHooks(dialect, settings);
+    if (own.length === 0) continue;
+    if (listFailOpen(dialect, settings).length > 0)
+      add("fault", `${name}: in ${file} a hook has no "onFailure": "block", so a call runs if it crashes`);
+    for (const other of listOtherHooks(dialect, settings))
+      add("warning", `${name}: another hook could change a call that was approved: ${other}`);
+    for (const { handler } of own) {
+      const text = String(handler["command"] ?? handler["bash"] ?? handler["url"]);
+      const line = text.replace(/ \|\| \{.*$/s, "");
+      if (seen.has(line)) continue;
+      seen.add(line);
+      const called = own.filter(({ handler: one }) =>
+        JSON.stringify(one).includes(JSON.stringify(line).slice(1, -1)),
+      );
+      const isBefore = called.some(({ event }) => event === events[0]);
+      await examineHook(command, { dialect, name, file, line, isBefore }, add);
+    }
+  }
+}
+
+interface Found {
+  dialect: DialectName;
+  name: string;
+  file: string;
+  line: string;
+  isBefore: boolean;
+}
+
+async function readSettings({ io }: Command, file: string): Promise<JsonObject | null> {
+  if (!(await io.isFile(file))) return null;
+  const settings: unknown = await readText(io, file)
+    .then(JSON.parse)
+    .catch(() => null);
+  return isJsonObject(settings as null) ? (settings as unknown as JsonObject) : null;
+}
+
+/** Words of a command as the installer quotes them. */
+const splitWords = (line: string): string[] =>
+  (line.match(/(?:'[^']*'|\\'|[^\s'\\])+/g) ?? []).map((word) =>
+    word.replaceAll(/'([^']*)'|\\(')/g, (_, quoted, escaped) => quoted ?? escaped),
+  );
+
+async function examineHook(
+  { io }: Command,
+  { dialect, name, file, line, isBefore }: Found,
+  add: Add,
+): Promise<void> {
+  if (/^http:/.test(line))
+    return add("ok", `${name}: a hook of type http in ${file}; its helper needs hook serve --port`);
+  const words = splitWords(line);
+  const at = words.findIndex((word) => /countersign(?:-hook)?\.[cm]js$/.test(word));
+  const [node = "", program = ""] = [words[at - 1], words[at]];
+  const argv = words.slice(at + 1).filter((word) => word !== "hook");
+  const options = readCommandLine(argv, {
+    valued: valuedOptions,
+    optional: optionalOptions,
+    flags: flagOptions,
+  });
+  const hook: Command = { io, line: options, words: [] };
+  add(
+    "ok",
+    `${name}: a hook in ${file}${words[0] === "sudo" ? `, run as ${words[words.indexOf("-u") + 1]}` : ""}`,
+  );
+  for (const needed of [node, program])
+    if (!(await io.isFile(needed))) add("fault", `${name}: ${needed} isn't there, so every call is blocked`);
+  await compareProgram(io, program, add);
+  const reach = readReach(hook, dialect);
+  const unseen = listUnmatched([...reach.ask, ...reach.record], dialect);
+  if (unseen.length > 0)
+    add("warning", `${name}: pass unseen: ${unseen.join(", ")}, and what no pattern names`);
+  if (reach.isAsking && !isBefore)
+    add("fault", `${name}: nothing is asked: the hook before a call is missing in ${file}`);
+  await examineKey(hook, words[0] === "sudo", reach.record.length > 0, add);
+}
+
+async function compareProgram(io: Command["io"], program: string, add: Add): Promise<void> {
+  const ours = io.hookPrograms[program.slice(program.lastIndexOf("/") + 1)];
+  if (ours === undefined || !(await io.isFile(program))) return;
+  const isSame = canonicalHash(ours) === canonicalHash(await readText(io, program));
+  add(
+    isSame ? "ok" : "warning",
+    isSame ? `${program} is of this version` : `${program} is of another version: run hook install again`,
+  );
+}
+
+/** The key, the way to the service, both clocks, and what waits. */
+async function examineKey(hook: Command, isOthers: boolean, isRecording: boolean, add: Add): Promise<void> {
+  const { io, line } = hook;
+  const keyFile = single(line, "key-file") ?? "";
+  const key = await readText(io, keyFile).catch(() => null);
+  if (key === null && !isOthers) return add("fault", `${keyFile} can't be read, so every call is blocked`);
+  if (key === null) return add("ok", `${keyFile} can't be read by this user, and so not by its agent`);
+  const whose = isOthers ? "fault" : "warning";
+  add(whose, `${keyFile} can be read by this user: so can each command that its agent runs`);
+  const service = connect({ ...hook, io: { ...io, apiKey: key.trim() || undefined } });
+  try {
+    const signal = AbortSignal.timeout(answerMs);
+    const answer = await service.fetch(`${service.baseUrl}/v1/health`, { signal });
+    const seconds = Math.round(
+      Math.abs(Date.parse(answer.headers.get("date") ?? "") - service.now().getTime()) / 1_000,
+    );
+    add(answer.ok ? "ok" : "fault", `${service.baseUrl} answers${answer.ok ? "" : ` with ${answer.status}`}`);
+    if (seconds > maxClockSeconds)
+      add("warning", `this machine's clock and the service's differ by ${seconds} seconds`);
+    const info = await send<JsonObject>(service, { method: "GET", path: "/v1/keys/info", signal, tries: 1 });
+    const scopes = (info["scopes"] ?? []) as string[];
+    const may = {
+      hook: scopes.includes("hook") || ["attest", "authorize"].every((scope) => scopes.includes(scope)),
+      record: !isRecording || scopes.includes("record") || scopes.includes("attest"),
+    };
+    for (const [scope, isThere] of Object.entries(may))
+      if (!isThere) add("fault", `the key in ${keyFile} lacks the scope ${scope}`);
+    const more = scopes.filter((scope) => scope !== "hook" && scope !== "record");
+    if (more.length > 0)
+      add("warning", `the key in ${keyFile} can do more than a hook needs: ${more.join(", ")}`);
+  } catch (error) {
+    add("fault", `${service.baseUrl}: ${error instanceof Error ? error.message : String(error)}`);
+  }
+  const spool = openSpool(io, service.baseUrl, readAgent(hook));
+  const waiting = await countWaiting(spool);
+  const trouble = await readTrouble(spool);
+  if (waiting > 0)
+    add(trouble === null ? "warning" : "fault", trouble ?? `${waiting} recorded calls wait to be sent`);
+}
