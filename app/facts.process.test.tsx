@@ -41,6 +41,7 @@ import {
 import { describeState } from "#lib/services/mcp/tools";
 import { createNotices } from "#lib/services/notifications/send";
 import { makeEvidencePack } from "#lib/services/packs/pack";
+import { composeChat } from "#lib/services/webhooks/chat";
 import { verifyInBrowser } from "#lib/verifier/browser";
 import { nodeIo } from "#lib/verifier/cli/node-io";
 import { runCommand } from "#lib/verifier/cli/run-command";
@@ -287,6 +288,15 @@ describe("one set of samples through every output", () => {
       );
       for (const fact of [samples[kind].cost, samples[kind].tool, payee, samples[kind].decided.toMembers])
         expect(blocks).toContain(fact);
+    });
+
+    it.each(["slack", "teams"] as const)("in %s, to members", async (format) => {
+      const { request_id } = asked[kind].made;
+      const body = JSON.stringify({ type: "authorization.approved", data: { request_id } });
+      const asMember = { organizationId: owner.organizationId, body, showsFacts: true };
+      const text = (await composeChat(test.app.context, format, asMember)) ?? "";
+      expectFacts(kind, "toMembers", text);
+      expect(text).toContain(payee);
     });
 
     it("to agents that ask by MCP: who decided, if not people", async () => {
