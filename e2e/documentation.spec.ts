@@ -45,24 +45,6 @@ test("every public page has a card for chats and is at most 165 KB", async ({ re
   expect((await request.get(image)).headers()["content-type"]).toBe("image/png");
 });
 
-test("every page of the documentation is in llms.txt, and its text in llms-full.txt", async ({ request }) => {
-  const list = await (await request.get("/llms.txt")).text();
-  const whole = await (await request.get("/llms-full.txt")).text();
-  const pages = (await listPages(request)).filter((path) => path.startsWith("/docs/"));
-  for (const path of pages) {
-    const answer = await request.get(`${path}.md`);
-    expect([path, answer.status(), answer.headers()["content-type"]]).toEqual([
-      path,
-      200,
-      "text/markdown; charset=utf-8",
-    ]);
-    if (path === "/docs/api") continue;
-    expect(list, path).toContain(`${path}.md)`);
-    expect(whole.includes(await answer.text()), path).toBe(true);
-  }
-  expect((await request.get("/docs/api/nothing.md")).status()).toBe(404);
-});
-
 test("the documentation is searched by Ctrl+K: guides, operations, errors and reasons", async ({ page }) => {
   await page.goto("/docs/attest");
   const find = page.getByRole("combobox", { name: "Search guides, operations, errors and reasons" });

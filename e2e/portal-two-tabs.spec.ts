@@ -67,39 +67,3 @@ test("a form of one tab is refused after a switch in another, and works after a 
   ).toBeVisible();
   await other.close();
 });
-
-test("dialogs, downloads and a page that was reached by a link follow the same rule", async ({
-  page,
-  browser,
-}) => {
-  const other = await browser.newContext();
-  const names = await joinSecond(page, await other.newPage());
-  await makeKey(page, "worker");
-  await page.reload();
-  // A click before the page is hydrated opens nothing.
-  await expect(async () => {
-    await page.getByRole("button", { name: "Revoke worker" }).click();
-    await expect(page.getByRole("dialog")).toBeVisible({ timeout: 2_000 });
-  }).toPass();
-  const third = await page.context().newPage();
-  await third.goto("/portal/attestations");
-  const file = await third.getByRole("link", { name: "Export CSV" }).getAttribute("href");
-
-  const second = await page.context().newPage();
-  await second.goto("/portal");
-  await switchTo(second, names.own);
-  await page.getByRole("button", { name: "Revoke key" }).click();
-  await expect(page.getByRole("dialog").getByText(refusal)).toBeVisible();
-  await page.keyboard.press("Escape");
-  const refused = await third.request.get(file ?? "");
-  expect([refused.status(), await refused.text()]).toEqual([409, expect.stringContaining(refusal)]);
-
-  await expect(shown(third)).toHaveText(names.invited);
-  await third.getByRole("link", { name: "Settings" }).click();
-  await expect(third.getByLabel("Organization name")).toHaveValue(names.own);
-  await expect(shown(third)).toHaveText(names.own);
-  await third.getByLabel("New attestations are").selectOption("private");
-  await third.getByRole("button", { name: "Save", exact: true }).click();
-  await expect(third.getByText("Settings saved.")).toBeVisible();
-  await other.close();
-});

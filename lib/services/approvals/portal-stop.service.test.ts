@@ -11,12 +11,7 @@ import { approveUnproven, ask } from "#support/authorizations";
 import { anyKind } from "#support/databases";
 import { signInPerson } from "#support/portal";
 import { setupTestApp } from "#support/setup-app";
-import {
-  cancelOwnAuthorization,
-  listUnfinished,
-  readOwnAuthorization,
-  revokeOwnAuthorization,
-} from "./portal-authorizations";
+import { cancelOwnAuthorization, listUnfinished, revokeOwnAuthorization } from "./portal-authorizations";
 
 describe("stopping from the portal", () => {
   const { test } = setupTestApp(anyKind);
@@ -64,24 +59,6 @@ describe("stopping from the portal", () => {
     expect((await test.call("POST", "/v1/attest", { key, body })).status).toBe(201);
     for (const path of ["/v1/agent/watched", "/v1/agent/watched/record", "/v1/identity/watched"])
       expect(JSON.stringify((await test.call("GET", path)).body), path).not.toContain("It paid twice");
-  });
-
-  it("takes an approval back, with the reason on its page", async () => {
-    const { context } = test.app;
-    const asked = await ask(test, key, { agent_slug: "watched-two" });
-    const id = asked.made.request_id;
-    await approveUnproven(test, id);
-    await revokeOwnAuthorization(context, person, id, "Wrong account");
-    expect(await readOwnAuthorization(context, person, id)).toMatchObject({
-      status: "approved",
-      revoked_at: expect.any(String),
-      revocation_reason: "Wrong account",
-    });
-    expect((await audited(id)).at(-1)).toEqual({
-      action: "authorization.revoked",
-      actor_kind: "user",
-      actor: "dev@example.com",
-    });
   });
 
   it("lists what waits and what is approved and unused, with what rules of now make of it", async () => {
