@@ -26,7 +26,13 @@ const render = (lookAlikes: string[]) => {
     attestations: [],
     next_cursor: null,
   } as unknown as FeedResponse;
-  const query = { approval: undefined, action: undefined, warnings: undefined, cursor: undefined };
+  const query = {
+    approval: undefined,
+    action: undefined,
+    warnings: undefined,
+    cursor: undefined,
+    sort: undefined,
+  };
   const router = {} as ComponentProps<typeof AppRouterContext.Provider>["value"];
   return renderToStaticMarkup(
     <AppRouterContext.Provider value={router}>

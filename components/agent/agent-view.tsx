@@ -16,11 +16,13 @@ export interface AgentQuery {
   readonly action: string | undefined;
   readonly warnings: string | undefined;
   readonly cursor: string | undefined;
+  /** "amount": the rows of the page in that order. */
+  readonly sort: string | undefined;
 }
 
 function pageAddress(
   path: string,
-  { approval, action, warnings }: AgentQuery,
+  { approval, action, warnings, sort }: AgentQuery,
   cursor: string | null,
 ): string {
   const query = new URLSearchParams();
@@ -28,6 +30,7 @@ function pageAddress(
   if (action !== undefined) query.set("action", action);
   if (warnings !== undefined) query.set("warnings", warnings);
   if (cursor !== null) query.set("cursor", cursor);
+  if (sort === "amount") query.set("sort", sort);
   return query.size === 0 ? path : `${path}?${query}`;
 }
 
@@ -73,6 +76,7 @@ function LookAlikes({ slugs }: { readonly slugs: readonly string[] }) {
 export function AgentView({ agent, record, query }: AgentViewProps) {
   const path = `/agent/${agent.slug}`;
   const { approval, action, warnings } = query;
+  const isSorted = query.sort === "amount";
   const isFiltered = [approval, action, warnings].some((value) => value !== undefined);
   return (
     <div className="mx-auto max-w-7xl px-4 pt-8 sm:px-6 sm:pt-12">
@@ -116,7 +120,18 @@ export function AgentView({ agent, record, query }: AgentViewProps) {
       <Section id="attestations" title="Attestations" lead="Newest first. Open one to verify it.">
         <FeedFilterForm path={path} approval={approval} action={action} warnings={warnings} />
         <div className="mt-5">
-          <FeedTable entries={agent.attestations} isFiltered={isFiltered} />
+          <FeedTable
+            entries={agent.attestations}
+            isFiltered={isFiltered}
+            sort={{
+              isSorted,
+              href: pageAddress(
+                path,
+                { ...query, sort: isSorted ? undefined : "amount" },
+                query.cursor ?? null,
+              ),
+            }}
+          />
         </div>
         <CursorPagination
           label="attestations"

@@ -1,6 +1,6 @@
 /** An agent's public attestations, newest first. Rows are taken from the signed bytes. Opening one verifies it. */
 import { AgentText } from "#components/agent-text";
-import { amountColumns } from "#components/amount-column";
+import { type AmountSort, amountColumns, inOrder } from "#components/amount-column";
 import { ApprovalPill } from "#components/approval-grades";
 import { DecidedLine } from "#components/decided-line";
 import { type Column, DataTable } from "#components/ui/data-table";
@@ -61,9 +61,10 @@ const otherColumns: readonly Column<FeedEntry>[] = [
 interface FeedTableProps {
   readonly entries: readonly FeedEntry[];
   readonly isFiltered: boolean;
+  readonly sort?: AmountSort;
 }
 
-export function FeedTable({ entries, isFiltered }: FeedTableProps) {
+export function FeedTable({ entries, isFiltered, sort }: FeedTableProps) {
   const empty = isFiltered ? (
     <EmptyState title="No matching attestations">Remove a filter to see more.</EmptyState>
   ) : (
@@ -72,8 +73,8 @@ export function FeedTable({ entries, isFiltered }: FeedTableProps) {
   return (
     <DataTable
       caption="Public attestations of this agent, newest first"
-      columns={[actionColumn, ...amountColumns(entries), ...otherColumns]}
-      rows={entries}
+      columns={[actionColumn, ...amountColumns(entries, sort), ...otherColumns]}
+      rows={sort === undefined ? entries : inOrder(entries, sort)}
       rowKey={(entry) => entry.attestation_id}
       empty={empty}
     />

@@ -26,6 +26,7 @@ async function readQuery(searchParams: PageProps["searchParams"]) {
     action: one("action"),
     warnings: one("warnings"),
     cursor: one("cursor"),
+    sort: one("sort"),
   };
 }
 
