@@ -74,7 +74,7 @@ function splitParts(body: string): string[] {
 const tidy = (text: string) => text.replaceAll(/\s+/g, " ").trim();
 
 /** Null for a `forbid`, of which no condition is missed when it applies, and for a text that has another shape. */
-export function readConditions(text: string): Conditions | null {
+function readConditions(text: string): Conditions | null {
   const policy = stripComments(text);
   const start = /\bpermit\s*\(/.exec(policy.replaceAll(literal, (one) => "_".repeat(one.length)));
   if (start === null) return null;
