@@ -413,4 +413,11 @@ export const mutations = [
     to: "canonicalHash([shown.context_salt, entry.kind])",
     test: "lib/protocol/approval/opening.test.ts",
   },
+  {
+    threat: "A recorded call is lost or doubled",
+    file: "lib/client/hook/record.ts",
+    from: "idempotencyKey: batch.key",
+    to: "idempotencyKey: service.randomUuid()",
+    test: "lib/client/hook/record.service.test.ts",
+  },
 ];
