@@ -13,9 +13,10 @@ import type { PackCheck } from "#lib/protocol/pack/pack-reasons";
 import { describeDecision, type PackRow, type PackSum } from "#lib/protocol/pack/pack-report";
 import { formatCount, toVisibleText } from "#lib/protocol/text/display-text";
 import { readableTime } from "#lib/protocol/time/time-words";
-import { PdfButton, saveFile } from "./pdf-button";
+import { PdfButton } from "./pdf-button";
 import type { PdfCell, PdfColumn, PdfDocument } from "./pdf-document";
 import type { CheckedPack } from "./run-pack";
+import { saveFile } from "./save-pdf";
 
 const tones: Record<CheckedPack["verdict"], CalloutTone> = {
   valid: "pass",

@@ -4,26 +4,6 @@ import { type ReactNode, useState } from "react";
 import { Button } from "#components/ui/button";
 import { useIsReady } from "#components/ui/use-is-ready";
 import type { PdfDocument } from "./pdf-document";
-import type { PdfAnswer } from "./pdf-worker";
-
-export function saveFile(name: string, type: string, content: string | Uint8Array): void {
-  const url = URL.createObjectURL(new Blob([content as BlobPart], { type }));
-  const link = document.createElement("a");
-  link.href = url;
-  link.download = name;
-  link.click();
-  URL.revokeObjectURL(url);
-}
-
-function renderInWorker(document: PdfDocument): Promise<Uint8Array> {
-  const worker = new Worker(new URL("./pdf-worker.tsx", import.meta.url), { type: "module" });
-  return new Promise<Uint8Array>((resolve, reject) => {
-    worker.onmessage = ({ data }: MessageEvent<PdfAnswer>) =>
-      "bytes" in data ? resolve(data.bytes) : reject(new Error(data.problem));
-    worker.onerror = () => reject(new Error("it couldn't be loaded"));
-    worker.postMessage(document);
-  }).finally(() => worker.terminate());
-}
 
 interface PdfButtonProps {
   readonly fileName: string;
@@ -38,8 +18,8 @@ export function PdfButton({ fileName, describe, children }: PdfButtonProps) {
   async function make(): Promise<void> {
     setState("making");
     try {
-      const bytes = await renderInWorker(typeof describe === "function" ? describe() : describe);
-      saveFile(fileName, "application/pdf", bytes);
+      const { savePdf } = await import("./save-pdf");
+      await savePdf(fileName, typeof describe === "function" ? describe() : describe);
       setState("idle");
     } catch {
       setState("failed");
