@@ -182,6 +182,25 @@ describe("the resident helper", { timeout: 60_000 }, () => {
     await relay.close();
   });
 
+  it("that hangs holds no call until its agent would run it", async () => {
+    let helper: ChildProcess | undefined;
+    void runProgram(["serve"], "", {}, (started) => {
+      helper = started;
+    });
+    await expect.poll(isLive, { timeout: 30_000 }).toBe(true);
+    const { agent, argv, before } = newCall(around.folder);
+    const running = start([...argv, "--timeout", "1"], before);
+    await openNext(around.test, around.key, agent);
+    helper?.kill("SIGSTOP");
+    expect(await running).toMatchObject({ code: 2, out: "", err: expect.stringContaining("helper ended") });
+    const other = newCall(around.folder, "git push");
+    expect(await start([...other.argv, "--timeout=1"], other.before)).toMatchObject({
+      code: 0,
+      out: expect.stringContaining("within 1 seconds"),
+    });
+    helper?.kill("SIGKILL");
+  });
+
   it("leaves calls to others that know another program, another proxy or no key file", async () => {
     await startHelper();
     const number = await numberOf();

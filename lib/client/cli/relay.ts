@@ -15,6 +15,11 @@ const handedOn = /^(?:CLAUDE_|GEMINI_|COUNTERSIGN_URL$)/;
 /** A helper that was started with others of these would reach the service by another way, or believe another authority. */
 const wayVariables = /^(?:https?_proxy|all_proxy|no_proxy|NODE_EXTRA_CA_CERTS|NODE_TLS_.*)$/i;
 const blocked = 2;
+/** A helper that is well takes a call at once. */
+const takingMs = 5_000;
+const usualTimeoutSeconds = 570;
+/** Agents run a call whose hook is late: this comes after the hook's own end, and before an agent's (settings.ts). */
+const spareMs = 15_000;
 
 interface HookProgram {
   run(argv: readonly string[], stdin: Uint8Array | null, program: string): Promise<number>;
@@ -64,11 +69,18 @@ const versionOf = (file: string) => {
   return `${mtimeMs} ${size} ${ino}`;
 };
 
-/** The exit code; null if the helper did not begin with it. */
+function readTimeoutMs(): number {
+  const [, seconds = usualTimeoutSeconds] = /\n--timeout[=\n](\d+)/.exec(`\n${argv.join("\n")}`) ?? [];
+  return Number(seconds) * 1_000;
+}
+
+/** The exit code; null if the helper did not begin with it. One that hangs is as good as gone. */
 function askHelper(path: string, stdin: Buffer): Promise<number | null> {
   return new Promise((resolve) => {
     let [text, isTaken] = ["", false];
     let code: number | null = null;
+    const leave = () => socket.destroy();
+    let timer = setTimeout(leave, takingMs);
     const socket: Socket = connect(path, () => {
       const ask = {
         argv,
@@ -84,7 +96,11 @@ function askHelper(path: string, stdin: Buffer): Promise<number | null> {
     });
     const take = (line: string) => {
       const told = JSON.parse(line) as { taken?: true; out?: string; err?: string; code?: number };
-      if (told.taken) isTaken = true;
+      if (told.taken) {
+        isTaken = true;
+        clearTimeout(timer);
+        timer = setTimeout(leave, readTimeoutMs() + spareMs);
+      }
       if (told.out !== undefined) writeAll(1, told.out);
       if (told.err !== undefined) writeAll(2, told.err);
       if (told.code !== undefined) code = told.code;
@@ -98,6 +114,7 @@ function askHelper(path: string, stdin: Buffer): Promise<number | null> {
     });
     socket.on("error", () => undefined);
     socket.on("close", () => {
+      clearTimeout(timer);
       if (code === null && isTaken) {
         writeAll(2, "countersign: the hook's helper ended before it answered.\n");
         code = blocked;
