@@ -83,7 +83,8 @@ export async function addDevice(
   { approver, actor }: Acting,
   { name, subscription }: { name: string; subscription: Subscription },
 ): Promise<void> {
-  requireReceiver(context, "endpoint", subscription.endpoint);
+  const settings = { ...context.settings, WEBHOOK_ALLOWED_HOSTS: [] };
+  requireReceiver({ settings }, "endpoint", subscription.endpoint);
   const { endpoint, keys } = subscription;
   const id = uuidV7(context.clock().getTime(), context.random(16));
   await context.database.db.transaction(async (tx) => {

@@ -207,6 +207,19 @@ describe("webhooks", () => {
     },
   );
 
+  it.each(["standard", "slack"])("reach a private host that the operator has named (%s)", async (format) => {
+    Object.assign(test.app.context.settings, { WEBHOOK_ALLOWED_HOSTS: ["fd00::1"] });
+    const made = await api("POST", "", {
+      url: "https://[fd00::1]/",
+      events: ["attestation.created"],
+      format,
+    });
+    await attest();
+    const { last_problem } = await settled(made.body, "pending");
+    Object.assign(test.app.context.settings, { WEBHOOK_ALLOWED_HOSTS: [] });
+    expect(last_problem).toMatch(/^no (?:connection|answer)/);
+  });
+
   it("are signed with the keys of their endpoint alone, over every byte that matters", async () => {
     const [one, other] = [await create("attestation.created"), await create("authorization.denied")];
     await attest();
