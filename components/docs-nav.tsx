@@ -15,7 +15,8 @@ interface DocsNavProps {
   }[];
   readonly operations: readonly {
     readonly name: string;
-    readonly entries: readonly { readonly slug: string; readonly method: string; readonly path: string }[];
+    /** "attest POST /v1/attest": every page carries the list. */
+    readonly entries: readonly string[];
   }[];
 }
 
@@ -28,17 +29,18 @@ function Operations({ operations, path }: Pick<ListProps, "operations" | "path">
     <li key={name} className="pl-3">
       <p className="pt-2 text-muted text-xs">{name}</p>
       <ul>
-        {entries.map((one) => {
-          const href = `/docs/api/${one.slug}`;
+        {entries.map((entry) => {
+          const slug = entry.slice(0, entry.indexOf(" "));
+          const href = `/docs/api/${slug}`;
           const isCurrent = path === href;
           return (
-            <li key={one.slug}>
+            <li key={slug}>
               <PageLink
                 href={href}
                 {...(isCurrent ? { "aria-current": "page" as const } : {})}
                 className={`block min-h-7 py-1 font-mono text-[12px] leading-5 [overflow-wrap:anywhere] hover:text-ink ${isCurrent ? "font-semibold text-ink" : "text-muted"}`}
               >
-                {`${one.method.toUpperCase()} ${one.path}`}
+                {entry.slice(slug.length + 1)}
               </PageLink>
             </li>
           );

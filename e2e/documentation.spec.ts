@@ -51,7 +51,6 @@ test("the documentation is searched by Ctrl+K: guides, operations, errors and re
   for (const [text, choice, address] of [
     ["validation_error", "Errors: validation_error", "/docs/errors#validation_error"],
     ["payload_hash_mismatch", "payload_hash_mismatch", "/docs/reasons"],
-    ["idempotency-key", "POST /v1/attest", "/docs/api/attest"],
     ["post /v1/attest", "POST /v1/attest", "/docs/api/attest"],
   ] as const) {
     // A choice leads to a new document; a press before its script runs would be lost.

@@ -10,7 +10,7 @@ import { SkipLink } from "#components/ui/skip-link";
 /** Paths alone, which are the same on every instance. */
 const operations = groupEntries(readDocument("")).map(({ name, entries }) => ({
   name,
-  entries: entries.map(({ slug, method, path }) => ({ slug, method, path })),
+  entries: entries.map(({ slug, method, path }) => `${slug} ${method.toUpperCase()} ${path}`),
 }));
 
 export default function DocsLayout({ children }: { readonly children: ReactNode }) {

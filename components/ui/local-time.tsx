@@ -17,7 +17,7 @@ export function LocalTime({ iso }: { readonly iso: string }) {
   );
 }
 
-/** In lists: the visitor's own time, with UTC on hover. Before the script runs, or without one, UTC. */
+/** In lists: the visitor's own time, with UTC on hover. The server keeps its place, and shows UTC where no script runs. */
 export function ListTime({ iso }: { readonly iso: string }) {
   const isReady = useIsReady();
   const isThisYear = iso.slice(0, 4) === new Date().toISOString().slice(0, 4);
@@ -33,10 +33,10 @@ export function ListTime({ iso }: { readonly iso: string }) {
     <time
       dateTime={iso}
       title={`${iso.slice(0, 19).replace("T", " ")} UTC`}
-      className="whitespace-nowrap tabular-nums"
+      className={`whitespace-nowrap tabular-nums ${isReady ? "" : "invisible noscript:visible"}`}
     >
       {format.format(new Date(iso))}
-      {isReady ? null : " UTC"}
+      <noscript> UTC</noscript>
     </time>
   );
 }

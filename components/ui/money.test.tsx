@@ -1,6 +1,7 @@
 import { renderToStaticMarkup } from "react-dom/server";
 import { expect, it } from "vitest";
-import { compareAmounts, groupLike } from "#lib/protocol/approval/amount";
+import { compareAmounts } from "#lib/protocol/approval/amount";
+import { groupLike } from "./grouped";
 import { Money } from "./money";
 
 it("is one text for eyes and ears, with the currency's decimals", () => {

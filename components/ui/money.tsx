@@ -1,17 +1,12 @@
-"use client";
 /**
- * An amount of money as people read and hear it: "12,000.50 EUR", in the reader's own grouping once the script runs, broken
- * across lines only where one is too short for it.
+ * An amount of money as people read and hear it: "12,000.50 EUR", in the reader's own grouping, broken across lines only
+ * where one is too short for it.
  */
-import { type Amount, formatAmount, groupLike } from "#lib/protocol/approval/amount";
-import { useIsReady } from "./use-is-ready";
+import { type Amount, formatAmount } from "#lib/protocol/approval/amount";
+import { Grouped } from "./grouped";
 
-export function Money(amount: Amount) {
-  const isReady = useIsReady();
-  const text = formatAmount(amount);
-  return (
-    <span className="inline-block max-w-full [overflow-wrap:anywhere]">
-      {isReady ? groupLike(text, navigator.language) : text}
-    </span>
-  );
-}
+export const Money = (amount: Amount) => (
+  <span className="inline-block max-w-full [overflow-wrap:anywhere]">
+    <Grouped text={formatAmount(amount)} />
+  </span>
+);

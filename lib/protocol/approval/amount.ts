@@ -89,15 +89,6 @@ function formatValue(value: string, currency: string): string {
 export const formatAmount = ({ value, currency }: Amount): string =>
   `${formatValue(value, currency)} ${currency}`;
 
-/** "12,000.50 EUR" with the separators of a locale: "12.000,50 EUR". Digits and currency stay as they are. */
-export function groupLike(formatted: string, locale: string): string {
-  const parts = new Intl.NumberFormat(locale, { numberingSystem: "latn", useGrouping: true }).formatToParts(
-    1_234_567.8,
-  );
-  const separator = (type: "group" | "decimal") => parts.find((part) => part.type === type)?.value;
-  return formatted.replaceAll(/[,.]/g, (one) => separator(one === "," ? "group" : "decimal") ?? one);
-}
-
 /** By currency, the largest first; what has no amount comes last. */
 export function compareAmounts(one: Amount | null, other: Amount | null): number {
   if (one === null || other === null) return Number(one === null) - Number(other === null);
