@@ -76,6 +76,6 @@ export async function callApi(
 export async function nameOrganization(page: Page, name: string): Promise<void> {
   await page.goto("/portal/settings");
   await page.getByLabel("Organization name").fill(name);
-  await page.getByRole("button", { name: "Save", exact: true }).click();
+  await page.locator("#organization").getByRole("button", { name: "Save", exact: true }).click();
   await expect(page.getByText("Settings saved.")).toBeVisible();
 }

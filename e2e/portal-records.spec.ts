@@ -226,7 +226,7 @@ test("follows requests live, shows the link, cancels it, and notifies an approve
   await expect(page).toHaveTitle("Cancelled · Approval request · Countersign");
 
   await page.goto("/portal/approvers");
-  await expect(currentSection(page)).toHaveText("Settings");
+  await expect(currentSection(page)).toHaveText("Approvers");
   const ana = newAddress("ana");
   await page.getByLabel("Name", { exact: true }).fill("Ana");
   await page.getByLabel("Email address").fill(ana);
