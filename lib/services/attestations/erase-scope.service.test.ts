@@ -22,8 +22,8 @@ let counter = 0;
  * operations behind its tools need.
  */
 const needed: Record<string, Scope[]> = {
-  attest: ["attest", "hook"],
-  attestBatch: ["attest", "hook"],
+  attest: ["attest", "hook", "record"],
+  attestBatch: ["attest", "hook", "record"],
   authorize: ["authorize", "hook"],
   cancelAuthorization: ["authorize", "hook"],
   claimAuthorization: ["authorize", "hook"],
