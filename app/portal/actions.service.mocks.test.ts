@@ -90,6 +90,12 @@ async function exportsOf(wanted: string[]): Promise<[string, Action][]> {
   return (await Promise.all(modules)).flat().filter(([name]) => !elsewhere.has(name));
 }
 
+/** With parameters for those whose path has some. */
+const answerRoute = (handler: unknown, request: Request) =>
+  (handler as (request: Request, context: object) => Promise<Response>)(request, {
+    params: Promise.resolve({ id: "01999999-9999-7999-8999-999999999999" }),
+  });
+
 const actions = await exportsOf(files.filter(isAction));
 const routes = await exportsOf(files.filter((file) => path.basename(file) === "route.ts"));
 
@@ -135,6 +141,7 @@ it("finds the portal's actions and routes, and no action inside a page", () => {
   expect(actions.map(([name]) => name)).toContain("(account)/settings/actions.ts endOrganization");
   expect(actions.length).toBeGreaterThanOrEqual(18);
   expect(routes.map(([name]) => name).sort()).toEqual([
+    "(account)/attestations/[id]/opened/route.ts POST",
     "(account)/attestations/export/route.ts GET",
     "(account)/audit/export/route.ts GET",
     "(account)/evidence/pack/route.ts POST",
@@ -177,6 +184,7 @@ const actOf: Record<string, Act> = {
   "(account)/keys/actions.ts": "operate",
   "(account)/webhooks/actions.ts": "operate",
   "(account)/webhooks/[id]/actions.ts": "operate",
+  "(account)/attestations/[id]/opened/route.ts": "take_out",
   "(account)/attestations/export/route.ts": "take_out",
   "(account)/audit/export/route.ts": "take_out",
   "(account)/evidence/pack/route.ts": "take_out",
@@ -220,13 +228,14 @@ describe("roles", () => {
         agent: "x",
         from: "2026-01-01",
         until: "2026-01-02",
+        opening: "all",
       };
       const url = "http://localhost:3000/portal/x";
       const headers = { origin: "http://localhost:3000" };
       const request = name.endsWith(" POST")
         ? new Request(url, { method: "POST", headers, body: formOf(fields) })
         : new Request(`${url}?${new URLSearchParams(fields)}`);
-      const answer = await (handler as unknown as (request: Request) => Promise<Response>)(request);
+      const answer = await answerRoute(handler, request);
       expect([name, answer.status === 403]).toEqual([name, mayNot(findAct(name))]);
       expect([name, /your role is/.test(await answer.text())]).toEqual([name, mayNot(findAct(name))]);
     }
@@ -380,12 +389,13 @@ it("takes a link that was never mailed for a used one, and asks nobody about it"
 
 describe.each(routes)("%s", (name, handler) => {
   const isForm = name.endsWith(" POST");
+  const isPack = name.includes("/pack/");
   const ask = async (fields: Record<string, string>, origin = "http://localhost:3000") => {
     const url = "http://localhost:3000/portal/x";
     const request = isForm
       ? new Request(url, { method: "POST", headers: { origin }, body: formOf(fields) })
       : new Request(`${url}?${new URLSearchParams(fields)}`);
-    const answer = await (handler as unknown as (request: Request) => Promise<Response>)(request);
+    const answer = await answerRoute(handler, request);
     return [answer.status, await answer.text()] as const;
   };
   beforeEach(() => browser.cookies.set("countersign-organization", person.organizationId));
@@ -400,7 +410,7 @@ describe.each(routes)("%s", (name, handler) => {
     expect(status).toBe(isForm ? 422 : 200);
   });
 
-  it.runIf(isForm)("says on a page what is wrong, and leads back to the form as it was filled", async () => {
+  it.runIf(isPack)("says on a page what is wrong, and leads back to the form as it was filled", async () => {
     const shown = { [shownOrganizationField]: person.organizationId };
     const asked = { from: "2026-01-03", until: "2026-01-02", agent: "nobody" };
     const read = async (fields: Record<string, string>) => {
@@ -419,13 +429,13 @@ describe.each(routes)("%s", (name, handler) => {
     expect((await read(asked)).slice(0, 2)).toEqual([401, "Your session has ended. Sign in again."]);
   });
 
-  it.runIf(isForm)("answers 400 to a form that can't be read", async () => {
+  it.runIf(isPack)("answers 400 to a form that can't be read", async () => {
     const headers = {
       origin: "http://localhost:3000",
       "content-type": "multipart/form-data; boundary=x",
     };
     const request = new Request("http://localhost:3000/portal/x", { method: "POST", headers, body: "--x" });
-    expect((await (handler as unknown as (request: Request) => Promise<Response>)(request)).status).toBe(400);
+    expect((await answerRoute(handler, request)).status).toBe(400);
   });
 
   it.runIf(isForm)("does nothing for a form on another site", async () => {
