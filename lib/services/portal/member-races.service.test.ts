@@ -7,7 +7,8 @@ import { organizationTitle } from "#lib/protocol/text/organization-name";
 import { leaveByLink, listApprovers, removeGroup, saveGroup } from "#lib/services/accounts/approvers";
 import { removeDomain } from "#lib/services/accounts/domains";
 import { acceptInvitation, inviteMember, withdrawInvitation } from "#lib/services/accounts/invitations";
-import { listMemberships } from "#lib/services/accounts/members";
+import { saveNoticeSettings } from "#lib/services/accounts/mails";
+import { ensureMemberships, listMemberships } from "#lib/services/accounts/members";
 import { lockOrganization } from "#lib/services/accounts/organizations";
 import { removePasskey } from "#lib/services/accounts/passkeys";
 import { updateRoster } from "#lib/services/accounts/roster";
@@ -253,5 +254,57 @@ describe.skipIf(!databaseKinds.includes("postgres"))("members, at the same momen
       [key_id],
     );
     expect(rows).toEqual([{ role: "owner" }]);
+  });
+
+  it("get no new account by a session of one that has just ended", async () => {
+    const email = `visiting${counter}@example.com`;
+    const visitor = await signInPerson(context, email, owner.organizationId);
+    expect(await whileEnding(visitor.userId, () => ensureMemberships(context, visitor))).toEqual([]);
+    const { rows } = await context.database.query("SELECT id FROM users WHERE email = $1", [email]);
+    expect(rows).toEqual([]);
+  });
+
+  it("make a key by email in no organization that they are just removed from", async () => {
+    const email = `leaving${counter}@example.com`;
+    const { userId } = await signInPerson(context, email, owner.organizationId);
+    await context.database.query(
+      "INSERT INTO memberships (organization_id, user_id, role) VALUES ($1, $2, 'member')",
+      [owner.organizationId, userId],
+    );
+    await requestKeyByEmail(context, email, null);
+    const code = (await newestMail(email)).subject.slice(0, 6);
+    const { made } = await context.database.db.transaction(async (tx) => {
+      await lockOrganization(tx, owner.organizationId);
+      const verifying = verifyKeyByEmail(context, email, code, "192.0.2.1");
+      await waiting(1);
+      await tx.execute(`DELETE FROM memberships WHERE user_id = '${userId}'`);
+      return { made: verifying };
+    });
+    const { key_id } = await made;
+    const { rows } = await context.database.query("SELECT organization_id FROM api_keys WHERE id = $1", [
+      key_id,
+    ]);
+    expect(rows[0]?.["organization_id"]).not.toBe(owner.organizationId);
+  });
+
+  it("get no emails of an organization that they are just removed from", async () => {
+    const email = `noticed${counter}@example.com`;
+    const member = await signInPerson(context, email, owner.organizationId);
+    const { organizationId, userId } = member;
+    await context.database.query(
+      "INSERT INTO memberships (organization_id, user_id, role) VALUES ($1, $2, 'member')",
+      [organizationId, userId],
+    );
+    const wanted = { requests: "all", decisions: true, reminders: true } as const;
+    const { saved } = await context.database.db.transaction(async (tx) => {
+      await lockOrganization(tx, organizationId);
+      const saving = Promise.allSettled([saveNoticeSettings(context, member, organizationId, wanted)]);
+      await Promise.race([waiting(1), saving]);
+      await tx.execute(`DELETE FROM memberships WHERE user_id = '${userId}'`);
+      return { saved: saving };
+    });
+    expect(await saved).toMatchObject([{ status: "rejected", reason: { errorName: "not_found" } }]);
+    const { rows } = await context.database.query("SELECT id FROM approvers WHERE email = $1", [email]);
+    expect(rows).toEqual([]);
   });
 });
