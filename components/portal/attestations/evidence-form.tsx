@@ -15,7 +15,11 @@ interface EvidenceFormProps {
 
 export function EvidenceForm({ slugs, agent, from, until, withPrivate }: EvidenceFormProps) {
   return (
-    <PortalForm action="/portal/evidence/pack" method="post" className="grid gap-4 sm:grid-cols-3 sm:items-end">
+    <PortalForm
+      action="/portal/evidence/pack"
+      method="post"
+      className="grid gap-4 sm:grid-cols-3 sm:items-end"
+    >
       <Field
         id="evidence-agent"
         label="Agents"

@@ -1,19 +1,9 @@
-/** Verdicts of a pack's attestations about earlier entries: a pack by the service passes, and each lie is named. */
-import { sql } from "drizzle-orm";
 import { describe, expect, it } from "vitest";
 import { buildDecisionStatement } from "#lib/protocol/approval/approval-decision";
 import type { JsonObject } from "#lib/protocol/encoding/canonical-json";
 import { CHANGE_FILE_TYPE, DECISION_FILE_TYPE, readPackEntry } from "#lib/protocol/pack/pack-entries";
 import { type AgentChangeKind, buildChangeStatement } from "#lib/protocol/record/agent-heads";
 import { type ActionPredicate, buildActionStatement } from "#lib/protocol/statement/statement";
-import { readProgramFile } from "#lib/services/attestations/receipt-files";
-import { makeEvidencePack } from "#lib/services/packs/pack";
-import { nodeIo } from "#lib/verifier/cli/node-io";
-import { anyKind } from "#support/databases";
-import { collect } from "#support/packs";
-import { signInPerson } from "#support/portal";
-import { setupTestApp } from "#support/setup-app";
-import { checkPack } from "./check-pack";
 import { createVerdictList } from "./entries";
 
 const placeOf = (sequence: number) => ({
