@@ -489,6 +489,14 @@ describe("what decides without people", () => {
       expect((await request({ tool: "pay" })).made.status).toBe("pending");
     });
 
+    it("ends when it is taken back, and gives nothing to who asks after", async () => {
+      const given = await grantWith({});
+      const path = `/v1/authorizations/${given.made.request_id}/revoke`;
+      const revoked = await test.call("POST", path, { key, body: { reason: "over" } });
+      expect(revoked.status).toBe(200);
+      expect((await request({ tool: "pay" })).made.status).toBe("pending");
+    });
+
     it("gives back what lapsed without a claim or an attestation, and keeps what was claimed", async () => {
       await grantWith({ max_calls: 2 });
       const lapsed = await request({ tool: "pay" });
