@@ -401,7 +401,7 @@ async function attestRevoked(
   { request_id, inputs_hash }: Pick<CallNote, "request_id" | "inputs_hash">,
 ): Promise<void> {
   const state = { request_id, inputs_hash, agent_slug: action.agent_slug, action: action.action };
-  const why = "taken back before the action ended";
+  const why = "taken back before this was attested";
   const { public_url } = await attestStopped(service, action, state, why, null);
   command.io.tell(`Attested without its approval, which was taken back: ${public_url}\n`);
 }
