@@ -150,17 +150,18 @@ test("searches, exports and presents attestations", { tag: "@smoke" }, async ({ 
 
   await page.keyboard.press("Control+k");
   const search = page.getByRole("combobox", { name: "Search pages, keys, agents and ids" });
+  const results = page.getByRole("listbox");
   await expect(search).toBeFocused();
   await expectGoodPage(page);
   // There is a guide of the first name too.
   for (const name of ["Approvers", "Evidence pack"]) {
     await search.fill(name);
-    await expect(page.getByRole("option").first()).toHaveText(`${name}Page`);
+    await expect(results.getByRole("option").first()).toHaveText(`${name}Page`);
   }
   await search.fill("audit");
-  await expect(page.getByRole("option").first()).toHaveText(/Audit log/);
+  await expect(results.getByRole("option").first()).toHaveText(/Audit log/);
   await search.fill(agent_slug);
-  await expect(page.getByRole("option", { name: /Agent$/ })).toHaveText(`${agent_slug}Agent`);
+  await expect(results.getByRole("option", { name: /Agent$/ })).toHaveText(`${agent_slug}Agent`);
   await page.keyboard.press("Escape");
   await expect(search).toHaveCount(0);
   await page.getByRole("button", { name: "Find…" }).click();

@@ -45,7 +45,11 @@ describe("odd names", () => {
     await expect(readOwnAuthorization(context, person, "\0")).rejects.toMatchObject(unknown);
     const wrong = { errorName: "bad_request" };
     await expect(readAgentFeed(context, "key", { limit: 1, action: "\0" })).rejects.toMatchObject(wrong);
-    const name = organizationForm.safeParse({ name: "a\0b", default_public: "public" });
+    const name = organizationForm.safeParse({
+      name: "a\0b",
+      default_public: "public",
+      lock_screen: "facts",
+    });
     expect(name.error?.issues.map(({ message }) => message)).toEqual(["must not contain U+0000"]);
   });
 

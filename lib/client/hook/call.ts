@@ -353,7 +353,7 @@ const sendTimeoutMs = 5_000;
 
 export function readAgent({ line }: Command): string {
   const agent = single(line, "agent");
-  if (agent === undefined) throw new UsageError("needs --agent");
+  if (agent === undefined) throw new UsageError("hook needs --agent");
   return agent;
 }
 

@@ -107,6 +107,7 @@ export function createEntry(
   const item: AttestationItem = Object.assign(facts, {
     context,
     zk: null,
+    zkKeyId: facts.predicate.zk?.kid,
     isListed: facts.predicate.is_public,
     owner: facts.caller.organizationId,
     client: readClientNumber(facts.predicate.request),
