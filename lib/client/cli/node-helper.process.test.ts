@@ -2,7 +2,7 @@
 import type { ChildProcess } from "node:child_process";
 import { appendFile, copyFile, mkdir, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { request } from "node:http";
-import { connect } from "node:net";
+import { connect, createServer } from "node:net";
 import path from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { approveUnproven, openNext } from "#support/authorizations";
@@ -199,6 +199,16 @@ describe("the resident helper", { timeout: 60_000 }, () => {
       out: expect.stringContaining("within 1 seconds"),
     });
     helper?.kill("SIGKILL");
+  });
+
+  it("blocks a call of a program that is there by half, though somebody listens", async () => {
+    await mkdir(path.dirname(socketFile()), { recursive: true, mode: 0o700 });
+    const somebody = createServer().listen(socketFile());
+    await rm(path.join(home, "countersign-hook.mjs"));
+    const { argv, before } = newCall(around.folder, "ls");
+    const ended = await start(argv, before);
+    somebody.close();
+    expect([ended.code, ended.err]).toEqual([2, expect.stringContaining("countersign-hook.mjs")]);
   });
 
   it("leaves calls to others that know another program, another proxy or no key file", async () => {

@@ -153,12 +153,13 @@ async function main(): Promise<number> {
   return run(argv, stdin, __filename);
 }
 
-main().then(
-  (code) => {
-    process.exitCode = code;
-  },
-  (error: unknown) => {
-    writeAll(2, `countersign: ${error instanceof Error ? error.message : String(error)}\n`);
-    process.exitCode = blocked;
-  },
-);
+/** Any other code lets the call run, also after an exception in a callback. */
+function block(error: unknown): never {
+  writeAll(2, `countersign: ${error instanceof Error ? error.message : String(error)}\n`);
+  process.exit(blocked);
+}
+
+process.on("uncaughtException", block);
+main().then((code) => {
+  process.exitCode = code;
+}, block);
