@@ -26,7 +26,7 @@ async function joinSecond(page: Page, owner: Page): Promise<{ own: string; invit
 const shown = (page: Page) => page.locator("p.font-medium").first();
 
 async function switchTo(page: Page, name: string): Promise<void> {
-  await page.getByLabel("Organization", { exact: true }).selectOption({ label: name });
+  await page.getByRole("combobox", { name: "Organization", exact: true }).selectOption({ label: name });
   await page.getByRole("button", { name: "Switch", exact: true }).click();
   await expect(shown(page)).toHaveText(name);
 }

@@ -1,7 +1,7 @@
 /** A PostgreSQL of the tests behind TLS: what comes encrypted goes on in the clear, so the server itself needs no certificate. */
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { type AddressInfo, connect, createServer } from "node:net";
+import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { createSecureContext, TLSSocket } from "node:tls";
@@ -42,7 +42,9 @@ export async function startTlsDatabase(databaseUrl: string): Promise<TlsDatabase
   });
   const target = new URL(databaseUrl);
   const connections: TlsDatabase["connections"] = [];
+  const sockets = new Set<Socket>();
   const server = createServer((plain) => {
+    sockets.add(plain);
     plain.on("error", () => {});
     plain.once("data", () => {
       plain.write("S");
@@ -70,7 +72,10 @@ export async function startTlsDatabase(databaseUrl: string): Promise<TlsDatabase
     },
     connections,
     stop: async () => {
-      await new Promise((resolve) => server.close(resolve));
+      const closed = new Promise((resolve) => server.close(resolve));
+      // One that was refused may wait for the other side's end for ever.
+      for (const socket of sockets) socket.destroy();
+      await closed;
       rmSync(folder, { recursive: true });
     },
   };
