@@ -73,7 +73,7 @@ export async function startTlsDatabase(databaseUrl: string): Promise<TlsDatabase
     connections,
     stop: async () => {
       const closed = new Promise((resolve) => server.close(resolve));
-      // One that was refused may wait for the other side's end for ever.
+      // A refused one can wait forever for the other side to end.
       for (const socket of sockets) socket.destroy();
       await closed;
       rmSync(folder, { recursive: true });
