@@ -46,7 +46,7 @@ test("a form of one tab is refused after a switch in another, and works after a 
   await switchTo(second, names.own);
 
   await page.getByLabel("Organization name").fill("Renamed");
-  await page.getByRole("button", { name: "Save", exact: true }).click();
+  await page.getByRole("button", { name: "Save", exact: true }).first().click();
   await expect(page.getByText(refusal)).toBeVisible();
   await page.getByRole("button", { name: "Delete organization" }).click();
   await page.getByLabel(/^Type the organization's name/).fill(names.own);
@@ -58,7 +58,7 @@ test("a form of one tab is refused after a switch in another, and works after a 
   await page.reload();
   await expect(shown(page)).toHaveText(names.own);
   await page.getByLabel("Organization name").fill("Renamed");
-  await page.getByRole("button", { name: "Save", exact: true }).click();
+  await page.getByRole("button", { name: "Save", exact: true }).first().click();
   await expect(page.getByText("Settings saved.")).toBeVisible();
   await switchTo(second, names.invited);
   await second.goto("/portal/keys");
