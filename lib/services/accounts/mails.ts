@@ -3,7 +3,7 @@
 import { and, eq, isNull } from "drizzle-orm";
 import type { UserPrincipal } from "#lib/api/http/context";
 import { approvers, memberships, organizations, users } from "#lib/db/schema";
-import { fieldError } from "#lib/errors";
+import { AppError, fieldError } from "#lib/errors";
 import { uuidV7 } from "#lib/protocol/encoding/bytes";
 import { escapeHtml, toUnlinkedText } from "#lib/protocol/text/display-text";
 import type { AccountsContext } from "./context";
@@ -333,7 +333,14 @@ export async function saveNoticeSettings(
     const id = uuidV7(context.clock().getTime(), context.random(16));
     const set = { ...wanted, status: "confirmed" } as const;
     await db.transaction(async (tx) => {
-      await holdRole(tx, { ...user, organizationId }, "read");
+      const isOff = !settings.decisions && !settings.reminders && settings.requests === "none";
+      const role = await holdRole(tx, { ...user, organizationId }, "read");
+      // Whoever has the link in such an email can decide.
+      if (role === "auditor" && !isOff)
+        throw new AppError(
+          "forbidden",
+          "an auditor decides nothing, so gets no emails to decide by: ask an owner",
+        );
       await tx
         .insert(approvers)
         .values({ id, organization_id: organizationId, email: user.email, ...set })

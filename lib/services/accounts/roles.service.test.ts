@@ -19,6 +19,7 @@ import { signInPerson } from "#support/portal";
 import { addApprover, listApprovers } from "./approvers";
 import { becomeApprover } from "./become-approver";
 import { acceptInvitation, inviteMember } from "./invitations";
+import { saveNoticeSettings } from "./mails";
 import { acts } from "./members";
 import {
   beginConfirmation,
@@ -145,6 +146,11 @@ describe("a person who may write no longer", () => {
     await addApprover(context, owner, { name, email });
     await changeRole(context, owner, { userId: ana.userId, role: "auditor" });
     expect((await listApprovers(context, owner)).people).toEqual([]);
+    const mails = { requests: "all", decisions: false, reminders: false } as const;
+    const save = (wanted: Parameters<typeof saveNoticeSettings>[3]) =>
+      saveNoticeSettings(context, ana, owner.organizationId, wanted);
+    await expect(save(mails)).rejects.toThrow("an auditor decides nothing");
+    await expect(save({ ...mails, requests: "none" })).resolves.toBeUndefined();
   });
 
   it("keeps the organization an owner", async () => {
