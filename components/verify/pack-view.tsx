@@ -10,7 +10,7 @@ import { Money } from "#components/ui/money";
 import { StatusPill, type Tone } from "#components/ui/status-pill";
 import type { PackFacts } from "#lib/protocol/pack/pack-manifest";
 import type { PackCheck } from "#lib/protocol/pack/pack-reasons";
-import { describeDecision, type PackRow, type PackSum } from "#lib/protocol/pack/pack-report";
+import { describeDecision, type PackRow, type PackSum } from "#lib/protocol/pack/pack-rows";
 import { formatCount, toVisibleText } from "#lib/protocol/text/display-text";
 import { readableTime } from "#lib/protocol/time/time-words";
 import { PdfButton } from "./pdf-button";

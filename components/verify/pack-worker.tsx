@@ -1,7 +1,8 @@
 /** The worker of run-pack.tsx: one evidence pack, checked with the code of the offline verifier, and then made into words. */
 import { utf8Decode } from "#lib/protocol/encoding/bytes";
 import { crc32, inflateInBrowser } from "#lib/protocol/encoding/zip";
-import { listNotProven, listPackRows, renderPackCsv, sumPackRows } from "#lib/protocol/pack/pack-report";
+import { listNotProven } from "#lib/protocol/pack/pack-report";
+import { listPackRows, renderPackCsv, sumPackRows } from "#lib/protocol/pack/pack-rows";
 import { parseTrust } from "#lib/verifier/checks/trust";
 import { checkPack, explainVerdict, listWarnings } from "#lib/verifier/pack/check-pack";
 import type { PackAnswer, PackJob } from "./run-pack";

@@ -1,7 +1,7 @@
 /** Checks an evidence pack off the main thread; the file stays in this browser. */
 import type { PackFacts } from "#lib/protocol/pack/pack-manifest";
 import type { PackCheck } from "#lib/protocol/pack/pack-reasons";
-import type { PackRow, PackSum } from "#lib/protocol/pack/pack-report";
+import type { PackRow, PackSum } from "#lib/protocol/pack/pack-rows";
 import type { PackReport } from "#lib/verifier/pack/check-pack";
 
 export interface PackJob {

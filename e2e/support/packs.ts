@@ -17,7 +17,8 @@ import {
   type PackVersion,
   packFiles,
 } from "#lib/protocol/pack/pack-manifest";
-import { renderPackCsv, renderPackReport } from "#lib/protocol/pack/pack-report";
+import { renderPackReport } from "#lib/protocol/pack/pack-report";
+import { renderPackCsv } from "#lib/protocol/pack/pack-rows";
 import { renderRequirementsCsv } from "#lib/protocol/pack/requirements";
 import { createZipWriter } from "#lib/services/packs/pack";
 import { nodeIo } from "#lib/verifier/cli/node-io";

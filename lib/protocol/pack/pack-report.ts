@@ -3,11 +3,8 @@
  * and the entries alone, so that its numbers cannot be others than theirs.
  */
 
-import { type Amount, formatAmount, padDecimals, sumByCurrency } from "#lib/protocol/approval/amount";
+import { type Amount, formatAmount } from "#lib/protocol/approval/amount";
 import { approvalWords } from "#lib/protocol/approval/approval-words";
-import { describeDecided, describeUse } from "#lib/protocol/approval/decided-words";
-import { byteOrderMark, encodeCsvLine } from "#lib/protocol/encoding/csv";
-import { listPeople } from "#lib/protocol/record/facts";
 import { isBacked } from "#lib/protocol/statement/statement";
 import { escapeHtml, toVisibleText } from "#lib/protocol/text/display-text";
 import { readableTime } from "#lib/protocol/time/time-words";
@@ -20,6 +17,7 @@ import {
   type PackFacts,
   type PackVersion,
 } from "./pack-manifest";
+import { describeDecision, listPackRows, type PackRow, sumPackRows } from "./pack-rows";
 import { listRequirementCells, requirementColumns, requirementSources, requirements } from "./requirements";
 
 /* Explains for the report and its reader what an evidence pack shows and what it cannot. */
@@ -257,168 +255,6 @@ function describeEntry(entry: PackEntry): string[] {
     warnings.join(", "),
     `<code>${escapeHtml(file)}</code>`,
   ];
-}
-
-/* Entries in words, for the report, its CSV, the page that checks a pack, and its PDF (version 2). */
-
-export interface PackRow {
-  agent: string;
-  number: number;
-  /** ISO 8601 */
-  time: string | null;
-  kind: "attestation" | "decision";
-  amount: Amount | null;
-  /** From an opening; null if the pack has none. */
-  payee: string | null;
-  /** The agent's words, or the organization's reason for a change; null if they are not in the pack. */
-  action: string | null;
-  tool: string | null;
-  /** Why there is no content; empty if there is. */
-  missing: string;
-  /** A decision or a change; empty for an attestation. */
-  outcome: string;
-  decided: string;
-  /** Each one's way and time. */
-  approvers: string;
-  /** Ids of the rules that decided. */
-  rule: string;
-  /** Which use of the standing approval, and what was left. */
-  use: string;
-  /** Hash of the standing approval's request. */
-  grant: string;
-  isTest: boolean;
-  warnings: readonly string[];
-  file: string;
-}
-
-const missingWords: Partial<Record<PackEntry["state"], string>> = {
-  erased: "erased",
-  withheld: "content kept out",
-};
-
-function describeOutcome({ decision }: PackEntry): string {
-  return decision === "authorization_revoked" ? "taken back" : (decision ?? "");
-}
-
-function describeDecider({ approval, decision, facts: { decided } }: PackEntry) {
-  const isShown = decision === null ? approval !== null : decision === "approved";
-  if (!isShown) return { decided: "", rule: "", use: "", grant: "" };
-  const use = decided.kind === "grant" ? decided.use : null;
-  return {
-    decided: describeDecided(decided),
-    rule: decided.kind === "rule" ? decided.policyIds.join(", ") : "",
-    use: use === null ? "" : describeUse(use),
-    grant: use?.request_hash ?? "",
-  };
-}
-
-function toRow(entry: PackEntry, agent: string): PackRow {
-  const { sequence, time, isDecision, action, state, facts, isTest, warnings, file } = entry;
-  const { amount, tool, payee } = facts;
-  return {
-    agent,
-    number: sequence,
-    time,
-    kind: isDecision ? "decision" : "attestation",
-    amount,
-    payee,
-    action,
-    tool,
-    missing: missingWords[state] ?? "",
-    outcome: describeOutcome(entry),
-    ...describeDecider(entry),
-    approvers: listPeople(facts).join("; "),
-    isTest,
-    warnings,
-    file,
-  };
-}
-
-/** All entries, agent by agent. */
-export const listPackRows = (agents: readonly PackAgent[]): PackRow[] =>
-  agents.flatMap(({ facts, entries }) => entries.map((entry) => toRow(entry, facts.agent.slug)));
-
-/** "approved: 2 of one group, by passkey" */
-export const describeDecision = ({ outcome, decided }: Pick<PackRow, "outcome" | "decided">): string =>
-  [outcome, decided].filter((text) => text !== "").join(": ");
-
-const csvColumns = [
-  "agent",
-  "number",
-  "time",
-  "kind",
-  "amount",
-  "currency",
-  "payee",
-  "action",
-  "tool",
-  "decision",
-  "decided_by",
-  "approvers",
-  "rule",
-  "standing_approval",
-  "use",
-  "test",
-  "warnings",
-  "missing",
-  "file",
-] as const;
-
-const toCsvCells = (row: PackRow): Record<(typeof csvColumns)[number], string> => ({
-  agent: row.agent,
-  number: String(row.number),
-  time: row.time ?? "",
-  kind: row.kind,
-  amount: row.amount === null ? "" : padDecimals(row.amount),
-  currency: row.amount?.currency ?? "",
-  payee: row.payee ?? "",
-  action: row.action ?? "",
-  tool: row.tool ?? "",
-  decision: row.outcome,
-  decided_by: row.decided,
-  approvers: row.approvers,
-  rule: row.rule,
-  standing_approval: row.grant,
-  use: row.use,
-  test: row.isTest ? "TEST" : "",
-  warnings: row.warnings.join(", "),
-  missing: row.missing,
-  file: row.file,
-});
-
-/** `report.csv`: the entries of the report for a spreadsheet. */
-export function renderPackCsv(agents: readonly PackAgent[]): string {
-  const lines = listPackRows(agents).map((row) => {
-    const cells = toCsvCells(row);
-    return encodeCsvLine(csvColumns.map((column) => cells[column]));
-  });
-  return `${byteOrderMark}${encodeCsvLine(csvColumns)}${lines.join("")}`;
-}
-
-export interface PackSum {
-  kind: "Attested actions" | "Approvals" | "Denials";
-  /** Null: of all agents together. */
-  agent: string | null;
-  sum: Amount;
-  count: number;
-}
-
-const sumKinds: readonly (readonly [PackSum["kind"], (row: PackRow) => boolean])[] = [
-  ["Attested actions", ({ kind }) => kind === "attestation"],
-  ["Approvals", ({ outcome }) => outcome === "approved"],
-  ["Denials", ({ outcome }) => outcome === "denied"],
-];
-
-/** An approval and the action that it backs have the same amount, so each kind has sums of its own. */
-export function sumPackRows(rows: readonly PackRow[]): PackSum[] {
-  const slugs = [...new Set(rows.map(({ agent }) => agent))];
-  return sumKinds.flatMap(([kind, is]) =>
-    [null, ...(slugs.length > 1 ? slugs : [])].flatMap((agent) => {
-      const own = rows.filter((row) => is(row) && (agent === null || row.agent === agent));
-      const amounts = own.flatMap(({ amount }) => amount ?? []);
-      return sumByCurrency(amounts).map(({ count, ...sum }) => ({ kind, agent, sum, count }));
-    }),
-  );
 }
 
 const testMark = ' <strong class="test">TEST</strong>';

@@ -35,7 +35,8 @@ import {
   packFiles,
   readCounted,
 } from "#lib/protocol/pack/pack-manifest";
-import { renderPackCsv, renderPackReport } from "#lib/protocol/pack/pack-report";
+import { renderPackReport } from "#lib/protocol/pack/pack-report";
+import { renderPackCsv } from "#lib/protocol/pack/pack-rows";
 import { renderRequirementsCsv } from "#lib/protocol/pack/requirements";
 import { type AgentChangeKind, parseHeadsStatement } from "#lib/protocol/record/agent-heads";
 import { recordAudit } from "#lib/services/accounts/audit";

@@ -20,7 +20,8 @@ import {
   packFiles,
 } from "#lib/protocol/pack/pack-manifest";
 import { type PackCheck, packFault, packGap, packPass, withWarnings } from "#lib/protocol/pack/pack-reasons";
-import { renderPackCsv, renderPackReport } from "#lib/protocol/pack/pack-report";
+import { renderPackReport } from "#lib/protocol/pack/pack-report";
+import { renderPackCsv } from "#lib/protocol/pack/pack-rows";
 import { renderRequirementsCsv } from "#lib/protocol/pack/requirements";
 import type { Cedar } from "#lib/protocol/policy/cedar";
 import { checkRecorded, type ReplayedDecision, replayDecision } from "#lib/protocol/policy/replay";
