@@ -128,6 +128,10 @@ export function DeviceList({ path, devices, pushKey }: DeviceListProps) {
   const isHere = devices.some((device) => device.mark === mark);
   return (
     <div className="flex flex-col gap-4">
+      <p className="text-muted">
+        A device that is notified gets each request within seconds, in place of the email. You decide on the
+        page that it opens.
+      </p>
       {devices.length === 0 ? null : (
         <ul>
           {devices.map((device) => (

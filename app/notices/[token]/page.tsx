@@ -60,10 +60,6 @@ async function Devices({ token, approverId }: { readonly token: string; readonly
   return (
     <>
       <h3 className="mt-8 mb-2 font-semibold text-lg">Notifications</h3>
-      <p className="mb-4 text-muted">
-        A device that is notified gets each request within seconds, in place of the email. You decide on the
-        page that it opens.
-      </p>
       <DeviceList
         path={`/notices/${token}/devices`}
         devices={await listDevices(context, approverId)}

@@ -64,10 +64,6 @@ async function Passkeys({ context, person }: { readonly context: Context; readon
               max={maxPasskeys}
             />
             <p className="mt-5 mb-2 font-medium">Notifications</p>
-            <p className="mb-3 text-muted">
-              A device that is notified gets each request within seconds, in place of the email. You decide on
-              the page that it opens.
-            </p>
             <DeviceList
               path={`/portal/inbox/devices/${id}`}
               devices={await listDevices(context, id)}
