@@ -1,4 +1,4 @@
-/** What a person does with their passkeys (as passkey-actions.ts) and with the devices that are notified, as POSTs of JSON. */
+/** Answers POSTs of JSON about a person's passkeys (as passkey-actions.ts) and about the devices that are notified. */
 import { z } from "zod";
 import { type PasskeyAnswer, passkeyName } from "#lib/api/schemas/rosters";
 import { addDevice, removeDevice, subscriptionSchema } from "#lib/services/notifications/push";
