@@ -1,5 +1,21 @@
 /** Ed25519 where there is Node (OpenSSL), in a thirtieth of noble's time. The other half of `#platform/ed25519` is portable-ed25519.ts. */
-import crypto from "node:crypto";
+import crypto, { type KeyObject } from "node:crypto";
+
+/** Keys of agents come and go: two megabytes when full. */
+const maxKeys = 1_000;
+const keys = new Map<string, KeyObject>();
+
+/** As a JWK: OpenSSL takes as long as for the verification to read a key from DER. */
+function importKey(publicKey: Uint8Array): KeyObject {
+  const { buffer, byteOffset, byteLength } = publicKey;
+  const x = Buffer.from(buffer, byteOffset, byteLength).toString("base64url");
+  const known = keys.get(x);
+  if (known !== undefined) return known;
+  const key = crypto.createPublicKey({ key: { kty: "OKP", crv: "Ed25519", x }, format: "jwk" });
+  if (keys.size === maxKeys) keys.clear();
+  keys.set(x, key);
+  return key;
+}
 
 /**
  * By RFC 8032's equation without the cofactor; R and S must be canonical, and a key may be any point. Undefined if OpenSSL
@@ -10,10 +26,8 @@ export function holdsWithoutCofactor(
   message: Uint8Array,
   publicKey: Uint8Array,
 ): boolean | undefined {
-  const x = Buffer.from(publicKey.buffer, publicKey.byteOffset, publicKey.byteLength).toString("base64url");
   try {
-    // As a JWK: OpenSSL takes as long as for the verification to read a key from DER.
-    return crypto.verify(null, message, { key: { kty: "OKP", crv: "Ed25519", x }, format: "jwk" }, signature);
+    return crypto.verify(null, message, importKey(publicKey), signature);
   } catch {
     return undefined;
   }

@@ -1,6 +1,7 @@
 import { ed25519 } from "@noble/curves/ed25519.js";
 import { describe, expect, it } from "vitest";
-import { base64Decode, concatBytes, hexEncode, utf8Decode, utf8Encode } from "#lib/protocol/encoding/bytes";
+import { base64Decode, concatBytes, hexEncode, utf8Encode } from "#lib/protocol/encoding/bytes";
+import { type VerifyEd25519, verifyEd25519Strict } from "#lib/protocol/keys/ed25519";
 import {
   addNoteSignatures,
   cosignatureMessage,
@@ -97,12 +98,24 @@ describe("signed checkpoints", () => {
     );
   });
 
-  it("fail with any character changed", async () => {
+  it("fail with any character changed, after the signature held for the note as it was", async () => {
     const note = await signCheckpoint(CHECKPOINT, LOG_KEY, signerOf(1));
+    expect(verifyCheckpoint(note, LOG_KEY).ok).toBe(true);
     for (let i = 0; i < note.length; i++) {
       const changed = note.slice(0, i) + (note[i] === "A" ? "B" : "A") + note.slice(i + 1);
       expect(verifyCheckpoint(changed, LOG_KEY).ok, `character ${i}`).toBe(false);
     }
+  });
+
+  it("are verified once, however often they come", async () => {
+    const note = await signCheckpoint({ ...CHECKPOINT, size: 77 }, LOG_KEY, signerOf(1));
+    let verified = 0;
+    const verify: VerifyEd25519 = (...given) => {
+      verified += 1;
+      return verifyEd25519Strict(...given);
+    };
+    for (let i = 0; i < 3; i += 1) expect(verifyCheckpoint(note, LOG_KEY, verify).ok).toBe(true);
+    expect(verified).toBe(1);
   });
 
   it("refuse a note that the key did sign but that is no checkpoint of its origin", async () => {
@@ -115,9 +128,7 @@ describe("signed checkpoints", () => {
 
 describe("cosignatures", () => {
   it("sign the message of the specification with the time in front of the signature", async () => {
-    expect(utf8Decode(cosignatureMessage(SPEC_TEXT, TIME_SECONDS))).toBe(
-      `cosignature/v1\ntime 1679315147\n${SPEC_TEXT}`,
-    );
+    expect(cosignatureMessage(SPEC_TEXT, TIME_SECONDS)).toBe(`cosignature/v1\ntime 1679315147\n${SPEC_TEXT}`);
     const made = await cosignCheckpoint(TEXT, WITNESSES[0]!, TIME_SECONDS, signerOf(2));
     expect(hexEncode(made.signature.subarray(0, 8))).toBe("00000000641850cb");
     // The specification's example carries this very time.

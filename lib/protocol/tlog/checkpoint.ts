@@ -122,6 +122,20 @@ export async function signNoteText(
   return { name: key.name, keyId: key.keyId, signature: await sign(utf8Encode(text)) };
 }
 
+/** Notes of one log are few, and each is on many receipts: a megabyte when full. */
+const maxVerified = 1_000;
+const verified = new Set<string>();
+
+/** Verified once, however many receipts carry the note: only that a signature holds is remembered. */
+function holds(signature: Uint8Array, message: string, key: VerifierKey, verify: VerifyEd25519): boolean {
+  const name = `${base64Encode(concatBytes(signature, key.publicKey))}\n${message}`;
+  if (verified.has(name)) return true;
+  if (!verify(signature, utf8Encode(message), key.publicKey)) return false;
+  if (verified.size === maxVerified) verified.clear();
+  verified.add(name);
+  return true;
+}
+
 /**
  * Verifies a type 1 key's signature on the note. Lines of other keys are ignored; if several lines claim this key,
  * every one must verify.
@@ -132,9 +146,8 @@ export function verifyNoteSignature(
   verify: VerifyEd25519 = verifyEd25519Strict,
 ): boolean {
   if (key.type !== 1) throw new RangeError("only keys of type 1 sign a note's text");
-  const message = utf8Encode(note.text);
   const own = findSignatures(note, key);
-  return own.length > 0 && own.every(({ signature }) => verify(signature, message, key.publicKey));
+  return own.length > 0 && own.every(({ signature }) => holds(signature, note.text, key, verify));
 }
 
 /** The signature lines that claim this key, by name and key ID. */
@@ -257,7 +270,7 @@ export async function cosignCheckpoint(
   sign: SignEd25519,
 ): Promise<NoteSignature> {
   requireCosigner(key);
-  const signature = await sign(cosignatureMessage(text, timeSeconds));
+  const signature = await sign(utf8Encode(cosignatureMessage(text, timeSeconds)));
   return { name: key.name, keyId: key.keyId, signature: concatBytes(encodeTime(timeSeconds), signature) };
 }
 
@@ -273,16 +286,16 @@ export function verifyCosignature(
     const timeSeconds = Number(new DataView(signature.slice(0, TIME_BYTES).buffer).getBigUint64(0));
     if (!Number.isSafeInteger(timeSeconds)) return undefined;
     const message = cosignatureMessage(note.text, timeSeconds);
-    return verify(signature.subarray(TIME_BYTES), message, key.publicKey) ? timeSeconds : undefined;
+    return holds(signature.subarray(TIME_BYTES), message, key, verify) ? timeSeconds : undefined;
   });
   // As for the log's own key: a false line beside a true one is not overlooked.
   if (times.includes(undefined)) return undefined;
   return times.length === 0 ? undefined : Math.max(...(times as number[]));
 }
 
-export function cosignatureMessage(text: string, timeSeconds: number): Uint8Array {
+export function cosignatureMessage(text: string, timeSeconds: number): string {
   if (!Number.isSafeInteger(timeSeconds) || timeSeconds < 0) throw new RangeError("a POSIX time in seconds");
-  return utf8Encode(`cosignature/v1\ntime ${timeSeconds}\n${text}`);
+  return `cosignature/v1\ntime ${timeSeconds}\n${text}`;
 }
 
 function encodeTime(timeSeconds: number): Uint8Array {
