@@ -2,7 +2,7 @@
 import type { PdfDocument } from "./pdf-document";
 import type { PdfAnswer } from "./pdf-worker";
 
-export function saveFile(name: string, type: string, content: string | Uint8Array): void {
+export function saveFile(name: string, type: string, content: string | Uint8Array | Blob): void {
   const url = URL.createObjectURL(new Blob([content as BlobPart], { type }));
   const link = document.createElement("a");
   link.href = url;

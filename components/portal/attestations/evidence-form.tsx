@@ -1,9 +1,11 @@
-/** A plain form that answers with a file, so it works without JavaScript. */
+/** A plain form that answers with a file, so it works without JavaScript; a second button makes a link. */
 import { PortalForm } from "#components/portal/organization/shown-organization";
 import { Button } from "#components/ui/button";
 import { Checkbox, describeControl, Field, Input, Select } from "#components/ui/field";
+import { type LinkAction, LinkDays, PackLinkButton } from "./opening-links";
 
 interface EvidenceFormProps {
+  readonly makeLink: LinkAction;
   /** For suggestions. */
   readonly slugs: readonly string[];
   readonly agent: string;
@@ -13,11 +15,12 @@ interface EvidenceFormProps {
   readonly withPrivate: boolean;
 }
 
-export function EvidenceForm({ slugs, agent, from, until, withPrivate }: EvidenceFormProps) {
+export function EvidenceForm({ makeLink, slugs, agent, from, until, withPrivate }: EvidenceFormProps) {
   return (
     <PortalForm
       action="/portal/evidence/pack"
       method="post"
+      keepsFields
       className="grid gap-4 sm:grid-cols-3 sm:items-end"
     >
       <Field
@@ -56,7 +59,7 @@ export function EvidenceForm({ slugs, agent, from, until, withPrivate }: Evidenc
         <Field
           id="evidence-opening"
           label="Open details of approvals to the reader"
-          hint="Checked against what was signed. Approvals that hash their details together can only be opened as a whole, so “payee” leaves them closed. Approvers' names are your organization's own word."
+          hint="Checked against what was signed. Approvals that hash their details together can only be opened as a whole, so “payee” leaves them closed. Approvers' names are checked if their roster has them."
         >
           <Select {...describeControl("evidence-opening", { hint: true })} name="opening" defaultValue="none">
             <option value="none">Nothing: only hashes</option>
@@ -65,8 +68,10 @@ export function EvidenceForm({ slugs, agent, from, until, withPrivate }: Evidenc
           </Select>
         </Field>
       </div>
-      <div className="sm:col-span-3">
+      <LinkDays id="evidence-days" />
+      <div className="flex flex-wrap gap-3 sm:col-span-3">
         <Button type="submit">Download evidence pack</Button>
+        <PackLinkButton action={makeLink} />
       </div>
     </PortalForm>
   );

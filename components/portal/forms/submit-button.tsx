@@ -9,12 +9,14 @@ interface SubmitButtonProps {
   readonly children: ReactNode;
   readonly variant?: ButtonVariant;
   readonly size?: ButtonSize;
+  /** In place of the form's own. */
+  readonly formAction?: (form: FormData) => void;
 }
 
-export function SubmitButton({ children, variant = "primary", size = "medium" }: SubmitButtonProps) {
+export function SubmitButton({ children, variant = "primary", size = "medium", ...rest }: SubmitButtonProps) {
   const { pending } = useFormStatus();
   return (
-    <Button type="submit" variant={variant} size={size} disabled={pending} aria-busy={pending}>
+    <Button type="submit" variant={variant} size={size} disabled={pending} aria-busy={pending} {...rest}>
       {children}
     </Button>
   );

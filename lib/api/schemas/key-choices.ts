@@ -1,4 +1,4 @@
-/** Choices offered when a key is made. Forms in the browser load these without the server's checks. */
+/** Choices offered when a key or a link is made. Forms in the browser load these without the server's checks. */
 
 export const scopeNames = [
   "attest",
@@ -23,6 +23,10 @@ export type Role = (typeof roleNames)[number];
 
 export const secondFactors = ["owners", "members", "rules", "freeze", "erase"] as const;
 export type SecondFactor = (typeof secondFactors)[number];
+
+/** Days after which a link to an opened receipt or pack ends. */
+export const openingLinkDays = ["1", "7", "30", "90"] as const;
+export type OpeningLinkDays = (typeof openingLinkDays)[number];
 
 /** Only an owner makes a key with one of these. */
 export const ownerScopes: readonly Scope[] = ["erase", "rules"];

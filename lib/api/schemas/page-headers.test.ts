@@ -6,7 +6,7 @@ import { hasOwnHeaders, isExchanged, isWalletPage, secretPages } from "./page-he
 
 describe("page headers", () => {
   it("knows the pages with headers of their own", () => {
-    for (const path of ["/approve/areq_1.x", "/demo/x", "/notices/x", "/dev/world-app"])
+    for (const path of ["/approve/areq_1.x", "/demo/x", "/notices/x", "/opened/x", "/dev/world-app"])
       expect(hasOwnHeaders(path), path).toBe(true);
     for (const path of ["/", "/portal/approvers", "/approved", "/demonstration", "/dev/mailbox"])
       expect(hasOwnHeaders(path), path).toBe(false);

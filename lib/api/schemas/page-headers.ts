@@ -7,7 +7,7 @@
 const walletPages = ["/approve"] as const;
 
 /** Such an address lets its holder act: it goes into no Referer and no cache. The test wallet's holds the bridge's key. */
-export const secretPages = [...walletPages, "/demo", "/notices", "/dev/world-app"] as const;
+export const secretPages = [...walletPages, "/demo", "/notices", "/opened", "/dev/world-app"] as const;
 
 const isAmong = (pages: readonly string[], path: string) =>
   pages.some((page) => path === page || path.startsWith(`${page}/`));

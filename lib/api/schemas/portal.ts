@@ -9,6 +9,7 @@ import { authorizationStatuses } from "./authorize";
 import { freezeBody, putToolsBody, registerBody, updateIdentityBody } from "./identity";
 import {
   keyLifetimesDays,
+  openingLinkDays,
   overlapHours,
   roleNames,
   scopeNames,
@@ -289,8 +290,10 @@ const packDay = z.iso
   .date("must be a date")
   .refine((text) => text >= "2000-01-01" && text < "9999-12-31", "must be a date after 2000");
 
-/** `until` is the last packDay of the period. */
 export const openingForm = z.object({ opening: z.enum(["payee", "all"]) });
+const days = z.enum(openingLinkDays, "must be one of the choices");
+export const receiptLinkForm = openingForm.extend({ attestation_id: z.uuid(), days });
+export const openingLinkForm = z.object({ link_id: z.uuid() });
 /** A form from before it had the field opens nothing. */
 const openingChoice = z.enum(["none", "payee", "all"]).default("none");
 /** Names between commas or spaces; none: all agents. */
@@ -298,27 +301,31 @@ const packAgents = z
   .string()
   .transform((text) => text.split(/[,\s]+/).filter((name) => name !== ""))
   .pipe(z.array(agentSlug).max(100));
-export const evidenceForm = z
-  .object({
-    agent: packAgents,
-    from: packDay,
-    until: packDay,
-    private: z.literal("on").optional(),
-    opening: openingChoice,
-  })
-  .refine(({ from, until }) => from <= until, {
-    path: ["until"],
-    message: "must not be before the first day",
-  })
-  .transform((form) => ({
-    agentSlugs: form.agent,
-    withPrivate: form.private === "on",
-    opening: form.opening,
-    period: {
-      from: new Date(`${form.from}T00:00:00Z`).toISOString(),
-      to: new Date(Date.parse(`${form.until}T00:00:00Z`) + dayMs).toISOString(),
-    },
-  }));
+/** `until` is the last day of the period. */
+const packShape = z.object({
+  agent: packAgents,
+  from: packDay,
+  until: packDay,
+  private: z.literal("on").optional(),
+  opening: openingChoice,
+});
+type PackFields = z.output<typeof packShape>;
+const isPeriod = ({ from, until }: PackFields) => from <= until;
+const noPeriod = { path: ["until"], message: "must not be before the first day" };
+const toPack = (form: PackFields) => ({
+  agentSlugs: form.agent,
+  withPrivate: form.private === "on",
+  opening: form.opening,
+  period: {
+    from: new Date(`${form.from}T00:00:00Z`).toISOString(),
+    to: new Date(Date.parse(`${form.until}T00:00:00Z`) + dayMs).toISOString(),
+  },
+});
+export const evidenceForm = packShape.refine(isPeriod, noPeriod).transform(toPack);
+export const packLinkForm = packShape
+  .extend({ days })
+  .refine(isPeriod, noPeriod)
+  .transform((form) => ({ pack: toPack(form), days: form.days }));
 
 /* The request log's filters, in the address of its page. */
 

@@ -172,6 +172,32 @@ export const invitations = pgTable(
   (t) => [index().on(t.organization_id)],
 );
 
+/** Receipts and evidence packs that whoever has the link may open. What they hold is read when it is opened. */
+export const openingLinks = pgTable(
+  "opening_links",
+  {
+    id: uuid().primaryKey(),
+    organization_id: uuid()
+      .notNull()
+      .references(() => organizations.id),
+    token_hash: bytea().notNull().unique(),
+    /** Whoever made it: the link opens what this person may take out at that moment. */
+    user_id: text().notNull(),
+    made_by: text().notNull(),
+    /** Null for a pack. */
+    attestation_id: uuid(),
+    /** JSON: agents, period and private content; null for a receipt. */
+    pack: text(),
+    opening: text({ enum: ["none", "payee", "all"] }).notNull(),
+    created_at: createdAt(),
+    expires_at: at("expires_at").notNull(),
+    revoked_at: at("revoked_at"),
+    opened: integer().notNull().default(0),
+    last_opened_at: at("last_opened_at"),
+  },
+  (t) => [index().on(t.organization_id, t.created_at.desc())],
+);
+
 export const auditEvents = pgTable(
   "audit_events",
   {

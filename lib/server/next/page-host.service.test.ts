@@ -87,7 +87,7 @@ describe("the pages' host check", () => {
       expect([target, await line(target)]).toEqual([target, "200"]);
   });
 
-  it("takes a form in the portal, of the demo and of approvers' links alone", async () => {
+  it("takes a form in the portal, of the demo, of approvers' links and of opened receipts alone", async () => {
     for (const [method, target, allow] of [
       ["POST", "/", "GET, HEAD"],
       ["POST", "/docs/api", "GET, HEAD"],
@@ -97,6 +97,7 @@ describe("the pages' host check", () => {
       ["POST", "/demo/token/receipt/x", "GET, HEAD"],
       ["POST", "/notices/token", "GET, HEAD"],
       ["POST", "/notices/token/leave/x", "GET, HEAD"],
+      ["POST", "/opened/token", "GET, HEAD"],
       ["PUT", "/demo", "GET, HEAD, POST"],
       ["PUT", "/portal", "GET, HEAD, POST"],
       ["DELETE", "/portal/keys", "GET, HEAD, POST"],
@@ -108,7 +109,13 @@ describe("the pages' host check", () => {
     seen = [];
     const posted = await ask("POST", "/portal/sign-in", { body: "email=a" });
     expect([posted.status, await posted.text()]).toEqual([200, "email=a"]);
-    for (const target of ["/demo", "/demo/token/receipt", "/notices/a.b/confirm", "/notices/a.b/leave"])
+    for (const target of [
+      "/demo",
+      "/demo/token/receipt",
+      "/notices/a.b/confirm",
+      "/notices/a.b/leave",
+      "/opened/a/file",
+    ])
       expect((await ask("POST", target)).status).toBe(200);
     expect(seen).toEqual([
       "POST /portal/sign-in counted",
@@ -159,6 +166,7 @@ describe("the pages' host check", () => {
       expect([target, refused.status]).toEqual([target, 429]);
       expect(refused.headers.get("ratelimit")).toContain('"verify";r=0');
     }
+    expect((await ask("POST", "/opened/a/file")).status).toBe(429);
   });
 
   it("says that it is busy when an address asks for too much at once", async () => {

@@ -56,6 +56,7 @@ const ownLimits: readonly [RegExp, LimitName][] = [
   [/^\/verify\/[^/]+\/[^/]+/, "verify"],
   [/^\/agent\/[^/]+/, "feed"],
   [/^\/badge\/[^/]+/, "verify"],
+  [/^\/opened\/[^/]+\/file/, "verify"],
 ];
 
 /** Null: the page has no limit of its own and counts with the other public reads. */

@@ -29,14 +29,16 @@ export function isDecodable(path: string): boolean {
 }
 
 /**
- * Forms of app/demo and app/notices. Their handlers read no body, or one that is bounded, and no page has these
+ * Forms of app/demo, app/notices and app/opened. Their handlers read no body, or one that is bounded, and no page has these
  * addresses.
  */
 const isPlainForm = (path: string) =>
-  /^\/(?:demo(?:\/[^/]+\/receipt)?|notices\/[^/]+\/(?:confirm|leave|passkey-link|passkeys))$/.test(path);
+  /^\/(?:demo(?:\/[^/]+\/receipt)?|notices\/[^/]+\/(?:confirm|leave|passkey-link|passkeys)|opened\/[^/]+\/file)$/.test(
+    path,
+  );
 
 /**
- * Only the portal, the demo and approvers' links have forms that Next takes; elsewhere it would decode what a stranger
+ * Only the portal, the demo, approvers' links and links to opened receipts have forms that Next takes; elsewhere it would decode what a stranger
  * posts, and render the page besides.
  */
 function refuseMethod(method: string, path: string): Promise<HttpResponse> | null {

@@ -46,20 +46,20 @@ export async function answerFeed(request: Request, slug: string, format: FeedFor
   }
 }
 
-/** For how long a look at who is still a member lasts. */
+/** For how long a look at who may still read lasts. */
 const judgedForMs = 1_000;
 
-/** Ends in an error when the person is no member any more: a large file takes minutes. */
-async function* whileMember<Part>(
-  { database, clock }: Pick<Context, "database" | "clock">,
-  person: MemberPrincipal,
+/** Ends in an error when `requireAllowed` throws: a large file takes minutes. */
+async function* whileAllowed<Part>(
+  { clock }: Pick<Context, "clock">,
+  requireAllowed: () => Promise<unknown>,
   parts: AsyncGenerator<Part>,
 ): AsyncGenerator<Part> {
   let judgedMs = clock().getTime();
   for await (const part of parts) {
     const nowMs = clock().getTime();
     if (nowMs - judgedMs >= judgedForMs) {
-      await requireRole(database.db, person, "read");
+      await requireAllowed();
       judgedMs = nowMs;
     }
     yield part;
@@ -67,14 +67,24 @@ async function* whileMember<Part>(
 }
 
 /** A file that is written while it is sent, to a member of the organization whose file it is. */
-export function answerDownload(
+export const answerDownload = (
   { context, person }: { context: Pick<Context, "database" | "clock">; person: MemberPrincipal },
+  name: string,
+  type: string,
+  written: AsyncGenerator<string | Uint8Array>,
+): Response =>
+  answerFile(context, () => requireRole(context.database.db, person, "read"), name, type, written);
+
+/** The same for whoever `requireAllowed` lets through. */
+export function answerFile(
+  context: Pick<Context, "clock">,
+  requireAllowed: () => Promise<unknown>,
   name: string,
   type: string,
   written: AsyncGenerator<string | Uint8Array>,
 ): Response {
   const encoder = new TextEncoder();
-  const parts = whileMember(context, person, written);
+  const parts = whileAllowed(context, requireAllowed, written);
   const body = new ReadableStream<Uint8Array>({
     pull: async (controller) => {
       const { done, value } = await parts.next();

@@ -33,7 +33,7 @@ const activities: Readonly<Record<string, [keyof typeof classes, number]>> = {
 /** API Activity: create, read, update, delete. */
 const verbs: Readonly<Record<string, number>> = {
   ...{ created: 1, added: 1, requested: 1, proposed: 1, registered: 1, made: 1 },
-  ...{ exported: 2 },
+  ...{ exported: 2, opened: 2 },
   ...{ updated: 3, changed: 3, saved: 3, limited: 3, rotated: 3, claimed: 3 },
   ...{ removed: 4, revoked: 4, deleted: 4, erased: 4 },
 };

@@ -355,8 +355,8 @@ export async function exportOwnAttestations(
   return format === "csv" ? encodeCsv(exported, filters) : encodeNdjson(exported, filters);
 }
 
-/** The receipt with details of its approval opened, for an auditor who has the file; the audit log says what was opened. */
-export async function openOwnAttestation(
+/** The receipt with details of its approval opened. Who gives it out writes that into the audit log. */
+export async function buildOpenedReceipt(
   context: Context,
   person: MemberPrincipal,
   id: string,
@@ -375,12 +375,23 @@ export async function openOwnAttestation(
         ? "the payee of this approval can't be opened alone: it names none, or its details are hashed as a whole"
         : "there is no approval whose details could be opened",
     );
+  return opened as unknown as JsonObject;
+}
+
+/** As a file for an auditor. */
+export async function openOwnAttestation(
+  context: Context,
+  person: MemberPrincipal,
+  id: string,
+  choice: Exclude<OpeningChoice, "none">,
+): Promise<JsonObject> {
+  const opened = await buildOpenedReceipt(context, person, id, choice);
   await recordAudit(context, context.database.db, {
-    organizationId,
+    organizationId: person.organizationId,
     actor: toActor(person),
     action: "attestation.opened",
     subject: id,
     detail: { opened: choice },
   });
-  return opened as unknown as JsonObject;
+  return opened;
 }

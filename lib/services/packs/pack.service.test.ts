@@ -24,6 +24,13 @@ import { anyKind } from "#support/databases";
 import { collect, forge, type Json, type PackedFiles, pack, parse, unpack } from "#support/packs";
 import { signInPerson } from "#support/portal";
 import { setupTestApp } from "#support/setup-app";
+import {
+  listOpeningLinks,
+  makeOpeningLink,
+  openByLink,
+  readOpeningLink,
+  revokeOpeningLink,
+} from "./opening-links";
 import { makeEvidencePack, type PackRequest } from "./pack";
 
 const slug = "audited-bot";
@@ -513,6 +520,75 @@ describe("an evidence pack", () => {
       encodePackJson({ ...alone, human_authorization: null }),
     );
     expect((await failures(await forge(without, true))).join()).toContain("an opening without its approval");
+  });
+
+  it("opens a receipt and a pack by links, until they end, are revoked, or their maker may not", async () => {
+    const { context } = test.app;
+    const attested = parse(unpack(approved), "attestations/000000000002.json");
+    const attestationId = String(attested.attestation_id);
+    const tokenOf = (link: string) => new URL(link).pathname.slice("/opened/".length);
+    const makeReceipt = async () =>
+      tokenOf(await makeOpeningLink(context, person, { attestationId, opening: "payee" }, "7"));
+    const token = await makeReceipt();
+    const packed = { ...request, agentSlugs: [approvedSlug], opening: "payee" as const };
+    const packToken = tokenOf(await makeOpeningLink(context, person, { pack: packed }, "1"));
+    const gone = "nothing exists with this id";
+    const isGone = async (one: string) => {
+      await expect(readOpeningLink(context, one, "192.0.2.9")).rejects.toThrow(gone);
+      await expect(openByLink(context, one, "192.0.2.9")).rejects.toThrow(gone);
+    };
+
+    expect(await readOpeningLink(context, token, "192.0.2.9")).toMatchObject({
+      kind: "receipt",
+      subject: attestationId,
+      opening: "payee",
+    });
+    const file = await openByLink(context, token, "192.0.2.9");
+    expect(file.name).toBe(`receipt-${attestationId}-opened.json`);
+    const receipt = JSON.parse(utf8Decode(await collect(file.parts)));
+    const judged = await verifyEvidence(receipt, parseTrust(parse(unpack(approved), packFiles.keys)));
+    expect(judged.checks.find(({ name }) => name === "opening")?.status).toBe("pass");
+    expect(judged.facts.find((fact) => fact.id === "payee")?.text).toBe(payee);
+    const zip = await collect((await openByLink(context, packToken, "192.0.2.9")).parts);
+    expect((await check(zip)).verdict).not.toBe("invalid");
+    expect(Buffer.from(unpack(zip).get("attestations/000000000002.json") ?? "").toString()).toContain(payee);
+
+    const events = await test.query(
+      "SELECT action, actor, ip, detail FROM audit_events WHERE action LIKE 'opening_link.%' ORDER BY id",
+      [],
+    );
+    expect(events.rows.map(({ action }) => action)).toEqual([
+      ...["opening_link.made", "opening_link.made", "opening_link.opened", "opening_link.opened"],
+    ]);
+    expect(events.rows[2]).toMatchObject({
+      ip: "192.0.2.9",
+      detail: { opens: attestationId, opened: "payee" },
+    });
+    const stored = await test.query("SELECT * FROM opening_links", []);
+    expect(JSON.stringify(stored.rows)).not.toContain(token);
+    expect(await listOpeningLinks(context, person, attestationId)).toMatchObject([{ opened: 1 }]);
+
+    await isGone(`${token.slice(0, -1)}${token.endsWith("A") ? "E" : "A"}`);
+    const stranger = await signInPerson(context, "stranger@example.com");
+    const [{ id: linkId } = { id: "" }] = await listOpeningLinks(context, person, attestationId);
+    await expect(revokeOpeningLink(context, stranger, linkId)).rejects.toThrow(gone);
+    const begun = await openByLink(context, token, "192.0.2.9");
+    await revokeOpeningLink(context, person, linkId);
+    await expect(begun.requireOpen()).rejects.toThrow(gone);
+    await isGone(token);
+    await test.query("UPDATE opening_links SET expires_at = now() WHERE pack IS NOT NULL", []);
+    await isGone(packToken);
+    const third = await makeReceipt();
+    const setRole = (role: string) =>
+      test.query("UPDATE memberships SET role = $1 WHERE user_id = $2", [role, person.userId]);
+    await setRole("approver");
+    await isGone(third);
+    await setRole("owner");
+    for (let opened = 0; opened < 30; opened += 1) await openByLink(context, third, "192.0.2.9");
+    await expect(openByLink(context, third, "192.0.2.10")).rejects.toThrow("at most 30 requests");
+    await expect(
+      makeOpeningLink(context, stranger, { attestationId, opening: "all" }, "7"),
+    ).rejects.toThrow();
   });
 
   it("says if its verifier is another program", async () => {

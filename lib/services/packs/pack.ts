@@ -510,13 +510,19 @@ async function findPackAgents(context: Context, person: MemberPrincipal, slugs: 
 const writeName = (agents: readonly CountedAgent[]) =>
   agents.length === 1 ? String(agents[0]?.slug) : `${agents.length}-agents`;
 
+interface BegunPack {
+  name: string;
+  parts: AsyncGenerator<Uint8Array>;
+  slugs: readonly string[];
+  period: PackPeriod;
+}
+
 /** For members. Throws before the first byte if there is nothing to pack, or too much. */
-export async function makeEvidencePack(
+export async function beginPack(
   context: Context,
   person: MemberPrincipal,
   request: PackRequest,
-): Promise<{ name: string; parts: AsyncGenerator<Uint8Array> }> {
-  const { organizationId } = person;
+): Promise<BegunPack> {
   const { database } = context;
   const found = await findPackAgents(context, person, request.agentSlugs);
   const counted = await countRecords(context, found, request.period);
@@ -536,17 +542,30 @@ export async function makeEvidencePack(
       `the period has ${entries} entries, more than ${maxPackEntries}: choose a shorter one`,
     );
   const { from, to } = period;
+  return {
+    name: `evidence-${writeName(agents)}-${from.slice(0, 10)}-${to.slice(0, 10)}.zip`,
+    parts: writePack(context, agents, { ...request, period }, person),
+    slugs: agents.map(({ slug }) => slug),
+    period,
+  };
+}
+
+/** As {@link beginPack}; the audit log has it. */
+export async function makeEvidencePack(
+  context: Context,
+  person: MemberPrincipal,
+  request: PackRequest,
+): Promise<Pick<BegunPack, "name" | "parts">> {
+  const { name, parts, slugs, period } = await beginPack(context, person, request);
   const audit = (action: string) =>
-    recordAudit(context, database.db, {
-      organizationId,
+    recordAudit(context, context.database.db, {
+      organizationId: person.organizationId,
       actor: toActor(person),
       action: `evidence_pack.${action}`,
-      subject: agents.map(({ slug }) => slug).join(", "),
-      detail: { from, to, with_private: request.withPrivate, opened: request.opening ?? "none" },
+      subject: slugs.join(", "),
+      detail: { ...period, with_private: request.withPrivate, opened: request.opening ?? "none" },
     });
   await audit("made");
-  const name = `evidence-${writeName(agents)}-${from.slice(0, 10)}-${to.slice(0, 10)}.zip`;
-  const parts = writePack(context, agents, { ...request, period }, person);
   return { name, parts: tellingFailure(parts, () => audit("cut_off")) };
 }
 

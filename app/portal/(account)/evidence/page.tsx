@@ -1,6 +1,7 @@
-/** /portal/evidence: choose an agent and a period, and download the pack for an auditor. */
+/** /portal/evidence: choose agents and a period, and download the pack for an auditor or make a link. */
 import type { Metadata } from "next";
 import { EvidenceForm } from "#components/portal/attestations/evidence-form";
+import { OpeningLinkTable } from "#components/portal/attestations/opening-links";
 import { PortalPage } from "#components/portal/organization/shown-organization";
 import { PageHeading } from "#components/portal/shell/page-heading";
 import { Card } from "#components/ui/card";
@@ -9,6 +10,8 @@ import { TextLink } from "#components/ui/text-link";
 import { requirePortal } from "#lib/server/pages/portal-request";
 import { mayAct } from "#lib/services/accounts/members";
 import { listAgentSlugs } from "#lib/services/attestations/own";
+import { listOpeningLinks } from "#lib/services/packs/opening-links";
+import { makePackLink, revokeLink } from "./actions";
 
 export const metadata: Metadata = { title: "Evidence pack" };
 
@@ -28,6 +31,7 @@ export default async function EvidencePage({ searchParams }: PageProps) {
     return typeof value === "string" && value !== "" ? value : otherwise;
   };
   const slugs = await listAgentSlugs(context, person);
+  const mayTakeOut = mayAct(membership.role, "take_out");
   const nowMs = context.clock().getTime();
   return (
     <PortalPage organizationId={person.organizationId}>
@@ -36,13 +40,14 @@ export default async function EvidencePage({ searchParams }: PageProps) {
         lead="One file for an auditor: receipts with their proofs, decisions, the agent's record, the keys, a report and the program that checks all of it offline."
       />
       <Card>
-        {mayAct(membership.role, "take_out") ? (
+        {mayTakeOut ? (
           <EvidenceForm
             slugs={slugs}
             agent={keep("agent", "")}
             from={keep("from", toDay(nowMs - periodDays * dayMs))}
             until={keep("until", toDay(nowMs))}
             withPrivate={asked["private"] !== "off"}
+            makeLink={makePackLink}
           />
         ) : (
           <p>
@@ -50,6 +55,11 @@ export default async function EvidencePage({ searchParams }: PageProps) {
           </p>
         )}
       </Card>
+      {mayTakeOut ? (
+        <Card title="Links for auditors" className="mt-5">
+          <OpeningLinkTable rows={await listOpeningLinks(context, person)} revoke={revokeLink} />
+        </Card>
+      ) : null}
       <Card title="Check it" className="mt-5">
         <CodeBlock
           label="Check a pack offline"

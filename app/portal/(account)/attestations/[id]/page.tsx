@@ -8,6 +8,12 @@ import {
   describeAuthenticity,
   WarningList,
 } from "#components/portal/attestations/attestation-facts";
+import {
+  type OpeningLinkRow,
+  OpeningLinkTable,
+  OpeningSelect,
+  ReceiptLinkDialog,
+} from "#components/portal/attestations/opening-links";
 import { PresentationForm } from "#components/portal/attestations/presentation-form";
 import { ActionDialog } from "#components/portal/forms/action-dialog";
 import { TestKeyMark } from "#components/portal/keys/test-key-mark";
@@ -17,14 +23,15 @@ import { PortalNotFound } from "#components/portal/shell/portal-not-found";
 import { Button } from "#components/ui/button";
 import { Card } from "#components/ui/card";
 import { CodeBlock } from "#components/ui/code-block";
-import { Field, Select } from "#components/ui/field";
+import { Field } from "#components/ui/field";
 import { TextLink } from "#components/ui/text-link";
 import { DISCLOSABLE_NAMES } from "#lib/api/schemas/presentation";
 import { orNotFound, requirePortal } from "#lib/server/pages/portal-request";
 import { withNotFound } from "#lib/server/pages/with-not-found";
 import { mayAct } from "#lib/services/accounts/members";
 import { readOwnAttestation } from "#lib/services/attestations/own";
-import { eraseContent, makePresentation } from "./actions";
+import { listOpeningLinks } from "#lib/services/packs/opening-links";
+import { eraseContent, makePresentation, makeReceiptLink, revokeLink } from "./actions";
 
 interface PageProps {
   readonly params: Promise<{ id: string }>;
@@ -33,7 +40,7 @@ interface PageProps {
 /** Once for the page and its title. */
 const readFound = cache(async (id: string) => {
   const { context, person, membership } = await requirePortal(`/portal/attestations/${id}`);
-  return { person, membership, ...(await readOwnAttestation(context, person, id)) };
+  return { context, person, membership, ...(await readOwnAttestation(context, person, id)) };
 });
 
 export async function generateMetadata({ params }: PageProps): Promise<Metadata> {
@@ -68,12 +75,17 @@ function DisclosureCard({ id, messages }: { readonly id: string; readonly messag
   );
 }
 
-function OpenCard({ id }: { readonly id: string }) {
+interface OpenCardProps {
+  readonly id: string;
+  readonly links: readonly OpeningLinkRow[];
+}
+
+function OpenCard({ id, links }: OpenCardProps) {
   return (
     <Card title="Open details to an auditor" className="mt-5">
       <p className="mb-4 max-w-prose text-muted">
-        The receipt as a file, with details of its approval that only hashes show to others. Whoever gets it
-        can check them on the Verify page or with verify.mjs. The audit log says what was opened.
+        The receipt with details of its approval that only hashes show to others, as a file or by a link that
+        ends. Whoever gets it can check them. The audit log says what was opened.
       </p>
       <PortalForm
         action={`/portal/attestations/${id}/opened`}
@@ -81,15 +93,20 @@ function OpenCard({ id }: { readonly id: string }) {
         className="grid max-w-xl gap-3 sm:grid-cols-[minmax(0,1fr)_auto] sm:items-end"
       >
         <Field id="opening" label="What to open">
-          <Select id="opening" name="opening" defaultValue="payee">
-            <option value="payee">The payee alone</option>
-            <option value="all">All details, who asked, and approvers' names</option>
-          </Select>
+          <OpeningSelect id="opening" />
         </Field>
         <Button type="submit" variant="secondary">
           Download opened receipt
         </Button>
       </PortalForm>
+      <div className="mt-4">
+        <ReceiptLinkDialog action={makeReceiptLink} attestationId={id} />
+      </div>
+      {links.length === 0 ? null : (
+        <div className="mt-4">
+          <OpeningLinkTable rows={links} revoke={revokeLink} />
+        </div>
+      )}
     </Card>
   );
 }
@@ -116,7 +133,7 @@ function EraseCard({ id }: { readonly id: string }) {
 
 async function AttestationPage({ params }: PageProps) {
   const { id } = await params;
-  const { person, membership, verification, messages, isTest, names, approval } = await orNotFound(
+  const { context, person, membership, verification, messages, isTest, names, approval } = await orNotFound(
     readFound(id),
   );
   return (
@@ -158,7 +175,7 @@ async function AttestationPage({ params }: PageProps) {
         </Card>
       )}
       {verification.human_authorization != null && mayAct(membership.role, "take_out") ? (
-        <OpenCard id={id} />
+        <OpenCard id={id} links={await listOpeningLinks(context, person, id)} />
       ) : null}
       {verification.payload !== null && membership.role === "owner" ? <EraseCard id={id} /> : null}
     </PortalPage>
