@@ -21,7 +21,7 @@ const withoutFences = (text: string) => text.replace(/^```[\s\S]*?^```$/gm, "");
 const anchors = (text: string) =>
   [...withoutFences(text).matchAll(/^#{2,3} (.+)$/gm)].map((match) => headingId(match[1] ?? ""));
 /** Pages that are not guides and that a guide may lead to. */
-const otherPages = ["/verify", "/verify/presentation", "/dev/mailbox"];
+const otherPages = ["/verify", "/verify/presentation", "/dev/mailbox", "/vectors/conformance/README.md"];
 
 describe("the guides", () => {
   it.each(guideEntries)("$slug has one title and no anchor twice", ({ slug }) => {

@@ -823,6 +823,16 @@ describe.skipIf(python.missing)("both verifiers (run by npm run test:python)", (
     expect((await agree(cases))["receipt"]).toBe(cases.length);
   });
 
+  it("pass the conformance suite, this one but for pairings and packs", async () => {
+    const runner = path.resolve("public/vectors/conformance/conformance.mjs");
+    const skipped = ["--without", "pairing", "--without", "pack"];
+    const command = [python.path ?? "", "-m", "countersign_client", "verify"];
+    const { code, out } = await runProgram(process.execPath, [runner, ...skipped, "--", ...command], {
+      env: { PATH: process.env["PATH"], ...pythonEnv },
+    });
+    expect([code, out]).toEqual([0, expect.stringMatching(/^suite 1: \d\d passed, 0 failed/)]);
+  });
+
   it("agree on a whole record, and on what a lying service could show in its place", async () => {
     const cases = await judgeRecords(test);
     const verdicts = new Set(cases.map(({ verdict }) => verdict));

@@ -1,11 +1,17 @@
-/** The golden receipts of every release (public/vectors/<version>/, created once by .ci/make-release.mjs) always verify. */
+/**
+ * The golden receipts of every release (public/vectors/<version>/, created once by .ci/make-release.mjs) always verify, and
+ * the conformance suite (.ci/make-conformance.mjs) is judged as it expects.
+ */
 import { readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { describe, expect, it } from "vitest";
+import { type ConformanceCase, conformanceFolder, makeConformance } from "#support/conformance";
 import { verifyInBrowser } from "./browser";
+import { nodeIo } from "./cli/node-io";
+import { runCommand } from "./cli/run-command";
 
 const folder = path.resolve("public/vectors");
-const releases = readdirSync(folder);
+const releases = readdirSync(folder).filter((name) => name !== path.basename(conformanceFolder));
 
 const readText = (...names: string[]) => readFileSync(path.join(folder, ...names), "utf8");
 
@@ -36,5 +42,59 @@ describe.each(releases)("the golden receipts of %s", (release) => {
     const moved = own.map((key: object) => ({ ...key, valid_from_index: 1_000, valid_to_index: 1_001 }));
     const others = { ...rest, keys: moved, zk: { ...rest.zk, keys: [] } };
     expect((await verifyInBrowser(readText(release, file), others)).verdict).toBe("invalid");
+  });
+});
+
+describe("the conformance suite", () => {
+  const inSuite = (name: string) => path.join(conformanceFolder, name);
+  const { cases } = JSON.parse(readFileSync(inSuite("cases.json"), "utf8")) as { cases: ConformanceCase[] };
+
+  it("is made again byte for byte, and has no other files", async () => {
+    const files = await makeConformance();
+    const written = readdirSync(conformanceFolder, { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile())
+      .map(({ parentPath, name }) => path.relative(conformanceFolder, path.join(parentPath, name)));
+    expect(written.sort()).toEqual([...files.keys(), "README.md", "conformance.mjs"].sort());
+    for (const [name, bytes] of files)
+      expect(
+        Buffer.compare(readFileSync(inSuite(name)), bytes),
+        `${name}: run .ci/make-conformance.mjs`,
+      ).toBe(0);
+  });
+
+  it("names the checks that it expects to fail, and each kind of file, good and bad", () => {
+    const readme = readFileSync(inSuite("README.md"), "utf8");
+    for (const { failed } of cases) if (failed) expect(readme).toContain(`| \`${failed}\``);
+    for (const kind of ["receipt", "approval", "presentation", "record", "pack"] as const) {
+      const verdicts = cases.filter((one) => one.kind === kind).map(({ verdict }) => verdict);
+      expect(verdicts, kind).toContain("invalid");
+      expect(
+        verdicts.some((verdict) => verdict === "valid" || verdict === "incomplete"),
+        kind,
+      ).toBe(true);
+    }
+  });
+
+  it.each(cases)("$kind: $name is $verdict", async ({ kind, file, keys, receipts = [], ...expected }) => {
+    const printed: string[] = [];
+    const io = { ...nodeIo, print: (text: string) => void printed.push(text), tell: () => {} };
+    const argv = [
+      ...(kind === "record" || kind === "pack" ? [kind] : []),
+      ...[inSuite(file), "--keys", inSuite(keys), "--json"],
+      ...receipts.flatMap((receipt) => ["--receipt", inSuite(receipt)]),
+      ...(expected.audience ? ["--audience", expected.audience] : []),
+      ...(expected.nonce ? ["--nonce", expected.nonce] : []),
+    ];
+    const code = await runCommand(argv, io);
+    expect(code).toBe({ valid: 0, invalid: 1, refused: 2, incomplete: 3, erased: 3 }[expected.verdict]);
+    if (expected.verdict === "refused") return;
+    const report = JSON.parse(printed.join("")) as {
+      verdict: string;
+      checks: { name: string; status: string }[];
+    };
+    expect(report.verdict).toBe(expected.verdict);
+    const failed = report.checks.filter(({ status }) => status === "fail").map(({ name }) => name);
+    if (expected.failed) expect(failed).toContain(expected.failed);
+    else expect(failed).toEqual([]);
   });
 });

@@ -25,12 +25,12 @@ export class UnreadableError extends Error {
 
 /** Text is parsed strictly (no name twice); a value that someone has parsed already is taken as it is. */
 export function readObject(json: unknown): JsonObject {
-  const value = typeof json === "string" ? readText(json) : json;
+  const value = typeof json === "string" ? readJson(json) : json;
   if (!isJsonObject(value)) throw new UnreadableError("expected a JSON object");
   return value;
 }
 
-function readText(text: string): JsonValue {
+export function readJson(text: string): JsonValue {
   try {
     return parseStrictJson(text, { maxCharacters });
   } catch (error) {

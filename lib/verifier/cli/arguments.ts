@@ -22,6 +22,7 @@ export const verifierProgram = "node verify.mjs";
 export const usage = `usage: node verify.mjs <id | url | file | -> [options]
        node verify.mjs log check <base url> [--remember FILE] [--all] [options]
        node verify.mjs record <base url> <agent> [--receipt FILE]... [options]
+       node verify.mjs record <file> [--receipt FILE]... [options]
        node verify.mjs monitor <base url> [--agent SLUG]... [--organization ID] [--remember FILE] [options]
        node verify.mjs proof <file> [options]
        node verify.mjs pack <file> [--cedar DIR] [options]
@@ -148,7 +149,10 @@ export function parseArguments(argv: readonly string[]): Arguments {
 
 const manyWords: Record<string, (words: string[]) => Command | null> = {
   log: ([second, target = ""]) => (second === "check" ? { command: "log-check", target, slug: "" } : null),
-  record: ([target = "", slug = ""]) => (slug === "" ? null : { command: "record", target, slug }),
+  record: ([target = "", slug = ""]) => {
+    const isAlone = slug === "" && /^https?:/i.test(target);
+    return isAlone ? null : { command: "record", target, slug };
+  },
   monitor: ([target = ""]) => ({ command: "monitor", target, slug: "" }),
   proof: ([target = ""]) => ({ command: "proof", target, slug: "" }),
   pack: ([target = ""]) => ({ command: "pack", target, slug: "" }),

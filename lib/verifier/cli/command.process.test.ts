@@ -82,6 +82,23 @@ describe("verify.mjs", () => {
     await rm(folder, { recursive: true, force: true });
   });
 
+  it("passes the conformance suite by its runner, which fails a verifier that is content with everything", async () => {
+    const runner = path.resolve("public/vectors/conformance/conformance.mjs");
+    const conform = (...args: string[]) => run(process.execPath, [runner, "--only", "record", ...args]);
+    const own = await conform("--without", "pack", "--", process.execPath, program);
+    expect(own).toEqual({
+      code: 0,
+      out: expect.stringMatching(/^suite 1: \d\d passed, 0 failed, 0 skipped\n$/),
+    });
+    const lax = await conform("--", "echo", '{"verdict":"valid","checks":[]}');
+    expect(lax).toMatchObject({
+      code: 1,
+      out: expect.stringContaining("exit code 0 instead of 1 (invalid)"),
+    });
+    expect((await conform("--without", "record", "--", "true")).code, "nothing ran").toBe(1);
+    expect((await conform()).code).toBe(2);
+  });
+
   it("is what verify_command fetches and runs, unchanged, and has the SHA-256 that is served beside it", async () => {
     const fetched = await shell(plain.verify_command);
     expect(fetched.out).toContain("Authentic record. Every check passed.");

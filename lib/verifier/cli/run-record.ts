@@ -9,8 +9,9 @@ import {
   proveByReceipts,
   type RecordReport,
   type RecordSource,
+  readRecordPage,
 } from "#lib/verifier/checks/check-record";
-import { readObject, UnreadableError } from "#lib/verifier/checks/evidence";
+import { readJson, readObject, UnreadableError } from "#lib/verifier/checks/evidence";
 import { checkMisbehaviour, MISBEHAVIOUR_TYPE } from "#lib/verifier/checks/misbehaviour";
 import { parseTrust } from "#lib/verifier/checks/trust";
 import {
@@ -48,6 +49,25 @@ function recordSource(io: CommandIo, base: string, slug: string): RecordSource {
   };
 }
 
+/** A record as it was saved: an answer, or a list of all its pages. Its attestations are the reader's receipts. */
+async function fileSource(io: CommandIo, file: string, receipts: readonly string[]): Promise<RecordSource> {
+  const value = readJson(decode(await io.readFile(file), file));
+  const pages = (Array.isArray(value) ? value : [value]).map((page) => ({ page, ...readRecordPage(page) }));
+  const held = new Map(receipts.map((text) => [readObject(text)["attestation_id"], text]));
+  const findPage = (from: number) => pages.find(({ entries }) => entries[0]?.sequence === from);
+  return {
+    readPage: async (from) => {
+      const found = from === 1 ? pages[0] : findPage(from);
+      if (found === undefined)
+        throw new UnreadableError(`${file}: the page from number ${from} on is missing`);
+      return found.page;
+    },
+    readAnswer: async (id) => held.get(id) ?? null,
+    readRows: async () => null,
+    readStatements: async () => ({ statements: [], next: null }),
+  };
+}
+
 /** Writes what others can check, or else what was seen; with the keys that it was checked under. */
 async function writeProof(
   io: CommandIo,
@@ -69,22 +89,26 @@ async function writeProof(
 
 export async function runRecord(args: Arguments, given: CommandIo): Promise<number> {
   const io = withDeadline(given, readDeadline(args));
-  const base = trimBase(args.target);
+  const isFile = args.slug === "";
+  const base = isFile ? undefined : trimBase(args.target);
   const { trust, note, isPinned } = await findTrust(io, args, base);
   const receipts = await Promise.all(
     (args.values.receipt ?? []).map(async (file) => decode(await io.readFile(file), file)),
   );
-  const source = recordSource(io, base, args.slug);
+  const source =
+    base === undefined ? await fileSource(io, args.target, receipts) : recordSource(io, base, args.slug);
   const report = await checkRecord(source, trust, {
     nowSeconds: io.nowSeconds(),
-    slug: args.slug,
+    ...(!isFile && { slug: args.slug }),
+    ...(isFile && { sumUpTo: 0 }),
     receipts,
     onProgress: showProgress(io),
   });
   const { checks, marks: _marks, ...facts } = report;
   const ok = facts.verdict !== "invalid";
   const proof = ok ? null : await proveByReceipts(source, receipts, trust).catch(() => null);
-  const found = ok ? "" : `\n\n${toVisibleText(await writeProof(io, args, base, proof, checks))}`;
+  const found =
+    ok || base === undefined ? "" : `\n\n${toVisibleText(await writeProof(io, args, base, proof, checks))}`;
   const keys = { pinned: isPinned, note };
   if (args.flags.has("json")) printJson(io, { kind: "record", ...facts, checks, proof, keys });
   else io.print(`${formatChecks(checks)}\n\n${note}\n\n${toVisibleText(describeRecord(report))}${found}\n`);
