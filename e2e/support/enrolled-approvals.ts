@@ -1,5 +1,6 @@
 /** For tests only: a roster of an organization whose approvers hold software passkeys, and what they approve. */
 import { p256 } from "@noble/curves/nist.js";
+import type { Amends } from "#lib/protocol/approval/amendment";
 import {
   type ApprovalRequest,
   bindRequest,
@@ -8,6 +9,7 @@ import {
   requestHash,
 } from "#lib/protocol/approval/approval";
 import type { PasskeyApproval } from "#lib/protocol/approval/human-authorization-shape";
+import { contextHash } from "#lib/protocol/approval/shown-content";
 import {
   base64Encode,
   base64UrlEncode,
@@ -24,7 +26,15 @@ import {
   proveMembership,
   type RosterEntry,
 } from "#lib/protocol/passkey/roster";
-import { makeTestApproval, signForTest, testFacts, testRequest } from "./human-authorization";
+import type { Reason } from "#lib/protocol/statement/reasons";
+import {
+  makeTestApproval,
+  signForTest,
+  testFacts,
+  testRequest,
+  testRequestedBy,
+  testShown,
+} from "./human-authorization";
 
 /** An authenticator of software: ES256, one credential. */
 export function makeSoftPasskey(number: number) {
@@ -153,6 +163,113 @@ export function makeBothAuthorization(): HumanAuthorization {
     return [proof, { ...passkey, nullifier_hash: proof.nullifier_hash }];
   });
   return signForTest(buildAuthorization(request, { ...testFacts, approvals }));
+}
+
+const amendableRequest: ApprovalRequest = { ...enrolledRequest, amendable: ["amount", "context.invoice"] };
+
+/** Content that the page of a counter-offer showed: another invoice, under a salt of its own. */
+export const amendedShown = {
+  ...testShown,
+  context: { invoice: "2026-115" },
+  context_salt: "bmV3IHNhbHQ=",
+  before: { context_salt: testShown.context_salt, context: testShown.context },
+};
+
+/** Person 0 has lowered the amount and changed the invoice; `before` and `now` say what is otherwise. */
+export function makeAmendedAuthorization(
+  { before = {}, now = {} }: { before?: Partial<ApprovalRequest>; now?: Partial<ApprovalRequest> } = {},
+  people: readonly number[] = [0, 1, 2],
+): HumanAuthorization {
+  const original_request = { ...amendableRequest, ...before };
+  const { amendable: fields = [], ...kept } = original_request;
+  const { context, context_salt, agent_name, organization_name, group_names } = amendedShown;
+  const names = { agent_name, organization_name, group_names };
+  const request: ApprovalRequest = {
+    ...kept,
+    request_id: "areq_amended",
+    amount: { value: "9000", currency: "EUR" },
+    context_hash: contextHash(context_salt, context, names, testRequestedBy),
+    amends: { request_hash: requestHash(original_request), fields, by: approverId(0) },
+    created_at: "2026-11-21T08:03:00.000Z",
+    salt: "AQAAAAAAAAAAAAAAAAAAAA==",
+    ...now,
+  };
+  const approvals = people.map((person) => makePasskeyApproval(request, testRoster, person));
+  return signForTest(buildAuthorization(request, { ...testFacts, approvals, original_request }));
+}
+
+/** Chains that a careless or lying service signs, and its approvers too; with the reason that each is refused for. */
+export function listBadAmendments(): [what: string, reason: Reason, forged: HumanAuthorization][] {
+  const amends = (more: Partial<Amends>, before: Partial<ApprovalRequest> = {}) => {
+    const { fields, ...found } = makeAmendedAuthorization({ before }).request.amends ?? fail();
+    return { amends: { fields, ...found, ...more } };
+  };
+  const { by: _by, ...byNobody } = amends({}).amends;
+  const amount = (value: string, currency = "EUR") => ({ amount: { value, currency } });
+  const each = (now: Partial<ApprovalRequest>) => makeAmendedAuthorization({ now });
+  const onlyAmount = { amendable: ["amount"] };
+  const fields = ["amount", "context.invoice"];
+  const fewer = [0, 1].map((group) => ({ group: groupId(group), count: 1 }));
+  const elsewhere: Partial<ApprovalRequest>[] = [
+    { agent_slug: "other" },
+    { agent_public_key: "AAAA" },
+    { action: "Pay" },
+    { tool: "other" },
+    { expires_at: "2026-11-21T09:30:00.000Z" },
+    { usable_for_seconds: 7200 },
+    { details: { complete: true, types: "s" } },
+    { entries_hash: "ab".repeat(32) },
+    { requester_may_approve: true },
+    { requester_id: approverId(3) },
+  ];
+  return [
+    ["another request", "amendment_of_another", each(amends({ request_hash: "ab".repeat(32) }))],
+    ["a later request", "amendment_of_another", each({ created_at: "2026-11-21T07:59:00.000Z" })],
+    ["the request itself", "amendment_of_another", each({ request_id: testRequest.request_id })],
+    [
+      "a detail that wasn't named",
+      "amendment_not_allowed",
+      makeAmendedAuthorization({ before: onlyAmount, now: amends({ fields }, onlyAmount) }),
+    ],
+    [
+      "an amount that wasn't named",
+      "amendment_not_allowed",
+      makeAmendedAuthorization({ before: { amendable: ["context.invoice"] } }),
+    ],
+    ["more money", "amendment_widens", each(amount("12000.01"))],
+    ["as much money", "amendment_widens", each(amount("12000"))],
+    ["another currency", "amendment_widens", each(amount("9", "USD"))],
+    ...elsewhere.map((now): [string, Reason, HumanAuthorization] => [
+      `another ${Object.keys(now).join()}`,
+      "amendment_not_allowed",
+      each(now),
+    ]),
+    [
+      "fewer people",
+      "amendment_widens",
+      makeAmendedAuthorization({ now: { approvals_required: 2, required_approvers: fewer } }, [0, 2]),
+    ],
+    [
+      "other groups",
+      "amendment_widens",
+      each({ required_approvers: enrolledRequest.required_approvers.toReversed() }),
+    ],
+    [
+      "a lower level",
+      "amendment_widens",
+      makeAmendedAuthorization({ before: { required_level: "orb" }, now: { required_level: "none" } }),
+    ],
+    ["somebody who didn't sign it", "amender_absent", each(amends({ by: approverId(3) }))],
+    ["nobody", "amender_absent", each({ amends: byNobody })],
+    [
+      "an approver where none was asked",
+      "amender_absent",
+      makeAmendedAuthorization({
+        before: { required_approvers: [], approvals_required: 1 },
+        now: { required_approvers: enrolledRequest.required_approvers, approvals_required: 3 },
+      }),
+    ],
+  ];
 }
 
 type Path = (string | number)[];

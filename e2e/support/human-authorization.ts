@@ -150,6 +150,7 @@ export function addTestLogEntry(authorization: HumanAuthorization): HumanAuthori
     decided_at: authorization.approved_at,
     key_id: authorization.key_id,
     authorization_hash: hexEncode(sha256(canonicalBytes({ ...authorization } as unknown as JsonObject))),
+    ...(authorization.questions_hash && { questions_hash: authorization.questions_hash }),
     record: testPlace,
   });
   const envelope = {

@@ -32,8 +32,11 @@ import { runProgram } from "#support/commands";
 import { anyKind } from "#support/databases";
 import { type DecidedLie, makeDecidedReceipt } from "#support/decided-receipt";
 import {
+  amendedShown,
   enrolledRequest,
+  listBadAmendments,
   listForgeries,
+  makeAmendedAuthorization,
   makeBothAuthorization,
   makeEnrolledAuthorization,
   makePasskeyApproval,
@@ -245,7 +248,12 @@ async function judgeForgeries(test: TestApp): Promise<Case[]> {
   const own = { ...key, key_id: testKeyId, public_key: base64Encode(testPublicKey) };
   const keys = { ...known, keys: [own] };
   const cases: Case[] = [];
-  for (const whole of [makeEnrolledAuthorization(), makeBothAuthorization(), makeVersion2()]) {
+  for (const whole of [
+    makeEnrolledAuthorization(),
+    makeBothAuthorization(),
+    makeVersion2(),
+    makeAmendedAuthorization(),
+  ]) {
     cases.push(await judge("enrolled", whole, keys));
     const request = { ...whole.request, action: "😀".repeat(1_000) };
     cases.push(await judge("with a long action", { ...whole, request }, keys));
@@ -257,6 +265,27 @@ async function judgeForgeries(test: TestApp): Promise<Case[]> {
     [0, 0, 2],
   ])
     cases.push(await judge(`people ${people}`, makeEnrolledAuthorization(people), keys));
+  for (const [what, reason, forged] of listBadAmendments()) {
+    const found = await judge(`amended: ${what}`, forged, keys);
+    const checks = found["checks"] as { name: string; reason?: string }[];
+    expect(checks.find(({ name }) => name === "amendment")?.reason, what).toBe(reason);
+    cases.push(found);
+  }
+  const { request_id } = makeAmendedAuthorization().request;
+  const { before, ...shownNow } = amendedShown;
+  for (const [shown, status] of [
+    [amendedShown, "pass"],
+    [shownNow, "fail"],
+    [{ ...shownNow, before: { ...before, context: { invoice: "2026-113" } } }, "fail"],
+    [{ ...shownNow, before: { ...before, context: {} } }, "fail"],
+    [{ ...amendedShown, questions: [{ question: "?" }] }, "fail"],
+  ] as const) {
+    const human_authorization = makeAmendedAuthorization();
+    const found = await judge("amended and shown", { request_id, human_authorization, ...shown }, keys);
+    const checks = found["checks"] as { name: string; status: string }[];
+    expect(checks.find(({ name }) => name === "shown_content")?.status).toBe(status);
+    cases.push(found);
+  }
   for (const [forked, fits] of forkedRosters()) {
     const found = await judge(JSON.stringify(forked.approvals.map(({ type }) => type)), forked, keys);
     const roster = found["checks"] as { name: string; reason?: string }[];

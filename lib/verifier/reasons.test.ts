@@ -33,7 +33,7 @@ import { verifyHumanAuthorization } from "#lib/verifier/checks/verify-human-auth
 import { callNode } from "#lib/verifier/cli/io";
 import type { VerifierReport } from "#lib/verifier/report/report";
 import { type BoundedReceipt, type Clocks, makeBoundedReceipt } from "#support/bounded-receipt";
-import { approverId, makeEnrolledAuthorization } from "#support/enrolled-approvals";
+import { approverId, makeAmendedAuthorization, makeEnrolledAuthorization } from "#support/enrolled-approvals";
 import { makeTestAuthorization, testVerifyOptions } from "#support/human-authorization";
 import { listOpenings } from "#support/openings";
 import { ENTRIES, flipBit, grownTo } from "#support/tiles";
@@ -126,6 +126,9 @@ function approvals(edit: (authorization: HumanAuthorization) => void, options = 
 }
 
 /** Three enrolled approvers' passkeys. */
+const judgeSigned = (authorization: HumanAuthorization): Checks =>
+  verifyHumanAuthorization(authorization, testVerifyOptions).checks as readonly Named[];
+
 function enrolled(edit: (authorization: HumanAuthorization) => void): Checks {
   const authorization = structuredClone(byPasskey);
   edit(authorization);
@@ -440,6 +443,20 @@ const ways: Record<Exclude<Reason, (typeof elsewhere)[number]>, [check: string, 
     "shown_content",
     () => verify({ request_id: "areq", context: {}, human_authorization: golden("human-authorization") }),
   ],
+  not_amended: ["amendment", () => enrolled(() => {})],
+  amendment_of_another: [
+    "amendment",
+    () => judgeSigned(makeAmendedAuthorization({ now: { created_at: "2026-11-21T07:59:00.000Z" } })),
+  ],
+  amendment_not_allowed: [
+    "amendment",
+    () => judgeSigned(makeAmendedAuthorization({ now: { action: "Pay more" } })),
+  ],
+  amendment_widens: [
+    "amendment",
+    () => judgeSigned(makeAmendedAuthorization({ now: { amount: { value: "12001", currency: "EUR" } } })),
+  ],
+  amender_absent: ["amendment", () => judgeSigned(makeAmendedAuthorization({}, [1, 2, 3]))],
   approvals_unexpected: ["decided_by", () => approvals((one) => (one.decided_by = rule))],
   grant_needs_people: ["decided_by", () => unasked(rule, ({ request }) => (request.grant = terms))],
   grant_exceeded: ["decided_by", () => unasked({ ...use, use: 21 })],

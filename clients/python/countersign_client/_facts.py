@@ -119,6 +119,21 @@ def _describe_terms(terms: Mapping[str, Any]) -> str:
     return ", ".join([*parts, f"until {_time(terms['expires_at'])}"])
 
 
+def describe_amendment(given: Mapping[str, Any], who: str | None = None) -> str:
+    """``amount from 120.00 EUR to 80.00 EUR, payee, by Ada``. ``who``: the approver's name, if the reader knows it."""
+    now, before = given["request"], given["original_request"]
+    amends = now["amends"]
+
+    def change(name: str) -> str:
+        if name != "amount" or "amount" not in now or "amount" not in before:
+            return name.removeprefix("context.")
+        amounts = (format_amount(one["amount"]["value"], one["amount"]["currency"]) for one in (before, now))
+        return f"amount from {' to '.join(amounts)}"
+
+    by = who or ("an approver" if "by" in amends else "somebody with the link")
+    return ", ".join([*map(change, amends["fields"]), f"by {by}"])
+
+
 def _opened_rows(opened: Opened | None) -> list[tuple[str, str, str]]:
     if opened is None:
         return []
@@ -138,6 +153,9 @@ def _approval_rows(given: JsonObject, opened: Opened | None = None) -> list[tupl
         rows.append(("amount", "Amount", format_amount(request["amount"]["value"], request["amount"]["currency"])))
     if "tool" in request:
         rows.append(("tool", "Tool", request["tool"]))
+    if "original_request" in signed:
+        by = request["amends"].get("by")
+        rows.append(("changed", "Changed", describe_amendment(signed, None if opened is None else opened.approvers.get(by))))
     if unasked is not None:
         rows.append(("decided", "Decided by", unasked))
     else:
@@ -189,7 +207,7 @@ def _not_proven(rows: Sequence[tuple[str, str, str]], is_receipt: bool, is_asser
 
 
 _ORDER = (
-    *("amount", "payee", "what", "tool", "agent", "requester"),
+    *("amount", "payee", "what", "tool", "agent", "requester", "changed"),
     *("decided", "people", "limits", "decided_at", "recorded_at", "not_proven"),
 )
 

@@ -25,6 +25,8 @@ export interface Decision {
   key_id: string;
   /** Hex SHA-256 of the canonical signed object without `log`; null if nothing was approved. */
   authorization_hash: string | null;
+  /** Only if approvers had asked something. */
+  questions_hash?: string;
   record: RecordPlace;
 }
 
@@ -41,12 +43,21 @@ export function parseDecisionStatement(bytes: Uint8Array): Decision | null {
   const subject = Array.isArray(statement?.["subject"]) ? statement["subject"][0] : null;
   const digest = isJsonObject(subject) ? subject["digest"] : null;
   if (!isJsonObject(predicate) || !isJsonObject(digest)) return null;
-  const { decision, decided_at, key_id, authorization_hash, record } = predicate;
+  const { decision, decided_at, key_id, authorization_hash, questions_hash, record } = predicate;
   const { sha256: request_hash } = digest;
   if (!decisions.includes(decision) || !isRecordPlace(record)) return null;
-  const texts = [request_hash, decided_at, key_id, authorization_hash ?? ""];
+  const texts = [request_hash, decided_at, key_id, authorization_hash ?? "", questions_hash ?? ""];
   if (!texts.every((text) => typeof text === "string")) return null;
-  const read = { decision, request_hash, decided_at, key_id, authorization_hash, record } as Decision;
+  const asked = questions_hash === undefined ? {} : { questions_hash };
+  const read = {
+    decision,
+    request_hash,
+    decided_at,
+    key_id,
+    authorization_hash,
+    ...asked,
+    record,
+  } as Decision;
   return bytesEqual(buildDecisionStatement(read), bytes) ? read : null;
 }
 
@@ -60,6 +71,7 @@ function toDecision(authorization: HumanAuthorization): Decision | null {
     decided_at: authorization.approved_at,
     key_id: authorization.key_id,
     authorization_hash: hexEncode(sha256(canonicalBytes(signed as unknown as JsonObject))),
+    ...(signed.questions_hash !== undefined && { questions_hash: signed.questions_hash }),
     record,
   };
 }

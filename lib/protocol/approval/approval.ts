@@ -14,6 +14,7 @@ import {
   type WorldProofV4,
   wordHex,
 } from "#lib/protocol/world-id/world-id-proof";
+import type { Amends } from "./amendment";
 import type { Amount } from "./amount";
 import { type DecidedBy, type GrantTerms, type RequiredApprovers, usableUntil } from "./decided-by";
 import type { PasskeyApproval } from "./human-authorization-shape";
@@ -35,6 +36,10 @@ export interface ApprovalRequest {
   details?: SignedDetails;
   /** As context_hash, by entries that can be shown one by one. Makes it version 2. */
   entries_hash?: string;
+  /** Fields that an approver may change, sorted. Makes it version 2. */
+  amendable?: string[];
+  /** The request that this one changes. Makes it version 2. */
+  amends?: Amends;
   /** World ID level; `none` only if enrolled approvers are required. */
   required_level: RequiredLevel | "none";
   /** With required approvers: how many they are together. */
@@ -92,9 +97,13 @@ export const isPasskeyApproval = (approval: Approval): approval is PasskeyApprov
 
 export interface UnsignedAuthorization {
   type: "human_authorization";
-  /** 2 exactly if the request has a field of version 2 (docs/decisions/0048). */
+  /** 2 exactly if the request has a field of version 2, or there were questions (docs/decisions/0048). */
   version: 1 | 2;
   request: ApprovalRequest;
+  /** The request that `request` amends, as it was hashed. */
+  original_request?: ApprovalRequest;
+  /** Hash of the questions and answers (lib/protocol/approval/amendment.ts) as they were at the decision. */
+  questions_hash?: string;
   binding: ApprovalBinding;
   decided_by: DecidedBy;
   /** None unless people decided. */
@@ -145,19 +154,27 @@ export function formatConfirmationCode(digest: Uint8Array): string {
 
 export type DecisionFacts = Pick<
   UnsignedAuthorization,
-  "decided_by" | "approvals" | "environment" | "approved_at" | "key_id"
+  | "decided_by"
+  | "approvals"
+  | "environment"
+  | "approved_at"
+  | "key_id"
+  | "original_request"
+  | "questions_hash"
 >;
 
-export const chooseVersion = ({
-  details,
-  entries_hash,
-}: Pick<ApprovalRequest, "details" | "entries_hash">): 1 | 2 =>
-  details === undefined && entries_hash === undefined ? 1 : 2;
+const isVersion2 = ({ request, questions_hash }: Pick<UnsignedAuthorization, "request" | "questions_hash">) =>
+  [request.details, request.entries_hash, request.amendable, request.amends, questions_hash].some(
+    (field) => field !== undefined,
+  );
+
+export const chooseVersion = (decided: Pick<UnsignedAuthorization, "request" | "questions_hash">): 1 | 2 =>
+  isVersion2(decided) ? 2 : 1;
 
 export function buildAuthorization(request: ApprovalRequest, facts: DecisionFacts): UnsignedAuthorization {
   return {
     type: "human_authorization",
-    version: chooseVersion(request),
+    version: chooseVersion({ request, ...facts }),
     request,
     binding: bindRequest(request),
     ...facts,

@@ -1,16 +1,21 @@
 /** Proof that a `human_authorization` of enrolled approvers carries, and each way in which it could prove less. */
 import { describe, expect, it, vi } from "vitest";
 import { base64UrlDecode, base64UrlEncode, utf8Decode, utf8Encode } from "#lib/protocol/encoding/bytes";
+import type { JsonObject, JsonValue } from "#lib/protocol/encoding/canonical-json";
+import { factsOfApproval } from "#lib/protocol/record/facts";
 import type { Reason } from "#lib/protocol/statement/reasons";
 import {
   type AuthorizationCheckName,
   verifyHumanAuthorization,
 } from "#lib/verifier/checks/verify-human-authorization";
 import {
+  amendedShown,
   approverId,
   enrolledRequest,
   groupId,
+  listBadAmendments,
   listForgeries,
+  makeAmendedAuthorization,
   makeBothAuthorization,
   makeEnrolledAuthorization,
   makePasskeyApproval,
@@ -18,9 +23,20 @@ import {
   testMemberships,
   testRoster,
 } from "#support/enrolled-approvals";
-import { makeTestApproval, signForTest, testFacts, testVerifyOptions } from "#support/human-authorization";
+import {
+  addTestLogEntry,
+  makeTestApproval,
+  signForTest,
+  testFacts,
+  testPublicKey,
+  testShown,
+  testVerifyOptions,
+} from "#support/human-authorization";
+import { hashQuestions } from "./amendment";
 import { type ApprovalRequest, buildAuthorization, type HumanAuthorization } from "./approval";
+import { isEntryOfApproval } from "./approval-decision";
 import { type PasskeyApproval, parseHumanAuthorization } from "./human-authorization-shape";
+import type { ShownContent } from "./shown-content";
 
 vi.mock("#lib/protocol/passkey/assertion", async (load) => {
   const { rememberIn } = await import("#support/remember");
@@ -50,6 +66,7 @@ const passkeyOf = (change: (approval: PasskeyApproval) => void) =>
   resign((_, passkeys) => passkeys.slice(0, 1).forEach(change));
 
 const enrolled = makeEnrolledAuthorization();
+const amendedWhole = makeAmendedAuthorization();
 const both = makeBothAuthorization();
 const rebuild = (request: ApprovalRequest, approvals: HumanAuthorization["approvals"]) =>
   signForTest(buildAuthorization(request, { ...testFacts, approvals }));
@@ -77,7 +94,7 @@ describe("an authorization by enrolled approvers", () => {
 
   it("fails when any single field is changed, signed again and bound again by a lying service", () => {
     const vouched = new Set<string>();
-    for (const whole of [enrolled, both])
+    for (const whole of [enrolled, both, amendedWhole])
       for (const { place, forged } of listForgeries(whole)) {
         if (parseHumanAuthorization(forged) === null) continue;
         if (verify(forged).ok) vouched.add(place.replace(/^(approvals)\.\d+/, "$1.n"));
@@ -188,6 +205,102 @@ describe("an authorization by enrolled approvers", () => {
     const request = { ...enrolledRequest, required_approvers: [], approvals_required: 3 };
     const found = failures(makeEnrolledAuthorizationOf(request)).map(([, reason]) => reason);
     expect(found).toEqual(expect.arrayContaining(["passkey_unexpected", "level_too_low"]));
+  });
+});
+
+describe("a counter-offer", () => {
+  const { amendable, ...old } = makeAmendedAuthorization().original_request ?? enrolledRequest;
+
+  it("verifies as a chain of two requests, and its facts say what was changed by whom", () => {
+    const amended = makeAmendedAuthorization();
+    expect(parseHumanAuthorization(amended)).toBe(amended);
+    expect(amended.version).toBe(2);
+    const report = verify(amended);
+    expect(report).toMatchObject({ ok: true, grade: "enrolled_approver" });
+    expect(report.checks.find(({ name }) => name === "amendment")?.detail).toContain(
+      `amount from 12,000.00 EUR to 9,000.00 EUR, invoice, by approver ${approverId(0)}`,
+    );
+    const object = amended as unknown as JsonObject;
+    const names = { groups: {}, approvers: { [approverId(0)]: "Ada" } };
+    expect(factsOfApproval(object, names).changed).toBe(
+      "amount from 12,000.00 EUR to 9,000.00 EUR, invoice, by Ada",
+    );
+  });
+
+  it("is refused without the request that it changes, and in a chain of three", () => {
+    const amended = makeAmendedAuthorization();
+    const { original_request: _gone, ...without } = amended;
+    const shapes = [
+      without,
+      { ...amended, version: 1 },
+      { ...amended, request: { ...amended.request, amendable } },
+      { ...amended, original_request: old },
+      { ...amended, original_request: { ...old, amendable, amends: amended.request.amends } },
+      { ...enrolled, original_request: { ...old, amendable }, version: 2 },
+      ...[[], ["amount", "amount"], ["context.x", "amount"], ["context."], ["action"]].map((fields) => ({
+        ...amended,
+        original_request: { ...old, amendable: fields },
+      })),
+    ];
+    expect(shapes.filter((shape) => parseHumanAuthorization(shape) !== null)).toEqual([]);
+  });
+
+  it.each(listBadAmendments())("fails for %s", (_what, reason, changed) => {
+    expect(failures(changed)).toContainEqual(["amendment", reason]);
+  });
+
+  it("shows both pages' content, which may differ in the named details alone", () => {
+    const amended = makeAmendedAuthorization();
+    const statusOf = (shown: ShownContent) =>
+      verifyHumanAuthorization(amended, { ...testVerifyOptions, shown }).checks.find(
+        ({ name }) => name === "shown_content",
+      )?.status;
+    expect(statusOf(amendedShown)).toBe("pass");
+    const { before, ...now } = amendedShown;
+    const others: ShownContent[] = [
+      now,
+      { ...now, before: { ...before, context: { invoice: "2026-113" } } },
+      { ...now, before: { ...before, context: {} } },
+      { ...now, before: { ...before, context: { ...before.context, more: "" } } },
+      { ...now, before: { ...before, context_salt: now.context_salt } },
+      { ...amendedShown, questions: [{ question: "?" }] },
+    ];
+    expect(others.map(statusOf)).toEqual(others.map(() => "fail"));
+  });
+});
+
+describe("questions", () => {
+  const asked = [
+    {
+      question: "What for?",
+      asked_at: testFacts.approved_at,
+      answer: "Paper",
+      answered_at: testFacts.approved_at,
+    },
+  ];
+  const authorization = signForTest(
+    buildAuthorization(enrolledRequest, {
+      ...testFacts,
+      approvals: enrolled.approvals,
+      questions_hash: hashQuestions(testShown.context_salt, asked),
+    }),
+  );
+
+  it("are hashed into the decision, which is of version 2, and an answer that was changed fails", () => {
+    expect(authorization.version).toBe(2);
+    expect(parseHumanAuthorization(authorization)).toBe(authorization);
+    expect(
+      isEntryOfApproval(addTestLogEntry(authorization), testPublicKey, testVerifyOptions.verifySignature),
+    ).toBe(true);
+    const statusOf = (questions: JsonValue | undefined) =>
+      verifyHumanAuthorization(authorization, {
+        ...testVerifyOptions,
+        shown: { ...testShown, ...(questions !== undefined && { questions }) },
+      }).checks.find(({ name }) => name === "shown_content")?.status;
+    expect(statusOf(asked)).toBe("pass");
+    expect([undefined, [], [{ ...asked[0], answer: "Ink" }], [...asked, ...asked]].map(statusOf)).toEqual(
+      Array(4).fill("fail"),
+    );
   });
 });
 

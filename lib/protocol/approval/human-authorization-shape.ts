@@ -17,6 +17,7 @@ import {
 } from "#lib/protocol/passkey/roster";
 import { isTime } from "#lib/protocol/time/time-words";
 import { parseFieldElement, parseWord, wordHex } from "#lib/protocol/world-id/world-id-proof";
+import { isFieldList } from "./amendment";
 import { amountValuePattern, currencyPattern } from "./amount";
 import { chooseVersion, type HumanAuthorization } from "./approval";
 import { signedTypesPattern } from "./shown-content";
@@ -103,6 +104,9 @@ const requiredApprovers: Rule = (value) =>
   listOf(fields({ group: uuid, count: integer(1, 10) }), 0, 5)(value) &&
   new Set((value as { group: string }[]).map(({ group }) => group)).size === (value as unknown[]).length;
 
+/** `amount` and the details, each once. */
+const fieldList: Rule = (value) => listOf(text(512), 1, 33)(value) && isFieldList(value as string[]);
+
 const request = fields(
   {
     request_id: text(128),
@@ -125,6 +129,8 @@ const request = fields(
     inputs_hash: text(128),
     details: fields({ complete: oneOf(true, false), types: matches(signedTypesPattern) }),
     entries_hash: sha256Hex,
+    amendable: fieldList,
+    amends: fields({ request_hash: sha256Hex, fields: fieldList }, { by: uuid }),
     tool: text(256),
     amount: fields({ value: amountValue, currency }),
     usable_for_seconds: integer(60, 2_592_000),
@@ -238,7 +244,7 @@ const authorization = fields(
     key_id: matches(/^[0-9a-f]{16}$/),
     signature: (value) => typeof value === "string" && value.length === 88,
   },
-  { log: isJsonObject },
+  { log: isJsonObject, original_request: request, questions_hash: sha256Hex },
 );
 
 export const authorizationFields = {
@@ -251,7 +257,14 @@ export const authorizationFields = {
 export function parseHumanAuthorization(value: unknown): HumanAuthorization | null {
   if (!authorization(value)) return null;
   const read = value as HumanAuthorization;
-  return read.version === chooseVersion(read.request) ? read : null;
+  return read.version === chooseVersion(read) && isChain(read) ? read : null;
+}
+
+/** A counter-offer comes with the request that it changes, and ends the chain. */
+function isChain({ request: now, original_request: before }: HumanAuthorization): boolean {
+  if (before === undefined) return now.amends === undefined;
+  const isEnd = now.amends !== undefined && now.amendable === undefined;
+  return isEnd && before.amendable !== undefined && before.amends === undefined;
 }
 
 /* An enrolled approver's approval: a passkey's signature over the request, and its place in the organization's roster. */

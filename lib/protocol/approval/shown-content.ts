@@ -22,6 +22,10 @@ export interface ShownContent extends Record<keyof ShownNames, JsonValue> {
   context: JsonValue;
   context_salt: JsonValue;
   requested_by: JsonValue;
+  /** With a counter-offer: the salt of the request that it changes, and the changed details as they were. */
+  before?: { context_salt: JsonValue; context: JsonValue };
+  /** Questions of approvers, with their answers, if there are any. */
+  questions?: JsonValue;
 }
 
 /** Hides context, names and who asks from readers without the salt. */

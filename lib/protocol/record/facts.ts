@@ -3,7 +3,9 @@
  * rule, under which limits, when, and what isn't proven. Pages, pictures, mails, reports, exports and both verifiers take
  * their words from here. They follow from the objects given; whether those hold is checked elsewhere.
  */
+import { describeAmendment } from "#lib/protocol/approval/amendment";
 import { type Amount, amountValuePattern, formatAmount } from "#lib/protocol/approval/amount";
+import type { ApprovalRequest } from "#lib/protocol/approval/approval";
 import { weakestLevel } from "#lib/protocol/approval/assign-groups";
 import type { DecidedByGrant, DecidedByRule, Decider, GrantTerms } from "#lib/protocol/approval/decided-by";
 import {
@@ -28,6 +30,8 @@ export interface Facts {
   readonly payee: string | null;
   readonly agent: string | null;
   readonly requester: string | null;
+  /** Change by an approver, if this is a counter-offer. */
+  readonly changed: string | null;
   readonly decided: Decided;
   readonly terms: GrantTerms | null;
   readonly usableUntil: string | null;
@@ -94,6 +98,13 @@ function readDecided(object: JsonObject, names: Names): Decided {
   };
 }
 
+function readChange({ request, original_request: before }: JsonObject, names: Names): string | null {
+  const now = readObject(request) as unknown as ApprovalRequest;
+  if (now.amends === undefined || !isJsonObject(before)) return null;
+  const chain = { amends: now.amends, before: before as unknown as ApprovalRequest, now };
+  return describeAmendment(chain, nameIn(names.approvers, now.amends.by));
+}
+
 export function factsOfApproval(object: JsonObject, names: Names = noNames): Facts {
   const request = readObject(object["request"]);
   return {
@@ -103,6 +114,7 @@ export function factsOfApproval(object: JsonObject, names: Names = noNames): Fac
     payee: null,
     agent: readText(request["agent_slug"]),
     requester: null,
+    changed: readChange(object, names),
     decided: readDecided(object, names),
     terms: readTerms(request["grant"]),
     usableUntil: readText(object["usable_until"]),
@@ -119,6 +131,7 @@ export const hiddenFacts: Facts = {
   payee: null,
   agent: null,
   requester: null,
+  changed: null,
   decided: { kind: "hidden" },
   terms: null,
   usableUntil: null,
@@ -185,6 +198,7 @@ export interface ShownRequest {
   readonly amount?: Amount | null | undefined;
   readonly agent_slug: string;
   readonly grant?: GrantTerms | null | undefined;
+  readonly changed?: string | null | undefined;
   readonly context?: Readonly<Record<string, string>> | null | undefined;
   readonly requester?: string | null | undefined;
   readonly status: string;
@@ -223,6 +237,7 @@ export function factsOfRequest(asked: ShownRequest): Facts {
     payee: asked.context ? findPayee(asked.context) : null,
     agent: asked.agent_slug,
     requester: asked.requester ?? null,
+    changed: asked.changed ?? null,
     decided: describeDecision(asked),
     terms: asked.grant ?? null,
     usableUntil: asked.usable_until ?? null,
@@ -284,6 +299,7 @@ export type FactId =
   | "tool"
   | "agent"
   | "requester"
+  | "changed"
   | "decided"
   | "people"
   | "limits"
@@ -299,7 +315,7 @@ export interface Fact {
 }
 
 export function listFacts(facts: Facts): Fact[] {
-  const { amount, payee, what, tool, agent, requester, decided, decidedAt, recordedAt } = facts;
+  const { amount, payee, what, tool, agent, requester, changed, decided, decidedAt, recordedAt } = facts;
   const people = listPeople(facts);
   const rows: (readonly [FactId, string, string | null])[] = [
     ["amount", "Amount", amount && formatAmount(amount)],
@@ -308,6 +324,7 @@ export function listFacts(facts: Facts): Fact[] {
     ["tool", "Tool", tool],
     ["agent", "Agent", agent],
     ["requester", "Requested by", requester],
+    ["changed", "Changed", changed],
     ["decided", labelDecided(decided), describeDecided(decided)],
     ["people", "Each", people.length === 0 ? null : people.join("; ")],
     ["limits", "Limits", describeLimits(facts) || null],

@@ -1,5 +1,11 @@
 /** The checks of the approvals in a `human_authorization`: how many, of whom, from where, when, and their proofs. */
 
+import {
+  describeAmendment,
+  findAmendmentFault,
+  hashQuestions,
+  isShownBefore,
+} from "#lib/protocol/approval/amendment";
 import { amountUnits } from "#lib/protocol/approval/amount";
 import {
   type ApprovalRequest,
@@ -18,10 +24,11 @@ import { type DecidedByGrant, usableUntil } from "#lib/protocol/approval/decided
 import type { PasskeyApproval } from "#lib/protocol/approval/human-authorization-shape";
 import { isShownContent, readTypes, type ShownContent } from "#lib/protocol/approval/shown-content";
 import { base64Decode } from "#lib/protocol/encoding/bytes";
+import type { JsonValue } from "#lib/protocol/encoding/canonical-json";
 import { computeKeyId } from "#lib/protocol/keys/ed25519";
 import { approvalChallenge, checkAssertion, toRelyingParty } from "#lib/protocol/passkey/assertion";
 import { checkMembership, type RosterHead, rosterHash } from "#lib/protocol/passkey/roster";
-import { fail, type Outcome, pass, skip } from "#lib/protocol/statement/outcome";
+import { fail, failBy, type Outcome, pass, skip } from "#lib/protocol/statement/outcome";
 import type { VerificationKey } from "#lib/protocol/world-id/groth16";
 import { semaphoreKeyFor } from "#lib/protocol/world-id/world-id-keys";
 import {
@@ -200,11 +207,30 @@ export function checkBinding(
 /** The object holds only a salted hash of what was on the page beside the action. */
 export function checkShown(authorization: HumanAuthorization, shown: ShownContent | undefined): Outcome {
   if (shown === undefined) return skip("shown_content_absent");
-  const { details } = authorization.request;
-  const isTyped = details === undefined || readTypes(details, shown.context) !== null;
-  if (!isTyped || !isShownContent(authorization.request, shown)) return fail("shown_content_mismatch");
+  const { request, original_request: original, questions_hash: asked } = authorization;
+  const isTyped = request.details === undefined || readTypes(request.details, shown.context) !== null;
+  const isBefore = original === undefined || isShownBefore(request, original, shown);
+  const isAsked = hasQuestions(shown)
+    ? hashQuestions(shown.context_salt, shown.questions) === asked
+    : asked === undefined;
+  if (!isTyped || !isBefore || !isAsked || !isShownContent(request, shown))
+    return fail("shown_content_mismatch");
   const domains = describeDomains(shown.requested_by);
   return pass(`the details, the names and who asks are those that the approval covers${domains}`);
+}
+
+const hasQuestions = (shown: ShownContent): shown is ShownContent & { questions: JsonValue } =>
+  shown.questions !== undefined && !(Array.isArray(shown.questions) && shown.questions.length === 0);
+
+/** The chain: asked, changed by whom, approved. */
+export function checkAmendment(authorization: HumanAuthorization): Outcome {
+  const { request, original_request: before } = authorization;
+  if (request.amends === undefined || before === undefined) return skip("not_amended");
+  const found = findAmendmentFault(authorization);
+  if (found !== null) return failBy(found);
+  const { by } = request.amends;
+  const change = describeAmendment({ amends: request.amends, before, now: request }, by && `approver ${by}`);
+  return pass(`asked at ${before.created_at}, changed at ${request.created_at}: ${change}`);
 }
 
 /** Inclusion in the log is checked where the log's key is known (lib/verifier). */

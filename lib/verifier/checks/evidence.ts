@@ -276,7 +276,14 @@ function readAuthorizationAnswer(answer: JsonObject, object: JsonObject): Eviden
     ? groups.map((group) => (isJsonObject(group) ? (group["name"] ?? null) : null))
     : groups;
   const names = { agent_name, organization_name, group_names };
-  return { ...evidence, answer, shown: { context, context_salt, ...names, requested_by } };
+  const { before, questions } = answer;
+  const shown: ShownContent = { context, context_salt, ...names, requested_by };
+  if (isJsonObject(before)) {
+    const { context = null, context_salt = null } = before;
+    shown.before = { context, context_salt };
+  }
+  if (questions !== undefined) shown.questions = questions;
+  return { ...evidence, answer, shown };
 }
 
 function readTlogProof(file: string): Evidence {

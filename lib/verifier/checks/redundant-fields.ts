@@ -241,11 +241,20 @@ const askedFields = [
   "required_level",
   "created_at",
   "expires_at",
+  "amendable",
 ];
 const decidedFields = ["decided_by", "environment", "usable_until"];
 
 /** Checked together against the request's context_hash. */
-const shownFields = ["context", "context_salt", "agent_name", "organization_name", "requested_by"];
+const shownFields = [
+  "context",
+  "context_salt",
+  "agent_name",
+  "organization_name",
+  "requested_by",
+  "before",
+  "questions",
+];
 /** The object itself, and words of the service about the fields beside them. */
 const ownWords = ["human_authorization", "guidance", "denial_reason_note", "opening"];
 
@@ -257,6 +266,12 @@ function listGroups(answer: JsonObject, request: JsonObject): JsonObject[] {
     const named = shown[i];
     return { ...group, name: (isJsonObject(named) ? named["name"] : null) ?? null };
   });
+}
+
+function readAmends({ amends }: JsonObject, original: JsonValue | undefined): JsonObject | null {
+  if (!isJsonObject(amends) || !isJsonObject(original)) return null;
+  const { fields = null, by = null } = amends;
+  return { request_id: original["request_id"] ?? null, fields, by };
 }
 
 /**
@@ -272,6 +287,7 @@ export function checkRestatedRequest(answer: JsonObject, object: JsonObject): Re
     status: "approved",
     decided_at: object["approved_at"] ?? null,
     required_approvers: listGroups(answer, request),
+    amends: readAmends(request, object["original_request"]),
     approvals: { required: request["approvals_required"] ?? null, given: countApprovals(object) },
     confirmation_code: confirmationCode(String(binding["request_hash"])),
   };

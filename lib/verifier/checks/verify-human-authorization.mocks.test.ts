@@ -44,7 +44,7 @@ describe("verifyHumanAuthorization", () => {
     const report = verify(addTestLogEntry(authorization), { ...testVerifyOptions, shown: testShown });
     expect(report.checks.map((check) => check.name)).toEqual(authorizationCheckNames);
     const notPassed = report.checks.filter(({ status }) => status !== "pass").map(({ name }) => name);
-    expect(notPassed).toEqual(["quorum", "passkeys", "roster"]);
+    expect(notPassed).toEqual(["amendment", "quorum", "passkeys", "roster"]);
     expect(report).toMatchObject({
       ok: true,
       grade: "proof_of_personhood",

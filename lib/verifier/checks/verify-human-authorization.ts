@@ -13,6 +13,7 @@ import type { Outcome } from "#lib/protocol/statement/outcome";
 import type { BackedMethod } from "#lib/protocol/statement/statement";
 import {
   type AuthorizationVerifyOptions,
+  checkAmendment,
   checkAnchors,
   checkBinding,
   checkCount,
@@ -37,6 +38,7 @@ export const authorizationCheckNames = [
   "world_action",
   "signal",
   "shown_content",
+  "amendment",
   "decided_by",
   "approval_count",
   "quorum",
@@ -92,6 +94,7 @@ export function verifyHumanAuthorization(
     world_action: () => checkBinding(authorization, "world_action"),
     signal: () => checkBinding(authorization, "signal", "signal_hash"),
     shown_content: () => checkShown(authorization, options.shown),
+    amendment: () => checkAmendment(authorization),
     decided_by: () => checkDecidedBy(authorization),
     approval_count: () => checkCount(authorization),
     quorum: () => checkQuorum(authorization),

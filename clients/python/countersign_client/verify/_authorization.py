@@ -12,6 +12,7 @@ from typing import cast
 from Crypto.Hash import keccak
 
 from .._json import Json, JsonObject, canonical_bytes, canonical_hash, is_list, is_object
+from ._amendment import are_questions, check_amendment, is_shown_before
 from ._approvers import check_passkeys, check_quorum, check_roster
 from ._authorization_shape import has_types, is_authorization
 from ._bytes import base64_decode, sha256, word_hex
@@ -64,6 +65,7 @@ def check_authorization(
         "world_action": _check_binding(binding, bound, "world_action"),
         "signal": _check_binding(binding, bound, "signal", "signal_hash"),
         "shown_content": _check_shown(given, request, shown),
+        "amendment": check_amendment(given),
         "decided_by": _check_decided_by(request, cast("JsonObject", given["decided_by"]), approvals),
         "approval_count": _check_count(given, request, proofs, passkeys),
         "quorum": check_quorum(request, _kind_of(given), passkeys),
@@ -148,7 +150,12 @@ def _check_shown(given: JsonObject, request: JsonObject, shown: JsonObject | Non
     names: JsonObject = {name: shown.get(name) for name in ("agent_name", "organization_name")}
     names["group_names"] = group_names
     content: JsonObject = {name: shown.get(name) for name in ("context", "context_salt", "requested_by")}
-    if not has_types(request, shown.get("context")) or not is_shown_content(request, {**content, **names}):
+    content |= names
+    original = given.get("original_request")
+    is_fit = has_types(request, shown.get("context")) and is_shown_content(request, content)
+    is_before = not is_object(original) or is_shown_before(request, original, content, shown.get("before"))
+    is_asked = are_questions(given, shown.get("context_salt"), shown.get("questions"))
+    if not (is_fit and is_before and is_asked):
         return fail("shown_content_mismatch")
     return passed("the details, the names and who asks are those that the approval covers")
 
@@ -308,6 +315,8 @@ def _is_entry_of(given: JsonObject, log: JsonObject, public_key: bytes) -> bool:
         "authorization_hash": canonical_hash(_without(given, "log")),
         "record": log.get("record"),
     }
+    if "questions_hash" in given:
+        predicate["questions_hash"] = given["questions_hash"]
     if not is_place(log.get("record")):
         return False
     statement = statement_of(DECISION, "authorization-request", str(binding["request_hash"]), predicate)

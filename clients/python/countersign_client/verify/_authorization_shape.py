@@ -158,6 +158,15 @@ def _is_required_approvers(value: Json) -> bool:
     return len({str(row["group"]) for row in rows}) == len(rows)
 
 
+def _is_field_list(value: Json) -> bool:
+    """``amount`` and the details, each once."""
+    if not _list_of(_text(512), 1, 33)(value):
+        return False
+    names = cast("list[str]", value)
+    rises = all(utf16(one) < utf16(other) for one, other in zip(names, names[1:], strict=False))
+    return rises and all(name == "amount" or (name.startswith("context.") and len(name) > 8) for name in names)
+
+
 _request = _fields(
     {
         "request_id": _text(128),
@@ -179,6 +188,8 @@ _request = _fields(
     {
         "inputs_hash": _text(128),
         "entries_hash": _sha256_hex,
+        "amendable": _is_field_list,
+        "amends": _fields({"request_hash": _sha256_hex, "fields": _is_field_list}, {"by": is_uuid}),
         "details": _fields({"complete": _one_of(True, False), "types": _matches(r"[snb-]{0,32}")}),
         "tool": _text(256),
         "amount": _fields({"value": _amount_value, "currency": _currency}),
@@ -299,8 +310,10 @@ _is_shaped = _fields(
         "key_id": _matches(r"[0-9a-f]{16}"),
         "signature": lambda value: isinstance(value, str) and len(value) == 88,
     },
-    {"log": is_object},
+    {"log": is_object, "original_request": _request, "questions_hash": _sha256_hex},
 )
+
+_SECOND = ("details", "entries_hash", "amendable", "amends")
 
 
 def is_authorization(value: Json) -> bool:
@@ -309,7 +322,20 @@ def is_authorization(value: Json) -> bool:
         return False
     given = cast("JsonObject", value)
     request = cast("JsonObject", given["request"])
-    return given["version"] == (2 if "details" in request or "entries_hash" in request else 1)
+    is_second = "questions_hash" in given or any(name in request for name in _SECOND)
+    return given["version"] == (2 if is_second else 1) and _is_chain(request, given.get("original_request"))
+
+
+def _is_chain(now: JsonObject, before: Json) -> bool:
+    """A counter-offer comes with the request that it changes, and ends the chain."""
+    if not is_object(before):
+        return "amends" not in now
+    return "amends" in now and "amendable" not in now and "amendable" in before and "amends" not in before
+
+
+def utf16(name: str) -> bytes:
+    """Order of names in RFC 8785."""
+    return name.encode("utf-16-be", "surrogatepass")
 
 
 _NUMBER = re.compile(r"0|-?([1-9][0-9]{0,13}(\.[0-9]{0,3}[1-9])?|0\.[0-9]{0,3}[1-9])")
@@ -322,7 +348,7 @@ def has_types(request: JsonObject, context: Json) -> bool:
     types = cast("str", cast("JsonObject", request["details"])["types"])
     if not is_object(context) or len(context) != len(types):
         return False
-    texts = [context[name] for name in sorted(context, key=lambda name: name.encode("utf-16-be", "surrogatepass"))]
+    texts = [context[name] for name in sorted(context, key=utf16)]
     return all(_has_type(letter, text) for letter, text in zip(types, texts, strict=True))
 
 

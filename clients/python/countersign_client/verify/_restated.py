@@ -84,11 +84,12 @@ _ASKED = (
     "required_level",
     "created_at",
     "expires_at",
+    "amendable",
 )
 _DECIDED = ("decided_by", "environment", "usable_until")
 
 
-_SHOWN = ("context", "context_salt", "agent_name", "organization_name", "requested_by")
+_SHOWN = ("context", "context_salt", "agent_name", "organization_name", "requested_by", "before", "questions")
 """Checked together against the request's context_hash."""
 _OWN_WORDS = ("human_authorization", "guidance", "denial_reason_note", "opening")
 """The object itself, and words of the service about the fields beside them."""
@@ -104,6 +105,7 @@ def check_restated_request(answer: JsonObject, given: JsonObject) -> tuple[Check
     expected |= {
         "status": "approved",
         "decided_at": given.get("approved_at"),
+        "amends": _read_amends(asked, given.get("original_request")),
         "required_approvers": _list_groups(answer, asked),
         "approvals": {"required": required, "given": count},
         "confirmation_code": _confirmation_code(str(request_hash)),
@@ -115,6 +117,13 @@ def check_restated_request(answer: JsonObject, given: JsonObject) -> tuple[Check
     known = (*expected, *_OWN_WORDS, *(_SHOWN if is_shown else ()))
     unproven = [name for name, value in answer.items() if value is not None and name not in known]
     return passed("the fields beside the object say what the object says").named("restated_fields"), unproven
+
+
+def _read_amends(request: JsonObject, original: Json) -> Json:
+    amends = request.get("amends")
+    if not is_object(amends) or not is_object(original):
+        return None
+    return {"request_id": original.get("request_id"), "fields": amends.get("fields"), "by": amends.get("by")}
 
 
 def _list_groups(answer: JsonObject, request: JsonObject) -> list[Json]:

@@ -1,0 +1,181 @@
+/**
+ * Counter-offers and questions (docs/decisions/0052): a request that an approver changed is a new one that names the old
+ * one, and may differ from it only where the agent allowed it.
+ */
+import {
+  canonicalHash,
+  canonicalJson,
+  isJsonObject,
+  type JsonValue,
+} from "#lib/protocol/encoding/canonical-json";
+import { type Fault, fault } from "#lib/protocol/statement/outcome";
+import { amountUnits, canonicalAmount, formatAmount } from "./amount";
+import { type ApprovalRequest, type HumanAuthorization, isPasskeyApproval, requestHash } from "./approval";
+import { isShownContent, type ShownContent } from "./shown-content";
+
+export type Amends = {
+  /** Hash of the request that this one changes. */
+  request_hash: string;
+  /** `amount` or `context.NAME`, sorted. */
+  fields: string[];
+  /** Approver who changed it, exactly if the old request required groups. */
+  by?: string;
+};
+
+const prefix = "context.";
+
+export const toField = (name: string): string => prefix + name;
+
+/** The detail's name; null for `amount`; undefined for no field. */
+export function readField(field: string): string | null | undefined {
+  if (field === "amount") return null;
+  return field.startsWith(prefix) && field.length > prefix.length ? field.slice(prefix.length) : undefined;
+}
+
+/** Names of the details among the fields. */
+export const listDetails = (fields: readonly string[]): string[] =>
+  fields.flatMap((field) => readField(field) ?? []);
+
+/** Strictly rising, so that a list has one form. */
+export const isFieldList = (fields: readonly string[]): boolean =>
+  fields.every((field, at) => readField(field) !== undefined && (at === 0 || (fields[at - 1] ?? "") < field));
+
+/** Details that follow the amount: amendable, and the same number before the change. */
+export function listFollowers(
+  { amount, amendable = [] }: Pick<ApprovalRequest, "amount" | "amendable">,
+  context: Readonly<Record<string, string>>,
+): string[] {
+  if (!amount || !amendable.includes("amount")) return [];
+  return listDetails(amendable).filter(
+    (name) => Object.hasOwn(context, name) && canonicalAmount(context[name] ?? "") === amount.value,
+  );
+}
+
+/** Fields of the old request that stay. The rest is compared by itself, or is new with every request. */
+const kept = [
+  "origin",
+  "organization",
+  "agent_slug",
+  "agent_public_key",
+  "action",
+  "tool",
+  "details",
+  "grant",
+  "usable_for_seconds",
+  "expires_at",
+] as const satisfies (keyof ApprovalRequest)[];
+
+const asKeeper = ["requester_id", "requester_may_approve"] as const satisfies (keyof ApprovalRequest)[];
+
+const differs = (one: ApprovalRequest, other: ApprovalRequest) => (name: keyof ApprovalRequest) =>
+  canonicalJson((one[name] ?? null) as JsonValue) !== canonicalJson((other[name] ?? null) as JsonValue);
+
+const isThereOnce = (one: ApprovalRequest, other: ApprovalRequest) => (name: keyof ApprovalRequest) =>
+  (one[name] === undefined) !== (other[name] === undefined);
+
+const levels = ["none", "device", "orb"] as const;
+
+function asksFewer(now: ApprovalRequest, before: ApprovalRequest): boolean {
+  const counts = new Map(now.required_approvers.map(({ group, count }) => [group, count]));
+  return (
+    now.approvals_required < before.approvals_required ||
+    levels.indexOf(now.required_level) < levels.indexOf(before.required_level) ||
+    before.required_approvers.some(
+      ({ group, count }, at) =>
+        // The names of the groups are hashed in this order.
+        now.required_approvers[at]?.group !== group || (counts.get(group) ?? 0) < count,
+    )
+  );
+}
+
+function isLower(now: ApprovalRequest["amount"], before: ApprovalRequest["amount"]): boolean {
+  if (!now || !before || now.currency !== before.currency) return false;
+  return amountUnits(now.value) < amountUnits(before.value);
+}
+
+interface Chain {
+  readonly amends: Pick<Amends, "fields" | "by">;
+  readonly before: Pick<ApprovalRequest, "amount">;
+  readonly now: Pick<ApprovalRequest, "amount">;
+}
+
+/** "amount from 120.00 EUR to 80.00 EUR, payee, by Ada". `who`: the approver's name, if the reader knows it. */
+export function describeAmendment(
+  { amends: { fields, by }, before, now }: Chain,
+  who?: string | null,
+): string {
+  const changes = fields.map((field) =>
+    field === "amount" && before.amount && now.amount
+      ? `amount from ${formatAmount(before.amount)} to ${formatAmount(now.amount)}`
+      : (readField(field) ?? field),
+  );
+  return [...changes, `by ${who ?? (by === undefined ? "somebody with the link" : "an approver")}`].join(
+    ", ",
+  );
+}
+
+/** Null if the counter-offer changes only what the old request allows. */
+export function findAmendmentFault({
+  request: now,
+  original_request: before,
+  approvals,
+  decided_by,
+}: Pick<HumanAuthorization, "request" | "original_request" | "approvals" | "decided_by">): Fault | null {
+  const { amends } = now;
+  if (amends === undefined || before === undefined) return fault("amendment_of_another");
+  if (requestHash(before) !== amends.request_hash || before.request_id === now.request_id)
+    return fault("amendment_of_another");
+  const { fields } = amends;
+  const unnamed = fields.find((field) => !before.amendable?.includes(field));
+  if (unnamed !== undefined) return fault("amendment_not_allowed", { field: unnamed });
+  if (fields.includes("amount") && !isLower(now.amount, before.amount))
+    return fault("amendment_widens", { what: "the amount" });
+  const isAsked = before.required_approvers.length > 0;
+  const changed =
+    [...kept, ...(fields.includes("amount") ? [] : (["amount"] as const)), ...(isAsked ? asKeeper : [])].find(
+      differs(now, before),
+    ) ?? (["inputs_hash", "entries_hash"] as const).find(isThereOnce(now, before));
+  if (changed !== undefined) return fault("amendment_not_allowed", { field: changed });
+  if (asksFewer(now, before) || decided_by.kind !== "people")
+    return fault("amendment_widens", { what: "who has to approve" });
+  if (now.created_at < before.created_at) return fault("amendment_of_another");
+  const signers = approvals.filter(isPasskeyApproval).map(({ approver_id }) => approver_id);
+  const isSigned = amends.by === undefined ? !isAsked : isAsked && signers.includes(amends.by);
+  return isSigned ? null : fault("amender_absent");
+}
+
+/** With the content of both pages: other values only where a detail is named. */
+export function isShownBefore(
+  { amends }: Pick<ApprovalRequest, "amends">,
+  original: ApprovalRequest,
+  { before, ...shown }: ShownContent,
+): boolean {
+  if (before === undefined) return false;
+  if (!isJsonObject(before.context) || !isJsonObject(shown.context) || !Array.isArray(shown.group_names))
+    return false;
+  const names = listDetails(amends?.fields ?? []);
+  if (Object.keys(before.context).sort().join("\n") !== names.sort().join("\n")) return false;
+  if (!names.every((name) => Object.hasOwn(shown.context as object, name))) return false;
+  return isShownContent(original, {
+    ...shown,
+    context: { ...shown.context, ...before.context },
+    context_salt: before.context_salt,
+    group_names: shown.group_names.slice(0, original.required_approvers.length),
+  });
+}
+
+/* Questions of approvers, and what the agent or its organization answers. Others' words, to everybody. */
+
+export const questionLimits = { count: 5, question: 500, answer: 1000 } as const;
+
+export interface Question {
+  question: string;
+  asked_at: string;
+  /** Null while nobody has answered. */
+  answer: string | null;
+  answered_at: string | null;
+}
+
+/** `salt`: of the context, so that the hash alone discloses nothing. */
+export const hashQuestions = (salt: JsonValue, questions: JsonValue): string =>
+  canonicalHash([salt, questions]);
