@@ -158,16 +158,17 @@ export function readZip(
   if (!bytesEqual(end, bytes.subarray(offset, offset + end.length)))
     throw new ZipError(`the directory at byte ${offset} is not that of the files before it`);
   if (offset + end.length !== bytes.length) throw new ZipError("bytes after the end of the archive");
-  return { files: [...files.values()], read: (name) => inflateFile(bytes, files.get(name), name, tools) };
+  const read = async (name: string) => {
+    const file = files.get(name);
+    if (file === undefined) throw new ZipError(`${name} is not there`);
+    return inflateFile(bytes, file, tools);
+  };
+  return { files: [...files.values()], read };
 }
 
-async function inflateFile(
-  bytes: Uint8Array,
-  file: PlacedFile | undefined,
-  name: string,
-  tools: ZipTools,
-): Promise<Uint8Array> {
-  if (file === undefined) throw new ZipError(`${name} is not there`);
+/** Inflated, of exactly the stated size and checksum. `file`: as {@link readZip} found it. Throws {@link ZipError}. */
+export async function inflateFile(bytes: Uint8Array, file: PlacedFile, tools: ZipTools): Promise<Uint8Array> {
+  const { name } = file;
   const start = file.offset + headerBytes + name.length;
   let inflated: Uint8Array;
   try {
@@ -215,7 +216,7 @@ export async function inflateInBrowser(bytes: Uint8Array, maxBytes: number): Pro
   return inflated;
 }
 
-/** CRC-32 as ZIP has it. Node has its own since 20.15; the programs that people download run on every Node 20. */
+/** CRC-32 as ZIP has it, for browsers, and for Node before 20.15. */
 const table = Uint32Array.from({ length: 256 }, (_, byte) => {
   let rest = byte;
   for (let bit = 0; bit < 8; bit += 1) rest = (rest >>> 1) ^ (rest & 1 ? 0xedb88320 : 0);

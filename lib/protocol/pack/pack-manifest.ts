@@ -61,12 +61,14 @@ export const readNumber = (name: string): number => Number(/\/(\d{12})\.json$/.e
 export const encodePackJson = (value: unknown): Uint8Array =>
   utf8Encode(`${JSON.stringify(value, null, 2)}\n`);
 
-export function findCheckpoints(value: JsonValue): string[] {
-  if (typeof value !== "object" || value === null) return [];
-  if (Array.isArray(value)) return value.flatMap(findCheckpoints);
-  return Object.entries(value).flatMap(([name, inner]) =>
-    name === "checkpoint" && typeof inner === "string" ? [inner] : findCheckpoints(inner),
-  );
+export function findCheckpoints(value: JsonValue, found: string[] = []): string[] {
+  if (typeof value !== "object" || value === null) return found;
+  for (const name of Object.keys(value)) {
+    const inner = (value as JsonObject)[name];
+    if (typeof inner === "object") findCheckpoints(inner, found);
+    else if (name === "checkpoint" && typeof inner === "string") found.push(inner);
+  }
+  return found;
 }
 
 export const PACK_TYPE = "countersign-evidence-pack";

@@ -19,6 +19,7 @@ import { runCommand } from "#lib/verifier/cli/run-command";
 import { openPack } from "#lib/verifier/pack/archive";
 import { checkPack } from "#lib/verifier/pack/check-pack";
 import { findForeign, readEntries } from "#lib/verifier/pack/entries";
+import { readHere } from "#lib/verifier/pack/read-entry";
 import { ask } from "#support/authorizations";
 import { anyKind } from "#support/databases";
 import { collect, forge, type Json, type PackedFiles, pack, parse, unpack } from "#support/packs";
@@ -334,9 +335,13 @@ describe("an evidence pack", () => {
     const { pack: open } = await openPack(approved, nodeIo.zip);
     if (open === null) throw new Error("the pack can't be opened");
     const trust = parseTrust(await open.readJson(packFiles.keys));
+    const { read: readFiles } = readHere(nodeIo.zip)(open.bytes, trust, 0);
     const { read, fault } = await readEntries(
       open,
-      trust,
+      async function* (names) {
+        for await (const { found } of readFiles(names.map(open.place)))
+          if (!("problem" in found)) yield found;
+      },
       () => null,
       () => {},
     );

@@ -7,12 +7,17 @@ import path from "node:path";
 import { pathToFileURL } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { makeSnapshot } from "#lib/log/records/agent-heads";
+import { utf8Decode, utf8Encode } from "#lib/protocol/encoding/bytes";
+import { numberedFile } from "#lib/protocol/pack/pack-manifest";
 import { mergeHeads } from "#lib/protocol/record/agent-heads";
 import { makeVerifierKey, signCheckpoint } from "#lib/protocol/tlog/checkpoint";
 import { handleApiRequest } from "#lib/server/next/node-http";
+import { makeEvidencePack } from "#lib/services/packs/pack";
 import { startTestApp, type TestApp } from "#support/app";
 import { type CommandRun, expectExit, runProgram } from "#support/commands";
 import { anyKind } from "#support/databases";
+import { collect, forge, unpack } from "#support/packs";
+import { signInPerson } from "#support/portal";
 import { nodeIo, readProgramAt } from "./node-io";
 import { runCommand } from "./run-command";
 
@@ -27,6 +32,7 @@ describe("verify.mjs", () => {
   let base: string;
   let folder: string;
   let key: string;
+  let organizationId: string;
   let pubkey: Answer;
   let plain: Answer;
   let hidden: Answer;
@@ -69,8 +75,8 @@ describe("verify.mjs", () => {
     server = createServer((incoming, outgoing) => void handleApiRequest(incoming, outgoing));
     await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
     base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-    test = await startTestApp(anyKind, { PUBLIC_BASE_URL: base });
-    ({ key } = await test.createKey());
+    test = await startTestApp(anyKind, { PUBLIC_BASE_URL: base, LIMIT_ATTEST_PER_MINUTE: "10000" });
+    ({ key, organizationId } = await test.createKey());
     plain = await attest({});
     hidden = await attest({ action: "Paid in private", is_public: false });
     pubkey = (await test.call("GET", "/v1/pubkey")).body;
@@ -382,6 +388,37 @@ describe("verify.mjs", () => {
     expectExit(shown, 0);
     expect(out).not.toContain("\u001b");
     expect(out).toContain("U+001B");
+  });
+
+  it("reads a large pack in threads, and says what one alone does", async () => {
+    const attestations = Array.from({ length: 100 }, (_, i) => ({
+      ...{ agent_slug: "busy-bot", action: `Step ${i}`, inputs_hash: "sha256:abc" },
+    }));
+    for (let i = 0; i < 6; i += 1)
+      expect((await test.call("POST", "/v1/attest/batch", { key, body: { attestations } })).status).toBe(201);
+    const { context } = test.app;
+    const person = await signInPerson(context, "dev@example.com", organizationId);
+    const period = { from: new Date(Date.now() - 86_400_000), to: new Date(Date.now() + 1_000) };
+    const made = await makeEvidencePack(context, person, {
+      agentSlugs: ["busy-bot"],
+      period: { from: period.from.toISOString(), to: period.to.toISOString() },
+      withPrivate: true,
+    });
+    const whole = await collect(made.parts);
+    const files = unpack(whole);
+    const late = numberedFile("attestations", 550);
+    const forgedText = utf8Decode(files.get(late) ?? new Uint8Array()).replace("Step 49", "Step 94");
+    const broken = await forge(new Map([...files, [late, utf8Encode(forgedText)]]), false);
+    for (const [name, bytes, code] of [
+      ["whole.zip", whole, 0],
+      ["broken.zip", broken, 1],
+    ] as const) {
+      await writeFile(inFolder(name), bytes);
+      const [apart, alone] = [await verify("pack", name), await verifyHere("pack", name)];
+      expect(apart).toEqual(alone);
+      expectExit(apart, code);
+    }
+    expect((await verify("pack", "broken.zip")).out).toContain(`${late}: restated_fields`);
   });
 
   it("follows the log: remembers a checkpoint, demands that it is extended, reads every entry", async () => {

@@ -1,9 +1,13 @@
 /** `node verify.mjs`. Bundled into dist/verify.mjs. */
 import "#lib/platform/node-wasm";
 import { endIfUnread, nodeIo, readProgramAt } from "./node-io";
+import { readInThreads, servesEntries } from "./node-threads";
 import { runCommand } from "./run-command";
 
-endIfUnread();
-const readProgram = readProgramAt(import.meta.url);
+const { url } = import.meta;
 
-process.exitCode = await runCommand(process.argv.slice(2), { ...nodeIo, readProgram });
+if (!servesEntries()) {
+  endIfUnread();
+  const io = { ...nodeIo, readProgram: readProgramAt(url), openReaders: readInThreads(url) };
+  process.exitCode = await runCommand(process.argv.slice(2), io);
+}

@@ -8,6 +8,7 @@ import { formatCount, toVisibleText } from "#lib/protocol/text/display-text";
 import { revertedCall, type WorldChainCall, WorldChainError } from "#lib/protocol/world-id/world-chain-calls";
 import { UnreadableError } from "#lib/verifier/checks/evidence";
 import { findRowWarning } from "#lib/verifier/checks/warning-rows";
+import type { OpenReaders } from "#lib/verifier/pack/read-entry";
 import {
   listUncompared,
   type VerifierCheck,
@@ -28,6 +29,8 @@ export interface CommandIo {
   zip: ZipTools;
   /** The bytes of verify.mjs, if that is what runs; else null. */
   readProgram(): Promise<Uint8Array | null>;
+  /** Where there are threads. */
+  openReaders?: OpenReaders;
   /** To the terminal only; undefined if there is none. */
   progress: ((text: string) => void) | undefined;
   /** COUNTERSIGN_API_KEY */

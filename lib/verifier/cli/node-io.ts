@@ -6,7 +6,7 @@ import path from "node:path";
 // biome-ignore lint/style/noRestrictedImports: as above
 import { pathToFileURL } from "node:url";
 // biome-ignore lint/style/noRestrictedImports: as above
-import { inflateRawSync } from "node:zlib";
+import zlib from "node:zlib";
 import { crc32 } from "#lib/protocol/encoding/zip";
 import type { CommandIo } from "./io";
 
@@ -47,16 +47,22 @@ export const nodeIo: CommandIo = {
   readStdin,
   zip: {
     inflate: (bytes, maxBytes) => {
-      const options = { maxOutputLength: Math.max(1, maxBytes), info: true };
-      const { buffer, engine } = inflateRawSync(bytes, options) as unknown as {
+      // In one piece: the size is stated.
+      const options = {
+        maxOutputLength: Math.max(1, maxBytes),
+        chunkSize: Math.max(64, maxBytes),
+        info: true,
+      };
+      const { buffer, engine } = zlib.inflateRawSync(bytes, options) as unknown as {
         buffer: Uint8Array;
         engine: { bytesWritten: number };
       };
       // At the end of the stream zlib stops, and says nothing of what follows.
       if (engine.bytesWritten !== bytes.length) throw new RangeError("bytes after the deflated ones");
-      return new Uint8Array(buffer);
+      return new Uint8Array(buffer.buffer, buffer.byteOffset, buffer.length);
     },
-    crc32,
+    // Node has its own since 20.15.
+    crc32: zlib.crc32 ?? crc32,
   },
   readProgram: async () => null,
   print: (text) => process.stdout.write(text),

@@ -45,6 +45,7 @@ export async function runPack(args: Arguments, io: CommandIo): Promise<number> {
     tools: io.zip,
     trust: pinned?.trust ?? null,
     program: await io.readProgram(),
+    ...(io.openReaders && { openReaders: io.openReaders }),
     onProgress: showProgress(io),
   });
   const { verdict, checks, agents } = report;

@@ -1,7 +1,13 @@
 /** The files of an evidence pack, each once and each as its manifest names it. */
 import { utf8Decode } from "#lib/protocol/encoding/bytes";
 import { isJsonObject, type JsonObject, type JsonValue } from "#lib/protocol/encoding/canonical-json";
-import { readZip, type ZipArchive, ZipError, type ZipTools } from "#lib/protocol/encoding/zip";
+import {
+  type PlacedFile,
+  readZip,
+  type ZipArchive,
+  ZipError,
+  type ZipTools,
+} from "#lib/protocol/encoding/zip";
 import {
   describeFile,
   isOwnFile,
@@ -29,18 +35,25 @@ export interface OpenPack {
   has(name: string): boolean;
   manifest: JsonObject;
   version: PackVersion;
-  /** As they are, without the manifest. */
-  files: PackedFile[];
+  bytes: Uint8Array;
+  /** The place of a file that is there. */
+  place(name: string): PlacedFile;
+  /** Files of entries are noted as they are read, the others at once. */
+  noted: Map<string, PackedFile>;
+  /** All files as they are, without the manifest, in their order. Throws {@link ZipError}. */
+  listFiles(): Promise<PackedFile[]>;
 }
 
-async function readJsonFile(archive: ZipArchive, name: string): Promise<JsonObject> {
+export function parsePackJson(name: string, bytes: Uint8Array): JsonObject {
   try {
-    return readObject(utf8Decode(await archive.read(name)));
+    return readObject(utf8Decode(bytes));
   } catch (error) {
-    if (error instanceof ZipError) throw error;
     throw new UnreadableError(`${name}: ${error instanceof UnreadableError ? error.message : "not UTF-8"}`);
   }
 }
+
+const readJsonFile = async (archive: ZipArchive, name: string): Promise<JsonObject> =>
+  parsePackJson(name, await archive.read(name));
 
 const isOther = ({ name }: { name: string }) => name !== packFiles.manifest;
 /** Files that packs of version 1 don't have. */
@@ -99,10 +112,12 @@ async function openArchive(bytes: Uint8Array, tools: ZipTools) {
   const manifest = await readJsonFile(archive, packFiles.manifest);
   const foreign = findForeign(archive, manifest);
   if (foreign !== null) return { checks: [passed, foreign], pack: null };
-  const files: PackedFile[] = [];
-  for (const { name } of archive.files.filter(isOther))
-    files.push(describeFile(name, await archive.read(name)));
-  const changed = findChanged(manifest, files);
+  const placed = new Map(archive.files.map((file) => [file.name, file]));
+  const noted = new Map<string, PackedFile>();
+  const note = async (name: string) => noted.set(name, describeFile(name, await archive.read(name)));
+  const others = archive.files.filter(isOther).map(({ name }) => name);
+  for (const name of others) if (!isEntryFile(name)) await note(name);
+  const changed = findChanged(manifest, [...noted.values()]);
   if (changed !== null) return { checks: [passed, changed], pack: null };
   const present = new Set(names);
   const pack: OpenPack = {
@@ -113,12 +128,34 @@ async function openArchive(bytes: Uint8Array, tools: ZipTools) {
     readJson: (name) => readJsonFile(archive, name),
     manifest,
     version: manifest["version"] === 1 ? 1 : 2,
-    files,
+    bytes,
+    noted,
+    place: (name) => {
+      const file = placed.get(name);
+      if (file === undefined) throw new ZipError(`${name} is not there`);
+      return file;
+    },
+    listFiles: async () => {
+      for (const name of others) if (!noted.has(name)) await note(name);
+      return others.flatMap((name) => noted.get(name) ?? []);
+    },
   };
-  return {
-    checks: [passed, packPass("files", "each has the SHA-256 and length of the manifest")],
-    pack,
-  };
+  return { checks: [passed], pack };
+}
+
+/** Read once, for their hash and for what they show. */
+const isEntryFile = (name: string) =>
+  /(?:^|\/)(?:(?:attestations|decisions)\/\d{12}|before|after|newest)\.json$/.test(name);
+
+/** Compares all files with the manifest, those too that no other check has read. */
+export async function checkFiles(pack: OpenPack): Promise<PackCheck> {
+  try {
+    const changed = findChanged(pack.manifest, await pack.listFiles());
+    return changed ?? packPass("files", "each has the SHA-256 and length of the manifest");
+  } catch (error) {
+    if (!(error instanceof ZipError)) throw error;
+    return packFault("archive", "archive_unreadable", { problem: error.message });
+  }
 }
 
 export async function openPack(

@@ -1,17 +1,11 @@
-/**
- * An evidence pack, checked without a network: the archive, every file against the manifest, every receipt and decision by
- * the code that checks a single one, the agent's record, the log, and last that the manifest and the report are those that
- * follow from all of it. So a pack cannot say more than its receipts do.
- */
-import { parseHumanAuthorization } from "#lib/protocol/approval/human-authorization-shape";
 import { bytesEqual, utf8Decode, utf8Encode } from "#lib/protocol/encoding/bytes";
 import { isJsonObject, type JsonObject, type JsonValue } from "#lib/protocol/encoding/canonical-json";
-import { ZipError, type ZipTools } from "#lib/protocol/encoding/zip";
-import type { PackEntry } from "#lib/protocol/pack/pack-entries";
+import type { ZipTools } from "#lib/protocol/encoding/zip";
 import {
   describePack,
   encodeManifest,
   filesIn,
+  findCheckpoints,
   makeManifest,
   numberedFile,
   type PackAgent,
@@ -24,103 +18,30 @@ import { renderPackReport } from "#lib/protocol/pack/pack-report";
 import { renderPackCsv } from "#lib/protocol/pack/pack-rows";
 import { renderRequirementsCsv } from "#lib/protocol/pack/requirements";
 import type { Cedar } from "#lib/protocol/policy/cedar";
-import { checkRecorded, type ReplayedDecision, replayDecision } from "#lib/protocol/policy/replay";
-import { formatCount } from "#lib/protocol/text/display-text";
 import { checkRecord, readRecordPage } from "#lib/verifier/checks/check-record";
 import { readStatementList } from "#lib/verifier/checks/check-sum";
 import { UnreadableError } from "#lib/verifier/checks/evidence";
 import { parseTrust, type VerifierTrust } from "#lib/verifier/checks/trust";
-import { readReplayed, readRulesVersion } from "#lib/verifier/cli/run-replay";
-import { listAgentPacks, type OpenPack, openPack } from "./archive";
+import { checkFiles, listAgentPacks, type OpenPack, openPack } from "./archive";
 import {
   checkAgent,
   checkPeriod,
   createCheckpointList,
-  createVerdictList,
   describeEntries,
   findForeign,
   type ReadPack,
   readEntries,
 } from "./entries";
+import {
+  type EntryFindings,
+  type EntryReaders,
+  isUnreadable,
+  type OpenReaders,
+  readHere,
+} from "./read-entry";
+import { createRuledList } from "./ruled";
 import { createGroundList, createUseList } from "./uses";
-
-/*
- * Verifies rules in an evidence pack: which version was evaluated over which context, and, if the reader has Cedar,
- * evaluates again.
- */
-
-interface Ruled {
-  file: string;
-  rules: string;
-  decision: ReplayedDecision | null;
-  problem: string;
-}
-
-function readRuled(file: string, { request, human_authorization, ...json }: JsonObject): Ruled {
-  const { rules, decided_by } = json as { [name: string]: JsonObject };
-  const found = { file, rules: numberedFile("rules", Number(rules?.["version"])) };
-  try {
-    const whole = { ...(request as JsonObject), decided_by, human_authorization, rules };
-    return { ...found, decision: readReplayed(whole as JsonObject), problem: "" };
-  } catch (error) {
-    if (!(error instanceof UnreadableError)) throw error;
-    return { ...found, decision: null, problem: error.message };
-  }
-}
-
-function createRuledList() {
-  const ruled: Ruled[] = [];
-  /** Approved by rules that the file doesn't have. */
-  let unnamed = 0;
-  let withoutContent = 0;
-
-  async function judgeOne(
-    pack: OpenPack,
-    cedar: Cedar | null,
-    { file, rules, decision, problem }: Ruled,
-  ): Promise<string | null> {
-    if (decision === null) return problem;
-    const version = readRulesVersion(await pack.readJson(rules));
-    const checks =
-      cedar === null ? checkRecorded(decision, version) : replayDecision(cedar, decision, version);
-    const failed = checks.find(({ status }) => status === "fail");
-    return failed === undefined ? null : `${file}: ${failed.name}: ${failed.detail}`;
-  }
-
-  return {
-    add: ({ file, state, isDecision }: PackEntry, json: JsonObject): void => {
-      const object = parseHumanAuthorization(json["human_authorization"]);
-      if (json["rules"] != null) ruled.push(readRuled(file, json));
-      else if (isDecision && object?.decided_by.kind === "rule") unnamed += 1;
-      else if (isDecision && (state === "erased" || state === "withheld")) withoutContent += 1;
-    },
-    /** `cedar`: of the reader; null: hashes alone are compared. */
-    judge: async (pack: OpenPack, cedar: Cedar | null): Promise<PackCheck> => {
-      const named = new Set(ruled.map(({ rules }) => rules));
-      const foreign = filesIn("rules", pack.names).find((name) => !named.has(name));
-      if (foreign !== undefined) return packFault("rules", "file_unknown", { file: foreign });
-      const held = ruled.filter(({ rules }) => pack.has(rules));
-      for (const one of held) {
-        const problem = await judgeOne(pack, cedar, one);
-        if (problem !== null) return packFault("rules", "rules_mismatch", { problem });
-      }
-      const missing = unnamed + ruled.length - held.length;
-      if (missing > 0)
-        return packGap("rules", "rules_missing", { decisions: formatCount(missing, "decision") });
-      if (withoutContent > 0)
-        return packGap("rules", "rules_content_absent", {
-          decisions: formatCount(withoutContent, "decision"),
-        });
-      if (ruled.length === 0) return packPass("rules", "nothing that rules were asked about");
-      return packPass(
-        "rules",
-        cedar === null
-          ? `the rules and contexts are those of ${formatCount(ruled.length, "decision")}; --cedar evaluates them again`
-          : `${formatCount(ruled.length, "decision")} evaluated again, and the same came out`,
-      );
-    },
-  };
-}
+import { createVerdictList } from "./verdicts";
 
 export interface PackRequest {
   tools: ZipTools;
@@ -131,6 +52,8 @@ export interface PackRequest {
   onProgress?: (done: number, total: number) => void;
   /** With the reader's own copy, what rules decided is evaluated again. */
   cedar?: Cedar;
+  /** By default entries are read one after the other. */
+  openReaders?: OpenReaders;
 }
 
 export interface PackReport {
@@ -171,10 +94,6 @@ function readPeriod({ period }: JsonObject): PackPeriod {
     throw new UnreadableError("manifest.json: period: expected two times");
   return { from, to };
 }
-
-/** A file that is not there, or not of the service's making. */
-const isUnreadable = (error: unknown): error is Error =>
-  error instanceof UnreadableError || error instanceof RangeError || error instanceof ZipError;
 
 function tellUnreadable(error: unknown): PackCheck[] {
   if (!isUnreadable(error)) throw error;
@@ -247,7 +166,8 @@ function findDifference(stated: JsonValue | undefined, found: JsonValue, path: s
 
 /** Manifest, report and its CSV are made again from the files, and compared. */
 async function compareWords(pack: OpenPack, agents: readonly PackAgent[]): Promise<PackCheck[]> {
-  const { version, files } = pack;
+  const { version } = pack;
+  const files = await pack.listFiles();
   const made = makeManifest(agents, files, version);
   const own = await pack.read(packFiles.manifest);
   const isOwn = bytesEqual(encodeManifest(agents, files, version), own);
@@ -312,32 +232,47 @@ interface AgentRequest {
   checkpoints: ReturnType<typeof createCheckpointList>;
   period: PackPeriod;
   cedar: Cedar | null;
+  readers: EntryReaders;
   onProgress: () => void;
+}
+
+/** Throws {@link UnreadableError}. */
+async function* readFiles(pack: OpenPack, readers: EntryReaders, names: readonly string[]) {
+  for await (const { file, found } of readers.read(names.map(pack.place))) {
+    if (file !== null) pack.noted.set(file.name, file);
+    if ("problem" in found) throw new UnreadableError(found.problem);
+    yield found;
+  }
 }
 
 /** Checks the files of one agent; `agent` is null after a fault that nothing can follow. */
 async function checkAgentPack(
   pack: OpenPack,
-  { trust, checkpoints, period, cedar, onProgress }: AgentRequest,
+  { trust, checkpoints, period, cedar, readers, onProgress }: AgentRequest,
 ): Promise<{ checks: PackCheck[]; agent: PackAgent | null }> {
   const uses = createUseList();
   const ruled = createRuledList();
   const verdicts = createVerdictList();
   const grounds = createGroundList();
-  const onEntry = (entry: PackEntry, json: JsonObject) => {
-    grounds.add(entry, json);
-    uses.add(entry, json);
-    ruled.add(entry, json);
-    verdicts.add(entry, json);
-    return checkpoints.add(entry.file, json);
+  const onEntry = (found: EntryFindings) => {
+    grounds.add(found.grounds);
+    uses.add(found.use);
+    ruled.add(found.ruled);
+    verdicts.add(found.said);
+    return checkpoints.add(found.entry.file, found.checkpoints);
   };
-  const { read, fault } = await readEntries(pack, trust, onEntry, onProgress);
+  const { read, fault } = await readEntries(
+    pack,
+    (names) => readFiles(pack, readers, names),
+    onEntry,
+    onProgress,
+  );
   if (fault !== null) return { checks: [fault], agent: null };
   const firstPage = await pack.readJson(numberedFile("record", 1));
   const { before, after, entries } = read;
   const hasRows = pack.has(packFiles.rows);
   const facts = describePack({ period, firstPage, before, after, entries, hasRows });
-  const foreign = checkpoints.add(`${pack.folder}${numberedFile("record", 1)}`, firstPage);
+  const foreign = checkpoints.add(`${pack.folder}${numberedFile("record", 1)}`, findCheckpoints(firstPage));
   const record = await followRecord(pack, read, grounds, trust).catch(tellUnreadable);
   const holds = (wanted: string) => record.some(({ name, status }) => name === wanted && status === "pass");
   const checks = [
@@ -393,21 +328,26 @@ async function checkOpen(pack: OpenPack, request: PackRequest): Promise<PackRepo
     done += 1;
     request.onProgress?.(Math.min(done, total), total);
   };
-  const shared = { trust, checkpoints, period, cedar: request.cedar ?? null, onProgress };
+  const readers = (request.openReaders ?? readHere(request.tools))(pack.bytes, trust, total);
+  const shared = { trust, checkpoints, period, cedar: request.cedar ?? null, readers, onProgress };
   const found: { checks: PackCheck[]; slug: string }[] = [];
   const agents: PackAgent[] = [];
-  for (const own of listAgentPacks(pack)) {
-    const { checks, agent } = await checkAgentPack(own, shared);
-    found.push({ checks, slug: agent?.facts.agent.slug ?? own.folder });
-    if (agent === null) return judge(joinChecks(found), []);
-    agents.push(agent);
+  try {
+    for (const own of listAgentPacks(pack)) {
+      const { checks, agent } = await checkAgentPack(own, shared);
+      found.push({ checks, slug: agent?.facts.agent.slug ?? own.folder });
+      if (agent === null) return judge(joinChecks(found), []);
+      agents.push(agent);
+    }
+  } finally {
+    readers.close();
   }
   const log = await pack.readJson(packFiles.log);
   return judge(
     [
       ...joinChecks(found),
       ...findRepeated(agents),
-      checkpoints.add(packFiles.log, log) ?? checkpoints.judge(log),
+      checkpoints.add(packFiles.log, findCheckpoints(log)) ?? checkpoints.judge(log),
       ...(await compareWords(pack, agents)),
       await compareProgram(pack, request.program),
     ],
@@ -419,11 +359,12 @@ async function checkOpen(pack: OpenPack, request: PackRequest): Promise<PackRepo
 export async function checkPack(bytes: Uint8Array, request: PackRequest): Promise<PackReport> {
   const { checks, pack } = await openPack(bytes, request.tools);
   if (pack === null) return judge(checks, []);
-  try {
-    const report = await checkOpen(pack, request);
-    return { ...report, checks: [...checks, ...report.checks] };
-  } catch (error) {
+  const report = await checkOpen(pack, request).catch((error: unknown) => {
     if (!isUnreadable(error)) throw error;
-    return judge([...checks, packFault("content", "archive_unreadable", { problem: error.message })], []);
-  }
+    return judge([packFault("content", "archive_unreadable", { problem: error.message })], []);
+  });
+  const files = await checkFiles(pack);
+  if (files.name === "archive") return judge([files], []);
+  if (files.status === "fail") return judge([...checks, files], []);
+  return { ...report, checks: [...checks, files, ...report.checks] };
 }

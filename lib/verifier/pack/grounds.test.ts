@@ -11,7 +11,7 @@ import { fault } from "#lib/protocol/statement/outcome";
 import type { ListedStatement } from "#lib/verifier/checks/check-sum";
 import { makeEnrolledAuthorization, testRoster } from "#support/enrolled-approvals";
 import { signForTest, testFacts, testKeyId, testPublicKey, testRequest } from "#support/human-authorization";
-import { createGroundList } from "./uses";
+import { createGroundList, readGrounds } from "./uses";
 
 const signerOf = (byte: number) => createLocalSigner(Buffer.alloc(32, byte).toString("base64"), "test");
 const origin = "countersign.example/log";
@@ -29,7 +29,8 @@ function judge(object: HumanAuthorization, ...all: ListedStatement[]) {
   const grounds = createGroundList();
   const human_authorization = { ...object, log: { origin, index: 4 } };
   const json = { type: DECISION_FILE_TYPE, sequence: 9, payload: null, human_authorization };
-  grounds.add(readPackEntry("file", json as unknown as JsonObject), json as unknown as JsonObject);
+  const entry = readPackEntry("file", json as unknown as JsonObject);
+  grounds.add(readGrounds(entry, json as unknown as JsonObject));
   const { status, reason, detail } = grounds.judge(all, trust);
   expect(detail).not.toMatch(/\{|undefined/);
   return reason ?? status;

@@ -5,12 +5,12 @@ import type { DecidedByGrant, GrantTerms } from "#lib/protocol/approval/decided-
 import { utf8Decode } from "#lib/protocol/encoding/bytes";
 import { canonicalHash, type JsonObject } from "#lib/protocol/encoding/canonical-json";
 import { CHANGE_FILE_TYPE, readPackEntry } from "#lib/protocol/pack/pack-entries";
-import { numberedFile } from "#lib/protocol/pack/pack-manifest";
+import { agentFolder, numberedFile } from "#lib/protocol/pack/pack-manifest";
 import { buildChangeStatement } from "#lib/protocol/record/agent-heads";
 import { type ActionPredicate, buildActionStatement } from "#lib/protocol/statement/statement";
 import type { WorldEnvironment } from "#lib/protocol/world-id/world-id-keys";
 import { makeTestApproval, signForTest, testFacts, testRequest } from "#support/human-authorization";
-import { createUseList } from "./uses";
+import { createUseList, readUse } from "./uses";
 
 const terms: GrantTerms = {
   tools: ["pay"],
@@ -100,29 +100,39 @@ function judge(
   return reason ?? status;
 }
 
-/** `said`: by every attestation. */
-function check(
+type CheckGiven = [
   decisions: (HumanAuthorization | JsonObject | null)[],
   attested: HumanAuthorization[],
   said: Pick<ActionPredicate, "timestamp" | "approval_stopped"> | null,
-) {
+];
+
+/** The same in a pack of one agent and in one of several. `said`: by every attestation. */
+function check(...given: CheckGiven) {
+  const found = checkIn("", ...given);
+  expect(checkIn(agentFolder(2), ...given).status).toBe(found.status);
+  return found;
+}
+
+function checkIn(folder: string, ...[decisions, attested, said]: CheckGiven) {
   const list = createUseList();
   for (const [index, human_authorization] of decisions.entries()) {
-    const file = numberedFile("decisions", index + 1);
+    const file = `${folder}${numberedFile("decisions", index + 1)}`;
     if (human_authorization?.type === CHANGE_FILE_TYPE) {
       const change = { ...human_authorization, sequence: index + 1 } as JsonObject;
-      list.add(readPackEntry(file, change), change);
+      list.add(readUse(readPackEntry(file, change), change));
       continue;
     }
     const json = { type: "authorization_decision", sequence: index + 1, payload: null, human_authorization };
     const entry = readPackEntry(file, json as unknown as JsonObject);
-    list.add({ ...entry, state: human_authorization ? "private" : "erased" }, json as unknown as JsonObject);
+    list.add(
+      readUse({ ...entry, state: human_authorization ? "private" : "erased" }, json as unknown as JsonObject),
+    );
   }
   for (const [index, human_authorization] of attested.entries()) {
     const payload = said && utf8Decode(buildActionStatement({ ...attesting, ...said }));
     const json = { record: { sequence: 100 + index }, human_authorization, payload } as unknown as JsonObject;
-    const entry = readPackEntry(numberedFile("attestations", 100 + index), json);
-    list.add({ ...entry, state: "private" }, json);
+    const entry = readPackEntry(`${folder}${numberedFile("attestations", 100 + index)}`, json);
+    list.add(readUse({ ...entry, state: "private" }, json));
   }
   return list.judge();
 }

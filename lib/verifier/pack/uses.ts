@@ -41,8 +41,25 @@ interface Count {
   spent: bigint;
 }
 
+/** Facts of an entry that other entries' uses are judged by. */
+export interface UseFacts {
+  file: string;
+  number: number;
+  /** Nobody can read it: it may be a use (`"use"`), or is none (`"other"`). */
+  unread: "use" | "other" | null;
+  /** The request whose approval this change takes back, when, and the request's id as the file has it. */
+  revoked: { hash: string; at: string; id: JsonValue | undefined } | null;
+  isDecision: boolean;
+  /** The approval decided, or used. */
+  object: HumanAuthorization | null;
+  /** Of an attestation: undefined without content. */
+  timestamp: string | undefined;
+  /** Since when a run had it, if the service says that it was stopped after. */
+  claimedAt: string | undefined;
+}
+
 export interface UseList {
-  add(entry: PackEntry, json: JsonObject): void;
+  add(facts: UseFacts): void;
   judge(): PackCheck;
 }
 
@@ -90,23 +107,16 @@ function findBreak(
   return isNext ? null : "use_missing";
 }
 
-/** The request whose approval this change takes back, and when; null for another entry. */
-function readRevoked({ type, payload }: JsonObject): { hash: string; at: string } | null {
+function readRevoked({ type, payload, request_id: id }: JsonObject): UseFacts["revoked"] {
   if (type !== CHANGE_FILE_TYPE || typeof payload !== "string") return null;
   const change = parseChangeStatement(utf8Encode(payload));
-  return change?.request_hash ? { hash: change.request_hash, at: change.changed_at } : null;
+  return change?.request_hash ? { hash: change.request_hash, at: change.changed_at, id } : null;
 }
 
 const readPredicate = ({ payload }: JsonObject) =>
   typeof payload === "string" ? parseActionStatement(utf8Encode(payload))?.predicate : undefined;
 
-interface Attested {
-  number: number;
-  /** Undefined without content. */
-  timestamp: string | undefined;
-  /** Since when a run had it, if the service says that it was stopped after. */
-  claimedAt: string | undefined;
-}
+type Attested = Pick<UseFacts, "number" | "timestamp" | "claimedAt">;
 
 interface Revocation {
   number: number;
@@ -118,6 +128,25 @@ const slackMs = 2_000;
 
 /** True if it may be a use that nobody can read. */
 const isUnread = ({ decision }: PackEntry) => decision === null || decision === "approved";
+
+/** Of an entry outside the period nothing but its place is read. */
+export function readUse(entry: PackEntry, json: JsonObject): UseFacts {
+  const { file, sequence: number, state, isDecision } = entry;
+  const isInside = /(?:^|\/)(?:decisions|attestations)\//.test(file);
+  const isHidden = isInside && (state === "erased" || state === "withheld");
+  const object = isInside ? parseHumanAuthorization(json["human_authorization"]) : null;
+  const predicate = object === null || isDecision ? undefined : readPredicate(json);
+  return {
+    file,
+    number,
+    isDecision,
+    unread: !isHidden ? null : isDecision && isUnread(entry) ? "use" : "other",
+    revoked: isInside ? readRevoked(json) : null,
+    object,
+    timestamp: predicate?.timestamp,
+    claimedAt: predicate?.approval_stopped?.claimed_at,
+  };
+}
 
 export function createUseList(): UseList {
   const grants = new Map<string, Grant>();
@@ -209,12 +238,7 @@ export function createUseList(): UseList {
     return isLate ? packFault("uses", "claimed_late", { number, claimed }) : null;
   }
 
-  function addRevoked(
-    file: string,
-    number: number,
-    { hash, at }: { hash: string; at: string },
-    id: JsonValue | undefined,
-  ): void {
+  function addRevoked({ file, number }: UseFacts, { hash, at, id }: NonNullable<UseFacts["revoked"]>): void {
     revoked.set(hash, { number, at });
     const isOther =
       (ids.get(hash) ?? id) !== id || (typeof id === "string" && (ids.get(id) ?? hash) !== hash);
@@ -222,14 +246,10 @@ export function createUseList(): UseList {
       fault ??= packFault("uses", "entry_invalid", { file, problem: "request_id is another request's" });
   }
 
-  function addAttestation(number: number, { binding }: HumanAuthorization, json: JsonObject): void {
+  function addAttestation({ number, timestamp, claimedAt }: UseFacts, { binding }: HumanAuthorization): void {
     const earlier = attested.get(binding.request_hash)?.number;
-    if (earlier !== undefined) {
-      fault ??= packFault("uses", "approval_reused", { number, earlier });
-      return;
-    }
-    const { timestamp, approval_stopped: stop } = readPredicate(json) ?? {};
-    attested.set(binding.request_hash, { number, timestamp, claimedAt: stop?.claimed_at });
+    if (earlier !== undefined) fault ??= packFault("uses", "approval_reused", { number, earlier });
+    else attested.set(binding.request_hash, { number, timestamp, claimedAt });
   }
 
   function findTakenBack(): PackCheck | null {
@@ -241,21 +261,16 @@ export function createUseList(): UseList {
   }
 
   return {
-    add: (entry, json) => {
-      const { file, sequence, state } = entry;
-      if (!/^(?:decisions|attestations)\//.test(file)) return;
-      if (state === "erased" || state === "withheld") {
-        withoutContent += 1;
-        if (entry.isDecision && isUnread(entry)) unread.push(sequence);
-      }
-      const taken = readRevoked(json);
-      if (taken !== null) addRevoked(file, sequence, taken, json["request_id"]);
-      const object = parseHumanAuthorization(json["human_authorization"]);
+    add: (facts) => {
+      const { number, object, revoked: taken } = facts;
+      if (facts.unread !== null) withoutContent += 1;
+      if (facts.unread === "use") unread.push(number);
+      if (taken !== null) addRevoked(facts, taken);
       if (object === null) return;
       ids.set(object.binding.request_hash, object.request.request_id);
       ids.set(object.request.request_id, object.binding.request_hash);
-      if (entry.isDecision) addDecision(sequence, object);
-      else addAttestation(sequence, object, json);
+      if (facts.isDecision) addDecision(number, object);
+      else addAttestation(facts, object);
     },
     judge: () => {
       fault ??= findTakenBack();
@@ -287,7 +302,8 @@ export function createUseList(): UseList {
  * log, and monitors see it there: otherwise a service could invent an approver, and nobody would notice.
  */
 
-interface Ground {
+/** A roster or rules that an approval rests on. */
+export interface Ground {
   number: number;
   what: "a roster" | "rules";
   name: string;
@@ -295,7 +311,7 @@ interface Ground {
   index: number;
 }
 
-function readGrounds({ sequence: number }: PackEntry, json: JsonObject): Ground[] {
+export function readGrounds({ sequence: number }: PackEntry, json: JsonObject): Ground[] {
   const object = parseHumanAuthorization(json["human_authorization"]);
   if (object === null) return [];
   const { request, approvals, decided_by: by, log } = object;
@@ -320,7 +336,7 @@ function readName({ payload }: ListedStatement): string | null {
 export function createGroundList() {
   const grounds: Ground[] = [];
   return {
-    add: (entry: PackEntry, json: JsonObject): void => void grounds.push(...readGrounds(entry, json)),
+    add: (found: readonly Ground[]): void => void grounds.push(...found),
     /** `all`: the service's own statements. */
     judge: (all: readonly ListedStatement[] | Fault, trust: VerifierTrust): PackCheck => {
       if (!Array.isArray(all)) return { name: "grounds", ...failBy(all as Fault) };

@@ -4,7 +4,7 @@ import type { JsonObject } from "#lib/protocol/encoding/canonical-json";
 import { CHANGE_FILE_TYPE, DECISION_FILE_TYPE, readPackEntry } from "#lib/protocol/pack/pack-entries";
 import { type AgentChangeKind, buildChangeStatement } from "#lib/protocol/record/agent-heads";
 import { type ActionPredicate, buildActionStatement } from "#lib/protocol/statement/statement";
-import { createVerdictList } from "./entries";
+import { createVerdictList, readSaid } from "./verdicts";
 
 const placeOf = (sequence: number) => ({
   agent_id: "019a0000-0000-7000-8000-000000000003",
@@ -82,7 +82,7 @@ function judge(entries: readonly Entry[], first = 1): string | undefined {
           : typeof entry === "string"
             ? changed(number, entry)
             : attested(number, entry);
-    verdicts.add(readPackEntry("file", json), json);
+    verdicts.add(readSaid(readPackEntry("file", json), json));
   }
   const { status, reason, detail } = verdicts.judge();
   return status === "pass" ? undefined : `${reason} ${/number (\d+)/.exec(detail)?.[1]}`;

@@ -1,0 +1,138 @@
+/**
+ * Checks what the attestations of an evidence pack say about the entries before them: that the agent's own number
+ * follows its instance's last one, and since when the agent was frozen. Both are signed, and both follow from the
+ * record. Also checks that no request was approved while the agent was frozen, and that no signature of the agent's
+ * counted twice.
+ */
+import { utf8Encode } from "#lib/protocol/encoding/bytes";
+import type { JsonObject } from "#lib/protocol/encoding/canonical-json";
+import { CHANGE_FILE_TYPE, type PackEntry } from "#lib/protocol/pack/pack-entries";
+import { type PackCheck, packFault, packPass } from "#lib/protocol/pack/pack-reasons";
+import { parseChangeStatement } from "#lib/protocol/record/agent-heads";
+import {
+  type ActionPredicate,
+  isClientGap,
+  parseActionStatement,
+  readClientNumber,
+} from "#lib/protocol/statement/statement";
+import { formatCount } from "#lib/protocol/text/display-text";
+
+type SaidPredicate = Pick<
+  ActionPredicate,
+  "timestamp" | "registered" | "verdicts" | "agent_signature" | "agent_frozen_at"
+> & { client: ReturnType<typeof readClientNumber> };
+
+/** An entry, as far as entries after it depend on it. */
+export interface Said {
+  number: number;
+  /** Null for other entries, and for an attestation without content. */
+  predicate: SaidPredicate | null;
+  /** Since when the agent is frozen, or null if it goes on; undefined if nothing about it was changed. */
+  frozen: string | null | undefined;
+  isApproval: boolean;
+  /** An attestation that may have any number of the agent's own. */
+  isUnread: boolean;
+}
+
+const readPayload = ({ payload }: JsonObject) => (typeof payload === "string" ? utf8Encode(payload) : null);
+
+export function readSaid({ sequence: number, isDecision, decision }: PackEntry, json: JsonObject): Said {
+  const payload = readPayload(json);
+  const isApproval = decision === "approved";
+  const nothing = { number, predicate: null, frozen: undefined, isApproval, isUnread: false };
+  if (json["type"] === CHANGE_FILE_TYPE) {
+    const change = payload && parseChangeStatement(payload);
+    if (change?.change === "frozen") return { ...nothing, frozen: change.changed_at };
+    return change?.change === "unfrozen" ? { ...nothing, frozen: null } : nothing;
+  }
+  if (isDecision) return nothing;
+  const predicate = (payload && parseActionStatement(payload)?.predicate) ?? null;
+  if (predicate === null) return { ...nothing, isUnread: true };
+  const { timestamp, registered, verdicts, agent_signature, agent_frozen_at } = predicate;
+  const kept: SaidPredicate = {
+    timestamp,
+    registered,
+    verdicts,
+    client: readClientNumber(predicate.request),
+  };
+  if (agent_signature !== undefined) kept.agent_signature = agent_signature;
+  if (agent_frozen_at !== undefined) kept.agent_frozen_at = agent_frozen_at;
+  return { ...nothing, predicate: kept };
+}
+
+/** State at an entry, unknown before the pack begins. */
+interface Known {
+  number: number;
+  /** Undefined: unknown. */
+  frozen: string | null | undefined;
+  /** Instance → its last number. */
+  last: Map<string, number>;
+  /** Signature that verified → its number. */
+  signed: Map<string, number>;
+  /** Last number of an instance not in `last`: 0, or undefined if unknown. */
+  lastOfOthers: number | undefined;
+}
+
+/** As far as the clocks of a service's processes may differ. */
+const slackMs = 2_000;
+
+/** 1.0.0 didn't say that an agent was frozen if its slug was claimed and frozen while an attestation of it waited. */
+const isMadeBefore = ({ timestamp, registered }: SaidPredicate, frozen: string) =>
+  Object.values(registered).every((value) => value === null) &&
+  Date.parse(timestamp) <= Date.parse(frozen) + slackMs;
+
+function isFrozenAsSaid(predicate: SaidPredicate, frozen: string | null): boolean {
+  const { agent_frozen_at: said = null } = predicate;
+  return said === frozen || (said === null && frozen !== null && isMadeBefore(predicate, frozen));
+}
+
+/** Goes on to the next entry; its fault is what it says otherwise than the entries before it. */
+function follow(known: Known, { number, predicate, frozen, isApproval, isUnread }: Said): PackCheck | null {
+  if (number !== known.number + 1) {
+    known.frozen = undefined;
+    known.lastOfOthers = undefined;
+    known.last.clear();
+  }
+  known.number = number;
+  if (frozen !== undefined) known.frozen = frozen;
+  if (isUnread) {
+    known.lastOfOthers = undefined;
+    known.last.clear();
+  }
+  if (isApproval && typeof known.frozen === "string")
+    return packFault("verdicts", "approved_while_frozen", { number });
+  if (predicate === null) return null;
+  if (known.frozen !== undefined && !isFrozenAsSaid(predicate, known.frozen))
+    return packFault("verdicts", "frozen_mismatch", { number });
+  const { agent_signature: signature, verdicts, client } = predicate;
+  if (signature !== undefined && verdicts.agent_authenticated === true) {
+    const earlier = known.signed.get(signature);
+    if (earlier !== undefined) return packFault("verdicts", "signature_replayed", { number, earlier });
+    known.signed.set(signature, number);
+  }
+  if (client === null) return null;
+  const last = known.last.get(client.instance) ?? known.lastOfOthers;
+  known.last.set(client.instance, client.sequence);
+  const isAsSaid = last === undefined || isClientGap(last, client) === verdicts.client_gap;
+  return isAsSaid ? null : packFault("verdicts", "client_gap_mismatch", { number });
+}
+
+export function createVerdictList() {
+  const said = new Map<number, Said>();
+  return {
+    add: (one: Said): void => void said.set(one.number, one),
+    judge: (): PackCheck => {
+      const known: Known = { number: 0, frozen: null, last: new Map(), signed: new Map(), lastOfOthers: 0 };
+      const inOrder = [...said.values()].sort((a, b) => a.number - b.number);
+      for (const one of inOrder) {
+        const fault = follow(known, one);
+        if (fault !== null) return fault;
+      }
+      const count = inOrder.filter(({ predicate }) => predicate !== null).length;
+      return packPass(
+        "verdicts",
+        `what ${formatCount(count, "attestation")} say about a freeze and about the agent's own numbers fits the entries before them, as far as these are here`,
+      );
+    },
+  };
+}
