@@ -232,8 +232,11 @@ const deflate = promisify(deflateRaw);
 
 export interface ZipWriter {
   files: readonly PackedFile[];
-  /** The bytes to send. Throws RangeError if the archive would be too large for its format. */
-  add(name: string, bytes: Uint8Array): Promise<Uint8Array>;
+  /**
+   * The bytes to send. `deflated`: of the bytes, if they were deflated before. Throws RangeError if the archive would be
+   * too large for its format.
+   */
+  add(name: string, bytes: Uint8Array, deflated?: Uint8Array): Promise<Uint8Array>;
   end(): Uint8Array;
 }
 
@@ -244,8 +247,8 @@ export function createZipWriter(): ZipWriter {
   let total = 0;
   return {
     files,
-    add: async (name, bytes) => {
-      const deflated = await deflate(bytes);
+    add: async (name, bytes, given) => {
+      const deflated = given ?? (await deflate(bytes));
       const file = { name, crc: crc32(bytes), size: bytes.length, deflatedSize: deflated.length };
       const sent = Buffer.concat([encodeZipHeader(file), deflated]);
       total += bytes.length;
@@ -282,7 +285,11 @@ interface Writing {
   context: Context;
   zip: ZipWriter;
   sizes: ReturnType<typeof createSizeList>;
-  addJson(name: string, value: unknown): Promise<Uint8Array>;
+  addJson(
+    name: string,
+    value: unknown,
+    packed?: { bytes: Uint8Array; deflated: Uint8Array },
+  ): Promise<Uint8Array>;
 }
 
 function beginWriting(context: Context): Writing {
@@ -292,9 +299,9 @@ function beginWriting(context: Context): Writing {
     context,
     zip,
     sizes,
-    addJson: (name, value) => {
+    addJson: (name, value, packed) => {
       sizes.add(value);
-      return zip.add(name, encodePackJson(value));
+      return zip.add(name, packed?.bytes ?? encodePackJson(value), packed?.deflated);
     },
   };
 }
@@ -352,6 +359,28 @@ interface Written {
   ruleVersions: Set<number>;
 }
 
+/** Entries that are read, proven and deflated at once: one by one, a pack would mostly wait for the database. */
+const entriesAhead = 16;
+
+/** What comes of each, in their order, with up to {@link entriesAhead} under way. */
+async function* mapAhead<In, Out>(source: AsyncIterable<In>, work: (one: In) => Promise<Out>) {
+  const underWay: Promise<Out>[] = [];
+  try {
+    for await (const one of source) {
+      const done = work(one);
+      // A failure is met in its turn.
+      done.catch(() => undefined);
+      underWay.push(done);
+      const next = underWay.length > entriesAhead ? underWay.shift() : undefined;
+      if (next !== undefined) yield await next;
+    }
+    for (let next = underWay.shift(); next !== undefined; next = underWay.shift()) yield await next;
+  } finally {
+    // After a failure or an end before the last nobody waits for the rest.
+    await Promise.allSettled(underWay);
+  }
+}
+
 async function* writeEntries(
   { context, addJson }: Writing,
   { owner, folder }: Pick<PackedAgent, "owner" | "folder">,
@@ -362,16 +391,19 @@ async function* writeEntries(
   const written: Written = { entries: [], before: null, after: null, ruleVersions: new Set() };
   const describe = async (row: EntryRow) => {
     const json = await describePackedEntry(context, row, reader, opening);
-    const { rules } = json as { rules?: { version: number } };
-    if (rules !== undefined) written.ruleVersions.add(rules.version);
-    return json;
+    const bytes = encodePackJson(json);
+    return { row, json, packed: { bytes, deflated: await deflate(bytes) } };
   };
-  for await (const row of readEntryRows(context.database, owner, first, last)) {
-    const json = await describe(row);
+  const noteRules = ({ rules }: { rules?: { version: number } }) => {
+    if (rules !== undefined) written.ruleVersions.add(rules.version);
+  };
+  const rows = readEntryRows(context.database, owner, first, last);
+  for await (const { row, json, packed } of mapAhead(rows, describe)) {
     const kind = row.attestation_id === null ? "decisions" : "attestations";
     const file = `${folder}${numberedFile(kind, row.sequence)}`;
+    noteRules(json);
     written.entries.push(readPackEntry(file, json));
-    yield await addJson(file, json);
+    yield await addJson(file, json, packed);
   }
   const isInPack = newest === null || (newest >= first && newest <= last) || [before, after].includes(newest);
   const beside = { before, after, newest: isInPack ? null : newest };
@@ -379,10 +411,11 @@ async function* writeEntries(
     const number = beside[name];
     if (number === null) continue;
     for await (const row of readEntryRows(context.database, owner, number, number)) {
-      const json = await describe(row);
+      const { json, packed } = await describe(row);
       const file = `${folder}${packFiles[name]}`;
+      noteRules(json);
       if (name !== "newest") written[name] = readPackEntry(file, json);
-      yield await addJson(file, json);
+      yield await addJson(file, json, packed);
     }
   }
   return written;
