@@ -27,6 +27,7 @@ import * as growing from "./case-growing.mjs";
 import * as hook from "./case-hook.mjs";
 import * as longPolls from "./case-long-polls.mjs";
 import * as pages from "./case-pages.mjs";
+import * as peers from "./case-peers.mjs";
 import * as processes from "./case-processes.mjs";
 import * as proofsBeside from "./case-proofs-beside.mjs";
 import * as reads from "./case-reads.mjs";
@@ -55,6 +56,7 @@ const cases = [
   approvalFlood,
   signedAgents,
   hook,
+  peers,
 ];
 const { values: flags, positionals: wanted } = parseArgs({
   allowPositionals: true,
