@@ -22,6 +22,7 @@ import { approvalChallenge, type PasskeyDecision, toRelyingParty } from "#lib/pr
 import {
   buildRosterHead,
   hashGroup,
+  hashName,
   orderEntries,
   proveMembership,
   type RosterEntry,
@@ -79,6 +80,8 @@ export const groupId = (number: number) => idOf(1, number);
 export const approverId = (number: number) => idOf(2, number);
 const saltOf = (...numbers: number[]) => base64Encode(sha256(Uint8Array.from(numbers)).slice(0, 16));
 
+export const testName = (person: number) => ({ name: `Approver ${person + 1}`, salt: saltOf(person, 255) });
+
 /** Approver n is in the groups of that place. */
 export function makeTestRoster(organization: string, memberships: readonly (readonly number[])[]) {
   const people = memberships.map((groups, person) => {
@@ -88,7 +91,7 @@ export function makeTestRoster(organization: string, memberships: readonly (read
       approver_id: approverId(person),
       credential_id: passkey.credentialId,
       public_key: passkey.publicKey,
-      groups: openings.map(hashGroup).sort(),
+      groups: [...openings.map(hashGroup), hashName(testName(person))].sort(),
       since: "2026-11-01T08:00:00.000Z",
       salt: saltOf(person),
     };

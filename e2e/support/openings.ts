@@ -10,7 +10,7 @@ import {
   saltEntries,
 } from "#lib/protocol/approval/shown-content";
 import type { JsonValue } from "#lib/protocol/encoding/canonical-json";
-import { enrolledRequest, makePasskeyApproval, testRoster } from "./enrolled-approvals";
+import { enrolledRequest, makePasskeyApproval, testName, testRoster } from "./enrolled-approvals";
 import { signForTest, testFacts, testRequestedBy, testShown } from "./human-authorization";
 
 export const openedContent: ShownContent = {
@@ -64,6 +64,15 @@ export function listOpenings(): OpeningCase[] {
   const single = openPayee(second) as Extract<Opening, { entries: OpenedEntry[] }>;
   const [payee] = single.entries;
   const [name] = single.approvers;
+  const signedNames = {
+    ...single,
+    approvers: single.approvers.map(({ approver_id }, i) => ({ approver_id, ...testName(i) })),
+  };
+  const [{ group, salt: groupSalt } = { group: "", salt: "" }] = testRoster.people[0]?.openings ?? [];
+  const withName = (more: object) => ({
+    ...signedNames,
+    approvers: signedNames.approvers.map((one, i) => (i === 0 ? { ...one, ...more } : one)),
+  });
   if (payee === undefined || name === undefined) throw new Error("nothing is opened");
   const all = saltEntries(openedContent);
   const iban = all.find((entry) => entry.name === "iban");
@@ -110,6 +119,16 @@ export function listOpenings(): OpeningCase[] {
       },
       "opening_mismatch",
     ),
+    v2("names that the roster has", signedNames),
+    v2("one name by the organization's word", {
+      ...signedNames,
+      approvers: [name, ...signedNames.approvers.slice(1)],
+    }),
+    v2("another name than the roster's", withName({ name: "Mallory" }), "opening_mismatch"),
+    v2("a name with the salt of another", withName({ salt: testName(1).salt }), "opening_mismatch"),
+    v2("another approver's name", withName(testName(1)), "opening_mismatch"),
+    v2("a group's id as a name", withName({ name: group, salt: groupSalt }), "opening_mismatch"),
+    v2("a salt of other length", withName({ salt: "AAAA" }), "opening_malformed"),
     v2("an approver twice", { ...single, approvers: [name, name] }, "opening_mismatch"),
     v2("a name without letters", { ...single, approvers: [{ ...name, name: "" }] }, "opening_malformed"),
     v2("a long name", { ...single, approvers: [{ ...name, name: "x".repeat(201) }] }, "opening_malformed"),

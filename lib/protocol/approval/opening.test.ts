@@ -15,6 +15,19 @@ describe("an opening", () => {
     expect([outcome.status, outcome.reason]).toEqual([reason === undefined ? "pass" : "fail", reason]);
   });
 
+  it("shows a name that the roster has without a doubt, and says in its answer which are which", () => {
+    for (const { what, opening, authorization } of listOpenings()) {
+      if (!/^names that|^one name by/.test(what)) continue;
+      const names = Object.values(readOpening(opening, asJson(authorization))?.names.approvers ?? {});
+      const said = what.startsWith("one") ? " (by the organization's own word)" : "";
+      expect(names).toEqual([`Approver 1${said}`, "Approver 2", "Approver 3"]);
+      expect(checkOpening(opening, asJson(authorization)).detail).toContain(
+        said === "" ? "; 3 names as the roster has them" : "; 2 names as the roster has them; 1 name by",
+      );
+    }
+    expect.assertions(4);
+  });
+
   it("leads to the payee, the groups and the names, which are said to be the organization's word", () => {
     const authorization = makeOpenable(2);
     const opening = openPayee(authorization) as unknown as JsonValue;

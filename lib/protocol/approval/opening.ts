@@ -1,6 +1,6 @@
 /**
  * An opening shows an auditor what an approval only hashes: entries of what the approval page showed (version 2), or all of
- * it (version 1), and the names of the approvers, which nothing signs. It lies beside the approval, in the field `opening`
+ * it (version 1), and the names of the approvers. It lies beside the approval, in the field `opening`
  * of a receipt or of a decision in an evidence pack (docs/wire.md, Openings).
  */
 import { isUuid } from "#lib/protocol/encoding/bytes";
@@ -10,10 +10,11 @@ import {
   type JsonObject,
   type JsonValue,
 } from "#lib/protocol/encoding/canonical-json";
+import { hashName, isSalt } from "#lib/protocol/passkey/roster";
 import type { Names } from "#lib/protocol/record/facts";
 import { fail, type Outcome, pass } from "#lib/protocol/statement/outcome";
 import { formatCount } from "#lib/protocol/text/display-text";
-import { type ApprovalRequest, isPasskeyApproval, requestHash } from "./approval";
+import { type Approval, type ApprovalRequest, isPasskeyApproval, requestHash } from "./approval";
 import { findPayee } from "./detail-names";
 import { parseHumanAuthorization } from "./human-authorization-shape";
 import {
@@ -28,10 +29,11 @@ import {
   saltEntries,
 } from "./shown-content";
 
-/** By the organization: no signature covers it. */
+/** With a salt, the roster of the approval commits to the name; without one it is the organization's own word. */
 export interface ApproverName {
   approver_id: string;
   name: string;
+  salt?: string;
 }
 
 export type Opening = {
@@ -66,9 +68,11 @@ function isEntry(value: JsonValue): boolean {
 }
 
 function isApproverName(value: JsonValue): boolean {
-  if (!hasFields(value, "approver_id", "name")) return false;
-  const { approver_id: id, name } = value;
+  const isSigned = hasFields(value, "approver_id", "name", "salt");
+  if (!isSigned && !hasFields(value, "approver_id", "name")) return false;
+  const { approver_id: id, name, salt } = value;
   return (
+    (!isSigned || isSalt(salt)) &&
     typeof id === "string" &&
     isUuid(id) &&
     typeof name === "string" &&
@@ -113,6 +117,23 @@ function areEntriesSigned(entries: readonly OpenedEntry[], digests: readonly str
   );
 }
 
+const isNameSigned = ({ approver_id, name, salt = "" }: ApproverName, approvals: readonly Approval[]) =>
+  approvals.some(
+    (one) =>
+      isPasskeyApproval(one) &&
+      one.approver_id === approver_id &&
+      one.roster.entry.groups.includes(hashName({ name, salt })),
+  );
+
+function describeNames(approvers: readonly ApproverName[]): string {
+  const signed = approvers.filter(({ salt }) => salt !== undefined).length;
+  const said = approvers.length - signed;
+  return [
+    signed === 0 ? "" : `; ${formatCount(signed, "name")} as the roster has them`,
+    said === 0 ? "" : `; ${formatCount(said, "name")} by the organization's own word`,
+  ].join("");
+}
+
 /** Both as read from a file; `object` is the approval that is verified beside it. */
 export function checkOpening(value: JsonValue, object: JsonObject): Outcome {
   const opening = parseOpening(value);
@@ -124,8 +145,9 @@ export function checkOpening(value: JsonValue, object: JsonObject): Outcome {
   const named = opening.approvers.map(({ approver_id }) => approver_id);
   const isOwn = named.every((id, i) => ids.includes(id) && named.indexOf(id) === i);
   if (!isOwn) return fail("opening_mismatch", { what: "an approver" });
-  const names =
-    named.length === 0 ? "" : `; ${formatCount(named.length, "name")} by the organization's own word`;
+  if (!opening.approvers.every((one) => one.salt === undefined || isNameSigned(one, approvals)))
+    return fail("opening_mismatch", { what: "an approver's name" });
+  const names = describeNames(opening.approvers);
   if ("content" in opening)
     return isShownContent(request, opening.content)
       ? pass(`all that the approval page showed${names}`)
@@ -167,9 +189,9 @@ export function readOpening(value: JsonValue, object: JsonObject): Opened | null
     names: {
       groups: Object.fromEntries(groups),
       approvers: Object.fromEntries(
-        opening.approvers.map(({ approver_id, name }) => [
+        opening.approvers.map(({ approver_id, name, salt }) => [
           approver_id,
-          `${name} (by the organization's own word)`,
+          salt === undefined ? `${name} (by the organization's own word)` : name,
         ]),
       ),
     },

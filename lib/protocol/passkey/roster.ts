@@ -7,6 +7,11 @@
  * nothing about other groups and other entries.
  *
  *     group = hex SHA-256(canonical [salt, group id])
+ *
+ * The person's name is committed to beside them, so that it can be shown to an auditor. Verifiers of 1.0.0 take that hash
+ * for one of a group that isn't shown.
+ *
+ *     name = hex SHA-256(canonical [salt, "name", name])
  */
 import {
   base64Decode,
@@ -54,7 +59,7 @@ export type RosterEntry = {
   credential_id: string;
   /** base64url of the COSE key. */
   public_key: string;
-  /** In order, each once. */
+  /** Hashes of groups, and of the name; in order, each once. */
   groups: string[];
   /** When the passkey was enrolled, ISO 8601. */
   since: string;
@@ -68,7 +73,14 @@ export type GroupOpening = {
   salt: string;
 };
 
-const maxGroups = 100;
+export type NameOpening = {
+  name: string;
+  /** base64 of 16 random bytes */
+  salt: string;
+};
+
+/** Hashes in an entry: of groups, and of a name. */
+export const maxRosterHashes = 100;
 /** WebAuthn, section 4: credential ids have at most 1,023 bytes. */
 export const maxCredentialIdBytes = 1_023;
 const maxProof = 20;
@@ -90,7 +102,7 @@ function countBytes(value: unknown, decode: (text: string) => Uint8Array): numbe
   }
 }
 
-const isSalt = (value: unknown) => countBytes(value, base64Decode) === SALT_BYTES;
+export const isSalt = (value: unknown) => countBytes(value, base64Decode) === SALT_BYTES;
 
 function isWithin(value: unknown, maxBytes: number): boolean {
   const count = countBytes(value, base64UrlDecode);
@@ -111,7 +123,7 @@ export function isRosterHead(value: unknown): value is RosterHead {
 }
 
 function isGroupList(value: unknown): boolean {
-  if (!Array.isArray(value) || value.length > maxGroups || !value.every(isHash)) return false;
+  if (!Array.isArray(value) || value.length > maxRosterHashes || !value.every(isHash)) return false;
   return value.every((group, i) => i === 0 || (value[i - 1] as string) < group);
 }
 
@@ -155,6 +167,8 @@ export interface Membership {
 export const rosterHash = (head: RosterHead): string => canonicalHash({ ...head });
 
 export const hashGroup = ({ group, salt }: GroupOpening): string => canonicalHash([salt, group]);
+
+export const hashName = ({ name, salt }: NameOpening): string => canonicalHash([salt, "name", name]);
 
 const entryHash = (entry: RosterEntry) => leafHash(canonicalBytes({ ...entry }));
 

@@ -231,7 +231,8 @@ describe("the roster of an organization", () => {
       ),
     );
     const { head, entries } = await last();
-    expect(entries.map((entry) => entry.groups.length).sort()).toEqual([1, 2, 4, 6]);
+    // And a name each.
+    expect(entries.map((entry) => entry.groups.length).sort()).toEqual([2, 3, 5, 7]);
     expect(await isStale()).toBe(false);
     expect(await logged()).toHaveLength(head.number);
   });

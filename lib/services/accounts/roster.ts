@@ -24,7 +24,10 @@ import {
   buildRosterStatement,
   type GroupOpening,
   hashGroup,
+  hashName,
   type Membership,
+  maxRosterHashes,
+  type NameOpening,
   orderEntries,
   proveMembership,
   type RosterEntry,
@@ -41,6 +44,8 @@ type Names = Record<string, string>;
 export interface RosterDetails {
   /** By credential id. */
   openings: Record<string, GroupOpening[]>;
+  /** By credential id; absent in rosters that were made before names were in entries. */
+  names?: Record<string, NameOpening>;
   people: Names;
   groups: Names;
   /** By credential id. */
@@ -98,6 +103,13 @@ function openGroups(
   );
 }
 
+/** Likewise, for the same name. */
+const openName = (
+  { random }: Pick<AccountsContext, "random">,
+  name: string,
+  before: NameOpening | undefined,
+): NameOpening => (before?.name === name ? before : { name, salt: base64Encode(random(16)) });
+
 async function readRosterState(
   context: Pick<AccountsContext, "random">,
   tx: Executor,
@@ -106,11 +118,18 @@ async function readRosterState(
 ): Promise<RosterState> {
   const { rows, places } = await readEnrolled(tx, organizationId);
   const details = structuredClone(noDetails);
+  const names: Record<string, NameOpening> = {};
   for (const { groupId, name } of places) details.groups[groupId] = name ?? "";
   const entries = rows.map((row): RosterEntry => {
     const { approverId, credentialId } = row;
     const groupIds = places.filter((place) => place.approverId === approverId).map(({ groupId }) => groupId);
     const openings = openGroups(context, groupIds.sort(), before?.openings[credentialId]);
+    const hashes = openings.map(hashGroup);
+    if (hashes.length < maxRosterHashes) {
+      const name = openName(context, row.person, before?.names?.[credentialId]);
+      names[credentialId] = name;
+      hashes.push(hashName(name));
+    }
     details.openings[credentialId] = openings;
     details.people[approverId] = row.person;
     details.passkeys[credentialId] = row.name;
@@ -118,12 +137,12 @@ async function readRosterState(
       approver_id: approverId,
       credential_id: credentialId,
       public_key: base64UrlEncode(row.publicKey),
-      groups: openings.map(hashGroup).sort(),
+      groups: hashes.sort(),
       since: row.since.toISOString(),
       salt: base64Encode(row.salt),
     };
   });
-  return { entries: orderEntries(entries), details };
+  return { entries: orderEntries(entries), details: { ...details, names } };
 }
 
 const isSameRoster = (a: readonly RosterEntry[], b: readonly RosterEntry[]) =>
@@ -335,6 +354,22 @@ export async function readRoster(
 ): Promise<RosterResponse> {
   const [roster = null] = await listRosters(executor, organizationId, { number, limit: 1 });
   return { organization: organizationId, roster };
+}
+
+/** The name that this roster's entry of the passkey commits to; null for one without. */
+export async function readSignedName(
+  executor: Executor,
+  organizationId: string,
+  number: number,
+  credentialId: string,
+): Promise<NameOpening | null> {
+  const [row] = await executor
+    .select({ details: rosters.details })
+    .from(rosters)
+    .where(and(eq(rosters.organization_id, organizationId), eq(rosters.number, number)));
+  return row === undefined
+    ? null
+    : ((JSON.parse(row.details) as RosterDetails).names?.[credentialId] ?? null);
 }
 
 /* Roster data for a decision: who the passkey's owner is, and the proof of it. */

@@ -4,10 +4,12 @@ import { authorizationRequests } from "#lib/db/schema";
 import { isPasskeyApproval } from "#lib/protocol/approval/approval";
 import { findPayeeName } from "#lib/protocol/approval/detail-names";
 import { parseHumanAuthorization } from "#lib/protocol/approval/human-authorization-shape";
-import { buildOpening, type Opening } from "#lib/protocol/approval/opening";
+import { type ApproverName, buildOpening, type Opening } from "#lib/protocol/approval/opening";
 import { isShownContent, type ShownContent } from "#lib/protocol/approval/shown-content";
 import { isJsonObject, type JsonObject, type JsonValue } from "#lib/protocol/encoding/canonical-json";
+import { hashName } from "#lib/protocol/passkey/roster";
 import { readNames } from "#lib/services/accounts/approvers";
+import { readSignedName } from "#lib/services/accounts/roster";
 import type { Context } from "./context";
 import { parseContext, parseGroupNames, parseRequest } from "./rows";
 
@@ -31,15 +33,21 @@ function readShown(row: Row): ShownContent | null {
   };
 }
 
-async function nameApprovers(context: Context, organizationId: string, object: JsonObject) {
-  const { approvers } = await readNames(context.database.db, organizationId);
-  const ids = (parseHumanAuthorization(object)?.approvals ?? [])
-    .filter(isPasskeyApproval)
-    .map(({ approver_id }) => approver_id);
-  return [...new Set(ids)].flatMap((approver_id) => {
+/** As their roster commits to them, or by the organization's word where it has no name. */
+async function nameApprovers({ database: { db } }: Context, organizationId: string, object: JsonObject) {
+  const { approvers } = await readNames(db, organizationId);
+  const named = new Map<string, ApproverName>();
+  for (const { approver_id, roster } of (parseHumanAuthorization(object)?.approvals ?? []).filter(
+    isPasskeyApproval,
+  )) {
+    const { credential_id, groups } = roster.entry;
+    const signed = await readSignedName(db, organizationId, roster.head.number, credential_id);
     const name = approvers[approver_id];
-    return name ? [{ approver_id, name }] : [];
-  });
+    if (signed !== null && groups.includes(hashName(signed)))
+      named.set(approver_id, { approver_id, ...signed });
+    else if (name) named.set(approver_id, { approver_id, name });
+  }
+  return [...named.values()];
 }
 
 /** With its opening, if the approval in the answer is the organization's own and what is to be opened is still there. */

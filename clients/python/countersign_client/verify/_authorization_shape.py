@@ -109,7 +109,7 @@ def _bytes_within(most: int) -> Rule:
     return lambda value: 1 <= (_count_bytes(value, base64_url_decode) or 0) <= most
 
 
-def _is_salt(value: Json) -> bool:
+def is_salt(value: Json) -> bool:
     return _count_bytes(value, base64_decode) == 16
 
 
@@ -138,7 +138,7 @@ _roster_entry = _fields(
         "public_key": _bytes_within(528),
         "groups": _is_rising,
         "since": is_time,
-        "salt": _is_salt,
+        "salt": is_salt,
     }
 )
 
@@ -268,7 +268,7 @@ _passkey = _fields(
                 "proof": _list_of(lambda value: _count_bytes(value, base64_decode) == 32, 0, 20),
             }
         ),
-        "groups": _list_of(_fields({"group": is_uuid, "salt": _is_salt}), 1, 5),
+        "groups": _list_of(_fields({"group": is_uuid, "salt": is_salt}), 1, 5),
     },
     {"nullifier_hash": _element},
 )

@@ -12,7 +12,7 @@ from typing import cast
 
 from .._facts import Opened
 from .._json import Json, JsonObject, canonical_hash, is_list, is_object
-from ._authorization_shape import is_authorization, is_uuid
+from ._authorization_shape import is_authorization, is_salt, is_uuid
 from ._outcome import Check, fail, passed
 
 _KINDS = ("context", "name", "group", "requested_by")
@@ -47,11 +47,13 @@ def _is_entry(value: Json) -> bool:
 
 
 def _is_approver(value: Json) -> bool:
-    if not _has_exactly(value, "approver_id", "name"):
+    is_signed = _has_exactly(value, "approver_id", "name", "salt")
+    if not is_signed and not _has_exactly(value, "approver_id", "name"):
         return False
     given = cast("JsonObject", value)
     name = given["name"]
-    return is_uuid(given["approver_id"]) and isinstance(name, str) and 1 <= len(name) <= _MAX_NAME
+    is_named = isinstance(name, str) and 1 <= len(name) <= _MAX_NAME
+    return is_uuid(given["approver_id"]) and is_named and (not is_signed or is_salt(given["salt"]))
 
 
 def _is_list_of(value: Json, maximum: int) -> bool:
@@ -119,6 +121,14 @@ def is_shown_content(request: JsonObject, content: JsonObject) -> bool:
     return "entries_hash" not in request or hash_entries(content) == request["entries_hash"]
 
 
+def _is_name_signed(named: JsonObject, approvals: list[JsonObject]) -> bool:
+    """That the roster of the person's own approval commits to the name."""
+    hashed = canonical_hash([named["salt"], "name", named["name"]])
+    own = [one for one in approvals if one["type"] == "passkey" and one["approver_id"] == named["approver_id"]]
+    entries = [cast("JsonObject", cast("JsonObject", one["roster"])["entry"]) for one in own]
+    return any(hashed in cast("list[Json]", entry["groups"]) for entry in entries)
+
+
 def check_opening(value: Json, given: JsonObject) -> Check:
     """``given``: the ``human_authorization`` beside it, whose own checks ran."""
     opening = _parse(value)
@@ -132,6 +142,8 @@ def check_opening(value: Json, given: JsonObject) -> Check:
     named = [one["approver_id"] for one in opening.approvers]
     if len(set(map(str, named))) != len(named) or any(one not in ids for one in named):
         return fail("opening_mismatch", what="an approver")
+    if not all("salt" not in one or _is_name_signed(one, approvals) for one in opening.approvers):
+        return fail("opening_mismatch", what="an approver's name")
     if opening.content is not None:
         if is_shown_content(request, opening.content):
             return passed("all that the approval page showed")
@@ -189,5 +201,8 @@ def read_opening(value: Json, given: JsonObject) -> Opened | None:
     groups = {
         str(group["group"]): texts("group")[str(at)] for at, group in enumerate(required) if str(at) in texts("group")
     }
-    approvers = {str(one["approver_id"]): f"{one['name']} (by the organization's own word)" for one in opening.approvers}
+    approvers = {
+        str(one["approver_id"]): str(one["name"]) + ("" if "salt" in one else " (by the organization's own word)")
+        for one in opening.approvers
+    }
     return Opened(_find_payee(texts("context")), texts("requested_by").get("requester"), groups, approvers)

@@ -5,6 +5,7 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import type { MemberPrincipal } from "#lib/api/http/context";
 import { organizations } from "#lib/db/schema";
+import { checkOpening } from "#lib/protocol/approval/opening";
 import { hexDecode } from "#lib/protocol/encoding/bytes";
 import { approvalChallenge, type PasskeyDecision } from "#lib/protocol/passkey/assertion";
 import { listApprovers, removeApprover, saveGroup } from "#lib/services/accounts/approvers";
@@ -16,6 +17,7 @@ import {
   listPasskeys,
   removePasskey,
 } from "#lib/services/accounts/passkeys";
+import { addOpening } from "#lib/services/approvals/openings";
 import { readOwnAuthorization } from "#lib/services/approvals/portal-authorizations";
 import { verifyInBrowser } from "#lib/verifier/browser";
 import { createPasskey, type Said, type TestPasskey } from "#support/authenticator";
@@ -114,6 +116,17 @@ describe("a request for enrolled approvers", () => {
       ["approved", "Carol", "passkey"],
       ["approved", "Dave", "passkey"],
     ]);
+    const opened = await addOpening(test.app.context, owner.organizationId, body, "all");
+    const names = ["Carol", "Dave"].map((name) => ({
+      approver_id: idOf(name),
+      name,
+      salt: expect.any(String),
+    }));
+    expect(opened["opening"]).toMatchObject({ approvers: names });
+    expect(checkOpening(opened["opening"] ?? null, body.human_authorization)).toMatchObject({
+      status: "pass",
+      detail: expect.stringContaining("2 names as the roster has them"),
+    });
     const { approvals, environment } = body.human_authorization;
     expect(approvals.map(({ approver_id }: { approver_id: string }) => approver_id)).toEqual([
       idOf("Carol"),
