@@ -1,6 +1,7 @@
 /** Amounts in lists: a column of their own, bold, on the right; absent if no row of the page has one. */
 import type { Column } from "#components/ui/data-table";
 import { Money } from "#components/ui/money";
+import { TextLink } from "#components/ui/text-link";
 import { type Amount, compareAmounts } from "#lib/protocol/approval/amount";
 
 interface WithAmount {
@@ -13,9 +14,22 @@ export interface AmountSort {
   readonly href: string;
 }
 
-/** The rows of a page, in the order that was asked for. */
+/** A whole list, in the order that was asked for. */
 export const inOrder = <Row extends WithAmount>(rows: readonly Row[], sort: AmountSort): readonly Row[] =>
   sort.isSorted ? rows.toSorted((one, other) => compareAmounts(one.amount, other.amount)) : rows;
+
+/** Above a list that the server sorts as a whole. */
+export function AmountOrder({ isSorted, href }: AmountSort) {
+  return (
+    <p className="mb-3 flex flex-wrap gap-x-4 text-sm">
+      {isSorted ? <TextLink href={href}>Newest first</TextLink> : <strong>Newest first</strong>}
+      {isSorted ? <strong>By amount</strong> : <TextLink href={href}>By amount</TextLink>}
+      {isSorted ? (
+        <span className="text-muted">Only those with an amount, the largest of each currency first.</span>
+      ) : null}
+    </p>
+  );
+}
 
 export const amountColumns = <Row extends WithAmount>(
   rows: readonly Row[],

@@ -30,7 +30,7 @@ function pageAddress(
   if (action !== undefined) query.set("action", action);
   if (warnings !== undefined) query.set("warnings", warnings);
   if (cursor !== null) query.set("cursor", cursor);
-  if (sort === "amount") query.set("sort", sort);
+  if (sort === "amount" && cursor === null) query.set("sort", sort);
   return query.size === 0 ? path : `${path}?${query}`;
 }
 
@@ -77,6 +77,8 @@ export function AgentView({ agent, record, query }: AgentViewProps) {
   const path = `/agent/${agent.slug}`;
   const { approval, action, warnings } = query;
   const isSorted = query.sort === "amount";
+  /** A page of a longer list can't be sorted: the largest may be on another. */
+  const isWhole = query.cursor === undefined && agent.next_cursor === null;
   const isFiltered = [approval, action, warnings].some((value) => value !== undefined);
   return (
     <div className="mx-auto max-w-7xl px-4 pt-8 sm:px-6 sm:pt-12">
@@ -123,14 +125,14 @@ export function AgentView({ agent, record, query }: AgentViewProps) {
           <FeedTable
             entries={agent.attestations}
             isFiltered={isFiltered}
-            sort={{
-              isSorted,
-              href: pageAddress(
-                path,
-                { ...query, sort: isSorted ? undefined : "amount" },
-                query.cursor ?? null,
-              ),
-            }}
+            {...(isWhole
+              ? {
+                  sort: {
+                    isSorted,
+                    href: pageAddress(path, { ...query, sort: isSorted ? undefined : "amount" }, null),
+                  },
+                }
+              : {})}
           />
         </div>
         <CursorPagination

@@ -91,7 +91,7 @@ function SortLink({ isSorted, href, label }: { isSorted: boolean; href: string; 
       <span className="md:hidden">{label}</span>
       <PageLink href={href} className="underline decoration-dotted underline-offset-4 max-md:hidden">
         {label}
-        <span className="sr-only">{isSorted ? ": back to the newest first" : ": sort this page"}</span>
+        <span className="sr-only">{isSorted ? ": back to the newest first" : ": the largest first"}</span>
         {isSorted ? <span aria-hidden="true"> ↓</span> : null}
       </PageLink>
     </>

@@ -1,7 +1,7 @@
 /** An organization's authorization requests. */
 import type { ReactNode } from "react";
 import { AgentText } from "#components/agent-text";
-import { type AmountSort, amountColumns, inOrder } from "#components/amount-column";
+import { type AmountSort, amountColumns } from "#components/amount-column";
 import { type Column, DataTable } from "#components/ui/data-table";
 import { ListTime } from "#components/ui/local-time";
 import { ToolTag } from "#components/ui/status-pill";
@@ -139,12 +139,12 @@ interface AuthorizationTableProps {
 }
 
 export function AuthorizationTable(props: AuthorizationTableProps) {
-  const { rows, empty, sort } = props;
+  const { rows, empty } = props;
   return (
     <DataTable
       caption="Authorization requests, newest first"
       columns={buildColumns(props)}
-      rows={sort === undefined ? rows : inOrder(rows, sort)}
+      rows={rows}
       rowKey={(row) => row.request_id}
       isLine
       empty={empty}

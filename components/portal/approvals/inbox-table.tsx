@@ -1,7 +1,7 @@
 /** Requests that wait for a person, or were decided, with the link to the approval page. */
 
 import { AgentText } from "#components/agent-text";
-import { type AmountSort, amountColumns, inOrder } from "#components/amount-column";
+import { type AmountSort, amountColumns } from "#components/amount-column";
 import { type Column, DataTable } from "#components/ui/data-table";
 import { StatusPill, ToolTag } from "#components/ui/status-pill";
 import { TextLink } from "#components/ui/text-link";
@@ -144,7 +144,7 @@ export function InboxTable({ rows, isWaiting, isTestSaid = false, sort }: InboxT
         ...(rows.some(({ why }) => why !== null) ? [whyColumn] : []),
       ]}
       isLine
-      rows={sort === undefined ? rows : inOrder(rows, sort)}
+      rows={rows}
       rowKey={(row) => row.request_id}
       empty={
         <p className="py-4 text-muted">

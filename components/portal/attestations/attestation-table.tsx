@@ -1,7 +1,7 @@
 /** An organization's own attestations, as the overview and the list show them. */
 import type { ReactNode } from "react";
 import { AgentText } from "#components/agent-text";
-import { type AmountSort, amountColumns, inOrder } from "#components/amount-column";
+import { type AmountSort, amountColumns } from "#components/amount-column";
 import { ApprovalPill } from "#components/approval-grades";
 import { TestKeyMark } from "#components/portal/keys/test-key-mark";
 import { type Column, DataTable } from "#components/ui/data-table";
@@ -111,7 +111,7 @@ export function AttestationTable({ caption, rows, empty, isTestSaid = false, sor
       caption={caption}
       isLine
       columns={[actionColumn, ...amountColumns(rows, sort), ...otherColumns(isTestSaid)]}
-      rows={sort === undefined ? rows : inOrder(rows, sort)}
+      rows={rows}
       rowKey={(row) => row.id}
       empty={empty}
     />

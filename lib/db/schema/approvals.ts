@@ -91,6 +91,10 @@ export const authorizationRequests = pgTable(
     index("authorizations_fingerprint").on(t.fingerprint, t.decided_at),
     index("authorizations_grant").on(t.grant_id).where(sql`${t.grant_id} IS NOT NULL`),
     index("authorizations_approved").on(t.agent_id, t.decided_at).where(sql`${t.status} = 'approved'`),
+    // Lists by amount, of attestations too: the largest first.
+    index("authorizations_amount")
+      .on(t.organization_id, t.currency, sql`(-${t.amount_units})`, t.id)
+      .where(sql`${t.amount_units} IS NOT NULL`),
     index("authorizations_overdue").on(t.expires_at).where(sql`${t.status} = 'pending'`),
     index("authorizations_claimed")
       .on(t.claimed_at)

@@ -197,7 +197,7 @@ export async function listUnfinished(
   await requireRole(db, person, "read");
   const { organization_id, context: content } = authorizationRequests;
   const isWanted = and(eq(organization_id, person.organizationId), isNotNull(content), or(isOpen, isUnused));
-  const found = await listRows(db, isWanted, maxUnfinished + 1);
+  const found = await listRows(db, isWanted, { limit: maxUnfinished + 1 });
   const rows = await Promise.all(
     found.slice(0, maxUnfinished).map((row) => describeUnfinished(context, row)),
   );

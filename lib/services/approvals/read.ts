@@ -1,8 +1,8 @@
 /** GET /v1/authorize/{request_id} and GET /v1/authorizations: what agents and owners read. */
 
-import { and, eq, lt, or, type SQL, sql } from "drizzle-orm";
+import { and, eq, type SQL, sql } from "drizzle-orm";
 import { mayReach, ownsRow, type Principal } from "#lib/api/http/context";
-import { cutPage, decodeCursor, encodeCursor, type PageQuery } from "#lib/api/http/cursor";
+import { cutPage } from "#lib/api/http/cursor";
 import { maxWrongCodes } from "#lib/api/schemas/approval-page";
 import {
   type AuthorizationState,
@@ -18,7 +18,6 @@ import {
   wrongCodesGuidance,
 } from "#lib/api/schemas/authorization-state";
 import type { AuthorizationStatus } from "#lib/api/schemas/authorize";
-import { isCalendarTime } from "#lib/api/schemas/primitives";
 import { agents, authorizationRequests } from "#lib/db/schema";
 import { type ApprovalRequest, findEnvironment } from "#lib/protocol/approval/approval";
 import { findEnd } from "#lib/protocol/approval/approval-end";
@@ -31,10 +30,13 @@ import type { Context } from "./context";
 import {
   type AuthorizationRow,
   authorizationNotFound,
+  cursorOf,
   describeDenied,
   describeRequired,
   type FoundAuthorization,
   findAuthorization,
+  isAfterCursor,
+  type ListQuery,
   listRows,
   markExpired,
   parseContext,
@@ -197,34 +199,21 @@ export async function readAuthorization(
   }
 }
 
-export interface AuthorizationQuery extends PageQuery {
+export interface AuthorizationQuery extends ListQuery {
   status?: AuthorizationStatus | undefined;
   agent_slug?: string | undefined;
 }
 
-function readPlace(text: string): { createdAt: Date; id: string } | undefined {
-  const [, time, id] = /^(\d{1,15})\.(areq_[A-Za-z0-9_-]{22})$/.exec(text) ?? [];
-  const createdAt = new Date(Number(time));
-  return id !== undefined && isCalendarTime(createdAt) ? { createdAt, id } : undefined;
-}
-
-export function isAfterCursor(cursor: string | undefined): SQL | undefined {
-  if (cursor === undefined) return undefined;
-  const { createdAt, id } = decodeCursor(cursor, readPlace);
-  const { created_at, id: idColumn } = authorizationRequests;
-  return or(lt(created_at, createdAt), and(eq(created_at, createdAt), lt(idColumn, id)));
-}
-
-/** Newest first. Those of `isOwn` whose time is over are marked before `isOnPage` is asked. */
+/** Those of `isOwn` whose time is over are marked before `isOnPage` is asked. */
 export async function readPage(
   { database: { db } }: Context,
   isOwn: SQL,
   isOnPage: SQL | undefined,
-  query: PageQuery,
+  query: ListQuery,
 ) {
   await markExpired(db, isOwn);
-  const rows = await listRows(db, and(isOnPage, isAfterCursor(query.cursor)), query.limit + 1);
-  return cutPage(rows, query, (row) => encodeCursor(`${row.created_at.getTime()}.${row.id}`));
+  const rows = await listRows(db, and(isOnPage, isAfterCursor(query)), { ...query, limit: query.limit + 1 });
+  return cutPage(rows, query, (row) => cursorOf(row, query));
 }
 
 export async function listAuthorizations(context: Context, principal: Principal, query: AuthorizationQuery) {

@@ -3,9 +3,24 @@
  * written down at that moment: the update waits for a decision that is just being made, so that no reader sees
  * "expired" of a request that ends approved.
  */
-import { and, desc, eq, getTableColumns, gt, isNull, lte, sql } from "drizzle-orm";
+import {
+  and,
+  desc,
+  eq,
+  getTableColumns,
+  gt,
+  isNotNull,
+  isNull,
+  lt,
+  lte,
+  or,
+  type SQL,
+  sql,
+} from "drizzle-orm";
+import { decodeCursor, encodeCursor, type PageQuery } from "#lib/api/http/cursor";
 import { makeToken, readToken } from "#lib/api/http/link-token";
 import type { AuthorizationState, PreviouslyDenied } from "#lib/api/schemas/authorization-state";
+import { isCalendarTime } from "#lib/api/schemas/primitives";
 import type { Database, Executor } from "#lib/db/client";
 import { agents, approvals, authorizationRequests, organizations } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
@@ -116,11 +131,62 @@ export async function findAuthorization(database: Database, id: string): Promise
   return settled ?? null;
 }
 
-export async function listRows(executor: Executor, where: ReturnType<typeof and>, limit: number) {
+export interface ListQuery extends PageQuery {
+  /** True to list what has an amount, by currency, the largest first; else all is listed, newest first. */
+  isByAmount?: boolean;
+}
+
+const { id, created_at, currency, amount_units } = authorizationRequests;
+const orders = {
+  newest: [desc(created_at), desc(id)],
+  /** As the index authorizations_amount has it, so that a page reads what it shows. */
+  amount: [currency, sql`(-${amount_units})`, id],
+};
+export const listOrder = ({ isByAmount = false }: Pick<ListQuery, "isByAmount">) =>
+  isByAmount ? orders.amount : orders.newest;
+
+function readTimePlace(text: string): { createdAt: Date; lastId: string } | undefined {
+  const [, time, lastId] = /^(\d{1,15})\.(areq_[A-Za-z0-9_-]{22})$/.exec(text) ?? [];
+  const createdAt = new Date(Number(time));
+  return lastId !== undefined && isCalendarTime(createdAt) ? { createdAt, lastId } : undefined;
+}
+
+/** As {@link cursorOf} writes it. */
+const readAmountPlace = (text: string) =>
+  /^([A-Z]{3})\.(\d{1,18})\.(areq_[A-Za-z0-9_-]{22})$/.exec(text)?.slice(1) ?? undefined;
+
+/** Rows of the list, and after the one that the cursor names. */
+export function isAfterCursor({ cursor, isByAmount = false }: Omit<ListQuery, "limit">): SQL | undefined {
+  const isListed = isByAmount ? isNotNull(amount_units) : undefined;
+  if (cursor === undefined) return isListed;
+  if (isByAmount) {
+    const [code, units, lastId] = decodeCursor(cursor, readAmountPlace);
+    return and(
+      isListed,
+      sql`(${currency}, (-${amount_units}), ${id}) > (${code}::text, ${`-${units}`}::bigint, ${lastId}::text)`,
+    );
+  }
+  const { createdAt, lastId } = decodeCursor(cursor, readTimePlace);
+  return or(lt(created_at, createdAt), and(eq(created_at, createdAt), lt(id, lastId)));
+}
+
+export const cursorOf = (
+  row: Pick<AuthorizationRow, "id" | "created_at" | "currency" | "amount_units">,
+  { isByAmount = false }: ListQuery,
+) =>
+  encodeCursor(
+    isByAmount ? `${row.currency}.${row.amount_units}.${row.id}` : `${row.created_at.getTime()}.${row.id}`,
+  );
+
+export async function listRows(
+  executor: Executor,
+  where: SQL | undefined,
+  query: Pick<ListQuery, "limit" | "isByAmount">,
+) {
   return selectRows(executor)
     .where(where)
-    .orderBy(desc(authorizationRequests.created_at), desc(authorizationRequests.id))
-    .limit(limit);
+    .orderBy(...listOrder(query))
+    .limit(query.limit);
 }
 
 export async function countPending(

@@ -2,13 +2,13 @@
  * The one list of attestations, newest first: GET /v1/attestations, the public feeds, the portal and its exports are
  * this list under other filters. What it says comes from the signed bytes; the columns beside them only find rows.
  */
-import { and, count, eq, gte, ilike, lt, type SQL, sql } from "drizzle-orm";
-import { cutPage, decodeCursor, encodeCursor, type PageQuery } from "#lib/api/http/cursor";
+import { and, count, eq, gte, ilike, isNotNull, lt, type SQL, sql } from "drizzle-orm";
+import { cutPage, decodeCursor, encodeCursor } from "#lib/api/http/cursor";
 import { SerializedJson } from "#lib/api/http/problem";
 import type { FeedEntry } from "#lib/api/schemas/identity";
 import type { OwnAttestation } from "#lib/api/schemas/receipts";
 import { maxSearchResults, type SearchResponse, type searchedBy } from "#lib/api/schemas/search";
-import { agents, attestations } from "#lib/db/schema";
+import { agents, attestations, authorizationRequests } from "#lib/db/schema";
 import { payloadDigestSql } from "#lib/db/schema/attestations";
 import { identifyKeys, type PublishedKey } from "#lib/log/signing/signing-keys";
 import { describeDecided } from "#lib/protocol/approval/decided-words";
@@ -28,6 +28,7 @@ import type { Warning } from "#lib/protocol/statement/warnings";
 import { parseSearched, type Searched } from "#lib/protocol/text/mixed-script";
 import { slugKey } from "#lib/services/agents/agents";
 import type { Context } from "#lib/services/approvals/context";
+import { cursorOf, isAfterCursor, type ListQuery, listOrder } from "#lib/services/approvals/rows";
 import { readSignedStatement } from "./stored-receipt";
 import { describeWarnings, isErased, matchesWarnings } from "./view";
 
@@ -138,9 +139,10 @@ export async function readAttestations(
   context: Context,
   scope: SQL | undefined,
   filter: AttestationFilter,
-  page: PageQuery,
+  page: ListQuery,
 ): Promise<{ shown: ListedAttestation[]; nextCursor: string | null }> {
   const keys = await context.keys.published();
+  if (page.isByAmount) return readByAmount(context, and(scope, matches(filter, keys)), page, keys);
   const after = page.cursor === undefined ? undefined : isAfter(page.cursor);
   const rows = await context.database.db
     .select({ row: attestations, slug: agents.slug })
@@ -150,6 +152,29 @@ export async function readAttestations(
     .orderBy(newestFirst)
     .limit(page.limit + 1);
   const { shown, nextCursor } = cutPage(rows, page, ({ row }) => encodeCursor(row.id));
+  return { shown: shown.map(({ row, slug }) => toListed(row, slug, keys)), nextCursor };
+}
+
+/** An attestation's amount is that of its approval: the order is that of requests, whose index costs no attestation. */
+async function readByAmount(
+  { database: { db } }: Context,
+  where: SQL | undefined,
+  page: ListQuery,
+  keys: readonly PublishedKey[],
+) {
+  const { id, organization_id, created_at, currency, amount_units } = authorizationRequests;
+  const rows = await db
+    .select({ row: attestations, slug: agents.slug, request: { id, created_at, currency, amount_units } })
+    .from(authorizationRequests)
+    .innerJoin(
+      attestations,
+      and(eq(attestations.authorization_id, id), eq(attestations.organization_id, organization_id)),
+    )
+    .innerJoin(agents, eq(agents.id, attestations.agent_id))
+    .where(and(where, isNotNull(attestations.payload), isAfterCursor(page)))
+    .orderBy(...listOrder(page))
+    .limit(page.limit + 1);
+  const { shown, nextCursor } = cutPage(rows, page, ({ request }) => cursorOf(request, page));
   return { shown: shown.map(({ row, slug }) => toListed(row, slug, keys)), nextCursor };
 }
 

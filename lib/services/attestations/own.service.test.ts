@@ -1,7 +1,17 @@
 /** GET /v1/attestations: the caller's own, private ones included, by filter and cursor. */
 import { beforeAll, describe, expect, it } from "vitest";
+import { listInbox } from "#lib/services/approvals/decision/inbox";
+import { listOwnAuthorizations } from "#lib/services/approvals/portal-authorizations";
+import { approveUnproven, ask } from "#support/authorizations";
 import { anyKind } from "#support/databases";
+import { signInPerson } from "#support/portal";
 import { setupTestApp } from "#support/setup-app";
+import { listOwnAttestations } from "./own";
+
+interface Listed {
+  rows: readonly { amount?: { value: string; currency: string } | null }[];
+  nextCursor: string | null;
+}
 
 describe("the caller's attestations", () => {
   const { test, key } = setupTestApp(anyKind);
@@ -49,5 +59,53 @@ describe("the caller's attestations", () => {
     expect((await test.call("GET", "/v1/attestations", { key: other })).body.attestations).toEqual([]);
     const writer = (await test.createKey("dev@example.com", ["attest"])).key;
     expect((await test.call("GET", "/v1/attestations", { key: writer })).status).toBe(403);
+  });
+
+  it("are sorted by amount as whole lists, approvals and the inbox too, page by page and by currency", async () => {
+    const { context } = test.app;
+    const person = await signInPerson(context, "sums@example.com");
+    const sums = (await test.createKey("sums@example.com")).key;
+    const values = ["9 EUR", "100.5 EUR", "20 EUR", "100.5 EUR", "3 CHF", "70000 JPY", "0.01 EUR"];
+    for (const text of [...values, ""]) {
+      const [value, currency] = text.split(" ");
+      const action = `Pay ${text}`;
+      const asked = await ask(test, sums, {
+        ...{ agent_slug: "sum-bot", action, details: { complete: true } },
+        ...(currency === undefined ? {} : { amount: { value, currency } }),
+      });
+      await approveUnproven(test, asked.made.request_id);
+      const { human_authorization } = (await asked.read(sums)).body;
+      const body = { agent_slug: "sum-bot", action, inputs_hash: "x", human_authorization };
+      expect((await test.call("POST", "/v1/attest", { key: sums, body })).status).toBe(201);
+    }
+    const listed = async (list: (cursor: string | undefined) => Promise<Listed>) => {
+      const found: string[] = [];
+      let cursor: string | undefined;
+      do {
+        const { rows, nextCursor } = await list(cursor);
+        expect(rows.length).toBeLessThanOrEqual(2);
+        found.push(...rows.map(({ amount }) => `${amount?.value} ${amount?.currency}`));
+        cursor = nextCursor ?? undefined;
+      } while (cursor !== undefined);
+      return found;
+    };
+    const page = (cursor: string | undefined) => ({ cursor, limit: 2, isByAmount: true });
+    const sorted = ["3 CHF", "100.5 EUR", "100.5 EUR", "20 EUR", "9 EUR", "0.01 EUR", "70000 JPY"];
+    expect(await listed((cursor) => listOwnAttestations(context, person, {}, page(cursor)))).toEqual(sorted);
+    const filters = { q: "Pay 100" };
+    expect(await listed((cursor) => listOwnAttestations(context, person, filters, page(cursor)))).toEqual([
+      "100.5 EUR",
+      "100.5 EUR",
+    ]);
+    expect(await listed((cursor) => listOwnAuthorizations(context, person, page(cursor)))).toEqual(sorted);
+    expect(
+      await listed((cursor) => listInbox(context, person, { isWaiting: false, ...page(cursor) })),
+    ).toEqual(sorted);
+    const stranger = await signInPerson(context, "no-sums@example.com");
+    expect((await listOwnAttestations(context, stranger, {}, page(undefined))).rows).toEqual([]);
+    const { nextCursor } = await listOwnAttestations(context, person, {}, { limit: 2 });
+    await expect(listOwnAttestations(context, person, {}, page(nextCursor ?? undefined))).rejects.toThrow(
+      "cursor",
+    );
   });
 });

@@ -2,7 +2,6 @@
 
 import { and, desc, eq, inArray } from "drizzle-orm";
 import { type MemberPrincipal, ownsRow, type Principal, toActor } from "#lib/api/http/context";
-import type { PageQuery } from "#lib/api/http/cursor";
 import type { AttestationFilters, ExportFormat } from "#lib/api/schemas/portal";
 import type { PresentationRequest } from "#lib/api/schemas/presentation";
 import type {
@@ -25,7 +24,7 @@ import { recordAudit } from "#lib/services/accounts/audit";
 import { requireRole } from "#lib/services/accounts/members";
 import type { Context } from "#lib/services/approvals/context";
 import { addOpening, type OpeningChoice } from "#lib/services/approvals/openings";
-import { parseContext } from "#lib/services/approvals/rows";
+import { type ListQuery, parseContext } from "#lib/services/approvals/rows";
 import { isTestKey } from "#lib/services/keys/api-keys";
 import {
   type AttestationFilter,
@@ -45,7 +44,7 @@ const readOwn = (
   context: Context,
   { organizationId }: Principal,
   filter: AttestationFilter,
-  page: PageQuery,
+  page: ListQuery,
 ) => readAttestations(context, ofOrganization(organizationId), filter, page);
 
 export async function listAttestations(
@@ -113,7 +112,7 @@ export async function listOwnAttestations(
   context: Context,
   person: MemberPrincipal,
   filters: AttestationFilters,
-  page: PageQuery,
+  page: ListQuery,
 ): Promise<{ rows: ShownAttestation[]; nextCursor: string | null }> {
   await requireRole(context.database.db, person, "read");
   const { shown, nextCursor } = await readOwn(context, person, toFilter(filters), page);

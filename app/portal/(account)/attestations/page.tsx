@@ -1,5 +1,6 @@
 /** /portal/attestations: the organization's own, private ones included; search, filters, export. */
 import type { Metadata } from "next";
+import { AmountOrder } from "#components/amount-column";
 import { attestCommand } from "#components/commands";
 import { AttestationFilterForm } from "#components/portal/attestations/attestation-filters";
 import { AttestationTable } from "#components/portal/attestations/attestation-table";
@@ -94,8 +95,13 @@ async function AttestationsPage({ searchParams }: PageProps) {
   const isFiltered = Object.values(filters).some((value) => value !== undefined);
   const slugs = await listAgentSlugs(context, person);
   const { rows, nextCursor } = await orNotFound(
-    listOwnAttestations(context, person, filters, { cursor, limit: pageSize }),
+    listOwnAttestations(context, person, filters, { cursor, limit: pageSize, isByAmount: isSorted }),
   );
+  const sorting: Record<string, string> = isSorted ? { sort: "amount" } : {};
+  const sort = {
+    isSorted,
+    href: buildLink("/portal/attestations", filters, isSorted ? {} : { sort: "amount" }),
+  };
   return (
     <PortalPage organizationId={person.organizationId}>
       <PageHeading
@@ -111,28 +117,25 @@ async function AttestationsPage({ searchParams }: PageProps) {
         <AttestationFilterForm filters={filters} slugs={slugs} isFiltered={isFiltered} />
       </Card>
       <Card className="mt-5">
+        <AmountOrder {...sort} />
         <AttestationTable
           isTestSaid={context.worldId.environment !== "production"}
-          caption="Attestations, newest first"
+          caption={isSorted ? "Attestations by amount" : "Attestations, newest first"}
           rows={rows}
-          sort={{
-            isSorted,
-            href: buildLink("/portal/attestations", filters, {
-              ...(cursor === undefined ? {} : { cursor }),
-              ...(isSorted ? {} : { sort: "amount" }),
-            }),
-          }}
-          empty={<NothingFound isFiltered={isFiltered} baseUrl={app.env.baseUrl} />}
+          sort={sort}
+          empty={<NothingFound isFiltered={isFiltered || isSorted} baseUrl={app.env.baseUrl} />}
         />
         <CursorPagination
           label="attestations"
-          {...(cursor === undefined ? {} : { firstHref: buildLink("/portal/attestations", filters) })}
+          {...(cursor === undefined
+            ? {}
+            : { firstHref: buildLink("/portal/attestations", filters, sorting) })}
           {...(nextCursor === null
             ? {}
             : {
                 nextHref: buildLink("/portal/attestations", filters, {
                   cursor: nextCursor,
-                  ...(isSorted ? { sort: "amount" } : {}),
+                  ...sorting,
                 }),
               })}
         />

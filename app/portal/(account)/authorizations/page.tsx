@@ -1,5 +1,6 @@
 /** /portal/authorizations: what humans were asked, live; the link to decide, and cancelling. */
 import type { Metadata } from "next";
+import { AmountOrder } from "#components/amount-column";
 import { authorizeCommand } from "#components/commands";
 import { AuthorizationTable } from "#components/portal/approvals/authorization-table";
 import { TakeBackDialog } from "#components/portal/approvals/take-back-dialog";
@@ -54,12 +55,13 @@ async function AuthorizationsPage({ searchParams }: PageProps) {
   const { status, cursor } = authorizationFilters.parse(given);
   const isSorted = given["sort"] === "amount";
   const sorting: Record<string, string> = isSorted ? { sort: "amount" } : {};
-  const query = { limit: pageSize, status, cursor, agent_slug: undefined };
+  const query = { limit: pageSize, status, cursor, agent_slug: undefined, isByAmount: isSorted };
   const { rows, nextCursor } = await orNotFound(listOwnAuthorizations(context, person, query));
   const isPending = rows.some((row) => row.status === "pending");
   const filter: Record<string, string> = status === undefined ? {} : { status };
   const buildLink = (more: Record<string, string>) =>
     `${path}?${new URLSearchParams({ ...filter, ...more })}`;
+  const sort = { isSorted, href: buildLink(isSorted ? {} : { sort: "amount" }) };
   return (
     <PortalPage organizationId={person.organizationId}>
       {isPending ? <LiveRefresh /> : null}
@@ -69,16 +71,11 @@ async function AuthorizationsPage({ searchParams }: PageProps) {
       />
       <Card>
         <StatusFilter status={status} />
+        <AmountOrder {...sort} />
         <AuthorizationTable
           isTestSaid={context.worldId.environment !== "production"}
           rows={rows}
-          sort={{
-            isSorted,
-            href: buildLink({
-              ...(cursor === undefined ? {} : { cursor }),
-              ...(isSorted ? {} : { sort: "amount" }),
-            }),
-          }}
+          sort={sort}
           actions={(row) => (
             <span className="flex items-center gap-1">
               <CopyButton
@@ -96,7 +93,9 @@ async function AuthorizationsPage({ searchParams }: PageProps) {
             </span>
           )}
           empty={
-            status === undefined ? (
+            isSorted ? (
+              <p className="py-4 text-muted">No requests with an amount.</p>
+            ) : status === undefined ? (
               <EmptyState
                 title="No approval requests yet"
                 command={{ label: "Request an approval", code: authorizeCommand(app.env.baseUrl) }}
@@ -111,7 +110,7 @@ async function AuthorizationsPage({ searchParams }: PageProps) {
         />
         <CursorPagination
           label="requests"
-          {...(cursor === undefined ? {} : { firstHref: buildLink({}) })}
+          {...(cursor === undefined ? {} : { firstHref: buildLink(sorting) })}
           {...(nextCursor === null ? {} : { nextHref: buildLink({ cursor: nextCursor, ...sorting }) })}
         />
         {isPending ? <p className="mt-4 text-muted text-sm">Updates automatically.</p> : null}

@@ -1,6 +1,7 @@
 /** /portal/inbox: what waits for a decision and what was decided, of every organization that concerns this person. */
 import type { Metadata } from "next";
 import { AgentText } from "#components/agent-text";
+import { AmountOrder } from "#components/amount-column";
 import { DeviceList } from "#components/passkeys/device-list";
 import { PasskeyList } from "#components/passkeys/passkey-list";
 import { InboxDecisions } from "#components/portal/approvals/inbox-decisions";
@@ -83,11 +84,13 @@ async function InboxPage({ searchParams }: PageProps) {
   const isSorted = given["sort"] === "amount";
   const isWaiting = show === "waiting";
   const { rows, nextCursor } = await orNotFound(
-    listInbox(context, person, { isWaiting, limit: pageSize, cursor }),
+    listInbox(context, person, { isWaiting, limit: pageSize, cursor, isByAmount: isSorted }),
   );
   const decidable = isWaiting ? await readDecidable(context, person, rows) : [];
   const settings = await listNoticeSettings(context, person);
   const buildLink = (more: Record<string, string>) => `${path}?${new URLSearchParams({ show, ...more })}`;
+  const sorting: Record<string, string> = isSorted ? { sort: "amount" } : {};
+  const sort = { isSorted, href: buildLink(isSorted ? {} : { sort: "amount" }) };
   return (
     <PortalPage organizationId={person.organizationId}>
       {isWaiting ? <LiveRefresh /> : null}
@@ -101,24 +104,17 @@ async function InboxPage({ searchParams }: PageProps) {
           {isWaiting ? <strong>Waiting</strong> : <TextLink href={path}>Waiting</TextLink>}
           {isWaiting ? <TextLink href={`${path}?show=decided`}>Decided</TextLink> : <strong>Decided</strong>}
         </p>
+        <AmountOrder {...sort} />
         <InboxTable
           isTestSaid={context.worldId.environment !== "production"}
           rows={rows}
           isWaiting={isWaiting}
-          sort={{
-            isSorted,
-            href: buildLink({
-              ...(cursor === undefined ? {} : { cursor }),
-              ...(isSorted ? {} : { sort: "amount" }),
-            }),
-          }}
+          sort={sort}
         />
         <CursorPagination
           label="requests"
-          {...(cursor === undefined ? {} : { firstHref: buildLink({}) })}
-          {...(nextCursor === null
-            ? {}
-            : { nextHref: buildLink({ cursor: nextCursor, ...(isSorted ? { sort: "amount" } : {}) }) })}
+          {...(cursor === undefined ? {} : { firstHref: buildLink(sorting) })}
+          {...(nextCursor === null ? {} : { nextHref: buildLink({ cursor: nextCursor, ...sorting }) })}
         />
       </Card>
       <Passkeys context={context} person={person} />

@@ -4,7 +4,6 @@
  */
 import { and, count, desc, eq, inArray, ne, or, type SQL, sql } from "drizzle-orm";
 import type { UserPrincipal } from "#lib/api/http/context";
-import type { PageQuery } from "#lib/api/http/cursor";
 import { maxWrongCodes } from "#lib/api/schemas/approval-page";
 import type { ApprovalView } from "#lib/api/schemas/approval-view";
 import type { Executor } from "#lib/db/client";
@@ -36,14 +35,17 @@ import type { ProtocolVersion } from "#lib/protocol/world-id/world-id-proof";
 import { isEnrolled } from "#lib/services/accounts/roster";
 import type { Context } from "#lib/services/approvals/context";
 import { findTestRequests } from "#lib/services/approvals/portal-authorizations";
-import { chooseEnvironment, isAfterCursor, isEnded, readPage } from "#lib/services/approvals/read";
+import { chooseEnvironment, isEnded, readPage } from "#lib/services/approvals/read";
 import {
   type AuthorizationRow,
   approvalUrl,
   describeDenied,
   type FoundAuthorization,
   findAuthorization,
+  isAfterCursor,
   isOpen,
+  type ListQuery,
+  listOrder,
   parseContext,
   parseDecidedBy,
   parseGroupNames,
@@ -174,7 +176,7 @@ export async function readApprovalView(context: Context, token: string): Promise
   return row === null ? null : describeApproval(context, row);
 }
 
-export interface InboxQuery extends PageQuery {
+export interface InboxQuery extends ListQuery {
   /** True to list requests that wait for a decision. */
   isWaiting: boolean;
 }
@@ -200,12 +202,12 @@ function isFor({ database: { db } }: Context, user: UserPrincipal): SQL {
   return both;
 }
 
-/** The newest of each organization, and the newest that name the person: so no page reads more than a few of each. */
+/** The first of each organization, and the first that name the person: so no page reads more than a few of each. */
 function isOnPage(user: UserPrincipal, query: InboxQuery): SQL {
-  const { id, organization_id, status, created_at } = authorizationRequests;
+  const { id, organization_id, status } = authorizationRequests;
   const isWanted = query.isWaiting ? eq(status, "pending") : ne(status, "pending");
-  const page = sql`${and(isWanted, isAfterCursor(query.cursor))}
-    ORDER BY ${desc(created_at)}, ${desc(id)} LIMIT ${query.limit + 1}`;
+  const page = sql`${and(isWanted, isAfterCursor(query))}
+    ORDER BY ${sql.join(listOrder(query), sql`, `)} LIMIT ${query.limit + 1}`;
   return sql`${id} IN (
     SELECT own.id FROM memberships m CROSS JOIN LATERAL (
       SELECT ${id} FROM ${authorizationRequests} WHERE ${organization_id} = m.organization_id AND ${page}

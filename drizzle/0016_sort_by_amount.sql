@@ -1,0 +1,1 @@
+CREATE INDEX "authorizations_amount" ON "authorization_requests" USING btree ("organization_id","currency",(-"amount_units"),"id") WHERE "authorization_requests"."amount_units" IS NOT NULL;
