@@ -142,6 +142,46 @@ test("two of finance approve by passkey, one denies, and the link alone does nei
   await carol.getByRole("button", { name: "Take back the approval" }).click();
   await expect(carol.getByText("This approval was taken back").first()).toBeVisible();
 
+  // Equal requests are a table, and one touch approves those that are chosen, once all of them were on the screen.
+  const agent = `payer-${Date.now()}`;
+  const rows = [];
+  for (const [number, value] of [
+    ["1051", "10.5"],
+    ["1052", "20"],
+    ["1053", "30"],
+    ["1054", "40"],
+  ])
+    rows.push(
+      await ask(page, key, {
+        agent_slug: agent,
+        required_approvers: [{ group: "finance", count: 1 }],
+        action: `Pay invoice ${number}`,
+        amount: { value, currency: number === "1053" ? "USD" : "EUR" },
+        context: { recipient: "Example Ltd", memo: "line\n".repeat(number === "1052" ? 60 : 2).trim() },
+      }),
+    );
+  await carol.goto("/portal/inbox");
+  const list = carol.getByRole("article", { name: "4 equal requests" });
+  await expect(list.locator("[data-sums]")).toHaveText("4 requests · 70.50 EUR · 30.00 USD");
+  await list.getByLabel("Include Pay invoice 1054").uncheck();
+  await expect(list.locator("[data-sums]")).toHaveText("3 requests · 30.50 EUR · 30.00 USD");
+  await expectNoSidewaysScroll(carol);
+  await expectAccessibleInBothThemes(carol);
+  const approveAll = list.getByRole("button", { name: "Approve 3 requests with your passkey" });
+  await approveAll.click();
+  await expect(list.getByRole("alert").getByText("Pay invoice 1052")).toBeVisible();
+  await expect(list.getByRole("button", { name: "Approve without reading them" })).toHaveCount(0);
+  await scrollThrough(carol);
+  await expect(list.getByRole("alert")).toHaveCount(0);
+  await approveAll.click();
+  await expect(carol.getByRole("alert").getByText("You approved 3 requests.")).toBeVisible();
+  const states = await Promise.all(rows.map((row) => poll(page.request, row)));
+  expect(states.map(({ status }) => status)).toEqual(["approved", "approved", "approved", "pending"]);
+  expect(states[1]?.human_authorization.approvals[0].list).toMatchObject({
+    index: expect.any(Number),
+    size: 3,
+  });
+
   const both = await ask(page, key, {
     required_approvers: [{ group: "finance", count: 1 }],
     required_level: "orb",

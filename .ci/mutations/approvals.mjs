@@ -1,6 +1,13 @@
 /** Those of approvals, of the people who give them and of the clients that ask; as in list.mjs. */
 export const mutations = [
   {
+    threat: "A list with a hidden row",
+    file: "lib/protocol/passkey/assertion.ts",
+    from: 'sha256(concatBytes(listLabel, Uint8Array.of(size), root, utf8Encode("approve")));',
+    to: 'sha256(concatBytes(listLabel, root, utf8Encode("approve")));',
+    test: "lib/protocol/approval/enrolled-approvals.mocks.test.ts",
+  },
+  {
     threat: "A provider's group gives more than an owner mapped",
     file: "lib/services/accounts/provider-groups.ts",
     from: "groups.includes(name)",

@@ -54,7 +54,13 @@ function Organization({ view }: { readonly view: ApprovalView }) {
   );
 }
 
-export function AgentBlock({ view }: { readonly view: ApprovalView }) {
+interface AgentBlockProps {
+  readonly view: ApprovalView;
+  /** For several requests: each says by itself what was before it. */
+  readonly isShared?: boolean;
+}
+
+export function AgentBlock({ view, isShared = false }: AgentBlockProps) {
   const { agent, organization, requested_by: requestedBy } = view;
   const { tone, label, means } = keyWords[agent.key_status];
   return (
@@ -74,7 +80,7 @@ export function AgentBlock({ view }: { readonly view: ApprovalView }) {
           <StatusPill tone={tone}>{label}</StatusPill>
           <p className="mt-1.5 text-[15px] text-muted">{means}</p>
         </div>
-        {requestedBy === null ? null : <AgentPast past={requestedBy.agent_past} />}
+        {requestedBy === null || isShared ? null : <AgentPast past={requestedBy.agent_past} />}
         {organization.name === null && requestedBy === null ? null : <Organization view={view} />}
       </div>
     </Card>

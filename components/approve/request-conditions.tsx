@@ -61,6 +61,13 @@ function listDemands(view: ApprovalView): Definition[] {
   ];
 }
 
+function describeUsable({ request }: ApprovalView): Definition[] {
+  const { usable_for_seconds: usableFor } = request;
+  if (usableFor === undefined) return [];
+  const value = `the agent can use it for ${durationWords(usableFor)}`;
+  return [{ id: "usable", name: "Once approved", value }];
+}
+
 function listConditions({ view, onElapsed }: RequestConditionsProps): Definition[] {
   // A decision by a rule or a standing approval asked nobody for a proof.
   const isUnasked = describeUnasked(view.decided_by, view.status) !== null;
@@ -71,13 +78,7 @@ function listConditions({ view, onElapsed }: RequestConditionsProps): Definition
       name: view.status === "pending" ? "Why you are asked" : "What the rules said",
       value: <AgentText value={view.rules_explanation} hideWarnings />,
     });
-  const { usable_for_seconds: usableFor } = view.request;
-  if (usableFor !== undefined)
-    conditions.push({
-      id: "usable",
-      name: "Once approved",
-      value: `the agent can use it for ${durationWords(usableFor)}`,
-    });
+  conditions.push(...describeUsable(view));
   const expiry = <Timestamp iso={view.expires_at} relative={false} />;
   if (view.status === "pending") {
     conditions.push({
@@ -96,6 +97,15 @@ function listConditions({ view, onElapsed }: RequestConditionsProps): Definition
   } else conditions.push({ id: "time", name: "Deadline", value: expiry });
   return conditions;
 }
+
+/** Conditions that equal requests have in common. */
+export const SharedConditions = ({ view }: Pick<RequestConditionsProps, "view">) => (
+  <Card title="Conditions of each" isQuiet {...markPart(conditionsId)}>
+    <div className="-my-2.5">
+      <DefinitionList items={[...listDemands(view), ...describeUsable(view)]} />
+    </div>
+  </Card>
+);
 
 export function RequestConditions(props: RequestConditionsProps) {
   const { view } = props;

@@ -31,9 +31,11 @@ interface UnseenProps {
   readonly to: "World ID" | "your passkey";
   readonly onShow: (id: string) => void;
   readonly onContinue: () => void;
+  /** Nothing goes on before all of it was seen. */
+  readonly isStrict?: boolean;
 }
 
-export function Unseen({ details, to, onShow, onContinue }: UnseenProps) {
+export function Unseen({ details, to, onShow, onContinue, isStrict = false }: UnseenProps) {
   const [first] = details;
   if (first === undefined)
     return (
@@ -55,9 +57,11 @@ export function Unseen({ details, to, onShow, onContinue }: UnseenProps) {
         <Button size="small" onClick={() => onShow(first.id)}>
           Show the first one
         </Button>
-        <Button size="small" variant="secondary" onClick={onContinue}>
-          Approve without reading them
-        </Button>
+        {isStrict ? null : (
+          <Button size="small" variant="secondary" onClick={onContinue}>
+            Approve without reading them
+          </Button>
+        )}
       </div>
     </Callout>
   );

@@ -31,6 +31,8 @@ interface DataTableProps<Row> {
   /** Shown in place of the table when there is no row. */
   readonly empty: ReactNode;
   readonly isLine?: boolean;
+  /** Attributes of a row. */
+  readonly markRow?: (row: Row) => Readonly<Record<`data-${string}`, string>>;
 }
 
 /** Explicit roles: `display: block` on phones would take the table's meaning away from screen readers. */
@@ -41,6 +43,7 @@ export function DataTable<Row>({
   rowKey,
   empty,
   isLine = false,
+  markRow,
 }: DataTableProps<Row>) {
   if (rows.length === 0) return <>{empty}</>;
   return (
@@ -71,6 +74,7 @@ export function DataTable<Row>({
           <tr
             key={rowKey(row)}
             role="row"
+            {...markRow?.(row)}
             className="border-line border-b last:border-0 max-md:block max-md:py-3"
           >
             {columns.map((column) => (

@@ -15,10 +15,17 @@ import {
   base64UrlEncode,
   concatBytes,
   hexDecode,
+  hexEncode,
   sha256,
   utf8Encode,
 } from "#lib/protocol/encoding/bytes";
-import { approvalChallenge, type PasskeyDecision, toRelyingParty } from "#lib/protocol/passkey/assertion";
+import {
+  approvalChallenge,
+  buildList,
+  type ListBranch,
+  type PasskeyDecision,
+  toRelyingParty,
+} from "#lib/protocol/passkey/assertion";
 import {
   buildRosterHead,
   hashGroup,
@@ -114,6 +121,7 @@ export function makePasskeyApproval(
   { people, entries, head }: TestRoster,
   person: number,
   decision: PasskeyDecision = "approve",
+  list?: { challenge: Uint8Array; branch: ListBranch },
 ): PasskeyApproval {
   const { passkey, openings, entry } = people[person] ?? makeTestRoster("", [[]]).people[0] ?? fail();
   const index = entries.indexOf(entry);
@@ -122,10 +130,11 @@ export function makePasskeyApproval(
     type: "passkey",
     approver_id: entry.approver_id,
     credential_public_key: entry.public_key,
-    ...passkey.sign(request.origin, approvalChallenge(requestHash(request), decision)),
+    ...passkey.sign(request.origin, list?.challenge ?? approvalChallenge(requestHash(request), decision)),
     verified_at: "2026-11-21T08:05:00.000Z",
     roster: { head, entry, index, proof: proveMembership(entries, index) },
     groups: openings.filter(({ group }) => required.includes(group)),
+    ...(list && { list: list.branch }),
   };
 }
 
@@ -273,6 +282,61 @@ export function listBadAmendments(): [what: string, reason: Reason, forged: Huma
       }),
     ],
   ];
+}
+
+/** Hashes of other requests in a list. */
+export const otherHashes = (count: number): string[] =>
+  Array.from({ length: count }, (_, i) => hexEncode(sha256(utf8Encode(`another request ${i}`))));
+
+/** The first person approved it in a list of five, as its fourth; the others by itself. */
+export function makeListedAuthorization(request: ApprovalRequest = enrolledRequest): HumanAuthorization {
+  const [one = "", two = "", three = "", four = ""] = otherHashes(4);
+  const { challenge, branches } = buildList([one, two, three, requestHash(request), four]);
+  const branch = branches[3] ?? fail();
+  const approvals = [0, 1, 2].map((person) =>
+    makePasskeyApproval(
+      request,
+      testRoster,
+      person,
+      "approve",
+      person === 0 ? { challenge, branch } : undefined,
+    ),
+  );
+  return signForTest(buildAuthorization(request, { ...testFacts, approvals }));
+}
+
+export const deputyFrom = "2026-11-20T09:00:00.000Z";
+export const deputyUntil = "2026-11-28T09:00:00.000Z";
+
+/** Person `deputy` decides in the place of person `absent`, whose groups their entry has. */
+export function makeDeputyRoster(deputy: number, absent: number) {
+  const roster = makeTestRoster(enrolledRequest.organization, testMemberships);
+  const person = roster.people[deputy] ?? fail();
+  const replaced = roster.people[absent] ?? fail();
+  const entry: RosterEntry = {
+    ...person.entry,
+    groups: replaced.entry.groups,
+    salt: saltOf(deputy, absent, 9),
+    deputy_for: { approver_id: replaced.entry.approver_id, from: deputyFrom, until: deputyUntil },
+  };
+  const people = [...roster.people];
+  people[deputy] = { ...person, entry, openings: replaced.openings };
+  const entries = orderEntries([...roster.entries, entry]);
+  return { people, own: roster.people, entries, head: buildRosterHead(entries, roster.head) };
+}
+
+/** Person 3, who is in no group, decides as the deputy of person 0. */
+export function makeDeputyAuthorization(
+  people: readonly number[] = [3, 1, 2],
+  request: ApprovalRequest = enrolledRequest,
+  roster: TestRoster = makeDeputyRoster(3, 0),
+): HumanAuthorization {
+  const approvals = people.map((person) => {
+    const made = makePasskeyApproval(request, roster, person);
+    const { deputy_for: deputyship } = made.roster.entry;
+    return deputyship === undefined ? made : { ...made, deputy_for: deputyship.approver_id };
+  });
+  return signForTest(buildAuthorization(request, { ...testFacts, approvals }));
 }
 
 type Path = (string | number)[];

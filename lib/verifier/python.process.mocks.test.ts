@@ -10,7 +10,7 @@ import { ed25519 } from "@noble/curves/ed25519.js";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { makeSnapshot } from "#lib/log/records/agent-heads";
 import { formatAmount } from "#lib/protocol/approval/amount";
-import { buildAuthorization, type HumanAuthorization } from "#lib/protocol/approval/approval";
+import { buildAuthorization, chooseVersion, type HumanAuthorization } from "#lib/protocol/approval/approval";
 import type { ApprovalStop } from "#lib/protocol/approval/approval-end";
 import type { SignedDetails } from "#lib/protocol/approval/shown-content";
 import { base64Encode } from "#lib/protocol/encoding/bytes";
@@ -38,7 +38,10 @@ import {
   listForgeries,
   makeAmendedAuthorization,
   makeBothAuthorization,
+  makeDeputyAuthorization,
+  makeDeputyRoster,
   makeEnrolledAuthorization,
+  makeListedAuthorization,
   makePasskeyApproval,
   testRoster,
 } from "#support/enrolled-approvals";
@@ -253,6 +256,10 @@ async function judgeForgeries(test: TestApp): Promise<Case[]> {
     makeBothAuthorization(),
     makeVersion2(),
     makeAmendedAuthorization(),
+    makeListedAuthorization(),
+    makeDeputyAuthorization(),
+    makeDeputyAuthorization([3, 0, 2]),
+    makeDeputyAuthorization([3, 1, 2], enrolledRequest, makeDeputyRoster(3, 4)),
   ]) {
     cases.push(await judge("enrolled", whole, keys));
     const request = { ...whole.request, action: "😀".repeat(1_000) };
@@ -329,6 +336,42 @@ async function judgeForgeries(test: TestApp): Promise<Case[]> {
   ]) {
     const origin = `https://${host}`;
     cases.push(await judge(origin, makeRuledAuthorization({ origin }), keys));
+  }
+  return cases;
+}
+
+/** Times that a service may choose, between those beside them. */
+const chosenTimes = ["verified_at", "roster.head.changed_at"];
+
+/** Changed places in a list and changed deputies, signed again by a service that lies. */
+async function judgeLyingApprovals(test: TestApp): Promise<Case[]> {
+  const known = (await test.call("GET", "/v1/pubkey")).body;
+  const keys = {
+    ...known,
+    keys: [{ ...known.keys[0], key_id: testKeyId, public_key: base64Encode(testPublicKey) }],
+  };
+  const random = createRandom(57);
+  const wholes = [makeListedAuthorization(), makeDeputyAuthorization()];
+  const cases: Case[] = [];
+  while (cases.length < 300) {
+    const whole = wholes[cases.length % 2] ?? makeVersion2();
+    const [first, ...rest] = whole.approvals;
+    const paths = listPaths(first).filter((at) => !chosenTimes.includes(at.join(".")));
+    const own = paths.filter((at) => at.includes("list") || at.includes("deputy_for"));
+    const at = (random(2) === 0 ? own : paths)[random(own.length)] ?? [];
+    const forge = [
+      (parent: Record<string, unknown>, name: string | number) => delete parent[name],
+      (parent: Record<string, unknown>) => Object.assign(parent, { added: 1 }),
+      ...Array(4).fill((parent: Record<string | number, unknown>, name: string | number) => {
+        parent[name] = otherThan(parent[name], random);
+      }),
+    ][random(6)];
+    const changed = change(first, at, forge) as HumanAuthorization["approvals"][number];
+    const isSame = JSON.stringify(changed) === JSON.stringify(first);
+    if (isSame || JSON.stringify(changed).includes("9007199254740992")) continue;
+    const forged = { ...whole, approvals: [changed, ...rest] };
+    const signed = signForTest({ ...forged, version: chooseVersion(forged) });
+    cases.push(await judge(at.join("."), signed, keys));
   }
   return cases;
 }
@@ -713,6 +756,14 @@ describe.skipIf(python.missing)("both verifiers (run by npm run test:python)", (
     const cases = await judgeForgeries(test);
     expect(cases[0]?.["verdict"], "without a log entry").toBe("incomplete");
     expect((await agree(cases))["receipt"]).toBe(cases.length);
+  });
+
+  it("refuse 300 changes of places in a list and of deputies, signed again by a service that lies", async () => {
+    const cases = await judgeLyingApprovals(test);
+    const passed = cases.filter(({ verdict }) => !["invalid", "refused"].includes(String(verdict)));
+    expect(passed.map(({ name, receipt }) => [name, receipt])).toEqual([]);
+    expect(new Set(cases.map(({ verdict }) => verdict)).size).toBe(2);
+    expect((await agree(cases))["receipt"]).toBe(300);
   });
 
   it("compare what they are given to compare with, and never say that all is well over a TEST approval", async () => {

@@ -265,7 +265,8 @@ async function privateRecord(receipts: string[] = []) {
 
 /**
  * They need a service: in visibility.service.test.ts, check-record.service.test.ts, check-counted.service.test.ts and monitor.service.test.ts; or another
- * implementation's vectors: in lib/protocol/passkey; or an attestation: in backing.test.ts.
+ * implementation's vectors: in lib/protocol/passkey; or a list or deputy: in enrolled-approvals.mocks.test.ts; or an attestation: in
+ * backing.test.ts.
  */
 const elsewhere = [
   "approval_ended",
@@ -281,6 +282,11 @@ const elsewhere = [
   "passkey_key_unsupported",
   "passkey_key_malformed",
   "passkey_signature_invalid",
+  "list_malformed",
+  "list_repeated",
+  "list_not_allowed",
+  "deputy_out_of_time",
+  "deputy_of_requester",
   "roster_malformed",
   "roster_proof_invalid",
   "roster_group_mismatch",

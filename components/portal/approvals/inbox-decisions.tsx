@@ -1,6 +1,6 @@
 "use client";
 /** Requests that the person's passkey decides, whole and checked by the browser, as on the pages of their own. */
-import { useState } from "react";
+import { type ReactNode, useState } from "react";
 import { AgentText } from "#components/agent-text";
 import { AgentBlock } from "#components/approve/agent-block";
 import { ApprovalNotices } from "#components/approve/approval-notices";
@@ -18,11 +18,7 @@ import { useRefresh } from "#components/ui/router";
 import { TextLink } from "#components/ui/text-link";
 import type { ApprovalView } from "#lib/api/schemas/approval-view";
 import { toVisibleText } from "#lib/protocol/text/display-text";
-
-interface Decidable {
-  readonly token: string;
-  readonly view: ApprovalView;
-}
+import { Answered, type Decidable, InboxList } from "./inbox-list";
 
 function Request({
   token,
@@ -71,24 +67,57 @@ function Request({
   );
 }
 
-export function InboxDecisions({ requests }: { readonly requests: readonly Decidable[] }) {
-  const [counted, setCounted] = useState<ApprovalView | null>(null);
-  if (requests.length === 0 && counted === null) return null;
+interface Counted {
+  readonly key: string;
+  readonly news: ReactNode;
+}
+
+const isList = (group: readonly Decidable[]): group is readonly [Decidable, ...Decidable[]] =>
+  group.length > 1;
+
+/** `groups`: equal requests are together. */
+export function InboxDecisions({ groups }: { readonly groups: readonly (readonly Decidable[])[] }) {
+  const refresh = useRefresh();
+  const [counted, setCounted] = useState<Counted | null>(null);
+  if (groups.length === 0 && counted === null) return null;
   return (
     <section aria-labelledby="yours" className="mb-5 flex flex-col gap-6 [&>div:empty]:hidden">
       <h2 id="yours" className="font-semibold text-xl">
         Waiting for your passkey
       </h2>
-      <FocusNews news={counted?.request_id ?? ""}>
-        {counted === null ? null : (
-          <Callout tone="pass" title="You approved." alert>
-            <AgentText value={counted.request.action} hideWarnings />
-          </Callout>
-        )}
-      </FocusNews>
-      {requests.map((one) => (
-        <Request key={one.view.request_id} {...one} onCounted={setCounted} />
-      ))}
+      <FocusNews news={counted?.key ?? ""}>{counted?.news ?? null}</FocusNews>
+      {groups.map((group) =>
+        isList(group) ? (
+          <InboxList
+            key={group[0].view.request_id}
+            requests={group}
+            onAnswered={(answered) => {
+              setCounted({
+                key: answered.results.map(({ request_id }) => request_id).join(),
+                news: <Answered {...answered} />,
+              });
+              void refresh();
+            }}
+          />
+        ) : (
+          group.map((one) => (
+            <Request
+              key={one.view.request_id}
+              {...one}
+              onCounted={({ request, request_id }) =>
+                setCounted({
+                  key: request_id,
+                  news: (
+                    <Callout tone="pass" title="You approved." alert>
+                      <AgentText value={request.action} hideWarnings />
+                    </Callout>
+                  ),
+                })
+              }
+            />
+          ))
+        ),
+      )}
     </section>
   );
 }

@@ -138,6 +138,18 @@ export const authorizationsOperations = {
     errors: [403, 404, 409, 413, 422],
     internal: true,
   },
+  approveList: {
+    method: "POST",
+    path: "/approve/list",
+    summary: "Approve several equal requests as an enrolled approver, by one signature",
+    tag: "Authorizations",
+    runsInWriter: true,
+    auth: anyone,
+    limit: "approve",
+    responses: { 200: null },
+    errors: [403, 404, 409, 413, 422],
+    internal: true,
+  },
   denyAuthorization: {
     method: "POST",
     path: "/approve/{token}/deny",

@@ -117,6 +117,17 @@ export const passkeyBody = z.strictObject({
   result: idkitResultSchema.nullish(),
 });
 
+/** POST /approve/list: the tokens of the requests, in the order that was signed. */
+export const listBody = z.strictObject({
+  tokens: z.array(z.string("must be a string").max(256, "must be at most 256 characters")).min(2).max(20),
+  passkey: passkeyAssertion,
+});
+
+/** Each request's own answer: `counted`, or the code of the error that it has. */
+export interface ListAnswer {
+  results: { request_id: string; outcome: string; detail: string }[];
+}
+
 export const submissionBody = z.strictObject({
   result: idkitResultSchema,
   passkey: passkeyAssertion.nullable(),

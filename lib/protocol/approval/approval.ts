@@ -4,7 +4,7 @@
  * what the human saw.
  */
 import { hexDecode, hexEncode, sha256, utf8Encode } from "#lib/protocol/encoding/bytes";
-import { canonicalBytes, type JsonObject } from "#lib/protocol/encoding/canonical-json";
+import { canonicalBytes, canonicalJson, type JsonObject } from "#lib/protocol/encoding/canonical-json";
 import { isLoopbackUrl } from "#lib/protocol/text/host";
 import type { WorldEnvironment } from "#lib/protocol/world-id/world-id-keys";
 import {
@@ -97,7 +97,7 @@ export const isPasskeyApproval = (approval: Approval): approval is PasskeyApprov
 
 export interface UnsignedAuthorization {
   type: "human_authorization";
-  /** 2 exactly if the request has a field of version 2, or there were questions (docs/decisions/0048). */
+  /** 2 exactly if the request or an approval has a field of version 2, or there were questions (docs/decisions/0048). */
   version: 1 | 2;
   request: ApprovalRequest;
   /** The request that `request` amends, as it was hashed. */
@@ -163,13 +163,28 @@ export type DecisionFacts = Pick<
   | "questions_hash"
 >;
 
-const isVersion2 = ({ request, questions_hash }: Pick<UnsignedAuthorization, "request" | "questions_hash">) =>
-  [request.details, request.entries_hash, request.amendable, request.amends, questions_hash].some(
-    (field) => field !== undefined,
-  );
+/** Lists approve what a passkey alone decides, once: nothing by World ID, no standing approval and no counter-offer. */
+export const isListable = ({ required_level, grant, amends }: ApprovalRequest) =>
+  required_level === "none" && grant === null && amends === undefined;
 
-export const chooseVersion = (decided: Pick<UnsignedAuthorization, "request" | "questions_hash">): 1 | 2 =>
-  isVersion2(decided) ? 2 : 1;
+/** Equal for requests that one list may hold. */
+export const listKind = (request: ApprovalRequest): string => {
+  const { organization, agent_slug, agent_public_key, tool = null, origin } = request;
+  const { required_approvers, requester_may_approve, usable_for_seconds = null } = request;
+  const groups = required_approvers.map(({ group, count }) => [group, count]);
+  const rules = [requester_may_approve, usable_for_seconds];
+  return canonicalJson([organization, agent_slug, agent_public_key, tool, origin, groups, ...rules]);
+};
+
+type Versioned = Pick<UnsignedAuthorization, "request" | "approvals" | "questions_hash">;
+
+const isVersion2 = ({ request, approvals, questions_hash }: Versioned) =>
+  [
+    ...[request.details, request.entries_hash, request.amendable, request.amends, questions_hash],
+    ...approvals.filter(isPasskeyApproval).flatMap(({ list, deputy_for }) => [list, deputy_for]),
+  ].some((field) => field !== undefined);
+
+export const chooseVersion = (decided: Versioned): 1 | 2 => (isVersion2(decided) ? 2 : 1);
 
 export function buildAuthorization(request: ApprovalRequest, facts: DecisionFacts): UnsignedAuthorization {
   return {

@@ -1,9 +1,19 @@
 /** Proof that a `human_authorization` of enrolled approvers carries, and each way in which it could prove less. */
 import { describe, expect, it, vi } from "vitest";
-import { base64UrlDecode, base64UrlEncode, utf8Decode, utf8Encode } from "#lib/protocol/encoding/bytes";
+import {
+  base64Encode,
+  base64UrlDecode,
+  base64UrlEncode,
+  hexDecode,
+  utf8Decode,
+  utf8Encode,
+} from "#lib/protocol/encoding/bytes";
 import type { JsonObject, JsonValue } from "#lib/protocol/encoding/canonical-json";
+import { buildList, type ListBranch } from "#lib/protocol/passkey/assertion";
+import { buildRosterHead, entryName, type RosterEntry } from "#lib/protocol/passkey/roster";
 import { factsOfApproval } from "#lib/protocol/record/facts";
 import type { Reason } from "#lib/protocol/statement/reasons";
+import { inclusionRanges, leafHash, rootOfLeafHashes } from "#lib/protocol/tlog/merkle";
 import {
   type AuthorizationCheckName,
   verifyHumanAuthorization,
@@ -17,9 +27,13 @@ import {
   listForgeries,
   makeAmendedAuthorization,
   makeBothAuthorization,
+  makeDeputyAuthorization,
+  makeDeputyRoster,
   makeEnrolledAuthorization,
+  makeListedAuthorization,
   makePasskeyApproval,
   makeTestRoster,
+  otherHashes,
   testMemberships,
   testRoster,
 } from "#support/enrolled-approvals";
@@ -33,7 +47,7 @@ import {
   testVerifyOptions,
 } from "#support/human-authorization";
 import { hashQuestions } from "./amendment";
-import { type ApprovalRequest, buildAuthorization, type HumanAuthorization } from "./approval";
+import { type ApprovalRequest, buildAuthorization, type HumanAuthorization, requestHash } from "./approval";
 import { isEntryOfApproval } from "./approval-decision";
 import { type PasskeyApproval, parseHumanAuthorization } from "./human-authorization-shape";
 import type { ShownContent } from "./shown-content";
@@ -68,6 +82,8 @@ const passkeyOf = (change: (approval: PasskeyApproval) => void) =>
 const enrolled = makeEnrolledAuthorization();
 const amendedWhole = makeAmendedAuthorization();
 const both = makeBothAuthorization();
+const listed = makeListedAuthorization();
+const deputized = makeDeputyAuthorization();
 const rebuild = (request: ApprovalRequest, approvals: HumanAuthorization["approvals"]) =>
   signForTest(buildAuthorization(request, { ...testFacts, approvals }));
 
@@ -94,7 +110,7 @@ describe("an authorization by enrolled approvers", () => {
 
   it("fails when any single field is changed, signed again and bound again by a lying service", () => {
     const vouched = new Set<string>();
-    for (const whole of [enrolled, both, amendedWhole])
+    for (const whole of [enrolled, both, amendedWhole, listed, deputized])
       for (const { place, forged } of listForgeries(whole)) {
         if (parseHumanAuthorization(forged) === null) continue;
         if (verify(forged).ok) vouched.add(place.replace(/^(approvals)\.\d+/, "$1.n"));
@@ -304,6 +320,196 @@ describe("questions", () => {
   });
 });
 
+describe("an authorization that one person gave in a list", () => {
+  const hash = requestHash(enrolledRequest);
+  const others = otherHashes(20);
+  const [one = "", two = "", three = ""] = others;
+  /** As a service would store it that lies about what was signed. */
+  const listWith = (hashes: string[], claim: Partial<ListBranch> = {}, signed = hashes) => {
+    const leaves = hashes.map((leaf) => leafHash(hexDecode(leaf)));
+    const index = hashes.indexOf(hash);
+    const proof = inclusionRanges(index, hashes.length).map(([from, to]) =>
+      base64Encode(rootOfLeafHashes(leaves.slice(from, to))),
+    );
+    const branch = { index, size: hashes.length, proof, ...claim };
+    const { challenge } = buildList(signed);
+    const approvals = [0, 1, 2].map((person) =>
+      makePasskeyApproval(enrolledRequest, testRoster, person, "approve", { challenge, branch }),
+    );
+    return rebuild(enrolledRequest, approvals);
+  };
+
+  it("verifies, and is version 2", () => {
+    expect(parseHumanAuthorization(listed)).toBe(listed);
+    expect(listed.version).toBe(2);
+    expect(verify(listed)).toMatchObject({ ok: true, grade: "enrolled_approver" });
+    for (const count of [1, 2, 6, 19])
+      expect(verify(listWith([...others.slice(0, count), hash])).ok, `${count}`).toBe(true);
+    expect(parseHumanAuthorization(resign((copy) => (copy.version = 1), listed))).toBeNull();
+    const { list: _list, ...alone } = listed.approvals[0] as PasskeyApproval;
+    expect(parseHumanAuthorization(rebuild(enrolledRequest, [alone]))).toMatchObject({ version: 1 });
+  });
+
+  it.each<[string, Reason, () => HumanAuthorization]>([
+    [
+      "a row that was not signed",
+      "passkey_challenge_mismatch",
+      () => listWith([one, hash, two], {}, [one, two]),
+    ],
+    [
+      "a row that the page didn't show",
+      "passkey_challenge_mismatch",
+      () => listWith([one, hash, two, three], {}, [one, hash, two]),
+    ],
+    ["a branch of another list", "passkey_challenge_mismatch", () => listWith([two, hash], {}, [one, hash])],
+    [
+      "a smaller list than was signed",
+      "passkey_challenge_mismatch",
+      () => listWith([one, two, hash], { index: 1, size: 2 }),
+    ],
+    ["a longer branch", "list_malformed", () => listWith([one, hash, two], { size: 2 })],
+    ["a place outside", "list_malformed", () => listWith([one, hash], { index: 2 })],
+    ["the answer for the request alone", "passkey_challenge_mismatch", () => asList(enrolled, listed)],
+    [
+      "a list's answer as one for the request alone",
+      "passkey_challenge_mismatch",
+      () => asList(listed, enrolled),
+    ],
+  ])("fails for %s", (_what, reason, make) => {
+    const made = make();
+    expect(parseHumanAuthorization(made)).toBe(made);
+    expect(failures(made)).toEqual([["passkeys", reason]]);
+  });
+
+  it("fails for a request twice, which no honest page signs", () => {
+    expect(() => buildList([hash, hash])).toThrow(RangeError);
+    for (const size of [1, 21]) expect(() => buildList(otherHashes(size))).toThrow(RangeError);
+    const leaf = base64Encode(leafHash(hexDecode(hash)));
+    expect(failures(listWith([hash, one], { proof: [leaf] }))).toEqual([["passkeys", "list_repeated"]]);
+  });
+
+  it.each<[string, Partial<ApprovalRequest>]>([
+    ["World ID", { required_level: "orb" }],
+    [
+      "a standing approval",
+      { grant: { tools: ["pay"], max_calls: 2, expires_at: enrolledRequest.expires_at } },
+    ],
+    ["a counter-offer", { amends: { request_hash: hash, fields: ["amount"] } }],
+  ])("fails for a request of %s", (_what, more) => {
+    const made = makeListedAuthorization({ ...enrolledRequest, ...more });
+    expect(failures(made)).toContainEqual(["passkeys", "list_not_allowed"]);
+  });
+});
+
+describe("an authorization that a deputy gave in another's place", () => {
+  it("verifies, says so, and is version 2", () => {
+    expect(parseHumanAuthorization(deputized)).toBe(deputized);
+    expect(deputized).toMatchObject({
+      version: 2,
+      approvals: [{ approver_id: approverId(3), deputy_for: approverId(0) }, {}, {}],
+    });
+    expect(verify(deputized)).toMatchObject({ ok: true, grade: "enrolled_approver" });
+    expect(parseHumanAuthorization(resign((copy) => (copy.version = 1), deputized))).toBeNull();
+  });
+
+  it("leaves what the deputy approves by their own right as it was, byte for byte", () => {
+    const { own: people, ...roster } = makeDeputyRoster(2, 0);
+    const made = makeDeputyAuthorization([0, 1, 2], enrolledRequest, { ...roster, people });
+    expect(made.version).toBe(1);
+    expect(verify(made).ok).toBe(true);
+  });
+
+  it.each<[string, [AuthorizationCheckName, Reason][], () => HumanAuthorization]>([
+    [
+      "who is replaced counts too",
+      [["quorum", "approver_repeated"]],
+      () => makeDeputyAuthorization([3, 0, 2]),
+    ],
+    [
+      "the deputy counts in their own right too",
+      [["quorum", "approver_repeated"]],
+      () => {
+        const roster = makeDeputyRoster(1, 0);
+        const own = makePasskeyApproval(enrolledRequest, { ...roster, people: roster.own }, 1);
+        const [deputy, other] = makeDeputyAuthorization([1, 2], enrolledRequest, roster).approvals;
+        return rebuild(
+          enrolledRequest,
+          [deputy, own, other].filter((one) => one !== undefined),
+        );
+      },
+    ],
+    [
+      "the requester is the deputy",
+      [["quorum", "deputy_of_requester"]],
+      () => makeDeputyAuthorization([4, 1, 2], enrolledRequest, makeDeputyRoster(4, 0)),
+    ],
+    [
+      "the requester is the deputy, where who asks may approve",
+      [["quorum", "deputy_of_requester"]],
+      () =>
+        makeDeputyAuthorization(
+          [4, 1, 2],
+          { ...enrolledRequest, requester_may_approve: true },
+          makeDeputyRoster(4, 0),
+        ),
+    ],
+    [
+      "the requester is replaced",
+      [["quorum", "deputy_of_requester"]],
+      () => makeDeputyAuthorization([3, 1, 2], enrolledRequest, makeDeputyRoster(3, 4)),
+    ],
+    [
+      "it isn't said",
+      [["roster", "roster_entry_mismatch"]],
+      () =>
+        resign((copy, [deputy]) => {
+          Reflect.deleteProperty(deputy ?? {}, "deputy_for");
+          copy.version = 1;
+        }, deputized),
+    ],
+    [
+      "another is named",
+      [["roster", "roster_entry_mismatch"]],
+      () => resign((_, [deputy]) => Object.assign(deputy ?? {}, { deputy_for: approverId(9) }), deputized),
+    ],
+    [
+      "it is made up for a person by their own right",
+      [["roster", "roster_entry_mismatch"]],
+      () =>
+        resign(
+          (copy, [own]) => {
+            Object.assign(own ?? {}, { deputy_for: approverId(9) });
+            copy.version = 2;
+          },
+          { ...enrolled, request: { ...enrolledRequest } },
+        ),
+    ],
+    [
+      "the time is over",
+      [["roster", "deputy_out_of_time"]],
+      () => givenAt({ until: "2026-11-21T08:05:00.000Z" }),
+    ],
+    [
+      "the time hasn't begun",
+      [["roster", "deputy_out_of_time"]],
+      () => givenAt({ from: "2026-11-21T08:05:00.001Z" }),
+    ],
+    [
+      "the roster doesn't have it so",
+      [["roster", "roster_proof_invalid"]],
+      () =>
+        resign((_, [deputy]) => {
+          const { deputy_for } = deputy?.roster.entry ?? {};
+          if (deputy_for) deputy_for.until = "2027-11-28T09:00:00.000Z";
+        }, deputized),
+    ],
+  ])("fails if %s", (_what, expected, make) => {
+    const made = make();
+    expect(parseHumanAuthorization(made)).toBe(made);
+    expect(failures(made)).toEqual(expected);
+  });
+});
+
 describe("an authorization by a standing approval or a rule", () => {
   const request = {
     ...both.request,
@@ -389,6 +595,29 @@ describe("an authorization by a standing approval or a rule", () => {
     );
   });
 });
+
+/** The signatures of the one with the places of the other. */
+function asList(signed: HumanAuthorization, placed: HumanAuthorization) {
+  const approvals = placed.approvals.map((approval, i) => {
+    const { authenticator_data, client_data_json, signature } = signed.approvals[i] as PasskeyApproval;
+    return { ...(approval as PasskeyApproval), authenticator_data, client_data_json, signature };
+  });
+  return rebuild(placed.request, approvals);
+}
+
+/** By a deputy whose time in the roster is another. */
+function givenAt(time: { from?: string; until?: string }) {
+  const { people, entries, head } = makeDeputyRoster(3, 0);
+  const change = (entry: RosterEntry): RosterEntry =>
+    entry.deputy_for === undefined ? entry : { ...entry, deputy_for: { ...entry.deputy_for, ...time } };
+  const changed = entries.map(change);
+  const named = people.map((person) => ({
+    ...person,
+    entry: changed.find((entry) => entryName(entry) === entryName(person.entry)) ?? person.entry,
+  }));
+  const roster = { people: named, entries: changed, head: buildRosterHead(changed, head) };
+  return makeDeputyAuthorization([3, 1, 2], enrolledRequest, roster);
+}
 
 function otherRequest(decision: "approve" | "deny") {
   const request = { ...enrolledRequest, salt: "AAAAAAAAAAAAAAAAAAAAAQ==" };

@@ -6,6 +6,7 @@
 
 import { isUuid } from "#lib/protocol/encoding/bytes";
 import { isJsonObject } from "#lib/protocol/encoding/canonical-json";
+import { type ListBranch, listSize } from "#lib/protocol/passkey/assertion";
 import {
   type GroupOpening,
   isGroupOpening,
@@ -227,7 +228,15 @@ const passkey = fields(
     roster: fields({ head: isRosterHead, entry: isRosterEntry, index: count, proof: isProof }),
     groups: listOf(isGroupOpening, 1, 5),
   },
-  { nullifier_hash: fieldElement },
+  {
+    nullifier_hash: fieldElement,
+    deputy_for: uuid,
+    list: fields({
+      index: integer(0, listSize.max - 1),
+      size: integer(listSize.min, listSize.max),
+      proof: isProof,
+    }),
+  },
 );
 
 const authorization = fields(
@@ -283,6 +292,10 @@ export interface PasskeyApproval {
   nullifier_hash?: string;
   /** `proof`: base64, from the entry's sibling upwards. */
   roster: { head: RosterHead; entry: RosterEntry; index: number; proof: string[] };
+  /** For whom the person decided as a deputy: an approver's id. Makes it version 2. */
+  deputy_for?: string;
+  /** Place in the list that the passkey signed in one; absent if it signed this request alone. Makes it version 2. */
+  list?: ListBranch;
   /** Open those of the entry's groups that the request requires. */
   groups: GroupOpening[];
 }

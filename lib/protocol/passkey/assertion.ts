@@ -10,6 +10,8 @@ import { pow } from "@noble/curves/abstract/modular.js";
 import { p256 } from "@noble/curves/nist.js";
 import { bytesToNumberBE, numberToBytesBE } from "@noble/curves/utils.js";
 import {
+  base64Decode,
+  base64Encode,
   base64UrlDecode,
   base64UrlEncode,
   bytesEqual,
@@ -23,6 +25,7 @@ import { isJsonObject, type JsonObject } from "#lib/protocol/encoding/canonical-
 import { parseStrictJson } from "#lib/protocol/encoding/strict-json";
 import { type VerifyEd25519, vetPublicKey } from "#lib/protocol/keys/ed25519";
 import { type Fault, fail, failBy, fault, type Outcome, pass } from "#lib/protocol/statement/outcome";
+import { inclusionRanges, leafHash, rootOfBranch, rootOfLeafHashes } from "#lib/protocol/tlog/merkle";
 
 /* Authenticator data of an assertion (WebAuthn level 3, section 6.1): `rpIdHash(32) || flags(1) || signCount(4)`. */
 
@@ -82,6 +85,63 @@ export function approvalChallenge(requestHash: string, decision: PasskeyDecision
   const hash = hexDecode(requestHash);
   if (hash.length !== 32) throw new RangeError("a request's hash has 32 bytes");
   return sha256(concatBytes(label, hash, utf8Encode(decision)));
+}
+
+/*
+ * Challenge of a list: one signature approves 2 to 20 requests, which are the leaves of a tree (RFC 9162, 2.1) in the
+ * order of the page. Its label is another than that of a single request, so neither passes as the other, and the size is
+ * signed because a root alone fits trees of several sizes.
+ *
+ *     leaf = request_hash(32)
+ *     challenge = SHA-256("countersign approval list v2\n" || size(1) || root(32) || "approve")
+ */
+
+export const listSize = { min: 2, max: 20 } as const;
+
+/** One request's place in a list. */
+export type ListBranch = {
+  index: number;
+  size: number;
+  /** base64, from the leaf's sibling upwards. */
+  proof: string[];
+};
+
+const listLabel = utf8Encode("countersign approval list v2\n");
+
+const challengeOfList = (size: number, root: Uint8Array): Uint8Array =>
+  sha256(concatBytes(listLabel, Uint8Array.of(size), root, utf8Encode("approve")));
+
+/** `requestHashes`: in the order of the page. Throws RangeError for too few, too many, or one that occurs twice. */
+export function buildList(requestHashes: readonly string[]): {
+  challenge: Uint8Array;
+  branches: ListBranch[];
+} {
+  const size = requestHashes.length;
+  if (size < listSize.min || size > listSize.max) throw new RangeError("a list has 2 to 20 requests");
+  if (new Set(requestHashes).size !== size) throw new RangeError("a request occurs twice");
+  const leaves = requestHashes.map((hash) => leafHash(hexDecode(hash)));
+  const branches = requestHashes.map((_, index) => {
+    const ranges = inclusionRanges(index, size);
+    return {
+      index,
+      size,
+      proof: ranges.map(([from, to]) => base64Encode(rootOfLeafHashes(leaves.slice(from, to)))),
+    };
+  });
+  return { challenge: challengeOfList(size, rootOfLeafHashes(leaves)), branches };
+}
+
+/** Challenge of the list that the branch leads to; a fault for a branch of no list, or of one that has the request twice. */
+export function branchChallenge(
+  requestHash: string,
+  { index, size, proof }: ListBranch,
+): { ok: true; challenge: Uint8Array } | Fault {
+  const leaf = leafHash(hexDecode(requestHash));
+  const siblings = proof.map(base64Decode);
+  const root = rootOfBranch({ leafHash: leaf, index, size, proof: siblings });
+  if (root === null) return fault("list_malformed", { size });
+  if (siblings.some((sibling) => bytesEqual(sibling, leaf))) return fault("list_repeated");
+  return { ok: true, challenge: challengeOfList(size, root) };
 }
 
 export interface RelyingParty {

@@ -3,6 +3,9 @@
  * names the head before. Each head's hash is logged (roster.ts), so a passkey that the organization did not
  * enrol can't be used without a trace in the log.
  *
+ * A deputy has one more entry for each passkey and each person that they decide for, so that entries of version 1 stay
+ * byte for byte.
+ *
  * An entry names its groups by salted hashes, each with a salt of its own: who is shown one entry and one group learns
  * nothing about other groups and other entries.
  *
@@ -46,7 +49,7 @@ export type RosterHead = {
   /** `rosterHash` of the head before; null for the first. */
   previous: string | null;
   size: number;
-  /** Hex; over the canonical entries, in the order of their credential ids. */
+  /** Hex; over the canonical entries, in the order of their names. */
   root: string;
   /** ISO 8601 */
   changed_at: string;
@@ -65,6 +68,8 @@ export type RosterEntry = {
   since: string;
   /** base64 of 16 random bytes */
   salt: string;
+  /** In an entry of its own beside the person's: for whom they decide, and from when to when; `groups` are that one's. */
+  deputy_for?: { approver_id: string; from: string; until: string };
 };
 
 export type GroupOpening = {
@@ -128,8 +133,8 @@ function isGroupList(value: unknown): boolean {
 }
 
 export function isRosterEntry(value: unknown): value is RosterEntry {
-  if (!hasFields(value, "approver_id", "credential_id", "public_key", "groups", "since", "salt"))
-    return false;
+  const names = ["approver_id", "credential_id", "public_key", "groups", "since", "salt"];
+  if (!hasFields(value, ...names) && !hasFields(value, ...names, "deputy_for")) return false;
   const { approver_id, credential_id, public_key, groups, since, salt } = value;
   return (
     isId(approver_id) &&
@@ -137,8 +142,15 @@ export function isRosterEntry(value: unknown): value is RosterEntry {
     isWithin(public_key, maxCoseKeyBytes) &&
     isGroupList(groups) &&
     isTime(since) &&
-    isSalt(salt)
+    isSalt(salt) &&
+    (value["deputy_for"] === undefined || isDeputyship(value["deputy_for"]))
   );
+}
+
+function isDeputyship(value: unknown): boolean {
+  if (!hasFields(value, "approver_id", "from", "until")) return false;
+  const { approver_id, from, until } = value;
+  return isId(approver_id) && isTime(from) && isTime(until) && from < until;
 }
 
 export function isGroupOpening(value: unknown): value is GroupOpening {
@@ -172,11 +184,15 @@ export const hashName = ({ name, salt }: NameOpening): string => canonicalHash([
 
 const entryHash = (entry: RosterEntry) => leafHash(canonicalBytes({ ...entry }));
 
-/** In the roster's order. Throws RangeError if a credential occurs twice. */
+/** Names an entry in its roster. */
+export const entryName = ({ credential_id, deputy_for }: RosterEntry): string =>
+  deputy_for === undefined ? credential_id : `${credential_id} ${deputy_for.approver_id}`;
+
+/** In the roster's order. Throws RangeError if a credential occurs twice for one person. */
 export function orderEntries(entries: readonly RosterEntry[]): RosterEntry[] {
-  if (new Set(entries.map(({ credential_id }) => credential_id)).size !== entries.length)
+  if (new Set(entries.map(entryName)).size !== entries.length)
     throw new RangeError("a credential occurs twice");
-  return [...entries].sort((a, b) => (a.credential_id < b.credential_id ? -1 : 1));
+  return [...entries].sort((a, b) => (entryName(a) < entryName(b) ? -1 : 1));
 }
 
 /** `entries`: in the roster's order. */

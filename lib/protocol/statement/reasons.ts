@@ -167,11 +167,17 @@ export const reasons = {
   passkey_key_unsupported: "the passkey's key is neither ES256, EdDSA nor RS256 in its canonical form",
   passkey_key_malformed: "the passkey's key is malformed",
   passkey_signature_invalid: "the passkey's signature does not verify",
+  list_malformed: "the branch does not fit a list of {size}",
+  list_repeated: "the list that was signed has this request twice",
+  list_not_allowed:
+    "a request that needs World ID, asks for a standing approval or is a counter-offer can't be approved in a list",
   roster_malformed: "the roster's {part} is malformed",
   roster_proof_invalid: "the passkey is not in the roster that is named",
   roster_of_another: "the roster is another organization's",
   roster_entry_mismatch: "the roster's entry is of another person or passkey",
   roster_time_mismatch: "the roster of {time} was not the one when the approval was given",
+  deputy_out_of_time: "the person was a deputy from {from} to {until}, and approved at another time",
+  deputy_of_requester: "who asked is the deputy, or the person whom the deputy stands in for",
   roster_group_mismatch: "the roster does not have this passkey in the group",
   roster_broken: "roster {number} of the organization is missing, changed or does not follow the one before",
   roster_changed:

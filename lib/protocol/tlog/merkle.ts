@@ -41,24 +41,31 @@ function largestPowerOfTwoBelow(n: number): number {
   return power;
 }
 
-export type InclusionClaim = {
+export type Branch = {
   leafHash: Uint8Array;
   index: number;
   size: number;
   /** From the leaf's sibling upwards. */
   proof: readonly Uint8Array[];
-  root: Uint8Array;
 };
 
+export type InclusionClaim = Branch & { root: Uint8Array };
+
 /** Every field may come from an attacker: anything malformed is false, never an exception. */
-export function verifyInclusion({ leafHash, index, size, proof, root }: InclusionClaim): boolean {
-  if (!isTreeSize(index) || !isTreeSize(size) || index >= size) return false;
-  if (!isHash(leafHash) || !proof.every(isHash)) return false;
+export function verifyInclusion({ root, ...branch }: InclusionClaim): boolean {
+  const led = rootOfBranch(branch);
+  return led !== null && bytesEqual(led, root);
+}
+
+/** The root that a branch leads to; null for one that fits no tree of this size. */
+export function rootOfBranch({ leafHash, index, size, proof }: Branch): Uint8Array | null {
+  if (!isTreeSize(index) || !isTreeSize(size) || index >= size) return null;
+  if (!isHash(leafHash) || !proof.every(isHash)) return null;
   let position = index;
   let last = size - 1;
   let hash = leafHash;
   for (const sibling of proof) {
-    if (last === 0) return false;
+    if (last === 0) return null;
     if (isOdd(position) || position === last) {
       hash = nodeHash(sibling, hash);
       // Where the node has no right sibling it is its own parent: climb to the level that has one.
@@ -72,7 +79,7 @@ export function verifyInclusion({ leafHash, index, size, proof, root }: Inclusio
     position = half(position);
     last = half(last);
   }
-  return last === 0 && bytesEqual(hash, root);
+  return last === 0 ? hash : null;
 }
 
 export type ConsistencyClaim = {

@@ -14,7 +14,7 @@ import { failurePage } from "#lib/api/http/plain-page";
 import { type HttpRequest, toResponse } from "#lib/api/http/problem";
 import type { authorizationsOperations as specs } from "#lib/api/operations/authorizations";
 import type { OperationId } from "#lib/api/operations/index";
-import { denyBody, passkeyBody, startBody } from "#lib/api/schemas/approval-view";
+import { denyBody, listBody, passkeyBody, startBody } from "#lib/api/schemas/approval-view";
 import { idkitResultSchema } from "#lib/api/schemas/world-id";
 import { AppError } from "#lib/errors";
 import { cancelAuthorization, denyAuthorization } from "#lib/services/approvals/decision/decide";
@@ -23,7 +23,7 @@ import { evaluateAccess } from "#lib/services/approvals/request/evaluate-access"
 import { requestAuthorization, restoreSecrets } from "#lib/services/approvals/request/request";
 import { claimAuthorization } from "#lib/services/approvals/use/claim";
 import { startWorldId } from "#lib/services/approvals/world-id/prove";
-import { approveByPasskey, submitApproval } from "#lib/services/approvals/world-id/submissions";
+import { approveByPasskey, approveList, submitApproval } from "#lib/services/approvals/world-id/submissions";
 import type { Context } from "./context";
 import { listAuthorizations, readAuthorization } from "./read";
 import { authorizationNotFound, readApprovalToken } from "./rows";
@@ -145,6 +145,11 @@ export const authorizationsHandlers: Handlers<typeof specs, Context> = {
     const sent = validate(passkeyBody, await readJsonObject(call.request), "validation_error");
     await approveByPasskey(call.context, requestId, sent, call.ip);
     return done;
+  },
+  approveList: async ({ context, request, ip }) => {
+    requireSameOrigin(request, context.settings.baseUrl);
+    const sent = validate(listBody, await readJsonObject(request), "validation_error");
+    return { body: await approveList(context, sent, ip) };
   },
   denyAuthorization: fromPage(denyAuthorization),
   revokeByLink: fromPage(revokeByLink),

@@ -13,6 +13,7 @@ import {
   bindRequest,
   findEnvironment,
   type HumanAuthorization,
+  isListable,
   isPasskeyApproval,
   isWorldIdApproval,
   requestHash,
@@ -26,9 +27,15 @@ import { isShownContent, readTypes, type ShownContent } from "#lib/protocol/appr
 import { base64Decode } from "#lib/protocol/encoding/bytes";
 import type { JsonValue } from "#lib/protocol/encoding/canonical-json";
 import { computeKeyId } from "#lib/protocol/keys/ed25519";
-import { approvalChallenge, checkAssertion, toRelyingParty } from "#lib/protocol/passkey/assertion";
+import {
+  approvalChallenge,
+  branchChallenge,
+  checkAssertion,
+  type ListBranch,
+  toRelyingParty,
+} from "#lib/protocol/passkey/assertion";
 import { checkMembership, type RosterHead, rosterHash } from "#lib/protocol/passkey/roster";
-import { fail, failBy, type Outcome, pass, skip } from "#lib/protocol/statement/outcome";
+import { fail, failBy, fault, type Outcome, pass, skip } from "#lib/protocol/statement/outcome";
 import type { VerificationKey } from "#lib/protocol/world-id/groth16";
 import { semaphoreKeyFor } from "#lib/protocol/world-id/world-id-keys";
 import {
@@ -294,6 +301,12 @@ function judgeEach(
   return passkeys.map(judge).find(({ status }) => status !== "pass") ?? pass(passed);
 }
 
+function findChallenge(request: ApprovalRequest, list: ListBranch | undefined) {
+  const hash = requestHash(request);
+  if (list === undefined) return { ok: true as const, challenge: approvalChallenge(hash, "approve") };
+  return isListable(request) ? branchChallenge(hash, list) : fault("list_not_allowed");
+}
+
 /** The challenge follows from the request itself, so that the assertion covers all of it. */
 export function checkPasskeys(
   authorization: HumanAuthorization,
@@ -302,12 +315,15 @@ export function checkPasskeys(
   const { request, approvals } = authorization;
   if (!approvals.some(isPasskeyApproval)) return skip("no_passkey");
   if (!URL.canParse(request.origin)) return fail("passkey_origin_mismatch");
-  const challenge = approvalChallenge(requestHash(request), "approve");
-  const expected = { challenge, ...toRelyingParty(request.origin) };
+  const party = toRelyingParty(request.origin);
   return judgeEach(
     authorization,
-    ({ credential_public_key: public_key, ...assertion }) =>
-      checkAssertion({ public_key, ...assertion }, expected, verifySignature),
+    ({ credential_public_key: public_key, list, ...assertion }) => {
+      const signed = findChallenge(request, list);
+      return signed.ok
+        ? checkAssertion({ public_key, ...assertion }, { ...signed, ...party }, verifySignature)
+        : failBy(signed);
+    },
     "each passkey signed this request, on this site, unlocked by its user",
   );
 }
@@ -326,13 +342,15 @@ export function checkRoster(authorization: HumanAuthorization): Outcome {
   const { organization } = authorization.request;
   const found = judgeEach(
     authorization,
-    ({ approver_id, credential_public_key, verified_at, roster, groups }) => {
+    ({ approver_id, credential_public_key, verified_at, roster, groups, deputy_for }) => {
       const { head, entry } = roster;
       if (head.organization !== organization) return fail("roster_of_another");
-      if (entry.approver_id !== approver_id || entry.public_key !== credential_public_key)
-        return fail("roster_entry_mismatch");
+      const isTheirs = entry.approver_id === approver_id && entry.deputy_for?.approver_id === deputy_for;
+      if (!isTheirs || entry.public_key !== credential_public_key) return fail("roster_entry_mismatch");
       if (entry.since > head.changed_at || head.changed_at > verified_at)
         return fail("roster_time_mismatch", { time: head.changed_at });
+      const { from = verified_at, until = "~" } = entry.deputy_for ?? {};
+      if (verified_at < from || verified_at >= until) return fail("deputy_out_of_time", { from, until });
       return checkMembership({ ...roster, groups });
     },
     "each passkey is in the organization's roster, in the groups that it says",
@@ -343,14 +361,21 @@ export function checkRoster(authorization: HumanAuthorization): Outcome {
   return found.status === "pass" && forked ? fail("roster_broken", { number: forked.number }) : found;
 }
 
+/** A deputy counts in the place of another: neither can count again. */
+const listPeople = ({ approver_id, deputy_for }: PasskeyApproval) =>
+  deputy_for === undefined ? [approver_id] : [approver_id, deputy_for];
+
 /** Whom the request wanted, each person once and for one group; the requester only if that was allowed. */
 export function checkQuorum({ request, decided_by, approvals }: HumanAuthorization): Outcome {
   const { required_approvers: required } = request;
   if (required.length === 0) return skip("no_group_required");
   if (decided_by.kind !== "people") return skip("nobody_asked");
   const passkeys = approvals.filter(isPasskeyApproval);
-  const people = passkeys.map(({ approver_id }) => approver_id);
+  const deputies = passkeys.filter(({ deputy_for }) => deputy_for !== undefined).flatMap(listPeople);
+  const people = passkeys.flatMap(listPeople);
   if (new Set(people).size !== people.length) return fail("approver_repeated");
+  if (request.requester_id !== undefined && deputies.includes(request.requester_id))
+    return fail("deputy_of_requester");
   if (isRequesterCounted(request, people)) return fail("requester_counted");
   const filled = fillPlaces(
     required,

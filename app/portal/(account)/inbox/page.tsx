@@ -98,7 +98,7 @@ async function InboxPage({ searchParams }: PageProps) {
         title="Inbox"
         lead="Approval requests of your organizations, and those that name you as an approver."
       />
-      <InboxDecisions requests={decidable} />
+      <InboxDecisions groups={decidable} />
       <Card>
         <p className="mb-4 flex gap-4">
           {isWaiting ? <strong>Waiting</strong> : <TextLink href={path}>Waiting</TextLink>}

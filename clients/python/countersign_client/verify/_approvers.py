@@ -10,7 +10,7 @@ from ._bytes import base64_decode, hex_decode
 from ._note import leaf_hash, verify_inclusion
 from ._origin import parse_relying_party
 from ._outcome import Check, fail, passed, skip
-from ._passkey import ExpectedAssertion, approval_challenge, check_assertion
+from ._passkey import Branch, ExpectedAssertion, approval_challenge, branch_challenge, check_assertion
 
 
 def _judge_each(passkeys: list[JsonObject], judge: Callable[[JsonObject], Check | None], sound: str) -> Check:
@@ -27,15 +27,28 @@ def check_passkeys(request: JsonObject, request_hash: str, passkeys: list[JsonOb
     party = parse_relying_party(str(request["origin"]))
     if party is None:
         return fail("passkey_origin_mismatch")
-    expected = ExpectedAssertion(approval_challenge(request_hash, "approve"), party.origin, party.rp_id)
 
     def judge(approval: JsonObject) -> Check | None:
+        challenge = _find_challenge(request, request_hash, cast("JsonObject | None", approval.get("list")))
+        if isinstance(challenge, Check):
+            return challenge
+        expected = ExpectedAssertion(challenge, party.origin, party.rp_id)
         names = ("authenticator_data", "client_data_json", "signature")
         assertion = {name: str(approval[name]) for name in names}
         found = check_assertion({"public_key": str(approval["credential_public_key"]), **assertion}, expected)
         return found if found.status == "fail" else None
 
     return _judge_each(passkeys, judge, "each passkey signed this request, on this site, unlocked by its user")
+
+
+def _find_challenge(request: JsonObject, request_hash: str, given: JsonObject | None) -> bytes | Check:
+    """Lists approve what a passkey alone decides, once: nothing by World ID, no standing approval and no counter-offer."""
+    if given is None:
+        return approval_challenge(request_hash, "approve")
+    if request["required_level"] != "none" or request["grant"] is not None or "amends" in request:
+        return fail("list_not_allowed")
+    index, size = cast("int", given["index"]), cast("int", given["size"])
+    return branch_challenge(request_hash, Branch(index, size, cast("list[str]", given["proof"])))
 
 
 def _find_forked(heads: list[JsonObject]) -> JsonObject | None:
@@ -56,10 +69,14 @@ def check_roster(request: JsonObject, passkeys: list[JsonObject]) -> Check:
         head, entry = roster["head"], roster["entry"]
         if head["organization"] != request["organization"]:
             return fail("roster_of_another")
-        if (entry["approver_id"], entry["public_key"]) != (approval["approver_id"], approval["credential_public_key"]):
+        deputyship = cast("dict[str, str] | None", entry.get("deputy_for")) or {}
+        signed = (approval["approver_id"], approval["credential_public_key"], approval.get("deputy_for"))
+        if (entry["approver_id"], entry["public_key"], deputyship.get("approver_id")) != signed:
             return fail("roster_entry_mismatch")
         if not str(entry["since"]) <= str(head["changed_at"]) <= str(approval["verified_at"]):
             return fail("roster_time_mismatch", time=head["changed_at"])
+        if deputyship and not deputyship["from"] <= str(approval["verified_at"]) < deputyship["until"]:
+            return fail("deputy_out_of_time", **{name: deputyship[name] for name in ("from", "until")})
         return _find_membership_fault(cast("JsonObject", approval["roster"]), approval["groups"])
 
     found = _judge_each(passkeys, judge, "each passkey is in the organization's roster, in the groups that it says")
@@ -88,9 +105,14 @@ def check_quorum(request: JsonObject, kind: Json, passkeys: list[JsonObject]) ->
         return skip("no_group_required")
     if kind != "people":
         return skip("nobody_asked")
-    people = [str(one["approver_id"]) for one in passkeys]
+    deputies = [one for one in passkeys if "deputy_for" in one]
+    replaced = [str(one["deputy_for"]) for one in deputies]
+    # A deputy counts in the place of another: neither can count again.
+    people = [str(one["approver_id"]) for one in passkeys] + replaced
     if len(set(people)) != len(people):
         return fail("approver_repeated")
+    if request.get("requester_id") in [*replaced, *(one["approver_id"] for one in deputies)]:
+        return fail("deputy_of_requester")
     if not request["requester_may_approve"] and request.get("requester_id") in people:
         return fail("requester_counted")
     wanted = [(str(one["group"]), cast("int", one["count"])) for one in required]

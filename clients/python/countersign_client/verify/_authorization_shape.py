@@ -113,6 +113,9 @@ def is_salt(value: Json) -> bool:
     return _count_bytes(value, base64_decode) == 16
 
 
+_is_proof = _list_of(lambda value: _count_bytes(value, base64_decode) == 32, 0, 20)
+
+
 def _is_rising(value: Json) -> bool:
     """Hashes in order, each once."""
     if not _list_of(_sha256_hex, 0, 100)(value):
@@ -131,6 +134,13 @@ _head = _fields(
         "changed_at": is_time,
     }
 )
+def _is_deputyship(value: Json) -> bool:
+    if not _fields({"approver_id": is_uuid, "from": is_time, "until": is_time})(value):
+        return False
+    given = cast("dict[str, str]", value)
+    return given["from"] < given["until"]
+
+
 _roster_entry = _fields(
     {
         "approver_id": is_uuid,
@@ -139,7 +149,8 @@ _roster_entry = _fields(
         "groups": _is_rising,
         "since": is_time,
         "salt": is_salt,
-    }
+    },
+    {"deputy_for": _is_deputyship},
 )
 
 
@@ -265,12 +276,16 @@ _passkey = _fields(
                 "head": _is_roster_head,
                 "entry": _roster_entry,
                 "index": is_count,
-                "proof": _list_of(lambda value: _count_bytes(value, base64_decode) == 32, 0, 20),
+                "proof": _is_proof,
             }
         ),
         "groups": _list_of(_fields({"group": is_uuid, "salt": is_salt}), 1, 5),
     },
-    {"nullifier_hash": _element},
+    {
+        "nullifier_hash": _element,
+        "deputy_for": is_uuid,
+        "list": _fields({"index": _whole(0, 19), "size": _whole(2, 20), "proof": _is_proof}),
+    },
 )
 # One approval, by its kind.
 _approval_kinds: tuple[Rule, ...] = (
@@ -317,12 +332,14 @@ _SECOND = ("details", "entries_hash", "amendable", "amends")
 
 
 def is_authorization(value: Json) -> bool:
-    """Version 2 exactly if the request has a field of version 2."""
+    """Version 2 exactly if the request or an approval has a field of version 2."""
     if not _is_shaped(value):
         return False
     given = cast("JsonObject", value)
     request = cast("JsonObject", given["request"])
+    approvals = cast("list[JsonObject]", given["approvals"])
     is_second = "questions_hash" in given or any(name in request for name in _SECOND)
+    is_second = is_second or any("list" in one or "deputy_for" in one for one in approvals)
     return given["version"] == (2 if is_second else 1) and _is_chain(request, given.get("original_request"))
 
 

@@ -181,12 +181,17 @@ def leaf_hash(data: bytes) -> bytes:
 
 
 def verify_inclusion(leaf: bytes, index: int, size: int, proof: Sequence[bytes], root: bytes) -> bool:
+    return root_of_branch(leaf, index, size, proof) == root
+
+
+def root_of_branch(leaf: bytes, index: int, size: int, proof: Sequence[bytes]) -> bytes | None:
+    """None for a branch that fits no tree of this size."""
     if index >= size or any(len(one) != 32 for one in proof):
-        return False
+        return None
     position, last, value = index, size - 1, leaf
     for sibling in proof:
         if last == 0:
-            return False
+            return None
         if position % 2 or position == last:
             value = sha256(b"\1", sibling, value)
             # Where the node has no right sibling it is its own parent: climb to the level that has one.
@@ -195,7 +200,7 @@ def verify_inclusion(leaf: bytes, index: int, size: int, proof: Sequence[bytes],
         else:
             value = sha256(b"\1", value, sibling)
         position, last = position // 2, last // 2
-    return last == 0 and value == root
+    return value if last == 0 else None
 
 
 @dataclass(frozen=True)

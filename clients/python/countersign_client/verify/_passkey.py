@@ -16,8 +16,9 @@ from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
 from cryptography.hazmat.primitives.hashes import SHA256
 
 from .._json import JsonObject, is_object, parse_strict
-from ._bytes import base64_url_decode, hex_decode, sha256
+from ._bytes import base64_decode, base64_url_decode, hex_decode, sha256
 from ._ed25519 import find_key_fault, verify_strict
+from ._note import leaf_hash, root_of_branch
 from ._outcome import Check, fail, passed
 
 _HEAD_BYTES = 37
@@ -42,6 +43,28 @@ def approval_challenge(request_hash: str, decision: str) -> bytes:
     if len(data) != 32:
         raise ValueError("a request's hash has 32 bytes")
     return sha256(b"countersign approval v1\n", data, decision.encode())
+
+
+@dataclass(frozen=True)
+class Branch:
+    """One request's place in a list that one signature approves."""
+
+    index: int
+    size: int
+    proof: list[str]
+    """base64, from the leaf's sibling upwards."""
+
+
+def branch_challenge(request_hash: str, branch: Branch) -> bytes | Check:
+    """``SHA-256("countersign approval list v2\\n" || size(1) || root(32) || "approve")``, or why there is none."""
+    leaf = leaf_hash(hex_decode(request_hash))
+    siblings = [base64_decode(one) for one in branch.proof]
+    root = root_of_branch(leaf, branch.index, branch.size, siblings)
+    if root is None:
+        return fail("list_malformed", size=branch.size)
+    if leaf in siblings:
+        return fail("list_repeated")
+    return sha256(b"countersign approval list v2\n", bytes([branch.size]), root, b"approve")
 
 
 def check_assertion(assertion: Mapping[str, str], expected: ExpectedAssertion) -> Check:

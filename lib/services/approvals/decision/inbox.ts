@@ -23,12 +23,15 @@ import {
   type ApprovalRequest,
   bindRequest,
   type HumanAuthorization,
+  isListable,
   isPasskeyApproval,
   isWorldIdApproval,
+  listKind,
 } from "#lib/protocol/approval/approval";
 import { fillPlaces } from "#lib/protocol/approval/assign-groups";
 import { findPayee } from "#lib/protocol/approval/detail-names";
 import { base64Decode, utf8Decode } from "#lib/protocol/encoding/bytes";
+import { listSize } from "#lib/protocol/passkey/assertion";
 import { deriveTitle } from "#lib/protocol/record/title";
 import { publicUrl } from "#lib/protocol/statement/product";
 import type { ProtocolVersion } from "#lib/protocol/world-id/world-id-proof";
@@ -316,23 +319,47 @@ async function mayCount(
   return fillPlaces(required, people).reduce((sum, count) => sum + count, 0) === people.length;
 }
 
-/** Those of these requests that the person's passkey alone decides, as the approval page shows them, with its token. */
+interface Decidable {
+  token: string;
+  view: ApprovalView;
+  /** Equal for requests that a table may show together. */
+  kind: string;
+}
+
+async function readOne(context: Context, { request_id, approval_url }: InboxRow): Promise<Decidable[]> {
+  const row = await findAuthorization(context.database, request_id);
+  if (row?.status !== "pending") return [];
+  const view = await describeApproval(context, row);
+  const { request, agent, organization, group_names, groups, requested_by, previously_denied } = view;
+  const { version, reason, policy_ids } = parseRuleDecision(row) ?? {};
+  const { agent_past: _past, ...asker } = requested_by ?? {};
+  const shared = { agent, organization, group_names, groups, asker, rules: [version, reason, policy_ids] };
+  // A warning belongs on a page of its own.
+  const isAlone = !isListable(request) || previously_denied !== null;
+  const kind = isAlone ? request_id : `${listKind(request)} ${JSON.stringify(shared)}`;
+  return [{ token: approval_url.split("/").at(-1) ?? "", view, kind }];
+}
+
+/**
+ * Those of these requests that the person's passkey alone decides, as the approval page shows them, with its token.
+ * Equal ones are together, for one table; of the others only a few are shown whole.
+ */
 export async function readDecidable(
   context: Context,
   user: UserPrincipal,
   rows: readonly InboxRow[],
-): Promise<{ token: string; view: ApprovalView }[]> {
+): Promise<Omit<Decidable, "kind">[][]> {
   const own = await readOwnGroups(context, user);
   const asked = await findOwnAsked(context, user, rows);
   const may = await Promise.all(rows.map((row) => mayCount(context, row, own, asked)));
-  const open = rows.filter((_, i) => may[i]).slice(0, maxWhole);
-  const views = await Promise.all(
-    open.map(async ({ approval_url }) => {
-      const token = approval_url.split("/").at(-1) ?? "";
-      return { token, view: await readApprovalView(context, token) };
-    }),
-  );
-  return views.flatMap(({ token, view }) => (view?.status === "pending" ? [{ token, view }] : []));
+  const open = rows.filter((_, i) => may[i]).slice(0, listSize.max);
+  const views = (await Promise.all(open.map((row) => readOne(context, row)))).flat();
+  const kinds = [...new Set(views.map(({ kind }) => kind))];
+  const groups = kinds.map((kind) => views.filter((one) => one.kind === kind));
+  const alone = groups.filter(({ length }) => length === 1).slice(0, maxWhole);
+  return groups
+    .filter((group) => group.length > 1 || alone.includes(group))
+    .map((group) => group.map(({ token, view }) => ({ token, view })));
 }
 
 export async function countWaiting(context: Context, user: UserPrincipal): Promise<number> {

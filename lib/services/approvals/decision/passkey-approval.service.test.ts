@@ -7,7 +7,7 @@ import type { MemberPrincipal } from "#lib/api/http/context";
 import { organizations } from "#lib/db/schema";
 import { checkOpening } from "#lib/protocol/approval/opening";
 import { hexDecode } from "#lib/protocol/encoding/bytes";
-import { approvalChallenge, type PasskeyDecision } from "#lib/protocol/passkey/assertion";
+import { approvalChallenge, buildList, type PasskeyDecision } from "#lib/protocol/passkey/assertion";
 import { listApprovers, removeApprover, saveGroup } from "#lib/services/accounts/approvers";
 import { listAuditEvents } from "#lib/services/accounts/audit-list";
 import {
@@ -33,7 +33,7 @@ const actor = { kind: "user", id: "test", ip: null } as const;
 const fromPage = { origin: "http://localhost:3000" };
 
 describe("a request for enrolled approvers", () => {
-  const { test } = setupTestApp(anyKind);
+  const { test } = setupTestApp(anyKind, { LIMIT_AUTHORIZE_PER_MINUTE: "1000" });
   let owner: MemberPrincipal;
   let key: string;
   const people = new Map<string, { approver: Approver; passkey: TestPasskey }>();
@@ -243,7 +243,7 @@ describe("a request for enrolled approvers", () => {
     const inboxOf = async (name: string) => {
       const user = await signInPerson(context, `${name.toLowerCase()}@example.com`);
       const { rows } = await listInbox(context, user, { isWaiting: true, limit: 20 });
-      return (await readDecidable(context, user, rows)).map(({ view }) => view.request_id);
+      return (await readDecidable(context, user, rows)).flat().map(({ view }) => view.request_id);
     };
     const asked = await openFor(twoOfFinance);
     const leveled = await openFor(twoOfFinance, { required_level: "orb" });
@@ -263,7 +263,7 @@ describe("a request for enrolled approvers", () => {
     const isOffered = async ({ made }: AskedRequest) => {
       const { rows } = await listInbox(context, user, { isWaiting: true, limit: 20 });
       const decidable = await readDecidable(context, user, rows);
-      return decidable.some(({ view }) => view.request_id === made.request_id);
+      return decidable.flat().some(({ view }) => view.request_id === made.request_id);
     };
     expect(await isOffered(await openFor(oneOfEach))).toBe(false);
     const set = (requester_may_approve: boolean) =>
@@ -426,6 +426,133 @@ describe("a request for enrolled approvers", () => {
     const send = () => asked.approveWith(passkey, { code: asked.made.confirmation_code });
     expect([(await send()).status, (await send()).status]).toEqual([200, 200]);
     expect((await asked.approveWith(asked.signAs("Carol", "approve"))).status).toBe(409);
+  });
+
+  describe("together with equal ones, in a list", () => {
+    const oneOfFinance = [{ group: "finance", count: 1 }];
+    type Opened = Awaited<ReturnType<typeof open>>;
+    const openSome = async (count: number, required: object = oneOfFinance, more: object = {}) => {
+      const opened: Opened[] = [];
+      for (let i = 0; i < count; i += 1)
+        opened.push(await openFor(required, { action: `Pay invoice ${i}`, ...more }));
+      return opened;
+    };
+    const signList = (name: string, asked: readonly Opened[], said: Said = {}) => {
+      const { challenge } = buildList(asked.map(({ hash }) => hash));
+      const { public_key: _key, ...signed } = people.get(name)?.passkey.assert(challenge, said) ?? {};
+      return signed;
+    };
+    const sendList = (asked: readonly Opened[], passkey: object) =>
+      test.call("POST", "/approve/list", {
+        headers: fromPage,
+        body: { tokens: asked.map(({ token }) => token), passkey },
+      });
+    const approveListAs = (name: string, asked: readonly Opened[]) => sendList(asked, signList(name, asked));
+    const outcomes = ({ body }: { body: { results: { outcome: string }[] } }) =>
+      body.results.map(({ outcome }) => outcome);
+
+    it("is approved by one touch, each with its branch, which anyone can check", async () => {
+      const asked = await openSome(3);
+      // A counter that grows by one is of no copy, however many requests it approved.
+      const passkey = signList("Carol", asked, { signCount: 1_000 });
+      expect(outcomes(await sendList(asked, passkey))).toEqual(["counted", "counted", "counted"]);
+      expect(outcomes(await sendList(asked, passkey)), "sent again").toEqual([
+        "counted",
+        "counted",
+        "counted",
+      ]);
+      const trust = (await test.call("GET", "/v1/pubkey")).body;
+      for (const [index, one] of asked.entries()) {
+        const { body } = await one.read(key);
+        expect(body.human_authorization).toMatchObject({
+          version: 2,
+          approvals: [{ list: { index, size: 3 } }],
+        });
+        const report = await verifyInBrowser(body, trust);
+        expect(report.checks.filter(({ status }) => status === "fail")).toEqual([]);
+      }
+      const late = await openFor(oneOfFinance);
+      expect((await late.approveAs("Carol", { signCount: 1_000 })).body.detail).toContain("may be a copy");
+      expect((await late.approveAs("Carol", { signCount: 1_001 })).status).toBe(200);
+    });
+
+    it("is decided for itself: whoever was faster with one changes nothing of the others", async () => {
+      const [first, denied, last] = await openSome(3);
+      if (!first || !denied || !last) throw new Error("three are needed");
+      const signed = signList("Erin", [first, denied, last]);
+      expect(outcomes(await sendList([first, denied, last], signed)), "of another group").toEqual(
+        Array(3).fill("approver_not_enrolled"),
+      );
+      const own = signList("Carol", [first, denied, last], { signCount: 2_000 });
+      await denied.denyAs("Dave");
+      const results = await sendList([first, denied, last], own);
+      expect(outcomes(results)).toEqual(["counted", "authorization_not_pending", "counted"]);
+      expect(await Promise.all([first, denied, last].map((one) => one.status()))).toEqual([
+        "approved",
+        "denied",
+        "approved",
+      ]);
+      expect((await last.read(key)).body.human_authorization.approvals[0].list).toMatchObject({
+        index: 2,
+        size: 3,
+      });
+    });
+
+    it("counts each person once, beside those who approved it alone", async () => {
+      const asked = await openSome(2, twoOfFinance);
+      expect((await asked[0]?.approveAs("Dave"))?.status).toBe(200);
+      expect(outcomes(await approveListAs("Dave", asked))).toEqual(["already_approved", "counted"]);
+      const carol = signList("Carol", asked, { signCount: 3_000 });
+      expect(outcomes(await sendList(asked, carol))).toEqual(["counted", "counted"]);
+      const { body } = (await asked[0]?.read(key)) ?? {};
+      expect(
+        body.human_authorization.approvals.map((one: { list?: unknown }) => one.list !== undefined),
+      ).toEqual([false, true]);
+    });
+
+    it.each<[string, (signed: Opened[]) => Opened[]]>([
+      ["a hidden row", ([a, b]) => [a, b].filter((one) => one !== undefined)],
+      ["another order", (signed) => [...signed].reverse()],
+    ])("is not approved by the signature of a list with %s", async (_what, send) => {
+      const asked = await openSome(3);
+      const passkey = signList("Carol", asked, { signCount: 4_000 });
+      expect(new Set(outcomes(await sendList(send(asked), passkey)))).toEqual(new Set(["passkey_refused"]));
+      expect(await Promise.all(asked.map((one) => one.status()))).toEqual(Array(3).fill("pending"));
+    });
+
+    it("is refused with one that needs more, is of another kind, or is there twice", async () => {
+      const [one] = await openSome(1);
+      const others: [object, object, RegExp][] = [
+        [oneOfFinance, { require_code: true }, /needs a page of its own/],
+        [oneOfFinance, { required_level: "orb" }, /needs a page of its own/],
+        [oneOfFinance, { tool: "bank.pay" }, /of one kind/],
+        [[{ group: "legal", count: 1 }], {}, /of one kind/],
+      ];
+      if (!one) throw new Error("none");
+      for (const [required, more, why] of others) {
+        const asked = [one, ...(await openSome(1, required, more))];
+        const answer = await approveListAs("Dave", asked);
+        expect([answer.status, answer.body.detail]).toEqual([422, expect.stringMatching(why)]);
+      }
+      const twice = await sendList([one, one], signList("Dave", [one, ...(await openSome(1))]));
+      expect([twice.status, twice.body.detail]).toEqual([422, expect.stringMatching(/twice/)]);
+      expect((await sendList([one], one.signAs("Dave", "approve"))).body.code).toBe("validation_error");
+      expect(await one.status()).toBe("pending");
+    });
+
+    it("is together in the inbox with those that a table may show with it", async () => {
+      const { context } = test.app;
+      const user = await signInPerson(context, "erin@example.com");
+      const legal = [{ group: "legal", count: 1 }];
+      const [one, two] = await openSome(2, legal, { tool: "bank.table" });
+      const other = await openFor(legal, { tool: "bank.alone" });
+      const { rows } = await listInbox(context, user, { isWaiting: true, limit: 20 });
+      const groups = (await readDecidable(context, user, rows)).map((group) =>
+        group.map(({ view }) => view.request_id).sort(),
+      );
+      const idsOf = (...asked: (Opened | undefined)[]) => asked.map((one) => one?.made.request_id).sort();
+      expect(groups).toEqual(expect.arrayContaining([idsOf(one, two), idsOf(other)]));
+    });
   });
 
   it("counts nobody who is removed between the signature and the commit", async () => {

@@ -15,6 +15,7 @@ import { verifyEd25519Strict } from "#lib/protocol/keys/ed25519";
 import {
   approvalChallenge,
   checkAssertion,
+  type ListBranch,
   type PasskeyDecision,
   parseAuthenticatorData,
   toRelyingParty,
@@ -38,8 +39,19 @@ export interface Enrolled {
   organizationId: string;
   groups: string[];
   passkeyId: string;
-  /** Authenticator's state at signing. */
-  use: { signCount: number; backedUp: boolean };
+  /** Authenticator's state at signing; null if it was noted before, once for a whole list. */
+  use: PasskeyUse | null;
+}
+
+interface PasskeyUse {
+  signCount: number;
+  backedUp: boolean;
+}
+
+/** A list that was signed in place of the request, and the request's place in it. */
+export interface SignedList {
+  challenge: Uint8Array;
+  branch: ListBranch;
 }
 
 export interface ProvenApprover {
@@ -75,18 +87,13 @@ async function requireOther(
   if (isRequester) throw refused("the key that asks is yours, so somebody else has to approve");
 }
 
-function checkSigned(request: ApprovalRequest, decision: PasskeyDecision, sent: SentAssertion, key: string) {
-  const challenge = approvalChallenge(requestHash(request), decision);
-  const assertion = { ...sent, public_key: key };
-  return checkAssertion(assertion, { challenge, ...toRelyingParty(request.origin) }, verifyEd25519Strict);
-}
-
 /** Throws why this passkey doesn't decide. Holds no row: who has the link must not make others wait. */
 export async function proveApprover(
   context: Context,
   row: AuthorizationRow,
   sent: SentAssertion,
   decision: PasskeyDecision,
+  list: SignedList | null = null,
 ): Promise<ProvenApprover> {
   const request = parseRequest(row);
   const { credential_id: credentialId, ...assertion } = sent;
@@ -95,7 +102,12 @@ export async function proveApprover(
   if (proof === null) throw notEnrolled("this passkey is not enrolled for this organization");
   const groups = requireGroups(request, proof);
   if (decision === "approve") await requireOther(db, row, request, proof);
-  const outcome = checkSigned(request, decision, sent, proof.entry.public_key);
+  const challenge = list?.challenge ?? approvalChallenge(requestHash(request), decision);
+  const outcome = checkAssertion(
+    { ...assertion, public_key: proof.entry.public_key },
+    { challenge, ...toRelyingParty(request.origin) },
+    verifyEd25519Strict,
+  );
   if (outcome.status !== "pass") throw passkeyRefused(outcome.detail);
   const use = readUse(proof, assertion.authenticator_data);
   const { head, entry, index, proof: path } = proof;
@@ -107,6 +119,7 @@ export async function proveApprover(
       ...assertion,
       roster: { head, entry, index, proof: path },
       groups,
+      ...(list && { list: list.branch }),
     },
     enrolled: {
       approverId: entry.approver_id,
@@ -121,7 +134,7 @@ export async function proveApprover(
 }
 
 /** That a passkey can be backed up never changes. */
-function readUse(proof: RosterProof, authenticatorData: string): Enrolled["use"] {
+function readUse(proof: RosterProof, authenticatorData: string): PasskeyUse {
   const data = parseAuthenticatorData(base64UrlDecode(authenticatorData));
   if (!data.ok) throw passkeyRefused(data.problem);
   if (data.backupEligible !== proof.backupEligible)
@@ -137,6 +150,8 @@ export async function countApprover(tx: Executor, enrolled: Enrolled): Promise<A
   const current = proof?.groups.map(({ group }) => group) ?? [];
   if (proof === null || !groups.every((group) => current.includes(group)))
     return notEnrolled("you are no longer enrolled in the groups that decide this");
-  const isCounted = await notePasskeyUse(tx, passkeyId, use);
-  return isCounted ? null : passkeyRefused("the passkey's counter didn't grow, so it may be a copy");
+  const isCounted = use === null || (await notePasskeyUse(tx, passkeyId, use));
+  return isCounted ? null : copied();
 }
+
+export const copied = () => passkeyRefused("the passkey's counter didn't grow, so it may be a copy");

@@ -6,11 +6,20 @@
 import type { z } from "zod";
 import { toAppError } from "#lib/api/http/problem";
 import { proofStored } from "#lib/api/schemas/approval-page";
-import { type passkeyBody, type SentAssertion, submissionBody } from "#lib/api/schemas/approval-view";
+import {
+  type ListAnswer,
+  type listBody,
+  type passkeyBody,
+  type SentAssertion,
+  submissionBody,
+} from "#lib/api/schemas/approval-view";
 import { approvalSubmissions } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
-import { isPasskeyApproval, isWorldIdApproval } from "#lib/protocol/approval/approval";
+import { isListable, isPasskeyApproval, isWorldIdApproval, listKind } from "#lib/protocol/approval/approval";
+import { hexEncode } from "#lib/protocol/encoding/bytes";
 import { canonicalJson, type JsonObject } from "#lib/protocol/encoding/canonical-json";
+import { buildList } from "#lib/protocol/passkey/assertion";
+import { notePasskeyUse } from "#lib/services/accounts/roster";
 import { agentFrozen } from "#lib/services/agents/freeze";
 import type { Context } from "#lib/services/approvals/context";
 import {
@@ -19,9 +28,15 @@ import {
   findDecidable,
   refused,
 } from "#lib/services/approvals/decision/decide";
-import { needsPasskey, proveApprover } from "#lib/services/approvals/decision/passkey-approval";
+import { copied, needsPasskey, proveApprover } from "#lib/services/approvals/decision/passkey-approval";
 import { readApprovals } from "#lib/services/approvals/decision/store";
-import { type AuthorizationRow, parseRequest } from "#lib/services/approvals/rows";
+import {
+  type AuthorizationRow,
+  authorizationNotFound,
+  findAuthorization,
+  parseRequest,
+  readApprovalToken,
+} from "#lib/services/approvals/rows";
 import { pickNamedProof, proveApproval } from "./prove";
 import {
   claimSubmission,
@@ -127,6 +142,59 @@ export async function approveByPasskey(
   if (parseRequest(row).required_level !== "none") throw refused("World ID is asked for too");
   const approver = await proveApprover(context, row, passkey, "approve");
   await acceptApproval(context, requestId, { proof: null, approver }, ip);
+}
+
+/**
+ * POST /approve/list: one signature over several requests, each of which is decided for itself, in its own transaction.
+ * One that somebody else decided meanwhile keeps its place in what was signed, and has its own answer.
+ */
+export async function approveList(
+  context: Context,
+  { tokens, passkey }: z.infer<typeof listBody>,
+  ip: string,
+): Promise<ListAnswer> {
+  const rows: AuthorizationRow[] = [];
+  for (const token of tokens) {
+    const requestId = readApprovalToken(context, token);
+    const row = requestId === null ? null : await findAuthorization(context.database, requestId);
+    if (row === null) throw authorizationNotFound();
+    rows.push(row);
+  }
+  const requests = rows.map(parseRequest);
+  if (!requests.every(isListable) || rows.some(({ require_code }) => require_code))
+    throw refused(
+      "a request in the list needs a page of its own: for World ID, a code, a counter-offer or a standing approval",
+    );
+  if (new Set(requests.map(listKind)).size !== 1)
+    throw refused("the requests of a list have to be of one kind");
+  if (new Set(rows.map(({ id }) => id)).size !== rows.length) throw refused("the list has a request twice");
+  const { challenge, branches } = buildList(rows.map(({ request_hash }) => hexEncode(request_hash)));
+  const results: ListAnswer["results"] = [];
+  let isNoted = false;
+  for (const [index, { id }] of rows.entries()) {
+    const branch = branches[index];
+    if (branch === undefined) throw new Error("a list has a branch for each request");
+    const settle = (outcome: string, detail: string) => results.push({ request_id: id, outcome, detail });
+    try {
+      if (!(await isCountedPasskey(context, id, passkey))) {
+        const row = await findApprovable(context, id);
+        const approver = await proveApprover(context, row, passkey, "approve", { challenge, branch });
+        const { enrolled } = approver;
+        // Once for the whole list: its counter has grown by one.
+        isNoted ||=
+          enrolled.use !== null &&
+          (await notePasskeyUse(context.database.db, enrolled.passkeyId, enrolled.use));
+        if (!isNoted) throw copied();
+        const person = { proof: null, approver: { ...approver, enrolled: { ...enrolled, use: null } } };
+        await acceptApproval(context, id, person, ip);
+      }
+      settle("counted", "");
+    } catch (error) {
+      const { errorName, detail } = toAppError(error);
+      settle(errorName, detail);
+    }
+  }
+  return { results };
 }
 
 /** The same answer sent again, for instance because ours was lost. */

@@ -2,7 +2,12 @@
 import type { ApprovalView, SentAssertion } from "#lib/api/schemas/approval-view";
 import { requestHash } from "#lib/protocol/approval/approval";
 import { base64UrlEncode } from "#lib/protocol/encoding/bytes";
-import { approvalChallenge, type PasskeyDecision, toRelyingParty } from "#lib/protocol/passkey/assertion";
+import {
+  approvalChallenge,
+  buildList,
+  type PasskeyDecision,
+  toRelyingParty,
+} from "#lib/protocol/passkey/assertion";
 import { findDifferences } from "./check-shown";
 
 export type Signed =
@@ -26,15 +31,17 @@ function explain(error: unknown): Signed {
   return { kind: "failed", title: "This browser couldn't use a passkey", text: nothing };
 }
 
-export async function signByPasskey(view: ApprovalView, decision: PasskeyDecision): Promise<Signed> {
-  const differences = findDifferences(view);
-  if (differences.length > 0) return { kind: "different", differences };
+/** The device offers its passkeys for this site: the page doesn't say who may decide. */
+async function askDevice(origin: string, challenge: Uint8Array): Promise<Signed> {
   try {
     const { startAuthentication } = await import("@simplewebauthn/browser");
-    const challenge = base64UrlEncode(approvalChallenge(requestHash(view.request), decision));
-    const { rpId } = toRelyingParty(view.request.origin);
-    // The device offers its passkeys for this site: the page doesn't say who may decide.
-    const optionsJSON = { challenge, rpId, userVerification: "required" as const, timeout: 120_000 };
+    const { rpId } = toRelyingParty(origin);
+    const optionsJSON = {
+      challenge: base64UrlEncode(challenge),
+      rpId,
+      userVerification: "required" as const,
+      timeout: 120_000,
+    };
     const { id, response } = await startAuthentication({ optionsJSON });
     const { authenticatorData, clientDataJSON, signature } = response;
     const passkey = {
@@ -47,6 +54,20 @@ export async function signByPasskey(view: ApprovalView, decision: PasskeyDecisio
   } catch (error) {
     return explain(error);
   }
+}
+
+export async function signByPasskey(view: ApprovalView, decision: PasskeyDecision): Promise<Signed> {
+  const differences = findDifferences(view);
+  if (differences.length > 0) return { kind: "different", differences };
+  return askDevice(view.request.origin, approvalChallenge(requestHash(view.request), decision));
+}
+
+/** One signature that approves the requests in this order: each is hashed again from what the page shows of it. */
+export async function signList(views: readonly ApprovalView[]): Promise<Signed> {
+  const differences = [...new Set(views.flatMap(findDifferences))];
+  if (differences.length > 0) return { kind: "different", differences };
+  const { challenge } = buildList(views.map(({ request }) => requestHash(request)));
+  return askDevice(views[0]?.request.origin ?? "", challenge);
 }
 
 /** Null where the link alone decides. */
