@@ -305,8 +305,8 @@ export function makeListedAuthorization(request: ApprovalRequest = enrolledReque
   return signForTest(buildAuthorization(request, { ...testFacts, approvals }));
 }
 
-export const deputyFrom = "2026-11-20T09:00:00.000Z";
-export const deputyUntil = "2026-11-28T09:00:00.000Z";
+const deputyFrom = "2026-11-20T09:00:00.000Z";
+const deputyUntil = "2026-11-28T09:00:00.000Z";
 
 /** Person `deputy` decides in the place of person `absent`, whose groups their entry has. */
 export function makeDeputyRoster(deputy: number, absent: number) {
