@@ -3,6 +3,7 @@
  * nothing, pgbench's one-row INSERT, and what openssl signs.
  */
 
+import { randomBytes } from "node:crypto";
 import { postSide } from "./fill.mjs";
 import { measureOpenssl } from "./openssl.mjs";
 import { printRatio, printSides, takeTurns } from "./rounds.mjs";
@@ -17,9 +18,11 @@ export const plainBody = {
 
 export const name = "attest";
 
+const randomBody = () => ({ ...plainBody, inputs_hash: `sha256:${randomBytes(32).toString("hex")}` });
+
 /** A server's side, with the processor time of each answer. */
-export const attestSide = (server, load, path = "/v1/attest") =>
-  withCpu(postSide(server, path, plainBody, load), server.meter);
+export const attestSide = (server, load, path = "/v1/attest", body = randomBody) =>
+  withCpu(postSide(server, path, body, load), server.meter);
 
 async function compare({ databases, service, fastify, next }, connections, seconds) {
   const load = { connections, seconds };

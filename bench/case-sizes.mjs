@@ -2,9 +2,9 @@
  * The same requests to services whose databases hold ever more attestations, and how far apart they are. Reads come
  * first, because attesting grows the small ones.
  */
-import { attestSide } from "./case-attest.mjs";
+import { attestSide, plainBody } from "./case-attest.mjs";
 import { spread } from "./figures.mjs";
-import { attestMany, getSide, pickFrom, readerSlug } from "./fill.mjs";
+import { attestMany, commonInputs, getSide, pickFrom, readerSlug } from "./fill.mjs";
 import { printResult, printSides, takeTurns } from "./rounds.mjs";
 import { withCpu } from "./usage.mjs";
 
@@ -28,11 +28,14 @@ export async function run(servers, { seconds, sizes }) {
     const service = await servers.service(`size_${size}`);
     all.push({ title: `${size} attestations`, service, ids: await fill(service, size, sizes[0]) });
   }
+  const load = { connections: 32, seconds };
+  const common = { ...plainBody, inputs_hash: commonInputs };
   const measures = {
     "verify at random": ({ service, ids }) =>
       getSide(service, () => `/v1/verify/${pickFrom(ids)}`, { seconds }),
     feed: ({ service }) => getSide(service, `/v1/agent/${readerSlug}`, { seconds }),
-    attest: ({ service }) => attestSide(service, { connections: 32, seconds }),
+    "attest, random inputs": ({ service }) => attestSide(service, load),
+    "attest, the inputs of all before": ({ service }) => attestSide(service, load, "/v1/attest", common),
   };
   for (const [what, measure] of Object.entries(measures)) {
     const sides = await takeTurns(

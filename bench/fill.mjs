@@ -23,10 +23,12 @@ async function makeMany({ port, key }, { path, field, count, bodyOf }) {
 
 export const readerSlug = "bench-reader";
 
+export const commonInputs = "abc";
+
 const bodyOf = (i) => ({
   agent_slug: readerSlug,
   action: "Read the report",
-  inputs_hash: "abc",
+  inputs_hash: commonInputs,
   metadata: { i },
 });
 
@@ -63,8 +65,9 @@ export function getSide({ port, key }, pathOf, { connections = 32, seconds, with
   return () => runLoad({ port, connections, seconds, next: () => same ?? request(pathOf()), status: 200 });
 }
 
-/** A side that sends the same POST again and again. */
+/** A side that sends the same POST again and again, or what `body` makes each time. */
 export function postSide({ port, key }, path, body, { connections, seconds }) {
-  const request = httpRequest(port, "POST", path, { key, body });
-  return () => runLoad({ port, connections, seconds, next: () => request, status: 201 });
+  const request = (made) => httpRequest(port, "POST", path, { key, body: made });
+  const same = typeof body === "function" ? null : request(body);
+  return () => runLoad({ port, connections, seconds, next: () => same ?? request(body()), status: 201 });
 }

@@ -26,13 +26,19 @@ it.each([
 describe("a database that was upgraded", () => {
   let folder = "";
   let older = "";
+  /** A version's migrations before the one that `tag` names. */
+  function copyBefore(tag: string): string {
+    const copy = path.join(folder, `before ${tag}`);
+    cpSync("drizzle", copy, { recursive: true });
+    const journal = path.join(copy, "meta/_journal.json");
+    const { entries, ...rest } = JSON.parse(readFileSync(journal, "utf8"));
+    const end = entries.findLastIndex((one: { tag: string }) => one.tag.includes(tag));
+    writeFileSync(journal, JSON.stringify({ ...rest, entries: entries.slice(0, end) }));
+    return copy;
+  }
   beforeAll(() => {
     folder = mkdtempSync(path.join(tmpdir(), "countersign-migrations-"));
-    older = path.join(folder, "older");
-    cpSync("drizzle", older, { recursive: true });
-    const journal = path.join(older, "meta/_journal.json");
-    const { entries, ...rest } = JSON.parse(readFileSync(journal, "utf8"));
-    writeFileSync(journal, JSON.stringify({ ...rest, entries: entries.slice(0, -1) }));
+    older = copyBefore("");
   });
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
   const words = /^Countersign cannot start: a newer version of Countersign has changed this database/;
@@ -62,6 +68,35 @@ describe("a database that was upgraded", () => {
     await (await openPostgres({ url: limited.href, listenUrl: undefined }, "drizzle", true)).close();
     await admin.unsafe(`DROP OWNED BY ${role}; DROP ROLE ${role}`);
     await admin.end();
+    await drop();
+  });
+
+  it.skipIf(!databaseKinds.includes("postgres"))("builds an index while others write", async () => {
+    const { url, drop } = await createTestDatabase({ empty: true });
+    const open = (migrations: string) => openPostgres({ url, listenUrl: undefined }, migrations, true);
+    await (await open(copyBefore("index_repeated_inputs"))).close();
+    const [admin, writer] = [0, 1].map(() => postgres(url, { max: 1, onnotice: () => {} })) as [
+      postgres.Sql,
+      postgres.Sql,
+    ];
+    // As a build that was broken off leaves it.
+    await admin.unsafe(`CREATE INDEX attestations_inputs ON attestations (id);
+      UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'attestations_inputs'::regclass`);
+    const write = "LOCK TABLE attestations IN ROW EXCLUSIVE MODE";
+    let opening: ReturnType<typeof open>[] = [];
+    await writer.begin(async (tx) => {
+      await tx.unsafe(write);
+      opening = [open("drizzle"), open("drizzle")];
+      const building = () =>
+        admin`SELECT FROM pg_stat_activity WHERE query LIKE 'DROP INDEX CONCURRENTLY%' AND wait_event_type = 'Lock'`;
+      await expect.poll(async () => (await building()).length).toBe(1);
+      await admin.begin((other) => other.unsafe(`SET LOCAL lock_timeout = '1s'; ${write}`));
+    });
+    for (const one of opening) await (await one).close();
+    const indexes = await admin`SELECT indexrelid::regclass::text AS name, indisvalid FROM pg_index
+      WHERE indexrelid::regclass::text LIKE 'attestations_inputs%'`;
+    expect([...indexes]).toEqual([{ name: "attestations_inputs", indisvalid: true }]);
+    await Promise.all([admin.end(), writer.end()]);
     await drop();
   });
 });

@@ -53,22 +53,22 @@ export function compareMigrations(applied: readonly number[], known: readonly nu
   return missing.every((when) => when > newestApplied) ? "behind" : "foreign";
 }
 
-function readKnown(migrationsFolder: string): number[] {
+function readJournal(migrationsFolder: string): { when: number; tag: string }[] {
   const file = path.join(migrationsFolder, "meta/_journal.json");
-  const { entries } = JSON.parse(readFileSync(file, "utf8"));
-  return entries.map(({ when }: { when: number }) => when);
+  return JSON.parse(readFileSync(file, "utf8")).entries;
 }
 
 type Query = Database["query"];
 
+const table = "drizzle.__drizzle_migrations";
+
 export async function readMigrationState(query: Query, migrationsFolder: string): Promise<MigrationState> {
-  const table = "drizzle.__drizzle_migrations";
   const { rows } = await query("SELECT to_regclass($1) IS NOT NULL AS is_made", [table]);
   if (rows[0]?.["is_made"] !== true) return "empty";
   const applied = await query(`SELECT created_at::float8 AS at FROM ${table}`, []);
   return compareMigrations(
     applied.rows.map((row) => Number(row["at"])),
-    readKnown(migrationsFolder),
+    readJournal(migrationsFolder).map(({ when }) => when),
   );
 }
 
@@ -93,10 +93,30 @@ const readStateBy = (client: postgres.Sql, migrationsFolder: string) =>
 export const isCurrent = async (client: postgres.Sql, migrationsFolder: string) =>
   (await readStateBy(client, migrationsFolder)) === "current";
 
+/**
+ * Builds the indexes of missing migrations that say IF NOT EXISTS while servers of the version before go on writing: within
+ * the migrations' transaction a large table would keep them waiting. A build that was broken off left an invalid index.
+ */
+async function buildIndexes(client: postgres.Sql, migrationsFolder: string): Promise<void> {
+  const [newest] = await client.unsafe(`SELECT max(created_at)::float8 AS at FROM ${table}`);
+  const missing = readJournal(migrationsFolder).filter(({ when }) => when > newest?.["at"]);
+  const texts = missing.map(({ tag }) => readFileSync(path.join(migrationsFolder, `${tag}.sql`), "utf8"));
+  for (const [text, name = ""] of texts.join("\n").matchAll(/^CREATE INDEX IF NOT EXISTS "(\w+)".+?;/gm)) {
+    const broken =
+      await client`SELECT FROM pg_index WHERE indexrelid = to_regclass(${name}) AND NOT indisvalid`;
+    if (broken.length > 0) await client.unsafe(`DROP INDEX CONCURRENTLY "${name}"`);
+    await client.unsafe(text.replace("INDEX", "INDEX CONCURRENTLY"));
+  }
+}
+
 /** Applies what is missing. One that is current isn't written to, so its role needs no right to create. */
 export async function bringUpToDate(client: postgres.Sql, migrationsFolder: string): Promise<void> {
   const state = await readStateBy(client, migrationsFolder);
   if (state === "newer" || state === "foreign") throw new CannotStart(refusals[state]);
   if (state === "current") return;
-  await logIfSlow("the database's migrations", migrate(drizzle(client), { migrationsFolder }));
+  const run = async () => {
+    if (state === "behind") await buildIndexes(client, migrationsFolder);
+    await migrate(drizzle(client), { migrationsFolder });
+  };
+  await logIfSlow("the database's migrations", run());
 }

@@ -4,6 +4,7 @@
  */
 
 import { randomUUID } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
 import postgres from "postgres";
 import { readDatabaseAddress } from "#lib/database-address";
 import { bringUpToDate, CannotStart, isCurrent, logIfSlow } from "#lib/db/migrations";
@@ -211,6 +212,12 @@ export async function requireCommits(client: postgres.Sql, url: string): Promise
   });
 }
 
+/** Asks again and again, as a plain text: who builds an index waits for the snapshot of a statement that waits, or of one before it. */
+async function lockStart(tx: postgres.TransactionSql): Promise<void> {
+  const ask = () => tx.unsafe(`SELECT pg_try_advisory_xact_lock(${startLockKey}) AS is_held`);
+  while ((await ask())[0]?.["is_held"] !== true) await sleep(100);
+}
+
 /**
  * Applies missing migrations under an advisory lock: drizzle's own run is not safe when processes start at once. The
  * lock belongs to a transaction, which has one server connection through any pooler.
@@ -219,10 +226,7 @@ export async function migrate(client: postgres.Sql, url: string, migrationsFolde
   if (await isCurrent(client, migrationsFolder)) return;
   await onOneConnection(url, (holder) =>
     holder.begin(async (tx) => {
-      await logIfSlow(
-        "another process that is starting on this database",
-        tx`SELECT pg_advisory_xact_lock(${startLockKey})`,
-      );
+      await logIfSlow("another process that is starting on this database", lockStart(tx));
       await bringUpToDate(client, migrationsFolder);
     }),
   );

@@ -12,8 +12,6 @@ import {
   uniqueIndex,
   uuid,
 } from "drizzle-orm/pg-core";
-import { organizations } from "./accounts";
-import { agents } from "./agents";
 import { at, bytea, leafIndex } from "./columns";
 
 /** A payload's canonical JSON ends with its subject, the SHA-256 of the inputs: `…"<64 hex digits>"},"name":"inputs"}]}`. */
@@ -27,12 +25,9 @@ export const attestations = pgTable(
   "attestations",
   {
     id: uuid().primaryKey(),
-    organization_id: uuid()
-      .notNull()
-      .references(() => organizations.id),
-    agent_id: uuid()
-      .notNull()
-      .references(() => agents.id),
+    /** No foreign keys: `store_attestations` checks both, and a trigger keeps the agent. */
+    organization_id: uuid().notNull(),
+    agent_id: uuid().notNull(),
     api_key_id: uuid().notNull(),
     log_id: integer().notNull(),
     leaf_index: leafIndex("leaf_index").notNull(),
@@ -67,10 +62,11 @@ export const attestations = pgTable(
       .on(t.authorization_id)
       .where(sql`${t.authorization_id} IS NOT NULL`),
     index("attestations_feed").on(t.agent_id, t.is_public, t.log_id.desc(), t.leaf_index.desc()),
-    // Hash indexes: four bytes an entry, and no query needs an order.
+    // Hash index: four bytes an entry, and a salted payload has a hash of its own.
     index("attestations_payload_hash").using("hash", t.payload_hash).where(sql`${t.is_public}`),
-    index("attestations_inputs_hash")
-      .using("hash", sql.raw(`(${payloadDigestSql("payload")})`))
+    // Many attestations may name one input: with its id each entry is another, and the newest are read first.
+    index("attestations_inputs")
+      .on(sql.raw(`(${payloadDigestSql("payload")})`), t.id)
       .where(sql`${t.is_public} AND ${t.payload} IS NOT NULL`),
     index("attestations_organization").on(t.organization_id, t.id.desc()),
   ],

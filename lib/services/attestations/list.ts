@@ -321,20 +321,32 @@ interface FoundRow extends ListedRow {
   matched: Matched;
 }
 
-/** Selects from public attestations; an index answers `where`. */
-const select = (matched: Matched, where: string) => `(SELECT ${listedColumns}, g.slug, '${matched}' AS matched
+/**
+ * Selects from public attestations. An index answers `where`, and `order` is that index's or none's: in another's order, a
+ * table without statistics would be read through for what isn't there.
+ */
+const select = (
+  matched: Matched,
+  where: string,
+  order = "",
+) => `(SELECT ${listedColumns}, g.slug, '${matched}' AS matched
   FROM attestations a JOIN agents g ON g.id = a.agent_id
-  WHERE a.is_public AND a.payload IS NOT NULL AND ${where}
-  ORDER BY a.log_id DESC, a.leaf_index DESC LIMIT ${maxSearchResults + 1})`;
+  WHERE a.is_public AND a.payload IS NOT NULL AND ${where} ${order} LIMIT ${maxSearchResults + 1})`;
 
-const texts = {
+const inputs = payloadDigestSql("a.payload");
+
+export const searchTexts = {
   attestation_id: select("attestation_id", "a.id = $1"),
   hash: [
     select("payload_hash", "a.payload_hash = $1"),
-    select("inputs_hash", `${payloadDigestSql("a.payload")} = $2`),
+    select("inputs_hash", `${inputs} = $2`, `ORDER BY a.id DESC`),
   ].join(" UNION ALL "),
   request_id: select("request_id", "a.authorization_id = $1"),
-  log_index: select("log_index", "a.leaf_index = $1 AND a.log_id IN (SELECT id FROM logs)"),
+  log_index: select(
+    "log_index",
+    "a.leaf_index = $1 AND a.log_id IN (SELECT id FROM logs)",
+    "ORDER BY a.log_id + 0 DESC",
+  ),
 } as const satisfies Record<Searched["kind"], string>;
 
 function buildParameters(searched: Searched): unknown[] {
@@ -352,7 +364,7 @@ export async function searchPublicly(context: Context, text: string): Promise<Se
   const searched = parseSearched(text);
   if (searched === null) return { results: [], has_more: false };
   const [rows, keys] = await Promise.all([
-    context.database.statement<FoundRow>(texts[searched.kind])(...buildParameters(searched)),
+    context.database.statement<FoundRow>(searchTexts[searched.kind])(...buildParameters(searched)),
     context.keys.published(),
   ]);
   // Match the signed statement: a column or a row may have been changed.

@@ -3,10 +3,11 @@ import { createHash } from "node:crypto";
 import { sql } from "drizzle-orm";
 import { describe, expect, it } from "vitest";
 import { maxSearchResults, type SearchResponse } from "#lib/api/schemas/search";
-import { payloadDigestSql } from "#lib/db/schema/attestations";
+import { planSettings } from "#lib/db/postgres/time-limits";
 import { startTestApp } from "#support/app";
 import { anyKind } from "#support/databases";
 import { setupTestApp } from "#support/setup-app";
+import { searchTexts } from "./list";
 
 const sha256 = (text: string) => createHash("sha256").update(text).digest("hex");
 
@@ -97,18 +98,22 @@ describe("the public search", () => {
   });
 
   it.each([
-    ["attestations_payload_hash", "a.payload_hash = '\\x00'::bytea"],
-    ["attestations_inputs_hash", `${payloadDigestSql("a.payload")} = '\\x00'::bytea`],
-  ])("reads no table through: %s", async (index, where) => {
+    ["attestation_id", ["attestations_pkey"], []],
+    ["hash", ["attestations_payload_hash", "attestations_inputs"], ["Sort"]],
+    ["request_id", ["attestations_authorization"], []],
+    ["log_index", ["attestations_log_id_leaf_index_index"], []],
+  ] as const)("reads no table through, and sorts none: by %s", async (kind, indexes, without) => {
     const plan = await test.app.context.database.db.transaction(async (tx) => {
-      await tx.execute(sql`SET LOCAL enable_seqscan = off`);
-      return tx.execute(
-        sql.raw(
-          `EXPLAIN SELECT 1 FROM attestations a WHERE a.is_public AND a.payload IS NOT NULL AND ${where}`,
-        ),
-      );
+      for (const [name, value] of Object.entries(planSettings))
+        await tx.execute(sql.raw(`SET LOCAL ${name} = ${value}`));
+      await tx.execute(sql.raw(`PREPARE searched AS ${searchTexts[kind]}`));
+      const values = searchTexts[kind].includes("$2") ? "NULL, NULL" : "NULL";
+      const lines = await tx.execute(sql.raw(`EXPLAIN EXECUTE searched(${values})`));
+      await tx.execute(sql`DEALLOCATE searched`);
+      return JSON.stringify(lines);
     });
-    expect(JSON.stringify(plan)).toContain(index);
+    expect(plan.match(/(?<=Scan (?:Backward )?using )attestations\w+/g)).toEqual(indexes);
+    for (const word of without) expect(plan).not.toContain(word);
   });
 });
 

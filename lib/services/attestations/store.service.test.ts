@@ -169,6 +169,22 @@ describe.each(databaseKinds)("storing a batch (%s)", (kind) => {
     expect((await again()).status).toBe(201);
   });
 
+  it("stores nothing for an agent without a row, and keeps the row of one that has attestations", async () => {
+    const { key: owner } = await makeOwner("rowless");
+    const id = "00000000-0000-7000-8000-00000000000a";
+    const { log } = test.app.context;
+    const submit = log.submit;
+    vi.spyOn(log, "submit").mockImplementationOnce((itemKind, item) => {
+      Object.assign(item, { agentId: id, agent: { id, version: "1" } });
+      return submit(itemKind, item);
+    });
+    // Refused, and made again of the row that there is.
+    expect((await attest({ agent_slug: "rowless" }, owner)).body.record.agent_id).not.toBe(id);
+    vi.restoreAllMocks();
+    await expect(query("DELETE FROM agents WHERE slug = 'rowless'")).rejects.toThrow(/has attestations/);
+    expect(await query("SELECT FROM attestations WHERE agent_id NOT IN (SELECT id FROM agents)")).toEqual([]);
+  });
+
   it("goes on if statements are refused again and again, for whatever reason", async () => {
     const other = await startTestApp(kind, settings);
     const { database } = other.app.context;
