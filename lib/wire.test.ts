@@ -175,7 +175,7 @@ describe("docs/wire.md", () => {
       .map((file) => JSON.parse(readFileSync(`${folder}/${file}`, "utf8")) as { payload?: unknown })
       .flatMap(({ payload }) => (typeof payload === "string" ? [payload] : []))
       .map((payload) => JSON.parse(payload) as { predicate: Record<string, unknown> });
-    const later = ["not_before", "record", "agent_frozen_at", "approval_stopped"];
+    const later = ["not_before", "record", "agent_frozen_at", "approval_stopped", "trace"];
     const fields = new Set([...signed.flatMap(({ predicate }) => Object.keys(predicate)), ...later]);
     expect(sorted(fieldsOf("predicate"))).toEqual(sorted(fields));
   });

@@ -74,6 +74,11 @@ export const groups = [
         description: "Claude Code and others ask a human before they use a tool.",
       },
       {
+        slug: "opentelemetry",
+        title: "OpenTelemetry",
+        description: "Tools that ran, recorded from the traces and events that agents already send.",
+      },
+      {
         slug: "ai-sdk",
         title: "Vercel AI SDK",
         description: "A tool that runs only after a human approved exactly its arguments.",

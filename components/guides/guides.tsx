@@ -19,6 +19,7 @@ import langgraph from "./content/langgraph.md";
 import limits from "./content/limits.md";
 import mcp from "./content/mcp.md";
 import openaiAgents from "./content/openai-agents.md";
+import opentelemetry from "./content/opentelemetry.md";
 import ownTool from "./content/own-tool.md";
 import plainHttp from "./content/plain-http.md";
 import python from "./content/python.md";
@@ -70,6 +71,7 @@ const texts: Record<GuideSlug, string> = {
   "ai-sdk": aiSdk,
   langgraph,
   "openai-agents": openaiAgents,
+  opentelemetry,
   "plain-http": plainHttp,
   "approval-cards": approvalCards,
   "github-deployments": githubDeployments,

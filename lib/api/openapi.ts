@@ -3,6 +3,7 @@ import { z } from "zod";
 import { findExample, pathExamples, requestExamples } from "#lib/api/operations/examples";
 import { type OperationId, operations } from "#lib/api/operations/index";
 import type { OperationSpec } from "#lib/api/operations/operation";
+import { rpcStatus } from "#lib/api/schemas/attest";
 import { jsonValueSchema, problem } from "#lib/api/schemas/primitives";
 import type { JsonObject, JsonValue } from "#lib/protocol/encoding/canonical-json";
 
@@ -133,7 +134,11 @@ function describeParameters(spec: OperationSpec, components: Components): JsonOb
 }
 
 function errorStatuses(spec: OperationSpec): number[] {
-  const takesInput = spec.body !== undefined || spec.query !== undefined || spec.path.includes("{");
+  const takesInput =
+    spec.body !== undefined ||
+    spec.payload !== undefined ||
+    spec.query !== undefined ||
+    spec.path.includes("{");
   const common = [...(takesInput ? [400] : []), ...(spec.limit === null ? [] : [429]), 500, 503];
   return [...new Set([...spec.errors, ...common])].sort((a, b) => a - b);
 }
@@ -144,11 +149,19 @@ function describeErrors(spec: OperationSpec): JsonObject {
     const saysWhen = status === 429 || status === 503 || (status === 409 && spec.idempotent !== undefined);
     const retry: HeaderName[] = saysWhen ? ["Retry-After"] : [];
     const headers = headerRefs(["Request-Id", ...(hasLimit && status === 429 ? limitHeaders : []), ...retry]);
-    const content = { "application/problem+json": { schema: { $ref: "#/components/schemas/Problem" } } };
+    const problems = { "application/problem+json": { schema: { $ref: "#/components/schemas/Problem" } } };
+    const content =
+      spec.payload === "otlp" ? inBothEncodings({ $ref: "#/components/schemas/RpcStatus" }) : problems;
     return [status, { description: errorTexts[status] ?? "", headers, content }];
   });
   return Object.fromEntries(answers) as JsonObject;
 }
+
+/** OTLP's answers are in the encoding of their requests. */
+const inBothEncodings = (schema: JsonValue): JsonObject => ({
+  "application/json": { schema },
+  "application/x-protobuf": { schema: { type: "string", format: "binary" } },
+});
 
 const anything = { mediaType: "*/*", schema: z.unknown() };
 
@@ -161,7 +174,9 @@ function describeSuccess(spec: OperationSpec, components: Components): JsonObjec
   const answers = Object.entries(spec.responses).map(([status, schema]) => {
     const { mediaType, schema: shape } =
       schema === null ? (spec.file ?? anything) : { mediaType: "application/json", schema };
-    const content: JsonObject = { [mediaType]: { schema: convert(shape, "output", components) } };
+    const answered = convert(shape, "output", components);
+    const content: JsonObject =
+      spec.payload === "otlp" ? inBothEncodings(answered) : { [mediaType]: { schema: answered } };
     const { alternative: other } = spec;
     if (other) content[other.mediaType] = { schema: convert(other.schema, "output", components) };
     return [status, { description: spec.summary, headers, content }];
@@ -191,6 +206,9 @@ function describeOperation(id: OperationId, spec: OperationSpec, components: Com
     }),
     security: spec.auth.kind === "optional" ? [{}, ...security] : security,
     parameters: describeParameters(spec, components),
+    ...(spec.payload === "otlp" && {
+      requestBody: { required: true, content: inBothEncodings({ type: "object" }) },
+    }),
     ...(body && {
       requestBody: {
         required: true,
@@ -217,6 +235,7 @@ function composeDocument(base: string): JsonObject {
   const components: Components = { input: { JsonValue: jsonValueSchema }, output: {} };
   const paths: Record<string, JsonObject> = {};
   convert(problem, "output", components);
+  convert(rpcStatus, "output", components);
   for (const [id, spec] of Object.entries(operations) as [OperationId, OperationSpec][]) {
     if (spec.internal) continue;
     const path = describedPath(spec);

@@ -20,7 +20,7 @@ import { parseStrictJson } from "#lib/protocol/encoding/strict-json";
 import { verifyEd25519Strict, vetPublicKey } from "#lib/protocol/keys/ed25519";
 import { type RosterHead, rosterHash } from "#lib/protocol/passkey/roster";
 import { mergeHeads } from "#lib/protocol/record/agent-heads";
-import type { ActionPredicate } from "#lib/protocol/statement/statement";
+import type { ActionPredicate, TraceMark } from "#lib/protocol/statement/statement";
 import { encodeVerifierKey } from "#lib/protocol/tlog/checkpoint";
 import { checkRecord } from "#lib/verifier/checks/check-record";
 import { UnreadableError } from "#lib/verifier/checks/evidence";
@@ -417,6 +417,8 @@ async function judgeLies(test: TestApp): Promise<Case[]> {
   const lies: Partial<ActionPredicate>[] = [
     {},
     { request: asked({ human_approved: true }), human_approval: hash },
+    { trace: { signal: "span", trace_id: "ab".repeat(16), span_id: "cd".repeat(8) } },
+    { trace: { signal: "log", trace_id: null, span_id: null } },
     ...["soon", "2026-11-21T09:06:00Z", " 2026-11-21T09:06:00.000Z", "2026-02-30T09:06:00.000Z"].flatMap(
       (time) => [{ timestamp: time }, { agent_frozen_at: time }],
     ),
@@ -443,6 +445,21 @@ async function judgeLies(test: TestApp): Promise<Case[]> {
         approval_stopped: { reason: "rule_forbids", claimed_at: "soon" } as ApprovalStop,
       },
     ],
+    ...[
+      { signal: "span", trace_id: null, span_id: "cd".repeat(8) },
+      { signal: "metric", trace_id: "ab".repeat(16), span_id: "cd".repeat(8) },
+      { signal: "span", trace_id: "AB".repeat(16), span_id: "cd".repeat(8) },
+      { signal: "span", trace_id: `${"ab".repeat(15)}a\n`, span_id: "cd".repeat(8) },
+      { signal: "log", trace_id: null },
+      { signal: "log", trace_id: null, span_id: null, more: 1 },
+      null,
+    ].map((trace) => ({ trace: trace as TraceMark })),
+    {
+      trace: { signal: "log", trace_id: null, span_id: null },
+      request: asked({ human_approved: true }),
+      human_approval: hash,
+    },
+    { trace: { signal: "log", trace_id: null, span_id: null }, agent_signature: "AAAA" },
     { human_approval: hash },
     { request: asked({ human_approved: true }) },
     { request: asked({ human_approved: true, human_approver_hash: "ada" }), human_approval: hash },
@@ -899,7 +916,9 @@ describe.skipIf(python.missing)("both verifiers (run by npm run test:python)", (
 
   it("agree on payloads that say what their request or no clock does", async () => {
     const cases = await judgeLies(test);
-    expect(cases.map((one) => one["verdict"] === "valid")).toEqual(cases.map((_, at) => at < 2));
+    expect(cases.map((one) => one["verdict"] === "valid")).toEqual(cases.map((_, at) => at < 4));
+    const warned = cases.map(({ warnings }) => JSON.stringify(warnings).includes("reported_by_trace"));
+    expect(warned).toEqual(cases.map((_, at) => at === 2 || at === 3));
     expect((await agree(cases))["receipt"]).toBe(cases.length);
   });
 

@@ -196,6 +196,8 @@ def _not_proven(rows: Sequence[tuple[str, str, str]], is_receipt: bool, is_asser
     has_amount = any(name == "amount" for name, _, _ in rows)
     said = ["that the action happened as reported"] if is_receipt else []
     has_payee = any(name == "payee" and text for name, _, text in rows)
+    if any(name == "source" and text for name, _, text in rows):
+        said.append("that the agent itself reported it, and when it happened")
     if is_receipt and has_amount and not has_payee:
         said.append("to whom (only a hash of the details is signed)")
     if is_asserted:
@@ -207,7 +209,7 @@ def _not_proven(rows: Sequence[tuple[str, str, str]], is_receipt: bool, is_asser
 
 
 _ORDER = (
-    *("amount", "payee", "what", "tool", "agent", "requester", "changed"),
+    *("amount", "payee", "what", "tool", "agent", "source", "requester", "changed"),
     *("decided", "people", "limits", "decided_at", "recorded_at", "not_proven"),
 )
 
@@ -242,6 +244,7 @@ def facts_of_receipt(
         *_opened_rows(opened),
         ("what", "Action", signed["request"]["action"]),
         ("agent", "Agent", signed["request"]["agent_slug"]),
+        ("source", "Source", "Reported by a trace" if "trace" in signed else ""),
         ("recorded_at", "Recorded", _time(signed["timestamp"])),
     ]
     is_test = approval.get("environment", "production") != "production"

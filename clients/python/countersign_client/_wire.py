@@ -31,6 +31,10 @@ class Problem(ProblemRequired, ProblemOptional):
     pass
 
 
+class RpcStatus(TypedDict):
+    message: str
+
+
 class AttestationHumanApproval1(TypedDict):
     method: Literal["none"]
 
@@ -153,6 +157,23 @@ class AttestBatchResult2(TypedDict):
 AttestBatchResult: TypeAlias = "AttestBatchResult1 | AttestBatchResult2"
 
 
+class OtlpResponsePartialSuccessRequired(TypedDict):
+    errorMessage: str
+
+
+class OtlpResponsePartialSuccessOptional(TypedDict, total=False):
+    rejectedSpans: str
+    rejectedLogRecords: str
+
+
+class OtlpResponsePartialSuccess(OtlpResponsePartialSuccessRequired, OtlpResponsePartialSuccessOptional):
+    pass
+
+
+class OtlpResponse(TypedDict, total=False):
+    partialSuccess: OtlpResponsePartialSuccess
+
+
 class VerificationHumanApproval1(TypedDict):
     method: Literal["none"]
 
@@ -257,7 +278,7 @@ class Verification(TypedDict):
 
 
 class WarningsItem(TypedDict):
-    code: Literal["agent_signature_invalid", "code_hash_mismatch", "tools_not_registered", "client_gap", "agent_frozen", "approval_stopped", "approval_asserted_only", "approval_test", "signing_key_revoked", "zk_key_revoked", "content_erased"]
+    code: Literal["agent_signature_invalid", "code_hash_mismatch", "tools_not_registered", "client_gap", "agent_frozen", "approval_stopped", "approval_asserted_only", "approval_test", "reported_by_trace", "signing_key_revoked", "zk_key_revoked", "content_erased"]
     message: str
 
 

@@ -167,20 +167,25 @@ export type IdempotencyStart =
   | { kind: "replay"; status: number; response: string }
   | { kind: "held"; hold: IdempotencyHold };
 
+/** Where each key has a body of its own, one can be refused for what was stored with it. */
+export type IdempotencyEntryStart = IdempotencyStart | { kind: "refused"; error: AppError };
+
 /** `besides`: keys that a request with another body may have under the same Idempotency-Key. */
-type Wanted = Rows & { besides?: readonly string[] };
+type Wanted = Rows & { besides?: readonly string[]; days?: number };
+
+/** By key. */
+type Hashes = ReadonlyMap<string, Uint8Array>;
 
 /** Reserves rows, or takes over those whose holder no longer renews them; answers the keys that it got. */
 async function reserve(
   context: HttpContext,
-  rows: Rows,
+  { days = 1, ...rows }: Wanted,
   holder: string,
-  bodyHash: Uint8Array,
+  hashes: Hashes,
 ): Promise<string[]> {
   const { db } = context.database;
   await db.delete(idempotencyKeys).where(and(areRows(rows), isForgettable));
   const reservation = {
-    body_hash: bodyHash,
     holder,
     locked_until: sql`now() + make_interval(secs => ${leaseSeconds})`,
   };
@@ -194,13 +199,14 @@ async function reserve(
         organization_id: rows.organizationId,
         route: rows.route,
         key,
+        body_hash: hashes.get(key) ?? never(key),
         ...reservation,
-        expires_at: sql`now() + interval '24 hours'`,
+        expires_at: sql`now() + make_interval(days => ${days})`,
       })),
     )
     .onConflictDoUpdate({
       target: [organization_id, routeColumn, keyColumn],
-      set: reservation,
+      set: { ...reservation, body_hash: sql`excluded.body_hash` },
       // The row is locked before it is judged, so a commit that is still under way is waited for.
       setWhere: sql`${idempotencyKeys.response} IS NULL AND ${isFree}`,
     })
@@ -231,15 +237,19 @@ const reused = () =>
   new AppError("idempotency_key_reused", "Idempotency-Key: was already used with another body");
 
 /** Reads the rows of keys that somebody else has; a missing row was released. */
-async function readTaken(context: HttpContext, rows: Rows, bodyHash: Uint8Array) {
-  const taken = new Map<string, IdempotencyStart | "in progress">();
+async function readTaken(context: HttpContext, rows: Rows, hashes: Hashes) {
+  const taken = new Map<string, IdempotencyEntryStart | "in progress">();
   for (const row of await context.database.db.select().from(idempotencyKeys).where(areRows(rows))) {
-    if (row.body_hash.length === 0)
-      throw new AppError("erased", "Idempotency-Key: what was stored with it has been erased");
-    if (!bytesEqual(row.body_hash, bodyHash)) throw reused();
-    const { status, response } = row;
+    const { key, status, response, body_hash } = row;
     const isKept = response !== null && status !== null;
-    taken.set(row.key, isKept ? { kind: "replay", status, response } : "in progress");
+    if (body_hash.length === 0)
+      taken.set(key, {
+        kind: "refused",
+        error: new AppError("erased", "Idempotency-Key: what was stored with it has been erased"),
+      });
+    else if (!bytesEqual(body_hash, hashes.get(key) ?? never(key)))
+      taken.set(key, { kind: "refused", error: reused() });
+    else taken.set(key, isKept ? { kind: "replay", status, response } : "in progress");
   }
   return taken;
 }
@@ -255,35 +265,69 @@ async function requireSameBody(context: HttpContext, rows: Rows, bodyHash: Uint8
   if (other) throw reused();
 }
 
+const hashBody = (body: JsonObject) => sha256(canonicalBytes(withoutNulls(body)));
+
 /** One start for each key, in their order; all of them, or none. */
 export async function beginIdempotentEach(
   context: HttpContext,
-  { besides = [], ...rows }: Wanted,
+  rows: Wanted,
   body: JsonObject,
 ): Promise<IdempotencyStart[]> {
-  const { keys, ...place } = rows;
+  const bodyHash = hashBody(body);
+  const hashes = new Map(rows.keys.map((key) => [key, bodyHash]));
+  const starts = await begin(context, rows, hashes, (start) => {
+    if (start.kind === "refused") throw start.error;
+    return start;
+  });
+  const { besides = [] } = rows;
+  if (besides.length === 0) return starts;
+  try {
+    await requireSameBody(context, { ...rows, keys: besides }, bodyHash);
+  } catch (error) {
+    await releaseIdempotent(context, listHolds(starts));
+    throw error;
+  }
+  return starts;
+}
+
+/** For entries that have a name of their own, and each its body: under one key the first is kept, for so many days. */
+export function beginIdempotentEntries(
+  context: HttpContext,
+  { bodies, ...place }: Omit<Rows, "keys"> & { bodies: ReadonlyMap<string, JsonObject>; days: number },
+): Promise<IdempotencyEntryStart[]> {
+  const hashes = new Map([...bodies].map(([key, body]) => [key, hashBody(body)]));
+  return begin(context, { ...place, keys: [...bodies.keys()] }, hashes, (start) => start);
+}
+
+export const listHolds = (starts: readonly IdempotencyEntryStart[]): IdempotencyHold[] =>
+  starts.flatMap((start) => (start.kind === "held" ? [start.hold] : []));
+
+async function begin<Start extends IdempotencyEntryStart>(
+  context: HttpContext,
+  rows: Wanted,
+  hashes: Hashes,
+  accept: (start: IdempotencyEntryStart) => Start,
+): Promise<Start[]> {
+  const { organizationId, route, keys } = rows;
   const holder = uuidV7(context.clock().getTime(), context.random(16));
-  const bodyHash = sha256(canonicalBytes(withoutNulls(body)));
-  const starts = new Map<string, IdempotencyStart>();
+  const starts = new Map<string, IdempotencyEntryStart>();
   const missing = () => ({ ...rows, keys: keys.filter((key) => !starts.has(key)) });
   try {
     // Between the two statements the other request may fail and give the row back; then the second round gets it.
     for (let round = 0; round < 2; round += 1) {
-      for (const key of await reserve(context, missing(), holder, bodyHash))
-        starts.set(key, { kind: "held", hold: { ...place, key, holder } });
+      for (const key of await reserve(context, missing(), holder, hashes))
+        starts.set(key, { kind: "held", hold: { organizationId, route, key, holder } });
       if (starts.size === keys.length) break;
-      const taken = await readTaken(context, missing(), bodyHash);
+      const taken = await readTaken(context, missing(), hashes);
       for (const [key, start] of taken) if (start !== "in progress") starts.set(key, start);
       if (starts.size === keys.length) break;
       if ([...taken.values()].includes("in progress") || round === 1) throw inProgress();
     }
-    if (besides.length > 0) await requireSameBody(context, { ...rows, keys: besides }, bodyHash);
+    return keys.map((key) => accept(starts.get(key) ?? never(key)));
   } catch (error) {
-    const held = [...starts.values()].flatMap((start) => (start.kind === "held" ? [start.hold] : []));
-    await releaseIdempotent(context, held);
+    await releaseIdempotent(context, listHolds([...starts.values()]));
     throw error;
   }
-  return keys.map((key) => starts.get(key) ?? never(key));
 }
 
 const inProgress = () =>

@@ -16,7 +16,15 @@ import { parseStrictJson } from "#lib/protocol/encoding/strict-json";
 import { addCommonHeaders } from "./common-headers";
 import type { HttpContext, KeyPrincipal, KnownKey, ServiceSettings } from "./context";
 import { beginIdempotent, type IdempotencyHold, releaseIdempotent } from "./idempotency";
-import { answerProblem, type HttpRequest, type HttpResponse, SerializedJson, toAppError } from "./problem";
+import {
+  answerProblem,
+  type HttpRequest,
+  type HttpResponse,
+  readOtlpEncoding,
+  SerializedJson,
+  toAppError,
+  toRpcStatus,
+} from "./problem";
 import { clientAddress, isFromThisMachine, type LimitPolicy, type LimitState } from "./rate-limit";
 import { logRequest, type Trace } from "./request-log";
 
@@ -50,11 +58,14 @@ export interface Call<
   idempotencyKey: string | null;
   principal: PrincipalOf<Kind>;
   ip: string;
+  /** Counts the request as so many more, if what it asks for is only known while it is answered; answers the headers. */
+  countMore: (points: number) => Promise<Record<string, string>>;
   hold: IdempotencyHold | null;
 }
 
 export interface Reply {
   status?: number;
+  /** JSON, or bytes whose content type is among the headers. */
   body: unknown;
   headers?: Record<Lowercase<string>, string>;
   attested?: readonly string[];
@@ -405,6 +416,11 @@ function answerJson(status: number, text: string, headers: Record<string, string
 
 function toAnswer(reply: Reply | Response, headers: Record<string, string>): HttpResponse | Response {
   if (!(reply instanceof Response)) {
+    if (reply.body instanceof Uint8Array)
+      return new Response(reply.body as BodyInit, {
+        status: reply.status ?? 200,
+        headers: { "cache-control": "no-store", ...headers, ...reply.headers },
+      });
     const text = reply.body instanceof SerializedJson ? reply.body.text : JSON.stringify(reply.body);
     return answerJson(reply.status ?? 200, text, { ...headers, ...reply.headers });
   }
@@ -478,7 +494,11 @@ async function answer<Spec extends OperationSpec, Context extends HttpContext>(
     const points = spec.countsAs?.(body as never) ?? 1;
     if (points > 1) headers = await checkLimit(dependencies, spec, principal, ip, points - 1);
     const sent = { request, params, query, body, raw, idempotencyKey: idempotencyKey(spec, request) };
-    const call = { context, ...sent, principal, ip, requestId, hold: null };
+    const countMore = async (more: number) => {
+      if (more > 0) headers = await checkLimit(dependencies, spec, principal, ip, more);
+      return headers;
+    };
+    const call = { context, ...sent, principal, ip, requestId, countMore, hold: null };
     return await runIdempotent(call, spec, handler, headers, hydrate, trace);
   } catch (error) {
     // Nothing has checked who asks, and a refusal is an answer too.
@@ -512,7 +532,8 @@ export function createHandler<Spec extends OperationSpec, Context extends HttpCo
     const response = await answer(dependencies, spec, handler, hydrate, request, params, id, trace).catch(
       (error: unknown) => {
         trace.errorCode = describeError(toAppError(error).errorName).code;
-        return answerProblem(error, dependencies.env.baseUrl, id, logger);
+        const problem = answerProblem(error, dependencies.env.baseUrl, id, logger);
+        return spec.payload === "otlp" ? toRpcStatus(problem, readOtlpEncoding(request)) : problem;
       },
     );
     const { status } = response;

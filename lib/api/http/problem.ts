@@ -3,6 +3,7 @@ import type { Problem } from "#lib/api/schemas/primitives";
 import { isUnreachable } from "#lib/db/postgres/failures";
 import { AppError, describeError } from "#lib/errors";
 import type { Logger } from "#lib/logger";
+import { encodeProtobuf } from "#lib/protocol/encoding/protobuf";
 
 /**
  * The shapes of a request, as far as operations ask about it, and of an answer in text. The web's Request is one such
@@ -84,6 +85,29 @@ export function writeProblem(error: AppError, baseUrl: string, requestId: string
   if (status === 429 && headers["retry-after"] !== undefined)
     body.retry_after = Number(headers["retry-after"]);
   return { status, headers, text: JSON.stringify(body) };
+}
+
+/* OTLP's clients read errors as a google.rpc.Status, in the encoding of what they sent. */
+
+export const otlpEncodings = { protobuf: "application/x-protobuf", json: "application/json" } as const;
+export type OtlpEncoding = keyof typeof otlpEncodings;
+
+/** Null for another media type. */
+export function readOtlpEncoding({ headers }: Pick<HttpRequest, "headers">): OtlpEncoding | null {
+  const type = (headers.get("content-type") ?? "").split(";")[0]?.trim().toLowerCase();
+  if (type === otlpEncodings.protobuf) return "protobuf";
+  return type === otlpEncodings.json ? "json" : null;
+}
+
+export function toRpcStatus(
+  { status, headers, text }: HttpResponse,
+  encoding: OtlpEncoding | null,
+): HttpResponse | Response {
+  const { title, detail, request_id } = JSON.parse(text ?? "{}") as Problem;
+  const message = `${title}: ${detail} (${request_id})`;
+  const content = { ...headers, "content-type": otlpEncodings[encoding ?? "json"] };
+  if (encoding !== "protobuf") return { status, headers: content, text: JSON.stringify({ message }) };
+  return new Response(encodeProtobuf({ 2: message }) as BodyInit, { status, headers: content });
 }
 
 /** JSON that was written before, in ASCII: for what stays the same for a while and is asked for often. */

@@ -5,6 +5,7 @@ import {
   attestBatchResponse,
   attestBody,
   attestResponse,
+  otlpResponse,
 } from "#lib/api/schemas/attest";
 import { presentationRequest, zkProof } from "#lib/api/schemas/presentation";
 import {
@@ -57,6 +58,30 @@ export const attestationsOperations = {
     idempotent: "by_entry",
     responses: { 201: attestBatchResponse, 207: attestBatchResponse },
     errors: [401, 403, 409, 413, 422],
+  },
+  otlpTraces: {
+    method: "POST",
+    path: "/v1/otlp/v1/traces",
+    summary: "Record the tools that ran and the agents that were invoked by OpenTelemetry's spans",
+    tag: "Attestations",
+    auth: withKey("record"),
+    runsInWriter: true,
+    limit: "attest",
+    payload: "otlp",
+    responses: { 200: otlpResponse },
+    errors: [401, 403, 413],
+  },
+  otlpLogs: {
+    method: "POST",
+    path: "/v1/otlp/v1/logs",
+    summary: "Record the tools that ran and the agents that were invoked by OpenTelemetry's log records",
+    tag: "Attestations",
+    auth: withKey("record"),
+    runsInWriter: true,
+    limit: "attest",
+    payload: "otlp",
+    responses: { 200: otlpResponse },
+    errors: [401, 403, 413],
   },
   verify: {
     method: "GET",

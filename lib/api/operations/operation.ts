@@ -40,6 +40,8 @@ export interface OperationSpec {
   countsAs?: (body: never) => number;
   query?: z.ZodObject;
   body?: z.ZodType;
+  /** The handler reads the body: protobuf or JSON, gzip or not. Errors are answered as OTLP has them. */
+  payload?: "otlp";
   /** Stores nothing unless the caller's key is still what it was when the request came. */
   rechecksCaller?: boolean;
   /** Appends to the log: one process of a server answers all such requests. */

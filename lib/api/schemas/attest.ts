@@ -189,4 +189,22 @@ export const attestBatchResponse = z
   })
   .meta({ id: "AttestedBatch" });
 
+/* POST /v1/otlp/v1/traces and /logs. */
+
+/** Empty if all was taken. */
+export const otlpResponse = z
+  .strictObject({
+    partialSuccess: z
+      .strictObject({
+        rejectedSpans: z.string().optional(),
+        rejectedLogRecords: z.string().optional(),
+        errorMessage: z.string(),
+      })
+      .optional(),
+  })
+  .meta({ id: "OtlpResponse" });
+
+/** google.rpc.Status, as far as OTLP has a use for it. */
+export const rpcStatus = z.strictObject({ message: z.string() }).meta({ id: "RpcStatus" });
+
 export type AttestBatchResponse = z.infer<typeof attestBatchResponse>;

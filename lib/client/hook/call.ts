@@ -38,8 +38,8 @@ import {
   type GatedAction,
 } from "#lib/client/gate/gate";
 import { describeUnasked } from "#lib/protocol/approval/decided-words";
-import { canonicalHash, canonicalJson, isJsonObject } from "#lib/protocol/encoding/canonical-json";
-import { deriveTitle } from "#lib/protocol/record/title";
+import { canonicalHash } from "#lib/protocol/encoding/canonical-json";
+import { describeToolCall, toRecordedText } from "#lib/protocol/record/title";
 import { single, UsageError } from "#lib/protocol/text/command-words";
 import { toVisibleText } from "#lib/protocol/text/display-text";
 import {
@@ -357,8 +357,6 @@ export function readAgent({ line }: Command): string {
   return agent;
 }
 
-const cut = (text: string, length: number) => [...toVisibleText(text)].slice(0, length).join("");
-
 /** Private unless said. Arguments stay out: of them there are a hash and a title, cut and masked as an approver's. */
 export function describeRecord(
   command: Command,
@@ -367,13 +365,7 @@ export function describeRecord(
   at: string,
 ): AttestRequest {
   const { line } = command;
-  const tool = cut(call.tool, maxToolName);
-  const action = `Use the tool ${tool}`;
-  const fields = isJsonObject(call.input) ? Object.entries(call.input) : [];
-  const context = Object.fromEntries(
-    fields.map(([name, value]) => [name, typeof value === "string" ? value : canonicalJson(value)]),
-  );
-  const title = cut(deriveTitle({ action, tool, context }), maxToolName);
+  const { tool, action, title } = describeToolCall(call.tool, call.input);
   return {
     agent_slug,
     action,
@@ -383,13 +375,13 @@ export function describeRecord(
     code_hash: single(line, "code-hash"),
     model_id: single(line, "model-id"),
     metadata: {
-      ...(title !== action && { title }),
+      ...(title !== undefined && { title }),
       ...(line.flags.has("before") && { moment: call.outcome === null ? "before" : "after" }),
       ...(call.outcome !== null && { outcome: call.outcome }),
       // By this machine's clock: the service's own time is later, by hours if it was away.
       at,
-      session: cut(call.sessionId, maxToolName),
-      ...(call.callId !== undefined && { call: cut(call.callId, maxToolName) }),
+      session: toRecordedText(call.sessionId),
+      ...(call.callId !== undefined && { call: toRecordedText(call.callId) }),
     },
   };
 }

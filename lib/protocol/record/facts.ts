@@ -37,6 +37,8 @@ export interface Facts {
   readonly usableUntil: string | null;
   readonly recordedAt: string | null;
   readonly decidedAt: string | null;
+  /** Not by the agent itself. */
+  readonly isReportedByTrace: boolean;
   /** Anything but production. */
   readonly isTest: boolean;
 }
@@ -120,6 +122,7 @@ export function factsOfApproval(object: JsonObject, names: Names = noNames): Fac
     usableUntil: readText(object["usable_until"]),
     recordedAt: null,
     decidedAt: readText(object["approved_at"]),
+    isReportedByTrace: false,
     isTest: object["environment"] !== "production",
   };
 }
@@ -137,6 +140,7 @@ export const hiddenFacts: Facts = {
   usableUntil: null,
   recordedAt: null,
   decidedAt: null,
+  isReportedByTrace: false,
   isTest: false,
 };
 
@@ -168,7 +172,7 @@ export const factsOfSignedRequest = (request: JsonObject): Facts => ({
   terms: readTerms(request["grant"]),
 });
 
-type Attested = Pick<ActionPredicate, "request" | "human_approval" | "timestamp">;
+type Attested = Pick<ActionPredicate, "request" | "human_approval" | "timestamp" | "trace">;
 
 /** Facts of a receipt: `predicate` is null if its content is hidden, `object` is the approval that backs it. */
 export function factsOfReceipt(
@@ -177,11 +181,12 @@ export function factsOfReceipt(
   names: Names = noNames,
 ): Facts {
   if (predicate === null) return hiddenFacts;
-  const { request, human_approval: approval, timestamp } = predicate;
+  const { request, human_approval: approval, timestamp, trace } = predicate;
   const own: Partial<Facts> = {
     what: readText(request["action"]),
     agent: readText(request["agent_slug"]),
     recordedAt: timestamp,
+    isReportedByTrace: trace !== undefined,
   };
   if (!isBacked(approval)) {
     const kind = approval.method === "none" ? "nobody" : "asserted";
@@ -243,6 +248,7 @@ export function factsOfRequest(asked: ShownRequest): Facts {
     usableUntil: asked.usable_until ?? null,
     recordedAt: null,
     decidedAt: asked.decided_at ?? null,
+    isReportedByTrace: false,
     isTest: asked.environment !== "production",
   };
 }
@@ -279,10 +285,11 @@ const describeLimits = ({ terms, usableUntil }: Facts) =>
     ...(usableUntil === null ? [] : [`Usable until ${readableTime(usableUntil)}`]),
   ].join("; ");
 
-function listNotProven({ decided, isTest, recordedAt, amount, payee }: Facts): string[] {
+function listNotProven({ decided, isTest, recordedAt, amount, payee, isReportedByTrace }: Facts): string[] {
   const isReceipt = recordedAt !== null;
   return [
     ...(isReceipt ? ["that the action happened as reported"] : []),
+    ...(isReportedByTrace ? ["that the agent itself reported it, and when it happened"] : []),
     ...(isReceipt && amount !== null && payee === null
       ? ["to whom (only a hash of the details is signed)"]
       : []),
@@ -298,6 +305,7 @@ export type FactId =
   | "what"
   | "tool"
   | "agent"
+  | "source"
   | "requester"
   | "changed"
   | "decided"
@@ -323,6 +331,7 @@ export function listFacts(facts: Facts): Fact[] {
     ["what", "Action", what],
     ["tool", "Tool", tool],
     ["agent", "Agent", agent],
+    ["source", "Source", facts.isReportedByTrace ? "Reported by a trace" : null],
     ["requester", "Requested by", requester],
     ["changed", "Changed", changed],
     ["decided", labelDecided(decided), describeDecided(decided)],

@@ -2,6 +2,8 @@
  * A title that says what runs, where many requests have the same action ("Use the tool Bash"): derived for display from
  * details that only the organization and its approvers see. Signed, matched and approved is the action itself.
  */
+import { canonicalJson, isJsonObject } from "#lib/protocol/encoding/canonical-json";
+import { toVisibleText } from "#lib/protocol/text/display-text";
 import { maskSecrets } from "#lib/protocol/text/mask-secrets";
 
 const maxTitle = 80;
@@ -44,6 +46,24 @@ interface Titled {
   readonly action: string;
   readonly tool: string | null;
   readonly context: Readonly<Record<string, string>> | null;
+}
+
+/** Names and titles as they are recorded: of at most 128 characters, each visible. */
+export const toRecordedText = (text: string): string => [...toVisibleText(text)].slice(0, 128).join("");
+
+/** A call that is recorded without its arguments: of them there is a title at most, cut and masked as an approver's. */
+export function describeToolCall(
+  name: string,
+  input: unknown,
+): { tool: string; action: string; title?: string } {
+  const tool = toRecordedText(name);
+  const action = `Use the tool ${tool}`;
+  const fields = isJsonObject(input) ? Object.entries(input) : [];
+  const context = Object.fromEntries(
+    fields.map(([field, value]) => [field, typeof value === "string" ? value : canonicalJson(value)]),
+  );
+  const title = toRecordedText(deriveTitle({ action, tool, context }));
+  return { tool, action, ...(title !== action && { title }) };
 }
 
 /** The action, if it says more than the tool or nothing else is known. */

@@ -119,6 +119,9 @@ export function isHumanApproved({ method }: HumanApproval): boolean {
   return method !== "none" && method !== "standing_approval" && method !== "rule";
 }
 
+/** Set if a trace reported the action: ids as its exporter sent them, null where a log record has none. */
+export type TraceMark = { signal: "span" | "log"; trace_id: string | null; span_id: string | null };
+
 export interface ActionPredicate {
   attestation_id: string;
   timestamp: string;
@@ -137,6 +140,7 @@ export interface ActionPredicate {
   human_approval: HumanApproval;
   /** The stop that reached the approval after a run had claimed it; absent if it wasn't. */
   approval_stopped?: ApprovalStop;
+  trace?: TraceMark;
   /** Absent if no third party had vouched for the time lately. */
   not_before?: NotBefore;
 }
@@ -223,6 +227,25 @@ function isClientJudged({ client }: JsonObject, { client_gap: gap }: JsonObject)
   return client === undefined ? gap === undefined : isClientNumber(client) && typeof gap === "boolean";
 }
 
+const isHexId = (value: JsonValue | undefined, digits: number) =>
+  typeof value === "string" && value.length === digits && /^[0-9a-f]+$/.test(value);
+
+function isTraceMark(value: JsonValue): value is TraceMark {
+  if (!isJsonObject(value)) return false;
+  const { signal, trace_id, span_id, ...others } = value;
+  const isId = (id: JsonValue | undefined, digits: number) =>
+    isHexId(id, digits) || (signal === "log" && id === null);
+  const isKnown = signal === "span" || signal === "log";
+  return isKnown && isId(trace_id, 32) && isId(span_id, 16) && Object.keys(others).length === 0;
+}
+
+/** No agent signs what a trace reports, and no approval backs it. */
+function isReported({ trace, agent_signature, human_approval }: JsonObject): boolean {
+  if (trace === undefined) return true;
+  const isBare = agent_signature === undefined && isJsonObject(human_approval);
+  return isBare && human_approval["method"] === "none" && isTraceMark(trace);
+}
+
 function isActionPredicate(value: JsonValue | undefined): boolean {
   if (!isJsonObject(value) || !isJsonObject(value["request"]) || !isJsonObject(value["registered"]))
     return false;
@@ -248,6 +271,7 @@ function isActionPredicate(value: JsonValue | undefined): boolean {
     isHumanApproval(value["human_approval"]) &&
     (value["approval_stopped"] === undefined ||
       (isBacked(value["human_approval"]) && isApprovalStop(value["approval_stopped"]))) &&
+    isReported(value) &&
     (value["not_before"] === undefined || isNotBefore(value["not_before"]))
   );
 }

@@ -63,6 +63,7 @@ const causes: Record<WarningCode, WarningFacts[]> = {
   approval_test: ["local", "staging", "made up"].map((environment) =>
     facts({ human_approval: { ...proven, environment } }),
   ),
+  reported_by_trace: [facts({ trace: { signal: "log", trace_id: null, span_id: null } })],
   signing_key_revoked: [{ ...facts(), isSigningKeyRevoked: true }],
   zk_key_revoked: [{ ...facts(), isZkKeyRevoked: true }],
   content_erased: [{ isErased: true }],

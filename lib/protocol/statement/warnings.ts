@@ -17,6 +17,7 @@ export const warningCodes = [
   "approval_stopped",
   "approval_asserted_only",
   "approval_test",
+  "reported_by_trace",
   "signing_key_revoked",
   "zk_key_revoked",
   "content_erased",
@@ -40,6 +41,7 @@ export interface WarningFacts {
   approval_stopped?: ApprovalStop["reason"] | undefined;
   human_approval_method?: JsonValue;
   human_approval_environment?: JsonValue;
+  isReportedByTrace?: boolean;
   unregisteredTools?: readonly string[];
   isSigningKeyRevoked?: boolean;
   isZkKeyRevoked?: boolean;
@@ -56,6 +58,7 @@ const rules: Record<WarningCode, (facts: WarningFacts) => boolean | undefined> =
   approval_asserted_only: (facts) => facts.human_approval_method === "hash",
   approval_test: ({ human_approval_environment: environment }) =>
     typeof environment === "string" && environment !== "production",
+  reported_by_trace: (facts) => facts.isReportedByTrace,
   signing_key_revoked: (facts) => facts.isSigningKeyRevoked,
   zk_key_revoked: (facts) => facts.isZkKeyRevoked,
   content_erased: (facts) => facts.isErased,
@@ -75,6 +78,8 @@ const messages: Record<WarningCode, string> = {
   approval_stopped: "The approval was stopped after a run had claimed it, and before this was recorded.",
   approval_asserted_only: "The human approval is asserted by the caller, not proven.",
   approval_test: "The approval is a TEST: no real person is proven to have given it.",
+  reported_by_trace:
+    "A trace reported this, not the agent itself: whoever can write to the trace can make it up, and the times are its exporter's.",
   signing_key_revoked:
     "The key that signed this record was revoked later. Its place in the log is before that, so the signature counts.",
   zk_key_revoked: "The key of the zero-knowledge proof was revoked later.",
@@ -111,6 +116,7 @@ export function factsOfStatement(
     request,
     agent_frozen_at,
     approval_stopped,
+    trace,
   }: UnplacedPredicate,
   manifest: Uint8Array | null,
 ): WarningFacts {
@@ -124,6 +130,7 @@ export function factsOfStatement(
     approval_stopped: approval_stopped?.reason,
     human_approval_method: approval.method,
     human_approval_environment: isBacked(approval) ? approval.environment : null,
+    isReportedByTrace: trace !== undefined,
     unregisteredTools: listUnregisteredTools(request, registered.tool_manifest_hash, manifest),
   };
 }

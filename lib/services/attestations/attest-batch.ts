@@ -4,7 +4,13 @@
  */
 
 import type { KeyPrincipal } from "#lib/api/http/context";
-import { beginIdempotentEach, type IdempotencyStart, releaseIdempotent } from "#lib/api/http/idempotency";
+import {
+  beginIdempotentEach,
+  type IdempotencyEntryStart,
+  type IdempotencyHold,
+  type IdempotencyStart,
+  releaseIdempotent,
+} from "#lib/api/http/idempotency";
 import { validate } from "#lib/api/http/pipeline";
 import { answerProblem } from "#lib/api/http/problem";
 import {
@@ -45,13 +51,13 @@ function begin(context: Context, input: AttestBatchInput): Promise<(IdempotencyS
   return beginIdempotentEach(context, { ...place, keys, besides: all.slice(keys.length) }, raw);
 }
 
-function toInput({ caller, body }: AttestBatchInput, i: number, start: IdempotencyStart | null): AttestInput {
+function toInput({ caller, body }: AttestBatchInput, i: number, hold: IdempotencyHold | null): AttestInput {
   const raw = body.attestations[i] as JsonObject;
   const entry = validate(attestBody, raw, "validation_error");
   // The proof is made before the batch, and the batch is what all-or-nothing needs.
   if (body.all_or_nothing === true && entry.enable_zk === true)
     throw fieldError("validation_error", "enable_zk", "can't be combined with all_or_nothing");
-  return { caller, body: entry, raw, hold: start?.kind === "held" ? start.hold : null };
+  return { caller, body: entry, raw, hold };
 }
 
 function describeRefusal(context: Context, reason: unknown, requestId: string): Result {
@@ -60,23 +66,15 @@ function describeRefusal(context: Context, reason: unknown, requestId: string): 
   return { status, body: JSON.parse(text ?? "null") as Problem };
 }
 
-/** The entries that have no answer yet, recorded as the request wants it; those that aren't valid are refused like others. */
-async function attestOpen(
+/**
+ * The entries that have no answer yet, recorded as `record` does it; those that aren't valid are refused like others. What
+ * was held for a refused one is given back.
+ */
+export async function recordHeld(
   context: Context,
-  input: AttestBatchInput,
-  starts: readonly (IdempotencyStart | null)[],
-): Promise<Map<number, Attested>> {
-  const open = [...starts.keys()].filter((i) => starts[i]?.kind !== "replay");
-  const wanted = await Promise.allSettled(open.map(async (i) => toInput(input, i, starts[i] ?? null)));
-  const record = input.body.all_or_nothing === true ? attestAll : attestEach;
-  const attested = open.length === 0 ? [] : await record(context, wanted);
-  return new Map(attested.map((one, n) => [open[n] ?? -1, one]));
-}
-
-async function recordHeld(
-  context: Context,
-  input: AttestBatchInput,
-  starts: readonly (IdempotencyStart | null)[],
+  starts: readonly (IdempotencyEntryStart | null)[],
+  toInput: (at: number, hold: IdempotencyHold | null) => AttestInput,
+  record = attestEach,
 ): Promise<Map<number, Attested>> {
   const holds = new Map(
     starts.flatMap((start, i) => (start?.kind === "held" ? [[i, start.hold] as const] : [])),
@@ -84,7 +82,10 @@ async function recordHeld(
   const stopRenewing = [...holds.values()].map((hold) => context.idempotencyLeases.keep(hold));
   const attested = new Map<number, Attested>();
   try {
-    for (const [i, one] of await attestOpen(context, input, starts)) attested.set(i, one);
+    const open = [...starts.keys()].filter((i) => starts[i] === null || holds.has(i));
+    const wanted = await Promise.allSettled(open.map(async (i) => toInput(i, holds.get(i) ?? null)));
+    const made = open.length === 0 ? [] : await record(context, wanted);
+    for (const [n, one] of made.entries()) attested.set(open[n] ?? -1, one);
     return attested;
   } finally {
     for (const stop of stopRenewing) stop();
@@ -102,7 +103,8 @@ export async function attestBatch(
   input: AttestBatchInput,
 ): Promise<AttestBatchResponse & { attested: string[] }> {
   const starts = await begin(context, input);
-  const made = await recordHeld(context, input, starts);
+  const record = input.body.all_or_nothing === true ? attestAll : attestEach;
+  const made = await recordHeld(context, starts, (i, hold) => toInput(input, i, hold), record);
   const results = starts.map((start, i): Result => {
     if (start?.kind === "replay") return { status: 201, body: JSON.parse(start.response) as AttestResponse };
     const one = made.get(i);

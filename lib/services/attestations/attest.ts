@@ -12,7 +12,7 @@ import type { JsonObject } from "#lib/protocol/encoding/canonical-json";
 import { type ZkKeyPair, zkPredicate } from "#lib/protocol/presentation/disclosure";
 import { deriveIdentityChecks } from "#lib/protocol/statement/identity-checks";
 import { signedRequest } from "#lib/protocol/statement/signed-request";
-import type { UnplacedPredicate } from "#lib/protocol/statement/statement";
+import type { TraceMark, UnplacedPredicate } from "#lib/protocol/statement/statement";
 import { numberedRandom } from "#lib/protocol/tlog/witness-policy";
 import {
   describeRegistered,
@@ -33,6 +33,7 @@ export interface AttestInput {
   /** The body as it was sent: what the agent's own signature covers. */
   raw: JsonObject;
   hold: IdempotencyHold | null;
+  trace?: TraceMark;
 }
 
 async function buildPredicate(
@@ -71,6 +72,7 @@ async function buildPredicate(
     ),
     human_approval: prepared.approval,
     ...(prepared.stop && { approval_stopped: prepared.stop }),
+    ...(input.trace && { trace: input.trace }),
     ...context.notBefore.fieldAt(now),
   };
 }

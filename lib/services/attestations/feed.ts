@@ -50,7 +50,7 @@ const feedText = selectUnless(
     AND ($4::text IS NULL OR a.human_approval_method = $4)
     AND ($5::text IS NULL OR a.action ILIKE $5)
     AND ($6::boolean IS NULL OR $6 = (
-      coalesce(cardinality(a.warnings), 0) > 0 OR a.erased_at IS NOT NULL OR a.key_id = ANY($7::text[])))
+      coalesce(cardinality(array_remove(a.warnings, 'reported_by_trace')), 0) > 0 OR a.erased_at IS NOT NULL OR a.key_id = ANY($7::text[])))
   ORDER BY a.log_id DESC NULLS LAST, a.leaf_index DESC NULLS LAST
   LIMIT $8`)}) page ON true
   WHERE g.slug_key = $1`,

@@ -8,6 +8,7 @@ import type { Context } from "#lib/services/approvals/context";
 import { attest } from "./attest";
 import { attestBatch } from "./attest-batch";
 import { readAgentFeed, writeAgentFeed, writeJsonFeed } from "./feed";
+import { recordTraces } from "./otlp";
 import { redirectToOwningLog } from "./receipt-files";
 import { readAgentRecord } from "./record";
 import { writeVerification } from "./verify";
@@ -38,6 +39,8 @@ export const attestationsHandlers: Handlers<
     const status = recorded === results.length ? 201 : 207;
     return { status, body: { recorded, results }, attested };
   },
+  otlpTraces: (call) => recordTraces(call, "traces"),
+  otlpLogs: (call) => recordTraces(call, "logs"),
   verify: redirectToOwningLog(async ({ context, params, principal, ip }) => ({
     body: await readFor(principal, context, (from) =>
       writeVerification(from, params["id"] ?? "", principal, ip),

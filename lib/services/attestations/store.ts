@@ -282,7 +282,7 @@ function insertStatements(placed: PlacedEntry[]): FunctionCall[] {
     ({ item }) => item.hold?.route,
     ({ item }) => item.hold?.key,
     ({ item }) => item.hold?.holder,
-    (one) => one.item.hold && JSON.stringify(buildResponse(one)),
+    (one) => one.item.hold && (one.item.predicate.trace ? "{}" : JSON.stringify(buildResponse(one))),
     ({ item }) => findProvenKey(item),
     ({ item }) => item.predicate.attestation_id,
     ({ item }) => item.caller.organizationId,

@@ -101,7 +101,8 @@ export function describeWarnings(row: Row, statement: ActionStatement | null, ke
 function isWarned(keys: Keys): SQL | undefined {
   const revoked = revokedIds(keys);
   return or(
-    sql`coalesce(cardinality(${attestations.warnings}), 0) > 0`,
+    // All that traces report would hide what is bad news.
+    sql`coalesce(cardinality(array_remove(${attestations.warnings}, 'reported_by_trace')), 0) > 0`,
     isNotNull(attestations.erased_at),
     revoked.length === 0 ? undefined : inArray(attestations.key_id, revoked),
   );

@@ -45,7 +45,7 @@ const titles: Record<string, (agent: string) => string> = {
 };
 
 const shown: readonly FactId[] = [
-  ...(["amount", "payee", "what", "tool", "agent", "requester"] as const),
+  ...(["amount", "payee", "what", "tool", "agent", "source", "requester"] as const),
   ...(["decided", "people", "limits", "decided_at", "not_proven"] as const),
 ];
 

@@ -21,6 +21,7 @@ const signedWarnings: readonly WarningCode[] = [
   "approval_stopped",
   "approval_asserted_only",
   "approval_test",
+  "reported_by_trace",
 ];
 
 export interface RestatedWarnings {

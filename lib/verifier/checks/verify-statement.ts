@@ -149,10 +149,15 @@ function mayStatementWarn({
   human_approval: approval,
   verdicts,
   agent_frozen_at: frozenAt,
+  trace,
 }: ActionPredicate): boolean {
   const { client_gap: isGap = false, ...compared } = verdicts;
   return (
-    approval.method !== "none" || isGap || frozenAt !== undefined || Object.values(compared).includes(false)
+    approval.method !== "none" ||
+    isGap ||
+    frozenAt !== undefined ||
+    trace !== undefined ||
+    Object.values(compared).includes(false)
   );
 }
 

@@ -17,6 +17,7 @@ export const warningRows: Record<
   approval_stopped: { check: "human_authorization", answer: "yes, stopped since" },
   approval_asserted_only: { check: "human_authorization", answer: "not proven" },
   approval_test: { check: "human_authorization", answer: "a TEST only" },
+  reported_by_trace: null,
   signing_key_revoked: { check: "key_validity", answer: "yes, revoked since" },
   zk_key_revoked: { check: "zk_proof", answer: "yes, key revoked since" },
   content_erased: null,

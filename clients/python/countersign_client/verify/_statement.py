@@ -123,10 +123,28 @@ def _read_action(statement: JsonObject) -> Action:
     _require(_is_approval(approval))
     _require("agent_frozen_at" not in predicate or is_time(predicate["agent_frozen_at"]))
     _require("approval_stopped" not in predicate or _is_stop(predicate["approval_stopped"], approval))
+    _require("trace" not in predicate or _is_reported(predicate, approval))
     _require("not_before" not in predicate or _is_not_before(predicate["not_before"]))
     subject: list[Json] = [{"digest": subject_digest(str(request["inputs_hash"])), "name": "inputs"}]
     _require(statement.get("subject") == subject)
     return Action(statement, predicate, request, registered, verdicts, approval)
+
+
+def _is_reported(predicate: JsonObject, approval: JsonObject) -> bool:
+    """No agent signs what a trace reports, and no approval backs it."""
+    trace = predicate["trace"]
+    if "agent_signature" in predicate or approval["method"] != "none" or not is_object(trace):
+        return False
+    ids = (_is_trace_id(trace.get("trace_id"), 32), _is_trace_id(trace.get("span_id"), 16))
+    missing = (trace.get("trace_id", "") is None, trace.get("span_id", "") is None)
+    is_log = trace.get("signal") == "log"
+    is_known = is_log or trace.get("signal") == "span"
+    fits = all(one or (is_log and none) for one, none in zip(ids, missing, strict=True))
+    return is_known and fits and len(trace) == 3
+
+
+def _is_trace_id(value: Json | None, digits: int) -> bool:
+    return isinstance(value, str) and re.fullmatch(f"[0-9a-f]{{{digits}}}", value) is not None
 
 
 def _is_stop(value: Json, approval: JsonObject) -> bool:

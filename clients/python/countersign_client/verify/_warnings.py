@@ -18,6 +18,8 @@ WARNINGS = {
     "approval_stopped": "The approval was stopped after a run had claimed it, and before this was recorded.",
     "approval_asserted_only": "The human approval is asserted by the caller, not proven.",
     "approval_test": "The approval is a TEST: no real person is proven to have given it.",
+    "reported_by_trace": "A trace reported this, not the agent itself: whoever can write to the trace can make it up, "
+    "and the times are its exporter's.",
     "signing_key_revoked": "The key that signed this record was revoked later. Its place in the log is before that, "
     "so the signature counts.",
     "zk_key_revoked": "The key of the zero-knowledge proof was revoked later.",
@@ -25,7 +27,7 @@ WARNINGS = {
 }
 """In one order."""
 
-_SIGNED = tuple(WARNINGS)[:8]
+_SIGNED = tuple(WARNINGS)[:9]
 """Those that follow from the signed bytes, so that a list beside them must name exactly these."""
 
 
@@ -66,6 +68,7 @@ def draw_warnings(subject: Subject) -> list[Warning]:
             messages["approval_stopped"] = f"After a run had claimed the approval, and before this was recorded, {why}."
         facts["approval_asserted_only"] = action.approval["method"] == "hash"
         facts["approval_test"] = action.approval.get("environment", "production") != "production"
+        facts["reported_by_trace"] = "trace" in action.predicate
         tools = list_unregistered_tools(action, manifest_of(receipt)) if uses_tools(action) else None
         if tools:
             named = ", ".join(dict.fromkeys(map(str, tools)))
