@@ -23,6 +23,7 @@ const table = {
   already_approved: { status: 409, title: "Conflict" },
   erased: { status: 409, title: "Conflict" },
   attestation_erased: { status: 409, title: "Conflict" },
+  question_conflict: { status: 409, title: "Conflict" },
   legal_hold: { status: 409, title: "Conflict" },
   zk_not_enabled: { status: 409, title: "Conflict" },
   zk_key_revoked: { status: 409, title: "Conflict" },

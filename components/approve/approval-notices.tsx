@@ -25,6 +25,12 @@ export function ApprovalNotices({ view }: { readonly view: ApprovalView }) {
           The organization allows the person whose key asks for this to approve it too.
         </Callout>
       ) : null}
+      {view.request.amends === undefined ? null : (
+        <Callout tone="info" title="This request was changed">
+          {view.request.amends.by === undefined ? "Someone with the link" : "An approver"} changed what the
+          agent asked for. The decision is about the values below, with the earlier ones beside them.
+        </Callout>
+      )}
       {view.previously_denied ? (
         <Callout tone="warn" title="A request like this one was denied in the last 24 hours">
           The same agent requested the same action with the same details, and was denied at{" "}

@@ -17,6 +17,7 @@ import { GrantBlock } from "./grant-block";
 import { writeHeading } from "./heading";
 import { markRequest } from "./mark-parts";
 import { describeEnd, Outcome } from "./outcome";
+import { Questions } from "./questions";
 import { ActionBlock, ContextBlock, InputsHash } from "./request-blocks";
 import { RequestConditions } from "./request-conditions";
 import { TakeBack } from "./take-back";
@@ -68,14 +69,15 @@ export function ApprovalScreen({ view, token }: ApprovalScreenProps) {
           </Callout>
         ) : (
           <>
-            <ActionBlock request={view.request} context={view.context} />
+            <ActionBlock request={view.request} context={view.context} before={view.before} />
             {view.request.grant === null ? null : (
               <GrantBlock
                 terms={view.request.grant}
                 phase={isPending ? "asked" : isGiven ? "given" : "over"}
               />
             )}
-            <ContextBlock context={view.context} isDecided={!isPending} />
+            <ContextBlock context={view.context} before={view.before} isDecided={!isPending} />
+            <Questions questions={view.questions} isPending={isPending} />
           </>
         )}
         <AgentBlock view={view} />

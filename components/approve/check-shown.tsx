@@ -3,8 +3,9 @@
  * content. The server's own hashes are not trusted.
  */
 import type { ApprovalView } from "#lib/api/schemas/approval-view";
-import { bindRequest, confirmationCode } from "#lib/protocol/approval/approval";
-import { isShownContent } from "#lib/protocol/approval/shown-content";
+import { isShownBefore } from "#lib/protocol/approval/amendment";
+import { bindRequest, confirmationCode, requestHash } from "#lib/protocol/approval/approval";
+import { isShownContent, type ShownContent } from "#lib/protocol/approval/shown-content";
 import type { JsonObject } from "#lib/protocol/encoding/canonical-json";
 
 const listGroups = (groups: readonly { name: string | null; count: number }[]) =>
@@ -14,18 +15,27 @@ const listGroups = (groups: readonly { name: string | null; count: number }[]) =
 const withNames = ({ request, group_names }: ApprovalView) =>
   request.required_approvers.map(({ count }, index) => ({ count, name: group_names[index] ?? null }));
 
+function isBeforeShown({ request, before }: ApprovalView, shown: ShownContent): boolean {
+  if (before === null) return request.amends === undefined;
+  return (
+    requestHash(before.request) === request.amends?.request_hash &&
+    isShownBefore(request, before.request, { ...shown, before })
+  );
+}
+
 /** The differences in words; empty if the page and the hash are one. */
 export function findDifferences(view: ApprovalView): string[] {
   const { request } = view;
   const computed = bindRequest(request);
-  const isCovered = isShownContent(request, {
+  const shown = {
     context: view.context,
     context_salt: view.context_salt,
     agent_name: view.agent.name,
     organization_name: view.organization.name,
     group_names: view.group_names,
     requested_by: view.requested_by as JsonObject | null,
-  });
+  };
+  const isCovered = isShownContent(request, shown);
   const pairs: (readonly [string, unknown, unknown])[] = [
     ["request hash", view.binding.request_hash, computed.request_hash],
     ["World ID action", view.binding.world_action, computed.world_action],
@@ -36,6 +46,7 @@ export function findDifferences(view: ApprovalView): string[] {
     ...(view.confirmation_code === null
       ? []
       : [["confirmation code", view.confirmation_code, confirmationCode(computed.request_hash)] as const]),
+    ["request that was changed", isBeforeShown(view, shown), true],
     ["request id", view.request_id, request.request_id],
     ["agent", view.agent.slug, request.agent_slug],
     ["agent's key", view.agent.public_key, request.agent_public_key],

@@ -7,6 +7,7 @@ import { Callout } from "#components/ui/callout";
 import { IdentificationIcon, KeyIcon, XCircleIcon } from "#components/ui/icons";
 import { useIsReady } from "#components/ui/use-is-ready";
 import type { ApprovalView } from "#lib/api/schemas/approval-view";
+import { questionLimits } from "#lib/protocol/approval/amendment";
 import { CodeField, WrongCodes } from "./code-field";
 import { DecisionBar } from "./decision-bar";
 import { DenyForm, DenyFormPlain } from "./deny-form";
@@ -19,6 +20,15 @@ import { useIsOnScreen, useUnseen } from "./use-seen";
 const WorldIdPanel = dynamic(() => import("./world-id-panel").then((module) => module.WorldIdPanel), {
   ssr: false,
   loading: () => <p className="text-muted">Loading World ID …</p>,
+});
+
+const ChangeForm = dynamic(() => import("./change-form").then((module) => module.ChangeForm), {
+  ssr: false,
+  loading: () => <p className="text-muted">Loading …</p>,
+});
+const AskForm = dynamic(() => import("./ask-form").then((module) => module.AskForm), {
+  ssr: false,
+  loading: () => <p className="text-muted">Loading …</p>,
 });
 
 const codeFieldId = "code";
@@ -68,7 +78,7 @@ function MoreNeeded({ approvals }: { readonly approvals: ApprovalView["approvals
   );
 }
 
-type Choice = "none" | "deny" | "approve";
+type Choice = "none" | "deny" | "approve" | "change" | "ask";
 
 /** Until the page shows the new state. */
 function Denied() {
@@ -80,18 +90,22 @@ function Denied() {
 }
 
 interface ChoicesProps {
+  readonly view: ApprovalView;
   readonly choice: Choice;
   readonly isReady: boolean;
-  readonly isFrozen: boolean;
   readonly isByPasskey: boolean;
   readonly onChoose: (choice: Choice) => void;
 }
 
-function Choices({ choice, isReady, isFrozen, isByPasskey, onChoose }: ChoicesProps) {
+/** One question at a time, and only a few. */
+const mayAsk = ({ questions }: ApprovalView) =>
+  questions.length < questionLimits.count && questions.every(({ answer }) => answer !== null);
+
+function Choices({ view, choice, isReady, isByPasskey, onChoose }: ChoicesProps) {
   const describe = (one: Choice) => ({
     size: "large" as const,
     className: buttonShape,
-    disabled: !isReady || (isFrozen && one === "approve"),
+    disabled: !isReady || (view.is_frozen && one !== "deny"),
     "aria-expanded": choice === one,
     onClick: () => onChoose(one),
   });
@@ -109,6 +123,21 @@ function Choices({ choice, isReady, isFrozen, isByPasskey, onChoose }: ChoicesPr
         )}
         Approve with {isByPasskey ? "passkey" : "World ID"}
       </Button>
+      {view.request.amendable === undefined ? null : (
+        <Button variant="secondary" {...describe("change")}>
+          Change, then approve
+        </Button>
+      )}
+      {mayAsk(view) ? (
+        <Button
+          {...describe("ask")}
+          variant={view.request.amendable === undefined ? "quiet" : "secondary"}
+          size={view.request.amendable === undefined ? "medium" : "large"}
+          className={view.request.amendable === undefined ? "col-span-2" : buttonShape}
+        >
+          Ask a question
+        </Button>
+      ) : null}
     </div>
   );
 }
@@ -159,13 +188,7 @@ export function Decision({ view, token, onChange, onCounted }: DecisionProps) {
         </>
       )}
       {isDone ? null : (
-        <Choices
-          choice={choice}
-          isReady={isReady}
-          isFrozen={view.is_frozen}
-          isByPasskey={isByPasskey}
-          onChoose={choose}
-        />
+        <Choices choice={choice} isReady={isReady} view={view} isByPasskey={isByPasskey} onChoose={choose} />
       )}
       {choice !== "deny" ? null : isDone ? (
         <Denied />
@@ -179,6 +202,12 @@ export function Decision({ view, token, onChange, onCounted }: DecisionProps) {
           onSent={() => setIsDone(true)}
         />
       )}
+      {choice === "change" ? (
+        <ChangeForm view={view} token={token} code={code} turn={turn} onChange={onChange} />
+      ) : null}
+      {choice === "ask" && mayAsk(view) ? (
+        <AskForm token={token} code={code} turn={turn} onChange={onChange} onSent={() => setChoice("none")} />
+      ) : null}
       {choice === "approve" && !isInformed ? (
         <Unseen
           details={unseen}

@@ -147,6 +147,14 @@ function Explanation({ view }: { readonly view: ApprovalView }) {
         </p>
       );
     case "cancelled":
+      if (view.amended_path !== null)
+        return (
+          <p>
+            An approver changed it
+            <Decided view={view} />, so nothing can be decided here any more. The changed request takes its
+            place: <TextLink href={view.amended_path}>open the changed request</TextLink>.
+          </p>
+        );
       return (
         <p>
           {view.code_tries_left === 0
@@ -170,7 +178,7 @@ const titles: Record<ApprovalView["status"], string> = {
 
 export function Outcome({ view, wasOpenedLate }: OutcomeProps) {
   const isTakenBack = view.revoked_at !== null;
-  const title = isTakenBack ? "Taken back" : titles[view.status];
+  const title = isTakenBack ? "Taken back" : view.amended_path === null ? titles[view.status] : "Changed";
   return (
     <div role="status">
       <Callout

@@ -1,9 +1,11 @@
 /** Content of a request, whole: how much and to whom, the action, the other details, and last the hash of the inputs. */
 
+import type { ReactNode } from "react";
 import { AgentText } from "#components/agent-text";
 import { Card } from "#components/ui/card";
 import { DefinitionList } from "#components/ui/definition-list";
 import { Money } from "#components/ui/money";
+import type { ApprovalView } from "#lib/api/schemas/approval-view";
 import type { ApprovalRequest } from "#lib/protocol/approval/approval";
 import { type Detail, largeLength, splitDetails } from "./details";
 import { markPart } from "./mark-parts";
@@ -13,24 +15,43 @@ export const inputsId = "inputs";
 
 type Context = Readonly<Record<string, string>>;
 
-const toItem = ({ id, label, value, look }: Detail) => ({
-  id,
-  name: <AgentText value={label} isName />,
-  value: (
-    <span className={look === "code" ? "font-mono" : undefined}>
-      <AgentText value={value} />
+type Before = ApprovalView["before"];
+
+/** Value before an approver changed it. */
+function Was({ children }: { readonly children: ReactNode }) {
+  return (
+    <span className="block font-normal text-[15px] text-muted">
+      was <del>{children}</del>
     </span>
-  ),
-  prominent: look === "large",
-});
+  );
+}
+
+const toItem =
+  (before: Before) =>
+  ({ id, name, label, value, look }: Detail) => ({
+    id,
+    name: <AgentText value={label} isName />,
+    value: (
+      <span className={look === "code" ? "font-mono" : undefined}>
+        <AgentText value={value} />
+        {before !== null && Object.hasOwn(before.context, name) ? (
+          <Was>
+            <AgentText value={before.context[name] ?? ""} />
+          </Was>
+        ) : null}
+      </span>
+    ),
+    prominent: look === "large",
+  });
 
 interface ActionBlockProps {
   readonly request: ApprovalRequest;
   readonly context: Context;
+  readonly before?: Before;
 }
 
 /** How much comes before everything else: it is what a wrong approval costs. */
-export function ActionBlock({ request, context }: ActionBlockProps) {
+export function ActionBlock({ request, context, before = null }: ActionBlockProps) {
   const { action, amount, tool } = request;
   const { lead } = splitDetails(context);
   return (
@@ -38,11 +59,16 @@ export function ActionBlock({ request, context }: ActionBlockProps) {
       {amount === undefined ? null : (
         <p className="mb-3 font-semibold text-4xl tabular-nums" data-amount>
           <Money {...amount} />
+          {before?.request.amount && before.request.amount.value !== amount.value ? (
+            <Was>
+              <Money {...before.request.amount} />
+            </Was>
+          ) : null}
         </p>
       )}
       {lead.length === 0 ? null : (
         <div className="-mt-2.5 mb-3 border-line border-b">
-          <DefinitionList items={lead.map(toItem)} mark={markPart} />
+          <DefinitionList items={lead.map(toItem(before))} mark={markPart} />
         </div>
       )}
       <p className={`font-medium leading-snug ${action.length > largeLength ? "text-base" : "text-xl"}`}>
@@ -62,10 +88,11 @@ export function ActionBlock({ request, context }: ActionBlockProps) {
 
 interface ContextBlockProps {
   readonly context: Context;
+  readonly before?: Before;
   readonly isDecided?: boolean;
 }
 
-export function ContextBlock({ context, isDecided = false }: ContextBlockProps) {
+export function ContextBlock({ context, before = null, isDecided = false }: ContextBlockProps) {
   const { lead, rest } = splitDetails(context);
   if (rest.length === 0 && lead.length > 0) return null;
   return (
@@ -77,7 +104,7 @@ export function ContextBlock({ context, isDecided = false }: ContextBlockProps) 
         </p>
       ) : (
         <div className="-my-2.5">
-          <DefinitionList items={rest.map(toItem)} mark={markPart} />
+          <DefinitionList items={rest.map(toItem(before))} mark={markPart} />
         </div>
       )}
     </Card>

@@ -120,8 +120,10 @@ export function RequestConditions(props: RequestConditionsProps) {
         <Card title="Confirmation code">
           <p className="font-mono font-semibold text-3xl tracking-[0.12em]">{view.confirmation_code}</p>
           <p className="mt-2 text-[15px] text-muted">
-            The agent shows the same code to the person who runs it.
-            {view.status === "pending"
+            {view.request.amends === undefined
+              ? "The agent shows the same code to the person who runs it."
+              : "The request was changed, so this code is new. The agent gets the same code when it sees the change."}
+            {view.status === "pending" && view.request.amends === undefined
               ? " If the codes differ, or you weren't given one, deny the request."
               : null}
           </p>

@@ -42,23 +42,28 @@ export function useApprovalWatch(view: ApprovalView): {
 
   const { status } = view;
   const awaitsReceipt = status === "approved" && view.attestation === null && view.revoked_at === null;
+  const awaitsAnswer = status === "pending" && view.questions.some(({ answer }) => answer === null);
   useEffect(() => {
     if (status !== "pending" && !awaitsReceipt) return;
     const look = async () => {
       if (document.visibilityState !== "visible") return;
-      if (awaitsReceipt) return void refresh();
+      // Receipts and answers are not in the public state.
+      if (awaitsReceipt || awaitsAnswer) return void refresh();
       const seen = await readPublicState(latest.current.request_id);
       if (seen === undefined) return;
       const { status: shownStatus, approvals } = latest.current;
       if (seen.status !== shownStatus || seen.approvals?.given !== approvals.given) await refresh();
     };
-    const timer = setInterval(() => void look(), awaitsReceipt ? receiptPollMs : pendingPollMs);
+    const timer = setInterval(
+      () => void look(),
+      awaitsReceipt || awaitsAnswer ? receiptPollMs : pendingPollMs,
+    );
     const onVisible = () => void look();
     document.addEventListener("visibilitychange", onVisible);
     return () => {
       clearInterval(timer);
       document.removeEventListener("visibilitychange", onVisible);
     };
-  }, [status, awaitsReceipt, refresh]);
+  }, [status, awaitsReceipt, awaitsAnswer, refresh]);
   return { statusAtOpening, refresh };
 }

@@ -58,5 +58,8 @@ export function makeView(): ApprovalView {
     is_frozen: false,
     is_erased: false,
     attestation: null,
+    before: null,
+    amended_path: null,
+    questions: [],
   };
 }

@@ -2,6 +2,7 @@
 import { describe, expect, it, vi } from "vitest";
 import { requestExamples } from "#lib/api/operations/examples";
 import { operations } from "#lib/api/operations/index";
+import { askQuestion } from "#lib/services/approvals/decision/questions";
 import { approveUnproven, ask } from "#support/authorizations";
 import { anyKind } from "#support/databases";
 import { setupTestApp } from "#support/setup-app";
@@ -25,7 +26,9 @@ describe("a key that ends while its request runs", () => {
       (await test.call(method, path, { key, ...(body !== undefined && { body }) })).body;
     const attested = await call("POST", "/v1/attest", { agent_slug: slug, action: "a", inputs_hash: "b" });
     const { made } = await ask(test, key, { agent_slug: slug });
-    if (id !== "cancelAuthorization") await approveUnproven(test, made.request_id);
+    if (id === "answerQuestion")
+      await askQuestion(test.app.context, made.request_id, { question: "What for?" }, "192.0.2.1");
+    else if (id !== "cancelAuthorization") await approveUnproven(test, made.request_id);
     if (id === "unfreezeAgent") await call("POST", `/v1/identity/${slug}/freeze`, { reason: "stop" });
     const hook = await call("POST", "/v1/webhooks", requestExamples.createWebhook);
     const sent = await call("POST", `/v1/webhooks/${hook.id}/test`);

@@ -18,6 +18,7 @@ import { readOpenHead } from "#lib/log/reading/reader";
 import { makeSnapshot } from "#lib/log/records/agent-heads";
 import { mergeHeads } from "#lib/protocol/record/agent-heads";
 import { NPM_PACKAGE, PYTHON_WHEEL } from "#lib/protocol/statement/product";
+import { askQuestion } from "#lib/services/approvals/decision/questions";
 import { startTestApp, type TestAnswer, type TestApp, type TestCall } from "#support/app";
 import { approveUnproven, ask } from "#support/authorizations";
 import { anyKind } from "#support/databases";
@@ -210,6 +211,7 @@ describe("the OpenAPI document", () => {
     expect((await send(test, "attestBatch", {}, { key, body: partly })).status).toBe(207);
     const asked = await send(test, "authorize", {}, { key, ...bodyOf("authorize") });
     requestId = asked.body.request_id;
+    await askQuestion(test.app.context, requestId, { question: "What is it for?" }, "192.0.2.1");
     await send(test, "requestKey", {}, bodyOf("requestKey"));
     const { request_id } = (await ask(test, key)).made;
     await approveUnproven(test, request_id);
@@ -323,6 +325,8 @@ describe("the OpenAPI document", () => {
     expect((await send(test, "cancelAuthorization", known(), { key })).status).toBe(409);
     const claim = { key, ...bodyOf("claimAuthorization") };
     expect((await send(test, "claimAuthorization", known(), claim)).status).toBe(409);
+    const answer = { key, ...bodyOf("answerQuestion") };
+    expect((await send(test, "answerQuestion", known(), answer)).status).toBe(409);
     const revoke = { key, ...bodyOf("revokeAuthorization") };
     expect((await send(test, "revokeAuthorization", known(), revoke)).status).toBe(409);
     await send(test, "updateWebhook", known(), { key, body: { enabled: false } });

@@ -27,6 +27,7 @@ export const requestExamples: Partial<Record<OperationId, JsonObject>> = {
     expires_in_minutes: 30,
     required_level: "device",
   },
+  answerQuestion: { number: 1, answer: "Paper for the office, ordered on 3 November" },
   claimAuthorization: { run: "run-2f6c1d7e" },
   revokeAuthorization: { reason: "The invoice is for another account" },
   createPresentation: {

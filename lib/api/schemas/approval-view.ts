@@ -1,5 +1,6 @@
 /** Data that the approval page and the test wallet show and send. Not part of the public contract. */
 import { z } from "zod";
+import { type Question, questionLimits } from "#lib/protocol/approval/amendment";
 import type { ApprovalBinding, ApprovalCheckName, ApprovalRequest } from "#lib/protocol/approval/approval";
 import type { RequestedBy } from "#lib/protocol/approval/assign-groups";
 import type { Decider } from "#lib/protocol/approval/decided-by";
@@ -7,6 +8,7 @@ import type { WorldEnvironment } from "#lib/protocol/world-id/world-id-keys";
 import type { ApprovalLevel, ProtocolVersion } from "#lib/protocol/world-id/world-id-proof";
 import type { PreviouslyDenied } from "./authorization-state";
 import type { AuthorizationStatus } from "./authorize";
+import { boundedText } from "./primitives";
 import { idkitResultSchema } from "./world-id";
 
 export interface ApprovalView {
@@ -62,6 +64,11 @@ export interface ApprovalView {
   /** The owner erased what was asked: action and context are empty, and the hashes no longer follow from them. */
   is_erased: boolean;
   attestation: { id: string; public_url: string; is_public: boolean } | null;
+  /** The request that a counter-offer changes, and the changed details as they were. */
+  before: { request: ApprovalRequest; context: Record<string, string>; context_salt: string } | null;
+  /** Path of the page of the request that changed this one. */
+  amended_path: string | null;
+  questions: Question[];
 }
 
 /**
@@ -127,6 +134,19 @@ export const listBody = z.strictObject({
 export interface ListAnswer {
   results: { request_id: string; outcome: string; detail: string }[];
 }
+
+/** POST /approve/{token}/amend: values by field. Their rules are the request's own (lib/protocol/approval/amendment.ts). */
+export const amendBody = z.strictObject({
+  code: typedCode,
+  passkey: passkeyAssertion.nullish(),
+  changes: z
+    .record(z.string().max(512), z.string("must be a string").max(4096, "must be at most 4096 characters"))
+    .refine((changes) => Object.keys(changes).length <= 33, "must have at most 33 entries"),
+});
+export type AmendBody = z.infer<typeof amendBody>;
+
+/** POST /approve/{token}/ask */
+export const askBody = z.strictObject({ code: typedCode, question: boundedText(1, questionLimits.question) });
 
 export const submissionBody = z.strictObject({
   result: idkitResultSchema,

@@ -1,12 +1,13 @@
 /** Input of POST and GET /v1/authorize (docs/wire.md, Authorization requests). */
 import { z } from "zod";
+import { findUnamendable, isFieldList, questionLimits } from "#lib/protocol/approval/amendment";
 import {
   canonicalAmount,
   currencyPattern,
   findCurrencyMistake,
   writtenAmountPattern,
 } from "#lib/protocol/approval/amount";
-import { detailTypes, isOfType } from "#lib/protocol/approval/shown-content";
+import { detailTypes, isOfType, writeTypes } from "#lib/protocol/approval/shown-content";
 import { textAsRead } from "#lib/protocol/text/display-text";
 import {
   action,
@@ -51,6 +52,20 @@ export const claimBody = z
     }),
   })
   .meta({ id: "ClaimRequest" });
+
+export const answerBody = z
+  .strictObject({
+    number: z
+      .number("must be a number")
+      .int("must be a whole number")
+      .min(1, `must be 1-${questionLimits.count}`)
+      .max(questionLimits.count, `must be 1-${questionLimits.count}`)
+      .meta({ description: "the number of the question, as `question` has it" }),
+    answer: boundedText(1, questionLimits.answer).meta({
+      description: "shown to approvers as your words, and final",
+    }),
+  })
+  .meta({ id: "Answer" });
 
 export const revokeBody = z
   .strictObject({
@@ -166,6 +181,16 @@ const details = z
     description: "what a gate states about the context, for rules; with it the signed object has version 2",
   });
 
+const amendable = z
+  .array(z.string("must be a string"), "must be an array")
+  .max(33, "must have at most 33 entries")
+  .meta({
+    uniqueItems: true,
+    examples: [["amount", "context.payee"]],
+    description:
+      "what an approver may change: `amount`, only downwards, and details as `context.NAME`. A change ends this request as cancelled, with `amended_by`; with inputs_hash, the details have to be all of the inputs. Not with grant or require_code. The names are public",
+  });
+
 export const levels = ["none", "device", "orb"] as const;
 
 export const authorizeBody = z
@@ -182,6 +207,7 @@ export const authorizeBody = z
     }),
     context: requestContext.nullish(),
     details: details.nullish(),
+    amendable: amendable.nullish(),
     expires_in_minutes: z
       .number("must be a number")
       .int("must be a whole number")
@@ -263,6 +289,20 @@ export const authorizeBody = z
           : "the context doesn't have it as JSON writes it, in at most 14 digits before the point and 4 after it";
       issues.addIssue({ code: "custom", path: ["details", "types", name], message });
     }
+  })
+  .superRefine(({ amendable: fields, grant, require_code, ...asked }, issues) => {
+    if (fields == null || fields.length === 0) return;
+    const refuse = (message: string) => issues.addIssue({ code: "custom", path: ["amendable"], message });
+    if (!isFieldList(fields.toSorted())) return refuse("must name amount or context.NAME, each once");
+    if (grant != null || require_code === true) return refuse("can't be together with grant or require_code");
+    const { context = {}, details: said, amount: of, inputs_hash } = asked;
+    const given = { ...(of && { amount: of }), ...(inputs_hash != null && { inputs_hash }) };
+    const signed = said && { complete: said.complete, types: writeTypes(context ?? {}, said.types ?? {}) };
+    const problem = findUnamendable(
+      { ...given, amendable: fields, ...(signed && { details: signed }) },
+      context ?? {},
+    );
+    if (problem !== null) refuse(problem);
   })
   .meta({ id: "AuthorizeRequest" });
 

@@ -32,6 +32,7 @@ export const problemCodes = [
   "already_approved",
   "erased",
   "attestation_erased",
+  "question_conflict",
   "legal_hold",
   "zk_not_enabled",
   "zk_key_revoked",

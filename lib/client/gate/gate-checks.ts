@@ -14,6 +14,7 @@ const askedNames: Record<Exclude<keyof AuthorizeRequest, "context" | "details" |
   action: true,
   tool: true,
   amount: true,
+  amendable: true,
   grant: true,
   expires_in_minutes: true,
   required_level: true,

@@ -83,6 +83,11 @@ export const authorizationRequests = pgTable(
     run: text(),
     claimed_at: at("claimed_at"),
     unattested_at: at("unattested_at"),
+    /** The request that this one changes, and the one that changed this one. */
+    amends: text(),
+    amended_by: text(),
+    /** JSON of approvers' questions and their answers (lib/protocol/approval/amendment.ts). */
+    questions: text(),
   },
   (t) => [
     index("authorizations_organization").on(t.organization_id, t.created_at.desc()),

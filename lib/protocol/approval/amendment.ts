@@ -6,12 +6,28 @@ import {
   canonicalHash,
   canonicalJson,
   isJsonObject,
+  type JsonObject,
   type JsonValue,
 } from "#lib/protocol/encoding/canonical-json";
 import { type Fault, fault } from "#lib/protocol/statement/outcome";
-import { amountUnits, canonicalAmount, formatAmount } from "./amount";
+import {
+  type Amount,
+  amountUnits,
+  amountValuePattern,
+  canonicalAmount,
+  findCurrencyMistake,
+  formatAmount,
+  padDecimals,
+} from "./amount";
 import { type ApprovalRequest, type HumanAuthorization, isPasskeyApproval, requestHash } from "./approval";
-import { isShownContent, type ShownContent } from "./shown-content";
+import {
+  detailTypes,
+  isOfType,
+  isShownContent,
+  readTypes,
+  type ShownContent,
+  type SignedDetails,
+} from "./shown-content";
 
 export type Amends = {
   /** Hash of the request that this one changes. */
@@ -39,6 +55,100 @@ export const listDetails = (fields: readonly string[]): string[] =>
 /** Strictly rising, so that a list has one form. */
 export const isFieldList = (fields: readonly string[]): boolean =>
   fields.every((field, at) => readField(field) !== undefined && (at === 0 || (fields[at - 1] ?? "") < field));
+
+/** The arguments that complete and typed details are of; null if they aren't all of them. */
+export function readInputs(
+  details: SignedDetails | undefined,
+  context: Readonly<Record<string, string>>,
+): JsonObject | null {
+  const typed = details?.complete === true ? readTypes(details, context) : null;
+  if (typed === null) return null;
+  const inputs: JsonObject = Object.fromEntries([
+    ...typed.string,
+    ...typed.number.map(([name, text]) => [name, Number(text)]),
+    ...typed.boolean.map(([name, text]) => [name, text === "true"]),
+  ]);
+  for (const [name, text] of Object.entries(context)) {
+    if (Object.hasOwn(inputs, name)) continue;
+    // The one value without a type.
+    if (text !== "null") return null;
+    inputs[name] = null;
+  }
+  return inputs;
+}
+
+export const hashInputs = (inputs: JsonObject): string => `sha256:${canonicalHash(inputs)}`;
+
+type Asked = Pick<ApprovalRequest, "amount" | "amendable" | "details" | "inputs_hash">;
+
+/** Why a request can't be amendable in this way; null if it can. */
+export function findUnamendable(asked: Asked, context: Readonly<Record<string, string>>): string | null {
+  const { amendable = [], amount, inputs_hash } = asked;
+  const absent = amendable.find((field) => {
+    const name = readField(field);
+    return name === undefined || (name === null ? !amount : !Object.hasOwn(context, name));
+  });
+  if (absent !== undefined) return `${absent} is not in the request`;
+  if (inputs_hash === undefined) return null;
+  const inputs = readInputs(asked.details, context);
+  if (inputs === null || hashInputs(inputs) !== inputs_hash)
+    return "needs details that are the inputs: complete, typed, and with the hash of inputs_hash";
+  return amendable.includes("amount") && listFollowers(asked, context).length === 0
+    ? "amount needs an amendable detail of the same number, which changes with it"
+    : null;
+}
+
+export const maxDetail = 1024;
+
+export interface Changed {
+  amount: Amount | undefined;
+  context: Record<string, string>;
+  /** Sorted; what follows the amount included. */
+  fields: string[];
+}
+
+/** Values by field, as an approver wrote them; equal ones change nothing. */
+export function applyChanges(
+  asked: Asked,
+  context: Readonly<Record<string, string>>,
+  values: Readonly<Record<string, string>>,
+): Changed | { field: string; problem: string } {
+  const { amendable = [] } = asked;
+  const followers = listFollowers(asked, context);
+  const types = asked.details && readTypes(asked.details, context);
+  const changed: Changed = { amount: asked.amount, context: { ...context }, fields: [] };
+  const typeOf = (name: string) =>
+    types && detailTypes.find((type) => types[type].some(([typed]) => typed === name));
+  for (const [field, written] of Object.entries(values)) {
+    const name = readField(field);
+    if (name === undefined || !amendable.includes(field)) return { field, problem: "can't be changed" };
+    if (name === null) {
+      const amount = asked.amount && { ...asked.amount, value: canonicalAmount(written) };
+      if (!amount || !amountValuePattern.test(amount.value)) return { field, problem: "is no amount" };
+      const mistake = findCurrencyMistake(amount.currency, amount.value);
+      if (mistake !== null) return { field, problem: mistake };
+      if (amount.value === asked.amount?.value) continue;
+      if (!isLower(amount, asked.amount)) return { field, problem: "can only be lower" };
+      changed.amount = amount;
+      changed.fields.push(field, ...followers.map(toField));
+      for (const follower of followers)
+        changed.context[follower] =
+          context[follower] === asked.amount?.value ? amount.value : padDecimals(amount);
+      continue;
+    }
+    if (followers.includes(name)) return { field, problem: "follows the amount" };
+    if (written === context[name]) continue;
+    if ([...written].length > maxDetail || !written.isWellFormed() || written.includes("\0"))
+      return { field, problem: `must be at most ${maxDetail} characters` };
+    const type = typeOf(name);
+    if (type ? !isOfType(type, written) : asked.details !== undefined)
+      return { field, problem: type === undefined ? "can't be changed" : `must be a ${type}` };
+    changed.context[name] = written;
+    changed.fields.push(field);
+  }
+  changed.fields.sort();
+  return changed;
+}
 
 /** Details that follow the amount: amendable, and the same number before the change. */
 export function listFollowers(

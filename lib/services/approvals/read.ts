@@ -6,12 +6,15 @@ import { cutPage } from "#lib/api/http/cursor";
 import { maxWrongCodes } from "#lib/api/schemas/approval-page";
 import {
   type AuthorizationState,
+  amendedGuidance,
+  askedGuidance,
   denialReasonNote,
   endedGuidance,
   erasedGuidance,
   frozenDenialGuidance,
   frozenGuidance,
   guidanceTexts,
+  questionNote,
   revokedGuidance,
   standingGuidance,
   usedGuidance,
@@ -42,9 +45,11 @@ import {
   parseContext,
   parseDecidedBy,
   parseGroupNames,
+  parseQuestions,
   parseRequest,
   parseRequestedBy,
   parseRuleDecision,
+  readBefore,
 } from "./rows";
 
 /** Where approvals of this request would come from. */
@@ -79,7 +84,18 @@ function describeOwned(context: Context, row: AuthorizationRow): Partial<Authori
     organization_name: row.organization_name,
     requested_by: parseRequestedBy(row),
     confirmation_code: deriveCode(context, row),
+    questions: parseQuestions(row),
+    question: row.status === "pending" ? findOpenQuestion(row) : null,
   };
+}
+
+/** Null if every question has an answer. */
+function findOpenQuestion(row: AuthorizationRow): (AuthorizationState["question"] & {}) | null {
+  const questions = parseQuestions(row);
+  const last = questions.at(-1);
+  if (last === undefined || last.answer !== null) return null;
+  const { question, asked_at } = last;
+  return { number: questions.length, question, asked_at, note: questionNote };
 }
 
 /** By the database's clock; of an approval that nothing has used. */
@@ -98,6 +114,8 @@ function chooseGuidance(row: AuthorizationRow, request: ApprovalRequest): string
   const isWaiting = status === "pending" || status === "approved";
   if (isWaiting && agentFrozenAt !== null) return frozenGuidance;
   if (status === "denied" && parseDecidedBy(row)?.kind === "freeze") return frozenDenialGuidance;
+  if (row.amended_by !== null) return amendedGuidance;
+  if (status === "pending" && findOpenQuestion(row) !== null) return askedGuidance;
   if (status === "cancelled" && row.wrong_codes >= maxWrongCodes) return wrongCodesGuidance;
   if (status === "approved" && request.grant !== null) return standingGuidance;
   return guidanceTexts[status];
@@ -123,12 +141,18 @@ function describeState(context: Context, row: AuthorizationRow): AuthorizationSt
     amount: request.amount ?? null,
     grant: request.grant,
     inputs_hash: request.inputs_hash ?? null,
+    amendable: request.amendable ?? null,
     required_level: request.required_level,
     require_code: row.require_code,
     created_at: request.created_at,
     expires_at: request.expires_at,
     environment: chooseEnvironment(context, row),
     decided_at: row.decided_at?.toISOString() ?? null,
+    amended_by: row.amended_by,
+    amends:
+      request.amends === undefined || row.amends === null
+        ? null
+        : { request_id: row.amends, fields: request.amends.fields, by: request.amends.by ?? null },
     revoked_at: row.revoked_at?.toISOString() ?? null,
     decided_by: decidedBy,
     usable_until: row.usable_until?.toISOString() ?? null,
@@ -143,15 +167,21 @@ function describeState(context: Context, row: AuthorizationRow): AuthorizationSt
 }
 
 /** `viewer`: null for a client that only knows the id. */
-function describeFor(
+async function describeFor(
   context: Context,
   row: FoundAuthorization,
   viewer: Principal | null,
-): AuthorizationState {
+): Promise<AuthorizationState> {
   const state = describeState(context, row);
   if (viewer === null || !ownsRow(viewer, row) || !mayReach(viewer, "read", row)) return state;
   const previously_denied = describeDenied(row.deniedId, row.deniedAt);
-  return { ...state, ...describeOwned(context, row), previously_denied };
+  const before = await readBefore(context.database.db, row);
+  return {
+    ...state,
+    ...describeOwned(context, row),
+    ...(before && { before: { context: before.context, context_salt: before.context_salt } }),
+    previously_denied,
+  };
 }
 
 export const wakeupName = (requestId: string) => `authorization:${requestId}`;
@@ -181,6 +211,7 @@ export async function readAuthorization(
   const isLeaving = leaving.hasBegun;
   const seconds = isLeaving ? Math.min(waitSeconds, longestWhileLeaving) : waitSeconds;
   const untilMs = performance.now() + seconds * 1000;
+  let askedBefore: number | undefined;
   for (;;) {
     const leftMs = untilMs - performance.now();
     // Listening begins before the look, so that a change in between wakes too.
@@ -188,8 +219,11 @@ export async function readAuthorization(
     try {
       const row = await requireAuthorization(context, requestId);
       const isOver = leftMs <= 0 || (leaving.hasBegun && !isLeaving);
-      if (row.status !== "pending" || isOver)
-        return describeFor(context, row, await findViewerAgain(context, viewer));
+      const asked = parseQuestions(row).length;
+      askedBefore ??= asked;
+      // A question that came while the client waited: it may want to answer.
+      if (row.status !== "pending" || asked > askedBefore || isOver)
+        return await describeFor(context, row, await findViewerAgain(context, viewer));
       const expiry = setTimeout(wait.end, Math.max(0, row.millisecondsLeft) + 5);
       await wait.over;
       clearTimeout(expiry);

@@ -14,10 +14,19 @@ import { failurePage } from "#lib/api/http/plain-page";
 import { type HttpRequest, toResponse } from "#lib/api/http/problem";
 import type { authorizationsOperations as specs } from "#lib/api/operations/authorizations";
 import type { OperationId } from "#lib/api/operations/index";
-import { denyBody, listBody, passkeyBody, startBody } from "#lib/api/schemas/approval-view";
+import {
+  amendBody,
+  askBody,
+  denyBody,
+  listBody,
+  passkeyBody,
+  startBody,
+} from "#lib/api/schemas/approval-view";
 import { idkitResultSchema } from "#lib/api/schemas/world-id";
 import { AppError } from "#lib/errors";
+import { amendAuthorization } from "#lib/services/approvals/decision/amend";
 import { cancelAuthorization, denyAuthorization } from "#lib/services/approvals/decision/decide";
+import { answerQuestion, askQuestion } from "#lib/services/approvals/decision/questions";
 import { revokeAuthorization, revokeByLink } from "#lib/services/approvals/decision/revoke";
 import { evaluateAccess } from "#lib/services/approvals/request/evaluate-access";
 import { requestAuthorization, restoreSecrets } from "#lib/services/approvals/request/request";
@@ -116,6 +125,11 @@ export const authorizationsHandlers: Handlers<typeof specs, Context> = {
     const claim = await claimAuthorization(call.context, id, principal, call.body.run);
     return { body: { ...(await readAuthorization(call.context, id, principal)), ...claim } };
   },
+  answerQuestion: async (call) => {
+    const id = readId(call.params);
+    await answerQuestion(call.context, id, call.principal, call.body);
+    return { body: await readAuthorization(call.context, id, call.principal) };
+  },
   cancelAuthorization: async (call) => {
     const principal = call.principal;
     await cancelAuthorization(call.context, readId(call.params), principal);
@@ -150,6 +164,17 @@ export const authorizationsHandlers: Handlers<typeof specs, Context> = {
     requireSameOrigin(request, context.settings.baseUrl);
     const sent = validate(listBody, await readJsonObject(request), "validation_error");
     return { body: await approveList(context, sent, ip) };
+  },
+  amendAuthorization: async (call) => {
+    const requestId = requestOfLink(call);
+    const sent = validate(amendBody, await readJsonObject(call.request), "validation_error");
+    return { body: await amendAuthorization(call.context, requestId, sent, call.ip) };
+  },
+  askQuestion: async (call) => {
+    const requestId = requestOfLink(call);
+    const sent = validate(askBody, await readJsonObject(call.request), "validation_error");
+    await askQuestion(call.context, requestId, sent, call.ip);
+    return done;
   },
   denyAuthorization: fromPage(denyAuthorization),
   revokeByLink: fromPage(revokeByLink),

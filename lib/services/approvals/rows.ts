@@ -24,6 +24,7 @@ import { isCalendarTime } from "#lib/api/schemas/primitives";
 import type { Database, Executor } from "#lib/db/client";
 import { agents, approvals, authorizationRequests, organizations } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
+import { hashQuestions, listDetails, type Question } from "#lib/protocol/approval/amendment";
 import type { ApprovalRequest } from "#lib/protocol/approval/approval";
 import type { RequestedBy } from "#lib/protocol/approval/assign-groups";
 import type { Decider } from "#lib/protocol/approval/decided-by";
@@ -234,6 +235,41 @@ export async function findPreviouslyDenied(
 export function parseRequest(row: { request: Uint8Array }): ApprovalRequest {
   return JSON.parse(utf8Decode(row.request)) as ApprovalRequest;
 }
+
+/** The request that this one changes, with its content as the page showed it; null for one that changes none. */
+export async function readOriginal(executor: Executor, { amends }: Pick<AuthorizationRow, "amends">) {
+  if (amends === null) return null;
+  const [row] = await executor
+    .select()
+    .from(authorizationRequests)
+    .where(eq(authorizationRequests.id, amends));
+  return row === undefined ? null : { row, request: parseRequest(row) };
+}
+
+/** The request that this one changes, and its changed details as they were; null for one that changes none, or after erasure. */
+export async function readBefore(executor: Executor, row: Pick<AuthorizationRow, "amends" | "request">) {
+  const original = await readOriginal(executor, row);
+  if (original === null || original.row.context_salt === null) return null;
+  const context = parseContext(original.row);
+  const changed = listDetails(parseRequest(row).amends?.fields ?? []);
+  return {
+    request: original.request,
+    context: Object.fromEntries(changed.map((name) => [name, context[name] ?? ""])),
+    context_salt: original.row.context_salt,
+  };
+}
+
+export const parseQuestions = ({ questions }: { questions: string | null }): Question[] =>
+  questions === null ? [] : (JSON.parse(questions) as Question[]);
+
+/** Undefined if nobody asked. */
+export const hashAsked = (row: {
+  questions: string | null;
+  context_salt: string | null;
+}): string | undefined =>
+  row.questions === null
+    ? undefined
+    : hashQuestions(row.context_salt, parseQuestions(row) as unknown as JsonObject[]);
 
 /** Null while nobody has decided, and where the request ended without a decision. */
 export function parseDecidedBy(row: { decided_by: string | null }): Decider | null {

@@ -266,7 +266,7 @@ describe("what decides without people", () => {
         insertRequest(
           context,
           tx,
-          input as unknown as AuthorizeInput,
+          input as unknown as Parameters<typeof insertRequest>[2],
           { request: { agent_slug: spelled } } as Made,
         ),
       );

@@ -25,6 +25,7 @@ const needed: Record<string, Scope[]> = {
   attest: ["attest", "hook", "record"],
   attestBatch: ["attest", "hook", "record"],
   authorize: ["authorize", "hook"],
+  answerQuestion: ["authorize", "hook"],
   cancelAuthorization: ["authorize", "hook"],
   claimAuthorization: ["authorize", "hook"],
   evaluateAccess: ["authorize"],

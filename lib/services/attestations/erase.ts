@@ -4,7 +4,7 @@
  * the BBS signature and the proof. Hashes of salted bytes stay, so the log stays valid.
  */
 
-import { and, eq, inArray, type SQL, sql } from "drizzle-orm";
+import { and, eq, inArray, or, type SQL, sql } from "drizzle-orm";
 import type { AnyPgColumn } from "drizzle-orm/pg-core";
 import { type Principal, toActor } from "#lib/api/http/context";
 import { eraseAnswers } from "#lib/api/http/idempotency";
@@ -160,7 +160,10 @@ export async function eraseAuthorizations(
       decided_by: authorizationRequests.decided_by,
     })
     .from(authorizationRequests)
-    .where(inArray(authorizationRequests.id, [...ids]))
+    // With the request that an erased one changed.
+    .where(
+      or(inArray(authorizationRequests.id, [...ids]), inArray(authorizationRequests.amended_by, [...ids])),
+    )
     .orderBy(authorizationRequests.id)
     .for("update");
   if (rows.length === 0) return;
@@ -183,6 +186,7 @@ export async function eraseAuthorizations(
         decided_by: decided_by && withoutSum(decided_by),
         decision_payload: null,
         denial_reason: null,
+        questions: null,
         amount_units: keepSum(authorizationRequests.amount_units, erasedAt),
         currency: keepSum(authorizationRequests.currency, erasedAt),
         run: null,

@@ -30,8 +30,10 @@ import {
   type AuthorizationRow,
   authorizationNotFound,
   findAuthorization,
+  hashAsked,
   isOpen,
   parseRequest,
+  readOriginal,
 } from "#lib/services/approvals/rows";
 import { lockAndRecheckKey } from "#lib/services/keys/authenticate";
 import { requireCode } from "./confirmation-code";
@@ -41,6 +43,7 @@ import {
   needsPasskey,
   type ProvenApprover,
   proveApprover,
+  readAmenderGroups,
 } from "./passkey-approval";
 import {
   ConcurrentApproval,
@@ -72,17 +75,26 @@ type Facts = Pick<
 
 export function makeDecision(
   context: ChangeContext,
-  row: Pick<AuthorizationRow, "id" | "request_hash" | "organization_id" | "agent_id">,
+  row: Pick<
+    AuthorizationRow,
+    "id" | "request_hash" | "organization_id" | "agent_id" | "questions" | "context_salt"
+  >,
   facts: Facts,
 ): DecisionItem {
   const { signer } = context.keys;
-  const made = { ...facts, requestHash: hexEncode(row.request_hash), object: facts.approved?.object ?? null };
+  const made = {
+    ...facts,
+    requestHash: hexEncode(row.request_hash),
+    object: facts.approved?.object ?? null,
+    questionsHash: hashAsked(row),
+  };
   return {
     ...facts,
     context,
     requestId: row.id,
     organizationId: row.organization_id,
     agentId: row.agent_id,
+    questions: row.questions,
     keyId: signer.keyId,
     seal: (place) => sealDecision(signer, made, place),
   };
@@ -92,6 +104,17 @@ export function makeDecision(
 async function decide(context: Context, row: AuthorizationRow, makeFacts: () => Facts): Promise<void> {
   await submitSigned(context, decisionKind, async () => makeDecision(context, row, makeFacts()));
   await context.wakeups.notify(wakeupName(row.id));
+}
+
+/** Decides again if somebody asked or answered a question in between: the decision covers them. */
+async function endUnapproved(context: Context, row: AuthorizationRow, facts: Facts): Promise<void> {
+  for (let open = row, attempt = 1; ; attempt += 1)
+    try {
+      return await decide(context, open, () => facts);
+    } catch (error) {
+      if (!(error instanceof ConcurrentApproval) || attempt === maxAttempts) throw error;
+      open = await findOpen(context, row.id);
+    }
 }
 
 function requirePending(row: AuthorizationRow): AuthorizationRow {
@@ -122,7 +145,7 @@ async function deny(
   const decidedAt = await readDatabaseTime(context.database.db);
   const decidedBy: DecidedBy = { kind: "people" };
   const facts = { actor, decidedAt, decidedBy, deniedBy, denialReason, approved: null };
-  await decide(context, row, () => ({ ...facts, decision: "denied" }));
+  await endUnapproved(context, row, { ...facts, decision: "denied" });
 }
 
 export const undecided = { decidedBy: null, deniedBy: null, denialReason: null, approved: null };
@@ -136,7 +159,7 @@ export async function cancel(
 ): Promise<void> {
   const decidedAt = await readDatabaseTime(context.database.db);
   const facts = { ...undecided, actor, lockAndRecheckKey, decidedAt };
-  await decide(context, row, () => ({ ...facts, decision: "cancelled" }));
+  await endUnapproved(context, row, { ...facts, decision: "cancelled" });
 }
 
 /** The request that somebody with the link may decide; throws if the page must ask for a code and this is not it. */
@@ -177,7 +200,7 @@ export async function findOwn(
   context: Context,
   requestId: string,
   principal: Principal,
-  verb: "cancels" | "claims" | "repeats" | "revokes",
+  verb: "answers" | "cancels" | "claims" | "repeats" | "revokes",
 ): Promise<AuthorizationRow> {
   const row = await findAuthorization(context.database, requestId);
   if (row === null || !ownsRow(principal, row)) throw authorizationNotFound();
@@ -227,14 +250,21 @@ function checkHuman(row: AuthorizationRow, present: WorldIdApproval[], record: W
   if (!isSamePlace) throw refused("the first approval came from another World ID environment or app");
 }
 
-/** The same for an enrolled approver: each once, and only while a place of their groups is free. */
+/**
+ * The same for an enrolled approver: each once, and only while a place of their groups is free. Who changed the request
+ * has one.
+ */
 function checkApprover(
-  { required_approvers: required }: ApprovalRequest,
+  { required_approvers: required, amends }: ApprovalRequest,
   present: PasskeyApproval[],
   record: PasskeyApproval,
+  amenderGroups: readonly string[],
 ): void {
   if (present.some(({ approver_id }) => approver_id === record.approver_id)) throw alreadyApproved();
-  const people = [...present, record].map(({ groups }) => groups.map(({ group }) => group));
+  const given = [...present, record];
+  const isAmenderIn = given.some(({ approver_id }) => approver_id === amends?.by);
+  const people = given.map(({ groups }) => groups.map(({ group }) => group));
+  if (amends?.by !== undefined && !isAmenderIn) people.push([...amenderGroups]);
   const filled = fillPlaces(required, people).reduce((sum, count) => sum + count, 0);
   if (filled < people.length)
     throw refused("others of your groups have approved already; somebody else is needed");
@@ -277,11 +307,16 @@ function toRecords({ proof, approver }: ProvenPerson, verified_at: string): Appr
   return approver === null ? worldId : [...worldId, { ...approver.record, ...pair, verified_at }];
 }
 
-function checkBeside(row: AuthorizationRow, present: Approval[], records: Approval[]): void {
+function checkBeside(
+  row: AuthorizationRow,
+  present: Approval[],
+  records: Approval[],
+  amenderGroups: readonly string[],
+): void {
   const request = parseRequest(row);
   for (const record of records)
     if (isWorldIdApproval(record)) checkHuman(row, present.filter(isWorldIdApproval), record);
-    else checkApprover(request, present.filter(isPasskeyApproval), record);
+    else checkApprover(request, present.filter(isPasskeyApproval), record, amenderGroups);
 }
 
 const describeActor = ({ proof, approver }: ProvenPerson, ip: string | null): Actor => ({
@@ -308,7 +343,7 @@ async function tryAccept(
   const now = new Date(Math.max(time.getTime(), Date.parse(person.approver?.since ?? "") || 0));
   const before = present.flatMap((one) => one.records);
   const records = toRecords(person, now.toISOString());
-  checkBeside(row, before, records);
+  checkBeside(row, before, records, await readAmenderGroups(db, request));
   const approvals = [...before, ...records];
   const environment = findEnvironment(request.origin, approvals);
   const approval: NewApproval = {
@@ -324,7 +359,16 @@ async function tryAccept(
   const actor = describeActor(person, ip);
   if (present.length + 1 < row.approvals_required) return storeOneOfMany(context, row, approval, actor);
   const decidedBy = { kind: "people" } as const;
-  const facts = { decided_by: decidedBy, approvals, environment, approved_at: now.toISOString() };
+  const original = await readOriginal(db, row);
+  const questionsHash = hashAsked(row);
+  const facts = {
+    decided_by: decidedBy,
+    approvals,
+    environment,
+    approved_at: now.toISOString(),
+    ...(original && { original_request: original.request }),
+    ...(questionsHash !== undefined && { questions_hash: questionsHash }),
+  };
   await decide(context, row, () => ({
     actor,
     decision: "approved",

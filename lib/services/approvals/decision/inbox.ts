@@ -52,10 +52,12 @@ import {
   parseContext,
   parseDecidedBy,
   parseGroupNames,
+  parseQuestions,
   parseRequest,
   parseRequestedBy,
   parseRuleDecision,
   readApprovalToken,
+  readBefore,
 } from "#lib/services/approvals/rows";
 import { deriveCode } from "./confirmation-code";
 import { readApprovals } from "./store";
@@ -169,6 +171,9 @@ async function describeApproval(context: Context, row: FoundAuthorization): Prom
     is_frozen: row.agentFrozenAt !== null,
     is_erased: row.context === null,
     attestation: await readUse(context, row, request),
+    before: await readBefore(db, row),
+    amended_path: row.amended_by === null ? null : new URL(approvalUrl(context, row.amended_by)).pathname,
+    questions: parseQuestions(row),
   };
 }
 

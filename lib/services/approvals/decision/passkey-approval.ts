@@ -6,7 +6,7 @@
 import { eq } from "drizzle-orm";
 import type { SentAssertion } from "#lib/api/schemas/approval-view";
 import type { Executor } from "#lib/db/client";
-import { apiKeys } from "#lib/db/schema";
+import { apiKeys, approverGroups } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
 import { type ApprovalRequest, requestHash } from "#lib/protocol/approval/approval";
 import type { PasskeyApproval } from "#lib/protocol/approval/human-authorization-shape";
@@ -101,7 +101,7 @@ export async function proveApprover(
   const proof = await readRosterProof(db, row.organization_id, credentialId, { isHeld: false });
   if (proof === null) throw notEnrolled("this passkey is not enrolled for this organization");
   const groups = requireGroups(request, proof);
-  if (decision === "approve") await requireOther(db, row, request, proof);
+  if (decision === "approve" || decision === "amend") await requireOther(db, row, request, proof);
   const challenge = list?.challenge ?? approvalChallenge(requestHash(request), decision);
   const outcome = checkAssertion(
     { ...assertion, public_key: proof.entry.public_key },
@@ -131,6 +131,18 @@ export async function proveApprover(
     },
     since: head.changed_at,
   };
+}
+
+/** Groups of the approver who changed the request, whose place no one else takes; none without one. */
+export async function readAmenderGroups(
+  executor: Executor,
+  { amends, required_approvers: required }: ApprovalRequest,
+): Promise<string[]> {
+  if (amends?.by === undefined) return [];
+  const isTheirs = eq(approverGroups.approver_id, amends.by);
+  const rows = await executor.select({ group: approverGroups.group_id }).from(approverGroups).where(isTheirs);
+  const own = rows.map(({ group }) => group);
+  return required.map(({ group }) => group).filter((group) => own.includes(group));
 }
 
 /** That a passkey can be backed up never changes. */

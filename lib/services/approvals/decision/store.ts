@@ -65,11 +65,12 @@ interface Made {
   decidedAt: Date;
   /** Canonical bytes of the signed object, for an approval. */
   object: Uint8Array | null;
+  questionsHash?: string | undefined;
 }
 
 export function sealDecision(
   signer: Signer,
-  { decision, requestHash, decidedAt, object }: Made,
+  { decision, requestHash, decidedAt, object, questionsHash }: Made,
   place: Place | null,
 ): SealedStatement {
   const statement = buildDecisionStatement({
@@ -78,6 +79,7 @@ export function sealDecision(
     decided_at: decidedAt.toISOString(),
     key_id: signer.keyId,
     authorization_hash: object === null ? null : hexEncode(sha256(object)),
+    ...(questionsHash !== undefined && { questions_hash: questionsHash }),
     record: requirePlace(place).record,
   });
   return signStatement(signer, statement);
@@ -134,6 +136,8 @@ export interface DecisionItem extends DecisionLeaf {
   decision: Decision["decision"];
   decidedAt: Date;
   denialReason: string | null;
+  /** As they were hashed; any others mean deciding again. */
+  questions: string | null;
   deniedBy: Enrolled | null;
   decidedBy: DecidedBy | null;
   /** With the last approval. */
@@ -167,13 +171,17 @@ export async function hasApproved(
   return (await executor.select({ id: approvals.id }).from(approvals).where(isTheirs)).length > 0;
 }
 
-export async function lockOpen(tx: Executor, requestId: string): Promise<boolean> {
-  const rows = await tx
-    .select({ id: authorizationRequests.id })
+/** Null if it isn't open. */
+export async function lockOpen(
+  tx: Executor,
+  requestId: string,
+): Promise<{ questions: string | null } | null> {
+  const [row] = await tx
+    .select({ questions: authorizationRequests.questions })
     .from(authorizationRequests)
     .where(and(eq(authorizationRequests.id, requestId), isOpen))
     .for("update");
-  return rows.length === 1;
+  return row ?? null;
 }
 
 /** False if the approvals are not those that the new one was judged beside. Needs the row's lock. */
@@ -212,7 +220,9 @@ export const readProtocolVersion = ({ records }: NewApproval) =>
 const findEnrolled = ({ approved, deniedBy }: DecisionItem) => approved?.approval.enrolled ?? deniedBy;
 
 async function admitOne(tx: Executor, item: DecisionItem): Promise<AppError | null> {
-  if (!(await lockOpen(tx, item.requestId))) return notPending();
+  const open = await lockOpen(tx, item.requestId);
+  if (open === null) return notPending();
+  if (open.questions !== item.questions) return new ConcurrentApproval();
   if (item.approved !== null && (await isFrozen(tx, item.agentId))) return agentFrozen();
   if (item.approved !== null && !(await standsBeside(tx, item.approved.approval)))
     return new ConcurrentApproval();

@@ -316,7 +316,8 @@ export interface JudgedRequest {
   details?: SignedDetails;
   context: Record<string, string>;
   requester: string | null;
-  isGrant: boolean;
+  /** Standing approvals and counter-offers: neither a rule nor a standing approval approves them. */
+  isForPeople: boolean;
   own: Demands;
   createdAt: Date;
 }
@@ -471,7 +472,7 @@ export async function judge(
       ? deny("A rule asks for World ID, which this service doesn't have.")
       : { ...asked, obligations, groupIds, rules: kept };
   const hidesSomething = enforced?.outcome.forbidsDetails === true && !saysComplete(request);
-  if (request.isGrant || hidesSomething) return toPeople;
+  if (request.isForPeople || hidesSomething) return toPeople;
   if (standing.has_grants && standing.agent_id !== null) {
     const active = await findActiveGrants(tx, standing.agent_id);
     const findId = (name: string) => groupIds.get(name) ?? "";

@@ -1,7 +1,7 @@
 /** POST /v1/authorize: a request is built once, and its canonical bytes are what is approved, by people or without. */
 
 import { and, eq, inArray, isNotNull, ne, or, sql } from "drizzle-orm";
-import { type KeyPrincipal, toActor } from "#lib/api/http/context";
+import { type Actor, type KeyPrincipal, toActor } from "#lib/api/http/context";
 import { completeIdempotent, type IdempotencyHold } from "#lib/api/http/idempotency";
 import type { AuthorizeResponse } from "#lib/api/schemas/authorization-state";
 import type { AuthorizeBody } from "#lib/api/schemas/authorize";
@@ -64,7 +64,10 @@ import {
 const defaultMinutes = 30;
 
 /** Identifies equal requests, whoever makes them when, and whoever they say asks. */
-function computeFingerprint(organizationId: string, body: AuthorizeBody): Uint8Array {
+export function computeFingerprint(
+  organizationId: string,
+  body: Omit<AuthorizeBody, "expires_in_minutes">,
+): Uint8Array {
   const { agent_slug, action, context, inputs_hash, tool, amount, grant } = body;
   return sha256(
     canonicalBytes([
@@ -150,6 +153,7 @@ function buildRequest(context: Context, facts: RequestFacts): ApprovalRequest {
     ...(typeof inputs_hash === "string" && { inputs_hash }),
     // Version 2 only for what is version 2 anyway: verifiers of 1.0.0 read all else.
     ...(details && { details: signDetails(body), entries_hash: hashEntries(shown) }),
+    ...(body.amendable && body.amendable.length > 0 && { amendable: body.amendable.toSorted() }),
     required_level: demands.required_level,
     approvals_required: demands.approvals_required,
     required_approvers: demands.required_approvers,
@@ -278,12 +282,12 @@ const describeJudged = (
   ...(body.details && { details: signDetails(body) }),
   context: body.context ?? {},
   requester: body.requester ?? null,
-  isGrant: body.grant != null,
+  isForPeople: body.grant != null,
   own,
   createdAt,
 });
 
-function applyJudged(own: Demands, judged: Judged): Demands {
+export function applyJudged(own: Demands, judged: Judged): Demands {
   if (judged.verdict !== "ask" || judged.obligations === null) return own;
   const demands = applyObligations(own, judged.obligations, (name) => judged.groupIds.get(name) ?? "");
   if (isTooMuch(demands.required_approvers))
@@ -331,6 +335,7 @@ function describe(
     amount: request.amount ?? null,
     grant: request.grant,
     inputs_hash: request.inputs_hash ?? null,
+    amendable: request.amendable ?? null,
     required_approvers: describeRequired(request, names.group_names),
     context: body.context ?? {},
     context_salt: salt,
@@ -348,11 +353,27 @@ function describe(
   };
 }
 
+interface Stored {
+  principal: Pick<KeyPrincipal, "organizationId" | "keyId" | "isTest">;
+  body: Pick<AuthorizeBody, "agent_slug" | "context" | "callback_url" | "require_code">;
+  actor: Actor;
+  /** The request that this one changes. */
+  amends?: string | null;
+}
+
 export async function insertRequest(
   context: Context,
   tx: Executor,
-  { principal, body }: AuthorizeInput,
-  { request, hidden, fingerprint, judged, status, decision, createdAt }: Made,
+  { principal, body, actor, amends = null }: Stored,
+  {
+    request,
+    hidden,
+    fingerprint,
+    judged,
+    status,
+    decision,
+    createdAt,
+  }: Omit<Made, "agent" | "demands" | "requester">,
 ): Promise<string> {
   const [agent] = await claimAgents(context, tx, [
     { slug: body.agent_slug, organizationId: principal.organizationId, isTest: principal.isTest },
@@ -362,6 +383,7 @@ export async function insertRequest(
   if (agent.slug !== request.agent_slug) throw new DecidedOtherwise();
   await tx.insert(authorizationRequests).values({
     ...toRow(body, request),
+    amends,
     organization_id: principal.organizationId,
     agent_id: agent.id,
     api_key_id: principal.keyId,
@@ -393,7 +415,7 @@ export async function insertRequest(
   });
   await recordAudit(context, tx, {
     organizationId: principal.organizationId,
-    actor: toActor(principal),
+    actor,
     action: "authorization.requested",
     subject: request.request_id,
   });
@@ -493,7 +515,7 @@ async function findNamed(
 const remindedAt = sql`r.expires_at - least(interval '1 hour', (r.expires_at - r.created_at) / 4)`;
 
 /** The notices of a new request, for everyone who wants them; how many people get the link when this transaction ends. */
-async function notifyApprovers(
+export async function notifyApprovers(
   tx: Executor,
   request: { id: string; organizationId: string },
   names: readonly string[] | null | undefined,
@@ -545,7 +567,7 @@ async function createPendingRequest(context: Context, input: AuthorizeInput): Pr
     if (prepared.judged.verdict !== "ask") throw new DecidedOtherwise();
     const request = buildRequest(context, { organizationId, body, ...prepared });
     const made: Made = { ...prepared, request, status: "pending", decision: null };
-    await insertRequest(context, tx, input, made);
+    await insertRequest(context, tx, { ...input, actor: toActor(principal) }, made);
     const named = { id: request.request_id, organizationId };
     const { groupNames } = prepared.demands;
     const names = body.approvers ?? (groupNames.length === 0 ? null : groupNames);
@@ -575,7 +597,7 @@ async function decideUnasked(context: Context, input: AuthorizeInput): Promise<A
           })
         : { object: null, usableUntil: null };
     const made: Made = { ...prepared, request, status: decision, decision: signed };
-    const agentId = await insertRequest(context, tx, input, made);
+    const agentId = await insertRequest(context, tx, { ...input, actor: toActor(principal) }, made);
     return {
       requestId: request.request_id,
       requestHash: requestHash(request),

@@ -1,0 +1,36 @@
+/** Questions of approvers and their answers: others' words, before the decision that hashes them. */
+import { AgentText } from "#components/agent-text";
+import { Card } from "#components/ui/card";
+import type { Question } from "#lib/protocol/approval/amendment";
+
+interface QuestionsProps {
+  readonly questions: readonly Question[];
+  readonly isPending: boolean;
+}
+
+export function Questions({ questions, isPending }: QuestionsProps) {
+  if (questions.length === 0) return null;
+  return (
+    <Card title="Questions">
+      <ol className="-my-2.5 divide-y divide-line">
+        {questions.map(({ question, asked_at, answer }) => (
+          <li key={asked_at} className="flex flex-col gap-1 py-2.5 text-[15px]">
+            <span className="font-medium">
+              <AgentText value={question} />
+            </span>
+            {answer === null ? (
+              <span className="text-muted">
+                {isPending ? "Waiting for an answer. You can still decide without it." : "Nobody answered."}
+              </span>
+            ) : (
+              <span>
+                <span className="text-muted">The agent&rsquo;s side answered: </span>
+                <AgentText value={answer} />
+              </span>
+            )}
+          </li>
+        ))}
+      </ol>
+    </Card>
+  );
+}

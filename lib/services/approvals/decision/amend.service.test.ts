@@ -1,0 +1,317 @@
+/** Guarantees: a counter-offer only narrows, takes the old request's place in one step, and is decided as a new question. */
+import { describe, expect, it } from "vitest";
+import type { AuthorizationState } from "#lib/api/schemas/authorization-state";
+import { hashInputs } from "#lib/client/api/inputs";
+import type { ApprovalRequest, HumanAuthorization } from "#lib/protocol/approval/approval";
+import { requestHash } from "#lib/protocol/approval/approval";
+import type { JsonObject } from "#lib/protocol/encoding/canonical-json";
+import { approvalChallenge, type PasskeyDecision } from "#lib/protocol/passkey/assertion";
+import { approvalUrl } from "#lib/services/approvals/rows";
+import { verifyInBrowser } from "#lib/verifier/browser";
+import { approveUnproven, ask, fromPage, openRequest } from "#support/authorizations";
+import { anyKind } from "#support/databases";
+import { enrolApprover, enrolGroup } from "#support/enrol";
+import { signInPerson } from "#support/portal";
+import { setupTestApp } from "#support/setup-app";
+
+const { test } = setupTestApp(anyKind);
+
+type Passkey = Awaited<ReturnType<typeof enrolApprover>>["passkey"];
+
+const inputs = { amount: 120, payee: "Example Ltd", note: "March" };
+const shown = {
+  context: { amount: "120", payee: "Example Ltd", note: "March" },
+  details: { complete: true, types: { amount: "number", payee: "string", note: "string" } },
+  inputs_hash: hashInputs(inputs),
+  amount: { value: "120.00", currency: "EUR" },
+  amendable: ["context.payee", "amount", "context.amount"],
+  tool: "bank.transfer",
+};
+
+const post = (token: string, what: string, body: object) =>
+  test.call("POST", `/approve/${token}/${what}`, { headers: fromPage, body });
+const amend = (token: string, changes: object, more: object = {}) =>
+  post(token, "amend", { changes, ...more });
+
+async function read(key: string, id: string): Promise<AuthorizationState> {
+  return (await test.call("GET", `/v1/authorize/${id}`, { key })).body as AuthorizationState;
+}
+
+const tokenOf = (id: string) => approvalUrl(test.app.context, id).split("/").at(-1) ?? "";
+
+async function requestOf(id: string): Promise<ApprovalRequest> {
+  const { rows } = await test.query("SELECT request FROM authorization_requests WHERE id = $1", [id]);
+  return JSON.parse(Buffer.from(rows[0]?.["request"] as Uint8Array).toString()) as ApprovalRequest;
+}
+
+async function sign(id: string, passkey: Passkey, decision: PasskeyDecision) {
+  const hash = requestHash(await requestOf(id));
+  const { public_key: _key, ...sent } = passkey.assert(approvalChallenge(hash, decision));
+  return { passkey: sent };
+}
+
+const changed = (answer: { body: { errors?: { pointer: string; message: string }[] } }) =>
+  answer.body.errors?.map(({ pointer, message }) => `${pointer}: ${message}`).join() ?? null;
+
+describe("a counter-offer", () => {
+  it("takes the old request's place, has a hash of its own, and verifies as a chain", async () => {
+    const { key } = await test.createKey();
+    const asked = await ask(test, key, shown);
+    const waiting = asked.read(key, "?wait=20");
+    const answer = await amend(asked.token, { amount: "80.50", "context.payee": "Example GmbH" });
+    expect(answer.status).toBe(200);
+    const old = (await waiting).body as AuthorizationState;
+    expect(old).toMatchObject({ status: "cancelled", amended_by: answer.body.request_id });
+    expect(old.guidance).toContain("amended_by");
+    const now = await read(key, old.amended_by ?? "");
+    const after = { amount: 80.5, payee: "Example GmbH", note: "March" };
+    expect(now).toMatchObject({
+      status: "pending",
+      amount: { value: "80.5", currency: "EUR" },
+      context: { amount: "80.5", payee: "Example GmbH", note: "March" },
+      inputs_hash: hashInputs(after),
+      amendable: null,
+      amends: {
+        request_id: asked.made.request_id,
+        fields: ["amount", "context.amount", "context.payee"],
+        by: null,
+      },
+      before: { context: { amount: "120", payee: "Example Ltd" } },
+      expires_at: asked.made.expires_at,
+    });
+    expect((await asked.deny("late")).status, "the old one").toBe(409);
+    expect((await amend(tokenOf(now.request_id), { amount: "1" })).body.code).toBe("approval_refused");
+    const opened = openRequest(test, {
+      request_id: now.request_id,
+      approval_url: approvalUrl(test.app.context, now.request_id),
+    });
+    expect((await opened.approve("ada")).status).toBe(200);
+    const approved = await read(key, now.request_id);
+    const object = approved.human_authorization as unknown as HumanAuthorization;
+    expect(object.version).toBe(2);
+    expect(requestHash(object.original_request as ApprovalRequest)).toBe(object.request.amends?.request_hash);
+    const trust = (await test.call("GET", "/v1/pubkey")).body;
+    const report = await verifyInBrowser(approved, trust);
+    const statuses = Object.fromEntries(report.checks.map(({ name, status }) => [name, status]));
+    expect(statuses).toMatchObject({ amendment: "pass", shown_content: "pass", restated_fields: "pass" });
+    expect(report.facts.find(({ id }) => id === "changed")?.text).toContain("120.00 EUR to 80.50 EUR");
+    const attest = (inputs_hash: string) =>
+      test.call("POST", "/v1/attest", {
+        key,
+        body: {
+          agent_slug: "treasurer",
+          action: asked.made.action,
+          inputs_hash,
+          human_authorization: object as unknown as JsonObject,
+        },
+      });
+    expect((await attest(hashInputs(inputs))).body.code, "what was asked for").toBe("authorization_mismatch");
+    expect((await attest(hashInputs(after))).status).toBe(201);
+  });
+
+  it.each([
+    [{ amount: "120.01" }, "/changes/amount: can only be lower"],
+    [{ amount: "80.001" }, "/changes/amount: EUR has 2 decimals: 80.001 can't be paid"],
+    [{ amount: "-1" }, "/changes/amount: is no amount"],
+    [{ amount: "1e2" }, "/changes/amount: is no amount"],
+    [{ "context.amount": "1" }, "/changes/context.amount: follows the amount"],
+    [{ "context.note": "April" }, "/changes/context.note: can't be changed"],
+    [{ action: "Pay more" }, "/changes/action: can't be changed"],
+    [{ "context.payee": "x".repeat(1025) }, "/changes/context.payee: must be at most 1024 characters"],
+    [{ amount: "120" }, "/changes: changes nothing"],
+    [{}, "/changes: changes nothing"],
+  ])("refuses %j", async (changes, problem) => {
+    const { key } = await test.createKey();
+    const asked = await ask(test, key, shown);
+    expect(changed(await amend(asked.token, changes))).toBe(problem);
+    expect(await read(key, asked.made.request_id)).toMatchObject({ status: "pending", amended_by: null });
+  });
+
+  it.each([
+    [{ amendable: ["context.nobody"] }, "context.nobody is not in the request"],
+    [{ amendable: ["amount"] }, "amount needs an amendable detail of the same number, which changes with it"],
+    [
+      { details: null },
+      "needs details that are the inputs: complete, typed, and with the hash of inputs_hash",
+    ],
+    [
+      { inputs_hash: "sha256:aa" },
+      "needs details that are the inputs: complete, typed, and with the hash of inputs_hash",
+    ],
+    [{ require_code: true }, "can't be together with grant or require_code"],
+    [{ amendable: ["action"] }, "must name amount or context.NAME, each once"],
+  ])("can't be asked for with %j", async (more, problem) => {
+    const { key } = await test.createKey();
+    const body = { agent_slug: "treasurer", action: "Pay", ...shown, ...more };
+    const answer = await test.call("POST", "/v1/authorize", { key, body });
+    expect([answer.status, changed(answer)]).toEqual([422, `/amendable: ${problem}`]);
+  });
+
+  it("of two at once, or of one beside a decision, one happens", async () => {
+    const { key } = await test.createKey();
+    const asked = await ask(test, key, shown);
+    const answers = await Promise.all([
+      amend(asked.token, { amount: "1" }),
+      amend(asked.token, { amount: "2" }),
+      asked.deny("no"),
+      approveUnproven(test, asked.made.request_id).then(
+        () => ({ status: 200 }),
+        () => ({ status: 409 }),
+      ),
+    ]);
+    expect(answers.map(({ status }) => status).sort()).toEqual([200, 409, 409, 409]);
+    const list = await test.call("GET", "/v1/authorizations", { key });
+    const states = (list.body.authorizations as AuthorizationState[]).filter(
+      ({ agent_slug }) => agent_slug === "treasurer",
+    );
+    expect(states.filter(({ amends }) => amends?.request_id === asked.made.request_id).length).toBeLessThan(
+      2,
+    );
+    expect((await read(key, asked.made.request_id)).status).not.toBe("pending");
+  });
+
+  it("obeys rules like a new request, but is never approved by one", async () => {
+    const { key } = await test.createKey();
+    const rules = async (text: string, mode = "enforce") =>
+      expect((await test.call("PUT", "/v1/rules", { key, body: { text, mode } })).status).toBe(200);
+    const asked = await ask(test, key, shown);
+    await rules(`@id("no-gmbh") forbid (principal, action, resource) when { context.details.hasTag("payee") && context.details.getTag("payee") == "Example GmbH" };
+      @id("small") permit (principal, action == Action::"act", resource) when { context has amount && context.amount.value.lessThan(decimal("100.0")) };
+      @id("ask") permit (principal, action == Action::"act_approved", resource);`);
+    const refused = await amend(asked.token, { "context.payee": "Example GmbH" });
+    expect(refused.body.code).toBe("rule_forbids");
+    const { body } = await amend(asked.token, { amount: "80" });
+    expect((await read(key, body.request_id)).status).toBe("pending");
+    await rules('@id("off") permit (principal, action, resource);', "off");
+  });
+});
+
+describe("a counter-offer where groups decide", () => {
+  it("needs an approver's passkey, counts only with that approver, and names them", async () => {
+    const { key } = await test.createKey();
+    const [carol, dave, erin] = await enrolGroup(
+      test,
+      "dev@example.com",
+      "treasury",
+      "Carol",
+      "Dave",
+      "Erin",
+    );
+    if (!carol || !dave || !erin) throw new Error("three are enrolled");
+    const groups = { required_approvers: [{ group: "treasury", count: 2 }], required_level: "none" };
+    const asked = await ask(test, key, { ...shown, ...groups });
+    const { request_id: id } = asked.made;
+    const changes = { amount: "80" };
+    expect((await amend(asked.token, changes)).body.code, "the link alone").toBe("approval_refused");
+    const approving = await sign(id, carol.passkey, "approve");
+    expect((await amend(asked.token, changes, approving)).body.code, "another decision").toBe(
+      "passkey_refused",
+    );
+    const { body, status } = await amend(asked.token, changes, await sign(id, carol.passkey, "amend"));
+    expect(status).toBe(200);
+    const now = body.request_id as string;
+    expect(await read(key, now)).toMatchObject({
+      amends: { by: carol.id },
+      required_approvers: [{ name: "treasury" }],
+    });
+    const approve = async (passkey: Passkey) =>
+      post(tokenOf(now), "passkey", await sign(now, passkey, "approve"));
+    const replayed = await post(tokenOf(now), "passkey", approving);
+    expect(replayed.body.code, "an approval of the old request").toBe("passkey_refused");
+    expect((await approve(dave.passkey)).status).toBe(200);
+    expect((await approve(erin.passkey)).body.code, "the place of who changed it").toBe("approval_refused");
+    expect((await approve(carol.passkey)).status).toBe(200);
+    const state = await read(key, now);
+    const trust = (await test.call("GET", "/v1/pubkey")).body;
+    const { checks } = await verifyInBrowser(state, trust);
+    expect(checks.filter(({ status }) => status === "fail")).toEqual([]);
+    expect(checks.find(({ name }) => name === "amendment")?.detail).toContain(`by approver ${carol.id}`);
+  });
+
+  it("isn't made by who asked, nor by somebody of no group", async () => {
+    const owner = await signInPerson(test.app.context, "boss@example.com");
+    const { key } = await test.createKey("boss@example.com");
+    const boss = await enrolApprover(test, owner, "Boss");
+    const others = await enrolGroup(test, "boss@example.com", "board", "Frank", "Grace");
+    const { saveGroup } = await import("#lib/services/accounts/approvers");
+    const groups = await import("#lib/services/accounts/approvers").then(({ listApprovers }) =>
+      listApprovers(test.app.context, owner),
+    );
+    const board = groups.groups.find(({ name }) => name === "board");
+    const memberIds = [...others.map(({ id }) => id), boss.id];
+    await saveGroup(test.app.context, owner, { id: board?.id ?? "", name: "board", memberIds });
+    const asked = await ask(test, key, {
+      ...shown,
+      agent_slug: "board-bot",
+      required_approvers: [{ group: "board", count: 1 }],
+      required_level: "none",
+    });
+    const stranger = await enrolApprover(test, owner, "Heidi");
+    for (const [{ passkey }, code] of [
+      [boss, "approval_refused"],
+      [stranger, "approver_not_enrolled"],
+    ] as const) {
+      const signed = await sign(asked.made.request_id, passkey, "amend");
+      expect((await amend(asked.token, { amount: "1" }, signed)).body.code).toBe(code);
+    }
+  });
+});
+
+describe("questions", () => {
+  it("reach the waiting agent, take one answer each, and are hashed into the decision", async () => {
+    const { key } = await test.createKey();
+    const asked = await ask(test, key);
+    const { request_id: id } = asked.made;
+    const waiting = asked.read(key, "?wait=20");
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    const question = "What is invoice 1042 for?";
+    expect((await post(asked.token, "ask", { question })).status).toBe(200);
+    const state = (await waiting).body as AuthorizationState;
+    expect(state).toMatchObject({
+      status: "pending",
+      question: { number: 1, question },
+      expires_at: asked.made.expires_at,
+    });
+    expect(state.guidance).toContain("/answer");
+    expect((await asked.read()).body.question, "who only knows the id").toBeUndefined();
+    expect((await post(asked.token, "ask", { question: "And why?" })).body.code).toBe("question_conflict");
+    const answer = (number: number, words: string, by = key) =>
+      test.call("POST", `/v1/authorize/${id}/answer`, { key: by, body: { number, answer: words } });
+    const { key: stranger } = await test.createKey("stranger@example.org");
+    expect((await answer(1, "Paper", stranger)).status).toBe(404);
+    expect((await answer(2, "Paper")).body.code).toBe("question_conflict");
+    const { body: answered } = await answer(1, "Paper");
+    expect(answered).toMatchObject({ question: null, questions: [{ question, answer: "Paper" }] });
+    expect((await answer(1, "Paper")).status, "again").toBe(200);
+    expect((await answer(1, "Ink")).body.code).toBe("question_conflict");
+    expect((await asked.approve("ada")).status).toBe(200);
+    const approved = await read(key, id);
+    const object = approved.human_authorization as unknown as HumanAuthorization;
+    expect(object.version).toBe(2);
+    const trust = (await test.call("GET", "/v1/pubkey")).body;
+    const statusOf = async (shownState: object) =>
+      (await verifyInBrowser(shownState, trust)).checks.find(({ name }) => name === "shown_content")?.status;
+    expect(await statusOf(approved)).toBe("pass");
+    const [first] = approved.questions ?? [];
+    expect(await statusOf({ ...approved, questions: [{ ...first, answer: "Ink" }] })).toBe("fail");
+    expect((await post(asked.token, "ask", { question })).status, "after the decision").toBe(409);
+  });
+
+  it("are at most five, and a denial covers them too", async () => {
+    const { key } = await test.createKey();
+    const asked = await ask(test, key);
+    const { request_id: id } = asked.made;
+    for (let number = 1; number <= 5; number += 1) {
+      expect((await post(asked.token, "ask", { question: `${number}?` })).status).toBe(200);
+      await test.call("POST", `/v1/authorize/${id}/answer`, { key, body: { number, answer: "Yes" } });
+    }
+    expect((await post(asked.token, "ask", { question: "6?" })).body.code).toBe("question_conflict");
+    expect((await post(asked.token, "ask", { question: "x".repeat(501) })).status).toBe(422);
+    expect((await asked.deny("no")).status).toBe(200);
+    const { rows } = await test.query("SELECT decision_payload FROM authorization_requests WHERE id = $1", [
+      id,
+    ]);
+    const statement = JSON.parse(Buffer.from(rows[0]?.["decision_payload"] as Uint8Array).toString());
+    expect(statement.predicate.questions_hash).toMatch(/^[0-9a-f]{64}$/);
+  });
+});

@@ -1,0 +1,95 @@
+/**
+ * Questions of approvers and the answers of who asked (docs/decisions/0052): others' words, bounded, one open at a time. They
+ * change nothing of the request and don't stop its clock; the decision hashes them.
+ */
+import { and, eq, sql } from "drizzle-orm";
+import type { z } from "zod";
+import { type Actor, type Principal, toActor } from "#lib/api/http/context";
+import type { askBody } from "#lib/api/schemas/approval-view";
+import type { answerBody } from "#lib/api/schemas/authorize";
+import { authorizationRequests } from "#lib/db/schema";
+import { readDatabaseTime } from "#lib/db/shared-clock";
+import { AppError } from "#lib/errors";
+import { type Question, questionLimits } from "#lib/protocol/approval/amendment";
+import { recordAudit } from "#lib/services/accounts/audit";
+import type { Context } from "#lib/services/approvals/context";
+import { wakeupName } from "#lib/services/approvals/read";
+import { type AuthorizationRow, isOpen, parseQuestions } from "#lib/services/approvals/rows";
+import { lockAndRecheckKey } from "#lib/services/keys/authenticate";
+import { findDecidable, findOpen, findOwn } from "./decide";
+import { notPending } from "./store";
+
+const conflict = (words: string) => new AppError("question_conflict", words);
+
+type Change = (questions: Question[], now: string) => Question[];
+
+/** One statement: of two changes at once, the second finds other questions than it was made from. */
+async function changeQuestions(
+  context: Context,
+  row: AuthorizationRow,
+  { actor, action, change, recheck }: { actor: Actor; action: string; change: Change; recheck?: Principal },
+): Promise<void> {
+  const now = (await readDatabaseTime(context.database.db)).toISOString();
+  const questions = JSON.stringify(change(parseQuestions(row), now));
+  await context.database.db.transaction(async (tx) => {
+    if (recheck?.kind === "key") await lockAndRecheckKey(tx, recheck, "operate");
+    const { id, questions: before } = authorizationRequests;
+    const changed = await tx
+      .update(authorizationRequests)
+      .set({ questions })
+      .where(and(eq(id, row.id), isOpen, sql`${before} IS NOT DISTINCT FROM ${row.questions}`))
+      .returning({ id });
+    if (changed.length !== 1) {
+      await findOpen(context, row.id);
+      throw conflict("somebody asked or answered at the same moment; read the request again");
+    }
+    await recordAudit(context, tx, {
+      organizationId: row.organization_id,
+      actor,
+      action,
+      subject: row.id,
+    });
+  });
+  await context.wakeups.notify(wakeupName(row.id));
+}
+
+export async function askQuestion(
+  context: Context,
+  requestId: string,
+  { question, code }: z.infer<typeof askBody>,
+  ip: string,
+): Promise<void> {
+  const { row, actor } = await findDecidable(context, requestId, { code, ip });
+  const change: Change = (questions, asked_at) => {
+    if (questions.length >= questionLimits.count)
+      throw conflict(`${questionLimits.count} questions are the most for one request`);
+    if (questions.some(({ answer }) => answer === null))
+      throw conflict("a question still waits for its answer");
+    return [...questions, { question, asked_at, answer: null, answered_at: null }];
+  };
+  await changeQuestions(context, row, { actor, action: "authorization.question", change });
+}
+
+/** By the agent's key, or a member of its organization. An answer is final. */
+export async function answerQuestion(
+  context: Context,
+  requestId: string,
+  principal: Principal,
+  { number, answer }: z.infer<typeof answerBody>,
+): Promise<void> {
+  const row = await findOwn(context, requestId, principal, "answers");
+  if (row.status !== "pending") throw notPending(`is ${row.status}`);
+  const change: Change = (questions, answered_at) => {
+    const asked = questions[number - 1];
+    if (asked === undefined) throw conflict(`there is no question ${number}`);
+    if (asked.answer !== null && asked.answer !== answer) throw conflict(`question ${number} has its answer`);
+    return questions.with(number - 1, { ...asked, answer, answered_at: asked.answered_at ?? answered_at });
+  };
+  const actor = toActor(principal);
+  await changeQuestions(context, row, {
+    actor,
+    action: "authorization.answered",
+    change,
+    recheck: principal,
+  });
+}
