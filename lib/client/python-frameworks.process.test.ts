@@ -57,6 +57,13 @@ describe.skipIf(!isPythonWanted)(
       await runPytest(await requirePython(framework), file, service.env);
     });
 
+    it.concurrent.each([
+      ["telemetry", "test_telemetry.py"],
+      ["claude-agent-sdk", "test_claude_code_telemetry.py"],
+    ])("records the tools that OpenTelemetry's exporters tell of: %s", async (requirements, file) => {
+      await runPytest(await requirePython(requirements), file, service.env);
+    });
+
     async function writeProgram(framework: Framework): Promise<string> {
       const folder = await mkdtemp(path.join(tmpdir(), "countersign-guide-"));
       const guide = await readFile(`components/guides/content/python-${framework}.md`, "utf8");
