@@ -118,6 +118,12 @@ describe("the facts of a receipt", () => {
     expect(textOf(factsOfReceipt(attested({ method: "none" }), null))).toMatchObject({
       decided: "No human approval",
     });
+    const trace = { signal: "log", trace_id: null, span_id: null } as const;
+    expect(textOf(factsOfReceipt({ ...attested({ method: "none" }), trace }, null))).toMatchObject({
+      source: "Reported by a trace",
+      not_proven:
+        "that the action happened as reported; that the agent itself reported it, and when it happened",
+    });
   });
 
   it("say that a TEST is one, in words that fit who decided", () => {
