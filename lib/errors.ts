@@ -21,6 +21,7 @@ const table = {
   already_claimed: { status: 409, title: "Conflict" },
   already_used: { status: 409, title: "Conflict" },
   already_approved: { status: 409, title: "Conflict" },
+  already_exists: { status: 409, title: "Conflict" },
   erased: { status: 409, title: "Conflict" },
   attestation_erased: { status: 409, title: "Conflict" },
   question_conflict: { status: 409, title: "Conflict" },
@@ -70,11 +71,15 @@ export interface FieldError {
   message: string;
 }
 
+/** RFC 7644, table 9; without one it follows from the error's name. */
+export type ScimType = "invalidFilter" | "invalidPath" | "mutability" | "noTarget";
+
 interface ErrorOptions {
   /** Only logged, never shown. */
   cause?: unknown;
   errors?: FieldError[];
   headers?: Record<Lowercase<string>, string>;
+  scimType?: ScimType | undefined;
 }
 
 export function describeError(name: ErrorName): { status: number; title: string; code: string } {
@@ -103,6 +108,7 @@ export class AppError extends Error {
   readonly detail: string;
   readonly errors: FieldError[] | undefined;
   readonly headers: Record<Lowercase<string>, string>;
+  readonly scimType: ScimType | undefined;
 
   constructor(name: ErrorName, detail: string, options: ErrorOptions = {}) {
     super(`${name}: ${detail}`, { cause: options.cause });
@@ -111,6 +117,7 @@ export class AppError extends Error {
     this.detail = detail;
     this.errors = options.errors;
     this.headers = options.headers ?? {};
+    this.scimType = options.scimType;
   }
 
   /** The same error; a header that it has already wins. */
@@ -118,6 +125,7 @@ export class AppError extends Error {
     return new AppError(this.errorName, this.detail, {
       cause: this.cause,
       headers: { ...headers, ...this.headers },
+      scimType: this.scimType,
       ...(this.errors === undefined ? {} : { errors: this.errors }),
     });
   }

@@ -7,7 +7,7 @@ const headings = {
   "wire-attestations": ["Attestations"],
   "wire-approvals": ["Authorization requests", "Enrolled approvers"],
   "wire-rules": ["Rules", "Webhooks"],
-  "wire-log": ["Agents", "API keys", "Audit log", "Service", "Log", "Versions"],
+  "wire-log": ["Agents", "API keys", "Audit log", "Directory", "Service", "Log", "Versions"],
   "wire-disclosure": ["Zero-knowledge disclosure", "Evidence pack"],
 } as const;
 

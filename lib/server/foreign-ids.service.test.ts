@@ -39,7 +39,12 @@ describe("another organization", () => {
         request_id: "areq_AAAAAAAAAAAAAAAAAAAAAA",
         webhook_id: unknownId,
       };
-      const bodies: Record<string, unknown> = { putTools: { tools: [] }, updateIdentity: { name: "x" } };
+      const Operations = [{ op: "remove", path: "externalId" }];
+      const patch = { schemas: ["urn:ietf:params:scim:api:messages:2.0:PatchOp"], Operations };
+      const bodies: Record<string, unknown> = {
+        ...{ putTools: { tools: [] }, updateIdentity: { name: "x" } },
+        ...{ patchDirectoryUser: patch, patchDirectoryGroup: patch },
+      };
       const withIds = Object.entries(operations).filter(
         ([, spec]) => spec.auth.kind === "key" && /\{(id|slug|request_id|webhook_id)\}/.test(spec.path),
       );

@@ -24,6 +24,7 @@ import { authorizationsHandlers, replayHydrators } from "#lib/services/approvals
 import { presentationsHandlers } from "#lib/services/attestations/presentations";
 import { receiptsHandlers } from "#lib/services/attestations/receipt-routes";
 import { attestationsHandlers } from "#lib/services/attestations/routes";
+import { directoryHandlers } from "#lib/services/directory/routes";
 import { keysHandlers } from "#lib/services/keys/routes";
 import { createMcpHandlers } from "#lib/services/mcp/routes";
 import { mailHandlers } from "#lib/services/notifications/mailbox";
@@ -50,6 +51,7 @@ const handlers: Handlers<typeof operations, Context> = {
   ...attestationsHandlers,
   ...agentsHandlers,
   ...authorizationsHandlers,
+  ...directoryHandlers,
   ...keysHandlers,
   ...logHandlers,
   ...mailHandlers,
@@ -105,10 +107,10 @@ function decodeParams(groups: Record<string, string> | undefined): Params {
 }
 
 /** The answer to what no operation takes, in the shape of theirs. */
-export async function refuse(error: AppError): Promise<HttpResponse> {
+export async function refuse(error: AppError, path = ""): Promise<HttpResponse> {
   const { context, env } = await getApp();
   const requestId = httpRequestId(context.random(12));
-  const answer = answerProblem(error, env.baseUrl, requestId, context.logger);
+  const answer = answerProblem(error, env.baseUrl, requestId, context.logger, path.startsWith("/scim/"));
   return addCommonHeaders(answer, env, requestId, true);
 }
 
@@ -152,7 +154,7 @@ async function answerRoute(
     try {
       params = decodeParams(route.pattern.exec(path)?.groups);
     } catch {
-      return refuse(new AppError("bad_request", "the path is malformed"));
+      return refuse(new AppError("bad_request", "the path is malformed"), path);
     }
   }
   const answer = await route.handler(request, params);
@@ -190,10 +192,13 @@ export async function handleRequest(request: HttpRequest): Promise<HttpResponse 
   const method = request.method === "HEAD" ? "GET" : request.method;
   const route = matching.find((candidate) => candidate.method === method);
   if (route) return answerRoute(route, request, path);
-  if (matching.length === 0) return refuse(new AppError("not_found", "nothing exists at this path"));
+  if (matching.length === 0) return refuse(new AppError("not_found", "nothing exists at this path"), path);
   if (request.method === "OPTIONS") return answerOptions(matching);
   const allow = allowedMethods(matching);
-  return refuse(new AppError("method_not_allowed", `this path accepts ${allow}`, { headers: { allow } }));
+  return refuse(
+    new AppError("method_not_allowed", `this path accepts ${allow}`, { headers: { allow } }),
+    path,
+  );
 }
 
 export const dispatch = async (request: Request): Promise<Response> =>
@@ -210,7 +215,7 @@ const firstSegment = (path: string) => path.slice(0, path.indexOf("/", 1) + 1);
 /** `/v1/` and `/log/`: below the first segment of several public operations nothing is a page. */
 const ownSegments = new Set(
   Object.values(operations)
-    .filter((spec: OperationSpec) => spec.internal !== true)
+    .filter((spec: OperationSpec) => spec.internal !== true || spec.isScim === true)
     .map(({ path }) => firstSegment(path))
     .filter((segment, at, all) => segment !== "" && all.indexOf(segment) !== at),
 );

@@ -767,7 +767,7 @@ class KeyInfo(TypedDict):
     created_at: str
     last_used_at: str | None
     expires_at: str | None
-    scopes: list[Literal["attest", "authorize", "identity", "read", "hook", "record", "freeze", "erase", "rules", "audit"]]
+    scopes: list[Literal["attest", "authorize", "identity", "read", "hook", "record", "freeze", "erase", "rules", "audit", "scim"]]
     attestations_today: int
     rate_limit: KeyInfoRateLimit
 

@@ -28,6 +28,7 @@ const scopeHints = {
     "permanently delete the content of attestations. Don't give it to an agent, which could erase the evidence of what it did.",
   rules: "read and change your rules. Don't give it to an agent, which could allow itself everything.",
   audit: "read the audit log, with names and IP addresses",
+  scim: "for your company's directory: who your people are and what groups they are in. Choose it alone, and give it to nothing else.",
 } as const;
 
 function LimitField({ state }: { readonly state: FormState<CreatedKey> }) {

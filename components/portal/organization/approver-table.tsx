@@ -12,7 +12,7 @@ export interface Approver {
   readonly id: string;
   readonly name: string;
   readonly email: string;
-  readonly status: "invited" | "confirmed" | "left" | "removed";
+  readonly status: "invited" | "confirmed" | "left" | "removed" | "deactivated";
   readonly passkeys: readonly ShownPasskey[];
 }
 
@@ -21,6 +21,7 @@ const words = {
   confirmed: { tone: "pass", text: "Accepted" },
   left: { tone: "neutral", text: "Unsubscribed" },
   removed: { tone: "neutral", text: "Removed" },
+  deactivated: { tone: "neutral", text: "Removed" },
 } as const;
 
 interface PasskeysProps {

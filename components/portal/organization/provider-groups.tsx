@@ -18,11 +18,13 @@ interface ProviderGroupsProps {
     mappedBy: string;
   }[];
   readonly groups: readonly { id: string; name: string }[];
+  /** Names that the directory has sent. */
+  readonly offered: readonly string[];
   readonly save: FormAction;
   readonly remove: FormAction;
 }
 
-export function ProviderGroups({ mapped, groups, save, remove }: ProviderGroupsProps) {
+export function ProviderGroups({ mapped, groups, offered, save, remove }: ProviderGroupsProps) {
   const [state, submit] = useFormAction(save);
   const { name: nameError, role: roleError } = state.errors;
   return (
@@ -42,7 +44,7 @@ export function ProviderGroups({ mapped, groups, save, remove }: ProviderGroupsP
                 </>
               }
               title="Remove mapping"
-              description="People of this group lose the role and places that it gave when they next sign in."
+              description="People of this group lose the role and places that it gave: at once if they are in your directory, else when they next sign in."
               action={remove}
               fields={{ name }}
               confirmLabel="Remove"
@@ -59,8 +61,14 @@ export function ProviderGroups({ mapped, groups, save, remove }: ProviderGroupsP
               required
               maxLength={256}
               autoComplete="off"
+              list="provider-group-names"
               defaultValue={textValue(state, "name")}
             />
+            <datalist id="provider-group-names">
+              {offered.map((name) => (
+                <option key={name} value={name} />
+              ))}
+            </datalist>
           </Field>
           <Field id="provider-role" label="Role" error={roleError}>
             <Select

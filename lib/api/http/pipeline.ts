@@ -532,7 +532,7 @@ export function createHandler<Spec extends OperationSpec, Context extends HttpCo
     const response = await answer(dependencies, spec, handler, hydrate, request, params, id, trace).catch(
       (error: unknown) => {
         trace.errorCode = describeError(toAppError(error).errorName).code;
-        const problem = answerProblem(error, dependencies.env.baseUrl, id, logger);
+        const problem = answerProblem(error, dependencies.env.baseUrl, id, logger, spec.isScim);
         return spec.payload === "otlp" ? toRpcStatus(problem, readOtlpEncoding(request)) : problem;
       },
     );

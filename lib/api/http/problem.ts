@@ -1,7 +1,7 @@
 /** Errors as RFC 9457 documents. What is not an AppError becomes 500 or 503 without its cause. */
 import type { Problem } from "#lib/api/schemas/primitives";
 import { isUnreachable } from "#lib/db/postgres/failures";
-import { AppError, describeError } from "#lib/errors";
+import { AppError, describeError, type ErrorName } from "#lib/errors";
 import type { Logger } from "#lib/logger";
 import { encodeProtobuf } from "#lib/protocol/encoding/protobuf";
 
@@ -55,12 +55,36 @@ export function answerProblem(
   baseUrl: string,
   requestId: string,
   logger: Logger,
+  isScim = false,
 ): HttpResponse {
   const error = toAppError(thrown);
   const { status, code } = describeError(error.errorName);
   if (status >= 500)
     logger.error({ request_id: requestId, code, err: error.cause ?? error }, "request failed");
-  return writeProblem(error, baseUrl, requestId);
+  const problem = writeProblem(error, baseUrl, requestId);
+  return isScim ? toScimError(error, problem) : problem;
+}
+
+export const scimMediaType = "application/scim+json";
+
+const scimTypes: Partial<Record<ErrorName, string>> = {
+  already_exists: "uniqueness",
+  bad_request: "invalidSyntax",
+  validation_error: "invalidValue",
+};
+
+/** RFC 7644, section 3.12, which has no 422. */
+function toScimError(error: AppError, problem: HttpResponse): HttpResponse {
+  const status = problem.status === 422 ? 400 : problem.status;
+  const scimType = error.scimType ?? scimTypes[error.errorName];
+  const body = {
+    schemas: ["urn:ietf:params:scim:api:messages:2.0:Error"],
+    status: String(status),
+    ...(scimType !== undefined && { scimType }),
+    detail: error.detail,
+  };
+  const headers = { ...problem.headers, "content-type": scimMediaType };
+  return { status, headers, text: JSON.stringify(body) };
 }
 
 export function writeProblem(error: AppError, baseUrl: string, requestId: string): HttpResponse {

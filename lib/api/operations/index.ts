@@ -3,6 +3,7 @@ import { agentsOperations, rostersOperations } from "./agents";
 import { attestationsOperations, presentationsOperations, receiptsOperations } from "./attestations";
 import { authorizationsOperations, rulesOperations } from "./authorizations";
 import { keysOperations } from "./keys";
+import { scimOperations } from "./scim";
 import { logOperations, mcpOperations, serviceOperations } from "./service";
 import { webhooksOperations } from "./webhooks";
 
@@ -17,6 +18,7 @@ export const operations = {
   ...receiptsOperations,
   ...rostersOperations,
   ...rulesOperations,
+  ...scimOperations,
   ...serviceOperations,
   ...webhooksOperations,
 };

@@ -54,8 +54,10 @@ export interface OperationSpec {
   file?: FileSpec;
   /** Media type that `Accept` may request in place of JSON. */
   alternative?: FileSpec;
-  errors: number[];
+  errors: readonly number[];
   internal?: boolean;
+  /** RFC 7644: answers and errors have its media type and form. */
+  isScim?: true;
   /** Answered to clients on the service's own machine alone: it shows what was mailed. */
   onlyFromThisMachine?: boolean;
 }

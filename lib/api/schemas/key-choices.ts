@@ -11,6 +11,7 @@ export const scopeNames = [
   "erase",
   "rules",
   "audit",
+  "scim",
 ] as const;
 export type Scope = (typeof scopeNames)[number];
 
@@ -29,7 +30,7 @@ export const openingLinkDays = ["1", "7", "30", "90"] as const;
 export type OpeningLinkDays = (typeof openingLinkDays)[number];
 
 /** Only an owner makes a key with one of these. */
-export const ownerScopes: readonly Scope[] = ["erase", "rules"];
+export const ownerScopes: readonly Scope[] = ["erase", "rules", "scim"];
 
 /**
  * Default scopes of a new key: an agent must not be able to destroy the evidence against itself, to unfreeze itself or

@@ -13,7 +13,7 @@ function spellAddress(address: string): string {
 }
 
 /** As HTML takes addresses (WHATWG, valid email address). */
-const email = z
+export const emailAddress = z
   .string("must be an email address")
   .overwrite(spellAddress)
   .regex(z.regexes.html5Email, "must be an email address")
@@ -21,12 +21,15 @@ const email = z
   .meta({ format: "email" });
 
 export const keyRequestBody = z
-  .strictObject({ email, name: boundedText(1, 100).nullish() })
+  .strictObject({ email: emailAddress, name: boundedText(1, 100).nullish() })
   .meta({ id: "KeyRequest" });
 export const keyRequestResponse = z.strictObject({ message: z.string(), expires_in: z.literal(600) });
 
 export const keyVerifyBody = z
-  .strictObject({ email, code: z.string("must be a string").regex(/^[0-9]{6}$/, "must be 6 digits") })
+  .strictObject({
+    email: emailAddress,
+    code: z.string("must be a string").regex(/^[0-9]{6}$/, "must be 6 digits"),
+  })
   .meta({ id: "KeyVerification" });
 export const keyVerifyResponse = z.strictObject({
   api_key: z.string(),

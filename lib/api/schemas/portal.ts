@@ -55,6 +55,10 @@ export const createKeyForm = z.object({
         (scopes) =>
           !scopes.includes("hook") || scopes.every((scope) => scope === "hook" || scope === "record"),
         "choose hook alone, or with record: with other permissions, a coding agent could do more than its hook needs",
+      )
+      .refine(
+        (scopes) => !scopes.includes("scim") || scopes.length === 1,
+        "choose scim alone: the directory needs nothing else",
       ),
   ),
   lifetime_days: z.preprocess(

@@ -30,6 +30,7 @@ export const problemCodes = [
   "already_claimed",
   "already_used",
   "already_approved",
+  "already_exists",
   "erased",
   "attestation_erased",
   "question_conflict",

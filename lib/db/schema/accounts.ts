@@ -154,6 +154,59 @@ export const providerGroups = pgTable(
   (t) => [primaryKey({ columns: [t.organization_id, t.name] })],
 );
 
+/* People and groups as the company's directory has them, by SCIM (lib/services/directory). */
+
+export const directoryUsers = pgTable(
+  "directory_users",
+  {
+    id: uuid().primaryKey(),
+    organization_id: uuid()
+      .notNull()
+      .references(() => organizations.id),
+    user_name: text().notNull(),
+    external_id: text(),
+    /** Whose account and approver it is about, in lower case; null: no address was sent. */
+    email: text(),
+    active: boolean().notNull(),
+    /** JSON of its other attributes. */
+    attributes: text().notNull(),
+    created_at: createdAt(),
+    updated_at: at("updated_at").notNull().defaultNow(),
+  },
+  (t) => [
+    uniqueIndex("directory_users_name").on(t.organization_id, sql`lower(${t.user_name})`),
+    uniqueIndex("directory_users_email").on(t.organization_id, t.email),
+  ],
+);
+
+export const directoryGroups = pgTable(
+  "directory_groups",
+  {
+    id: uuid().primaryKey(),
+    organization_id: uuid()
+      .notNull()
+      .references(() => organizations.id),
+    display_name: text().notNull(),
+    external_id: text(),
+    created_at: createdAt(),
+    updated_at: at("updated_at").notNull().defaultNow(),
+  },
+  (t) => [uniqueIndex("directory_groups_name").on(t.organization_id, sql`lower(${t.display_name})`)],
+);
+
+export const directoryMembers = pgTable(
+  "directory_members",
+  {
+    group_id: uuid()
+      .notNull()
+      .references(() => directoryGroups.id, { onDelete: "cascade" }),
+    user_id: uuid()
+      .notNull()
+      .references(() => directoryUsers.id, { onDelete: "cascade" }),
+  },
+  (t) => [primaryKey({ columns: [t.group_id, t.user_id] }), index().on(t.user_id)],
+);
+
 export const invitations = pgTable(
   "invitations",
   {

@@ -222,8 +222,8 @@ export const approvers = pgTable(
     name: text(),
     /** Null for a group. */
     email: text(),
-    /** Only the confirmed get mail. `left`: they unsubscribed; `removed`: an owner took them off. */
-    status: text({ enum: ["invited", "confirmed", "left", "removed"] }).notNull(),
+    /** Only the confirmed get mail. `left`: they unsubscribed; `removed`: an owner took them off; `deactivated`: the directory did. */
+    status: text({ enum: ["invited", "confirmed", "left", "removed", "deactivated"] }).notNull(),
     /** When the mail that asks for the confirmation was sent last. */
     invited_at: at("invited_at"),
     /** The group that is notified if a request names nobody. */

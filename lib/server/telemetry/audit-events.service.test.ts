@@ -48,6 +48,13 @@ describe("an event", () => {
     export_due_at: null,
   };
   it.each([
+    ["directory_user.created", 3001, 1],
+    ["directory_user.activated", 3001, 2],
+    ["directory_user.deactivated", 3001, 5],
+    ["directory_user.removed", 3001, 6],
+    ["directory_user.changed", 3001, 99],
+    ["directory_group.created", 6003, 1],
+    ["session.ended", 3002, 2],
     ["member.joined", 3001, 1],
     ["member.removed", 3001, 6],
     ["member.role_changed", 3001, 99],

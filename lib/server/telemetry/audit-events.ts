@@ -22,13 +22,18 @@ const classes = {
 } as const;
 const categories = { 3: "Identity & Access Management", 6: "Application Activity" } as const;
 
-/** Account Change: create, delete, factor enabled and disabled. Authentication: logon. */
+/** Account Change: create, enable, disable, delete, factor enabled and disabled. Authentication: logon, logoff. */
 const activities: Readonly<Record<string, [keyof typeof classes, number]>> = {
+  "directory_user.created": ["account", 1],
+  "directory_user.activated": ["account", 2],
+  "directory_user.deactivated": ["account", 5],
+  "directory_user.removed": ["account", 6],
   "member.joined": ["account", 1],
   "member.removed": ["account", 6],
   "passkey.enrolled": ["account", 10],
   "passkey.removed": ["account", 11],
   "session.started": ["authentication", 1],
+  "session.ended": ["authentication", 2],
 };
 /** API Activity: create, read, update, delete. */
 const verbs: Readonly<Record<string, number>> = {
@@ -41,6 +46,7 @@ const nouns: Readonly<Record<string, keyof typeof classes>> = {
   member: "account",
   passkey: "account",
   approver: "account",
+  directory_user: "account",
   session: "authentication",
 };
 

@@ -8,8 +8,10 @@ import { type MemberPrincipal, toActor } from "#lib/api/http/context";
 import { makeToken, readToken } from "#lib/api/http/link-token";
 import type { Executor } from "#lib/db/client";
 import {
+  approvals,
   approverGroups,
   approvers,
+  authorizationRequests,
   memberships,
   organizations,
   passkeys,
@@ -25,6 +27,7 @@ import type { AccountsContext } from "./context";
 import { approverMail } from "./mails";
 import { holdRole, personNotFound, requireRole } from "./members";
 import { updateRoster } from "./roster";
+import { requireNotDeactivated } from "./sign-up";
 
 /*
  * The link in an approver's mails: to accept, to decline, to unsubscribe and to come back. It belongs to one address
@@ -85,7 +88,7 @@ export async function readApproverLink(context: AccountsContext, token: string) 
         isNull(organizations.deleted_at),
       ),
     );
-  if (!row || row.status === "removed") throw personNotFound();
+  if (!row || row.status === "removed" || row.status === "deactivated") throw personNotFound();
   return row;
 }
 
@@ -292,6 +295,7 @@ export async function storeApprover(
   added: { name: string; email: string },
 ): Promise<{ id: string; mustAsk: boolean }> {
   await requireNoAuditor(tx, organizationId, added.email);
+  await requireNotDeactivated(tx, organizationId, added.email);
   const known = await findByAddress(tx, organizationId, added.email);
   await requireFreeName(tx, organizationId, added.name, null);
   const status = known?.status === "confirmed" ? "confirmed" : "invited";
@@ -371,23 +375,62 @@ export async function askApproverAgain(
   return email;
 }
 
-/** Forgets the person's own choices; that they were asked, or left, stays known. */
-export async function forgetApprover(tx: Executor, organizationId: string, email: string): Promise<void> {
+/**
+ * Takes back what the person gave for requests that still wait. Their rows come before the person's, as decisions take them:
+ * one that commits first has counted it.
+ */
+async function withdrawApprovals(tx: Executor, isTheirs: SQL | undefined): Promise<string[]> {
+  const person = tx.select({ id: approvers.id }).from(approvers).where(isTheirs);
+  const theirs = tx
+    .select({ id: approvals.request_id })
+    .from(approvals)
+    .where(inArray(approvals.approver_id, person));
+  const open = await tx
+    .select({ id: authorizationRequests.id })
+    .from(authorizationRequests)
+    .where(and(inArray(authorizationRequests.id, theirs), eq(authorizationRequests.status, "pending")))
+    .orderBy(authorizationRequests.id)
+    .for("update");
+  const ids = open.map(({ id }) => id);
+  if (ids.length > 0)
+    await tx
+      .delete(approvals)
+      .where(and(inArray(approvals.request_id, ids), inArray(approvals.approver_id, person)));
+  return ids;
+}
+
+/**
+ * Forgets the person's own choices; that they were asked, or left, stays known. Returns the waiting requests that they had
+ * approved, for the audit log.
+ */
+export async function forgetApprover(
+  tx: Executor,
+  organizationId: string,
+  email: string,
+  as: "removed" | "deactivated" = "removed",
+): Promise<string[]> {
+  const isTheirs = and(belongsTo(organizationId), eq(approvers.email, email));
+  const withdrawn = await withdrawApprovals(tx, isTheirs);
   const [gone] = await tx
     .update(approvers)
     .set({
       name: null,
-      status: sql`CASE WHEN ${approvers.status} = 'left' THEN 'left' ELSE 'removed' END`,
+      status: sql`CASE WHEN ${approvers.status} IN ('left', 'removed') THEN ${approvers.status} ELSE ${as} END`,
       requests: "named",
       decisions: false,
       reminders: false,
     })
-    .where(and(belongsTo(organizationId), eq(approvers.email, email)))
+    .where(isTheirs)
     .returning({ id: approvers.id });
-  if (!gone) return;
+  if (!gone) return [];
   await tx.delete(approverGroups).where(eq(approverGroups.approver_id, gone.id));
   await tx.delete(requestApprovers).where(eq(requestApprovers.approver_id, gone.id));
+  return withdrawn;
 }
+
+/** Part of an audit entry's detail. */
+export const describeWithdrawn = (requestIds: readonly string[]) =>
+  requestIds.length === 0 ? {} : { withdrawn_approvals: [...requestIds] };
 
 export async function removeApprover(
   context: AccountsContext,
@@ -402,12 +445,13 @@ export async function removeApprover(
       .from(approvers)
       .where(and(belongsTo(organizationId), isListed, eq(approvers.id, approverId)));
     if (!found || found.email === null) throw personNotFound();
-    await forgetApprover(tx, organizationId, found.email);
+    const withdrawn = await forgetApprover(tx, organizationId, found.email);
     await recordAudit(context, tx, {
       organizationId,
       actor: toActor(person),
       action: "approver.removed",
       subject: found.email,
+      detail: describeWithdrawn(withdrawn),
     });
   });
   await updateRoster(context, organizationId);

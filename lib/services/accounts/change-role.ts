@@ -9,7 +9,7 @@ import type { Executor } from "#lib/db/client";
 import { apiKeys, memberships, ruleProposals, users } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
 import type { JsonObject } from "#lib/protocol/encoding/canonical-json";
-import { forgetApprover } from "./approvers";
+import { describeWithdrawn, forgetApprover } from "./approvers";
 import { recordAudit } from "./audit";
 import type { AccountsContext } from "./context";
 import { withdrawInvitations } from "./invitations";
@@ -66,7 +66,7 @@ async function endOwnership(tx: Executor, organizationId: string, email: string)
   };
 }
 
-async function revokeKeysMadeBy(
+export async function revokeKeysMadeBy(
   context: ChangeContext,
   tx: Executor,
   organizationId: string,
@@ -89,7 +89,8 @@ async function endRights(
 ): Promise<JsonObject> {
   if (role === "owner") return {};
   const lost = await endOwnership(tx, organizationId, email);
-  if (role === "auditor") await forgetApprover(tx, organizationId, email);
+  if (role === "auditor")
+    Object.assign(lost, describeWithdrawn(await forgetApprover(tx, organizationId, email)));
   if (mayAct(role, "operate")) return lost;
   const revoked = await revokeKeysMadeBy(context, tx, organizationId, email);
   return { ...lost, ...(revoked.length > 0 && { revoked_keys: revoked }) };
@@ -131,19 +132,24 @@ export async function setRole(
 export async function endMembership(
   context: ChangeContext,
   tx: Executor,
-  { revokeKeys }: { revokeKeys: boolean },
+  { revokeKeys, as = "removed" }: { revokeKeys: boolean; as?: "removed" | "deactivated" },
   { organizationId, userId, actor, detail }: RoleChange,
 ): Promise<void> {
   const { email, role } = await findMember(tx, organizationId, userId);
   if (role === "owner") await requireOtherOwner(tx, organizationId);
   await tx.delete(memberships).where(isRole(organizationId, userId));
-  await forgetApprover(tx, organizationId, email);
+  const withdrawn = await forgetApprover(tx, organizationId, email, as);
   const revoked = revokeKeys ? await revokeKeysMadeBy(context, tx, organizationId, email) : [];
   await recordAudit(context, tx, {
     organizationId,
     actor,
     action: "member.removed",
     subject: email,
-    detail: { revoked_keys: revoked, ...(await endOwnership(tx, organizationId, email)), ...detail },
+    detail: {
+      revoked_keys: revoked,
+      ...(await endOwnership(tx, organizationId, email)),
+      ...describeWithdrawn(withdrawn),
+      ...detail,
+    },
   });
 }

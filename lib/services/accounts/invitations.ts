@@ -10,12 +10,13 @@ import type { Executor } from "#lib/db/client";
 import { invitations, memberships, organizations, users } from "#lib/db/schema";
 import { AppError, fieldError } from "#lib/errors";
 import { base64UrlEncode, sha256, utf8Encode, uuidV7 } from "#lib/protocol/encoding/bytes";
-import { forgetApprover } from "./approvers";
+import { describeWithdrawn, forgetApprover } from "./approvers";
 import { recordAudit } from "./audit";
 import type { AccountsContext } from "./context";
 import { invitationMail } from "./mails";
 import { holdRole, personNotFound } from "./members";
 import { lockOrganization } from "./organizations";
+import { requireNotDeactivated } from "./sign-up";
 
 const lifetimeDays = 7;
 const maxMembers = 100;
@@ -72,7 +73,7 @@ async function requireRoom(tx: Executor, organizationId: string): Promise<void> 
 }
 
 /** The organizations of a person are listed whole too. Their account is held: it may end with the last of them. */
-async function requireFewOrganizations(tx: Executor, userId: string): Promise<void> {
+export async function requireFewOrganizations(tx: Executor, userId: string): Promise<void> {
   const [held] = await tx.select({ id: users.id }).from(users).where(eq(users.id, userId)).for("update");
   if (held === undefined) throw personNotFound();
   const [joined] = await tx
@@ -99,6 +100,7 @@ export async function inviteMember(
   await context.database.db.transaction(async (tx) => {
     await holdRole(tx, person, "members");
     await requireNewcomer(tx, organizationId, invited.email);
+    await requireNotDeactivated(tx, organizationId, invited.email);
     await tx
       .delete(invitations)
       .where(and(eq(invitations.organization_id, organizationId), eq(invitations.email, invited.email)));
@@ -138,6 +140,10 @@ async function withdraw(tx: Executor, organizationId: string, which: SQL): Promi
     .returning({ email: invitations.email });
   return gone.map(({ email }) => email);
 }
+
+/** All that the person got. */
+export const withdrawInvitationsTo = (tx: Executor, organizationId: string, email: string) =>
+  withdraw(tx, organizationId, eq(invitations.email, email));
 
 /** All that the person has sent. */
 export const withdrawInvitations = (tx: Executor, organizationId: string, email: string) =>
@@ -199,13 +205,13 @@ export async function acceptInvitation(
       .insert(memberships)
       .values({ organization_id: organizationId, user_id: user.userId, role })
       .onConflictDoNothing();
-    if (role === "auditor") await forgetApprover(tx, organizationId, user.email);
+    const withdrawn = role === "auditor" ? await forgetApprover(tx, organizationId, user.email) : [];
     await recordAudit(context, tx, {
       organizationId,
       actor: toActor(user),
       action: "member.joined",
       subject: user.email,
-      detail: { role, invited_by },
+      detail: { role, invited_by, ...describeWithdrawn(withdrawn) },
     });
     return organizationId;
   });

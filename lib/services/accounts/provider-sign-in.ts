@@ -18,7 +18,7 @@ import type { AccountsContext } from "./context";
 import { hasRoom } from "./invitations";
 import { listMemberships } from "./members";
 import { lockOrganization } from "./organizations";
-import { maySignIn, readDomain } from "./sign-up";
+import { isDeactivated, maySignIn, readDomain } from "./sign-up";
 
 export const PROVIDER_ID = "oidc";
 
@@ -93,7 +93,10 @@ export async function refuseProvider(
   return mayEnter ? null : "AccessDenied";
 }
 
-/** The one organization of the domain. Of several none is chosen; one that has removed the person has to invite them. */
+/**
+ * The one organization of the domain. Of several none is chosen; one that has removed the person has to invite them, and one
+ * whose directory deactivated them has to activate them.
+ */
 async function findJoinable(
   executor: Executor,
   owners: readonly string[],
@@ -101,6 +104,7 @@ async function findJoinable(
 ): Promise<string | null> {
   const [organizationId, ...others] = owners;
   if (organizationId === undefined || others.length > 0) return null;
+  if (await isDeactivated(executor, organizationId, email)) return null;
   const [last] = await executor
     .select({ action: auditEvents.action })
     .from(auditEvents)
@@ -153,6 +157,7 @@ export async function joinByDomain(
     const own = await listMemberships(tx, userId);
     if (own.some((one) => one.organizationId === organizationId)) return;
     await lockOrganization(tx, organizationId);
+    if (await isDeactivated(tx, organizationId, email)) return;
     if (!(await hasRoom(tx, organizationId))) {
       context.logger.warn(
         { organizationId },

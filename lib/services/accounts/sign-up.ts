@@ -4,8 +4,8 @@
  */
 import { and, eq, gt, isNull, sql } from "drizzle-orm";
 import type { Executor } from "#lib/db/client";
-import { invitations, memberships, organizations, users } from "#lib/db/schema";
-import { AppError } from "#lib/errors";
+import { directoryUsers, invitations, memberships, organizations, users } from "#lib/db/schema";
+import { AppError, fieldError } from "#lib/errors";
 import type { AccountsContext } from "./context";
 
 interface SignUpContext {
@@ -52,6 +52,38 @@ async function isInvited(executor: Executor, email: string): Promise<boolean> {
     )
     .limit(1);
   return found !== undefined;
+}
+
+export async function isDeactivated(
+  executor: Executor,
+  organizationId: string,
+  email: string,
+): Promise<boolean> {
+  const [found] = await executor
+    .select({ id: directoryUsers.id })
+    .from(directoryUsers)
+    .where(
+      and(
+        eq(directoryUsers.organization_id, organizationId),
+        eq(directoryUsers.email, email),
+        eq(directoryUsers.active, false),
+      ),
+    );
+  return found !== undefined;
+}
+
+/** Until the organization's directory activates them again, neither an owner nor the person undoes that. */
+export async function requireNotDeactivated(
+  executor: Executor,
+  organizationId: string,
+  email: string,
+): Promise<void> {
+  if (await isDeactivated(executor, organizationId, email))
+    throw fieldError(
+      "validation_error",
+      "email",
+      "is deactivated in your company's directory: activate the person there first",
+    );
 }
 
 /** A key is of an organization, so an invitation has to be accepted first. */

@@ -126,7 +126,7 @@ describe("the scope hook", () => {
       const { key } = await test.createKey("dev@example.com", ["hook"]);
       const filled = path.replace(/\{[^}]*\}/g, "x");
       const { body } = await test.call(method, filled, { key, ...(method !== "GET" && { body: {} }) });
-      if (body?.code !== "insufficient_scope") reached.push(id);
+      if (body?.code !== "insufficient_scope" && body?.status !== "403") reached.push(id);
       await test.call("DELETE", "/v1/keys", { key });
     }
     expect(reached.sort()).toEqual([

@@ -65,17 +65,23 @@ export interface KeyWish {
   perDay?: number | null;
 }
 
-/** A key that can erase or change rules is an owner's to make, and its text an owner's to see. The role holds until the commit. */
+/** Acts that ask for a passkey, of keys with these scopes: whoever has the key is asked for none. */
+const guarded = [
+  ["erase", "erase"],
+  ["rules", "rules"],
+  ["freeze", "freeze"],
+  ["scim", "members"],
+] as const;
+
+/** A key with one of the owners' scopes is theirs to make, and its text theirs to see. The role holds until the commit. */
 async function requireMaker(tx: Executor, person: MemberPrincipal, scopes: readonly string[]): Promise<void> {
   const role = await holdRole(tx, person, "operate");
   if (role !== "owner" && ownerScopes.some((scope) => scopes.includes(scope)))
     throw new AppError(
       "forbidden",
-      "only an owner of the organization can create or rotate a key that can erase or change rules",
+      "only an owner of the organization can create or rotate a key that can erase, change rules or members",
     );
-  // Who has the key is asked for no passkey.
-  for (const act of ["erase", "rules", "freeze"] as const)
-    if (scopes.includes(act)) await requireRole(tx, person, act);
+  for (const [scope, act] of guarded) if (scopes.includes(scope)) await requireRole(tx, person, act);
 }
 
 /** The key's text leaves the service in this answer and never again. */

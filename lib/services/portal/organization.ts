@@ -7,10 +7,13 @@ import {
   apiKeys,
   approvers,
   authorizationRequests,
+  directoryGroups,
+  directoryUsers,
   invitations,
   memberships,
   organizationDomains,
   organizations,
+  providerGroups,
   rosters,
   users,
 } from "#lib/db/schema";
@@ -255,6 +258,9 @@ export async function deleteOrganization(
       .set({ details: JSON.stringify(noDetails), changes: "[]" })
       .where(eq(rosters.organization_id, organizationId));
     await tx.delete(organizationDomains).where(eq(organizationDomains.organization_id, organizationId));
+    await tx.delete(directoryGroups).where(eq(directoryGroups.organization_id, organizationId));
+    await tx.delete(directoryUsers).where(eq(directoryUsers.organization_id, organizationId));
+    await tx.delete(providerGroups).where(eq(providerGroups.organization_id, organizationId));
     const gone = await tx
       .delete(memberships)
       .where(eq(memberships.organization_id, organizationId))

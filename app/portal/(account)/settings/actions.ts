@@ -105,7 +105,11 @@ export async function mapGroup(_state: State, form: FormData): Promise<State> {
     await runAction("members", providerGroupForm, form, async ({ context, person }, input) => {
       const { name, role = null, group_id: groupId = null } = input;
       await providerGroups.saveProviderGroup(context, person, { name, role, groupId });
-      return { message: "Saved. It applies to each person when they next sign in.", result: null };
+      return {
+        message:
+          "Saved. It applies to people of your directory at once, and to others when they next sign in.",
+        result: null,
+      };
     }),
   );
 }
@@ -113,7 +117,11 @@ export async function mapGroup(_state: State, form: FormData): Promise<State> {
 export async function unmapGroup(_state: State, form: FormData): Promise<State> {
   return runAction("members", providerGroupNameForm, form, async ({ context, person }, { name }) => {
     await providerGroups.removeProviderGroup(context, person, name);
-    return { message: "Removed. People lose what it gave when they next sign in.", result: null };
+    return {
+      message:
+        "Removed. People of your directory lose what it gave at once, and others when they next sign in.",
+      result: null,
+    };
   });
 }
 

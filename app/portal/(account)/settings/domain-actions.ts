@@ -1,11 +1,13 @@
 "use server";
 /** Adding, checking and removing a domain of the organization. */
 import { revalidatePath } from "next/cache";
+import { toActor } from "#lib/api/http/context";
 import type { FormState } from "#lib/api/schemas/form-state";
 import { domainForm, domainIdForm } from "#lib/api/schemas/portal";
 import { AppError } from "#lib/errors";
 import { runAction } from "#lib/server/pages/portal-request";
 import * as domains from "#lib/services/accounts/domains";
+import { admitWaiting } from "#lib/services/directory/directory";
 
 type State = FormState<null>;
 
@@ -29,6 +31,8 @@ export async function checkDomain(_state: State, form: FormData): Promise<State>
     async ({ context, person }, { domain_id }) => {
       const { problem } = await domains.checkDomain(context, person, domain_id);
       if (problem !== null) throw new AppError("validation_error", `The token was not found: ${problem}.`);
+      const { organizationId } = person;
+      await admitWaiting(context, { organizationId, actor: toActor(person) });
       return { message: "The domain is verified.", result: null };
     },
   );

@@ -1,6 +1,7 @@
 /** /portal/settings: the organization, its people, what is kept and how long, and its end. */
 
 import type { Metadata } from "next";
+import { AgentText } from "#components/agent-text";
 import { DeleteOrganization } from "#components/portal/organization/delete-organization";
 import { DomainsCard } from "#components/portal/organization/domains-card";
 import { InviteForm } from "#components/portal/organization/invite-form";
@@ -19,6 +20,7 @@ import { organizationTitle } from "#lib/protocol/text/organization-name";
 import { requirePortal } from "#lib/server/pages/portal-request";
 import { listApprovers } from "#lib/services/accounts/approvers";
 import { listProviderGroups } from "#lib/services/accounts/provider-groups";
+import { describeDirectory } from "#lib/services/directory/directory";
 import { readOrganization } from "#lib/services/portal/organization";
 import {
   beginHold,
@@ -35,6 +37,8 @@ import {
   withdraw,
 } from "./actions";
 import { addDomain, checkDomain, removeDomain } from "./domain-actions";
+
+type Directory = NonNullable<Awaited<ReturnType<typeof describeDirectory>>>;
 
 export const metadata: Metadata = { title: "Settings" };
 
@@ -72,10 +76,32 @@ function describeLimits(attestationsPerDay: number | null, auditDays: number | u
   ];
 }
 
+function DirectoryCard({ directory }: { readonly directory: Directory }) {
+  const { people, active, groups, waiting } = directory;
+  return (
+    <Card title="Directory" className="mt-5" id="directory">
+      <p className="text-muted">
+        Your company's directory adds and removes members by SCIM:{" "}
+        {formatCount(active, "active person", "active people")},{" "}
+        {formatCount(people - active, "deactivated person", "deactivated people")},{" "}
+        {formatCount(groups.length, "group")}.
+      </p>
+      {waiting.length === 0 ? null : (
+        <p className="mt-3">
+          No members yet, because the domain of their address isn't verified or there is no room:{" "}
+          <AgentText value={waiting.slice(0, 20).join(", ")} hideWarnings />
+          {waiting.length > 20 ? ` and ${waiting.length - 20} more` : ""}.
+        </p>
+      )}
+    </Card>
+  );
+}
+
 export default async function SettingsPage() {
   const { context, person, membership } = await requirePortal("/portal/settings");
   const organization = await readOrganization(context, person);
   const isOwner = membership.role === "owner";
+  const directory = await describeDirectory(context, person);
   return (
     <PortalPage organizationId={person.organizationId}>
       <PageHeading title="Settings" />
@@ -116,11 +142,13 @@ export default async function SettingsPage() {
           </div>
         ) : null}
       </Card>
-      {isOwner && context.settings.OIDC_GROUPS_CLAIM !== undefined ? (
+      {directory === null ? null : <DirectoryCard directory={directory} />}
+      {isOwner && (directory !== null || context.settings.OIDC_GROUPS_CLAIM !== undefined) ? (
         <Card title="Groups of your provider" className="mt-5" id="provider-groups">
           <ProviderGroups
             mapped={await listProviderGroups(context.database.db, person.organizationId)}
             groups={(await listApprovers(context, person)).groups}
+            offered={directory?.groups ?? []}
             save={mapGroup}
             remove={unmapGroup}
           />
