@@ -78,7 +78,7 @@ it("offers keys that erase to owners only, with a warning, and never from the st
   expect(boxes(shown(false))).toEqual([...usual, ...unusual("hook", "record", "freeze", "audit")]);
   expect(boxes(shown(true))).toEqual([
     ...usual,
-    ...unusual("hook", "record", "freeze", "erase", "rules", "audit"),
+    ...unusual("hook", "record", "freeze", "erase", "rules", "audit", "scim"),
   ]);
   expect(shown(true)).toContain("could erase the evidence");
   expect(shown(false)).not.toContain("could erase the evidence");
