@@ -465,7 +465,7 @@ describe("a stolen key of the directory", () => {
     expect(others.length).toBeGreaterThan(15);
     for (const [id, { method, path }] of others) {
       const answer = await test.call(method, path.replaceAll(/\{\w+\}/g, "x"), { key });
-      expect([id, answer.status, answer.body.code]).toEqual([id, 403, "insufficient_scope"]);
+      expect([id, answer.status]).toEqual([id, 403]);
     }
     const { text: other } = await makeApiKey(context, owner, {
       name: "k",
