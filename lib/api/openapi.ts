@@ -158,8 +158,8 @@ function describeErrors(spec: OperationSpec): JsonObject {
 }
 
 /** OTLP's answers are in the encoding of their requests. */
-const inBothEncodings = (schema: JsonValue): JsonObject => ({
-  "application/json": { schema },
+const inBothEncodings = (schema: JsonValue, example?: JsonValue): JsonObject => ({
+  "application/json": { schema, ...(example && { example }) },
   "application/x-protobuf": { schema: { type: "string", format: "binary" } },
 });
 
@@ -207,7 +207,7 @@ function describeOperation(id: OperationId, spec: OperationSpec, components: Com
     security: spec.auth.kind === "optional" ? [{}, ...security] : security,
     parameters: describeParameters(spec, components),
     ...(spec.payload === "otlp" && {
-      requestBody: { required: true, content: inBothEncodings({ type: "object" }) },
+      requestBody: { required: true, content: inBothEncodings({ type: "object" }, example) },
     }),
     ...(body && {
       requestBody: {

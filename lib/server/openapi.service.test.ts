@@ -99,7 +99,9 @@ const known = (): Record<string, string> => ({
   digest: oldDigest,
 });
 const bodyOf = (id: OperationId): TestCall =>
-  requestExamples[id] === undefined ? {} : { body: requestExamples[id] };
+  requestExamples[id] === undefined
+    ? {}
+    : { body: requestExamples[id], headers: { "content-type": "application/json" } };
 
 let folder: string;
 
@@ -309,6 +311,19 @@ describe("the OpenAPI document", () => {
     check("readRoster", await test.call("GET", "/v1/roster?number=0", { key }));
     check("readAudit", await test.call("GET", "/v1/audit?limit=0", { key }));
   });
+
+  it.each(["otlpTraces", "otlpLogs"] as const)(
+    "describes what OTLP's clients are answered: %s",
+    async (id) => {
+      const headers = { "content-type": "application/json" };
+      for (const [rawBody, status] of [
+        [JSON.stringify(requestExamples[id]), 200],
+        ["{", 400],
+        [" ".repeat(1024 * 1024 + 1), 413],
+      ] as const)
+        expect([id, (await send(test, id, {}, { key, headers, rawBody })).status]).toEqual([id, status]);
+    },
+  );
 
   it("describes conflicts", async () => {
     for (const [id, path, name] of [

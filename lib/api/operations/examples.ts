@@ -5,6 +5,8 @@ import type { OperationId } from "./index";
 /** It belongs to the organization that sends the examples first. */
 export const exampleSlug = "invoice-bot";
 
+const attribute = (key: string, value: string): JsonObject => ({ key, value: { stringValue: value } });
+
 export const requestExamples: Partial<Record<OperationId, JsonObject>> = {
   attest: {
     agent_slug: exampleSlug,
@@ -18,6 +20,48 @@ export const requestExamples: Partial<Record<OperationId, JsonObject>> = {
     attestations: [
       { agent_slug: exampleSlug, action: "Read invoice 1042", inputs_hash: "sha256:4f1c" },
       { agent_slug: exampleSlug, action: "Read invoice 1043", inputs_hash: "sha256:b7d0" },
+    ],
+  },
+  otlpTraces: {
+    resourceSpans: [
+      {
+        resource: { attributes: [attribute("countersign.agent", exampleSlug)] },
+        scopeSpans: [
+          {
+            spans: [
+              {
+                traceId: "5b8efff798038103d269b633813fc60c",
+                spanId: "eee19b7ec3c1b174",
+                name: "execute_tool payments.send",
+                startTimeUnixNano: "1795948830816000000",
+                endTimeUnixNano: "1795948830982000000",
+                attributes: [
+                  attribute("gen_ai.operation.name", "execute_tool"),
+                  attribute("gen_ai.tool.name", "payments.send"),
+                ],
+              },
+            ],
+          },
+        ],
+      },
+    ],
+  },
+  otlpLogs: {
+    resourceLogs: [
+      {
+        resource: { attributes: [attribute("countersign.agent", exampleSlug)] },
+        scopeLogs: [
+          {
+            logRecords: [
+              {
+                timeUnixNano: "1795948830816000000",
+                body: { stringValue: "claude_code.tool_result" },
+                attributes: [attribute("tool_name", "Bash"), attribute("success", "true")],
+              },
+            ],
+          },
+        ],
+      },
     ],
   },
   authorize: {

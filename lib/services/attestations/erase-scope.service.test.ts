@@ -24,6 +24,8 @@ let counter = 0;
 const needed: Record<string, Scope[]> = {
   attest: ["attest", "hook", "record"],
   attestBatch: ["attest", "hook", "record"],
+  otlpTraces: ["record"],
+  otlpLogs: ["record"],
   authorize: ["authorize", "hook"],
   answerQuestion: ["authorize", "hook"],
   cancelAuthorization: ["authorize", "hook"],

@@ -121,7 +121,9 @@ interface Result {
   why: string[];
 }
 
-const isPassing = (error: AppError) => [429, 500, 503].includes(describeError(error.errorName).status);
+/** Concerns the whole batch: the key ended meanwhile, or what is missing passes. */
+const endsBatch = (error: AppError) =>
+  [401, 403, 429, 500, 503].includes(describeError(error.errorName).status);
 
 /** While the same batch is still being recorded, its repetition has to come again. */
 function toRetryable(error: unknown): unknown {
@@ -160,8 +162,8 @@ async function recordGroup(
   const paidStarts = affordable.map(({ start }) => start);
   const made = [...(await recordHeld(context, paidStarts, toInput)).values()];
   const failed = made.flatMap((one) => (one.status === "rejected" ? [toAppError(one.reason)] : []));
-  const passing = failed.find(isPassing) ?? refusal;
-  if (passing) throw passing;
+  const ending = failed.find(endsBatch) ?? refusal;
+  if (ending) throw ending;
   result.agents.push(...made.flatMap((one) => (one.status === "fulfilled" ? [one.value.agent_slug] : [])));
   result.why.push(...failed.map(({ detail }) => detail));
   for (const { report, start } of entries)

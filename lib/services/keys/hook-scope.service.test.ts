@@ -125,8 +125,8 @@ describe("the scope hook", () => {
     for (const [id, { method, path }] of keyed) {
       const { key } = await test.createKey("dev@example.com", ["hook"]);
       const filled = path.replace(/\{[^}]*\}/g, "x");
-      const { body } = await test.call(method, filled, { key, ...(method !== "GET" && { body: {} }) });
-      if (body?.code !== "insufficient_scope" && body?.status !== "403") reached.push(id);
+      const { status } = await test.call(method, filled, { key, ...(method !== "GET" && { body: {} }) });
+      if (status !== 403) reached.push(id);
       await test.call("DELETE", "/v1/keys", { key });
     }
     expect(reached.sort()).toEqual([
