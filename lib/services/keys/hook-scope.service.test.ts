@@ -130,6 +130,7 @@ describe("the scope hook", () => {
       await test.call("DELETE", "/v1/keys", { key });
     }
     expect(reached.sort()).toEqual([
+      "answerQuestion",
       "attest",
       "attestBatch",
       "authorize",
