@@ -309,13 +309,19 @@ describe("a coding agent's own event", () => {
     });
   });
 
-  it("of another kind is taken and not recorded", async () => {
-    const agent = nameAgent();
-    const bytes = JsonLogsSerializer.serializeRequest(makeLogs(agent, "claude_code.user_prompt", {}));
-    const answer = await send("json", bytes as Uint8Array, { signal: "logs" });
-    expect([answer.status, partial("json", answer)]).toEqual([200, undefined]);
-    expect(await list(agent)).toEqual([]);
-  });
+  it.each([
+    ["claude_code.user_prompt", {}],
+    ["gemini_cli.tool_call", { function_name: "run", success: false, decision: "reject" }],
+  ])(
+    "of another kind, or of a call that never ran, is taken and not recorded: %s",
+    async (body, attributes) => {
+      const agent = nameAgent();
+      const bytes = JsonLogsSerializer.serializeRequest(makeLogs(agent, body, attributes)) as Uint8Array;
+      const answer = await send("json", bytes, { signal: "logs" });
+      expect([answer.status, partial("json", answer)]).toEqual([200, undefined]);
+      expect(await list(agent)).toEqual([]);
+    },
+  );
 });
 
 describe("real exporters over HTTP", () => {

@@ -163,7 +163,10 @@ function findKind(own: Attributes, events: readonly JsonValue[]): "tool" | "agen
   const openInference = own.text("openinference.span.kind");
   if (operation === "execute_tool" || openInference === "TOOL") return "tool";
   if (operation === "invoke_agent" || openInference === "AGENT") return "agent";
-  const isToolEvent = events.some((event) => typeof event === "string" && toolEvents.test(event));
+  // Gemini CLI and Qwen Code tell of a call that was rejected by the same event: it never ran.
+  const isToolEvent =
+    events.some((event) => typeof event === "string" && toolEvents.test(event)) &&
+    own.text("decision") !== "reject";
   return own.text("ai.operationId") === "ai.toolCall" || isToolEvent ? "tool" : null;
 }
 
