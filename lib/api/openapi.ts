@@ -16,7 +16,7 @@ const errorTexts: Record<number, string> = {
   403: "Insufficient scope",
   404: "The id is unknown, or the caller can't see it",
   409: "Conflict: the current state doesn't allow it, a request with the same Idempotency-Key is in progress, or what it stored has been erased",
-  413: "Payload too large: over 64 KiB, or 1 MiB for a batch",
+  413: "Payload too large: over 64 KiB, or 1 MiB for a batch or a trace",
   422: "Validation error: `errors` names each field",
   429: "Rate limit exceeded: `Retry-After` says when to try again",
   500: "Server error: the operator can find the cause in the log by `request_id`",

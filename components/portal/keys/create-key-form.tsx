@@ -22,7 +22,7 @@ const scopeHints = {
   identity: "register agents, their keys and tools",
   read: "list and export, including private attestations",
   hook: "for a coding agent's hook: ask, and attest what was approved. Choose it alone, or with record.",
-  record: "record actions without an approval, for a hook that asks nobody about most calls",
+  record: "record actions without an approval: calls that a hook asks nobody about, or OpenTelemetry traces",
   freeze: "let a frozen agent go on. Don't give it to an agent. Every key can freeze one.",
   erase:
     "permanently delete the content of attestations. Don't give it to an agent, which could erase the evidence of what it did.",
