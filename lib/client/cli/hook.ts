@@ -3,9 +3,10 @@
  * After: attest. The two are processes of their own, and find the same request by asking again under the same key.
  */
 
+import { type Agent, agents, type DialectName } from "#lib/client/hook/agents";
 import {
   attestCall,
-  attestForgotten,
+  attestEnd,
   decide,
   isRecorded,
   openHook,
@@ -17,14 +18,7 @@ import {
   recordCall,
 } from "#lib/client/hook/call";
 import { answerCheck, checkHook, findCheck } from "#lib/client/hook/check";
-import {
-  type Dialect,
-  findDialect,
-  needsHuman,
-  readDialectName,
-  readEvent,
-  type ToolCall,
-} from "#lib/client/hook/dialects";
+import { needsHuman, readDialectName, readEvent, type ToolCall } from "#lib/client/hook/dialects";
 import { installHook } from "#lib/client/hook/settings";
 import { utf8Decode } from "#lib/protocol/encoding/bytes";
 import { single, UsageError } from "#lib/protocol/text/command-words";
@@ -32,7 +26,7 @@ import { type Command, type FlagOption, requireWords, type ValuedOption } from "
 import { type CommandSpec, exitCodes } from "./spec";
 
 const hookOptions = [
-  ...(["agent", "match", "ask", "record", "before"] as const),
+  ...(["agent", "match", "ask", "record", "before", "event"] as const),
   ...(["dialect", "timeout", "defer", "output", "key-file"] as const),
   ...(["context", "expires-in", "level", "approvals", "approver", "requester"] as const),
   ...(["required-approvers", "usable-for"] as const),
@@ -55,42 +49,44 @@ async function runHook(command: Command): Promise<void> {
 }
 
 async function answerEvent(command: Command): Promise<void> {
-  const dialect = findDialect(readDialectName(single(command.line, "dialect")));
+  const { line, io } = command;
+  const name = readDialectName(single(line, "dialect"));
+  const agent = agents[name];
   let isOver = false;
   try {
-    const reach = readOptions(command, dialect);
-    const event = readEvent(dialect, utf8Decode(await command.io.readStdin()));
+    const reach = readOptions(command, name);
+    const event = readEvent(agent, utf8Decode(await io.readStdin()), single(line, "event"));
     isOver = "endedSession" in event || event.outcome !== null;
-    if ("endedSession" in event) await attestForgotten(command, dialect, event.endedSession);
-    else if (isOver) await attestCall(command, dialect, event, reach);
-    else print(command, await decideCall(command, dialect, event, reach));
+    if ("endedSession" in event) await attestEnd(command, agent, event);
+    else if (isOver) await attestCall(command, agent, event, reach);
+    else print(command, (await decideCall(command, agent, event, reach)) ?? agent.silence ?? null);
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
-    if (!isOver) print(command, dialect.writeFailure(why));
+    if (!isOver) print(command, agent.failure?.(why) ?? null);
     throw error;
   }
 }
 
-function readOptions(command: Command, dialect: Dialect): Reach {
-  if (command.line.flags.has("defer") && !dialect.canDefer)
+function readOptions(command: Command, dialect: DialectName): Reach {
+  if (command.line.flags.has("defer") && agents[dialect].canDefer !== true)
     throw new UsageError("--defer: only Claude Code can defer a call");
   readTimeout(command);
-  return readReach(command, dialect.name);
+  return readReach(command, dialect);
 }
 
 async function decideCall(
   command: Command,
-  dialect: Dialect,
+  agent: Agent,
   call: ToolCall,
   reach: Reach,
 ): Promise<object | null> {
   if (findCheck(call.input) !== undefined) {
     const open = () => openService(command, call);
-    return dialect.writeAnswer(await answerCheck(command, open, call, reach.ask));
+    return agent.answer(await answerCheck(command, open, call, reach.ask));
   }
   if (!needsHuman(reach.ask, call.tool, call.input)) {
-    if (command.line.flags.has("before") && isRecorded(reach, call)) await recordCall(command, dialect, call);
+    if (command.line.flags.has("before") && isRecorded(reach, call)) await recordCall(command, agent, call);
     return null;
   }
-  return dialect.writeAnswer(await decide(await openHook(command, dialect, call)));
+  return agent.answer(await decide(await openHook(command, call)));
 }

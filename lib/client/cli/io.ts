@@ -256,7 +256,8 @@ hook                    for the settings of a coding agent; see /docs/hook
   --record [PATTERN]    attest these calls without asking (default: every one); private unless --public; the key needs
                         the scope record too. While the service is away, they wait on this machine
   --before              attest what --record names before it runs too, so that a call that never came back shows
-  --dialect NAME        claude (default), codex, copilot or gemini
+  --dialect NAME        the agent: claude (default), codex, copilot, gemini, antigravity, cursor, qwen, opencode, pi, crush,
+                        goose or openhands
   --timeout SECONDS     how long to wait for the human, default 570: less than the agent's own time limit
   --defer               if nobody decided in time, defer the call instead of denying it (claude -p, Agent SDK)
   --key-file FILE       the API key, instead of COUNTERSIGN_API_KEY

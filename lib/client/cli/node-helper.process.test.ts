@@ -116,7 +116,7 @@ describe("the resident helper", { timeout: 60_000 }, () => {
       systemMessage: expect.stringContaining("Attested"),
     });
     expect(await around.list("attestations", agent)).toHaveLength(1);
-    for (const stdin of ["", "\xff", before.slice(0, -1), event("Stop")])
+    for (const stdin of ["", "\xff", before.slice(0, -1), event("SessionStart")])
       expect(await start(argv, stdin)).toMatchObject({
         code: 2,
         out: "",
@@ -276,7 +276,7 @@ describe("a hook of type http", { timeout: 60_000 }, () => {
     expect(await (await post(event("PostToolUse"))).json()).toEqual({
       systemMessage: expect.stringContaining("Attested"),
     });
-    for (const body of ["", before.slice(0, -1), event("Stop")])
+    for (const body of ["", before.slice(0, -1), event("SessionStart")])
       expect(await (await post(body)).json()).toMatchObject({
         hookSpecificOutput: { permissionDecision: "deny" },
       });

@@ -20,7 +20,7 @@ import { connect, createServer, type Socket } from "node:net";
 import path from "node:path";
 import { CountersignError } from "#lib/client/api/errors";
 import { readCount } from "#lib/client/cli/attest";
-import { findDialect } from "#lib/client/hook/dialects";
+import { agents, listEvents } from "#lib/client/hook/agents";
 import { isJsonObject } from "#lib/protocol/encoding/canonical-json";
 import { UsageError } from "#lib/protocol/text/command-words";
 import { hookSpec } from "./hook";
@@ -247,7 +247,7 @@ function isAgents({ headers, method }: http.IncomingMessage, { port, token }: Ht
 }
 
 async function listenForHttp(hook: HttpHook, handle: (asked: Asked) => Promise<number>) {
-  const claude = findDialect("claude");
+  const { claude } = agents;
   const take = async (incoming: http.IncomingMessage, outgoing: http.ServerResponse) => {
     if (!isAgents(incoming, hook)) return outgoing.writeHead(403).end();
     const gone = new AbortController();
@@ -270,9 +270,9 @@ async function listenForHttp(hook: HttpHook, handle: (asked: Asked) => Promise<n
       },
     });
     // A status code blocks nothing: the answer has to say no itself.
-    const isOver = /^PostToolUse/.test(String(event["hook_event_name"]));
+    const isOver = listEvents(claude).slice(1).includes(String(event["hook_event_name"]));
     const reason = err.trim() || "countersign: this hook failed.";
-    const failure = isOver ? claude.writeNote(reason) : claude.writeAnswer({ permission: "deny", reason });
+    const failure = isOver ? claude.note?.(reason) : claude.answer({ permission: "deny", reason });
     outgoing.writeHead(200, { "content-type": "application/json" });
     outgoing.end(code === 0 ? out || "{}" : JSON.stringify(failure));
   };

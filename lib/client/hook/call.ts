@@ -28,7 +28,15 @@ import {
   readVisibility,
   toFacts,
 } from "#lib/client/cli/attest";
-import { type Command, connect, formatFacts, readAgentKey, readText, requireKey } from "#lib/client/cli/io";
+import {
+  type Command,
+  connect,
+  type Facts,
+  formatFacts,
+  readAgentKey,
+  readText,
+  requireKey,
+} from "#lib/client/cli/io";
 import {
   type AskedOnce,
   askOnce,
@@ -42,21 +50,22 @@ import { canonicalHash } from "#lib/protocol/encoding/canonical-json";
 import { describeToolCall, toRecordedText } from "#lib/protocol/record/title";
 import { single, UsageError } from "#lib/protocol/text/command-words";
 import { toVisibleText } from "#lib/protocol/text/display-text";
+import type { Agent, Answer, DialectName } from "./agents";
+import { needsHuman, readPattern, type ToolCall, type ToolPattern, type TurnEnd } from "./dialects";
+import { keepRecord, openSpool, readTrouble, type Spool, sendRecords } from "./record";
 import {
-  type Answer,
-  type Dialect,
-  type DialectName,
-  needsHuman,
-  readPattern,
-  type ToolCall,
-  type ToolPattern,
-} from "./dialects";
-import { keepRecord, openSpool, readTrouble, sendRecords } from "./record";
-import { type CallNote, findNote, listNotes, removeNote, writeNote } from "./tools";
+  type CallNote,
+  findNote,
+  listNotes,
+  listTasks,
+  removeNote,
+  removeTask,
+  writeNote,
+  writeTask,
+} from "./tools";
 
 export interface Hook {
   command: Command;
-  dialect: Dialect;
   call: ToolCall;
   service: Service;
   isDeferring: boolean;
@@ -158,9 +167,8 @@ async function cancel({ service }: Hook, requestId: string): Promise<void> {
 
 const buildPath = (requestId: string) => `/v1/authorize/${encodeURIComponent(requestId)}`;
 
-export const openHook = async (command: Command, dialect: Dialect, call: ToolCall): Promise<Hook> => ({
+export const openHook = async (command: Command, call: ToolCall): Promise<Hook> => ({
   command,
-  dialect,
   call,
   service: await openService(command, call),
   isDeferring: command.line.flags.has("defer"),
@@ -202,7 +210,7 @@ export function print({ io }: Command, answer: object | null): void {
 /** The tool has run, whether or not it has failed. Whatever is wrong here can only be said. */
 export async function attestCall(
   command: Command,
-  dialect: Dialect,
+  agent: Agent,
   call: ToolCall,
   reach: Reach,
 ): Promise<void> {
@@ -211,10 +219,10 @@ export async function attestCall(
   // Another hook may have made something else of a call that was approved.
   const isRewritten = note !== null && note.inputs_hash !== inputs_hash;
   if (!isRewritten && !needsHuman(reach.ask, call.tool, call.input)) {
-    if (isRecorded(reach, call)) await recordCall(command, dialect, call);
+    if (isRecorded(reach, call)) await recordCall(command, agent, call);
     return;
   }
-  const hook = await openHook(command, dialect, call);
+  const hook = await openHook(command, call);
   if (isRewritten) return attestUnapproved(hook, await describeCall(hook), note, "its arguments are others");
   const action = await describeCall(hook);
   const { request_id } = note ?? (await askForCall(hook, action)).request;
@@ -245,8 +253,9 @@ export async function attestCall(
     call.outcome ?? "unknown",
   );
   await removeNote(command.io, note);
+  if (reach.record.length > 0) await noteTask(command, call);
   command.io.tell(`Attested: ${public_url}\n`);
-  print(command, dialect.writeNote(`Attested: ${public_url}`));
+  print(command, agent.note?.(`Attested: ${public_url}`) ?? null);
 }
 
 /** Attests an input that ran unapproved, and says so. Throws in any case: somebody must look at it. */
@@ -274,12 +283,20 @@ async function attestUnapproved(
   );
 }
 
-/** Codex tells nothing of a call of an MCP server that failed, so that nobody knows how it ended. */
-export async function attestForgotten(command: Command, dialect: Dialect, sessionId: string): Promise<void> {
+/** A turn is over, or a call that the event says no more of. */
+export async function attestEnd(command: Command, agent: Agent, end: TurnEnd): Promise<void> {
+  const { endedSession, endedCall, running } = end;
+  if (agent.forgetsCalls || endedCall !== undefined) await attestForgotten(command, endedSession, endedCall);
+  if (running !== null) await recordEnds(command, endedSession, running);
+}
+
+/** Some agents tell nothing of a call of an MCP server that failed, so that nobody knows how it ended. */
+async function attestForgotten(command: Command, sessionId: string, ended?: string): Promise<void> {
   for (const note of await listNotes(command, sessionId)) {
+    if (ended !== undefined && note.call_id !== ended) continue;
     const { call_id: callId, tool, request_id, inputs_hash } = note;
     const call: ToolCall = { ...unknownEnd, sessionId, callId, tool };
-    const hook = await openHook(command, dialect, call);
+    const hook = await openHook(command, call);
     const action = await describeCall(hook);
     const aboutToRun = { agent_slug: action.agent_slug, action: action.action, inputs_hash };
     try {
@@ -328,24 +345,48 @@ export const isRecorded = ({ record }: Reach, { tool, input }: ToolCall) =>
   record.length > 0 && needsHuman(record, tool, input);
 
 /** Before the call it only begins, and what can't be kept must not run. */
-export async function recordCall(command: Command, dialect: Dialect, call: ToolCall): Promise<void> {
+export async function recordCall(command: Command, agent: Agent, call: ToolCall): Promise<void> {
   const { io } = command;
-  const { service } = await openHook(command, dialect, call);
-  const agent_slug = readAgent(command);
-  const spool = openSpool(io, service.baseUrl, agent_slug);
+  const service = await openService(command, call);
   const at = service.now().toISOString();
-  const isKept = await keepRecord(spool, describeRecord(command, call, agent_slug, at));
-  if (!isKept)
-    throw new CountersignError(`${call.tool}: not recorded. Too many calls wait in ${spool.folder}.`);
+  const spool = await keepAndSend(command, service, describeRecord(command, call, readAgent(command), at));
+  await noteTask(command, call);
+  const trouble = call.outcome === null ? null : await readTrouble(spool);
+  if (trouble === null) return;
+  io.tell(`${trouble}\n`);
+  print(command, agent.note?.(trouble) ?? null);
+}
+
+async function keepAndSend(command: Command, service: Service, record: AttestRequest): Promise<Spool> {
+  const { io } = command;
+  const spool = openSpool(io, service.baseUrl, record.agent_slug);
+  if (!(await keepRecord(spool, record)))
+    throw new CountersignError(`${record.action}: not recorded. Too many calls wait in ${spool.folder}.`);
   const agentKey = await readAgentKey(command);
   const sendNow = (signal: AbortSignal) => sendRecords(spool, { service, agentKey, signal });
   if (io.inBackground !== undefined) io.inBackground(spool.folder, sendNow);
   // A call that doesn't end leaves its beginning, which is sent after the next call.
-  else if (call.outcome !== null) await sendNow(AbortSignal.timeout(sendTimeoutMs));
-  const trouble = call.outcome === null ? null : await readTrouble(spool);
-  if (trouble === null) return;
-  io.tell(`${trouble}\n`);
-  print(command, dialect.writeNote(trouble));
+  else if (record.metadata?.["outcome"] !== undefined) await sendNow(AbortSignal.timeout(sendTimeoutMs));
+  return spool;
+}
+
+/** What goes on in the background, until the agent no longer lists it. */
+async function noteTask(command: Command, call: ToolCall): Promise<void> {
+  if (call.outcome !== "started" || call.task === undefined) return;
+  const record = describeRecord(command, { ...call, outcome: "unknown" }, readAgent(command), "");
+  await writeTask(command.io, { session_id: call.sessionId, task: call.task, record });
+}
+
+/** That it ended is all that an agent tells of it, not how. */
+async function recordEnds(command: Command, sessionId: string, running: readonly string[]): Promise<void> {
+  for (const note of await listTasks(command.io, sessionId)) {
+    const { task, record } = note;
+    if (running.includes(task) || record.agent_slug !== readAgent(command)) continue;
+    const service = await openService(command, { ...unknownEnd, sessionId, callId: task, tool: task });
+    const metadata = { ...record.metadata, moment: "end", at: service.now().toISOString() };
+    await keepAndSend(command, service, { ...record, metadata });
+    await removeTask(command.io, note);
+  }
 }
 
 /** An agent waits for it. What is not sent then is sent after a later call. */
@@ -436,7 +477,8 @@ async function askHuman(hook: Hook, action: GatedAction, limits: Limits): Promis
   const asked = await askForCall(hook, { ...action, signal: limits.last }).catch((error: unknown) => {
     throw limits.end.aborted ? limits.end.reason : error;
   });
-  const shown = formatFacts("A tool call is waiting for a human.", toFacts(asked.request));
+  const title: Facts[number] = ["what", describeToolCall(hook.call.tool, hook.call.input).title];
+  const shown = formatFacts("A tool call is waiting for a human.", [title, ...toFacts(asked.request)]);
   let isDeferred = false;
   try {
     // Rules and standing approvals have decided by now: there is nobody to show it to.

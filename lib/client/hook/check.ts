@@ -11,17 +11,10 @@ import { isJsonObject, type JsonObject, type JsonValue } from "#lib/protocol/enc
 import { parseStrictJson } from "#lib/protocol/encoding/strict-json";
 import { single } from "#lib/protocol/text/command-words";
 import { toVisibleText } from "#lib/protocol/text/display-text";
+import { type Answer, agents, type DialectName } from "./agents";
 import { readTimeout } from "./call";
-import {
-  type Answer,
-  type DialectName,
-  isMatched,
-  listTexts,
-  readDialectName,
-  type ToolCall,
-  type ToolPattern,
-} from "./dialects";
-import { findSettings, getSettings, listFailOpen, listOtherHooks, listSettings } from "./settings";
+import { isMatched, listTexts, readDialectName, type ToolCall, type ToolPattern } from "./dialects";
+import { findSettings, listFailOpen, listOtherHooks, listSettings, parseHooks } from "./settings";
 import { listCheckedShells } from "./tools";
 
 const checkFolder = /\/tmp\/countersign-check-[0-9a-f]{32}(?=\/ran)/;
@@ -76,7 +69,7 @@ export async function checkHook(command: Command): Promise<void> {
   requireWords({ ...command, words: command.words.slice(1) });
   const { io, line } = command;
   const dialect = readDialectName(single(line, "dialect"));
-  const { name } = getSettings(dialect);
+  const { name } = agents[dialect];
   const shells = listCheckedShells(dialect);
   const folder = `/tmp/countersign-check-${io.machine.randomHex(16)}`;
   await checkSettings(command, dialect);
@@ -151,9 +144,9 @@ async function checkSettings(command: Command, dialect: DialectName): Promise<vo
   const others: string[] = [];
   for (const file of await listSettings(io.machine, dialect, findSettings(command))) {
     if (!(await io.isFile(file))) continue;
-    const settings = await readSettings(io, file);
+    const settings = parseHooks(dialect, await readText(io, file));
     if (settings === null) {
-      io.tell(`Warning: ${toVisibleText(file)} is not plain JSON: look for hooks in it yourself.\n`);
+      io.tell(`Warning: ${toVisibleText(file)} can't be read: look for hooks in it yourself.\n`);
       continue;
     }
     const open = listFailOpen(dialect, settings);
@@ -171,15 +164,6 @@ async function checkSettings(command: Command, dialect: DialectName): Promise<vo
     io.tell(
       `Other hooks for the same events. One that rewrites a call could change it after a human approved it:\n${others.map((one) => toVisibleText(one.trimEnd())).join("\n")}\nHooks of plugins and extensions are not listed.\n`,
     );
-}
-
-async function readSettings(io: ClientIo, file: string): Promise<JsonObject | null> {
-  try {
-    const settings = JSON.parse(await readText(io, file)) as unknown;
-    return isJsonObject(settings) ? settings : null;
-  } catch {
-    return null;
-  }
 }
 
 function sayWhatKeyCan({ io }: Command, found: JsonValue): void {

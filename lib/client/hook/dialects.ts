@@ -1,22 +1,24 @@
-/** Input and output of hooks. Each agent says "denied" in words of its own; exit code 2 blocks in all of them. */
+/** Events and answers of hooks, read and written as the agent's row says (agents.ts), and the calls that need a human. */
 
 import type { Outcome } from "#lib/client/gate/gate";
 import { isJsonObject, type JsonObject, type JsonValue } from "#lib/protocol/encoding/canonical-json";
 import { parseStrictJson } from "#lib/protocol/encoding/strict-json";
 import { UsageError } from "#lib/protocol/text/command-words";
+import {
+  type Agent,
+  agents,
+  type DialectName,
+  dialectNames,
+  type ParsedEvent,
+  readPath,
+  readTask,
+} from "./agents";
 import { listShells, listTools, translateTool } from "./tools";
 
 /*
  * An event has one reading or none: who approves, what is matched and what runs must be the same call. Only what the
  * tool has put out may be anything, since a call that ran must be attested.
  */
-
-export interface ParsedEvent {
-  /** Strictly parsed; without its results. */
-  event: JsonObject;
-  /** Results, as `JSON.parse` reads them. */
-  results: JsonObject;
-}
 
 export function parseEvent(text: string, resultNames: readonly string[]): ParsedEvent {
   const whole = JSON.parse(text) as JsonValue;
@@ -66,231 +68,86 @@ export interface ToolCall {
   tool: string;
   input: JsonValue;
   isSubagent: boolean;
+  /** The agent's own name for what goes on in the background. */
+  task?: string | undefined;
 }
 
-/** The agent's turn is over: a call of it without a report has ended too. */
+/** The agent's turn is over, or one call of it, which the event says no more of than its number. */
 export interface TurnEnd {
   endedSession: string;
+  endedCall?: string;
+  /** Commands that still run in the background, by the agent's own names for them; null if it doesn't tell. */
+  running: readonly string[] | null;
 }
 
-export type DialectName = "claude" | "codex" | "copilot" | "gemini";
+const requireMember = (event: JsonObject, path: string): JsonValue => {
+  const value = readPath(event, path);
+  if (value === undefined || value === null || value === "") throw new Error(`the event has no ${path}`);
+  return value;
+};
 
-export interface Answer {
-  /** Never `ask`: without a terminal, agents take it for something else. */
-  permission: "allow" | "deny" | "defer";
-  /** The model reads it. */
-  reason: string;
-  /** Only the user reads it. */
-  message?: string | undefined;
-  /** The approved input: agents that take it run this, whatever other hooks have made of the call before. */
-  input?: JsonValue | undefined;
-}
-
-export interface Dialect {
-  name: DialectName;
-  canDefer: boolean;
-  resultNames: readonly string[];
-  readEvent(event: ParsedEvent): ToolCall | TurnEnd;
-  writeAnswer(answer: Answer): object | null;
-  /** Message to the user after an action. Null: the agent has no place for it. */
-  writeNote(message: string): object | null;
-  /** For standard output if the hook fails before a call, beside exit code 2. Null: the agent reads standard error. */
-  writeFailure(reason: string): object | null;
-}
-
-function requireText(event: JsonObject, name: string): string {
-  const value = event[name];
-  if (typeof value !== "string" || value === "") throw new Error(`the event has no ${name}`);
+function requireText(event: JsonObject, path: string): string {
+  const value = requireMember(event, path);
+  if (typeof value !== "string") throw new Error(`the event has no ${path}`);
   return value;
 }
 
-function requireInput(event: JsonObject, name: string): JsonValue {
-  const value = event[name];
-  if (value === undefined) throw new Error(`the event has no ${name}`);
-  return value;
+/** Numbers of calls may be numbers, of agents that count them. */
+function readCallId(event: JsonObject, path: string): string {
+  const value = requireMember(event, path);
+  return typeof value === "number" ? String(value) : requireText(event, path);
 }
 
-const readFolder = ({ cwd }: JsonObject) => (typeof cwd === "string" && cwd !== "" ? cwd : undefined);
+/** `given`: the name of the event, if the installed command has it. */
+function readEventName({ members, before, after }: Agent, { event, results }: ParsedEvent, given?: string) {
+  if (members.event !== null) return requireText(event, members.event);
+  const [firstAfter = ""] = Object.keys(after);
+  return given ?? (Object.keys(results).length > 0 ? firstAfter : before);
+}
 
-const unknownEvent = (name: string) => new Error(`unknown event ${name}`);
-
-/** `outcomes`: by the events after a call. */
-function readNamed(
-  { event }: ParsedEvent,
-  before: string,
-  outcomes: Record<string, Outcome>,
-): Omit<ToolCall, "callId"> {
-  const name = requireText(event, "hook_event_name");
-  const after = Object.hasOwn(outcomes, name) ? outcomes[name] : undefined;
-  if (name !== before && after === undefined) throw unknownEvent(name);
+export function readEvent(agent: Agent, text: string, given?: string): ToolCall | TurnEnd {
+  const parsed = parseEvent(text, agent.results);
+  const { event, results } = parsed;
+  const { members, before, after, end } = agent;
+  const name = readEventName(agent, parsed, given);
+  const sessionId = requireText(event, members.session);
+  if (name === end) return { endedSession: sessionId, running: readRunning(event) };
+  const isAfter = Object.hasOwn(after, name);
+  if (name !== before && !isAfter) throw new Error(`unknown event ${name}`);
+  const callId = members.call === null ? undefined : readCallId(event, members.call);
+  // Antigravity forgets the tool of some calls that ended.
+  if (isAfter && callId !== undefined && readPath(event, members.tool) === undefined)
+    return { endedSession: sessionId, endedCall: callId, running: null };
+  const tool = requireText(event, members.tool);
+  const sent = readPath(event, members.input);
+  if (sent === undefined) throw new Error(`the event has no ${members.input}`);
+  // Older versions of Copilot send the arguments as text.
+  const input = typeof sent === "string" && agent === agents.copilot ? parseStrictJson(sent) : sent;
+  const outcome = isAfter ? (after[name] ?? null) : null;
+  const folder = readPath(event, members.folder);
+  const task = readTask(agent, results);
   return {
-    outcome: after ?? null,
-    folder: readFolder(event),
-    sessionId: requireText(event, "session_id"),
-    tool: requireText(event, "tool_name"),
-    input: requireInput(event, "tool_input"),
+    outcome: typeof outcome === "function" ? outcome({ tool, input, results }) : outcome,
+    folder: typeof folder === "string" && folder !== "" ? folder : undefined,
+    sessionId,
+    callId,
+    tool,
+    input,
     isSubagent: typeof event["agent_id"] === "string",
+    task,
   };
 }
 
-const readMember = (value: JsonValue | undefined, name: string) =>
-  value !== undefined && isJsonObject(value) ? value[name] : undefined;
-
-function readClaudeOutcome({ event, results: { tool_response: response } }: ParsedEvent): Outcome {
-  if (readMember(response, "interrupted") === true) return "failed";
-  const isInBackground =
-    event["tool_name"] === "Monitor" ||
-    readMember(event["tool_input"], "run_in_background") === true ||
-    typeof readMember(response, "backgroundTaskId") === "string" ||
-    /_launched$/.test(String(readMember(response, "status")));
-  return isInBackground ? "started" : "completed";
+function readRunning(event: JsonObject): string[] | null {
+  const tasks = event["background_tasks"];
+  if (!Array.isArray(tasks)) return null;
+  return tasks.map((task) => String(readPath(task, "id")));
 }
-
-/** https://code.claude.com/docs/en/hooks */
-const claude: Dialect = {
-  name: "claude",
-  canDefer: true,
-  resultNames: ["tool_response", "error"],
-  readEvent: (parsed) => ({
-    ...readNamed(parsed, "PreToolUse", {
-      PostToolUse: readClaudeOutcome(parsed),
-      // A command that ends with another code than 0 fails, whatever it has done before.
-      PostToolUseFailure: "failed",
-    }),
-    callId: requireText(parsed.event, "tool_use_id"),
-  }),
-  writeAnswer: ({ permission, reason, message, input }) => ({
-    hookSpecificOutput: {
-      // Without it the whole object is ignored, and the tool runs.
-      hookEventName: "PreToolUse",
-      permissionDecision: permission,
-      permissionDecisionReason: reason,
-      ...(isJsonObject(input) && { updatedInput: input }),
-    },
-    ...(message !== undefined && { systemMessage: message }),
-  }),
-  writeNote: (message) => ({ systemMessage: message }),
-  writeFailure: () => null,
-};
-
-/**
- * Claude Code's events, with one for calls that succeeded and calls that failed. It knows no "allow", and runs the tool if it
- * finds a field that it doesn't know.
- */
-const codex: Dialect = {
-  name: "codex",
-  canDefer: false,
-  resultNames: ["tool_response"],
-  readEvent: (parsed) => {
-    const { event } = parsed;
-    if (event["hook_event_name"] === "Stop") return { endedSession: requireText(event, "session_id") };
-    return {
-      ...readNamed(parsed, "PreToolUse", { PostToolUse: "unknown" }),
-      callId: requireText(event, "tool_use_id"),
-    };
-  },
-  writeAnswer: ({ permission, reason }) =>
-    permission === "allow" ? null : claude.writeAnswer({ permission, reason }),
-  writeNote: () => null,
-  writeFailure: () => null,
-};
-
-function readText(value: JsonValue | undefined): string {
-  if (typeof value === "string") return value;
-  if (Array.isArray(value)) return value.map(readText).join("\n");
-  return value !== undefined && isJsonObject(value) ? readText(value["text"]) : "";
-}
-
-/** A shell's exit code is only in the text that it puts out, after what the command wrote. */
-function readCopilotOutcome(tool: string, input: JsonValue, result: JsonValue | undefined): Outcome {
-  if (readMember(result, "resultType") !== "success") return "failed";
-  if (!listShells("copilot").includes(tool)) return "completed";
-  if (readMember(input, "mode") === "async" || readMember(input, "detach") === true) return "started";
-  const text = readText(readMember(result, "textResultForLlm"));
-  const [, code] = /<[^<>\n]*\bexit(?:ed with)?(?: exit)? code (-?\d+)>\s*$/.exec(text) ?? [];
-  if (code === undefined) return "unknown";
-  return code === "0" ? "completed" : "failed";
-}
-
-/** https://docs.github.com/en/copilot/reference/hooks-configuration */
-const copilot: Dialect = {
-  name: "copilot",
-  canDefer: false,
-  resultNames: ["toolResult", "error"],
-  readEvent: ({ event, results: { toolResult, error } }) => {
-    const given = requireInput(event, "toolArgs");
-    // Older versions send the arguments as text.
-    const input = typeof given === "string" ? parseStrictJson(given) : given;
-    const tool = requireText(event, "toolName");
-    const isAfter = toolResult !== undefined || error !== undefined;
-    return {
-      outcome: isAfter ? readCopilotOutcome(tool, input, toolResult) : null,
-      folder: readFolder(event),
-      sessionId: requireText(event, "sessionId"),
-      callId: undefined,
-      tool,
-      input,
-      isSubagent: false,
-    };
-  },
-  writeAnswer: ({ permission, reason }) => ({
-    permissionDecision: permission,
-    permissionDecisionReason: reason,
-  }),
-  writeNote: () => null,
-  // It drops standard error.
-  writeFailure: (reason) => ({ permissionDecision: "deny", permissionDecisionReason: reason }),
-};
-
-/** The lines that follow a command's output. The last of a name counts: the output may have such lines too. */
-function readGeminiOutcome({ event, results: { tool_response: response } }: ParsedEvent): Outcome {
-  if ((readMember(response, "error") ?? null) !== null) return "failed";
-  if (!listShells("gemini").includes(String(event["tool_name"]))) return "completed";
-  const text = readText(readMember(response, "llmContent"));
-  const readLine = (name: string) =>
-    [...text.matchAll(new RegExp(`^${name}: (.*)$`, "gm"))].at(-1)?.[1]?.replace("(none)", "");
-  if (/^Command was (?:automatically )?cancelled/.test(text)) return "failed";
-  const isInBackground = readMember(event["tool_input"], "is_background") === true;
-  if (isInBackground || /^Command moved to background/.test(text) || readLine("Background PIDs"))
-    return "started";
-  if (readLine("Signal")) return "failed";
-  const code = readLine("Exit Code") ?? "0";
-  if (code !== "0") return code === "" ? "unknown" : "failed";
-  // The last line is there unless the text was cut, and with it perhaps a code.
-  return /\nProcess Group PGID: \d+\s*$/.test(text) ? "completed" : "unknown";
-}
-
-/** https://geminicli.com/docs/hooks/reference */
-const gemini: Dialect = {
-  name: "gemini",
-  canDefer: false,
-  resultNames: ["tool_response"],
-  readEvent: (parsed) => ({
-    ...readNamed(parsed, "BeforeTool", { AfterTool: readGeminiOutcome(parsed) }),
-    callId: undefined,
-  }),
-  writeAnswer: ({ permission, reason, message }) => ({
-    decision: permission,
-    reason,
-    ...(message !== undefined && { systemMessage: message }),
-  }),
-  writeNote: (message) => ({ systemMessage: message }),
-  writeFailure: () => null,
-};
-
-const dialects: Record<DialectName, Dialect> = { claude, codex, copilot, gemini };
-
-export const dialectNames = Object.keys(dialects) as DialectName[];
 
 export function readDialectName(name = "claude"): DialectName {
-  if (Object.hasOwn(dialects, name)) return name as DialectName;
-  throw new UsageError("--dialect: expected claude, codex, copilot or gemini");
+  if (Object.hasOwn(agents, name)) return name as DialectName;
+  throw new UsageError(`--dialect: expected one of ${dialectNames.join(", ")}`);
 }
-
-export const findDialect = (name: DialectName): Dialect => dialects[name];
-
-export const readEvent = (dialect: Dialect, text: string): ToolCall | TurnEnd =>
-  dialect.readEvent(parseEvent(text, dialect.resultNames));
 
 /*
  * `--match`: which tool calls need a human, as `Bash`, `mcp__bank__*` or `Bash(git push*)`. A pattern in brackets is

@@ -11,13 +11,14 @@ import {
   requireWords,
   valuedOptions,
 } from "#lib/client/cli/io";
-import { canonicalHash, isJsonObject, type JsonObject } from "#lib/protocol/encoding/canonical-json";
+import { canonicalHash, type JsonObject } from "#lib/protocol/encoding/canonical-json";
 import { readCommandLine, single } from "#lib/protocol/text/command-words";
 import { toVisibleText } from "#lib/protocol/text/display-text";
+import { agents, type DialectName, dialectNames } from "./agents";
 import { readAgent, readReach } from "./call";
-import { type DialectName, dialectNames, listUnmatched } from "./dialects";
+import { listUnmatched } from "./dialects";
 import { countWaiting, openSpool, readTrouble } from "./record";
-import { getSettings, listFailOpen, listOtherHooks, listOwnHooks, listSettings } from "./settings";
+import { listFailOpen, listOtherHooks, listOwnHooks, listSettings, parseHooks } from "./settings";
 
 type Status = "ok" | "warning" | "fault";
 interface Finding {
@@ -47,14 +48,11 @@ type Add = (status: Status, text: string) => void;
 
 async function examineAgent(command: Command, dialect: DialectName, add: Add): Promise<void> {
   const { io } = command;
-  const { name, events } = getSettings(dialect);
+  const { name, before, ofUser } = agents[dialect];
   const seen = new Set<string>();
-  for (const file of await listSettings(
-    io.machine,
-    dialect,
-    `${io.machine.home}/${getSettings(dialect).ofUser}`,
-  )) {
-    const settings = await readSettings(command, file);
+  for (const file of await listSettings(io.machine, dialect, `${io.machine.home}/${ofUser}`)) {
+    if (!(await io.isFile(file))) continue;
+    const settings = parseHooks(dialect, await readText(io, file).catch(() => ""));
     if (settings === null) continue;
     const own = listOwnHooks(dialect, settings);
     if (own.length === 0) continue;
@@ -70,7 +68,7 @@ async function examineAgent(command: Command, dialect: DialectName, add: Add): P
       const called = own.filter(({ handler: one }) =>
         JSON.stringify(one).includes(JSON.stringify(line).slice(1, -1)),
       );
-      const isBefore = called.some(({ event }) => event === events[0]);
+      const isBefore = called.some(({ event }) => event === before);
       await examineHook(command, { dialect, name, file, line, isBefore }, add);
     }
   }
@@ -82,14 +80,6 @@ interface Found {
   file: string;
   line: string;
   isBefore: boolean;
-}
-
-async function readSettings({ io }: Command, file: string): Promise<JsonObject | null> {
-  if (!(await io.isFile(file))) return null;
-  const settings: unknown = await readText(io, file)
-    .then(JSON.parse)
-    .catch(() => null);
-  return isJsonObject(settings as null) ? (settings as unknown as JsonObject) : null;
 }
 
 /** Words of a command as the installer quotes them. */

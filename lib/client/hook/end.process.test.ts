@@ -157,7 +157,7 @@ describe("a hook in a process of its own", () => {
     const env = { COUNTERSIGN_URL: other.base };
     expect(await around.start([...argv, "--timeout", "2"], before, env)).toMatchObject({ code: 2, out: "" });
     await other.close();
-    for (const stdin of ["", before.slice(0, -1), event("Stop")])
+    for (const stdin of ["", before.slice(0, -1), event("SessionStart")])
       expect(await around.start(argv, stdin)).toMatchObject({
         code: 2,
         out: "",

@@ -1,6 +1,16 @@
-/** Events have one reading, but for what a tool has put out. */
+/** Events have one reading, but for what a tool has put out; and each agent's row says what its events and answers are. */
+import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { parseEvent } from "./dialects";
+import type { JsonObject } from "#lib/protocol/encoding/canonical-json";
+import {
+  agents,
+  type DialectName,
+  dialectNames,
+  writeAgentsTable,
+  writePlacesTable,
+  writeUngated,
+} from "./agents";
+import { parseEvent, readEvent } from "./dialects";
 
 const parse = (text: string) => parseEvent(text, ["tool_response", "error"]);
 
@@ -32,5 +42,179 @@ describe("an event", () => {
     ["text after it", "{}{}", "JSON"],
   ])("with %s is refused", (_, text, message) => {
     expect(() => parse(text)).toThrow(message);
+  });
+});
+
+type Sample = [DialectName, before: JsonObject, after: JsonObject, event?: string];
+
+const nested = { tool_name: "bash", tool_input: { command: "ls" } };
+const claude = (before: string, after: string, more: object = {}): [JsonObject, JsonObject] => {
+  const call = { session_id: "s", cwd: "/w", ...nested };
+  return [
+    { ...call, hook_event_name: before },
+    { ...call, hook_event_name: after, ...more },
+  ];
+};
+const named = (member: string, folder: string, id: JsonObject = {}): [JsonObject, JsonObject] => {
+  const call = { session_id: "s", [folder]: "/w", ...nested, ...id };
+  return [
+    { ...call, [member]: "PreToolUse" },
+    { ...call, [member]: "PostToolUse" },
+  ];
+};
+
+const plugin = { session: "s", call: "c", tool: "bash", input: { command: "ls" }, cwd: "/w" };
+const step = {
+  conversationId: "s",
+  stepIdx: 7,
+  workspacePaths: ["/w"],
+  toolCall: { name: "bash", args: { command: "ls" } },
+};
+const conversation = { conversation_id: "s", cwd: "/w", ...nested, tool_use_id: "c" };
+const samples: Sample[] = [
+  ["claude", ...claude("PreToolUse", "PostToolUse", { tool_use_id: "c", tool_response: { stdout: "" } })],
+  ["codex", ...claude("PreToolUse", "PostToolUse", { tool_use_id: "c", tool_response: { isError: false } })],
+  ["qwen", ...claude("PreToolUse", "PostToolUse", { tool_use_id: "c", tool_response: { llmContent: "" } })],
+  ["gemini", ...claude("BeforeTool", "AfterTool", { tool_response: { llmContent: "" } })],
+  [
+    "cursor",
+    { ...conversation, hook_event_name: "preToolUse" },
+    { ...conversation, hook_event_name: "postToolUse", tool_output: '{"exitCode":0}' },
+  ],
+  ["antigravity", step, { ...step, error: "" }, "PostToolUse"],
+  ["opencode", { event: "before", ...plugin }, { event: "after", ...plugin, result: { exit: 0 } }],
+  ["pi", { event: "before", ...plugin }, { event: "after", ...plugin, result: { isError: false } }],
+  ["goose", ...named("event", "working_dir", { tool_call_id: "c" })],
+  ["crush", ...named("event", "cwd")],
+  ["openhands", ...named("event_type", "working_dir")],
+  [
+    "copilot",
+    { sessionId: "s", cwd: "/w", toolName: "bash", toolArgs: '{"command":"ls"}' },
+    {
+      sessionId: "s",
+      cwd: "/w",
+      toolName: "bash",
+      toolArgs: { command: "ls" },
+      toolResult: { resultType: "success" },
+    },
+  ],
+];
+
+describe("each agent's event", () => {
+  it.each(samples)("is the same call before and after: %s", (dialect, before, after, event) => {
+    const agent = agents[dialect];
+    const id = agent.members.call === null ? {} : { tool_use_id: "c" };
+    const read = (given: JsonObject, name?: string) => {
+      const whole = agent.members.call === "tool_use_id" ? { ...id, ...given } : given;
+      return readEvent(agent, JSON.stringify(whole), name);
+    };
+    const callId = { antigravity: "7" }[dialect as string] ?? (agent.members.call === null ? undefined : "c");
+    const call = { sessionId: "s", folder: "/w", tool: "bash", input: { command: "ls" }, callId };
+    expect(read(before)).toMatchObject({ ...call, outcome: null });
+    expect(read(after, event)).toMatchObject({
+      ...call,
+      outcome: expect.stringMatching(/^(?:completed|unknown)$/),
+    });
+  });
+
+  it("has a sample, and every other event is refused", () => {
+    expect(samples.map(([dialect]) => dialect).toSorted()).toEqual(dialectNames.toSorted());
+    for (const [dialect, before] of samples) {
+      const { members } = agents[dialect];
+      const other = members.event === null ? "Other" : undefined;
+      const text = JSON.stringify({ ...before, ...(members.event !== null && { [members.event]: "Other" }) });
+      expect(() => readEvent(agents[dialect], text, other), dialect).toThrow("unknown event Other");
+    }
+  });
+
+  it("that names no tool any more ends its call by its number, and a turn's end names what still runs", () => {
+    const { toolCall: _gone, ...rest } = step;
+    const text = JSON.stringify({ ...rest, toolCall: null, error: "x" });
+    const ended = { endedSession: "s", endedCall: "7", running: null };
+    expect(readEvent(agents.antigravity, text, "PostToolUse")).toEqual(ended);
+    const stop = {
+      session_id: "s",
+      hook_event_name: "Stop",
+      background_tasks: [{ id: "b1", status: "running" }],
+    };
+    expect(readEvent(agents.claude, JSON.stringify(stop))).toEqual({ endedSession: "s", running: ["b1"] });
+    const codex = { session_id: "s", hook_event_name: "Stop" };
+    expect(readEvent(agents.codex, JSON.stringify(codex))).toEqual({ endedSession: "s", running: null });
+  });
+
+  it.each([
+    [
+      "gemini",
+      "run_shell_command",
+      "<untrusted_context>\nOutput: x\nProcess Group PGID: 7\n</untrusted_context>",
+      "completed",
+    ],
+    [
+      "gemini",
+      "run_shell_command",
+      "<untrusted_context>\nOutput: x\nExit Code: 3\nProcess Group PGID: 7\n</untrusted_context>",
+      "failed",
+    ],
+    [
+      "gemini",
+      "run_shell_command",
+      "<untrusted_context>\nCommand moved to background (PID: 7).\n</untrusted_context>",
+      "started",
+    ],
+    ["gemini", "run_shell_command", "<untrusted_context>\nOutput: x … cut\n</untrusted_context>", "unknown"],
+  ] as const)("tells how a call ended, as %s 0.61 has it: %#", (dialect, tool_name, llmContent, outcome) => {
+    const event = {
+      session_id: "s",
+      hook_event_name: "AfterTool",
+      tool_name,
+      tool_input: {},
+      tool_response: { llmContent },
+    };
+    expect(readEvent(agents[dialect], JSON.stringify(event))).toMatchObject({ outcome });
+  });
+
+  it.each<[DialectName, JsonObject, string]>([
+    ["opencode", { result: { exit: 3 } }, "failed"],
+    ["opencode", { result: { isError: false } }, "completed"],
+    ["opencode", { result: {} }, "unknown"],
+    ["pi", { result: { isError: true } }, "failed"],
+    ["codex", { tool_response: "" }, "unknown"],
+    ["qwen", { tool_input: { is_background: true } }, "started"],
+    ["cursor", { tool_name: "Shell", tool_output: '{"exitCode":3,"stdout":""}' }, "failed"],
+    ["cursor", { tool_name: "Shell", tool_output: "cut" }, "unknown"],
+    ["antigravity", { error: "exit status 3" }, "failed"],
+    ["openhands", { tool_response: { metadata: { exit_code: 3 } } }, "failed"],
+    ["openhands", { tool_response: { exit_code: 0 } }, "completed"],
+  ])("tells how a call of %s ended with %j", (dialect, more, outcome) => {
+    const after = samples.find(([name]) => name === dialect)?.[2] ?? {};
+    const text = JSON.stringify({ tool_use_id: "c", ...after, ...more });
+    expect(readEvent(agents[dialect], text, "PostToolUse")).toMatchObject({ outcome });
+  });
+
+  it("is answered in the agent's own words", () => {
+    const said = dialectNames.map((name) =>
+      JSON.stringify(agents[name].answer({ permission: "deny", reason: "no" })),
+    );
+    for (const text of said)
+      expect(text).toMatch(/"(?:permissionDecision|permission|decision)":"(?:deny|block)"/);
+    for (const name of ["antigravity", "cursor"] as const)
+      expect(JSON.stringify(agents[name].silence), `${name} blocks what has no answer`).toContain('"allow"');
+  });
+});
+
+describe("the guide", () => {
+  const guide = readFileSync("components/guides/content/hook.md", "utf8");
+  const cells = (line: string) => line.split("|").map((cell) => cell.trim());
+  const rows = guide.split("\n").map((line) => cells(line).join("|"));
+
+  it.each([
+    ["what each agent does", writeAgentsTable()],
+    ["where its settings are", writePlacesTable()],
+  ])("has the table of agents: %s", (_, table) => {
+    for (const line of table) expect(rows).toContain(cells(line).join("|"));
+  });
+
+  it("names the agents that can't be gated", () => {
+    for (const line of writeUngated()) expect(guide).toContain(line);
   });
 });

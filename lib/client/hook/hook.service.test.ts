@@ -300,7 +300,7 @@ describe("whatever goes wrong blocks the call", () => {
     ["broken JSON", before.slice(0, -1), "JSON"],
     ["bytes that are no text", "\xff", "utf-8"],
     ["another type", "[]", "no JSON object"],
-    ["an unknown event", event("Stop"), "unknown event Stop"],
+    ["an unknown event", event("SessionStart"), "unknown event SessionStart"],
     ["no session", before.replace("session_id", "session"), "no session_id"],
     ["no call id", before.replace("tool_use_id", "id"), "no tool_use_id"],
     ["no arguments", before.replace("tool_input", "input"), "no tool_input"],
@@ -332,7 +332,7 @@ describe("whatever goes wrong blocks the call", () => {
     ["no agent", [], "hook needs --agent"],
     ["an unknown option", [...argv, "--mach", "Bash"], "--mach"],
     ["a pattern that is none", [...argv, "--match", "Bash(git"], "--match"],
-    ["an unknown dialect", [...argv, "--dialect", "cursor"], "--dialect"],
+    ["an unknown dialect", [...argv, "--dialect", "other"], "--dialect"],
     ["a pattern of another agent", [...argv, "--match", "bank-*"], "matches no tool"],
     ["no time limit", [...argv, "--timeout", "soon"], "--timeout"],
     ["a dialect that can't defer", [...argv, "--dialect", "codex", "--defer"], "--defer"],
@@ -488,7 +488,7 @@ describe("other agents", () => {
     expect(ended).toMatchObject({ code: 2, err: expect.stringMatching(/^countersign: /) });
     expect(answerOf(ended)).toEqual({
       permissionDecision: "deny",
-      permissionDecisionReason: expect.stringContaining("no toolArgs"),
+      permissionDecisionReason: expect.stringContaining("no sessionId"),
     });
   });
 

@@ -2,7 +2,8 @@
 import { describe, expect, it } from "vitest";
 import type { JsonValue } from "#lib/protocol/encoding/canonical-json";
 import { UsageError } from "#lib/protocol/text/command-words";
-import { type DialectName, listTexts, listUnmatched, needsHuman, readPattern } from "./dialects";
+import { agents, type DialectName, dialectNames } from "./agents";
+import { listTexts, listUnmatched, needsHuman, readPattern } from "./dialects";
 
 const matches = (rule: string, tool: string, input: JsonValue, dialect: DialectName = "claude") =>
   needsHuman([readPattern(rule, dialect)], tool, input);
@@ -59,17 +60,10 @@ describe("a pattern", () => {
 });
 
 describe("a pattern in the dialect of each agent", () => {
-  const dialects = ["claude", "codex", "copilot", "gemini"] as const;
-  const shells = {
-    claude: ["Bash", "Monitor", "PowerShell", "run_shell_command"],
-    codex: ["Bash", "shell", "shell_command", "local_shell", "exec_command", "write_stdin"],
-    copilot: ["bash", "powershell", "write_bash", "write_powershell"],
-    gemini: ["run_shell_command"],
-  };
-
-  it.each(dialects)("for one shell is for all of them: %s", (dialect) => {
+  it.each(dialectNames)("for one shell is for all of them: %s", (dialect) => {
     const command = { command: "git push" };
-    for (const tool of shells[dialect])
+    const { shells, formerShells = [] } = agents[dialect];
+    for (const tool of [...shells, ...formerShells])
       for (const rule of ["Bash", "bash", "run_shell_command", "PowerShell", "exec_command(git push*)"])
         expect(matches(rule, tool, command, dialect), `${rule} ${tool}`).toBe(true);
     expect(matches("Bash", "Read", command, dialect)).toBe(false);
@@ -81,6 +75,10 @@ describe("a pattern in the dialect of each agent", () => {
     ["codex", "mcp__bank__pay", "mcp__shop__pay"],
     ["gemini", "mcp_bank_pay", "mcp_shop_pay"],
     ["copilot", "bank-pay", "shop-pay"],
+    ["qwen", "mcp__bank__pay", "mcp__shop__pay"],
+    ["opencode", "bank_pay", "shop_pay"],
+    ["crush", "mcp_bank_pay", "mcp_shop_pay"],
+    ["goose", "bank__pay", "shop__pay"],
   ] as const)("finds the tools of an MCP server: %s", (dialect, tool, other) => {
     for (const rule of ["mcp__bank__*", "mcp__bank__pay", "mcp__*__pay", "mcp__*", "mcp__ba*", "mcp__ba*pay"])
       expect(matches(rule, tool, {}, dialect), rule).toBe(true);
@@ -99,6 +97,8 @@ describe("a pattern in the dialect of each agent", () => {
     ["copilot", "Write(/etc/*)"],
     ["gemini", "bank-pay"],
     ["gemini", "Write"],
+    ["opencode", "mcp_bank_*"],
+    ["cursor", "apply_patch"],
   ] as const)("is refused where it would ask nobody: %s, %s", (dialect, rule) => {
     expect(() => readPattern(rule, dialect)).toThrow(/matches no tool with --dialect/);
   });
@@ -106,6 +106,8 @@ describe("a pattern in the dialect of each agent", () => {
   it("is taken as the agent itself writes it", () => {
     expect(matches("mcp_my-bank_*", "mcp_my-bank_pay", {}, "gemini")).toBe(true);
     expect(matches("my-bank-*", "my-bank-pay", {}, "copilot")).toBe(true);
+    expect(matches("my-bank_*", "my-bank_pay", {}, "opencode")).toBe(true);
+    expect(matches("mcp__bank__pay", "MCP:pay", {}, "cursor"), "whatever the server").toBe(true);
     expect(matches("write_file", "write_file", {}, "claude"), "Qwen Code").toBe(true);
     expect(matches("NewTool", "NewTool", {}, "claude"), "of a later version").toBe(true);
   });

@@ -137,6 +137,26 @@ describe("a recorded call", () => {
   });
 });
 
+describe("a command in the background", () => {
+  it("is recorded once more when the agent no longer lists it: that it ended, and not how", async () => {
+    const { agent, run, list } = startMachine();
+    const { eventWith } = newCall(folder, "sleep 9");
+    const send = (name: string, more: object) => run(["--agent", agent, "--record"], eventWith(name, more));
+    await send("PostToolUse", { tool_response: { backgroundTaskId: "b1" } });
+    await send("Stop", { background_tasks: [{ id: "b1", status: "running" }] });
+    expect(await list()).toMatchObject([{ metadata: { outcome: "started" } }]);
+    for (const _ of ["a turn's end", "the next one"])
+      expect(await send("Stop", { background_tasks: [] })).toEqual({ code: 0, out: "", err: "" });
+    const [started, ended, ...more] = await list();
+    expect(more).toEqual([]);
+    expect(ended).toMatchObject({
+      inputs_hash: started.inputs_hash,
+      metadata: { moment: "end", outcome: "unknown", call: started.metadata.call, title: "sleep 9" },
+    });
+    expect(started.metadata.call).toBeDefined();
+  });
+});
+
 describe("while the service is away, calls", () => {
   it("wait on this machine for its user alone, and go in their order, each with its own time", async () => {
     const { end, list, listFiles, findFolder, later } = startMachine();

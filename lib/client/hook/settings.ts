@@ -21,75 +21,9 @@ import {
 import { parseStrictJson } from "#lib/protocol/encoding/strict-json";
 import { single, UsageError } from "#lib/protocol/text/command-words";
 import { toVisibleText } from "#lib/protocol/text/display-text";
+import { agents, type DialectName, listEvents } from "./agents";
 import { deferringElsewhere, readReach, readTimeout } from "./call";
-import { type DialectName, listUnmatched, readDialectName } from "./dialects";
-
-interface AgentSettings {
-  name: string;
-  /** In the user's home. */
-  ofUser: string;
-  /** Settings of the whole machine: for all of its users, who can't change them. */
-  ofMachine: { linux: string; darwin: string };
-  /** In a project and its user's own, which can add hooks for the same events. */
-  ofProject: readonly string[];
-  /** The first is the one before a call. */
-  events: readonly string[];
-  /** Its hook must not hold the agent up: exit code 2 would make it go on instead of stopping. */
-  endEvent?: string;
-  fresh: JsonObject;
-  write(command: string, timeoutSeconds: number): JsonObject;
-}
-
-const everywhere = (path: string) => ({ linux: path, darwin: path });
-
-const agents: Record<DialectName, AgentSettings> = {
-  claude: {
-    name: "Claude Code",
-    ofUser: ".claude/settings.json",
-    ofMachine: {
-      linux: "/etc/claude-code/managed-settings.json",
-      darwin: "/Library/Application Support/ClaudeCode/managed-settings.json",
-    },
-    ofProject: [".claude/settings.json", ".claude/settings.local.json"],
-    events: ["PreToolUse", "PostToolUse", "PostToolUseFailure"],
-    fresh: {},
-    // Since 2.1.295 a hook that crashes, answers rubbish or takes too long blocks by it; older versions don't read it.
-    write: (command, timeout) => ({ hooks: [{ type: "command", command, timeout, onFailure: "block" }] }),
-  },
-  codex: {
-    name: "Codex",
-    ofUser: ".codex/hooks.json",
-    ofMachine: everywhere("/etc/codex/hooks.json"),
-    ofProject: [".codex/hooks.json"],
-    events: ["PreToolUse", "PostToolUse", "Stop"],
-    endEvent: "Stop",
-    fresh: {},
-    write: (command, timeout) => ({ hooks: [{ type: "command", command, timeout }] }),
-  },
-  copilot: {
-    name: "Copilot CLI",
-    ofUser: ".copilot/hooks/countersign.json",
-    ofMachine: everywhere("/etc/github-copilot/policy.d/countersign.json"),
-    ofProject: [".github/hooks/*.json"],
-    events: ["preToolUse", "postToolUse", "postToolUseFailure"],
-    fresh: { version: 1 },
-    write: (bash, timeoutSec) => ({ type: "command", bash, timeoutSec }),
-  },
-  gemini: {
-    name: "Gemini CLI",
-    ofUser: ".gemini/settings.json",
-    ofMachine: {
-      linux: "/etc/gemini-cli/settings.json",
-      darwin: "/Library/Application Support/GeminiCli/settings.json",
-    },
-    ofProject: [".gemini/settings.json"],
-    events: ["BeforeTool", "AfterTool"],
-    fresh: {},
-    write: (command, seconds) => ({
-      hooks: [{ type: "command", name: "countersign", command, timeout: seconds * 1_000 }],
-    }),
-  },
-};
+import { listUnmatched, readDialectName } from "./dialects";
 
 const tokenVariable = "COUNTERSIGN_HOOK_TOKEN";
 
@@ -107,24 +41,22 @@ const writeHttp = (port: number, timeout: number): JsonObject => ({
   ],
 });
 
-export const getSettings = (dialect: DialectName) => agents[dialect];
-
 const lastWords = "countersign: this hook failed. A call that waits for it does not run.";
-/** For an agent that reads standard output alone. The hook itself has written it if it ended with 2. */
-const failure = JSON.stringify({ permissionDecision: "deny", permissionDecisionReason: lastWords });
-
 /** Without a sentence on standard error, exit code 2 blocks nothing in Codex, Gemini CLI and Qwen Code. */
 function endWith(command: string, dialect: DialectName, event: string): string {
   const say = `echo '${lastWords}' >&2`;
-  if (event === agents[dialect].endEvent) return `${command} || { ${say}; exit 1; }`;
-  const answer = dialect === "copilot" && event === "preToolUse" ? `[ $? -eq 2 ] || echo '${failure}'; ` : "";
+  const { before, end, failure } = agents[dialect];
+  if (event === end) return `${command} || { ${say}; exit 1; }`;
+  // For an agent that reads standard output alone. The hook itself has written it if it ended with 2.
+  const isRead = failure !== undefined && event === before;
+  const answer = isRead ? `[ $? -eq 2 ] || echo '${JSON.stringify(failure(lastWords))}'; ` : "";
   return `${command} || { ${answer}${say}; exit 2; }`;
 }
 
 /** Every file that may have hooks of this agent, also for the folder that the check runs in. */
 export async function listSettings(machine: Machine, dialect: DialectName, file: string): Promise<string[]> {
   const { ofUser, ofMachine, ofProject } = agents[dialect];
-  const machines = Object.values(ofMachine);
+  const machines = Object.values(ofMachine ?? {});
   const [project = "."] = machine.workingFolders;
   const files = [
     file,
@@ -134,11 +66,12 @@ export async function listSettings(machine: Machine, dialect: DialectName, file:
     ...ofProject.map((one) => `${project}/${one}`),
   ];
   const found = files.map(async (one) => {
-    // Copilot reads whatever lies beside its own.
-    if (dialect !== "copilot" && !one.endsWith("*.json")) return [one];
-    const folder = one.slice(0, one.lastIndexOf("/"));
+    const [folder = "", ending] = [one.slice(0, one.lastIndexOf("/")), /\.[a-z]+$/.exec(one)?.[0] ?? ""];
+    // Copilot and agents with plugins read whatever lies beside their own.
+    const readsFolder = dialect === "copilot" || agents[dialect].plugin !== undefined;
+    if (!readsFolder && !one.endsWith(`*${ending}`)) return [one];
     const names = (await machine.listFiles(folder)).map(({ name }) => name);
-    return names.filter((name) => name.endsWith(".json")).map((name) => `${folder}/${name}`);
+    return names.filter((name) => name.endsWith(ending)).map((name) => `${folder}/${name}`);
   });
   return [...new Set((await Promise.all(found)).flat())];
 }
@@ -148,18 +81,16 @@ function addHook(
   dialect: DialectName,
   settings: JsonObject | null,
   writeEntry: (event: string) => JsonObject,
-  isBefore: boolean,
+  isWanted: (event: string) => boolean,
 ): JsonObject {
-  const { events, fresh } = agents[dialect];
   const { hooks = {} } = settings ?? {};
   if (!isJsonObject(hooks)) throw new UsageError("the settings have hooks that are no object");
-  const added = events.flatMap((event, at) => {
-    // A hook that only records has nothing to do before a call.
-    const isWanted = at > 0 || isBefore;
-    if (!isWanted && hooks[event] === undefined) return [];
-    const entry = isWanted ? writeEntry(event) : null;
+  const added = listEvents(agents[dialect]).flatMap((event) => {
+    if (!isWanted(event) && hooks[event] === undefined) return [];
+    const entry = isWanted(event) ? writeEntry(event) : null;
     return [[event, replaceEntry(event, hooks[event] ?? [], entry)]];
   });
+  const { fresh } = agents[dialect];
   return { ...(settings ?? fresh), hooks: { ...hooks, ...(Object.fromEntries(added) as JsonObject) } };
 }
 
@@ -200,7 +131,7 @@ const listTexts = (handler: JsonObject) => [
 function listHandlers(dialect: DialectName, settings: JsonObject): { event: string; handler: JsonObject }[] {
   const { hooks } = settings;
   if (!isJsonObject(hooks)) return [];
-  const events = [...agents[dialect].events, ...(dialect === "codex" ? ["PermissionRequest"] : [])];
+  const events = [...listEvents(agents[dialect]), ...(dialect === "codex" ? ["PermissionRequest"] : [])];
   return events.flatMap((event) => {
     const list = hooks[event];
     const entries = Array.isArray(list) ? list.filter(isJsonObject) : [];
@@ -227,8 +158,25 @@ export const listFailOpen = (dialect: DialectName, settings: JsonObject): JsonVa
   dialect !== "claude"
     ? []
     : listHandlers(dialect, settings)
-        .filter(({ handler }) => isOurs(handler) && handler["onFailure"] !== "block")
+        .filter(({ event, handler }) => isOurs(handler) && event !== agents.claude.end)
+        .filter(({ handler }) => handler["onFailure"] !== "block")
         .map(({ handler }) => handler["type"] ?? null);
+
+/** Hooks in an agent's settings, or in the plugin that is its settings; null if the text has another form. */
+export function parseHooks(dialect: DialectName, text: string): JsonObject | null {
+  try {
+    const { plugin, before } = agents[dialect];
+    if (plugin === undefined) {
+      const settings = JSON.parse(text) as JsonValue;
+      return isJsonObject(settings) ? settings : null;
+    }
+    const [, words] = /^const command = (\[.*\]);$/m.exec(text) ?? [];
+    if (words === undefined) return { hooks: { [before]: [{ type: "another plugin" }] } };
+    return { hooks: { [before]: [{ command: (JSON.parse(words) as string[]).map(quote).join(" ") }] } };
+  } catch {
+    return null;
+  }
+}
 
 /* `countersign hook install`: the program where the agent does not work, and the hook in the agent's settings. */
 
@@ -294,22 +242,42 @@ async function makePlan(command: Command): Promise<Plan> {
   const usualFolder = line.flags.has("system") ? "/opt/countersign" : `${machine.home}/.countersign`;
   const folder = machine.absolute(single(line, "to") ?? usualFolder);
   await requireOutside(command, folder);
-  const words = [machine.nodePath, `${folder}/countersign-hook.cjs`, ...(await listArguments(command))];
+  const agent = agents[dialect];
   const user = single(line, "run-as");
+  // Others can't read what the hook of another user shows, and a machine's users have homes of their own.
+  const isShowing = reach.isAsking && user === undefined && !line.flags.has("system");
+  const waiting = isShowing && agent.statusLine !== undefined ? `${machine.home}/.countersign/waiting` : null;
+  const output = waiting === null || single(line, "output") !== undefined ? [] : ["--output", waiting];
+  const words = [
+    machine.nodePath,
+    `${folder}/countersign-hook.cjs`,
+    ...(await listArguments(command)),
+    ...output,
+  ];
   const prefix = user === undefined ? [] : ["sudo", "-n", "-u", user, "--"];
-  const shell = [...prefix, ...words].map(quote).join(" ");
+  const wordsOf = (event: string) => [...words, ...(agent.isNameless ? ["--event", event] : [])];
+  const toShell = (event: string) => [...prefix, ...wordsOf(event)].map(quote).join(" ");
   const settingsFile = findSettings(command);
   const before = (await io.isFile(settingsFile)) ? utf8Decode(await io.readFile(settingsFile)) : "";
   const seconds = readTimeout(command) + spareSeconds;
-  const isBefore = reach.isAsking || line.flags.has("before");
+  // A hook that only records has nothing to do before a call, and needs a turn's end for what runs in the background.
+  const isWanted = (event: string) =>
+    event === agent.before
+      ? reach.isAsking || line.flags.has("before")
+      : event !== agent.end || agent.forgetsCalls === true || reach.record.length > 0;
   const port = readCount(command, "port");
   if (port !== undefined && (dialect !== "claude" || user !== undefined))
     throw new UsageError("--port is for Claude Code, without --run-as");
-  const { write } = agents[dialect];
   const writeEntry = (event: string) =>
-    port === undefined ? write(endWith(shell, dialect, event), seconds) : writeHttp(port, seconds);
-  const settings = addHook(dialect, parseSettings(settingsFile, before), writeEntry, isBefore);
-  const after = `${JSON.stringify(settings, null, 2)}\n`;
+    port === undefined
+      ? agent.write(endWith(toShell(event), dialect, event), seconds, event === agent.before)
+      : writeHttp(port, seconds);
+  const makeSettings = () => {
+    const parsed = parseSettings(settingsFile, before);
+    const shown = waiting === null ? parsed : addStatusLine(parsed, agent.statusLine ?? []);
+    return `${JSON.stringify(addHook(dialect, shown, writeEntry, isWanted), null, 2)}\n`;
+  };
+  const after = agent.plugin?.([...prefix, ...words]) ?? makeSettings();
   const shown = words.map(quote);
   const start =
     port === undefined
@@ -322,15 +290,36 @@ async function makePlan(command: Command): Promise<Plan> {
     after,
     folder,
     changed: await findChanged(io, folder),
-    sudoers: words.map(escapeForSudoers).join(" "),
+    sudoers: (agent.isNameless ? listEvents(agent) : [""])
+      .map((event) => wordsOf(event).map(escapeForSudoers).join(" "))
+      .join(", "),
   };
 }
 
+/** Shows link and code of what waits; a status line of the user's own stays. */
+function addStatusLine(settings: JsonObject | null, path: readonly string[]): JsonObject | null {
+  const [name = "", ...rest] = path;
+  const now = settings?.[name];
+  if (rest.length > 0 && (now === undefined || isJsonObject(now)))
+    return { ...settings, [name]: addStatusLine(now ?? null, rest) };
+  return now === undefined ? { ...settings, [name]: statusLine } : settings;
+}
+
+const statusLine = {
+  type: "command",
+  command: "find ~/.countersign/waiting -type f -mmin -1440 -exec cat {} + 2>/dev/null",
+  refreshInterval: 2,
+};
+
 export function findSettings({ line, io: { machine } }: Command): string {
-  const { ofMachine, ofUser } = getSettings(readDialectName(single(line, "dialect")));
+  const { name, ofMachine, ofUser } = agents[readDialectName(single(line, "dialect"))];
   const named = single(line, "settings");
   if (named !== undefined) return machine.absolute(named);
   if (!line.flags.has("system")) return `${machine.home}/${ofUser}`;
+  if (ofMachine === null)
+    throw new UsageError(
+      `--system: ${name} has no settings for the whole machine: name a file with --settings`,
+    );
   return machine.platform === "darwin" ? ofMachine.darwin : ofMachine.linux;
 }
 
@@ -392,7 +381,8 @@ function describeReach({ io, line }: Command): void {
   const dialect = readDialectName(single(line, "dialect"));
   const { ask, record, isAsking } = readReach({ io, line, words: [] }, dialect);
   const unmatched = isAsking ? listUnmatched(ask, dialect) : [];
-  const { name } = getSettings(dialect);
+  const { name, hint } = agents[dialect];
+  if (hint !== undefined) io.print(`\n${hint}\n`);
   if (!isAsking) io.print(`\nNobody is asked about any call of ${name}.\n`);
   if (unmatched.length > 0)
     io.print(

@@ -1,0 +1,318 @@
+/**
+ * Guarantee: a real agent waits for a human, runs exactly what was approved, and its call is attested as it ended. Needs the
+ * agents' packages: `npm install --prefix FOLDER --ignore-scripts opencode-ai @openai/codex …`, then AGENTS=FOLDER.
+ */
+import { spawn } from "node:child_process";
+import { existsSync } from "node:fs";
+import { mkdir, readdir, rm, writeFile } from "node:fs/promises";
+import http from "node:http";
+import type { AddressInfo } from "node:net";
+import path from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { approveUnproven, openNext } from "#support/authorizations";
+import { type HookTest, runHookProcess, startHookTest } from "#support/hook-process";
+import type { DialectName } from "./agents";
+
+const folder = process.env["AGENTS"] ?? "";
+const inFolder = (file: string) => path.join(folder, "node_modules", file);
+
+/** A model that uses a shell once, and then is done. */
+interface Model {
+  url: string;
+  command: string;
+  close(): void;
+}
+
+type Json = Record<string, unknown>;
+const shells = ["Bash", "bash", "exec_command", "run_shell_command"];
+const pick = (names: (string | undefined)[]) => names.find((name) => shells.includes(name ?? ""));
+const shellArguments = (command: string) => ({ command, cmd: command, description: "x" });
+
+/** Events of a stream that each protocol has for a call of a tool, or for its end. */
+function answerModel(url: string, body: Json, command: string): string[] {
+  // biome-ignore lint/suspicious/noExplicitAny: a model reads whatever an agent sends
+  const given = body as any;
+  const data = (value: object) => `data: ${JSON.stringify(value)}\n\n`;
+  const named = (type: string, value: object) => `event: ${type}\n${data({ type, ...value })}`;
+  if (url.includes("/chat/completions")) {
+    const name = pick((given.tools ?? []).map((tool: Json) => (tool["function"] as Json)["name"]));
+    const isCall = name !== undefined && !given.messages.some((one: Json) => one["role"] === "tool");
+    const chunk = (delta: object, finish_reason: string | null) =>
+      data({
+        id: "c",
+        object: "chat.completion.chunk",
+        created: 1,
+        model: "m",
+        choices: [{ index: 0, delta, finish_reason }],
+      });
+    const call = {
+      index: 0,
+      id: "call_1",
+      type: "function",
+      function: { name, arguments: JSON.stringify(shellArguments(command)) },
+    };
+    return [
+      isCall
+        ? chunk({ role: "assistant", tool_calls: [call] }, null)
+        : chunk({ role: "assistant", content: "done" }, null),
+      chunk({}, isCall ? "tool_calls" : "stop"),
+      "data: [DONE]\n\n",
+    ];
+  }
+  if (url.includes("/responses")) {
+    const isCall = !given.input.some((one: Json) => one["type"] === "function_call_output");
+    const name = pick(given.tools.map((tool: Json) => tool["name"]));
+    const item = isCall
+      ? {
+          type: "function_call",
+          id: "f",
+          call_id: "call_1",
+          name,
+          arguments: JSON.stringify(shellArguments(command)),
+        }
+      : {
+          type: "message",
+          id: "m",
+          role: "assistant",
+          content: [{ type: "output_text", text: "done", annotations: [] }],
+        };
+    const usage = { input_tokens: 1, output_tokens: 1, total_tokens: 2 };
+    return [
+      named("response.created", { response: { id: "r" } }),
+      named("response.output_item.done", { output_index: 0, item }),
+      named("response.completed", { response: { id: "r", output: [item], usage } }),
+    ];
+  }
+  if (url.includes("enerateContent")) {
+    const parts: Json[] = given.contents.flatMap((one: Json) => one["parts"]);
+    const tools = (given.tools ?? []).flatMap((tool: Json) => tool["functionDeclarations"] ?? []);
+    const name = pick(tools.map((tool: Json) => tool["name"]));
+    const isCall = name !== undefined && !parts.some((part) => part["functionResponse"] !== undefined);
+    const part = isCall ? { functionCall: { name, args: { command, description: "x" } } } : { text: "done" };
+    return [
+      data({ candidates: [{ content: { role: "model", parts: [part] }, finishReason: "STOP", index: 0 }] }),
+    ];
+  }
+  const contents: Json[] = given.messages.flatMap((one: Json) =>
+    Array.isArray(one["content"]) ? one["content"] : [],
+  );
+  const name = pick((given.tools ?? []).map((tool: Json) => tool["name"]));
+  const isCall = name !== undefined && !contents.some((one) => one["type"] === "tool_result");
+  const [block, delta] = isCall
+    ? [
+        { type: "tool_use", id: "toolu_1", name, input: {} },
+        { type: "input_json_delta", partial_json: JSON.stringify({ command, description: "x" }) },
+      ]
+    : [
+        { type: "text", text: "" },
+        { type: "text_delta", text: "done" },
+      ];
+  const usage = { input_tokens: 1, output_tokens: 1 };
+  const message = {
+    id: "m",
+    type: "message",
+    role: "assistant",
+    model: "m",
+    content: [],
+    stop_reason: null,
+    stop_sequence: null,
+    usage,
+  };
+  return [
+    named("message_start", { message }),
+    named("content_block_start", { index: 0, content_block: block }),
+    named("content_block_delta", { index: 0, delta }),
+    named("content_block_stop", { index: 0 }),
+    named("message_delta", {
+      delta: { stop_reason: isCall ? "tool_use" : "end_turn", stop_sequence: null },
+      usage,
+    }),
+    named("message_stop", {}),
+  ];
+}
+
+async function startModel(): Promise<Model> {
+  const server = http.createServer(async (incoming, outgoing) => {
+    let text = "";
+    for await (const part of incoming) text += part;
+    const isModel =
+      incoming.method === "POST" &&
+      /completions|responses|streamGenerate|messages(?:\?|$)/.test(incoming.url ?? "");
+    if (!isModel) return outgoing.writeHead(404).end("{}");
+    outgoing.writeHead(200, { "content-type": "text/event-stream" });
+    outgoing.end(answerModel(incoming.url ?? "", JSON.parse(text), model.command).join(""));
+  });
+  await new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve));
+  const model: Model = {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    command: "",
+    close: () => server.close(),
+  };
+  return model;
+}
+
+interface Tried {
+  dialect: DialectName;
+  program: string;
+  argv: string[];
+  /** Its settings beside ours, and variables that lead it to the model. */
+  files(url: string): Record<string, object | string>;
+  env(url: string): Record<string, string>;
+  outcome: string;
+}
+
+const tried: Tried[] = [
+  {
+    dialect: "claude",
+    program: inFolder("@anthropic-ai/claude-code-linux-x64/claude"),
+    argv: ["-p", "go", "--dangerously-skip-permissions"],
+    files: () => ({ ".claude.json": { hasCompletedOnboarding: true } }),
+    env: (url) => ({
+      ANTHROPIC_API_KEY: "x",
+      ANTHROPIC_BASE_URL: url,
+      IS_SANDBOX: "1",
+      CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1",
+    }),
+    outcome: "failed",
+  },
+  {
+    dialect: "opencode",
+    program: inFolder("opencode-linux-x64/bin/opencode"),
+    argv: ["run", "go"],
+    files: (url) => ({
+      ".config/opencode/opencode.json": {
+        model: "stub/stub",
+        autoupdate: false,
+        permission: "allow",
+        provider: {
+          stub: {
+            npm: "@ai-sdk/openai-compatible",
+            options: { baseURL: `${url}/v1`, apiKey: "x" },
+            models: { stub: {} },
+          },
+        },
+      },
+    }),
+    env: () => ({ OPENCODE_DISABLE_MODELS_FETCH: "1" }),
+    outcome: "failed",
+  },
+  {
+    dialect: "gemini",
+    program: inFolder("@google/gemini-cli/bundle/gemini.js"),
+    argv: ["-m", "gemini-2.5-flash", "--yolo", "-p", "go"],
+    files: () => ({ ".gemini/settings.json": { security: { auth: { selectedType: "gemini-api-key" } } } }),
+    env: (url) => ({ GEMINI_API_KEY: "x", GOOGLE_GEMINI_BASE_URL: url, GEMINI_CLI_TRUST_WORKSPACE: "true" }),
+    outcome: "failed",
+  },
+  {
+    dialect: "qwen",
+    program: inFolder("@qwen-code/qwen-code/cli.js"),
+    argv: ["--yolo", "-p", "go"],
+    files: () => ({ ".qwen/settings.json": { security: { auth: { selectedType: "openai" } } } }),
+    env: (url) => ({ OPENAI_API_KEY: "x", OPENAI_BASE_URL: `${url}/v1`, OPENAI_MODEL: "stub" }),
+    outcome: "failed",
+  },
+  {
+    dialect: "codex",
+    program: inFolder("@openai/codex/bin/codex.js"),
+    argv: ["exec", "--skip-git-repo-check", "--dangerously-bypass-hook-trust", "go"],
+    files: (url) => ({
+      ".codex/config.toml": `model = "gpt-5.2-codex"\nmodel_provider = "stub"\napproval_policy = "never"\nsandbox_mode = "danger-full-access"\n[model_providers.stub]\nname = "stub"\nbase_url = "${url}/v1"\nwire_api = "responses"\nenv_key = "STUB_KEY"\n`,
+    }),
+    env: () => ({ STUB_KEY: "x" }),
+    outcome: "unknown",
+  },
+];
+
+describe.skipIf(folder === "")("a real agent", () => {
+  let around: HookTest;
+  let model: Model;
+  beforeAll(async () => {
+    around = await startHookTest();
+    model = await startModel();
+  });
+  afterAll(async () => {
+    model.close();
+    await around.close();
+  });
+
+  it.each(tried)(
+    "waits for a human, and runs what was approved: $dialect",
+    async (one) => {
+      const { dialect, program, argv, files, env, outcome } = one;
+      expect(existsSync(program), `${program} is installed`).toBe(true);
+      const home = path.join(around.folder, dialect);
+      const work = path.join(home, "work");
+      await mkdir(work, { recursive: true });
+      await writeFile(path.join(home, "key"), around.key, { mode: 0o600 });
+      for (const [file, content] of Object.entries(files(model.url))) {
+        await mkdir(path.dirname(path.join(home, file)), { recursive: true });
+        await writeFile(
+          path.join(home, file),
+          typeof content === "string" ? content : JSON.stringify(content),
+        );
+      }
+      const variables = { HOME: home, COUNTERSIGN_URL: around.service.base };
+      const agent = `real-${dialect}`;
+      const install = [
+        "install",
+        "--agent",
+        agent,
+        "--key-file",
+        path.join(home, "key"),
+        "--dialect",
+        dialect,
+      ];
+      const run = async () => {
+        const isScript = program.endsWith(".js");
+        const path_ = process.env["PATH"] ?? "";
+        const child = spawn(
+          isScript ? (process.env["AGENTS_NODE"] ?? process.execPath) : program,
+          isScript ? [program, ...argv] : argv,
+          {
+            cwd: work,
+            env: { NODE_ENV: "test", PATH: path_, TERM: "dumb", HOME: home, ...env(model.url) },
+            stdio: ["ignore", "pipe", "pipe"],
+          },
+        );
+        let said = "";
+        for (const stream of [child.stdout, child.stderr])
+          stream.setEncoding("utf8").on("data", (text) => (said += text));
+        const ended = new Promise<string>((resolve) => void child.on("close", () => resolve(said)));
+        return { child, ended };
+      };
+
+      expect(await runHookProcess([...install, "--yes"], "", { cwd: home, env: variables })).toMatchObject({
+        code: 0,
+      });
+      model.command = "touch ran; exit 3";
+      const { ended } = await run();
+      const asked = await Promise.race([
+        openNext(around.test, around.key, agent),
+        ended.then((said) => {
+          throw new Error(`ended without asking: ${said}`);
+        }),
+      ]);
+      expect(await readdir(work), "not before the approval").toEqual([]);
+      await approveUnproven(around.test, asked.requestId);
+      await ended;
+      expect(await readdir(work)).toEqual(["ran"]);
+      const [made, ...more] = await around.list("attestations", agent);
+      expect(more).toEqual([]);
+      const { body } = await around.test.call("GET", `/v1/verify/${made.attestation_id}`, {
+        key: around.key,
+      });
+      expect([body.metadata, body.human_approval.method]).toEqual([{ outcome }, "proof_of_personhood"]);
+
+      await rm(path.join(work, "ran"));
+      const late = await runHookProcess([...install, "--timeout", "1", "--yes"], "", {
+        cwd: home,
+        env: variables,
+      });
+      expect(late).toMatchObject({ code: 0 });
+      await (await run()).ended;
+      expect(await readdir(work), "nobody decided in time").toEqual([]);
+    },
+    400_000,
+  );
+});
