@@ -47,6 +47,7 @@ const rooms: Room[] = [
       "lib/api/schemas",
       "lib/api/operations",
       "lib/api/http",
+      "lib/client",
       "lib/services/approvals",
     ],
   },

@@ -2,6 +2,7 @@
 import { z } from "zod";
 import { pubkeyResponse } from "#lib/api/schemas/keys";
 import { statementsQuery, statementsResponse } from "#lib/api/schemas/log";
+import { hookQuery } from "#lib/api/schemas/mcp";
 import { anyObject } from "#lib/api/schemas/primitives";
 import { bytesFile, textFile } from "./files";
 import { anyone, type OperationSpec, withKey } from "./operation";
@@ -77,7 +78,7 @@ export const serviceOperations = {
   },
 } as const satisfies Record<string, OperationSpec>;
 
-/* The Model Context Protocol. Its tools are in mcp.ts; the protocol describes them itself. */
+/* The Model Context Protocol, and events of hooks: tools are in mcp.ts, and agents describe their events themselves. */
 
 export const mcpOperations = {
   mcp: {
@@ -89,6 +90,19 @@ export const mcpOperations = {
     auth: withKey(),
     limit: "keyed",
     responses: { 200: null, 202: null },
+    errors: [401, 403, 413],
+    internal: true,
+  },
+  agent_hook: {
+    method: "POST",
+    path: "/v1/hook",
+    runsInWriter: true,
+    summary: "Answer an event of a coding agent's hook of type http",
+    tag: "Service",
+    auth: withKey("hook", "authorize", "attest"),
+    limit: "keyed",
+    query: hookQuery,
+    responses: { 200: null },
     errors: [401, 403, 413],
     internal: true,
   },

@@ -179,3 +179,26 @@ export const listOutput = z.strictObject({
   ),
   next_cursor: z.string().nullable(),
 });
+
+const text = z.string().min(1).max(2_000).optional();
+
+/** Options of a hook that comes to the service itself, as the command line has them. */
+export const hookQuery = z.strictObject({
+  agent: z.string().min(1).max(200),
+  dialect: text,
+  event: text,
+  ask: text,
+  record: text,
+  before: z.enum(["true", "false"]).optional(),
+  timeout: text,
+  level: text,
+  approvals: text,
+  required_approvers: text,
+  usable_for: text,
+  expires_in: text,
+  requester: text,
+  is_public: z.enum(["true", "false"]).optional(),
+  code_hash: text,
+  model_id: text,
+});
+export type HookQuery = z.output<typeof hookQuery>;

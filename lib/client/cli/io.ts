@@ -38,6 +38,8 @@ export interface ClientIo extends CommandIo {
   hookPrograms: Readonly<Record<string, string>>;
   /** Runs the resident helper of the hook until it is idle or ended. */
   serve: (command: Command) => Promise<void>;
+  /** Has no place for notes and records of calls: what is recorded is attested at once. */
+  keepsNothing?: true;
   /** Does what may outlive the call, once at a time for a name; undefined in a process that ends with the call. */
   inBackground: ((name: string, work: (signal: AbortSignal) => Promise<unknown>) => void) | undefined;
 }

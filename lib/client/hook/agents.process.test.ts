@@ -236,83 +236,116 @@ describe.skipIf(folder === "")("a real agent", () => {
     await around.close();
   });
 
+  /** A home with the agent's settings, and a folder to work in. */
+  async function prepare({ files }: Tried, name: string) {
+    const home = path.join(around.folder, name);
+    const work = path.join(home, "work");
+    await mkdir(work, { recursive: true });
+    await writeFile(path.join(home, "key"), around.key, { mode: 0o600 });
+    for (const [file, content] of Object.entries(files(model.url))) {
+      await mkdir(path.dirname(path.join(home, file)), { recursive: true });
+      await writeFile(path.join(home, file), typeof content === "string" ? content : JSON.stringify(content));
+    }
+    return { home, work };
+  }
+
+  /** What it said, when it has ended. */
+  const run = ({ program, argv, env }: Tried, home: string, more: Record<string, string> = {}) =>
+    new Promise<string>((resolve) => {
+      const isScript = program.endsWith(".js");
+      const node = process.env["AGENTS_NODE"] ?? process.execPath;
+      const child = spawn(isScript ? node : program, isScript ? [program, ...argv] : argv, {
+        cwd: path.join(home, "work"),
+        env: {
+          ...{ NODE_ENV: "test", TERM: "dumb", HOME: home, PATH: process.env["PATH"] ?? "" },
+          ...env(model.url),
+          ...more,
+        },
+        stdio: ["ignore", "pipe", "pipe"],
+      });
+      let said = "";
+      for (const stream of [child.stdout, child.stderr])
+        stream.setEncoding("utf8").on("data", (text) => {
+          said += text;
+        });
+      child.on("close", () => resolve(said));
+    });
+
+  async function approveFirst(ended: Promise<string>, agent: string, work: string) {
+    const asked = await Promise.race([
+      openNext(around.test, around.key, agent),
+      ended.then((said) => {
+        throw new Error(`ended without asking: ${said}`);
+      }),
+    ]);
+    expect(await readdir(work), "not before the approval").toEqual([]);
+    await approveUnproven(around.test, asked.requestId);
+    await ended;
+    expect(await readdir(work)).toEqual(["ran"]);
+    const [made, ...more] = await around.list("attestations", agent);
+    expect(more).toEqual([]);
+    const path_ = `/v1/verify/${made.attestation_id}`;
+    return (await around.test.call("GET", path_, { key: around.key })).body;
+  }
+
   it.each(tried)(
     "waits for a human, and runs what was approved: $dialect",
     async (one) => {
-      const { dialect, program, argv, files, env, outcome } = one;
+      const { dialect, program, outcome } = one;
       expect(existsSync(program), `${program} is installed`).toBe(true);
-      const home = path.join(around.folder, dialect);
-      const work = path.join(home, "work");
-      await mkdir(work, { recursive: true });
-      await writeFile(path.join(home, "key"), around.key, { mode: 0o600 });
-      for (const [file, content] of Object.entries(files(model.url))) {
-        await mkdir(path.dirname(path.join(home, file)), { recursive: true });
-        await writeFile(
-          path.join(home, file),
-          typeof content === "string" ? content : JSON.stringify(content),
-        );
-      }
-      const variables = { HOME: home, COUNTERSIGN_URL: around.service.base };
+      const { home, work } = await prepare(one, dialect);
+      const env = { HOME: home, COUNTERSIGN_URL: around.service.base };
       const agent = `real-${dialect}`;
-      const install = [
-        "install",
-        "--agent",
-        agent,
-        "--key-file",
-        path.join(home, "key"),
-        "--dialect",
-        dialect,
-      ];
-      const run = async () => {
-        const isScript = program.endsWith(".js");
-        const path_ = process.env["PATH"] ?? "";
-        const child = spawn(
-          isScript ? (process.env["AGENTS_NODE"] ?? process.execPath) : program,
-          isScript ? [program, ...argv] : argv,
-          {
-            cwd: work,
-            env: { NODE_ENV: "test", PATH: path_, TERM: "dumb", HOME: home, ...env(model.url) },
-            stdio: ["ignore", "pipe", "pipe"],
-          },
+      const key = path.join(home, "key");
+      const install = (...more: string[]) =>
+        runHookProcess(
+          ["install", "--agent", agent, "--key-file", key, "--dialect", dialect, "--yes", ...more],
+          "",
+          { cwd: home, env },
         );
-        let said = "";
-        for (const stream of [child.stdout, child.stderr])
-          stream.setEncoding("utf8").on("data", (text) => (said += text));
-        const ended = new Promise<string>((resolve) => void child.on("close", () => resolve(said)));
-        return { child, ended };
-      };
-
-      expect(await runHookProcess([...install, "--yes"], "", { cwd: home, env: variables })).toMatchObject({
-        code: 0,
-      });
+      expect(await install()).toMatchObject({ code: 0 });
       model.command = "touch ran; exit 3";
-      const { ended } = await run();
-      const asked = await Promise.race([
-        openNext(around.test, around.key, agent),
-        ended.then((said) => {
-          throw new Error(`ended without asking: ${said}`);
-        }),
-      ]);
-      expect(await readdir(work), "not before the approval").toEqual([]);
-      await approveUnproven(around.test, asked.requestId);
-      await ended;
-      expect(await readdir(work)).toEqual(["ran"]);
-      const [made, ...more] = await around.list("attestations", agent);
-      expect(more).toEqual([]);
-      const { body } = await around.test.call("GET", `/v1/verify/${made.attestation_id}`, {
-        key: around.key,
-      });
+      const body = await approveFirst(run(one, home), agent, work);
       expect([body.metadata, body.human_approval.method]).toEqual([{ outcome }, "proof_of_personhood"]);
 
       await rm(path.join(work, "ran"));
-      const late = await runHookProcess([...install, "--timeout", "1", "--yes"], "", {
-        cwd: home,
-        env: variables,
-      });
-      expect(late).toMatchObject({ code: 0 });
-      await (await run()).ended;
+      expect(await install("--timeout", "1")).toMatchObject({ code: 0 });
+      await run(one, home);
       expect(await readdir(work), "nobody decided in time").toEqual([]);
     },
     400_000,
   );
+
+  it("comes to the service itself by a hook of type http, and runs nothing if it doesn't answer: claude", async () => {
+    const [claude] = tried as [Tried];
+    const { home, work } = await prepare(claude, "http");
+    const write = (base: string) => {
+      const hook = {
+        type: "http",
+        url: `${base}/v1/hook?agent=real-http&ask=Bash`,
+        headers: { Authorization: "Bearer $HOOK_KEY" },
+        allowedEnvVars: ["HOOK_KEY"],
+        timeout: 60,
+        onFailure: "block",
+      };
+      const events = ["PreToolUse", "PostToolUse", "PostToolUseFailure"];
+      const hooks = Object.fromEntries(events.map((event) => [event, [{ hooks: [hook] }]]));
+      return writeFile(path.join(home, ".claude/settings.json"), JSON.stringify({ hooks }));
+    };
+    await mkdir(path.join(home, ".claude"));
+    await write(around.service.base);
+    model.command = "touch ran";
+    const ended = run(claude, home, { HOOK_KEY: around.key });
+    const body = await approveFirst(ended, "real-http", work);
+    expect(body.metadata).toEqual({ outcome: "completed" });
+    await rm(path.join(work, "ran"));
+    for (const [base, key] of [
+      ["http://127.0.0.1:9", around.key],
+      [around.service.base, "cs_test_none"],
+    ] as const) {
+      await write(base);
+      await run(claude, home, { HOOK_KEY: key });
+      expect(await readdir(work), base).toEqual([]);
+    }
+  }, 400_000);
 });

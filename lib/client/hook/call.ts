@@ -349,12 +349,22 @@ export async function recordCall(command: Command, agent: Agent, call: ToolCall)
   const { io } = command;
   const service = await openService(command, call);
   const at = service.now().toISOString();
-  const spool = await keepAndSend(command, service, describeRecord(command, call, readAgent(command), at));
+  const record = describeRecord(command, call, readAgent(command), at);
+  if (io.keepsNothing) return attestRecord(service, call, record);
+  const spool = await keepAndSend(command, service, record);
   await noteTask(command, call);
   const trouble = call.outcome === null ? null : await readTrouble(spool);
   if (trouble === null) return;
   io.tell(`${trouble}\n`);
   print(command, agent.note?.(trouble) ?? null);
+}
+
+/** The service's own time is the call's then. An event that comes again is attested once. */
+async function attestRecord(service: Service, call: ToolCall, record: AttestRequest): Promise<void> {
+  const { at: _at, ...metadata } = record.metadata ?? {};
+  const id = call.callId ?? service.randomUuid();
+  const key = canonicalHash([record.agent_slug, call.sessionId, id, record.inputs_hash ?? "", metadata]);
+  await attest(service, { ...record, metadata }, { idempotencyKey: `hook-${key}` });
 }
 
 async function keepAndSend(command: Command, service: Service, record: AttestRequest): Promise<Spool> {
@@ -372,7 +382,7 @@ async function keepAndSend(command: Command, service: Service, record: AttestReq
 
 /** What goes on in the background, until the agent no longer lists it. */
 async function noteTask(command: Command, call: ToolCall): Promise<void> {
-  if (call.outcome !== "started" || call.task === undefined) return;
+  if (call.outcome !== "started" || call.task === undefined || command.io.keepsNothing) return;
   const record = describeRecord(command, { ...call, outcome: "unknown" }, readAgent(command), "");
   await writeTask(command.io, { session_id: call.sessionId, task: call.task, record });
 }

@@ -1,7 +1,7 @@
 /** node:http ⇄ the web's Request and Response, for what the production server answers without Next. */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { Readable } from "node:stream";
-import { finished } from "node:stream/promises";
+import { pipeline } from "node:stream/promises";
 import type { HttpRequest, HttpResponse } from "#lib/api/http/problem";
 import {
   clientAddress,
@@ -151,8 +151,8 @@ export async function send(response: HttpResponse | Response, outgoing: ServerRe
   outgoing.writeHead(response.status, Object.fromEntries(response.headers));
   if (response.body === null) outgoing.end();
   else {
-    Readable.fromWeb(response.body as Parameters<typeof Readable.fromWeb>[0]).pipe(outgoing);
-    await finished(outgoing);
+    // Ends the answer's source too if the client goes away.
+    await pipeline(Readable.fromWeb(response.body as Parameters<typeof Readable.fromWeb>[0]), outgoing);
   }
 }
 

@@ -1,4 +1,4 @@
-/** Runs the operation of lib/api/operations/service.ts: streamable HTTP. */
+/** Runs the operations of lib/api/operations/service.ts for agents: streamable HTTP, and hooks of type http. */
 
 import { requireSameOrigin } from "#lib/api/http/common-headers";
 import { type Handlers, parseStrictBody, readBytes } from "#lib/api/http/pipeline";
@@ -103,4 +103,5 @@ export const createMcpHandlers = (answer: HandleRequest): Handlers<typeof specs,
     const response = await handle(asked, body, caller);
     return format === "json" ? readStream(response, Array.isArray(body)) : response;
   },
+  agent_hook: async (call) => (await import("./agent-hook")).answerHook(call, answer),
 });
