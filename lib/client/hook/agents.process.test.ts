@@ -249,7 +249,7 @@ describe.skipIf(folder === "")("a real agent", () => {
     return { home, work };
   }
 
-  /** What it said, when it has ended. */
+  /** Resolves with its output when it has ended. */
   const run = ({ program, argv, env }: Tried, home: string, more: Record<string, string> = {}) =>
     new Promise<string>((resolve) => {
       const isScript = program.endsWith(".js");

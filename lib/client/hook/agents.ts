@@ -1,6 +1,6 @@
 /**
  * Coding agents, a row each: where their settings are, what their events look like, what they do with an answer, and what
- * becomes of a call if the hook fails. The table in /docs/hook is made of it (agents.test.ts).
+ * becomes of a call if the hook fails. The table in /docs/hook is made of it (event.test.ts).
  */
 
 import type { Outcome } from "#lib/client/gate/gate";
@@ -49,10 +49,10 @@ export interface Agent {
   name: string;
   /** Version that ran with this hook; null: from its documents or its source. */
   tried: string | null;
-  /** What becomes of a call if the hook ends with an unknown code, takes too long, or answers rubbish. */
+  /** A call whose hook ends with an unknown code, takes too long, or answers rubbish. */
   fates: readonly [crash: Fate, late: Fate, rubbish: Fate];
   subagents: "yes" | "no" | "not known";
-  /** What it tells of a call's end, in words. */
+  /** Outcomes that it tells, in words. */
   tells: string;
 
   members: Members;
@@ -61,7 +61,7 @@ export interface Agent {
   after: Readonly<Record<string, Outcome | ReadOutcome>>;
   /** Event of a turn's end. Its hook must not hold the agent up: exit code 2 would make it go on instead of stopping. */
   end?: string;
-  /** Whether calls without an event of their own are attested at the turn's end. */
+  /** Some calls end without an event: they are attested at the turn's end. */
   forgetsCalls?: true;
   canDefer?: true;
   /** Path in its results, or a pattern in their text, of its own name for what goes on in the background. */
@@ -192,7 +192,7 @@ const readOpenHandsOutcome: ReadOutcome = ({ results }) => {
   return code === 0 ? "completed" : "failed";
 };
 
-/** What our own plugin says (below). */
+/** Results as our own plugin writes them. */
 const readPluginOutcome: ReadOutcome = ({ results }) => {
   const [isError, code] = [readPath(results, "result.isError"), readPath(results, "result.exit")];
   if (isError === true || (typeof code === "number" && code !== 0)) return "failed";

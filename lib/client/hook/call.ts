@@ -380,7 +380,7 @@ async function keepAndSend(command: Command, service: Service, record: AttestReq
   return spool;
 }
 
-/** What goes on in the background, until the agent no longer lists it. */
+/** Keeps a command in the background in mind until the agent no longer lists it. */
 async function noteTask(command: Command, call: ToolCall): Promise<void> {
   if (call.outcome !== "started" || call.task === undefined || command.io.keepsNothing) return;
   const record = describeRecord(command, { ...call, outcome: "unknown" }, readAgent(command), "");

@@ -18,7 +18,7 @@ import { utf8Encode } from "#lib/protocol/encoding/bytes";
 import type { Context } from "#lib/services/approvals/context";
 import type { AnswerAsked } from "./call-operation";
 
-/** What a tool has put out comes with its event. */
+/** An event comes with its tool's output. */
 const maxEventBytes = 1024 * 1024;
 /** Proxies cut an answer that says nothing for a minute; JSON may begin with spaces. */
 const breathMs = 15_000;
