@@ -1,0 +1,2 @@
+module sigsum.org/sigsum-go
+go 1.24
