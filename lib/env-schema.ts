@@ -159,6 +159,7 @@ export const settingsSchema = z.object({
     }
   }),
   WITNESS_INTERVAL_SECONDS: wholeNumber(0, 3_600).default(60),
+  POST_QUANTUM: oneOf("on", "off").default("on"),
   NOT_BEFORE_MAX_AGE_SECONDS: wholeNumber(10, 86_400).default(600),
   TSA_URLS: text.transform((value, context) => {
     const urls = value?.split(/[\s,]+/).filter((url) => url !== "") ?? [];

@@ -5,6 +5,7 @@
 import { webcrypto } from "node:crypto";
 import { readFileSync } from "node:fs";
 import path from "node:path";
+import { ml_dsa44 } from "@noble/post-quantum/ml-dsa.js";
 import { createLocalSigner } from "#lib/log/signing/signing-keys";
 import { bindRequest, type HumanAuthorization } from "#lib/protocol/approval/approval";
 import {
@@ -22,7 +23,15 @@ import { derivePresentation, signMessages } from "#lib/protocol/presentation/pre
 import { emptyRecord, extendRecord } from "#lib/protocol/record/agent-record";
 import { signEnvelope } from "#lib/protocol/statement/dsse";
 import { type ActionPredicate, buildActionStatement } from "#lib/protocol/statement/statement";
-import { encodeVerifierKey, makeVerifierKey, signCheckpoint } from "#lib/protocol/tlog/checkpoint";
+import {
+  encodeSubtreeLine,
+  encodeVerifierKey,
+  makeVerifierKey,
+  parseCheckpoint,
+  parseNote,
+  signCheckpoint,
+  subtreeMessage,
+} from "#lib/protocol/tlog/checkpoint";
 import { encodeLogLeaf, makeLogLeaf } from "#lib/protocol/tlog/log-leaf";
 import { inclusionRanges, leafHash, rootOfLeafHashes } from "#lib/protocol/tlog/merkle";
 import { testKeyPair, testPayload } from "./disclosure";
@@ -61,6 +70,16 @@ const service = createLocalSigner(Buffer.alloc(32, 7).toString("base64"), "test"
 const log = createLocalSigner(Buffer.alloc(32, 8).toString("base64"), "test");
 const origin = "countersign.example/log";
 const logKey = makeVerifierKey(origin, 1, log.publicKey);
+const postQuantum = ml_dsa44.keygen(new Uint8Array(32).fill(8));
+const postQuantumKey = makeVerifierKey(origin, 6, postQuantum.publicKey);
+
+function signTwice(note: string): string {
+  const timeSeconds = 1_795_000_000;
+  const message = subtreeMessage(origin, timeSeconds, parseCheckpoint(parseNote(note).text));
+  const signature = ml_dsa44.sign(message, postQuantum.secretKey, { extraEntropy: false });
+  return note + encodeSubtreeLine(postQuantumKey, timeSeconds, signature);
+}
+
 const keys = {
   keys: [
     {
@@ -68,7 +87,7 @@ const keys = {
       ...{ valid_from_index: 0, valid_to_index: null, status: "active" },
     },
   ],
-  log: { origin, vkey: encodeVerifierKey(logKey) },
+  log: { origin, vkey: encodeVerifierKey(logKey), post_quantum_vkey: encodeVerifierKey(postQuantumKey) },
 };
 
 /** Presentation of a private attestation, with "random" numbers that are the same each time. */
@@ -358,6 +377,14 @@ export async function makeConformance(): Promise<Map<string, Uint8Array>> {
   };
   const request = { agent_slug: "mail-bot", action: "Sent mail 1", inputs_hash: `sha256:${"a".repeat(64)}` };
   await sign("signed", "valid", {});
+  await sign("signed twice", "valid", {}, (one) => {
+    one.log.checkpoint = signTwice(one.log.checkpoint);
+  });
+  const [, later] = await makeHistory(2);
+  await sign("signed twice, once for another tree", "post_quantum", {}, (one) => {
+    const [, line] = signTwice(later?.answer.log.checkpoint).split(/(?<=\n)(?=— \S+ \S{200})/);
+    one.log.checkpoint += line;
+  });
   await sign("signed: a verdict without what it needs", "agent_signature", {
     verdicts: { agent_authenticated: true, code_hash_verified: null, tools_authorized: null },
   });

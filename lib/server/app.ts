@@ -18,6 +18,7 @@ import { type Env, readEnv } from "#lib/env";
 import { createTimedCache } from "#lib/jobs/bounded-memo";
 import { createFairQueue } from "#lib/jobs/fair-queue";
 import { requestGuarded } from "#lib/jobs/guarded-request";
+import type * as logWorker from "#lib/jobs/log-worker";
 import type * as pictureWorker from "#lib/jobs/picture-worker";
 import { createZkPool, type WorkerPool, type WorkerThreads } from "#lib/jobs/zk-worker-pool";
 import { logMadeKeys } from "#lib/log/keys/key-events";
@@ -28,6 +29,7 @@ import { createStaticTiles } from "#lib/log/reading/static-tiles";
 import { createLogSequencer, createReadiness } from "#lib/log/sequencer/sequencer";
 import { openSigners, reloadSigners } from "#lib/log/signing/first-keys";
 import { createSigningKeys } from "#lib/log/signing/signing-keys";
+import { startPostQuantum, stopPostQuantum } from "#lib/log/witness/post-quantum";
 import { logger } from "#lib/logger";
 import { originOfLog } from "#lib/protocol/tlog/log-leaf";
 import type { PreloadedData } from "#lib/server/next/page-cache";
@@ -42,7 +44,7 @@ import {
 } from "#lib/services/keys/authenticate";
 import { createRulesEngine } from "#lib/services/policies/engine";
 import { startBackground } from "./background";
-import { type OpenedLog, openLog, openMailer, openTime } from "./open-log";
+import { type OpenedLog, openLog, openMailer, openTime, serviceShare } from "./open-log";
 import { createRandom, openSecrets } from "./secrets";
 import { keepApp } from "./singleton";
 import { openWorldId } from "./world-id";
@@ -96,6 +98,9 @@ const createPicturePool = () =>
     maxQueued: 16,
     busyDetail: "too many images are being rendered right now",
   });
+
+const createLogPool = () =>
+  createZkPool<typeof logWorker>({ workerFile: path.resolve("dist/log-worker.mjs"), maxThreads: 1 });
 
 /** Opens the database; what opens after it closes it again when it fails. */
 export async function buildApp(env: Env, options: AppOptions = {}): Promise<App> {
@@ -171,8 +176,16 @@ async function buildOn(opened: OpenedLog, env: Env, options: AppOptions): Promis
   if (writer === undefined) await logMadeKeys(context);
   const pictures = createPicturePool();
   const stopBackground = writer === undefined ? startBackground(context) : async () => {};
+  const logPool = createLogPool();
+  const isTwice = env.POST_QUANTUM === "on";
+  if (writer === undefined && !isTwice) await stopPostQuantum(context);
+  const endPostQuantum =
+    writer === undefined && isTwice
+      ? startPostQuantum(context, (input) => logPool.run("signMlDsa", input, serviceShare))
+      : async () => {};
   const close = async () => {
     await stopBackground();
+    await endPostQuantum();
     await sequencer.drain();
     await context.requestLog.close();
     context.idempotencyLeases.close();
@@ -180,6 +193,7 @@ async function buildOn(opened: OpenedLog, env: Env, options: AppOptions): Promis
     await time.close();
     await pool.close();
     await pictures.close();
+    await logPool.close();
     context.rules.close();
     redis?.disconnect();
     guard.close();

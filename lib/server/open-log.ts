@@ -25,6 +25,7 @@ import { createNotBefore, createTimeStamps } from "#lib/log/time/time-stamps";
 import { createWitnesses } from "#lib/log/witness/witnesses";
 import { logger } from "#lib/logger";
 import { type Certificate, parseCertificates } from "#lib/protocol/encoding/certificate";
+import { loadMlDsa } from "#lib/protocol/tlog/ml-dsa";
 import type { Mailer } from "#lib/services/accounts/mails";
 import type { Context } from "#lib/services/approvals/context";
 import { createMailboxMailer } from "#lib/services/notifications/mailbox";
@@ -151,6 +152,7 @@ interface Dependencies extends Pick<Context, "database" | "clock" | "random" | "
 
 export async function openTime({ env, isAsking, pool, ...shared }: Dependencies) {
   const { database, clock, random, logger } = shared;
+  if (env.WITNESSES?.witnesses.some(({ key }) => key.type === 6)) await loadMlDsa();
   const witnesses = createWitnesses({
     database,
     policy: env.WITNESSES,

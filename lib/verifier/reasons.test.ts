@@ -264,7 +264,7 @@ async function privateRecord(receipts: string[] = []) {
 }
 
 /**
- * They need a service: in visibility.service.test.ts, check-record.service.test.ts, check-counted.service.test.ts and monitor.service.test.ts; or another
+ * They need a service: in visibility.service.test.ts, check-record.service.test.ts, check-counted.service.test.ts, post-quantum.service.test.ts and monitor.service.test.ts; or another
  * implementation's vectors: in lib/protocol/passkey; or a list or deputy: in enrolled-approvals.mocks.test.ts; or an attestation: in
  * backing.test.ts.
  */
@@ -294,6 +294,9 @@ const elsewhere = [
   "roster_changed",
   "roster_unexpected",
   "owner_only",
+  "post_quantum_absent",
+  "post_quantum_invalid",
+  "post_quantum_lost",
   "record_entry_absent",
   "page_unending",
   "nothing_counted",

@@ -78,9 +78,15 @@ const publicKey = z.strictObject({
   retired_at: timestamp.nullable(),
 });
 
+const postQuantumKey = z.string().nullable().meta({
+  description:
+    "verifier key of the log's second signature on checkpoints, by ML-DSA-44 (C2SP tlog-cosignature, type 6); null before the first",
+});
+
 const publicLog = z.strictObject({
   origin: z.string(),
   vkey: z.string(),
+  post_quantum_vkey: postQuantumKey,
   url: z.url(),
   size: z.number().int(),
   closed_at: timestamp.nullable(),
@@ -109,6 +115,7 @@ export const pubkeyResponse = z
     log: z.strictObject({
       origin: z.string(),
       vkey: z.string(),
+      post_quantum_vkey: postQuantumKey,
       url: z.url().meta({ description: "the prefix of checkpoint and tiles (C2SP tlog-tiles)" }),
       time_authorities: z.array(z.string()).meta({
         description:

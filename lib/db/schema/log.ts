@@ -18,7 +18,7 @@ export const signingKeys = pgTable(
   "signing_keys",
   {
     key_id: text().notNull(),
-    purpose: text({ enum: ["attestation", "log", "zk"] }).notNull(),
+    purpose: text({ enum: ["attestation", "log", "log_post_quantum", "zk"] }).notNull(),
     public_key: bytea().notNull(),
     status: text({ enum: ["active", "retired", "revoked"] }).notNull(),
     log_id: integer().notNull(),
@@ -195,7 +195,7 @@ export const leases = pgTable("leases", {
 export const keyEvents = pgTable(
   "key_events",
   {
-    purpose: text({ enum: ["attestation", "log", "zk"] }).notNull(),
+    purpose: text({ enum: ["attestation", "log", "log_post_quantum", "zk"] }).notNull(),
     key_id: text().notNull(),
     event: text({ enum: ["made", "retired", "revoked"] }).notNull(),
     log_id: integer().notNull(),

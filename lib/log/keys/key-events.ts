@@ -16,7 +16,7 @@ import {
 } from "#lib/log/sequencer/entry";
 import type { LogSequencer } from "#lib/log/sequencer/sequencer";
 import { type KeySource, preferActive, publicHalf } from "#lib/log/signing/first-keys";
-import type { KeyPurpose, Signer, Signers } from "#lib/log/signing/signing-keys";
+import type { KeyEventPurpose, Signer, Signers } from "#lib/log/signing/signing-keys";
 import { base64Encode, hexEncode, sha256, utf8Decode } from "#lib/protocol/encoding/bytes";
 import { buildStatement, KEY_EVENT_PREDICATE } from "#lib/protocol/statement/statement";
 
@@ -27,7 +27,7 @@ interface PublicHalf {
 
 interface KeyEventFacts {
   event: "made" | "retired" | "revoked";
-  purpose: KeyPurpose;
+  purpose: KeyEventPurpose;
   subject: PublicHalf;
   successor?: PublicHalf;
   /** Revoked: the first index of the log for which the key's signatures are not valid; default: the event's own. */
@@ -40,7 +40,7 @@ export interface KeyEventItem extends LogEntry {
   at: string;
 }
 
-const isKey = (purpose: KeyPurpose, keyId: string) =>
+const isKey = (purpose: KeyEventPurpose, keyId: string) =>
   and(eq(signingKeys.purpose, purpose), eq(signingKeys.key_id, keyId));
 
 /** By the table's key a log takes one revocation of a key. A later log may take one that goes further back. */

@@ -95,6 +95,7 @@ async function describeKeys(context: LogContext, keys: PublishedKey[]) {
     id: log.id,
     origin: log.origin,
     vkey: encodeVerifierKey(log.key),
+    post_quantum_vkey: log.postQuantumKey && encodeVerifierKey(log.postQuantumKey),
     url: `${context.settings.baseUrl}${pathOfLog(log.id)}`,
     opened_by: describeEpoch(log),
   }));
@@ -161,10 +162,16 @@ function describeAll(
     if (state === undefined) throw new Error(`log ${id} is gone`);
     return { ...log, size: state.size, closed_at: state.closed_at?.toISOString() ?? null, opened_by };
   });
-  const { origin, vkey, url } = requireOpen(logs);
+  const { origin, vkey, post_quantum_vkey, url } = requireOpen(logs);
   const { current, zk, key_events } = about;
   const time_authorities = timeAuthorities.map(encodeCertificatePem);
-  return { ...current, log: { origin, vkey, url, witnesses, time_authorities }, logs, zk, key_events };
+  return {
+    ...current,
+    log: { origin, vkey, post_quantum_vkey, url, witnesses, time_authorities },
+    logs,
+    zk,
+    key_events,
+  };
 }
 
 function requireOpen<Log extends { closed_at: unknown }>(logs: readonly Log[]): Log {

@@ -135,17 +135,35 @@ export function selectTiles(logId: string, index: string, size: string): string 
     FROM generate_series(0, 6) AS l WHERE ${size} >> (8 * l) > 0`;
 }
 
+/** Under which the log's own second signatures are kept beside witnesses': no key is called so. */
+export const POST_QUANTUM_LINE = "log ml-dsa-44";
+
+/** Whoever signs a second time may fail: readers get the newest checkpoint without it then. */
+export const postQuantumPatienceSeconds = 120;
+
+/** SQL of the newest checkpoint over leaf `index` that has the log's second signature; no row if there is none. */
+export const selectSignedTwice = ({ logId, size }: Record<"logId" | "size", string>, index: string): string =>
+  `SELECT k.size, k.note, s.line FROM log_cosignatures s
+    JOIN log_checkpoints k ON k.log_id = s.log_id AND k.size = s.size
+    WHERE s.log_id = ${logId} AND s.witness = '${POST_QUANTUM_LINE}' AND s.size > ${index}
+      AND (s.size = ${size} OR s.created_at > now() - interval '${postQuantumPatienceSeconds} seconds')
+    ORDER BY s.size DESC LIMIT 1`;
+
 /**
- * SQL of the checkpoint that readers get for leaf `index`: the newest at the last whole second if it covers the leaf, else
- * the newest of all. So a proof stays the same for a second, however fast the log grows. For a lateral join.
+ * SQL of the checkpoint that readers get for leaf `index`: the newest that the log has signed twice if it covers the leaf,
+ * else the newest at the last whole second, else the newest of all. So a proof stays the same for a second, however fast
+ * the log grows. For a lateral join.
  */
 export function selectSettled(head: Record<"logId" | "size" | "note", string>, index: string): string {
   const { logId, size, note } = head;
-  return `SELECT coalesce(settled.size, ${size}) AS size, coalesce(settled.note, ${note}) AS note
+  return `SELECT coalesce(twice.size, settled.size, ${size}) AS size, coalesce(twice.note, settled.note, ${note}) AS note,
+      twice.line AS cosignatures
     FROM (SELECT) AS one
+    LEFT JOIN LATERAL (${selectSignedTwice(head, index)}) AS twice ON true
     LEFT JOIN LATERAL (
       SELECT k.size, k.note FROM log_checkpoints k
       WHERE k.log_id = ${logId} AND k.size > ${index} AND k.created_at <= date_trunc('second', clock_timestamp())
+        AND twice.size IS NULL
       ORDER BY k.size DESC LIMIT 1
     ) AS settled ON true`;
 }

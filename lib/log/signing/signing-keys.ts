@@ -4,7 +4,7 @@
  * is in the database and, as key events, in the log.
  */
 
-import { createPrivateKey, type KeyObject } from "node:crypto";
+import { createPrivateKey, hkdfSync, type KeyObject } from "node:crypto";
 import { and, asc, eq } from "drizzle-orm";
 import type { Database, Executor } from "#lib/db/client";
 import { logs, signingKeys } from "#lib/db/schema";
@@ -23,7 +23,18 @@ export async function readLogs(executor: Executor) {
     .from(logs)
     .innerJoin(signingKeys, and(eq(signingKeys.key_id, logs.key_id), eq(signingKeys.purpose, "log")))
     .orderBy(asc(logs.id));
-  return rows.map(({ log, publicKey }) => ({ ...log, key: makeVerifierKey(log.origin, 1, publicKey) }));
+  const again = await executor
+    .select({ logId: signingKeys.log_id, publicKey: signingKeys.public_key })
+    .from(signingKeys)
+    .where(eq(signingKeys.purpose, "log_post_quantum"));
+  return rows.map(({ log, publicKey }) => {
+    const second = again.find(({ logId }) => logId === log.id);
+    return {
+      ...log,
+      key: makeVerifierKey(log.origin, 1, publicKey),
+      postQuantumKey: second ? makeVerifierKey(log.origin, 6, second.publicKey) : null,
+    };
+  });
 }
 
 async function findLogKey(executor: Executor, origin: string): Promise<VerifierKey | null> {
@@ -38,9 +49,13 @@ export interface Signer {
   readonly publicKey: Uint8Array;
   /** 64 bytes (RFC 8032, pure Ed25519). */
   sign(message: Uint8Array): Uint8Array;
+  /** 32 bytes from the secret seed, for another key with the same life. A quantum computer finds the scalar, not the seed. */
+  deriveSeed(use: string): Uint8Array;
 }
 
 export type KeyPurpose = "attestation" | "log" | "zk";
+/** The last is the log's second key, which is made from its first and is at hand wherever that is. */
+export type KeyEventPurpose = KeyPurpose | "log_post_quantum";
 
 export interface Signers {
   signer: Signer;
@@ -210,6 +225,8 @@ export function createLocalSigner(text: string, name: string): Signer {
   }
   if (privateKey.asymmetricKeyType !== "ed25519") throw new Error(`${name}: must be an Ed25519 key`);
   const seed = Buffer.from(String(privateKey.export({ format: "jwk" }).d), "base64url");
+  // Taken before the seed is wiped; it leads back to nothing.
+  const derived = Buffer.from(hkdfSync("sha256", seed, "", "countersign/derived/v1", 32));
   const { publicKey, sign } = openKeyPair(seed);
   const keyId = computeKeyId(publicKey);
   return {
@@ -219,5 +236,6 @@ export function createLocalSigner(text: string, name: string): Signer {
       count("signature", keyId);
       return sign(message);
     },
+    deriveSeed: (use) => new Uint8Array(hkdfSync("sha256", derived, "", use, 32)),
   };
 }

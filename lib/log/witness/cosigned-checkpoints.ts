@@ -2,10 +2,15 @@
  * Which checkpoint is shown: the newest that meets the witness policy. Under constant load the newest of all is never
  * cosigned yet, and everyone still gets cosigned ones. The log doesn't wait for witnesses.
  */
-import { and, desc, eq, inArray, max, sql } from "drizzle-orm";
+import { and, desc, eq, inArray, lte, max, or, sql } from "drizzle-orm";
 import type { Executor } from "#lib/db/client";
 import { cosignedNotes, logCheckpoints, logCosignatures } from "#lib/db/schema";
-import { readOpenHead } from "#lib/log/reading/reader";
+import {
+  POST_QUANTUM_LINE,
+  postQuantumPatienceSeconds,
+  readOpenHead,
+  selectSignedTwice,
+} from "#lib/log/reading/reader";
 import type { Head } from "#lib/log/sequencer/append";
 import { earliest, hashNote, readCosigners, toBound } from "#lib/protocol/time/not-before";
 import type { NotBefore } from "#lib/protocol/time/not-before-shape";
@@ -63,7 +68,8 @@ async function findCosigned(executor: Executor, logId: number, { witnesses, quor
   return row ? { ...newest, note: row.note } : null;
 }
 
-export async function readShownCheckpoint(
+/** Without its cosignatures; what the log signs a second time. */
+export async function chooseCheckpoint(
   executor: Executor,
   head: Head,
   policy: Policy,
@@ -72,12 +78,53 @@ export async function readShownCheckpoint(
   if (policy === undefined) return newest;
   const cosigned = await findCosigned(executor, head.id, policy);
   const isShown = cosigned !== null && (cosigned.isFresh || cosigned.size === head.size);
-  return addCosignatures(executor, head.id, isShown ? cosigned : newest);
+  return isShown ? cosigned : newest;
+}
+
+/** The newest checkpoint that the log has signed twice; null if there is none, or the chosen one is. */
+async function findSignedTwice(executor: Executor, logId: number, chosen: number) {
+  const [found] = await executor
+    .select({ size: logCosignatures.size, note: logCheckpoints.note })
+    .from(logCosignatures)
+    .innerJoin(
+      logCheckpoints,
+      and(eq(logCheckpoints.log_id, logCosignatures.log_id), eq(logCheckpoints.size, logCosignatures.size)),
+    )
+    .where(
+      and(
+        eq(logCosignatures.log_id, logId),
+        eq(logCosignatures.witness, POST_QUANTUM_LINE),
+        or(
+          eq(logCosignatures.size, chosen),
+          and(
+            lte(logCosignatures.size, chosen),
+            sql`${logCosignatures.created_at} > now() - make_interval(secs => ${postQuantumPatienceSeconds})`,
+          ),
+        ),
+      ),
+    )
+    .orderBy(desc(logCosignatures.size))
+    .limit(1);
+  return found ?? null;
+}
+
+/** A log that signs twice never shows less: what it has signed once is shown a moment later. */
+export async function readShownCheckpoint(
+  executor: Executor,
+  head: Head,
+  policy: Policy,
+): Promise<ShownCheckpoint> {
+  const chosen = await chooseCheckpoint(executor, head, policy);
+  return addCosignatures(
+    executor,
+    head.id,
+    (await findSignedTwice(executor, head.id, chosen.size)) ?? chosen,
+  );
 }
 
 /**
- * SQL of what a receipt for leaf `index` carries: the newest checkpoint that the policy is met for if that one covers
- * the leaf, else the head's. `witnesses`: the policy's names, NULL without one; `quorum`: as JSON. For a lateral join.
+ * SQL of what a receipt for leaf `index` carries: the newest checkpoint over it that the policy is met for, with the log's
+ * second signature if one has it; else the newest that the log has signed twice, else the head's. `witnesses`: the policy's names, NULL without one; `quorum`: as JSON. For a lateral join.
  */
 export function selectCovering(
   head: Record<"logId" | "size" | "note", string>,
@@ -85,17 +132,22 @@ export function selectCovering(
   policy: Record<"witnesses" | "quorum", string>,
 ): string {
   const { logId, size, note } = head;
-  return `SELECT coalesce(c.size, ${size}) AS size, coalesce(c.note, ${note}) AS note,
+  const found = `coalesce(c.size, twice.size, ${size})`;
+  return `SELECT ${found} AS size, coalesce(c.note, twice.note, ${note}) AS note,
       (SELECT string_agg(s.line, '') FROM log_cosignatures s
-        WHERE ${policy.witnesses}::text[] IS NOT NULL AND s.log_id = ${logId} AND s.size = coalesce(c.size, ${size})) AS cosignatures
+        WHERE s.log_id = ${logId} AND s.size = ${found}
+          AND (${policy.witnesses}::text[] IS NOT NULL OR s.witness = '${POST_QUANTUM_LINE}')) AS cosignatures
     FROM (SELECT) AS one
     LEFT JOIN LATERAL (
       SELECT k.size, k.note FROM (
         SELECT s.size FROM log_cosignatures s
-        WHERE ${policy.witnesses}::text[] IS NOT NULL AND s.log_id = ${logId} AND s.witness = ANY(${policy.witnesses}::text[])
-        GROUP BY s.size HAVING meets_quorum(array_agg(s.witness), ${policy.quorum}::text::jsonb) ORDER BY s.size DESC LIMIT 1
+        WHERE ${policy.witnesses}::text[] IS NOT NULL AND s.log_id = ${logId} AND s.size > ${index}
+          AND (s.witness = ANY(${policy.witnesses}::text[]) OR s.witness = '${POST_QUANTUM_LINE}')
+        GROUP BY s.size HAVING meets_quorum(array_agg(s.witness), ${policy.quorum}::text::jsonb)
+        ORDER BY bool_or(s.witness = '${POST_QUANTUM_LINE}') DESC, s.size DESC LIMIT 1
       ) AS newest JOIN log_checkpoints k ON k.log_id = ${logId} AND k.size = newest.size
-    ) AS c ON c.size > ${index}`;
+    ) AS c ON true
+    LEFT JOIN LATERAL (${selectSignedTwice(head, index)}) AS twice ON c.size IS NULL`;
 }
 
 export async function readCosignedSizes(executor: Executor, logId: number) {

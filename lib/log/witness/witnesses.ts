@@ -23,6 +23,7 @@ import {
   parseSignatureLines,
   verifyCosignature,
 } from "#lib/protocol/tlog/checkpoint";
+import { loadMlDsa } from "#lib/protocol/tlog/ml-dsa";
 import { proveConsistency } from "#lib/protocol/tlog/tiles";
 import { type AddCheckpointRequest, encodeAddCheckpoint } from "#lib/protocol/tlog/tlog-proof";
 import type { Witness, WitnessPolicySettings } from "#lib/protocol/tlog/witness-policy";
@@ -73,6 +74,7 @@ export async function addCheckpoint(witness: Witness, request: AddCheckpointRequ
       redirect: "error",
       signal: AbortSignal.timeout(timeoutMs),
     });
+    if (witness.key.type === 6) await loadMlDsa();
     return await readAnswer(response, witness, request.checkpoint);
   } catch (error) {
     return { kind: "failed", problem: error instanceof Error ? error.message : String(error) };

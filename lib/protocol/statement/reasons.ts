@@ -33,6 +33,11 @@ export const reasons = {
   checkpoint_malformed: "not a signed checkpoint",
   checkpoint_of_another_log: "a checkpoint of another log",
   checkpoint_signature_invalid: "the log's key did not sign this checkpoint",
+  post_quantum_absent:
+    "the checkpoint has no signature by ML-DSA-44; an answer that is read a second later has one",
+  post_quantum_invalid: "the log's ML-DSA-44 key did not sign this checkpoint",
+  post_quantum_lost:
+    "the log's checkpoints had a signature by ML-DSA-44, or its key for one is known, and this one has none",
   checkpoint_mismatch: "origin or size differs from the checkpoint",
   entry_absent: "no log entry is in this file",
   entry_malformed: "the log entry is malformed",

@@ -24,6 +24,7 @@ import {
 } from "#lib/protocol/keys/ed25519";
 import { type Fault, fault } from "#lib/protocol/statement/outcome";
 import { HASH_BYTES, isTreeSize } from "./merkle";
+import { ML_DSA_PUBLIC_KEY_BYTES, verifyMlDsa } from "./ml-dsa";
 
 /*
  * Signed notes and verifier keys (c2sp.org/signed-note):
@@ -35,8 +36,8 @@ import { HASH_BYTES, isTreeSize } from "./merkle";
  *     example.com/log+033de0ae+AQ…                        vkey: name+hex(key ID)+base64(type ‖ public key)
  */
 
-/** 1: Ed25519 over the note's text; 4: timestamped cosignature (checkpoint.ts). */
-export type NoteKeyType = 1 | 4;
+/** 1: Ed25519 over the note's text; 4 and 6: timestamped cosignatures by Ed25519 and ML-DSA-44. */
+export type NoteKeyType = 1 | 4 | 6;
 
 export type VerifierKey = {
   name: string;
@@ -60,10 +61,11 @@ export function computeNoteKeyHash(name: string, type: NoteKeyType, publicKey: U
   return sha256(utf8Encode(`${name}\n`), Uint8Array.of(type), publicKey);
 }
 
-/** Throws RangeError for a name that notes cannot carry or a key that is not 32 bytes. */
+/** Throws RangeError for a name that notes cannot carry or a key of another length. */
 export function makeVerifierKey(name: string, type: NoteKeyType, publicKey: Uint8Array): VerifierKey {
   if (!isKeyName(name)) throw new RangeError("a key name has no spaces, plus signs or control characters");
-  if (publicKey.length !== PUBLIC_KEY_BYTES) throw new RangeError("an Ed25519 public key has 32 bytes");
+  const length = type === 6 ? ML_DSA_PUBLIC_KEY_BYTES : PUBLIC_KEY_BYTES;
+  if (publicKey.length !== length) throw new RangeError(`this public key has ${length} bytes`);
   return { name, type, publicKey, keyId: computeNoteKeyHash(name, type, publicKey).slice(0, KEY_ID_BYTES) };
 }
 
@@ -77,7 +79,7 @@ export function parseVerifierKey(vkey: string): VerifierKey {
   if (match === null) throw new RangeError("not a verifier key");
   const [, name = "", keyIdHex = "", encoded = ""] = match;
   const [type, ...publicKey] = base64Decode(encoded);
-  if (type !== 1 && type !== 4) throw new RangeError("unknown type of verifier key");
+  if (type !== 1 && type !== 4 && type !== 6) throw new RangeError("unknown type of verifier key");
   const key = makeVerifierKey(name, type, Uint8Array.from(publicKey));
   if (!bytesEqual(key.keyId, hexDecode(keyIdHex))) throw new RangeError("the verifier key's ID does not fit");
   return key;
@@ -127,10 +129,10 @@ const maxVerified = 1_000;
 const verified = new Set<string>();
 
 /** Verified once, however many receipts carry the note: only that a signature holds is remembered. */
-function holds(signature: Uint8Array, message: string, key: VerifierKey, verify: VerifyEd25519): boolean {
-  const name = `${base64Encode(concatBytes(signature, key.publicKey))}\n${message}`;
+function holds(signature: Uint8Array, message: Uint8Array, key: VerifierKey, verify: VerifyEd25519): boolean {
+  const name = hexEncode(sha256(signature, key.publicKey, message));
   if (verified.has(name)) return true;
-  if (!verify(signature, utf8Encode(message), key.publicKey)) return false;
+  if (!verify(signature, message, key.publicKey)) return false;
   if (verified.size === maxVerified) verified.clear();
   verified.add(name);
   return true;
@@ -147,7 +149,7 @@ export function verifyNoteSignature(
 ): boolean {
   if (key.type !== 1) throw new RangeError("only keys of type 1 sign a note's text");
   const own = findSignatures(note, key);
-  return own.length > 0 && own.every(({ signature }) => holds(signature, note.text, key, verify));
+  return own.length > 0 && own.every(({ signature }) => holds(signature, utf8Encode(note.text), key, verify));
 }
 
 /** The signature lines that claim this key, by name and key ID. */
@@ -252,12 +254,14 @@ export function parseDecimal(text: string): number {
 }
 
 /*
- * Witness cosignatures (c2sp.org/tlog-cosignature, Ed25519 type 0x04). A cosignature says: at this
- * time this was the largest consistent checkpoint of the log that the witness had seen.
+ * Cosignatures (c2sp.org/tlog-cosignature). A cosignature says: at this time this was the largest consistent checkpoint of
+ * the log that its maker had seen. By Ed25519 (type 0x04), over
  *
  *     cosignature/v1
  *     time 1679315147
  *     <the checkpoint's text>
+ *
+ * and by ML-DSA-44 (type 0x06), over a structure that names its maker and has no other lines than the first three.
  */
 
 const TIME_BYTES = 8;
@@ -269,12 +273,12 @@ export async function cosignCheckpoint(
   timeSeconds: number,
   sign: SignEd25519,
 ): Promise<NoteSignature> {
-  requireCosigner(key);
+  if (key.type !== 4) throw new RangeError("only keys of type 4 sign this message");
   const signature = await sign(utf8Encode(cosignatureMessage(text, timeSeconds)));
   return { name: key.name, keyId: key.keyId, signature: concatBytes(encodeTime(timeSeconds), signature) };
 }
 
-/** The time of the note's cosignature by this key; undefined if it has none that verifies. */
+/** The time of the note's cosignature by this key; undefined if it has none that verifies. Type 6: ml-dsa.ts is loaded. */
 export function verifyCosignature(
   note: SignedNote,
   key: VerifierKey,
@@ -282,11 +286,16 @@ export function verifyCosignature(
 ): number | undefined {
   requireCosigner(key);
   const times = findSignatures(note, key).map(({ signature }) => {
-    if (signature.length !== TIME_BYTES + SIGNATURE_BYTES) return undefined;
+    if (signature.length < TIME_BYTES + SIGNATURE_BYTES) return undefined;
     const timeSeconds = Number(new DataView(signature.slice(0, TIME_BYTES).buffer).getBigUint64(0));
     if (!Number.isSafeInteger(timeSeconds)) return undefined;
-    const message = cosignatureMessage(note.text, timeSeconds);
-    return holds(signature.subarray(TIME_BYTES), message, key, verify) ? timeSeconds : undefined;
+    const own = signature.subarray(TIME_BYTES);
+    const isGood =
+      key.type === 6
+        ? holds(own, subtreeMessage(key.name, timeSeconds, parseCheckpoint(note.text)), key, verifyMlDsa)
+        : own.length === SIGNATURE_BYTES &&
+          holds(own, utf8Encode(cosignatureMessage(note.text, timeSeconds)), key, verify);
+    return isGood ? timeSeconds : undefined;
   });
   // As for the log's own key: a false line beside a true one is not overlooked.
   if (times.includes(undefined)) return undefined;
@@ -298,6 +307,31 @@ export function cosignatureMessage(text: string, timeSeconds: number): string {
   return `cosignature/v1\ntime ${timeSeconds}\n${text}`;
 }
 
+/** `cosigned_message` of a whole tree, in TLS's notation. Throws RangeError for names that it can't hold. */
+export function subtreeMessage(
+  name: string,
+  timeSeconds: number,
+  { origin, size, root }: Pick<Checkpoint, "origin" | "size" | "root">,
+): Uint8Array {
+  const texts = [name, origin].map(utf8Encode);
+  if (texts.some(({ length }) => length < 1 || length > 255))
+    throw new RangeError("a name of 1 to 255 bytes");
+  const [cosigner, log] = texts.map((text) => concatBytes(Uint8Array.of(text.length), text));
+  return concatBytes(
+    utf8Encode("subtree/v1\n\0"),
+    cosigner ?? new Uint8Array(),
+    encodeTime(timeSeconds),
+    log ?? new Uint8Array(),
+    encodeTime(0),
+    encodeTime(size),
+    root,
+  );
+}
+
+/** Signature line of a key of type 6, from its signature over {@link subtreeMessage}. */
+export const encodeSubtreeLine = (key: VerifierKey, timeSeconds: number, signature: Uint8Array): string =>
+  encodeSignatureLine({ ...key, signature: concatBytes(encodeTime(timeSeconds), signature) });
+
 function encodeTime(timeSeconds: number): Uint8Array {
   const bytes = new Uint8Array(TIME_BYTES);
   new DataView(bytes.buffer).setBigUint64(0, BigInt(timeSeconds));
@@ -305,5 +339,5 @@ function encodeTime(timeSeconds: number): Uint8Array {
 }
 
 function requireCosigner(key: VerifierKey): void {
-  if (key.type !== 4) throw new RangeError("only keys of type 4 cosign");
+  if (key.type === 1) throw new RangeError("only keys of type 4 and 6 cosign");
 }

@@ -30,7 +30,7 @@ export interface WitnessPolicySettings {
 
 function parseWitness(vkey: string, url: string): Witness {
   const key = parseVerifierKey(vkey);
-  if (key.type !== 4) throw new RangeError(`${key.name}: a witness has a key of type 4`);
+  if (key.type === 1) throw new RangeError(`${key.name}: a witness has a key of type 4 or 6`);
   if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol))
     throw new RangeError(`${key.name}: ${url} is not an http address`);
   return { key, url: url.replace(/\/+$/, "") };

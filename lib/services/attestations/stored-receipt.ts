@@ -115,9 +115,7 @@ const statementWith = (
   LEFT JOIN LATERAL (${selectTiles("a.log_id", "a.leaf_index", "shown.size")}) proof ON true${joins}
   WHERE a.id = $1`;
 
-const plainText = statementWith(
-  `SELECT settled.*, NULL::text AS cosignatures FROM (${selectSettled(head, "a.leaf_index")}) AS settled`,
-);
+const plainText = statementWith(selectSettled(head, "a.leaf_index"));
 
 /** $2: the policy's witnesses as the text of a list, NULL without one. $3: its quorum. */
 const covering = selectCovering(head, "a.leaf_index", { witnesses: "$2", quorum: "$3" });

@@ -21,6 +21,7 @@ import {
   tileWidth,
 } from "#lib/protocol/tlog/tiles";
 import type { VerifierCheck } from "#lib/verifier/report/report";
+import { checkPostQuantum } from "./check-post-quantum";
 import { chooseLogKey, type VerifierTrust } from "./trust";
 
 /** Entries [index·256, index·256 + width), in order; more than asked for count by their prefix. */
@@ -102,6 +103,10 @@ export async function checkWholeLog(
       name: "checkpoint_signature",
       ...pass(`checkpoint of ${checkpoint.origin} at size ${checkpoint.size}`),
     },
+    ...(await checkPostQuantum(source.checkpoint, trust, {
+      isPublished: true,
+      remembered: request.remembered,
+    })),
     { name: "consistency", ...(await checkConsistency(source, trust, checkpoint, request.remembered)) },
     { name: "entries", ...(await checkEntries(source, checkpoint, request)) },
   ];

@@ -29,6 +29,8 @@ export interface VerifierTrust {
   keys: TrustedKey[];
   /** One for each log there was; a checkpoint names its own. */
   logKeys: VerifierKey[];
+  /** For the logs' second signature, by ML-DSA-44; none of a log that has no such key. */
+  postQuantumKeys?: VerifierKey[];
   /** Raw BBS public keys, retired ones too. */
   zkKeys: Uint8Array[];
   /** Vouches only for a proof shown together with its payload. */
@@ -40,6 +42,8 @@ export interface VerifierTrust {
   /** World's v4 verifying key; without it v4 proofs are "checked by World". */
   worldV4Key?: VerificationKey;
 }
+
+const isPostQuantum = ({ type }: VerifierKey): boolean => type === 6;
 
 export interface Pins {
   /** PEM, or base64 of the raw 32 bytes. */
@@ -61,6 +65,9 @@ export function parseTrust(json: unknown): VerifierTrust {
   return {
     keys: refuseTwice(readObjects(object["keys"], "keys").map(readKey)),
     logKeys: readLogKeys(logs.map((one) => requireText(one, "vkey"))),
+    postQuantumKeys: readLogKeys(
+      logs.flatMap(({ post_quantum_vkey: vkey = null }) => (vkey === null ? [] : [String(vkey)])),
+    ).filter(isPostQuantum),
     witnesses: readWitnesses(log),
     timeAuthorities: readCertificates(log["time_authorities"]),
     zkKeys: zk.filter((key) => !isRevoked(key)).map(readZkKey),
@@ -78,14 +85,22 @@ export function applyPins(answer: unknown, pins: Pins): VerifierTrust {
   const object = answer === null ? null : readObject(answer);
   const served =
     object === null ? { keys: [], logKeys: [], zkKeys: [], revokedZkKeys: [] } : parseTrust(object);
-  const logKeys = readLogKeys(pins.logVkeys);
+  const pinned = readLogKeys(pins.logVkeys);
+  const logKeys = pinned.filter((key) => !isPostQuantum(key));
+  const ownPostQuantum = pinned.filter(isPostQuantum);
+  const servedPostQuantum = served.postQuantumKeys ?? [];
   const clocks = {
     witnesses: readLogKeys(pins.witnessVkeys),
     timeAuthorities: pins.timeCertificates,
   };
   const isClockPinned = clocks.witnesses.length + clocks.timeAuthorities.length > 0;
   if (pins.keys.length === 0)
-    return { ...served, ...(logKeys.length > 0 && { logKeys }), ...(isClockPinned && clocks) };
+    return {
+      ...served,
+      ...(logKeys.length > 0 && { logKeys }),
+      ...(ownPostQuantum.length > 0 && { postQuantumKeys: ownPostQuantum }),
+      ...(isClockPinned && clocks),
+    };
   const events = object === null ? [] : readKeyEvents(object);
   const keys = followSuccessors(pins.keys.map(readPin), events).flatMap((key) => pinKey(key, served.keys));
   const isEndorsed = (purpose: string, publicKey: Uint8Array) =>
@@ -100,6 +115,10 @@ export function applyPins(answer: unknown, pins: Pins): VerifierTrust {
     keys,
     logKeys:
       logKeys.length > 0 ? logKeys : served.logKeys.filter(({ publicKey }) => isEndorsed("log", publicKey)),
+    postQuantumKeys:
+      ownPostQuantum.length > 0
+        ? ownPostQuantum
+        : servedPostQuantum.filter(({ publicKey }) => isEndorsed("log_post_quantum", publicKey)),
     zkKeys: served.zkKeys.filter((publicKey) => isEndorsed("zk", publicKey)),
     revokedZkKeys: served.revokedZkKeys.filter((publicKey) => isEndorsed("zk", publicKey)),
   };

@@ -11,8 +11,11 @@ import { fail, firstFailure, pass } from "#lib/protocol/statement/outcome";
 import type { CostlyChecks, Receipt } from "#lib/protocol/statement/receipt";
 import type { ActionStatement } from "#lib/protocol/statement/statement";
 import type { Warning, WarningCode, WarningFacts } from "#lib/protocol/statement/warnings";
+import { loadMlDsa } from "#lib/protocol/tlog/ml-dsa";
+import { parseTlogProof } from "#lib/protocol/tlog/tlog-proof";
 import type { Verdict, VerifierCheck, VerifierReport } from "#lib/verifier/report/report";
 import { checkTlogProof } from "./check-log-entry";
+import { checkPostQuantum } from "./check-post-quantum";
 import { type Evidence, parseEvidence, UnreadableError } from "./evidence";
 import {
   checkBundleHints,
@@ -178,8 +181,14 @@ async function verifyParsed(
     case "presentation":
       return verifyZkPresentation(evidence.object, trust, expected);
     case "tlog_proof":
-      return finish("tlog_proof", checkTlogProof(evidence.file, trust, expected.payload));
+      return verifyTlogProof(evidence.file, trust, expected.payload);
   }
+}
+
+async function verifyTlogProof(file: string, trust: VerifierTrust, payload: Uint8Array | undefined) {
+  const checks = checkTlogProof(file, trust, payload);
+  const { checkpoint } = parseTlogProof(file);
+  return finish("tlog_proof", [...checks, ...(await checkLogAgain(checkpoint, checks, trust))]);
 }
 
 async function verifyReceipt(
@@ -192,6 +201,7 @@ async function verifyReceipt(
   const logKey = chooseLogKey(receipt.log.checkpoint, trust);
   const { keys, witnesses = [] } = trust;
   const timeAuthorities = await readTimeAuthorities(receipt, trust);
+  if (witnesses.some(({ type }) => type === 6)) await loadMlDsa();
   const report = await verifyAttestation(
     receipt,
     { keys, logKey, witnesses, timeAuthorities },
@@ -212,6 +222,7 @@ async function verifyReceipt(
       ? { name: "restated_fields", ...outcome }
       : { name: "restated_fields", ...fail("field_mismatch", { field: mismatch }) },
     ...comparePayload(receipt, expected.payload),
+    ...(await checkLogAgain(receipt.log.checkpoint, report.checks, trust)),
     ...(await checkOpened(opening, costly.object())),
   ];
   return finish(kind, checks, {
@@ -230,6 +241,16 @@ async function verifyReceipt(
     isErased: receipt.payload === "erased",
     claimed: kind === "attestation" ? readClaim(evidence.object) : null,
   });
+}
+
+/** A checkpoint that the log's Ed25519 key has signed, by its key for the time of quantum computers. */
+async function checkLogAgain(
+  checkpoint: string,
+  checks: readonly VerifierCheck[],
+  trust: VerifierTrust,
+): Promise<VerifierCheck[]> {
+  const isSigned = checks.some(({ name, status }) => name === "checkpoint_signature" && status === "pass");
+  return isSigned ? checkPostQuantum(checkpoint, trust) : [];
 }
 
 /** By the hash, which the log has of a hidden payload too. */

@@ -1,9 +1,12 @@
 /** The commands about records: following one, watching a service, and checking what somebody else has found. */
 import { hexEncode, isUuid, sha256, utf8Encode } from "#lib/protocol/encoding/bytes";
 import { isJsonObject, type JsonObject } from "#lib/protocol/encoding/canonical-json";
+import { failBy } from "#lib/protocol/statement/outcome";
 import { single, UsageError } from "#lib/protocol/text/command-words";
 import { toVisibleText } from "#lib/protocol/text/display-text";
+import { verifyCheckpoint } from "#lib/protocol/tlog/checkpoint";
 import { holds } from "#lib/verifier/checks/check-log";
+import { checkPostQuantum } from "#lib/verifier/checks/check-post-quantum";
 import {
   checkRecord,
   proveByReceipts,
@@ -13,7 +16,7 @@ import {
 } from "#lib/verifier/checks/check-record";
 import { readJson, readObject, UnreadableError } from "#lib/verifier/checks/evidence";
 import { checkMisbehaviour, MISBEHAVIOUR_TYPE } from "#lib/verifier/checks/misbehaviour";
-import { parseTrust } from "#lib/verifier/checks/trust";
+import { chooseLogKey, parseTrust, type VerifierTrust } from "#lib/verifier/checks/trust";
 import {
   encodeRemembered,
   type MonitoredLog,
@@ -87,11 +90,25 @@ async function writeProof(
     : `${file} proves it: anyone can check it offline by node verify.mjs proof.`;
 }
 
+/** The log's newest checkpoint has both signatures, if a key for the second is known. */
+async function checkPublished(
+  io: CommandIo,
+  logPrefix: string,
+  trust: VerifierTrust,
+): Promise<VerifierCheck[]> {
+  if (!trust.postQuantumKeys?.length) return [];
+  const checkpoint = await fetchText(io, `${logPrefix}/checkpoint`);
+  const signed = verifyCheckpoint(checkpoint, chooseLogKey(checkpoint, trust));
+  return signed.ok
+    ? checkPostQuantum(checkpoint, trust, { isPublished: true })
+    : [{ name: "checkpoint_signature", ...failBy(signed) }];
+}
+
 export async function runRecord(args: Arguments, given: CommandIo): Promise<number> {
   const io = withDeadline(given, readDeadline(args));
   const isFile = args.slug === "";
   const base = isFile ? undefined : trimBase(args.target);
-  const { trust, note, isPinned } = await findTrust(io, args, base);
+  const { trust, note, isPinned, logPrefix } = await findTrust(io, args, base);
   const receipts = await Promise.all(
     (args.values.receipt ?? []).map(async (file) => decode(await io.readFile(file), file)),
   );
@@ -104,15 +121,23 @@ export async function runRecord(args: Arguments, given: CommandIo): Promise<numb
     receipts,
     onProgress: showProgress(io),
   });
-  const { checks, marks: _marks, ...facts } = report;
-  const ok = facts.verdict !== "invalid";
+  const { marks: _marks, ...facts } = report;
+  const checks = [
+    ...report.checks,
+    ...(base === undefined ? [] : await checkPublished(io, logPrefix, trust)),
+  ];
+  const ok = holds(checks);
+  const verdict = ok ? facts.verdict : "invalid";
   const proof = ok ? null : await proveByReceipts(source, receipts, trust).catch(() => null);
   const found =
     ok || base === undefined ? "" : `\n\n${toVisibleText(await writeProof(io, args, base, proof, checks))}`;
   const keys = { pinned: isPinned, note };
-  if (args.flags.has("json")) printJson(io, { kind: "record", ...facts, checks, proof, keys });
-  else io.print(`${formatChecks(checks)}\n\n${note}\n\n${toVisibleText(describeRecord(report))}${found}\n`);
-  return exitCodes[facts.verdict];
+  if (args.flags.has("json")) printJson(io, { kind: "record", ...facts, verdict, checks, proof, keys });
+  else
+    io.print(
+      `${formatChecks(checks)}\n\n${note}\n\n${toVisibleText(describeRecord({ ...report, checks, verdict }))}${found}\n`,
+    );
+  return exitCodes[verdict];
 }
 
 const logPath = (url: unknown): string => {

@@ -17,7 +17,7 @@ from ._authorization import check_authorization
 from ._bundle import check_hints, is_bundle, parse_bundle, receipt_of
 from ._bytes import sha256
 from ._logged import check_log_entry
-from ._note import parse_tlog_proof
+from ._note import check_post_quantum, parse_tlog_proof
 from ._opening import check_opening, read_opening
 from ._outcome import Check, fail, passed, skip
 from ._reading import read_object
@@ -129,6 +129,12 @@ def _verdict(checks: list[Check], missing: list[str], is_erased: bool = False) -
     return "erased" if is_erased else "incomplete" if missing else "valid"
 
 
+def _check_log_again(checkpoint: str, checks: list[Check], trust: Trust) -> list[Check]:
+    """A checkpoint that the log's Ed25519 key has signed, by its key for the time of quantum computers."""
+    is_signed = any(check.name == "checkpoint_signature" and check.status == "pass" for check in checks)
+    return check_post_quantum(checkpoint, trust.post_quantum_keys) if is_signed else []
+
+
 def _compare_payload(subject: Subject, payload: bytes | None) -> list[Check]:
     """By the hash, which the log has of a hidden payload too."""
     if payload is None:
@@ -151,6 +157,7 @@ def _verify_attestation(given: JsonObject, trust: Trust, asked: str | None, payl
     about = [
         restated.named("restated_fields"),
         *_compare_payload(subject, payload),
+        *_check_log_again(subject.receipt.log.checkpoint, checks, trust),
         *_check_opened(given, _shown_authorization(subject)),
     ]
     checks = [*checks, *about]
@@ -183,7 +190,8 @@ def _verify_bundle(
     is_failed = any(check.status == "fail" for check in checks)
     hints = check_hints(bundle, subject.receipt, subject.action, trust, subject.log_key, asked, now)
     warnings = [] if is_failed else draw_warnings(subject)
-    about = [hints[0].named("restated_fields"), *_compare_payload(subject, payload)]
+    again = _check_log_again(subject.receipt.log.checkpoint, checks, trust)
+    about = [hints[0].named("restated_fields"), *_compare_payload(subject, payload), *again]
     return _report("bundle", subject, [*checks, *about], hints[1], warnings, [], None)
 
 
@@ -274,4 +282,5 @@ def _verify_tlog_proof(file: str, trust: Trust, payload: bytes | None) -> Report
     else:
         about = fail("entry_payload_mismatch")
     checks = [*checks, about.named("payload_hash")]
+    checks += _check_log_again(parsed.checkpoint, checks, trust)
     return Report("tlog_proof", _verdict(checks, []), checks, [], [])

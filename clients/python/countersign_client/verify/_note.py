@@ -8,17 +8,19 @@ from dataclasses import dataclass
 
 from ._bytes import base64_decode, hex_decode, parse_decimal, sha256
 from ._ed25519 import verify_strict
-from ._outcome import Check, fail
+from ._ml_dsa import HAS_ML_DSA, verify_ml_dsa
+from ._outcome import Check, fail, passed, skip
 
 _MAX_SIGNATURES = 100
 _MAX_NOTE_CHARACTERS = 1_000_000
+_ML_DSA_KEY_BYTES = 1312
 
 
 @dataclass(frozen=True)
 class VerifierKey:
     name: str
     type: int
-    """1: Ed25519 over the note's text; 4: timestamped cosignature."""
+    """1: Ed25519 over the note's text; 4 and 6: timestamped cosignatures by Ed25519 and ML-DSA-44."""
     public_key: bytes
 
     @property
@@ -40,7 +42,7 @@ def parse_verifier_key(vkey: str) -> VerifierKey:
     if match is None or not _is_key_name(match[1]):
         raise ValueError("not a verifier key")
     data = base64_decode(match[3])
-    if len(data) != 33 or data[0] not in (1, 4):
+    if len(data) < 33 or len(data) != {1: 33, 4: 33, 6: 1 + _ML_DSA_KEY_BYTES}.get(data[0]):
         raise ValueError("unknown type of verifier key")
     key = VerifierKey(match[1], data[0], data[1:])
     if key.key_id != hex_decode(match[2]):
@@ -162,18 +164,50 @@ def read_cosigners(note: str, witnesses: Sequence[VerifierKey]) -> list[Witnesse
 
 
 def _read_cosignature(note: SignedNote, key: VerifierKey) -> int | None:
-    if key.type != 4:
-        raise ValueError("only keys of type 4 cosign")
+    if key.type == 1:
+        raise ValueError("only keys of type 4 and 6 cosign")
     times: list[int] = []
     for line in note.signatures_of(key):
         time = int.from_bytes(line[:8], "big")
-        if len(line) != 72 or time >= 2**53:
+        if len(line) < 72 or time >= 2**53:
             return None
-        message = f"cosignature/v1\ntime {time}\n{note.text}".encode()
-        if not verify_strict(line[8:], message, key.public_key):
+        if key.type == 6:
+            is_signed = verify_ml_dsa(line[8:], _subtree_message(key.name, time, parse_checkpoint(note.text)), key.public_key)
+        else:
+            message = f"cosignature/v1\ntime {time}\n{note.text}".encode()
+            is_signed = len(line) == 72 and verify_strict(line[8:], message, key.public_key)
+        if not is_signed:
             return None
         times.append(time)
     return max(times, default=None)
+
+
+def _subtree_message(name: str, time: int, checkpoint: Checkpoint) -> bytes:
+    """``cosigned_message`` of a whole tree (c2sp.org/tlog-cosignature)."""
+    cosigner, origin = name.encode(), checkpoint.origin.encode()
+    if not (0 < len(cosigner) < 256 and 0 < len(origin) < 256):
+        raise ValueError("a name of 1 to 255 bytes")
+    sizes = bytes(8) + checkpoint.size.to_bytes(8, "big")
+    head = bytes([len(cosigner)]) + cosigner + time.to_bytes(8, "big") + bytes([len(origin)]) + origin
+    return b"subtree/v1\n\0" + head + sizes + checkpoint.root
+
+
+def check_post_quantum(note: str, keys: Sequence[VerifierKey]) -> list[Check]:
+    """The log's second signature, if a key for it is trusted. ``note``: a checkpoint whose first signature holds."""
+    origin = origin_of(note)
+    key = next((one for one in keys if one.name == origin), None)
+    if key is None:
+        return []
+    parsed = parse_note(note)
+    if not parsed.signatures_of(key):
+        found = skip("post_quantum_absent")
+    elif not HAS_ML_DSA:
+        found = skip("post_quantum_not_checked")
+    elif _read_cosignature(parsed, key) is None:
+        found = fail("post_quantum_invalid")
+    else:
+        found = passed("the log has signed this checkpoint by ML-DSA-44 too")
+    return [found.named("post_quantum")]
 
 
 def leaf_hash(data: bytes) -> bytes:

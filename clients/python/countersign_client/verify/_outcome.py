@@ -25,6 +25,7 @@ class Check:
 
 _OWN = {
     "pairing_not_checked": "its zero-knowledge proof is checked by verify.mjs, not by this verifier",
+    "post_quantum_not_checked": "its signature by ML-DSA-44 is checked with a newer cryptography package, or by verify.mjs",
     "time_stamp_not_checked": "its time stamp or drand round is checked by verify.mjs, not by this verifier",
 }
 

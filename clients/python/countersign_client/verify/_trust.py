@@ -58,6 +58,8 @@ class Trust:
     keys: tuple[TrustedKey, ...]
     log_keys: tuple[VerifierKey, ...]
     witnesses: tuple[VerifierKey, ...] = ()
+    post_quantum_keys: tuple[VerifierKey, ...] = ()
+    """For the logs' second signature, by ML-DSA-44."""
 
     def find(self, key_id: str) -> TrustedKey | None:
         return next((key for key in self.keys if key.key_id == key_id), None)
@@ -79,16 +81,33 @@ def read_trust(answer: str | Mapping[str, Any] | None, pinned: TrustedKeys) -> T
     """
     given = None if answer is None else read_object(answer)
     served = Trust((), ()) if given is None else _read_served(given)
-    log_keys = _read_vkeys(pinned.log_vkeys)
+    pinned_logs = _read_vkeys(pinned.log_vkeys)
+    log_keys = tuple(key for key in pinned_logs if key.type != 6)
+    second = tuple(key for key in pinned_logs if key.type == 6)
     witnesses = _read_vkeys(pinned.witness_vkeys)
     if not pinned.keys:
-        return replace(served, log_keys=log_keys or served.log_keys, witnesses=witnesses or served.witnesses)
+        return replace(
+            served,
+            log_keys=log_keys or served.log_keys,
+            witnesses=witnesses or served.witnesses,
+            post_quantum_keys=second or served.post_quantum_keys,
+        )
     events = [] if given is None else _read_key_events(given)
     trusted = _follow_successors([_read_pin(key) for key in pinned.keys], events)
     keys = tuple(found for key in trusted for found in _pin(key, served.keys))
     signers = [key.public_key for key in keys]
-    endorsed = {name for event in events if event.purpose == "log" and event.is_signed_by(signers) for name in event.names}
-    return Trust(keys, log_keys or tuple(key for key in served.log_keys if key.public_key in endorsed), witnesses)
+
+    def endorsed(purpose: str, served_keys: tuple[VerifierKey, ...]) -> tuple[VerifierKey, ...]:
+        own = [event for event in events if event.purpose == purpose and event.is_signed_by(signers)]
+        names = {name for event in own for name in event.names}
+        return tuple(key for key in served_keys if key.public_key in names)
+
+    return Trust(
+        keys,
+        log_keys or endorsed("log", served.log_keys),
+        witnesses,
+        second or endorsed("log_post_quantum", served.post_quantum_keys),
+    )
 
 
 def _read_served(given: JsonObject) -> Trust:
@@ -100,7 +119,13 @@ def _read_served(given: JsonObject) -> Trust:
     witnesses = log.get("witnesses")
     members = require_objects(witnesses, "members", []) if is_object(witnesses) else []
     vkeys = [require_text(one, "vkey") for one in logs]
-    return Trust(keys, _read_vkeys(vkeys), _read_vkeys([require_text(one, "vkey") for one in members]))
+    second = _read_vkeys([str(one["post_quantum_vkey"]) for one in logs if one.get("post_quantum_vkey") is not None])
+    return Trust(
+        keys,
+        _read_vkeys(vkeys),
+        _read_vkeys([require_text(one, "vkey") for one in members]),
+        tuple(key for key in second if key.type == 6),
+    )
 
 
 def _refuse_damaged(zk_key: str) -> None:

@@ -1,0 +1,52 @@
+/** The log's ML-DSA-44 signature on a checkpoint, a check of its own where a key for it is trusted or was seen before. */
+import { fail, pass, skip } from "#lib/protocol/statement/outcome";
+import {
+  findSignatures,
+  type NoteSignature,
+  parseNote,
+  verifyCosignature,
+} from "#lib/protocol/tlog/checkpoint";
+import { loadMlDsa, ML_DSA_SIGNATURE_BYTES } from "#lib/protocol/tlog/ml-dsa";
+import type { VerifierCheck } from "#lib/verifier/report/report";
+import { readOrigin, type VerifierTrust } from "./trust";
+
+const isOwnLine =
+  (origin: string) =>
+  ({ name, signature }: NoteSignature) =>
+    name === origin && signature.length === 8 + ML_DSA_SIGNATURE_BYTES;
+
+const hasOwnLine = (note: string | null, origin: string): boolean =>
+  note !== null && readOrigin(note) === origin && parseNote(note).signatures.some(isOwnLine(origin));
+
+export interface PostQuantumRequest {
+  /** True for the checkpoint that the log publishes: one without is a step back. */
+  isPublished?: boolean;
+  /** Checkpoint that was published before. */
+  remembered?: string | null;
+}
+
+/** `note`: a checkpoint whose own signature holds. */
+export async function checkPostQuantum(
+  note: string,
+  { postQuantumKeys = [] }: VerifierTrust,
+  { isPublished = false, remembered = null }: PostQuantumRequest = {},
+): Promise<VerifierCheck[]> {
+  const name = "post_quantum";
+  const origin = readOrigin(note) ?? "";
+  const key = postQuantumKeys.find((one) => one.name === origin);
+  if (key === undefined)
+    return hasOwnLine(remembered, origin) ? [{ name, ...fail("post_quantum_lost") }] : [];
+  const parsed = parseNote(note);
+  if (findSignatures(parsed, key).length === 0)
+    return [{ name, ...(isPublished ? fail("post_quantum_lost") : skip("post_quantum_absent")) }];
+  await loadMlDsa();
+  const isSigned = verifyCosignature(parsed, key) !== undefined;
+  return [
+    {
+      name,
+      ...(isSigned
+        ? pass("the log has signed this checkpoint by ML-DSA-44 too")
+        : fail("post_quantum_invalid")),
+    },
+  ];
+}
