@@ -1,6 +1,13 @@
 /** Those of approvals, of the people who give them and of the clients that ask; as in list.mjs. */
 export const mutations = [
   {
+    threat: "A deputy approves for who asks",
+    file: "lib/services/approvals/decision/passkey-approval.ts",
+    from: "if (await isRequester(executor, row, request, deputyFor))",
+    to: "if (deputyFor.id === approver.id)",
+    test: "lib/services/accounts/deputies.service.test.ts",
+  },
+  {
     threat: "A list with a hidden row",
     file: "lib/protocol/passkey/assertion.ts",
     from: 'sha256(concatBytes(listLabel, Uint8Array.of(size), root, utf8Encode("approve")));',

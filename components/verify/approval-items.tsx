@@ -22,7 +22,10 @@ function readText(object: JsonObject, name: string): string {
 
 /** Identifies the passkey's entry in the roster. */
 function passkeyItems(approval: JsonObject, index: number): Definition[] {
-  const { roster, groups } = approval;
+  const { roster, groups, deputy_for: deputyFor, list } = approval;
+  const listed = isJsonObject(list)
+    ? `; request ${Number(list["index"]) + 1} of a list of ${list["size"]}`
+    : "";
   const head = isJsonObject(roster) && isJsonObject(roster["head"]) ? roster["head"] : {};
   const count = Array.isArray(groups) ? groups.length : 0;
   return [
@@ -31,12 +34,21 @@ function passkeyItems(approval: JsonObject, index: number): Definition[] {
       name: `Enrolled approver ${index + 1}`,
       value: <HashText value={readText(approval, "approver_id")} label={`approver ${index + 1}`} />,
     },
+    ...(typeof deputyFor === "string"
+      ? [
+          {
+            id: `deputy-${index}`,
+            name: "As the deputy of",
+            value: <HashText value={deputyFor} label="the approver in whose place" />,
+          },
+        ]
+      : []),
     {
       id: `passkey-${index}`,
       name: "Passkey",
       value: (
         <AgentText
-          value={`signed at ${readableTime(readText(approval, "verified_at"))}; in roster ${String(head["number"])} of the organization, in ${formatCount(count, "required group")}`}
+          value={`signed at ${readableTime(readText(approval, "verified_at"))}; in roster ${String(head["number"])} of the organization, in ${formatCount(count, "required group")}${listed}`}
         />
       ),
     },

@@ -11,6 +11,7 @@ import {
   emailCodes,
   idempotencyKeys,
   invitations,
+  looks,
   notices,
   rateLimits,
   requestLog,
@@ -75,6 +76,7 @@ export async function deleteExpired(context: Context): Promise<void> {
     .where(and(eq(approvalSubmissions.status, "refused"), lt(approvalSubmissions.created_at, dayAgo)));
   await db.delete(webhookMessages).where(lt(webhookMessages.created_at, sql`now() - interval '30 days'`));
   await db.delete(notices).where(lt(notices.created_at, sql`now() - interval '30 days'`));
+  await db.delete(looks).where(lt(looks.looked_at, dayAgo));
   const { AUDIT_LOG_DAYS: auditDays, REQUEST_LOG_DAYS: logDays } = context.settings;
   if (auditDays !== undefined) await deleteOldAudit(db, auditDays);
   if (context.settings.OTEL_EXPORTER_OTLP_LOGS_ENDPOINT === undefined) await dropUnsent(db);

@@ -166,7 +166,7 @@ def _approval_rows(given: JsonObject, opened: Opened | None = None) -> list[tupl
         rows.append(("decided", "Approved by", said))
         known: Mapping[str, str] = {} if opened is None else opened.approvers
         each = [
-            f"{known.get(one.get('approver_id'), f'Person {number}')}, by {way}, {_time(one['verified_at'])}"
+            f"{known.get(one.get('approver_id'), f'Person {number}')}{_place(one)}, by {way}{_list(one)}, {_time(one['verified_at'])}"
             for number, (one, way) in enumerate(zip(people, ways, strict=True), 1)
         ]
         rows.append(("people", "Each", "; ".join(each)))
@@ -175,6 +175,14 @@ def _approval_rows(given: JsonObject, opened: Opened | None = None) -> list[tupl
     if limits:
         rows.append(("limits", "Limits", "; ".join(limits)))
     return [*rows, ("decided_at", "Decided", _time(signed["approved_at"]))]
+
+
+def _place(approval: Any) -> str:
+    return " as a deputy" if "deputy_for" in approval else ""
+
+
+def _list(approval: Any) -> str:
+    return f" in a list of {approval['list']['size']}" if "list" in approval else ""
 
 
 def _backed_rows(approval: Any) -> list[tuple[str, str, str]]:

@@ -1,5 +1,6 @@
 /** How it came about who can approve: each change made a new roster, whose hash is in the public log. */
 import { Timestamp } from "#components/ui/timestamp";
+import { readableTime } from "#lib/protocol/time/time-words";
 
 export type ShownChange =
   | {
@@ -9,7 +10,15 @@ export type ShownChange =
       readonly groups: readonly string[];
     }
   | { readonly kind: "passkey_removed"; readonly person: string; readonly passkey: string }
-  | { readonly kind: "joined" | "left"; readonly person: string; readonly group: string };
+  | { readonly kind: "joined" | "left"; readonly person: string; readonly group: string }
+  | {
+      readonly kind: "deputy_named";
+      readonly person: string;
+      readonly deputy: string;
+      readonly from: string;
+      readonly until: string;
+    }
+  | { readonly kind: "deputy_ended"; readonly person: string; readonly deputy: string };
 
 function describe(change: ShownChange): string {
   switch (change.kind) {
@@ -19,6 +28,10 @@ function describe(change: ShownChange): string {
     }
     case "passkey_removed":
       return `${change.person}: passkey "${change.passkey}" removed`;
+    case "deputy_named":
+      return `${change.deputy} is the deputy of ${change.person} from ${readableTime(change.from)} to ${readableTime(change.until)}`;
+    case "deputy_ended":
+      return `${change.deputy} is no longer the deputy of ${change.person}`;
     default:
       return `${change.person} ${change.kind} ${change.group}`;
   }

@@ -250,6 +250,15 @@ export const noticeForm = z.object({
   titles: checked,
 });
 
+const dayText = z.iso.date("must be a date");
+export const deputyForm = z.object({
+  approver_id: id,
+  deputy_id: id,
+  from: z.union([z.literal("").transform(() => null), dayText]),
+  until: dayText,
+});
+export const endDeputyForm = z.object({ approver_id: id });
+
 export const inboxFilters = z.object({
   show: z.enum(["waiting", "decided"]).catch("waiting"),
   cursor: cursorText,

@@ -30,6 +30,10 @@ const entry = z.strictObject({
   groups: z.array(hexHash),
   since: timestamp,
   salt: base64Text,
+  deputy_for: z
+    .strictObject({ approver_id: z.uuid(), from: timestamp, until: timestamp })
+    .optional()
+    .meta({ description: "an entry of its own: in whose place the person decides, and from when to when" }),
 });
 
 const person = boundedText(0, 254);
@@ -42,6 +46,14 @@ const change = z.discriminatedUnion("kind", [
   }),
   z.strictObject({ kind: z.literal("passkey_removed"), person, passkey: z.string() }),
   z.strictObject({ kind: z.enum(["joined", "left"]), person, group: z.string() }),
+  z.strictObject({
+    kind: z.literal("deputy_named"),
+    person,
+    deputy: person,
+    from: timestamp,
+    until: timestamp,
+  }),
+  z.strictObject({ kind: z.literal("deputy_ended"), person, deputy: person }),
 ]);
 
 export const rosterResponse = z

@@ -8,6 +8,7 @@ import {
   integer,
   pgTable,
   primaryKey,
+  smallint,
   text,
   uniqueIndex,
   uuid,
@@ -226,6 +227,10 @@ export const approvers = pgTable(
     status: text({ enum: ["invited", "confirmed", "left", "removed", "deactivated"] }).notNull(),
     /** When the mail that asks for the confirmation was sent last. */
     invited_at: at("invited_at"),
+    /** Of a group: minutes after which the people of its next step are told; null tells all at once. */
+    escalate_after: integer(),
+    /** Of a group: who is told after its last step. */
+    last_resort: uuid(),
     /** The group that is notified if a request names nobody. */
     is_default: boolean().notNull().default(false),
     /** Which requests they get a mail about; `all`: members only. */
@@ -279,8 +284,27 @@ export const approverGroups = pgTable(
       .references(() => approvers.id, { onDelete: "cascade" }),
     /** The provider's group that put them there; null: an owner did. */
     by_provider: text(),
+    /** When they are told: the people of step 1 at once. */
+    step: smallint().notNull().default(1),
   },
   (t) => [primaryKey({ columns: [t.group_id, t.approver_id] }), index().on(t.approver_id)],
+);
+
+/** One at a time for each approver, who decide in their place. */
+export const deputies = pgTable(
+  "deputies",
+  {
+    approver_id: uuid()
+      .primaryKey()
+      .references(() => approvers.id, { onDelete: "cascade" }),
+    deputy_id: uuid()
+      .notNull()
+      .references(() => approvers.id, { onDelete: "cascade" }),
+    starts_at: at("starts_at").notNull(),
+    ends_at: at("ends_at").notNull(),
+    created_at: createdAt(),
+  },
+  (t) => [index("deputies_deputy").on(t.deputy_id)],
 );
 
 export const requestApprovers = pgTable(
@@ -294,6 +318,18 @@ export const requestApprovers = pgTable(
       .references(() => approvers.id, { onDelete: "cascade" }),
   },
   (t) => [primaryKey({ columns: [t.request_id, t.approver_id] }), index().on(t.approver_id)],
+);
+
+/** Who says that they are looking at a request. Never part of its state: without foreign keys, and gone after a day. */
+export const looks = pgTable(
+  "looks",
+  {
+    request_id: text().notNull(),
+    /** As shown to the others; empty for somebody who only has the link. */
+    name: text().notNull(),
+    looked_at: at("looked_at").notNull(),
+  },
+  (t) => [primaryKey({ columns: [t.request_id, t.name] })],
 );
 
 /** Without foreign keys: an organization that is being deleted must not hold up the log. */

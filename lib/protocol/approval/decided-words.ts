@@ -11,6 +11,10 @@ export interface DecidingPerson {
   readonly way: Way;
   /** ISO 8601; null if nothing says it. */
   readonly at: string | null;
+  /** In another's place; absent: by their own right. */
+  readonly isDeputy?: boolean;
+  /** How many requests the passkey signed at once; absent: this one alone. */
+  readonly listSize?: number;
 }
 
 export interface DecidingGroup {

@@ -299,3 +299,7 @@ export interface PasskeyApproval {
   /** Open those of the entry's groups that the request requires. */
   groups: GroupOpening[];
 }
+
+/** A deputy counts in the place of another: neither can count again. */
+export const listPeople = ({ approver_id, deputy_for }: PasskeyApproval): string[] =>
+  deputy_for === undefined ? [approver_id] : [approver_id, deputy_for];

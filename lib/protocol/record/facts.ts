@@ -70,10 +70,12 @@ function readPeople(approvals: readonly JsonObject[], names: Names): DecidingPer
   const passkeys = approvals.filter(({ type }) => type === "passkey");
   if (passkeys.length === 0)
     return approvals.map(({ verified_at }) => ({ name: null, way: "World ID", at: readText(verified_at) }));
-  return passkeys.map(({ approver_id, nullifier_hash, verified_at }) => ({
+  return passkeys.map(({ approver_id, nullifier_hash, verified_at, deputy_for, list }) => ({
     name: nameIn(names.approvers, approver_id),
     way: nullifier_hash === undefined ? "passkey" : "World ID and passkey",
     at: readText(verified_at),
+    ...(deputy_for !== undefined && { isDeputy: true }),
+    ...(list !== undefined && { listSize: Number(readObject(list)["size"]) }),
   }));
 }
 
@@ -270,8 +272,12 @@ export function describeTerms({
 }
 
 /** "Ada Example, by passkey, 2026-11-29 08:00:00 UTC" */
-const describePerson = ({ name, way, at }: DecidingPerson, index: number) =>
-  [name ?? `Person ${index + 1}`, `by ${way}`, ...(at === null ? [] : [readableTime(at)])].join(", ");
+const describePerson = ({ name, way, at, isDeputy, listSize }: DecidingPerson, index: number) =>
+  [
+    `${name ?? `Person ${index + 1}`}${isDeputy ? " as a deputy" : ""}`,
+    `by ${way}${listSize === undefined ? "" : ` in a list of ${listSize}`}`,
+    ...(at === null ? [] : [readableTime(at)]),
+  ].join(", ");
 
 export function listPeople({ decided }: Facts): string[] {
   if (decided.kind !== "people" || decided.people.every(({ name, at }) => name === null && at === null))

@@ -27,15 +27,25 @@ async function nameKeys(executor: Executor, organizationId: string, events: Even
   return new Map(rows.map(({ id, name, prefix, lastFour }) => [id, `${name} (${prefix}…${lastFour})`]));
 }
 
-/** Those who decided with a passkey: their actor is "approver" and the id. */
+/** Those who decided with a passkey: their actor is "approver" and the id, and "deputy_for" and another's. */
 async function nameApprovers(executor: Executor, organizationId: string, events: Event[]) {
-  const ids = events.flatMap(({ actor }) => /^approver (\S+)$/.exec(actor)?.[1] ?? []).filter(isUuid);
-  if (ids.length === 0) return [];
+  const actors = new Map(
+    events.flatMap(({ actor }) => {
+      const [, id = "", replaced = ""] = /^approver (\S+)(?: deputy_for (\S+))?$/.exec(actor) ?? [];
+      return isUuid(id) ? [[actor, [id, replaced].filter(isUuid)] as const] : [];
+    }),
+  );
+  if (actors.size === 0) return [];
+  const ids = [...new Set([...actors.values()].flat())];
   const rows = await executor
     .select({ id: approvers.id, name: approvers.name, email: approvers.email })
     .from(approvers)
-    .where(and(eq(approvers.organization_id, organizationId), inArray(approvers.id, [...new Set(ids)])));
-  return rows.map(({ id, name, email }) => [`approver ${id}`, `${name ?? "Approver"} (${email})`] as const);
+    .where(and(eq(approvers.organization_id, organizationId), inArray(approvers.id, ids)));
+  const named = new Map(rows.map(({ id, name, email }) => [id, `${name ?? "Approver"} (${email})`]));
+  return [...actors].map(([actor, people]) => {
+    const words = people.map((id) => named.get(id) ?? "Approver").join(", as deputy of ");
+    return [actor, words] as const;
+  });
 }
 
 const nameOf = (names: ReadonlyMap<string, string>, id: string) => names.get(id) ?? null;

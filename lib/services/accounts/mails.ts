@@ -6,6 +6,7 @@ import { approvers, memberships, organizations, users } from "#lib/db/schema";
 import { AppError, fieldError } from "#lib/errors";
 import { uuidV7 } from "#lib/protocol/encoding/bytes";
 import { escapeHtml, toUnlinkedText } from "#lib/protocol/text/display-text";
+import { readableTime } from "#lib/protocol/time/time-words";
 import type { AccountsContext } from "./context";
 import { holdRole, listMemberships, personNotFound } from "./members";
 import type { RosterChange } from "./roster";
@@ -223,6 +224,10 @@ function describeRosterChange(change: RosterChange): string {
       return `${change.person} joined ${change.group}`;
     case "left":
       return `${change.person} left ${change.group}`;
+    case "deputy_named":
+      return `${change.deputy} decides in the place of ${change.person} from ${readableTime(change.from)} to ${readableTime(change.until)}`;
+    case "deputy_ended":
+      return `${change.deputy} no longer decides in the place of ${change.person}`;
   }
 }
 

@@ -251,7 +251,7 @@ async function verify(context: AccountsContext, response: RegistrationResponseJS
  * Where an organization asks for a passkey, a mailbox is not enough for a new one beside those that a person has, or for
  * taking one away: a mail's link would otherwise stand in for the second factor.
  */
-async function requireSecondFactor(tx: Executor, approver: Approver, actor: Actor): Promise<void> {
+export async function requireSecondFactor(tx: Executor, approver: Approver, actor: Actor): Promise<void> {
   const { id, organizationId } = approver;
   const [found] = await tx
     .select({

@@ -32,7 +32,13 @@ import { signInPerson } from "#support/portal";
 import { setupTestApp } from "#support/setup-app";
 import { leaveByLink, listApprovers, removeApprover, removeGroup, saveGroup } from "./approvers";
 import { type Approver, beginEnrolment, finishEnrolment, listPasskeys, removePasskey } from "./passkeys";
-import { notePasskeyUse, readEnrolledMembers, readLastRoster, readRosterProof, updateRoster } from "./roster";
+import {
+  notePasskeyUse,
+  readEnrolledMembers,
+  readLastRoster,
+  readRosterProofs,
+  updateRoster,
+} from "./roster";
 
 const mailer = { kind: "user", id: "test", ip: null } as const;
 
@@ -86,7 +92,7 @@ describe("the roster of an organization", () => {
   };
   const proofOf = ({ credentialId }: TestPasskey, organizationId = owner.organizationId) =>
     context.database.db.transaction((tx) =>
-      readRosterProof(tx, organizationId, credentialId, { isHeld: true }),
+      readRosterProofs(tx, organizationId, credentialId, { isHeld: true }).then(([own = null]) => own),
     );
   const isStale = async () =>
     (

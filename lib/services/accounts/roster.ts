@@ -7,7 +7,15 @@
 import { and, desc, eq, inArray, isNull, or, sql } from "drizzle-orm";
 import type { RosterResponse } from "#lib/api/schemas/rosters";
 import { type Executor, queryRows } from "#lib/db/client";
-import { approverGroups, approvers, organizations, passkeys, rosters, staleRosters } from "#lib/db/schema";
+import {
+  approverGroups,
+  approvers,
+  deputies,
+  organizations,
+  passkeys,
+  rosters,
+  staleRosters,
+} from "#lib/db/schema";
 import { AppError } from "#lib/errors";
 import { claimDue, createDueWork } from "#lib/jobs/due-work";
 import {
@@ -17,11 +25,19 @@ import {
   signStatement,
   submitSigned,
 } from "#lib/log/sequencer/entry";
-import { base64Encode, base64UrlEncode, hexEncode, sha256, utf8Decode } from "#lib/protocol/encoding/bytes";
+import {
+  base64Encode,
+  base64UrlEncode,
+  hexEncode,
+  sha256,
+  utf8Decode,
+  utf8Encode,
+} from "#lib/protocol/encoding/bytes";
 import { canonicalBytes, canonicalHash, canonicalJson } from "#lib/protocol/encoding/canonical-json";
 import {
   buildRosterHead,
   buildRosterStatement,
+  entryName,
   type GroupOpening,
   hashGroup,
   hashName,
@@ -42,9 +58,9 @@ import { mailOwners, rosterMail } from "./mails";
 type Names = Record<string, string>;
 
 export interface RosterDetails {
-  /** By credential id. */
+  /** By the names of entries. */
   openings: Record<string, GroupOpening[]>;
-  /** By credential id; absent in rosters that were made before names were in entries. */
+  /** By the names of entries; absent in rosters that were made before people's names were in entries. */
   names?: Record<string, NameOpening>;
   people: Names;
   groups: Names;
@@ -60,7 +76,9 @@ export interface RosterState {
 export type RosterChange =
   | { kind: "passkey_added"; person: string; passkey: string; groups: string[] }
   | { kind: "passkey_removed"; person: string; passkey: string }
-  | { kind: "joined" | "left"; person: string; group: string };
+  | { kind: "joined" | "left"; person: string; group: string }
+  | { kind: "deputy_named"; person: string; deputy: string; from: string; until: string }
+  | { kind: "deputy_ended"; person: string; deputy: string };
 
 /** Passkeys that count: not removed, of people who confirmed, in an organization that is there. */
 export const isEnrolled = and(isNull(passkeys.removed_at), eq(approvers.status, "confirmed"));
@@ -89,7 +107,17 @@ async function readEnrolled(tx: Executor, organizationId: string) {
     .from(approverGroups)
     .innerJoin(approvers, eq(approvers.id, approverGroups.group_id))
     .where(eq(approvers.organization_id, organizationId));
-  return { rows, places };
+  const deputyships = await tx
+    .select({
+      absentId: deputies.approver_id,
+      deputyId: deputies.deputy_id,
+      from: deputies.starts_at,
+      until: deputies.ends_at,
+    })
+    .from(deputies)
+    .innerJoin(approvers, eq(approvers.id, deputies.approver_id))
+    .where(and(eq(approvers.organization_id, organizationId), sql`${deputies.ends_at} > clock_timestamp()`));
+  return { rows, places, deputyships };
 }
 
 /** An opening that was there before is kept, so that an entry that didn't change has the same bytes. */
@@ -116,33 +144,50 @@ async function readRosterState(
   organizationId: string,
   before: RosterDetails | null,
 ): Promise<RosterState> {
-  const { rows, places } = await readEnrolled(tx, organizationId);
+  const { rows, places, deputyships } = await readEnrolled(tx, organizationId);
   const details = structuredClone(noDetails);
   const names: Record<string, NameOpening> = {};
   for (const { groupId, name } of places) details.groups[groupId] = name ?? "";
-  const entries = rows.map((row): RosterEntry => {
-    const { approverId, credentialId } = row;
-    const groupIds = places.filter((place) => place.approverId === approverId).map(({ groupId }) => groupId);
-    const openings = openGroups(context, groupIds.sort(), before?.openings[credentialId]);
+  const list = (row: (typeof rows)[number], ofId: string, more: Pick<RosterEntry, "salt" | "deputy_for">) => {
+    const groupIds = places.filter((place) => place.approverId === ofId).map(({ groupId }) => groupId);
+    const entry: RosterEntry = {
+      approver_id: row.approverId,
+      credential_id: row.credentialId,
+      public_key: base64UrlEncode(row.publicKey),
+      groups: [],
+      since: row.since.toISOString(),
+      ...more,
+    };
+    const openings = openGroups(context, groupIds.sort(), before?.openings[entryName(entry)]);
+    details.openings[entryName(entry)] = openings;
     const hashes = openings.map(hashGroup);
     if (hashes.length < maxRosterHashes) {
-      const name = openName(context, row.person, before?.names?.[credentialId]);
-      names[credentialId] = name;
+      const name = openName(context, row.person, before?.names?.[entryName(entry)]);
+      names[entryName(entry)] = name;
       hashes.push(hashName(name));
     }
-    details.openings[credentialId] = openings;
-    details.people[approverId] = row.person;
-    details.passkeys[credentialId] = row.name;
-    return {
-      approver_id: approverId,
-      credential_id: credentialId,
-      public_key: base64UrlEncode(row.publicKey),
-      groups: hashes.sort(),
-      since: row.since.toISOString(),
-      salt: base64Encode(row.salt),
-    };
+    return { ...entry, groups: hashes.sort() };
+  };
+  const entries = rows.map((row): RosterEntry => {
+    details.people[row.approverId] = row.person;
+    details.passkeys[row.credentialId] = row.name;
+    return list(row, row.approverId, { salt: base64Encode(row.salt) });
   });
-  return { entries: orderEntries(entries), details: { ...details, names } };
+  // Nobody stands in for a person who has no passkey, and so decides nothing.
+  const isThere = new Set(rows.map(({ approverId }) => approverId));
+  const ofDeputies = deputyships
+    .filter(({ absentId }) => isThere.has(absentId))
+    .flatMap(({ absentId, deputyId, from, until }) =>
+      rows
+        .filter(({ approverId }) => approverId === deputyId)
+        .map((row) =>
+          list(row, absentId, {
+            salt: base64Encode(sha256(row.salt, utf8Encode(absentId)).slice(0, 16)),
+            deputy_for: { approver_id: absentId, from: from.toISOString(), until: until.toISOString() },
+          }),
+        ),
+    );
+  return { entries: orderEntries([...entries, ...ofDeputies]), details: { ...details, names } };
 }
 
 const isSameRoster = (a: readonly RosterEntry[], b: readonly RosterEntry[]) =>
@@ -153,11 +198,12 @@ export const noDetails: RosterDetails = { openings: {}, people: {}, groups: {}, 
 /** Lists an owner's view of the changes, by name. A person with several passkeys joins a group once. */
 function describeChanges(before: RosterState | null, now: RosterState): RosterChange[] {
   const { entries, details } = before ?? { entries: [], details: noDetails };
-  const known = new Map(entries.map((entry) => [entry.credential_id, entry]));
+  const own = entries.filter(isOwn);
+  const known = new Map(own.map((entry) => [entry.credential_id, entry]));
   const current = new Set(now.entries.map(({ credential_id }) => credential_id));
   const changes: RosterChange[] = [];
   const moved = new Map<string, RosterChange>();
-  for (const { credential_id: id, approver_id } of now.entries) {
+  for (const { credential_id: id, approver_id } of now.entries.filter(isOwn)) {
     const person = now.details.people[approver_id] ?? "";
     const groupsNow = groupNames(now.details, id);
     if (!known.has(id)) {
@@ -173,13 +219,41 @@ function describeChanges(before: RosterState | null, now: RosterState): RosterCh
       if (!(group in groupsNow))
         moved.set(`left ${approver_id} ${group}`, { kind: "left", person, group: name });
   }
-  for (const { credential_id: id, approver_id } of entries) {
+  for (const { credential_id: id, approver_id } of own) {
     if (current.has(id)) continue;
     const person = details.people[approver_id] ?? "";
     changes.push({ kind: "passkey_removed", person, passkey: details.passkeys[id] ?? "" });
   }
+  for (const [name, change] of describeDeputies(before, now)) moved.set(name, change);
   const place = ({ kind, person, ...of }: RosterChange) => canonicalJson([person, kind, { ...of }]);
   return [...changes, ...moved.values()].sort((a, b) => (place(a) < place(b) ? -1 : 1));
+}
+
+const isOwn = ({ deputy_for }: RosterEntry) => deputy_for === undefined;
+
+/** Of a deputy with several passkeys once; another time is another deputyship. */
+function describeDeputies(before: RosterState | null, now: RosterState): [string, RosterChange][] {
+  const listOf = (state: RosterState | null) =>
+    new Map(
+      (state?.entries ?? []).flatMap(({ approver_id, deputy_for }) => {
+        if (deputy_for === undefined) return [];
+        const person = state?.details.people[deputy_for.approver_id] ?? "";
+        const deputy = state?.details.people[approver_id] ?? "";
+        const { from, until } = deputy_for;
+        const name = canonicalJson(["deputy", approver_id, { ...deputy_for }]);
+        return [[name, { person, deputy, from, until }] as const];
+      }),
+    );
+  const [old, current] = [listOf(before), listOf(now)];
+  const named = [...current].filter(([name]) => !old.has(name));
+  const ended = [...old].filter(([name]) => !current.has(name));
+  return [
+    ...named.map(([name, one]): [string, RosterChange] => [name, { kind: "deputy_named", ...one }]),
+    ...ended.map(([name, { person, deputy }]): [string, RosterChange] => [
+      name,
+      { kind: "deputy_ended", person, deputy },
+    ]),
+  ];
 }
 
 function groupNames({ openings, groups }: RosterDetails, credentialId: string): Names {
@@ -356,20 +430,18 @@ export async function readRoster(
   return { organization: organizationId, roster };
 }
 
-/** The name that this roster's entry of the passkey commits to; null for one without. */
+/** The person's name that an entry of this roster (`name`: entryName) commits to; null for one without. */
 export async function readSignedName(
   executor: Executor,
   organizationId: string,
   number: number,
-  credentialId: string,
+  name: string,
 ): Promise<NameOpening | null> {
   const [row] = await executor
     .select({ details: rosters.details })
     .from(rosters)
     .where(and(eq(rosters.organization_id, organizationId), eq(rosters.number, number)));
-  return row === undefined
-    ? null
-    : ((JSON.parse(row.details) as RosterDetails).names?.[credentialId] ?? null);
+  return row === undefined ? null : ((JSON.parse(row.details) as RosterDetails).names?.[name] ?? null);
 }
 
 /* Roster data for a decision: who the passkey's owner is, and the proof of it. */
@@ -377,6 +449,8 @@ export async function readSignedName(
 export interface RosterProof extends Membership {
   passkeyId: string;
   approver: { id: string; name: string; email: string };
+  /** Approver in whose place the owner of the passkey decides; null by their own right. */
+  deputyFor: { id: string; email: string } | null;
   /** WebAuthn level 3, section 7.2: it never changes. */
   backupEligible: boolean;
 }
@@ -404,38 +478,65 @@ const selectGroups = (executor: Executor, approverId: string) =>
     .from(approverGroups)
     .where(eq(approverGroups.approver_id, approverId));
 
+/** Those for whom the person decides now. */
+const selectReplaced = (executor: Executor, deputyId: string) =>
+  executor
+    .select({ id: approvers.id, email: sql<string>`${approvers.email}`, until: deputies.ends_at })
+    .from(deputies)
+    .innerJoin(approvers, eq(approvers.id, deputies.approver_id))
+    .where(
+      and(
+        eq(deputies.deputy_id, deputyId),
+        eq(approvers.status, "confirmed"),
+        sql`${deputies.starts_at} <= clock_timestamp() AND ${deputies.ends_at} > clock_timestamp()`,
+      ),
+    )
+    .orderBy(deputies.approver_id);
+
 /**
- * The place of an enrolled passkey, with an opening for each group that its owner is in now. Null for one that is not
- * enrolled, or not in a logged roster yet. `isHeld`: the passkey, its owner and their groups stay so until the commit.
+ * The places of an enrolled passkey, with an opening for each group that its owner is in now: first by their own right, then
+ * as the deputy of others. Empty for one that is not enrolled, or not in a logged roster yet. `isHeld`: the passkey, its
+ * owner, those for whom they decide and their groups stay so until the commit.
  */
-export async function readRosterProof(
+export async function readRosterProofs(
   executor: Executor,
   organizationId: string,
   credentialId: string,
   { isHeld }: { isHeld: boolean },
-): Promise<RosterProof | null> {
+): Promise<RosterProof[]> {
   const owner = selectOwner(executor, organizationId, credentialId);
   // The person before the passkey, as the trigger takes them when somebody leaves.
   const [row] = await (isHeld ? owner.for("no key update", { of: [approvers, passkeys] }) : owner);
-  if (!row) return null;
-  const groups = selectGroups(executor, row.approverId);
-  const current = await (isHeld ? groups.for("share") : groups);
+  if (!row) return [];
+  const replaced = selectReplaced(executor, row.approverId);
+  const absent = await (isHeld ? replaced.for("share", { of: [deputies] }) : replaced);
   const last = await readLastRoster(executor, organizationId);
-  const index = last?.entries.findIndex(({ credential_id }) => credential_id === credentialId) ?? -1;
-  const entry = last?.entries[index];
-  if (!last || !entry || entry.public_key !== base64UrlEncode(row.publicKey)) return null;
-  const isCurrent = new Set(current.map(({ groupId }) => groupId));
-  const openings = last.details.openings[credentialId] ?? [];
-  return {
-    head: last.head,
-    entry,
-    index,
-    proof: proveMembership(last.entries, index),
-    groups: openings.filter(({ group }) => isCurrent.has(group)),
-    passkeyId: row.passkeyId,
-    approver: { id: row.approverId, name: row.name, email: row.email },
-    backupEligible: row.backupEligible,
-  };
+  const proofs: RosterProof[] = [];
+  for (const deputyFor of [null, ...absent]) {
+    const index =
+      last?.entries.findIndex(
+        ({ credential_id, deputy_for }) =>
+          credential_id === credentialId && deputy_for?.approver_id === deputyFor?.id,
+      ) ?? -1;
+    const entry = last?.entries[index];
+    if (!last || !entry || entry.public_key !== base64UrlEncode(row.publicKey)) continue;
+    const groups = selectGroups(executor, deputyFor?.id ?? row.approverId);
+    const current = await (isHeld ? groups.for("share") : groups);
+    const isCurrent = new Set(current.map(({ groupId }) => groupId));
+    const openings = last.details.openings[entryName(entry)] ?? [];
+    proofs.push({
+      head: last.head,
+      entry,
+      index,
+      proof: proveMembership(last.entries, index),
+      groups: openings.filter(({ group }) => isCurrent.has(group)),
+      passkeyId: row.passkeyId,
+      approver: { id: row.approverId, name: row.name, email: row.email },
+      deputyFor,
+      backupEligible: row.backupEligible,
+    });
+  }
+  return proofs;
 }
 
 /** The people of these groups who have a passkey, by id, each with those of the groups that they are in. */

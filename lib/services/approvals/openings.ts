@@ -7,7 +7,7 @@ import { parseHumanAuthorization } from "#lib/protocol/approval/human-authorizat
 import { type ApproverName, buildOpening, type Opening } from "#lib/protocol/approval/opening";
 import { isShownContent, type ShownContent } from "#lib/protocol/approval/shown-content";
 import { isJsonObject, type JsonObject, type JsonValue } from "#lib/protocol/encoding/canonical-json";
-import { hashName } from "#lib/protocol/passkey/roster";
+import { entryName, hashName } from "#lib/protocol/passkey/roster";
 import { readNames } from "#lib/services/accounts/approvers";
 import { readSignedName } from "#lib/services/accounts/roster";
 import type { Context } from "./context";
@@ -40,8 +40,8 @@ async function nameApprovers({ database: { db } }: Context, organizationId: stri
   for (const { approver_id, roster } of (parseHumanAuthorization(object)?.approvals ?? []).filter(
     isPasskeyApproval,
   )) {
-    const { credential_id, groups } = roster.entry;
-    const signed = await readSignedName(db, organizationId, roster.head.number, credential_id);
+    const { groups } = roster.entry;
+    const signed = await readSignedName(db, organizationId, roster.head.number, entryName(roster.entry));
     const name = approvers[approver_id];
     if (signed !== null && groups.includes(hashName(signed)))
       named.set(approver_id, { approver_id, ...signed });

@@ -5,6 +5,7 @@
  */
 import {
   and,
+  asc,
   desc,
   eq,
   getTableColumns,
@@ -25,7 +26,7 @@ import type { Database, Executor } from "#lib/db/client";
 import { agents, approvals, authorizationRequests, organizations } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
 import { hashQuestions, listDetails, type Question } from "#lib/protocol/approval/amendment";
-import type { ApprovalRequest } from "#lib/protocol/approval/approval";
+import type { Approval, ApprovalRequest } from "#lib/protocol/approval/approval";
 import type { RequestedBy } from "#lib/protocol/approval/assign-groups";
 import type { Decider } from "#lib/protocol/approval/decided-by";
 import { authorizationRequestIdPattern, utf8Decode } from "#lib/protocol/encoding/bytes";
@@ -315,4 +316,14 @@ export function approvalUrl({ secrets, settings }: Context, requestId: string): 
 /** The request's id; null for a token that this service did not make. */
 export function readApprovalToken({ secrets }: Context, token: string): string | null {
   return readToken(secrets.approvalLink, token);
+}
+
+/** Counted approvals, in their order. */
+export async function readApprovals(executor: Executor, requestId: string) {
+  const rows = await executor
+    .select()
+    .from(approvals)
+    .where(eq(approvals.request_id, requestId))
+    .orderBy(asc(approvals.created_at), asc(approvals.id));
+  return rows.map((row) => ({ id: row.id, records: JSON.parse(row.records) as Approval[] }));
 }

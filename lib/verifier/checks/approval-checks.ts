@@ -22,7 +22,7 @@ import {
 import { isEntryOfApproval } from "#lib/protocol/approval/approval-decision";
 import { describeDomains, fillPlaces } from "#lib/protocol/approval/assign-groups";
 import { type DecidedByGrant, usableUntil } from "#lib/protocol/approval/decided-by";
-import type { PasskeyApproval } from "#lib/protocol/approval/human-authorization-shape";
+import { listPeople, type PasskeyApproval } from "#lib/protocol/approval/human-authorization-shape";
 import { isShownContent, readTypes, type ShownContent } from "#lib/protocol/approval/shown-content";
 import { base64Decode } from "#lib/protocol/encoding/bytes";
 import type { JsonValue } from "#lib/protocol/encoding/canonical-json";
@@ -360,10 +360,6 @@ export function checkRoster(authorization: HumanAuthorization): Outcome {
   );
   return found.status === "pass" && forked ? fail("roster_broken", { number: forked.number }) : found;
 }
-
-/** A deputy counts in the place of another: neither can count again. */
-const listPeople = ({ approver_id, deputy_for }: PasskeyApproval) =>
-  deputy_for === undefined ? [approver_id] : [approver_id, deputy_for];
 
 /** Whom the request wanted, each person once and for one group; the requester only if that was allowed. */
 export function checkQuorum({ request, decided_by, approvals }: HumanAuthorization): Outcome {

@@ -1,10 +1,12 @@
 "use server";
-/** Which emails a person gets. The form names the organization: an approver need not belong to it. */
+/** Which emails a person gets, and who is their deputy. The form names the organization or the approver, who need not belong to it. */
 import { revalidatePath } from "next/cache";
 import type { FormState } from "#lib/api/schemas/form-state";
-import { noticeForm } from "#lib/api/schemas/portal";
+import { deputyForm, endDeputyForm, noticeForm } from "#lib/api/schemas/portal";
 import { runUserAction } from "#lib/server/pages/portal-request";
+import { endDeputy, nameDeputy } from "#lib/services/accounts/deputies";
 import { saveNoticeSettings } from "#lib/services/accounts/mails";
+import { requireOwnApprover } from "#lib/services/accounts/passkeys";
 
 type State = FormState<null>;
 
@@ -19,6 +21,31 @@ export async function saveNotices(_state: State, form: FormData): Promise<State>
     };
     await saveNoticeSettings(context, user, organization_id, wanted);
     return { message: "Saved.", result: null };
+  });
+  if (state.status === "done") revalidatePath("/portal/inbox");
+  return state;
+}
+
+const dayMs = 86_400_000;
+
+/** Days of UTC, the last one whole. */
+export async function saveDeputy(_state: State, form: FormData): Promise<State> {
+  const state = await runUserAction(deputyForm, form, async ({ context }, user, input) => {
+    await nameDeputy(context, await requireOwnApprover(context, user, input.approver_id), {
+      deputyId: input.deputy_id,
+      from: input.from === null ? null : new Date(input.from),
+      until: new Date(Date.parse(input.until) + dayMs),
+    });
+    return { message: "Saved. Owners get an email about it.", result: null };
+  });
+  if (state.status === "done") revalidatePath("/portal/inbox");
+  return state;
+}
+
+export async function removeDeputy(_state: State, form: FormData): Promise<State> {
+  const state = await runUserAction(endDeputyForm, form, async ({ context }, user, input) => {
+    await endDeputy(context, await requireOwnApprover(context, user, input.approver_id));
+    return { message: "Ended.", result: null };
   });
   if (state.status === "done") revalidatePath("/portal/inbox");
   return state;

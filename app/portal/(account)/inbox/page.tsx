@@ -6,6 +6,7 @@ import { DeviceList } from "#components/passkeys/device-list";
 import { PasskeyList } from "#components/passkeys/passkey-list";
 import { InboxDecisions } from "#components/portal/approvals/inbox-decisions";
 import { InboxTable } from "#components/portal/approvals/inbox-table";
+import { DeputyForm } from "#components/portal/organization/deputy-form";
 import { NoticeForm } from "#components/portal/organization/notice-form";
 import { PortalPage } from "#components/portal/organization/shown-organization";
 import { LiveRefresh } from "#components/portal/shell/live-refresh";
@@ -19,12 +20,13 @@ import { inboxFilters } from "#lib/api/schemas/portal";
 import { organizationTitle } from "#lib/protocol/text/organization-name";
 import { orNotFound, requirePortal } from "#lib/server/pages/portal-request";
 import { withNotFound } from "#lib/server/pages/with-not-found";
+import { listPossibleDeputies, readDeputy } from "#lib/services/accounts/deputies";
 import { listNoticeSettings } from "#lib/services/accounts/mails";
 import { listOwnApprovers, listPasskeys, maxPasskeys } from "#lib/services/accounts/passkeys";
 import type { Context } from "#lib/services/approvals/context";
 import { listInbox, readDecidable } from "#lib/services/approvals/decision/inbox";
 import { listDevices, readPushKey } from "#lib/services/notifications/push";
-import { saveNotices } from "./actions";
+import { removeDeputy, saveDeputy, saveNotices } from "./actions";
 import { begin, finish, remove, rename } from "./passkey-actions";
 
 export const metadata: Metadata = { title: "Inbox" };
@@ -47,7 +49,7 @@ async function Passkeys({ context, person }: { readonly context: Context; readon
         added.
       </p>
       <ul className="flex flex-col gap-8">
-        {own.map(async ({ id, organizationName }) => (
+        {own.map(async ({ id, organizationId, organizationName }) => (
           <li key={id}>
             {own.length === 1 ? null : (
               <h3 className="mb-2 font-medium">
@@ -69,6 +71,14 @@ async function Passkeys({ context, person }: { readonly context: Context; readon
               path={`/portal/inbox/devices/${id}`}
               devices={await listDevices(context, id)}
               pushKey={readPushKey(context)}
+            />
+            <p className="mt-5 mb-2 font-medium">Deputy</p>
+            <DeputyForm
+              approverId={id}
+              people={await listPossibleDeputies(context.database.db, { id, organizationId })}
+              deputy={await readDeputy(context.database.db, id)}
+              save={saveDeputy}
+              end={removeDeputy}
             />
           </li>
         ))}

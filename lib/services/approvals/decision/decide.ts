@@ -18,7 +18,7 @@ import {
 } from "#lib/protocol/approval/approval";
 import { fillPlaces } from "#lib/protocol/approval/assign-groups";
 import type { DecidedBy } from "#lib/protocol/approval/decided-by";
-import type { PasskeyApproval } from "#lib/protocol/approval/human-authorization-shape";
+import { listPeople, type PasskeyApproval } from "#lib/protocol/approval/human-authorization-shape";
 import { hexEncode, uuidV7 } from "#lib/protocol/encoding/bytes";
 import { recordAudit } from "#lib/services/accounts/audit";
 import type { ChangeContext } from "#lib/services/agents/agent-changes";
@@ -33,6 +33,7 @@ import {
   hashAsked,
   isOpen,
   parseRequest,
+  readApprovals,
   readOriginal,
 } from "#lib/services/approvals/rows";
 import { lockAndRecheckKey } from "#lib/services/keys/authenticate";
@@ -54,7 +55,6 @@ import {
   lockOpen,
   type NewApproval,
   notPending,
-  readApprovals,
   readProtocolVersion,
   sealDecision,
   signApproval,
@@ -174,6 +174,10 @@ export async function findDecidable(
   return { row, actor };
 }
 
+/** In the audit log. */
+const nameActor = ({ approver_id, deputy_for }: Pick<PasskeyApproval, "approver_id" | "deputy_for">) =>
+  `approver ${approver_id}${deputy_for === undefined ? "" : ` deputy_for ${deputy_for}`}`;
+
 export interface Denial {
   reason: string | null;
   code: string | null | undefined;
@@ -191,7 +195,7 @@ export async function denyAuthorization(
   // A link that leaks neither approves nor blocks.
   if (!passkey) throw needsPasskey();
   const { record, enrolled } = await proveApprover(context, row, passkey, "deny");
-  const approver: Actor = { ...actor, id: `approver ${record.approver_id}` };
+  const approver: Actor = { ...actor, id: nameActor(record) };
   await deny(context, row, approver, reason, enrolled);
 }
 
@@ -260,7 +264,8 @@ function checkApprover(
   record: PasskeyApproval,
   amenderGroups: readonly string[],
 ): void {
-  if (present.some(({ approver_id }) => approver_id === record.approver_id)) throw alreadyApproved();
+  const counted = present.flatMap(listPeople);
+  if (listPeople(record).some((person) => counted.includes(person))) throw alreadyApproved();
   const given = [...present, record];
   const isAmenderIn = given.some(({ approver_id }) => approver_id === amends?.by);
   const people = given.map(({ groups }) => groups.map(({ group }) => group));
@@ -321,7 +326,7 @@ function checkBeside(
 
 const describeActor = ({ proof, approver }: ProvenPerson, ip: string | null): Actor => ({
   kind: "human",
-  id: approver === null ? `nullifier ${proof?.nullifier_hash}` : `approver ${approver.record.approver_id}`,
+  id: approver === null ? `nullifier ${proof?.nullifier_hash}` : nameActor(approver.record),
   ip,
 });
 

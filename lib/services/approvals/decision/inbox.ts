@@ -35,6 +35,7 @@ import { listSize } from "#lib/protocol/passkey/assertion";
 import { deriveTitle } from "#lib/protocol/record/title";
 import { publicUrl } from "#lib/protocol/statement/product";
 import type { ProtocolVersion } from "#lib/protocol/world-id/world-id-proof";
+import { findReplaced } from "#lib/services/accounts/deputies";
 import { isEnrolled } from "#lib/services/accounts/roster";
 import type { Context } from "#lib/services/approvals/context";
 import { findTestRequests } from "#lib/services/approvals/portal-authorizations";
@@ -56,11 +57,11 @@ import {
   parseRequest,
   parseRequestedBy,
   parseRuleDecision,
+  readApprovals,
   readApprovalToken,
   readBefore,
 } from "#lib/services/approvals/rows";
 import { deriveCode } from "./confirmation-code";
-import { readApprovals } from "./store";
 
 /* View of a request on the approval page: everything that a holder of the link may see. */
 
@@ -275,17 +276,27 @@ export async function listInbox(context: Context, user: UserPrincipal, query: In
 /** The inbox shows so many requests whole: nobody would read more to the end. */
 const maxWhole = 5;
 
-/** The person as an approver with a passkey, in each organization: the groups that they count for. */
+/** The person as an approver with a passkey, in each organization: the groups that they count for, also in another's place. */
 async function readOwnGroups({ database: { db } }: Context, user: UserPrincipal) {
-  const rows = await db
-    .selectDistinct({ approverId: approvers.id, groupId: approverGroups.group_id })
+  const own = await db
+    .selectDistinct({ approverId: approvers.id })
     .from(approvers)
-    .innerJoin(approverGroups, eq(approverGroups.approver_id, approvers.id))
     .innerJoin(passkeys, eq(passkeys.approver_id, approvers.id))
     .where(and(eq(approvers.email, user.email), isEnrolled));
+  const replaced = own.length === 0 ? [] : await findReplaced(db, user);
+  const people = [...own.map(({ approverId }) => approverId), ...replaced.map(({ id }) => id)];
+  const groups = await db
+    .selectDistinct({ approverId: approverGroups.approver_id, groupId: approverGroups.group_id })
+    .from(approverGroups)
+    .where(inArray(approverGroups.approver_id, people));
   return {
-    approverIds: new Set(rows.map(({ approverId }) => approverId)),
-    groupIds: rows.map(({ groupId }) => groupId),
+    approverIds: new Set(people),
+    groupIds: [...new Set(groups.map(({ groupId }) => groupId))],
+    ownGroupIds: new Set(
+      groups
+        .filter(({ approverId }) => own.some((one) => one.approverId === approverId))
+        .map(({ groupId }) => groupId),
+    ),
   };
 }
 
@@ -309,17 +320,18 @@ type OwnGroups = Awaited<ReturnType<typeof readOwnGroups>>;
 async function mayCount(
   { database: { db } }: Context,
   { request_id, by_passkey: request }: InboxRow,
-  { approverIds, groupIds }: OwnGroups,
+  { approverIds, groupIds, ownGroupIds }: OwnGroups,
   asked: ReadonlySet<string>,
 ): Promise<boolean> {
   if (request === null) return false;
   const { required_approvers: required, requester_may_approve: mayAll } = request;
   if (!required.some(({ group }) => groupIds.includes(group))) return false;
-  if (!mayAll && asked.has(request_id)) return false;
+  const isOwn = required.some(({ group }) => ownGroupIds.has(group));
+  if ((!mayAll || !isOwn) && asked.has(request_id)) return false;
   const present = (await readApprovals(db, request_id)).flatMap(({ records }) =>
     records.filter(isPasskeyApproval),
   );
-  if (present.some(({ approver_id }) => approverIds.has(approver_id))) return false;
+  if (isOwn && present.some(({ approver_id }) => approverIds.has(approver_id))) return false;
   const people = [...present.map(({ groups }) => groups.map(({ group }) => group)), groupIds];
   return fillPlaces(required, people).reduce((sum, count) => sum + count, 0) === people.length;
 }

@@ -1,8 +1,9 @@
 /** Who decided a request, for its organization alone: the object itself has no names. */
-import { asc, eq, sql } from "drizzle-orm";
+import { asc, eq, inArray, sql } from "drizzle-orm";
 import type { PersonDecision } from "#lib/api/schemas/portal";
 import type { Executor } from "#lib/db/client";
 import { approvals, approvers } from "#lib/db/schema";
+import { type Approval, isPasskeyApproval } from "#lib/protocol/approval/approval";
 import { type Facts, factsOfRequest } from "#lib/protocol/record/facts";
 import type { Context } from "#lib/services/approvals/context";
 import { chooseEnvironment } from "#lib/services/approvals/read";
@@ -33,6 +34,7 @@ export async function readDeciders(executor: Executor, row: AuthorizationRow): P
   const given = await executor
     .select({
       who: shownName,
+      records: approvals.records,
       approverId: approvals.approver_id,
       nullifier: approvals.nullifier_hash,
       at: approvals.created_at,
@@ -41,10 +43,25 @@ export async function readDeciders(executor: Executor, row: AuthorizationRow): P
     .leftJoin(approvers, eq(approvers.id, approvals.approver_id))
     .where(eq(approvals.request_id, row.id))
     .orderBy(asc(approvals.created_at), asc(approvals.id));
+  const deputyFor = (records: string) =>
+    (JSON.parse(records) as Approval[]).filter(isPasskeyApproval)[0]?.deputy_for;
+  const replaced = given.flatMap(({ records }) => deputyFor(records) ?? []);
+  const names =
+    replaced.length === 0
+      ? []
+      : await executor
+          .select({ id: approvers.id, who: shownName })
+          .from(approvers)
+          .where(inArray(approvers.id, replaced));
+  const nameWith = (who: string | null, records: string) => {
+    const id = deputyFor(records);
+    const other = names.find((one) => one.id === id)?.who ?? "another approver";
+    return id === undefined ? who : `${who ?? "A person"}, as deputy of ${other}`;
+  };
   const approved = given.map(
-    ({ who, approverId, nullifier, at }): PersonDecision => ({
+    ({ who, records, approverId, nullifier, at }): PersonDecision => ({
       decision: "approved",
-      who,
+      who: nameWith(who, records),
       by: approverId === null ? "World ID" : nullifier === null ? "passkey" : "World ID and passkey",
       at: at.toISOString(),
     }),

@@ -3,13 +3,13 @@
  * its bytes; its owner's identity, from the database: once when it arrives, and again in the transaction that counts
  * it, so that somebody who was removed in between counts for nothing.
  */
-import { eq } from "drizzle-orm";
+import { eq, inArray } from "drizzle-orm";
 import type { SentAssertion } from "#lib/api/schemas/approval-view";
 import type { Executor } from "#lib/db/client";
-import { apiKeys, approverGroups } from "#lib/db/schema";
+import { apiKeys, approverGroups, approvers } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
-import { type ApprovalRequest, requestHash } from "#lib/protocol/approval/approval";
-import type { PasskeyApproval } from "#lib/protocol/approval/human-authorization-shape";
+import { type ApprovalRequest, isPasskeyApproval, requestHash } from "#lib/protocol/approval/approval";
+import { listPeople, type PasskeyApproval } from "#lib/protocol/approval/human-authorization-shape";
 import { base64UrlDecode } from "#lib/protocol/encoding/bytes";
 import { verifyEd25519Strict } from "#lib/protocol/keys/ed25519";
 import {
@@ -20,9 +20,10 @@ import {
   parseAuthenticatorData,
   toRelyingParty,
 } from "#lib/protocol/passkey/assertion";
-import { notePasskeyUse, type RosterProof, readRosterProof } from "#lib/services/accounts/roster";
+import { holdPeople } from "#lib/services/accounts/approvers";
+import { notePasskeyUse, type RosterProof, readRosterProofs } from "#lib/services/accounts/roster";
 import type { Context } from "#lib/services/approvals/context";
-import { type AuthorizationRow, parseRequest } from "#lib/services/approvals/rows";
+import { type AuthorizationRow, parseRequest, readApprovals } from "#lib/services/approvals/rows";
 
 const refuse = (code: "approval_refused" | "approver_not_enrolled" | "passkey_refused") => (why: string) =>
   new AppError(code, `nothing was decided: ${why}`);
@@ -37,6 +38,8 @@ export interface Enrolled {
   approverId: string;
   credentialId: string;
   organizationId: string;
+  /** Approver in whose place the person decides; null by their own right. */
+  deputyFor: string | null;
   groups: string[];
   passkeyId: string;
   /** Authenticator's state at signing; null if it was noted before, once for a whole list. */
@@ -67,24 +70,69 @@ async function readRequesterEmail(executor: Executor, keyId: string): Promise<st
   return key?.email.toLowerCase() ?? null;
 }
 
-function requireGroups(request: ApprovalRequest, proof: RosterProof): RosterProof["groups"] {
-  const wanted = new Set(request.required_approvers.map(({ group }) => group));
-  const groups = proof.groups.filter(({ group }) => wanted.has(group));
-  if (groups.length === 0) throw notEnrolled("you are in none of the groups that decide this request");
-  return groups;
+const groupsFor = ({ required_approvers: required }: ApprovalRequest, { groups }: RosterProof) =>
+  groups.filter(({ group }) => required.some((one) => one.group === group));
+
+/** Their email's owner made the key that asks, or asked in the portal. */
+async function isRequester(
+  executor: Executor,
+  row: AuthorizationRow,
+  { requester_id }: ApprovalRequest,
+  person: { id: string; email: string },
+): Promise<boolean> {
+  return (
+    person.id === requester_id ||
+    person.email.toLowerCase() === (await readRequesterEmail(executor, row.api_key_id))
+  );
 }
 
-async function requireOther(
+/** Null if the person may approve this request so. Nobody approves their own by a deputy, nor in another's place. */
+async function whyNot(
   executor: Executor,
   row: AuthorizationRow,
   request: ApprovalRequest,
-  proof: RosterProof,
-): Promise<void> {
-  if (request.requester_may_approve) return;
-  const isRequester =
-    proof.approver.id === request.requester_id ||
-    proof.approver.email.toLowerCase() === (await readRequesterEmail(executor, row.api_key_id));
-  if (isRequester) throw refused("the key that asks is yours, so somebody else has to approve");
+  { approver, deputyFor }: RosterProof,
+): Promise<AppError | null> {
+  const isOwn = await isRequester(executor, row, request, approver);
+  if (deputyFor === null)
+    return isOwn && !request.requester_may_approve
+      ? refused("the key that asks is yours, so somebody else has to approve")
+      : null;
+  if (isOwn) return refused("the key that asks is yours, so you can't approve in another's place");
+  if (await isRequester(executor, row, request, deputyFor))
+    return refused("the key that asks belongs to the person whose deputy you are");
+  const counted = (await readApprovals(executor, row.id)).flatMap(({ records }) => records);
+  const isCounted = counted.filter(isPasskeyApproval).flatMap(listPeople).includes(deputyFor.id);
+  return isCounted ? refused("the person whose deputy you are has approved already") : null;
+}
+
+/** By their own right if that counts, else in the place of the first whose deputy they are. */
+async function chooseProof(
+  executor: Executor,
+  row: AuthorizationRow,
+  request: ApprovalRequest,
+  proofs: readonly RosterProof[],
+  decision: PasskeyDecision,
+): Promise<RosterProof> {
+  if (proofs.length === 0) throw notEnrolled("this passkey is not enrolled for this organization");
+  // A deputy approves and denies; what is asked for is changed by an approver of the group.
+  const usable = decision === "amend" ? proofs.filter(({ deputyFor }) => deputyFor === null) : proofs;
+  const fit = usable.filter((proof) => groupsFor(request, proof).length > 0);
+  const [first] = fit;
+  if (first === undefined) throw notEnrolled("you are in none of the groups that decide this request");
+  const isForIt = decision === "approve" || decision === "amend";
+  if (!isForIt || first.deputyFor === null) {
+    const refusal = isForIt ? await whyNot(executor, row, request, first) : null;
+    if (refusal !== null) throw refusal;
+    return first;
+  }
+  const refusals: AppError[] = [];
+  for (const proof of fit) {
+    const refusal = await whyNot(executor, row, request, proof);
+    if (refusal === null) return proof;
+    refusals.push(refusal);
+  }
+  throw refusals[0] ?? notEnrolled("you decide for nobody");
 }
 
 /** Throws why this passkey doesn't decide. Holds no row: who has the link must not make others wait. */
@@ -98,10 +146,10 @@ export async function proveApprover(
   const request = parseRequest(row);
   const { credential_id: credentialId, ...assertion } = sent;
   const { db } = context.database;
-  const proof = await readRosterProof(db, row.organization_id, credentialId, { isHeld: false });
-  if (proof === null) throw notEnrolled("this passkey is not enrolled for this organization");
-  const groups = requireGroups(request, proof);
-  if (decision === "approve" || decision === "amend") await requireOther(db, row, request, proof);
+  const proofs = await readRosterProofs(db, row.organization_id, credentialId, { isHeld: false });
+  const proof = await chooseProof(db, row, request, proofs, decision);
+  const groups = groupsFor(request, proof);
+  const deputyFor = proof.deputyFor?.id ?? null;
   const challenge = list?.challenge ?? approvalChallenge(requestHash(request), decision);
   const outcome = checkAssertion(
     { ...assertion, public_key: proof.entry.public_key },
@@ -119,12 +167,14 @@ export async function proveApprover(
       ...assertion,
       roster: { head, entry, index, proof: path },
       groups,
+      ...(deputyFor !== null && { deputy_for: deputyFor }),
       ...(list && { list: list.branch }),
     },
     enrolled: {
       approverId: entry.approver_id,
       credentialId,
       organizationId: row.organization_id,
+      deputyFor,
       groups: groups.map(({ group }) => group),
       passkeyId: proof.passkeyId,
       use,
@@ -155,12 +205,18 @@ function readUse(proof: RosterProof, authenticatorData: string): PasskeyUse {
   return { signCount, backedUp };
 }
 
+/** Whom a decision holds until its commit. */
+export const peopleOf = ({ approverId, deputyFor }: Enrolled): string[] =>
+  deputyFor === null ? [approverId] : [approverId, deputyFor];
+
 /** In the decision's transaction: null if the person is still enrolled in those groups, and the passkey no copy. */
 export async function countApprover(tx: Executor, enrolled: Enrolled): Promise<AppError | null> {
-  const { organizationId, credentialId, groups, passkeyId, use } = enrolled;
-  const proof = await readRosterProof(tx, organizationId, credentialId, { isHeld: true });
+  const { organizationId, credentialId, deputyFor, groups, passkeyId, use } = enrolled;
+  if (deputyFor !== null) await holdPeople(tx, inArray(approvers.id, peopleOf(enrolled)));
+  const proofs = await readRosterProofs(tx, organizationId, credentialId, { isHeld: true });
+  const proof = proofs.find((one) => (one.deputyFor?.id ?? null) === deputyFor);
   const current = proof?.groups.map(({ group }) => group) ?? [];
-  if (proof === null || !groups.every((group) => current.includes(group)))
+  if (!groups.every((group) => current.includes(group)))
     return notEnrolled("you are no longer enrolled in the groups that decide this");
   const isCounted = use === null || (await notePasskeyUse(tx, passkeyId, use));
   return isCounted ? null : copied();

@@ -2,7 +2,7 @@
  * Stores a decision in the sequencer's transaction: one atomic statement changes the state, under the request's row
  * lock, then its leaf's place is stored. The second of two finds the request not open.
  */
-import { and, asc, eq, inArray, isNotNull } from "drizzle-orm";
+import { and, eq, inArray, isNotNull } from "drizzle-orm";
 import type { Actor } from "#lib/api/http/context";
 import type { Executor } from "#lib/db/client";
 import { agents, approvals, approvers, authorizationRequests } from "#lib/db/schema";
@@ -38,8 +38,8 @@ import { agentFrozen } from "#lib/services/agents/freeze";
 import type { Context } from "#lib/services/approvals/context";
 import { openGrant } from "#lib/services/approvals/request/evaluate-policy";
 import { areRulesStill, RulesMoved } from "#lib/services/approvals/request/rules-now";
-import { isOpen } from "#lib/services/approvals/rows";
-import { countApprover, type Enrolled } from "./passkey-approval";
+import { isOpen, readApprovals } from "#lib/services/approvals/rows";
+import { countApprover, type Enrolled, peopleOf } from "./passkey-approval";
 
 /* Signing, sealing and storing a decision with its leaf: people's decisions, and those made at once. */
 
@@ -153,15 +153,6 @@ export class ConcurrentApproval extends AppError {
 export const notPending = (what = "is no longer pending") =>
   new AppError("authorization_not_pending", `this authorization request ${what}`);
 
-export async function readApprovals(executor: Executor, requestId: string) {
-  const rows = await executor
-    .select()
-    .from(approvals)
-    .where(eq(approvals.request_id, requestId))
-    .orderBy(asc(approvals.created_at), asc(approvals.id));
-  return rows.map((row) => ({ id: row.id, records: JSON.parse(row.records) as Approval[] }));
-}
-
 export async function hasApproved(
   executor: Executor,
   requestId: string,
@@ -268,7 +259,10 @@ async function lockAll(tx: Executor, items: DecisionItem[]): Promise<void> {
     items.map(({ requestId }) => requestId),
   );
   await tx.select({ id }).from(authorizationRequests).where(and(areThey, isOpen)).orderBy(id).for("update");
-  const people = items.flatMap((item) => findEnrolled(item)?.approverId ?? []);
+  const people = items.flatMap((item) => {
+    const enrolled = findEnrolled(item);
+    return enrolled ? peopleOf(enrolled) : [];
+  });
   if (people.length > 0) await holdPeople(tx, inArray(approvers.id, people));
 }
 

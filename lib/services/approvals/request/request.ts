@@ -24,6 +24,7 @@ import {
 import { authorizationRequestId, base64Encode, hexDecode, sha256 } from "#lib/protocol/encoding/bytes";
 import { canonicalBytes, canonicalJson, type JsonObject } from "#lib/protocol/encoding/canonical-json";
 import { recordAudit } from "#lib/services/accounts/audit";
+import { findDeputies } from "#lib/services/accounts/deputies";
 import { lockOrganization } from "#lib/services/accounts/organizations";
 import { claimAgents, type FoundAgent, findAgent, slugKey, slugTaken } from "#lib/services/agents/agents";
 import type { Context } from "#lib/services/approvals/context";
@@ -520,7 +521,8 @@ export async function notifyApprovers(
   request: { id: string; organizationId: string },
   names: readonly string[] | null | undefined,
 ): Promise<number> {
-  const named = await findNamed(tx, request.organizationId, names ?? null);
+  const chosen = await findNamed(tx, request.organizationId, names ?? null);
+  const named = [...new Set([...chosen, ...(await findDeputies(tx, chosen))])];
   if (named.length > 0)
     await tx
       .insert(requestApprovers)

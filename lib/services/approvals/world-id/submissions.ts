@@ -29,12 +29,12 @@ import {
   refused,
 } from "#lib/services/approvals/decision/decide";
 import { copied, needsPasskey, proveApprover } from "#lib/services/approvals/decision/passkey-approval";
-import { readApprovals } from "#lib/services/approvals/decision/store";
 import {
   type AuthorizationRow,
   authorizationNotFound,
   findAuthorization,
   parseRequest,
+  readApprovals,
   readApprovalToken,
 } from "#lib/services/approvals/rows";
 import { pickNamedProof, proveApproval } from "./prove";
