@@ -948,13 +948,27 @@ class RosterRosterHead(TypedDict):
     changed_at: str
 
 
-class RosterRosterEntriesItem(TypedDict):
+class RosterRosterEntriesItemDeputyFor(TypedDict):
+    approver_id: str
+    from: str
+    until: str
+
+
+class RosterRosterEntriesItemRequired(TypedDict):
     approver_id: str
     credential_id: str
     public_key: str
     groups: list[str]
     since: str
     salt: str
+
+
+class RosterRosterEntriesItemOptional(TypedDict, total=False):
+    deputy_for: RosterRosterEntriesItemDeputyFor
+
+
+class RosterRosterEntriesItem(RosterRosterEntriesItemRequired, RosterRosterEntriesItemOptional):
+    pass
 
 
 class RosterRosterChangesItem1(TypedDict):
@@ -976,11 +990,25 @@ class RosterRosterChangesItem3(TypedDict):
     group: str
 
 
+class RosterRosterChangesItem4(TypedDict):
+    kind: Literal["deputy_named"]
+    person: str
+    deputy: str
+    from: str
+    until: str
+
+
+class RosterRosterChangesItem5(TypedDict):
+    kind: Literal["deputy_ended"]
+    person: str
+    deputy: str
+
+
 class RosterRoster(TypedDict):
     head: RosterRosterHead
     hash: str
     entries: list[RosterRosterEntriesItem]
-    changes: list[RosterRosterChangesItem1 | RosterRosterChangesItem2 | RosterRosterChangesItem3]
+    changes: list[RosterRosterChangesItem1 | RosterRosterChangesItem2 | RosterRosterChangesItem3 | RosterRosterChangesItem4 | RosterRosterChangesItem5]
     log_index: int
 
 
