@@ -227,9 +227,9 @@ export const approvers = pgTable(
     status: text({ enum: ["invited", "confirmed", "left", "removed", "deactivated"] }).notNull(),
     /** When the mail that asks for the confirmation was sent last. */
     invited_at: at("invited_at"),
-    /** Of a group: minutes after which the people of its next step are told; null tells all at once. */
+    /** Minutes after which the people of a group's next step are notified; null notifies all at once. */
     escalate_after: integer(),
-    /** Of a group: who is told after its last step. */
+    /** Person who is notified after the last step of a group. */
     last_resort: uuid(),
     /** The group that is notified if a request names nobody. */
     is_default: boolean().notNull().default(false),
@@ -284,7 +284,7 @@ export const approverGroups = pgTable(
       .references(() => approvers.id, { onDelete: "cascade" }),
     /** The provider's group that put them there; null: an owner did. */
     by_provider: text(),
-    /** When they are told: the people of step 1 at once. */
+    /** Turn in which they are notified: 1 is at once. */
     step: smallint().notNull().default(1),
   },
   (t) => [primaryKey({ columns: [t.group_id, t.approver_id] }), index().on(t.approver_id)],

@@ -122,7 +122,7 @@ export async function nameDeputy(
   await updateRoster(context, organizationId);
 }
 
-/** What waits for the approver appears among what the deputy can decide, and is told once. */
+/** Adds what waits for the approver to what the deputy can decide, and notifies them once. */
 async function tellOfWaiting(tx: Executor, approverId: string, deputyId: string): Promise<void> {
   await tx.execute(sql`
     WITH added AS (

@@ -231,7 +231,7 @@ function describeChanges(before: RosterState | null, now: RosterState): RosterCh
 
 const isOwn = ({ deputy_for }: RosterEntry) => deputy_for === undefined;
 
-/** Of a deputy with several passkeys once; another time is another deputyship. */
+/** Lists a deputy with several passkeys once; another time is another deputyship. */
 function describeDeputies(before: RosterState | null, now: RosterState): [string, RosterChange][] {
   const listOf = (state: RosterState | null) =>
     new Map(
