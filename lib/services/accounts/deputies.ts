@@ -61,7 +61,7 @@ export const listPossibleDeputies = (
     )
     .orderBy(sql`2`);
 
-/** Deputies of these people at this moment: they are told too. */
+/** Deputies of these people at this moment, who are notified too. */
 export async function findDeputies(executor: Executor, approverIds: readonly string[]): Promise<string[]> {
   if (approverIds.length === 0) return [];
   const rows = await executor
