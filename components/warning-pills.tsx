@@ -10,7 +10,7 @@ const labels: Partial<Record<WarningCode, string>> = {
   client_gap: "Number skipped or repeated",
   agent_frozen: "Agent was frozen",
   approval_stopped: "Approval stopped since",
-  reported_by_trace: "Reported by a trace",
+  reported_by_trace: "From a trace",
   signing_key_revoked: "Signing key revoked",
   zk_key_revoked: "Proof's key revoked",
 };

@@ -20,6 +20,9 @@ export interface Finding {
 }
 
 export const byAgent = "Said by the agent";
+export const byTrace = "Reported by a trace, not by the agent itself";
+export const isTraced = ({ warnings }: Pick<VerifyResponse, "warnings">) =>
+  warnings.some(({ code }) => code === "reported_by_trace");
 export const byService = "Checked by Countersign";
 const byWorldId = "Proven by World ID";
 

@@ -15,6 +15,7 @@ import {
 } from "#lib/protocol/statement/statement";
 import { approvalItems } from "./approval-items";
 import type { Verification } from "./facts";
+import { byTrace, isTraced } from "./findings";
 
 type HumanApprovalProps = Pick<Verification, "answer" | "isTest" | "approvalMethod">;
 
@@ -159,7 +160,12 @@ export function HumanApprovalPart({ answer, isTest, approvalMethod }: HumanAppro
     return <BackedPart answer={answer} approval={approval} isTest={isTest} />;
   if (approval?.method === "hash") return <AssertedApproval approverHash={approval.approver_hash} />;
   if (approval?.method === "none")
-    return <p>None recorded. Nobody claims that a human was asked. The record is the agent's report.</p>;
+    return (
+      <p>
+        None recorded. Nobody claims that a human was asked.{" "}
+        {isTraced(answer) ? `${byTrace}.` : "The record is the agent's report."}
+      </p>
+    );
   if (answer.human_approved === null) return <p>If one was recorded, it was erased with the content.</p>;
   if (approvalMethod === "hash") return <AssertedApproval approverHash={null} />;
   return (

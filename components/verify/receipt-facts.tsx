@@ -18,7 +18,7 @@ import { organizationTitle } from "#lib/protocol/text/organization-name";
 import { describeBounds, readableTime } from "#lib/protocol/time/time-words";
 import type { Habits } from "#lib/verifier/checks/warning-rows";
 import { toFacts, type Verification } from "./facts";
-import { buildFindings, byAgent, byService, type Finding } from "./findings";
+import { buildFindings, byAgent, byService, byTrace, type Finding, isTraced } from "./findings";
 import type { Surroundings } from "./surroundings";
 
 interface FactProps {
@@ -208,7 +208,7 @@ export function ReceiptFacts({ verification, surroundings }: ReceiptFactsProps) 
             </span>
           </p>
         )}
-        {answer.action === null ? null : <By>{byAgent}</By>}
+        {answer.action === null ? null : <By>{isTraced(answer) ? byTrace : byAgent}</By>}
       </Fact>
       <Fact id="approval" name={labelDecided(facts.decided)}>
         <p>

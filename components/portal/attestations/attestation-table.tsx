@@ -41,7 +41,7 @@ function Action({ row }: RowProps) {
 
 function Marks({ row, isTestSaid }: RowProps & { readonly isTestSaid: boolean }) {
   return (
-    <span className="flex flex-wrap gap-1.5 md:flex-nowrap">
+    <span className="flex flex-wrap gap-1.5 *:sm:whitespace-normal">
       {row.is_public ? null : <StatusPill tone="private">Private</StatusPill>}
       {row.isTest && !isTestSaid ? <TestKeyMark /> : null}
       {row.action === null && row.status !== "erased" ? (
@@ -90,7 +90,7 @@ const otherColumns = (isTestSaid: boolean): readonly Column<AttestationRow>[] =>
   {
     id: "marks",
     header: "State",
-    width: "medium",
+    width: "large",
     cell: (row) => <Marks row={row} isTestSaid={isTestSaid} />,
   },
   { id: "time", header: "Recorded", width: "medium", cell: (row) => <ListTime iso={row.created_at} /> },

@@ -252,12 +252,14 @@ function describe(
   const spanName =
     typeof item["name"] === "string" ? item["name"].replace(/^(?:execute_tool|invoke_agent) /, "") : "";
   const agent = own.text("gen_ai.agent.name", "agent.name", "agent_name", "gen_ai.agent.id");
+  // Claude Code names neither the agent nor, as the conventions have it, its span after it.
+  const unnamed = /^claude_code\./.test(spanName) ? "Claude Code" : spanName;
   const called = own.text("gen_ai.tool.name", "tool.name", "ai.toolCall.name", "tool_name", "function_name");
   const inputs_hash = inputs === null ? unreportedInputs : hashInputs(inputs);
   const call = kind === "tool" ? describeToolCall(called ?? spanName, inputs) : null;
   const model = own.text("gen_ai.response.model", "gen_ai.request.model", "llm.model_name");
   return {
-    action: call?.action ?? `Invoke the agent ${toRecordedText(agent ?? spanName)}`,
+    action: call?.action ?? `Invoke the agent ${toRecordedText(agent ?? unnamed)}`,
     inputs_hash,
     ...(call !== null && { tools_used: [call.tool] }),
     ...(model !== undefined && { model_id: toRecordedText(model) }),
