@@ -415,6 +415,22 @@ describe("a batch", () => {
     expect((await list(agent)).map(({ action }) => action)).toEqual(["Use the tool pay", "Use the tool pay"]);
   });
 
+  it("has a span once, also if it is in it twice", async () => {
+    const agent = nameAgent();
+    const resource = { "countersign.agent": agent };
+    const [span, forged] = makeSpans(resource, [toolCall(), toolCall({ "gen_ai.tool.name": "refund" })]) as [
+      ReadableSpan,
+      ReadableSpan,
+    ];
+    Object.assign(forged, { spanContext: () => span.spanContext() });
+    const answer = await send("protobuf", serialize("protobuf", [span, span, forged]));
+    expect(partial("protobuf", answer)).toEqual({
+      rejectedSpans: "1",
+      errorMessage: expect.stringContaining("is in the batch with other content too"),
+    });
+    expect(await list(agent)).toMatchObject([{ action: "Use the tool pay" }]);
+  });
+
   it("doesn't bring back what was erased", async () => {
     const agent = nameAgent();
     const bytes = serialize("json", makeSpans({ "countersign.agent": agent }, [toolCall()]));
