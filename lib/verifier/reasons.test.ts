@@ -265,7 +265,7 @@ async function privateRecord(receipts: string[] = []) {
 
 /**
  * They need a service: in visibility.service.test.ts, check-record.service.test.ts, check-counted.service.test.ts, post-quantum.service.test.ts and monitor.service.test.ts; or another
- * implementation's vectors: in lib/protocol/passkey; or a list or deputy: in enrolled-approvals.mocks.test.ts; or an attestation: in
+ * implementation's vectors: in lib/protocol/passkey; or a list or deputy: in enrolled-approvals.mocks.test.ts; or files: in check-chain.service.test.ts; or an attestation: in
  * backing.test.ts.
  */
 const elsewhere = [
@@ -294,6 +294,11 @@ const elsewhere = [
   "roster_changed",
   "roster_unexpected",
   "owner_only",
+  "chain_link_invalid",
+  "chain_broken",
+  "chain_payload_absent",
+  "chain_file_absent",
+  "chain_stray",
   "post_quantum_absent",
   "post_quantum_invalid",
   "post_quantum_lost",

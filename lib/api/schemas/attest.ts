@@ -1,7 +1,7 @@
 /** POST /v1/attest (docs/wire.md, Attest). */
 import { z } from "zod";
 import type { JsonObject } from "#lib/protocol/encoding/canonical-json";
-import { backedMethods } from "#lib/protocol/statement/statement";
+import { backedMethods, traceparentPattern } from "#lib/protocol/statement/statement";
 import { zkCredential, zkProof } from "./presentation";
 import {
   action,
@@ -38,6 +38,18 @@ const clientNumber = z
   })
   .meta({ id: "ClientNumber" });
 
+const parentLink = z
+  .strictObject({
+    id: z.uuid("must be a UUID").meta({ description: "its `attestation_id`" }),
+    payload_hash: z.string("must be a string").regex(/^[0-9a-f]{64}$/, "must be 64 lower-case hex digits"),
+    origin: boundedText(1, 255).meta({ description: "of the log that has it: `log.origin` of its receipt" }),
+  })
+  .meta({
+    id: "ParentAttestation",
+    description:
+      "attestation, of this or another instance, by whose authority the agent acts; it isn't looked up",
+  });
+
 export const attestBody = z
   .strictObject({
     agent_slug: agentSlug,
@@ -51,6 +63,12 @@ export const attestBody = z
     model_id: boundedText(1, 128).nullish(),
     tools_used: z.array(boundedText(1, 128)).max(64, "must have at most 64 entries").nullish(),
     client: clientNumber.nullish(),
+    parent: parentLink.nullish(),
+    traceparent: z
+      .string("must be a string")
+      .regex(traceparentPattern, "must be a traceparent of W3C Trace Context, version 00")
+      .nullish()
+      .meta({ description: "the trace that the action is a part of" }),
     human_approved: z
       .boolean("must be true or false")
       .nullish()

@@ -24,6 +24,10 @@ export interface AttestRequest {
   human_authorization?: JsonObject | null | undefined;
   /** Which instance of the agent this is, and the number of its attestation. */
   client?: { instance: string; sequence: number } | null | undefined;
+  /** By whose authority the agent acts: an attestation of this or another instance. */
+  parent?: { id: string; payload_hash: string; origin: string } | null | undefined;
+  /** W3C Trace Context */
+  traceparent?: string | null | undefined;
 }
 
 /** True, false, or null if there was nothing to compare. */

@@ -103,6 +103,11 @@ export const reasons = {
   proof_shows_nothing: "what was signed fits together: nothing is proven",
   proof_is_testimony: "what its writer saw, which nobody has signed",
   statement_not_logged: "statement {number} is not in the log where the list has it",
+  chain_link_invalid: "its receipt does not hold: {check}",
+  chain_broken: "the file of {id} is not the attestation that is named: another payload hash or another log",
+  chain_payload_absent: "its payload is not in the file, and so not by whose authority it acted",
+  chain_file_absent: "it acted by the authority of {id} in {origin}, whose receipt was not given",
+  chain_stray: "{id} is no part of the chain",
   witness_saw_nothing: "the witness has cosigned nothing of this log",
   snapshot_shrank: "a record has fewer entries, or other ones, than in the snapshot that was remembered",
 

@@ -4,7 +4,7 @@
  */
 
 import { type ApprovalStop, isApprovalStop } from "#lib/protocol/approval/approval-end";
-import { utf8Decode } from "#lib/protocol/encoding/bytes";
+import { isUuid, utf8Decode } from "#lib/protocol/encoding/bytes";
 import {
   canonicalBytes,
   isCanonicalText,
@@ -227,6 +227,30 @@ function isClientJudged({ client }: JsonObject, { client_gap: gap }: JsonObject)
   return client === undefined ? gap === undefined : isClientNumber(client) && typeof gap === "boolean";
 }
 
+export const traceparentPattern = /^00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}$/;
+
+/** Attestation by whose authority an agent acts, of this or another instance. */
+export type ParentLink = { id: string; payload_hash: string; origin: string };
+
+function isParentLink(value: JsonValue): value is ParentLink {
+  if (!isJsonObject(value)) return false;
+  const { id, payload_hash, origin, ...others } = value;
+  return (
+    isUuid(String(id)) &&
+    isHexId(payload_hash, 64) &&
+    typeof origin === "string" &&
+    Object.keys(others).length === 0
+  );
+}
+
+export function readParent({ parent }: JsonObject): ParentLink | null {
+  return parent !== undefined && isParentLink(parent) ? parent : null;
+}
+
+const isChained = ({ parent, traceparent }: JsonObject): boolean =>
+  (parent === undefined || isParentLink(parent)) &&
+  (traceparent === undefined || traceparentPattern.test(String(traceparent)));
+
 const isHexId = (value: JsonValue | undefined, digits: number) =>
   typeof value === "string" && value.length === digits && /^[0-9a-f]+$/.test(value);
 
@@ -268,6 +292,7 @@ function isActionPredicate(value: JsonValue | undefined): boolean {
       isVerdict(verdicts[name]),
     ) &&
     isClientJudged(request, verdicts) &&
+    isChained(request) &&
     isHumanApproval(value["human_approval"]) &&
     (value["approval_stopped"] === undefined ||
       (isBacked(value["human_approval"]) && isApprovalStop(value["approval_stopped"]))) &&

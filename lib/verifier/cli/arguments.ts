@@ -24,6 +24,7 @@ export const usage = `usage: node verify.mjs <id | url | file | -> [options]
        node verify.mjs record <base url> <agent> [--receipt FILE]... [options]
        node verify.mjs record <file> [--receipt FILE]... [options]
        node verify.mjs monitor <base url> [--agent SLUG]... [--organization ID] [--remember FILE] [options]
+       node verify.mjs chain <file>... --keys FILE... [options]
        node verify.mjs proof <file> [options]
        node verify.mjs pack <file> [--cedar DIR] [options]
        node verify.mjs replay <decision file> --rules FILE --cedar DIR
@@ -33,7 +34,7 @@ bundle, a human_authorization, a zero-knowledge presentation or a tlog-proof; wi
 rules said of a request, evaluated again. Needs only Node 20 or newer.
 
 Keys to trust (default: the keys of the receipt's own server, which the output points out)
-  --keys FILE       a saved response of GET /v1/pubkey, or a log list; no key is fetched
+  --keys FILE       a saved response of GET /v1/pubkey, or a log list; no key is fetched; chain: one of each instance
   --key KEY         an attestation key: PEM, a PEM file, or base64 of 32 bytes; can be repeated
   --log-vkey VKEY   the log's C2SP verifier key; can be repeated
   --witness VKEY    a witness whose clock you trust; can be repeated
@@ -110,13 +111,15 @@ type Valued = (typeof valued)[number];
 type Flag = (typeof flags)[number];
 
 export interface Arguments extends Omit<CommandLine<Valued, Flag>, "words"> {
-  command: "verify" | "log-check" | "record" | "monitor" | "proof" | "pack" | "replay" | "help";
+  command: "verify" | "log-check" | "record" | "monitor" | "chain" | "proof" | "pack" | "replay" | "help";
   /** File to verify, or the service's base address. */
   target: string;
   slug: string;
+  /** Files of a chain after the first. */
+  more?: string[];
 }
 
-type Command = Pick<Arguments, "command" | "target" | "slug">;
+type Command = Pick<Arguments, "command" | "target" | "slug" | "more">;
 
 const commandsByOption: Partial<Record<Valued | Flag, readonly Command["command"][]>> = {
   payload: ["verify"],
@@ -154,6 +157,7 @@ const manyWords: Record<string, (words: string[]) => Command | null> = {
     return isAlone ? null : { command: "record", target, slug };
   },
   monitor: ([target = ""]) => ({ command: "monitor", target, slug: "" }),
+  chain: ([target = "", ...more]) => ({ command: "chain", target, slug: "", more }),
   proof: ([target = ""]) => ({ command: "proof", target, slug: "" }),
   pack: ([target = ""]) => ({ command: "pack", target, slug: "" }),
   replay: ([target = ""]) => ({ command: "replay", target, slug: "" }),
@@ -163,6 +167,7 @@ const forms: Record<string, string> = {
   log: "log check <base url>",
   record: "record <base url> <agent>",
   monitor: "monitor <base url>",
+  chain: "chain <file>...",
   proof: "proof <file>",
   pack: "pack <file>",
   replay: "replay <decision file>",
@@ -187,7 +192,7 @@ function readCommand(words: string[], isHelp: boolean): Command {
   const read = manyWords[first];
   const form = forms[first];
   const length = form === undefined ? 1 : form.replaceAll(/<[^>]*>/g, "x").split(" ").length;
-  if (words.length > length) throw unexpectedWords(words, length);
+  if (words.length > length && first !== "chain") throw unexpectedWords(words, length);
   if (read === undefined) return { command: "verify", target: first, slug: "" };
   const command = read(rest);
   if (command === null || command.target === "") throw new UsageError(`the ${first} command is: ${form}`);

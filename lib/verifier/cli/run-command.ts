@@ -33,7 +33,7 @@ import {
   withDeadline,
 } from "./io";
 import { runPack } from "./run-pack";
-import { runMonitor, runProof, runRecord } from "./run-record";
+import { runChain, runMonitor, runProof, runRecord } from "./run-record";
 import { runReplay } from "./run-replay";
 
 const unreadable = 2;
@@ -136,6 +136,7 @@ const commands = {
   "log-check": runLogCheck,
   record: runRecord,
   monitor: runMonitor,
+  chain: runChain,
   proof: runProof,
   pack: runPack,
   replay: runReplay,

@@ -5,6 +5,7 @@ import { failBy } from "#lib/protocol/statement/outcome";
 import { single, UsageError } from "#lib/protocol/text/command-words";
 import { toVisibleText } from "#lib/protocol/text/display-text";
 import { verifyCheckpoint } from "#lib/protocol/tlog/checkpoint";
+import { checkChain } from "#lib/verifier/checks/check-chain";
 import { holds } from "#lib/verifier/checks/check-log";
 import { checkPostQuantum } from "#lib/verifier/checks/check-post-quantum";
 import {
@@ -247,6 +248,32 @@ export async function runMonitor(args: Arguments, given: CommandIo): Promise<num
   }
   return exitCodes[verdict];
 }
+
+/** Without a network: a chain may lead through instances that are gone. */
+export async function runChain(args: Arguments, io: CommandIo): Promise<number> {
+  const files = args.values.keys ?? [];
+  if (files.length === 0) throw new UsageError("chain needs --keys FILE, one of each instance");
+  const read = async (file: string) => decode(await io.readFile(file), file);
+  const trusts = await Promise.all(files.map(async (file) => parseTrust(await read(file))));
+  const receipts = await Promise.all([args.target, ...(args.more ?? [])].map(read));
+  const { checks, links, verdict } = await checkChain(receipts, trusts);
+  if (args.flags.has("json")) printJson(io, { kind: "chain", verdict, checks, links });
+  else {
+    const lines = links.map(({ agent_slug, action, origin }, i) =>
+      toVisibleText(`${i === 0 ? "" : "by authority of "}${agent_slug} (${origin}): ${action ?? "private"}`),
+    );
+    io.print(
+      `${formatChecks(checks)}\n\n${lines.join("\n")}\n\n${chainSentences[verdict === "valid" ? "pass" : verdict === "invalid" ? "fail" : "not_applicable"]}\n`,
+    );
+  }
+  return exitCodes[verdict];
+}
+
+const chainSentences = {
+  pass: "The chain holds, to its beginning.",
+  fail: "The chain does NOT hold.",
+  not_applicable: "Nothing failed, but the files don't lead to the chain's beginning.",
+} as const;
 
 const proofCodes = { pass: 0, fail: 1, not_applicable: 3 } as const;
 const proofSentences = {

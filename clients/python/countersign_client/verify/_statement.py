@@ -120,6 +120,8 @@ def _read_action(statement: JsonObject) -> Action:
     names = ("agent_public_key", "code_hash", "tool_manifest_hash")
     _require(all(name in registered and is_text_or_none(registered[name]) for name in names))
     _require_verdicts(request, verdicts)
+    _require("parent" not in request or _is_parent(request["parent"]))
+    _require("traceparent" not in request or _is_traceparent(request["traceparent"]))
     _require(_is_approval(approval))
     _require("agent_frozen_at" not in predicate or is_time(predicate["agent_frozen_at"]))
     _require("approval_stopped" not in predicate or _is_stop(predicate["approval_stopped"], approval))
@@ -128,6 +130,19 @@ def _read_action(statement: JsonObject) -> Action:
     subject: list[Json] = [{"digest": subject_digest(str(request["inputs_hash"])), "name": "inputs"}]
     _require(statement.get("subject") == subject)
     return Action(statement, predicate, request, registered, verdicts, approval)
+
+
+def _is_parent(value: Json) -> bool:
+    """The attestation by whose authority an agent acts, of this or another instance."""
+    if not is_object(value) or set(value) != {"id", "payload_hash", "origin"}:
+        return False
+    link, origin = value["id"], value["origin"]
+    return isinstance(link, str) and UUID.fullmatch(link.lower()) is not None and isinstance(origin, str) and _is_trace_id(value["payload_hash"], 64)
+
+
+def _is_traceparent(value: Json) -> bool:
+    pattern = "00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}"
+    return isinstance(value, str) and re.fullmatch(pattern, value) is not None
 
 
 def _is_reported(predicate: JsonObject, approval: JsonObject) -> bool:
