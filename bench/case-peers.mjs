@@ -19,7 +19,7 @@ export const isOptional = true;
 
 const sources = fileURLToPath(new URL("peers", import.meta.url));
 
-/** What each answers when: how far it is then is what the comparison is about. */
+/** Moments at which each answers: how far it is then is the point of the comparison. */
 const paths = {
   tessera: {
     "Tessera, signature and INSERT, integrated": "/integrated",

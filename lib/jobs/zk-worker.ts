@@ -1,5 +1,5 @@
 /**
- * Entry point of the worker thread: the costly proofs, a fifth of a second each, and big snapshots. Bundled to
+ * Entry point of the worker thread: the costly proofs, a fifth of a second each, big snapshots and suggestions. Bundled to
  * dist/zk-worker.mjs; every exported function is a job that the pool can run under its name, with one argument and a
  * result that structured clone can carry.
  */
@@ -8,9 +8,15 @@ import { setPriority } from "node:os";
 import { isMainThread } from "node:worker_threads";
 import type { Anchor } from "#lib/protocol/approval/approval";
 import { parseHumanAuthorization } from "#lib/protocol/approval/human-authorization-shape";
-import { base64UrlDecode } from "#lib/protocol/encoding/bytes";
+import { base64UrlDecode, utf8Decode } from "#lib/protocol/encoding/bytes";
 import type { JsonObject } from "#lib/protocol/encoding/canonical-json";
 import { verifyEd25519Strict } from "#lib/protocol/keys/ed25519";
+import {
+  type PastRequest,
+  type Suggestion,
+  type SuggestOptions,
+  suggestRules as suggest,
+} from "#lib/protocol/policy/suggest";
 import { disclosureMessages, type MessageName, type ZkKeyPair } from "#lib/protocol/presentation/disclosure";
 import {
   derivePresentation as derive,
@@ -136,4 +142,10 @@ export async function verifyBeacon(bound: BeaconBound): Promise<boolean> {
 /** The rows of a snapshot of agents' records; some seconds for a million agents. */
 export function mergeHeads(input: { before: Uint8Array; given: Uint8Array }): ReturnType<typeof merge> {
   return merge(input.before, input.given);
+}
+
+/** `pages`: JSON arrays of {@link PastRequest}. */
+export function suggestRules(input: { pages: Uint8Array[]; options: SuggestOptions }): Suggestion[] {
+  const read = (page: Uint8Array) => JSON.parse(utf8Decode(page)) as PastRequest[];
+  return suggest(input.pages.flatMap(read), input.options);
 }

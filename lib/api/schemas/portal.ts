@@ -1,8 +1,10 @@
 /** The forms of the portal: what each may hold. */
+
 import { z } from "zod";
 import type { Decider } from "#lib/protocol/approval/decided-by";
 import { authorizationRequestIdPattern } from "#lib/protocol/encoding/bytes";
 import type { RulesProblem } from "#lib/protocol/policy/parse-rules";
+import type { Suggestion } from "#lib/protocol/policy/suggest";
 import { approvalMethods } from "#lib/protocol/statement/statement";
 import { markColors, markPattern } from "#lib/protocol/text/organization-name";
 import { authorizationStatuses } from "./authorize";
@@ -367,6 +369,19 @@ export const rulesForm = z.object({
   version: z.coerce.number().int().min(0),
   intent: z.enum(["compare", "save"]),
 });
+
+export const suggestionForm = z.object({
+  policy_id: boundedText(1, 64),
+  money: z.enum(["on", "off"], "must be on or off"),
+});
+
+export interface ShownSuggestion extends Suggestion {
+  /** Newest first. */
+  requests: { id: string; created_at: string }[];
+  questionsPerWeek: number;
+  /** Time that agents waited for these decisions, together. */
+  waitedMinutes: number;
+}
 
 export const proposalForm = z.object({ proposal_id: z.uuid("must be an id") });
 

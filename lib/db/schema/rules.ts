@@ -21,6 +21,8 @@ export const ruleSets = pgTable(
     author_email: text().notNull(),
     author_key_id: uuid(),
     confirmed_by: text(),
+    /** JSON of what a suggested rule of this version rests on (lib/protocol/policy/suggest.ts). */
+    derivation: text(),
     /** Hex SHA-256 of the statement of the version before. */
     previous: text(),
     payload: bytea().notNull(),
@@ -50,5 +52,6 @@ export const ruleProposals = pgTable("rule_proposals", {
   second_owner: boolean().notNull(),
   author_email: text().notNull(),
   author_key_id: uuid(),
+  derivation: text(),
   created_at: at("created_at").notNull(),
 });

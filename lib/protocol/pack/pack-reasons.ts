@@ -45,6 +45,10 @@ export const packReasons = {
   ground_not_logged: "number {number} rests on {what} that the log doesn't have before it",
   rules_mismatch: "{problem}",
   rules_missing: "the rules of {decisions} are not in this pack",
+  derivation_not_logged: "{file}: the log has no such derivation of these rules",
+  derivation_refused: "{file}: the rule {policy} doesn't follow from the decisions: {why}",
+  derivation_content_absent:
+    "the rule {policy} rests on {requests} whose content is not in this pack: nothing here speaks against it",
   rules_content_absent: "{decisions} without content: whether rules decided is not in this pack",
   content_absent: "{entries} without content: erased, or kept out of the pack",
   verifier_other:

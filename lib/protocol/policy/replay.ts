@@ -167,6 +167,8 @@ export interface RulesetVersion {
   /** Hex SHA-256 of the statement of the version before; null for the first. */
   previous: string | null;
   ruleset_hash: string;
+  /** Hash of what a suggested rule of this version rests on (suggest.ts); absent without one. */
+  derivation?: string;
   mode: RulesMode;
   fallback: RulesFallback;
   changed_at: string;
@@ -197,4 +199,15 @@ export function parseEnforcedRules(
   const digest = isJsonObject(first) ? first["digest"] : null;
   if (!isJsonObject(predicate) || !isJsonObject(digest) || predicate["mode"] !== "enforce") return null;
   return { organization: String(predicate["organization"]), ruleset_hash: String(digest["sha256"]) };
+}
+
+/** Which version of rules, and the hash of what a suggested rule of it rests on; null for any other statement. */
+export function parseDerivedRules(payload: Uint8Array): { ruleset_hash: string; derivation: string } | null {
+  const statement = parseCanonical(payload);
+  const { predicate, subject } = statement?.["predicateType"] === RULESET_PREDICATE ? statement : {};
+  const first = Array.isArray(subject) ? subject[0] : null;
+  const digest = isJsonObject(first) ? first["digest"] : null;
+  if (!isJsonObject(predicate) || !isJsonObject(digest) || typeof predicate["derivation"] !== "string")
+    return null;
+  return { ruleset_hash: String(digest["sha256"]), derivation: predicate["derivation"] };
 }

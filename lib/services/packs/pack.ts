@@ -5,7 +5,7 @@
 
 import { promisify } from "node:util";
 import { crc32, deflateRaw } from "node:zlib";
-import { and, asc, eq, inArray } from "drizzle-orm";
+import { and, asc, eq, inArray, isNotNull, lte, or } from "drizzle-orm";
 import { type MemberPrincipal, toActor } from "#lib/api/http/context";
 import type { RecordResponse } from "#lib/api/schemas/record";
 import type { Database } from "#lib/db/client";
@@ -362,7 +362,7 @@ interface Written {
 /** Entries that are read, proven and deflated at once: one by one, a pack would mostly wait for the database. */
 const entriesAhead = 16;
 
-/** What comes of each, in their order, with up to {@link entriesAhead} under way. */
+/** Results in the order of the source, with up to {@link entriesAhead} under way. */
 async function* mapAhead<In, Out>(source: AsyncIterable<In>, work: (one: In) => Promise<Out>) {
   const underWay: Promise<Out>[] = [];
   try {
@@ -426,13 +426,20 @@ async function* writeRules(
   { owner: { organizationId }, folder }: Pick<PackedAgent, "owner" | "folder">,
   versions: ReadonlySet<number>,
 ): AsyncGenerator<Uint8Array> {
-  const { number, text, fallback } = ruleSets;
+  const { number, text, fallback, derivation } = ruleSets;
+  if (versions.size === 0) return;
+  // A suggested rule has its derivation in the version that added it.
+  const isDerived = and(isNotNull(derivation), lte(number, Math.max(...versions)));
   const rows = await context.database.db
-    .select({ version: number, text, fallback })
+    .select({ version: number, text, fallback, derivation })
     .from(ruleSets)
-    .where(and(eq(ruleSets.organization_id, organizationId), inArray(number, [...versions])))
+    .where(and(eq(ruleSets.organization_id, organizationId), or(inArray(number, [...versions]), isDerived)))
     .orderBy(asc(number));
-  for (const row of rows) yield await addJson(`${folder}${numberedFile("rules", row.version)}`, row);
+  for (const { derivation: derived, ...row } of rows)
+    yield await addJson(`${folder}${numberedFile("rules", row.version)}`, {
+      ...row,
+      ...(derived !== null && { derivation: JSON.parse(derived) }),
+    });
 }
 
 async function* writeSurroundings({ context, zip, sizes, addJson }: Writing): AsyncGenerator<Uint8Array> {

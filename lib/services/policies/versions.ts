@@ -3,7 +3,7 @@ import { and, desc, eq } from "drizzle-orm";
 import { type Actor, type MemberPrincipal, type Principal, toActor } from "#lib/api/http/context";
 import type { PutRulesBody } from "#lib/api/schemas/rules";
 import type { Executor } from "#lib/db/client";
-import { apiKeys, ruleProposals, ruleSets } from "#lib/db/schema";
+import { apiKeys, memberships, ruleProposals, ruleSets } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
 import {
   type LogEntry,
@@ -16,13 +16,15 @@ import { hexEncode, sha256, uuidV7 } from "#lib/protocol/encoding/bytes";
 import type { RulesFallback } from "#lib/protocol/policy/evaluate-rules";
 import { buildRulesetStatement, type RulesMode } from "#lib/protocol/policy/replay";
 import { rulesetHash } from "#lib/protocol/policy/rule-context";
+import { type Derivation, derivationHash } from "#lib/protocol/policy/suggest";
 import { recordAudit } from "#lib/services/accounts/audit";
 import { mailOwners, rulesChangedMail } from "#lib/services/accounts/mails";
-import { holdRole, requireRole } from "#lib/services/accounts/members";
+import { holdRole, requireConfirmed, requireRole } from "#lib/services/accounts/members";
 import { lockOrganization } from "#lib/services/accounts/organizations";
 import { lockAndRecheckKey } from "#lib/services/keys/authenticate";
 import { requireRules } from "./check";
 import type { RulesContext } from "./context";
+import { requireDerivation } from "./past-requests";
 
 export type RulesVersion = typeof ruleSets.$inferSelect;
 
@@ -33,6 +35,7 @@ export interface RulesChange {
   secondOwner: boolean;
   authorEmail: string;
   authorKeyId: string | null;
+  derivation: Derivation | null;
 }
 
 type Newest = Pick<RulesVersion, "number" | "payload" | "fallback" | "second_owner">;
@@ -85,6 +88,7 @@ function makeVersion(item: RulesetItem, newest: Newest | null, change: RulesChan
     number,
     previous,
     ruleset_hash: rulesetHash(change.text),
+    ...(change.derivation && { derivation: derivationHash(change.derivation) }),
     mode,
     fallback,
     changed_at: changedAt.toISOString(),
@@ -134,6 +138,7 @@ async function store(tx: Executor, placed: Placed<RulesetItem>[]): Promise<void>
       author_email: change.authorEmail,
       author_key_id: change.authorKeyId,
       confirmed_by: item.confirmedBy,
+      derivation: change.derivation && JSON.stringify(change.derivation),
       previous,
       payload: sealed.payload,
       signature: sealed.signature,
@@ -214,6 +219,7 @@ async function propose(context: RulesContext, principal: Principal, change: Rule
     second_owner: change.secondOwner,
     author_email: change.authorEmail,
     author_key_id: change.authorKeyId,
+    derivation: change.derivation && JSON.stringify(change.derivation),
     created_at,
   };
   await context.database.db.transaction(async (tx) => {
@@ -241,10 +247,25 @@ async function tellOwners(
   await mailOwners(context, organizationId, "rules", (to) => rulesChangedMail(to, link, what));
 }
 
+/** A rule that was suggested is confirmed by another owner wherever there is one. `derivation`: what it rests on. */
+async function needsSecondOwner(
+  executor: Executor,
+  organizationId: string,
+  newest: Pick<RulesVersion, "second_owner"> | null,
+  derivation: Derivation | null,
+): Promise<boolean> {
+  if (newest?.second_owner || derivation === null) return newest?.second_owner ?? false;
+  const { organization_id, role } = memberships;
+  return (
+    (await executor.$count(memberships, and(eq(organization_id, organizationId), eq(role, "owner")))) > 1
+  );
+}
+
 export async function saveRules(
   context: RulesContext,
   principal: Principal,
   { text, mode, fallback, require_second_owner, version }: PutRulesBody,
+  derivation: Derivation | null = null,
 ): Promise<boolean> {
   const { organizationId } = principal;
   await requireRules(context, organizationId, text);
@@ -257,13 +278,14 @@ export async function saveRules(
     fallback: fallback ?? now?.fallback ?? "ask",
     secondOwner: require_second_owner ?? now?.second_owner ?? false,
     ...author,
+    derivation,
   });
   const change = changeAfter(newest);
   const isOutdated = (now: Pick<RulesVersion, "number"> | null) =>
     version != null && version !== (now?.number ?? 0);
   if (isOutdated(newest)) throw changedMeanwhile();
   if (newest !== null && isSame(newest, change)) return true;
-  if (newest?.second_owner) {
+  if (await needsSecondOwner(db, organizationId, newest, derivation)) {
     await propose(context, principal, change);
     await tellOwners(context, organizationId, { author: change.authorEmail, version: null });
     return false;
@@ -271,7 +293,8 @@ export async function saveRules(
   const given = { actor: toActor(principal), confirmedBy: null };
   const stored = await storeVersion(context, organizationId, given, async (tx, now) => {
     await lockAndRecheckKey(tx, principal, "rules", "rules");
-    if (isOutdated(now) || now?.second_owner) throw changedMeanwhile();
+    if (isOutdated(now) || (await needsSecondOwner(tx, organizationId, now, derivation)))
+      throw changedMeanwhile();
     return changeAfter(now);
   });
   await tellOwners(context, organizationId, { author: change.authorEmail, version: stored });
@@ -302,6 +325,11 @@ export async function confirmProposal(
   if (proposal.author_email === person.email)
     throw new AppError("forbidden", "another owner than the author must confirm this change");
   await requireRules(context, organizationId, proposal.text);
+  const derivation = proposal.derivation === null ? null : (JSON.parse(proposal.derivation) as Derivation);
+  if (derivation !== null) {
+    await requireConfirmed(db, person);
+    await requireDerivation(context, organizationId, derivation, proposal.text);
+  }
   const change: RulesChange = {
     text: proposal.text,
     mode: proposal.mode,
@@ -309,6 +337,7 @@ export async function confirmProposal(
     secondOwner: proposal.second_owner,
     authorEmail: proposal.author_email,
     authorKeyId: proposal.author_key_id,
+    derivation,
   };
   const given = { actor: toActor(person), confirmedBy: person.email };
   const number = await storeVersion(context, organizationId, given, async (tx) => {

@@ -18,6 +18,7 @@ import { renderPackReport } from "#lib/protocol/pack/pack-report";
 import { renderPackCsv } from "#lib/protocol/pack/pack-rows";
 import { renderRequirementsCsv } from "#lib/protocol/pack/requirements";
 import type { Cedar } from "#lib/protocol/policy/cedar";
+import type { PastRequest } from "#lib/protocol/policy/suggest";
 import { checkRecord, readRecordPage } from "#lib/verifier/checks/check-record";
 import { readStatementList } from "#lib/verifier/checks/check-sum";
 import { UnreadableError } from "#lib/verifier/checks/evidence";
@@ -39,7 +40,7 @@ import {
   type OpenReaders,
   readHere,
 } from "./read-entry";
-import { createRuledList } from "./ruled";
+import { createRuledList, judgeDerivations } from "./ruled";
 import { createGroundList, createUseList } from "./uses";
 import { createVerdictList } from "./verdicts";
 
@@ -213,6 +214,7 @@ function judge(
     "agent",
     "period",
     "rules",
+    "derivations",
     "verifier",
   ]);
   const isOpen = checks.some(({ name, status }) => status === "not_applicable" && own.has(name));
@@ -252,12 +254,14 @@ async function checkAgentPack(
 ): Promise<{ checks: PackCheck[]; agent: PackAgent | null }> {
   const uses = createUseList();
   const ruled = createRuledList();
+  const past: PastRequest[] = [];
   const verdicts = createVerdictList();
   const grounds = createGroundList();
   const onEntry = (found: EntryFindings) => {
     grounds.add(found.grounds);
     uses.add(found.use);
     ruled.add(found.ruled);
+    if (found.past !== null) past.push(found.past);
     verdicts.add(found.said);
     return checkpoints.add(found.entry.file, found.checkpoints);
   };
@@ -274,11 +278,13 @@ async function checkAgentPack(
   const facts = describePack({ period, firstPage, before, after, entries, hasRows });
   const foreign = checkpoints.add(`${pack.folder}${numberedFile("record", 1)}`, findCheckpoints(firstPage));
   const record = await followRecord(pack, read, grounds, trust).catch(tellUnreadable);
+  const derivations = await judgeDerivations(pack, past, trust);
   const holds = (wanted: string) => record.some(({ name, status }) => name === wanted && status === "pass");
   const checks = [
     ...describeEntries(read),
     uses.judge(),
     await ruled.judge(pack, cedar),
+    ...(derivations === null ? [] : [derivations]),
     verdicts.judge(),
     ...record,
     checkAgent(read, facts.agent.slug, holds("record newest_signed")),

@@ -20,7 +20,7 @@ import {
   readPackEntry,
 } from "#lib/protocol/pack/pack-entries";
 import { describeFile, findCheckpoints, type PackedFile } from "#lib/protocol/pack/pack-manifest";
-
+import type { PastRequest } from "#lib/protocol/policy/suggest";
 import { type AgentChange, parseChangeStatement, reasonHash } from "#lib/protocol/record/agent-heads";
 import { checkLogEntry } from "#lib/verifier/checks/check-log-entry";
 import { readDecided } from "#lib/verifier/checks/check-record";
@@ -36,7 +36,7 @@ import type { SignedEntry } from "#lib/verifier/checks/record-checks";
 import type { VerifierTrust } from "#lib/verifier/checks/trust";
 import { verifyEvidence } from "#lib/verifier/checks/verify-evidence";
 import { parsePackJson } from "./archive";
-import { type RuledFacts, readRuled } from "./ruled";
+import { type RuledFacts, readPast, readRuled } from "./ruled";
 import { type Ground, readGrounds, readUse, type UseFacts } from "./uses";
 import { readSaid, type Said } from "./verdicts";
 
@@ -172,7 +172,7 @@ function listDecided({ human_authorization: object }: JsonObject): [number, Uint
   return decided === null ? [] : [[decided.place.sequence, decided.payloadHash]];
 }
 
-/** What an entry's file shows: that it holds, and what the checks over all entries read of it. */
+/** Findings of one file: that it holds, and what the checks over all entries read of it. */
 export interface EntryFindings {
   entry: PackEntry;
   checked: CheckedEntry;
@@ -185,6 +185,7 @@ export interface EntryFindings {
   grounds: Ground[];
   use: UseFacts;
   ruled: RuledFacts;
+  past: PastRequest | null;
   said: Said;
 }
 
@@ -204,6 +205,7 @@ function createEntryReader(trust: VerifierTrust) {
       grounds: readGrounds(entry, json),
       use: readUse(entry, json),
       ruled: readRuled(entry, json),
+      past: readPast(entry, json),
       said: readSaid(entry, json),
     };
   };

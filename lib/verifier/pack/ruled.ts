@@ -2,15 +2,31 @@
  * Verifies rules in an evidence pack: which version was evaluated over which context, and, if the reader has Cedar,
  * evaluates again.
  */
+import { type ApprovalRequest, requestHash } from "#lib/protocol/approval/approval";
 import { parseHumanAuthorization } from "#lib/protocol/approval/human-authorization-shape";
-import type { JsonObject } from "#lib/protocol/encoding/canonical-json";
+import { isJsonObject, type JsonObject } from "#lib/protocol/encoding/canonical-json";
 import type { PackEntry } from "#lib/protocol/pack/pack-entries";
 import { filesIn, numberedFile } from "#lib/protocol/pack/pack-manifest";
 import { type PackCheck, packFault, packGap, packPass } from "#lib/protocol/pack/pack-reasons";
 import type { Cedar } from "#lib/protocol/policy/cedar";
-import { checkRecorded, type ReplayedDecision, replayDecision } from "#lib/protocol/policy/replay";
+import {
+  checkRecorded,
+  parseDerivedRules,
+  type ReplayedDecision,
+  replayDecision,
+} from "#lib/protocol/policy/replay";
+import { type RuleContext, rulesetHash } from "#lib/protocol/policy/rule-context";
+import {
+  checkDerivation,
+  type DerivationFault,
+  derivationHash,
+  type PastRequest,
+  parseDerivation,
+} from "#lib/protocol/policy/suggest";
 import { formatCount } from "#lib/protocol/text/display-text";
+import { findMaker, type ListedStatement, readStatementList } from "#lib/verifier/checks/check-sum";
 import { UnreadableError } from "#lib/verifier/checks/evidence";
+import type { VerifierTrust } from "#lib/verifier/checks/trust";
 import { readReplayed, readRulesVersion } from "#lib/verifier/cli/run-replay";
 import type { OpenPack } from "./archive";
 
@@ -33,7 +49,7 @@ function readOne(file: string, { request, human_authorization, ...json }: JsonOb
   }
 }
 
-/** Of an entry: what rules were evaluated over, or that the file doesn't show it. */
+/** The document that rules were evaluated over, or that the file doesn't show it; null if there was none. */
 export type RuledFacts = Ruled | "unnamed" | "without_content" | null;
 
 export function readRuled({ file, state, isDecision }: PackEntry, json: JsonObject): RuledFacts {
@@ -41,6 +57,12 @@ export function readRuled({ file, state, isDecision }: PackEntry, json: JsonObje
   if (!isDecision) return null;
   if (parseHumanAuthorization(json["human_authorization"])?.decided_by.kind === "rule") return "unnamed";
   return state === "erased" || state === "withheld" ? "without_content" : null;
+}
+
+/** A version that no decision names is there for the derivation of a rule that it added. */
+async function findUnderived(pack: OpenPack, names: readonly string[]): Promise<string | undefined> {
+  for (const name of names) if ((await pack.readJson(name))["derivation"] === undefined) return name;
+  return undefined;
 }
 
 export function createRuledList() {
@@ -71,7 +93,8 @@ export function createRuledList() {
     /** `cedar`: of the reader; null: hashes alone are compared. */
     judge: async (pack: OpenPack, cedar: Cedar | null): Promise<PackCheck> => {
       const named = new Set(ruled.map(({ rules }) => rules));
-      const foreign = filesIn("rules", pack.names).find((name) => !named.has(name));
+      const others = filesIn("rules", pack.names).filter((name) => !named.has(name));
+      const foreign = await findUnderived(pack, others);
       if (foreign !== undefined) return packFault("rules", "file_unknown", { file: foreign });
       const held = ruled.filter(({ rules }) => pack.has(rules));
       for (const one of held) {
@@ -94,4 +117,107 @@ export function createRuledList() {
       );
     },
   };
+}
+
+/*
+ * Derivations: a rule that was suggested follows from the approvals that its derivation names, and lets no refusal through,
+ * as far as the pack has these decisions.
+ */
+
+/** A decision by people about an agent's request; null for any other entry, and without content. */
+export function readPast({ isDecision, decision, isTest }: PackEntry, json: JsonObject): PastRequest | null {
+  const { request, rules, human_authorization: object, decided_by: by } = json;
+  if (!isDecision || (decision !== "approved" && decision !== "denied") || !isJsonObject(request))
+    return null;
+  const context = isJsonObject(rules) ? (rules["context"] as unknown as RuleContext) : null;
+  const {
+    agent_slug: agent,
+    action,
+    tool,
+    amount,
+    created_at,
+    details,
+    grant,
+  } = request as unknown as ApprovalRequest;
+  const decider = isJsonObject(object) ? object["decided_by"] : by;
+  const isPeople = decision === "denied" || !isJsonObject(decider) || decider["kind"] === "people";
+  if (!isJsonObject(context?.context) || !isPeople || grant != null) return null;
+  return {
+    hash: requestHash(request as unknown as ApprovalRequest),
+    agent,
+    action,
+    tool: tool ?? null,
+    amount: amount ?? null,
+    context: context.context as Record<string, string>,
+    isComplete: details?.complete ?? request["inputs_hash"] === undefined,
+    created_at,
+    outcome: decision === "approved" ? "approved" : "refused",
+    isHeld: isJsonObject(rules) && rules["reason"] !== "nothing_permits",
+    isTest,
+  };
+}
+
+const why: Record<DerivationFault, string> = {
+  not_in_rules: "it isn't in these rules as it was derived",
+  wider_than_approved: "it is wider than what was approved",
+  too_few: "too few approvals, or on too few days",
+  refusal_covered: "it would have let through what was refused or held back",
+  not_approved: "a request that it names wasn't approved by people, or is outside of it",
+};
+
+interface DerivedRules {
+  file: string;
+  json: JsonObject;
+}
+
+/** `logged`: hashes of rules and of a derivation, with a space between. */
+export function judgeDerived(
+  derived: readonly DerivedRules[],
+  logged: ReadonlySet<string>,
+  past: readonly PastRequest[],
+): PackCheck {
+  let gap: PackCheck | null = null;
+  for (const { file, json } of derived) {
+    const derivation = parseDerivation(json["derivation"]);
+    const { text } = readRulesVersion(json);
+    if (derivation === null || !logged.has(`${rulesetHash(text)} ${derivationHash(derivation)}`))
+      return packFault("derivations", "derivation_not_logged", { file });
+    const { policy_id: policy } = derivation;
+    const { fault, missing } = checkDerivation(derivation, text, past);
+    if (fault !== null)
+      return packFault("derivations", "derivation_refused", { file, policy, why: why[fault] });
+    const requests = formatCount(missing, "request");
+    if (missing > 0) gap ??= packGap("derivations", "derivation_content_absent", { policy, requests });
+  }
+  const count = formatCount(derived.length, "suggested rule");
+  return gap ?? packPass("derivations", `${count}, each follows from the approvals that it names`);
+}
+
+/** Null for a pack without derivations. */
+export async function judgeDerivations(
+  pack: OpenPack,
+  past: readonly PastRequest[],
+  trust: VerifierTrust,
+): Promise<PackCheck | null> {
+  const derived: DerivedRules[] = [];
+  for (const file of filesIn("rules", pack.names)) {
+    const json = await pack.readJson(file);
+    if (json["derivation"] !== undefined) derived.push({ file, json });
+  }
+  return derived.length === 0 ? null : judgeDerived(derived, await listLogged(pack, trust), past);
+}
+
+/** Hashes of rules and derivation, of the service's own statements. */
+async function listLogged(pack: OpenPack, trust: VerifierTrust): Promise<Set<string>> {
+  const all = await readStatementList({
+    readStatements: (from) => pack.readJson(numberedFile("statements", from)),
+  });
+  const statements = Array.isArray(all) ? (all as readonly ListedStatement[]) : [];
+  return new Set(
+    statements.flatMap((statement) => {
+      const rules = parseDerivedRules(statement.payload);
+      const isOurs = rules !== null && findMaker(statement, trust) !== undefined;
+      return isOurs ? `${rules.ruleset_hash} ${rules.derivation}` : [];
+    }),
+  );
 }

@@ -52,7 +52,7 @@ export interface UseFacts {
   isDecision: boolean;
   /** The approval decided, or used. */
   object: HumanAuthorization | null;
-  /** Of an attestation: undefined without content. */
+  /** Undefined but for an attestation with content. */
   timestamp: string | undefined;
   /** Since when a run had it, if the service says that it was stopped after. */
   claimedAt: string | undefined;
@@ -129,7 +129,7 @@ const slackMs = 2_000;
 /** True if it may be a use that nobody can read. */
 const isUnread = ({ decision }: PackEntry) => decision === null || decision === "approved";
 
-/** Of an entry outside the period nothing but its place is read. */
+/** Reads nothing but the place of an entry outside the period. */
 export function readUse(entry: PackEntry, json: JsonObject): UseFacts {
   const { file, sequence: number, state, isDecision } = entry;
   const isInside = /(?:^|\/)(?:decisions|attestations)\//.test(file);

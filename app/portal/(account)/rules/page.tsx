@@ -100,6 +100,12 @@ async function RulesPage({ searchParams }: PageProps) {
           <>
             Which requests go ahead without asking, which are denied, and whom to ask.{" "}
             <TextLink href="/docs/rules">How to write them</TextLink>
+            {isOwner ? (
+              <>
+                {" · "}
+                <TextLink href="/portal/rules/suggestions">Rules from your own decisions</TextLink>
+              </>
+            ) : null}
           </>
         }
       />

@@ -1,0 +1,64 @@
+/** /portal/rules/suggestions: rules that the organization's own decisions suggest, each with all that it rests on. */
+import type { Metadata } from "next";
+import { PortalPage } from "#components/portal/organization/shown-organization";
+import { SuggestionCard } from "#components/portal/rules/suggestion-card";
+import { PageHeading } from "#components/portal/shell/page-heading";
+import { PortalNotFound } from "#components/portal/shell/portal-not-found";
+import { Card } from "#components/ui/card";
+import { EmptyState } from "#components/ui/empty-state";
+import { TextLink } from "#components/ui/text-link";
+import { formatCount } from "#lib/protocol/text/display-text";
+import { orNotFound, requirePortal } from "#lib/server/pages/portal-request";
+import { withNotFound } from "#lib/server/pages/with-not-found";
+import { listSuggestions, suggestionDays } from "#lib/services/policies/suggestions";
+import { propose } from "./actions";
+
+export const metadata: Metadata = { title: "Suggested rules" };
+
+const path = "/portal/rules/suggestions";
+
+interface PageProps {
+  readonly searchParams: Promise<Record<string, string | string[] | undefined>>;
+}
+
+async function SuggestionsPage({ searchParams }: PageProps) {
+  const { context, person } = await requirePortal(path);
+  const withMoney = (await searchParams)["money"] === "on";
+  const { suggestions, decisions } = await orNotFound(listSuggestions(context, person, withMoney));
+  return (
+    <PortalPage organizationId={person.organizationId}>
+      <PageHeading
+        title="Suggested rules"
+        lead={
+          <>
+            What people always approved and never refused, in {formatCount(decisions, "decision")} of the last{" "}
+            {suggestionDays} days. A rule learned from a habit repeats the habit: read it as if somebody else
+            had written it.{" "}
+            <TextLink href="/docs/rules#rules-from-your-own-decisions">How they are found</TextLink>
+          </>
+        }
+      />
+      <p className="mb-5">
+        {withMoney ? (
+          <TextLink href={path}>Leave out requests with an amount</TextLink>
+        ) : (
+          <TextLink href={`${path}?money=on`}>Look at requests with an amount too</TextLink>
+        )}
+      </p>
+      {suggestions.length === 0 ? (
+        <Card>
+          <EmptyState title="No rule to suggest">
+            It takes at least five equal approvals on two days, and none like them that was refused, changed
+            or held back by a rule. Test approvals don't count.
+          </EmptyState>
+        </Card>
+      ) : (
+        suggestions.map((one) => (
+          <SuggestionCard key={one.policyId} suggestion={one} withMoney={withMoney} propose={propose} />
+        ))
+      )}
+    </PortalPage>
+  );
+}
+
+export default withNotFound(SuggestionsPage, PortalNotFound);

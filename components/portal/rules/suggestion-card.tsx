@@ -1,0 +1,93 @@
+/** A suggested rule: what it would let through, in words and in Cedar, and every request that it rests on. */
+import { AgentText } from "#components/agent-text";
+import { ActionDialog } from "#components/portal/forms/action-dialog";
+import { Card } from "#components/ui/card";
+import { CodeBlock } from "#components/ui/code-block";
+import { ListTime } from "#components/ui/local-time";
+import { TextLink } from "#components/ui/text-link";
+import type { FormAction } from "#lib/api/schemas/form-state";
+import type { ShownSuggestion } from "#lib/api/schemas/portal";
+import { formatAmount } from "#lib/protocol/approval/amount";
+import { formatCount } from "#lib/protocol/text/display-text";
+
+interface SuggestionProps {
+  readonly suggestion: ShownSuggestion;
+  readonly withMoney: boolean;
+  readonly propose: FormAction<null>;
+}
+
+/** Longer lists have no reader; the rest is on the pages of requests. */
+const maxListed = 200;
+
+function Requests({ requests }: Pick<ShownSuggestion, "requests">) {
+  return (
+    <details className="mt-4">
+      <summary className="cursor-pointer font-medium">
+        {formatCount(requests.length, "approved request")} it would have let through
+      </summary>
+      <ul className="mt-2 columns-1 gap-6 text-sm sm:columns-2">
+        {requests.slice(0, maxListed).map(({ id, created_at }) => (
+          <li key={id}>
+            <TextLink href={`/portal/authorizations/${id}`}>
+              <ListTime iso={created_at} />
+            </TextLink>
+          </li>
+        ))}
+      </ul>
+      {requests.length > maxListed ? (
+        <p className="mt-2 text-muted text-sm">
+          and {formatCount(requests.length - maxListed, "earlier one")}
+        </p>
+      ) : null}
+    </details>
+  );
+}
+
+export function SuggestionCard({ suggestion, withMoney, propose }: SuggestionProps) {
+  const { policyId, text, bounds, requests, questionsPerWeek, waitedMinutes } = suggestion;
+  const { agent, tool, equal, open, amount } = bounds;
+  return (
+    <Card
+      title={
+        <>
+          <AgentText value={tool ?? equal.action ?? "any action"} isName /> by{" "}
+          <AgentText value={agent} isName />
+          {amount === null
+            ? null
+            : ` up to ${formatAmount({ value: amount.max, currency: amount.currency })}`}
+        </>
+      }
+      className="mb-5"
+    >
+      <p>
+        {formatCount(Math.round(questionsPerWeek * 10) / 10, "question")} a week less; agents waited{" "}
+        {formatCount(Math.round(waitedMinutes), "minute")} for these answers. It would have met no refusal.
+      </p>
+      {open.length > 0 || equal.action === null ? (
+        <p className="mt-2">
+          Any value:{" "}
+          {[...(equal.action === null ? ["action"] : []), ...open].map((name) => (
+            <AgentText key={name} value={name} isName />
+          ))}
+          , because it was another one each time.
+        </p>
+      ) : null}
+      <div className="mt-4">
+        <CodeBlock label={`suggested rule ${policyId}`} code={text} />
+      </div>
+      <Requests requests={requests} />
+      <div className="mt-4">
+        <ActionDialog
+          triggerLabel="Propose this rule"
+          triggerVariant="primary"
+          title="Propose this rule"
+          description="It is added to your rules as it is written here. If your organization has another owner, that one confirms it with a passkey; else it counts at once. The log gets the hash of what it rests on."
+          action={propose}
+          fields={{ policy_id: policyId, money: withMoney ? "on" : "off" }}
+          confirmLabel="Propose"
+          confirmVariant="primary"
+        />
+      </div>
+    </Card>
+  );
+}

@@ -1,0 +1,115 @@
+/** Rules that an organization's decisions suggest (lib/protocol/policy/suggest.ts), from the database to a proposal. */
+import type { MemberPrincipal } from "#lib/api/http/context";
+import type { ShownSuggestion } from "#lib/api/schemas/portal";
+import { AppError } from "#lib/errors";
+import { createShare } from "#lib/jobs/fair-queue";
+import type { ZkPool } from "#lib/jobs/zk-worker-pool";
+import { base64Encode, utf8Encode } from "#lib/protocol/encoding/bytes";
+import {
+  type Derivation,
+  type Suggestion,
+  type SuggestOptions,
+  suggestDefaults,
+} from "#lib/protocol/policy/suggest";
+import { requireRole } from "#lib/services/accounts/members";
+import { findProblems } from "./check";
+import type { RulesContext } from "./context";
+import { type PastRow, readPast } from "./past-requests";
+import { readNewest, readProposal, saveRules } from "./versions";
+
+export interface SuggestionsContext extends RulesContext {
+  pool: ZkPool;
+}
+
+const dayMs = 86_400_000;
+export const suggestionDays = 90;
+interface Found {
+  from: Date;
+  to: Date;
+  decisions: number;
+  suggestions: ShownSuggestion[];
+}
+
+/** Off the request thread, but for reading. */
+async function findSuggestions(
+  context: SuggestionsContext,
+  organizationId: string,
+  options: SuggestOptions,
+): Promise<Found> {
+  const to = context.clock();
+  const from = new Date(to.getTime() - suggestionDays * dayMs);
+  const known = new Map<string, PastRow>();
+  const pages: Uint8Array[] = [];
+  for await (const rows of readPast(context, organizationId, { from, to })) {
+    for (const row of rows) known.set(row.hash, row);
+    pages.push(utf8Encode(`[${rows.map(({ past }) => past).join(",")}]`));
+  }
+  const share = createShare("other", { organization: organizationId });
+  const found = await context.pool.run("suggestRules", { pages, options }, share);
+  const suggestions: ShownSuggestion[] = [];
+  for (const suggestion of found) {
+    // Cedar refuses some signs.
+    if ((await findProblems(context, organizationId, suggestion.text)).length > 0) continue;
+    const rows = suggestion.covers.flatMap((hash) => known.get(hash) ?? []);
+    const times = rows.map(({ created_at }) => Date.parse(created_at));
+    const weeks = Math.max(1, (to.getTime() - Math.min(...times)) / (7 * dayMs));
+    suggestions.push({
+      ...suggestion,
+      requests: rows
+        .map(({ id, created_at }) => ({ id, created_at }))
+        .sort((a, b) => (a.created_at < b.created_at ? 1 : -1)),
+      questionsPerWeek: rows.length / weeks,
+      waitedMinutes: rows.reduce((sum, { waited }) => sum + waited, 0) / 60,
+    });
+  }
+  return { from, to, decisions: known.size, suggestions };
+}
+
+/** Only those that the rules don't have already. */
+export async function listSuggestions(
+  context: SuggestionsContext,
+  person: MemberPrincipal,
+  withMoney: boolean,
+): Promise<Found> {
+  await requireRole(context.database.db, person, "rules");
+  const found = await findSuggestions(context, person.organizationId, { ...suggestDefaults, withMoney });
+  const newest = await readNewest(context.database.db, person.organizationId);
+  const isNew = ({ policyId }: Suggestion) => newest?.text.includes(`@id("${policyId}")`) !== true;
+  return { ...found, suggestions: found.suggestions.filter(isNew) };
+}
+
+/**
+ * Adds the rule to the newest version as it was suggested, with its derivation. True if it counts at once; where the
+ * organization has another owner, that one confirms it with a passkey.
+ */
+export async function proposeSuggestion(
+  context: SuggestionsContext,
+  person: MemberPrincipal,
+  { policyId, withMoney }: { policyId: string; withMoney: boolean },
+): Promise<boolean> {
+  const { from, to, suggestions } = await listSuggestions(context, person, withMoney);
+  const chosen = suggestions.find((one) => one.policyId === policyId);
+  if (chosen === undefined)
+    throw new AppError("rules_changed", "this rule is no longer suggested: reload the page");
+  const { db } = context.database;
+  if ((await readProposal(db, person.organizationId)) !== null)
+    throw new AppError("rules_changed", "a change of the rules waits: confirm or drop it first");
+  const newest = await readNewest(db, person.organizationId);
+  const derivation: Derivation = {
+    version: 1,
+    policy_id: policyId,
+    bounds: chosen.bounds,
+    from: from.toISOString(),
+    to: to.toISOString(),
+    approvals: suggestDefaults.approvals,
+    days: suggestDefaults.days,
+    requests: chosen.covers,
+    salt: base64Encode(context.random(16)),
+  };
+  const change = {
+    text: newest === null || newest.text === "" ? chosen.text : `${newest.text.trimEnd()}\n\n${chosen.text}`,
+    mode: newest?.mode ?? "enforce",
+    version: newest?.number ?? 0,
+  };
+  return saveRules(context, person, change, derivation);
+}
