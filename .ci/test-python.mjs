@@ -8,6 +8,7 @@ const files = [
   "lib/verifier/rare-states",
   "components/guides/python",
   "lib/deployment.process",
+  "lib/server/pages/second-provider",
   "lib/services/directory/compliance",
 ];
 const { status } = spawnSync(process.execPath, [".ci/test.mjs", "--only", "unit", ...files], {

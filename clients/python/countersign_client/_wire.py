@@ -971,11 +971,25 @@ class RosterRosterEntriesItem(RosterRosterEntriesItemRequired, RosterRosterEntri
     pass
 
 
-class RosterRosterChangesItem1(TypedDict):
+class RosterRosterChangesItem1MappedItem(TypedDict):
+    group: str
+    provider_group: str
+    mapped_by: str
+
+
+class RosterRosterChangesItem1Required(TypedDict):
     kind: Literal["passkey_added"]
     person: str
     passkey: str
     groups: list[str]
+
+
+class RosterRosterChangesItem1Optional(TypedDict, total=False):
+    mapped: list[RosterRosterChangesItem1MappedItem]
+
+
+class RosterRosterChangesItem1(RosterRosterChangesItem1Required, RosterRosterChangesItem1Optional):
+    pass
 
 
 class RosterRosterChangesItem2(TypedDict):
@@ -984,10 +998,24 @@ class RosterRosterChangesItem2(TypedDict):
     passkey: str
 
 
-class RosterRosterChangesItem3(TypedDict):
+class RosterRosterChangesItem3MappedItem(TypedDict):
+    group: str
+    provider_group: str
+    mapped_by: str
+
+
+class RosterRosterChangesItem3Required(TypedDict):
     kind: Literal["joined", "left"]
     person: str
     group: str
+
+
+class RosterRosterChangesItem3Optional(TypedDict, total=False):
+    mapped: list[RosterRosterChangesItem3MappedItem]
+
+
+class RosterRosterChangesItem3(RosterRosterChangesItem3Required, RosterRosterChangesItem3Optional):
+    pass
 
 
 class RosterRosterChangesItem4(TypedDict):

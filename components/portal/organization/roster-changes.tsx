@@ -2,15 +2,28 @@
 import { Timestamp } from "#components/ui/timestamp";
 import { readableTime } from "#lib/protocol/time/time-words";
 
+/** A place that a group of the provider or directory gave. */
+interface ShownMapping {
+  readonly group: string;
+  readonly provider_group: string;
+  readonly mapped_by: string;
+}
+
 export type ShownChange =
   | {
       readonly kind: "passkey_added";
       readonly person: string;
       readonly passkey: string;
       readonly groups: readonly string[];
+      readonly mapped?: readonly ShownMapping[];
     }
   | { readonly kind: "passkey_removed"; readonly person: string; readonly passkey: string }
-  | { readonly kind: "joined" | "left"; readonly person: string; readonly group: string }
+  | {
+      readonly kind: "joined" | "left";
+      readonly person: string;
+      readonly group: string;
+      readonly mapped?: readonly ShownMapping[];
+    }
   | {
       readonly kind: "deputy_named";
       readonly person: string;
@@ -20,11 +33,19 @@ export type ShownChange =
     }
   | { readonly kind: "deputy_ended"; readonly person: string; readonly deputy: string };
 
+const explain = (mapped: readonly ShownMapping[] = []) =>
+  mapped
+    .map(
+      ({ group, provider_group, mapped_by }) =>
+        ` (${group} by the group ${provider_group}, mapped by ${mapped_by})`,
+    )
+    .join("");
+
 function describe(change: ShownChange): string {
   switch (change.kind) {
     case "passkey_added": {
       const groups = change.groups.length === 0 ? "" : ` (${change.groups.join(", ")})`;
-      return `${change.person}${groups}: passkey "${change.passkey}" added`;
+      return `${change.person}${groups}: passkey "${change.passkey}" added${explain(change.mapped)}`;
     }
     case "passkey_removed":
       return `${change.person}: passkey "${change.passkey}" removed`;
@@ -33,7 +54,7 @@ function describe(change: ShownChange): string {
     case "deputy_ended":
       return `${change.deputy} is no longer the deputy of ${change.person}`;
     default:
-      return `${change.person} ${change.kind} ${change.group}`;
+      return `${change.person} ${change.kind} ${change.group}${explain(change.mapped)}`;
   }
 }
 

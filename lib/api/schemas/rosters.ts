@@ -37,15 +37,20 @@ const entry = z.strictObject({
 });
 
 const person = boundedText(0, 254);
+const mapped = z
+  .array(z.strictObject({ group: z.string(), provider_group: z.string(), mapped_by: z.string() }))
+  .optional()
+  .meta({ description: "which of the groups a group of your provider or directory gave, and who mapped it" });
 const change = z.discriminatedUnion("kind", [
   z.strictObject({
     kind: z.literal("passkey_added"),
     person,
     passkey: z.string(),
     groups: z.array(z.string()),
+    mapped,
   }),
   z.strictObject({ kind: z.literal("passkey_removed"), person, passkey: z.string() }),
-  z.strictObject({ kind: z.enum(["joined", "left"]), person, group: z.string() }),
+  z.strictObject({ kind: z.enum(["joined", "left"]), person, group: z.string(), mapped }),
   z.strictObject({
     kind: z.literal("deputy_named"),
     person,

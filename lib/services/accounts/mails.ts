@@ -9,7 +9,7 @@ import { escapeHtml, toUnlinkedText } from "#lib/protocol/text/display-text";
 import { readableTime } from "#lib/protocol/time/time-words";
 import type { AccountsContext } from "./context";
 import { holdRole, listMemberships, personNotFound } from "./members";
-import type { RosterChange } from "./roster";
+import type { MappedPlace, RosterChange } from "./roster";
 
 export interface Mail {
   to: string;
@@ -212,16 +212,24 @@ export function passkeyEventMail(to: string, link: string, event: keyof typeof p
   });
 }
 
+const explainPlaces = (mapped: readonly MappedPlace[] = []) =>
+  mapped
+    .map(
+      ({ group, provider_group, mapped_by }) =>
+        ` (${group} by the group ${provider_group}, mapped by ${mapped_by})`,
+    )
+    .join("");
+
 function describeRosterChange(change: RosterChange): string {
   switch (change.kind) {
     case "passkey_added": {
       const groups = change.groups.length === 0 ? "in no group" : `in ${change.groups.join(", ")}`;
-      return `${change.person}, ${groups}: passkey "${change.passkey}" added`;
+      return `${change.person}, ${groups}: passkey "${change.passkey}" added${explainPlaces(change.mapped)}`;
     }
     case "passkey_removed":
       return `${change.person}: passkey "${change.passkey}" removed`;
     case "joined":
-      return `${change.person} joined ${change.group}`;
+      return `${change.person} joined ${change.group}${explainPlaces(change.mapped)}`;
     case "left":
       return `${change.person} left ${change.group}`;
     case "deputy_named":

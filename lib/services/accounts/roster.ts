@@ -13,6 +13,7 @@ import {
   deputies,
   organizations,
   passkeys,
+  providerGroups,
   rosters,
   staleRosters,
 } from "#lib/db/schema";
@@ -73,12 +74,24 @@ export interface RosterState {
   details: RosterDetails;
 }
 
+type ReadState = RosterState & { mapped: MappedPlaces };
+
+/** A place that a group of the provider or directory gives, and who mapped that group. */
+export type MappedPlace = {
+  group: string;
+  provider_group: string;
+  mapped_by: string;
+};
+
 export type RosterChange =
-  | { kind: "passkey_added"; person: string; passkey: string; groups: string[] }
+  | { kind: "passkey_added"; person: string; passkey: string; groups: string[]; mapped?: MappedPlace[] }
   | { kind: "passkey_removed"; person: string; passkey: string }
-  | { kind: "joined" | "left"; person: string; group: string }
+  | { kind: "joined" | "left"; person: string; group: string; mapped?: MappedPlace[] }
   | { kind: "deputy_named"; person: string; deputy: string; from: string; until: string }
   | { kind: "deputy_ended"; person: string; deputy: string };
+
+/** By approver; groups by name, as changes have them. Nothing signs it: a roster's bytes stay what they were. */
+type MappedPlaces = ReadonlyMap<string, readonly MappedPlace[]>;
 
 /** Passkeys that count: not removed, of people who confirmed, in an organization that is there. */
 export const isEnrolled = and(isNull(passkeys.removed_at), eq(approvers.status, "confirmed"));
@@ -103,9 +116,18 @@ async function readEnrolled(tx: Executor, organizationId: string) {
       approverId: approverGroups.approver_id,
       groupId: approverGroups.group_id,
       name: approvers.name,
+      providerGroup: approverGroups.by_provider,
+      mappedBy: providerGroups.mapped_by,
     })
     .from(approverGroups)
     .innerJoin(approvers, eq(approvers.id, approverGroups.group_id))
+    .leftJoin(
+      providerGroups,
+      and(
+        eq(providerGroups.organization_id, approvers.organization_id),
+        eq(providerGroups.name, approverGroups.by_provider),
+      ),
+    )
     .where(eq(approvers.organization_id, organizationId));
   const deputyships = await tx
     .select({
@@ -143,11 +165,17 @@ async function readRosterState(
   tx: Executor,
   organizationId: string,
   before: RosterDetails | null,
-): Promise<RosterState> {
+): Promise<ReadState> {
   const { rows, places, deputyships } = await readEnrolled(tx, organizationId);
   const details = structuredClone(noDetails);
   const names: Record<string, NameOpening> = {};
-  for (const { groupId, name } of places) details.groups[groupId] = name ?? "";
+  const mapped = new Map<string, MappedPlace[]>();
+  for (const { approverId, groupId, name, providerGroup, mappedBy } of places) {
+    details.groups[groupId] = name ?? "";
+    if (providerGroup === null || mappedBy === null) continue;
+    const place = { group: name ?? "", provider_group: providerGroup, mapped_by: mappedBy };
+    mapped.set(approverId, [...(mapped.get(approverId) ?? []), place]);
+  }
   const list = (row: (typeof rows)[number], ofId: string, more: Pick<RosterEntry, "salt" | "deputy_for">) => {
     const groupIds = places.filter((place) => place.approverId === ofId).map(({ groupId }) => groupId);
     const entry: RosterEntry = {
@@ -187,7 +215,7 @@ async function readRosterState(
           }),
         ),
     );
-  return { entries: orderEntries([...entries, ...ofDeputies]), details: { ...details, names } };
+  return { entries: orderEntries([...entries, ...ofDeputies]), details: { ...details, names }, mapped };
 }
 
 const isSameRoster = (a: readonly RosterEntry[], b: readonly RosterEntry[]) =>
@@ -196,25 +224,33 @@ const isSameRoster = (a: readonly RosterEntry[], b: readonly RosterEntry[]) =>
 export const noDetails: RosterDetails = { openings: {}, people: {}, groups: {}, passkeys: {} };
 
 /** Lists an owner's view of the changes, by name. A person with several passkeys joins a group once. */
-function describeChanges(before: RosterState | null, now: RosterState): RosterChange[] {
+function describeChanges(before: RosterState | null, now: ReadState): RosterChange[] {
   const { entries, details } = before ?? { entries: [], details: noDetails };
   const own = entries.filter(isOwn);
   const known = new Map(own.map((entry) => [entry.credential_id, entry]));
   const current = new Set(now.entries.map(({ credential_id }) => credential_id));
   const changes: RosterChange[] = [];
   const moved = new Map<string, RosterChange>();
+  const explain = (approverId: string, groups: readonly string[]) => {
+    const mapped = (now.mapped.get(approverId) ?? []).filter(({ group }) => groups.includes(group));
+    return mapped.length === 0 ? {} : { mapped };
+  };
   for (const { credential_id: id, approver_id } of now.entries.filter(isOwn)) {
     const person = now.details.people[approver_id] ?? "";
     const groupsNow = groupNames(now.details, id);
     if (!known.has(id)) {
       const passkey = now.details.passkeys[id] ?? "";
-      changes.push({ kind: "passkey_added", person, passkey, groups: Object.values(groupsNow).sort() });
+      const groups = Object.values(groupsNow).sort();
+      changes.push({ kind: "passkey_added", person, passkey, groups, ...explain(approver_id, groups) });
       continue;
     }
     const groupsBefore = groupNames(details, id);
     for (const [group, name] of Object.entries(groupsNow))
       if (!(group in groupsBefore))
-        moved.set(`joined ${approver_id} ${group}`, { kind: "joined", person, group: name });
+        moved.set(`joined ${approver_id} ${group}`, {
+          ...{ kind: "joined", person, group: name },
+          ...explain(approver_id, [name]),
+        });
     for (const [group, name] of Object.entries(groupsBefore))
       if (!(group in groupsNow))
         moved.set(`left ${approver_id} ${group}`, { kind: "left", person, group: name });

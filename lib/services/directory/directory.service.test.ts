@@ -15,12 +15,13 @@ import { inviteMember } from "#lib/services/accounts/invitations";
 import { beginEnrolment, finishEnrolment, requireOwnApprover } from "#lib/services/accounts/passkeys";
 import { removeProviderGroup, saveProviderGroup } from "#lib/services/accounts/provider-groups";
 import { joinByDomain } from "#lib/services/accounts/provider-sign-in";
-import { readRoster } from "#lib/services/accounts/roster";
+import { readRoster, runRosterRound } from "#lib/services/accounts/roster";
 import type { Context } from "#lib/services/approvals/context";
 import { acceptApproval, findDecidable } from "#lib/services/approvals/decision/decide";
 import { readApprovalView } from "#lib/services/approvals/decision/inbox";
 import { proveApprover } from "#lib/services/approvals/decision/passkey-approval";
 import { makeApiKey } from "#lib/services/keys/portal-keys";
+import { listMailbox } from "#lib/services/notifications/mailbox";
 import { changeRole } from "#lib/services/portal/organization";
 import { startTestApp, type TestAnswer, type TestApp } from "#support/app";
 import { createPasskey, type TestPasskey } from "#support/authenticator";
@@ -370,6 +371,28 @@ describe("who is deactivated", () => {
     expect([await rolesOf(address("ada")), await placesOf("ada")]).toEqual([["member"], ["finance"]]);
     await scim("DELETE", `/Users/${dave}`);
     await inviteMember(context, owner, { email: address("dave"), role: "member" });
+  });
+
+  it("is in the roster with who mapped the group that made them an approver", async () => {
+    const mapped = [{ group: "finance", provider_group: "Finance", mapped_by: owner.email }];
+    const { roster } = await readRoster(context.database.db, organizationId, undefined);
+    expect(roster?.changes).toEqual([
+      { kind: "passkey_added", person: "cleo", passkey: "Phone", groups: ["finance"], mapped },
+    ]);
+    await saveGroup(context, owner, { id: null, name: "legal", memberIds: [] });
+    await mapGroup("Legal", null, "legal");
+    await pushGroup("Legal", ids["ada"] ?? "");
+    const next = await readRoster(context.database.db, organizationId, undefined);
+    expect(next.roster?.changes).toEqual([
+      {
+        ...{ kind: "joined", person: "ada", group: "legal" },
+        mapped: [{ group: "legal", provider_group: "Legal", mapped_by: owner.email }],
+      },
+    ]);
+    const words = "ada joined legal (legal by the group Legal, mapped by";
+    await runRosterRound(context);
+    const [mail] = (await listMailbox(context.database)).filter(({ to }) => to === owner.email);
+    expect(mail?.text).toContain(words);
   });
 
   it("counts no more in what waits, though they had approved it, and decides nothing", async () => {
