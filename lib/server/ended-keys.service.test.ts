@@ -8,8 +8,8 @@ import { approveUnproven, ask } from "#support/authorizations";
 import { anyKind } from "#support/databases";
 import { setupTestApp } from "#support/setup-app";
 
-/** They store nothing; or what they store is that the key has ended; or (mcp) they call the others. */
-const harmless = ["evaluateAccess", "simulateRules", "createPresentation", "deleteKey", "mcp"];
+/** They store nothing; or what they store is that the key has ended; or (mcp, agent_hook) they call the others. */
+const harmless = ["evaluateAccess", "simulateRules", "createPresentation", "deleteKey", "mcp", "agent_hook"];
 const changing = Object.entries(operations).filter(
   ([id, spec]: [string, OperationSpec]) =>
     // lib/services/directory/directory.service.test.ts has those of SCIM.

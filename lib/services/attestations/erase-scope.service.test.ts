@@ -48,6 +48,15 @@ const needed: Record<string, Scope[]> = {
   createPresentation: ["read"],
   eraseContent: ["erase"],
   deleteKey: [],
+  agent_hook: ["hook", "authorize", "attest"],
+  createDirectoryUser: ["scim"],
+  replaceDirectoryUser: ["scim"],
+  patchDirectoryUser: ["scim"],
+  removeDirectoryUser: ["scim"],
+  createDirectoryGroup: ["scim"],
+  replaceDirectoryGroup: ["scim"],
+  patchDirectoryGroup: ["scim"],
+  removeDirectoryGroup: ["scim"],
   mcp: [],
 };
 

@@ -130,6 +130,7 @@ describe("the scope hook", () => {
       await test.call("DELETE", "/v1/keys", { key });
     }
     expect(reached.sort()).toEqual([
+      "agent_hook",
       "answerQuestion",
       "attest",
       "attestBatch",
