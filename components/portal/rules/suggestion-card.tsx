@@ -6,7 +6,7 @@ import { CodeBlock } from "#components/ui/code-block";
 import { ListTime } from "#components/ui/local-time";
 import { TextLink } from "#components/ui/text-link";
 import type { FormAction } from "#lib/api/schemas/form-state";
-import type { ShownSuggestion } from "#lib/api/schemas/portal";
+import type { ShownSuggestion, TakeBackHint } from "#lib/api/schemas/portal";
 import { formatAmount } from "#lib/protocol/approval/amount";
 import { formatCount } from "#lib/protocol/text/display-text";
 
@@ -89,5 +89,26 @@ export function SuggestionCard({ suggestion, withMoney, propose }: SuggestionPro
         />
       </div>
     </Card>
+  );
+}
+
+export function TakeBackList({ hints }: { readonly hints: readonly TakeBackHint[] }) {
+  return (
+    <ul className="flex flex-col gap-2">
+      {hints.map(({ request_id: id, policy_id: policy, agent_slug: agent, action, why, detail }) => (
+        <li key={`${id ?? policy} ${why}`}>
+          {id === null ? (
+            <TextLink href="/portal/rules">
+              Rule <code className="font-mono">{policy}</code>
+            </TextLink>
+          ) : (
+            <TextLink href={`/portal/authorizations/${id}`}>
+              <AgentText value={action ?? ""} isName /> by <AgentText value={agent ?? ""} isName />
+            </TextLink>
+          )}
+          : <AgentText value={detail} />
+        </li>
+      ))}
+    </ul>
   );
 }

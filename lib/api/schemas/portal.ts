@@ -383,6 +383,16 @@ export interface ShownSuggestion extends Suggestion {
   waitedMinutes: number;
 }
 
+/** A reason to take a standing approval back, or a rule out; one of its two ids is null. */
+export interface TakeBackHint {
+  request_id: string | null;
+  policy_id: string | null;
+  agent_slug: string | null;
+  action: string | null;
+  why: "unused" | "wider" | "refused" | "budget";
+  detail: string;
+}
+
 export const proposalForm = z.object({ proposal_id: z.uuid("must be an id") });
 
 export interface UnfinishedRequest {

@@ -3,7 +3,7 @@ import { eq, sql } from "drizzle-orm";
 import { beforeEach, describe, expect, it } from "vitest";
 import type { MemberPrincipal } from "#lib/api/http/context";
 import type { PutRulesBody } from "#lib/api/schemas/rules";
-import { apiKeys, authorizationRequests, memberships, sessions } from "#lib/db/schema";
+import { apiKeys, authorizationRequests, memberships, ruleSets, sessions } from "#lib/db/schema";
 import { type Derivation, derivationHash } from "#lib/protocol/policy/suggest";
 import { acceptApproval } from "#lib/services/approvals/decision/decide";
 import { ask, provenBy } from "#support/authorizations";
@@ -11,6 +11,7 @@ import { anyKind } from "#support/databases";
 import { signInPerson } from "#support/portal";
 import { setupTestApp } from "#support/setup-app";
 import { listSuggestions, proposeSuggestion } from "./suggestions";
+import { listTakeBacks } from "./take-back";
 import { confirmProposal, readNewest, readProposal, saveRules } from "./versions";
 
 const dayMs = 86_400_000;
@@ -119,6 +120,16 @@ describe("suggested rules", () => {
       decided_by: { kind: "rule", policy_ids: [policyId] },
     });
     expect((await list()).suggestions, "it is a rule now").toEqual([]);
+    const old = { created_at: new Date(Date.now() - 31 * dayMs) };
+    await test.app.context.database.db
+      .update(ruleSets)
+      .set(old)
+      .where(eq(ruleSets.hash, newest?.hash ?? ""));
+    const hints = await listTakeBacks(test.app.context, owner);
+    expect(
+      hints.map(({ policy_id, why }) => [policy_id, why]),
+      "the other one was just used",
+    ).toEqual([["never", "unused"]]);
     const missing = proposeSuggestion(test.app.context, owner, { policyId, withMoney: false });
     await expect(missing).rejects.toThrow("no longer suggested");
   });

@@ -1,7 +1,7 @@
 /** /portal/rules/suggestions: rules that the organization's own decisions suggest, each with all that it rests on. */
 import type { Metadata } from "next";
 import { PortalPage } from "#components/portal/organization/shown-organization";
-import { SuggestionCard } from "#components/portal/rules/suggestion-card";
+import { SuggestionCard, TakeBackList } from "#components/portal/rules/suggestion-card";
 import { PageHeading } from "#components/portal/shell/page-heading";
 import { PortalNotFound } from "#components/portal/shell/portal-not-found";
 import { Card } from "#components/ui/card";
@@ -11,6 +11,7 @@ import { formatCount } from "#lib/protocol/text/display-text";
 import { orNotFound, requirePortal } from "#lib/server/pages/portal-request";
 import { withNotFound } from "#lib/server/pages/with-not-found";
 import { listSuggestions, suggestionDays } from "#lib/services/policies/suggestions";
+import { listTakeBacks, unusedDays } from "#lib/services/policies/take-back";
 import { propose } from "./actions";
 
 export const metadata: Metadata = { title: "Suggested rules" };
@@ -25,6 +26,7 @@ async function SuggestionsPage({ searchParams }: PageProps) {
   const { context, person } = await requirePortal(path);
   const withMoney = (await searchParams)["money"] === "on";
   const { suggestions, decisions } = await orNotFound(listSuggestions(context, person, withMoney));
+  const hints = await listTakeBacks(context, person);
   return (
     <PortalPage organizationId={person.organizationId}>
       <PageHeading
@@ -57,6 +59,16 @@ async function SuggestionsPage({ searchParams }: PageProps) {
           <SuggestionCard key={one.policyId} suggestion={one} withMoney={withMoney} propose={propose} />
         ))
       )}
+      <Card title="What to take back" className="mt-5">
+        {hints.length === 0 ? (
+          <p className="text-muted">
+            No rule or standing approval is unused for {unusedDays} days, much wider than its use, met a later
+            refusal, or is nearly used up.
+          </p>
+        ) : (
+          <TakeBackList hints={hints} />
+        )}
+      </Card>
     </PortalPage>
   );
 }
