@@ -15,8 +15,10 @@ import { Decision } from "./decision";
 import { FrozenNotice } from "./frozen-notice";
 import { GrantBlock } from "./grant-block";
 import { writeHeading } from "./heading";
+import { Looking } from "./looking";
 import { markRequest } from "./mark-parts";
 import { describeEnd, Outcome } from "./outcome";
+import { postJson } from "./post-json";
 import { Questions } from "./questions";
 import { ActionBlock, ContextBlock, InputsHash } from "./request-blocks";
 import { RequestConditions } from "./request-conditions";
@@ -83,6 +85,7 @@ export function ApprovalScreen({ view, token }: ApprovalScreenProps) {
         <AgentBlock view={view} />
         <RequestConditions view={view} onElapsed={refresh} />
         {view.is_erased ? null : <InputsHash inputsHash={view.request.inputs_hash} />}
+        {isPending ? <Looking view={view} look={() => postJson(`/approve/${token}/look`, {})} /> : null}
         {isPending ? (
           <Decision view={view} token={token} onChange={refresh} onCounted={() => setIsOwn(true)} />
         ) : null}

@@ -60,6 +60,7 @@ export function makeView(): ApprovalView {
     attestation: null,
     before: null,
     amended_path: null,
+    looking: [],
     questions: [],
   };
 }

@@ -6,6 +6,7 @@ import { AgentBlock } from "#components/approve/agent-block";
 import { ApprovalNotices } from "#components/approve/approval-notices";
 import { GrantBlock } from "#components/approve/grant-block";
 import { GroupsNeeded } from "#components/approve/groups-needed";
+import { Looking } from "#components/approve/looking";
 import { markRequest } from "#components/approve/mark-parts";
 import { PasskeyPanel } from "#components/approve/passkey-panel";
 import { ActionBlock, ContextBlock, InputsHash } from "#components/approve/request-blocks";
@@ -24,7 +25,8 @@ function Request({
   token,
   view,
   onCounted,
-}: Decidable & { readonly onCounted: (view: ApprovalView) => void }) {
+  look,
+}: Decidable & { readonly onCounted: (view: ApprovalView) => void; readonly look: Look }) {
   const refresh = useRefresh();
   const { request } = view;
   const { unseen, show } = useUnseen(view.request_id, listShown(view));
@@ -48,6 +50,7 @@ function Request({
       <RequestConditions view={view} onElapsed={() => void refresh()} />
       <InputsHash inputsHash={request.inputs_hash} />
       <GroupsNeeded view={view} />
+      <Looking view={view} look={() => look(token)} />
       {isStarted && !isInformed && unseen.length > 0 ? (
         <Unseen details={unseen} to="your passkey" onShow={show} onContinue={() => setIsInformed(true)} />
       ) : null}
@@ -67,6 +70,9 @@ function Request({
   );
 }
 
+/** Notes that the signed-in person is looking at the request with this token. */
+type Look = (token: string) => Promise<unknown>;
+
 interface Counted {
   readonly key: string;
   readonly news: ReactNode;
@@ -76,7 +82,13 @@ const isList = (group: readonly Decidable[]): group is readonly [Decidable, ...D
   group.length > 1;
 
 /** `groups`: equal requests are together. */
-export function InboxDecisions({ groups }: { readonly groups: readonly (readonly Decidable[])[] }) {
+export function InboxDecisions({
+  groups,
+  look,
+}: {
+  readonly groups: readonly (readonly Decidable[])[];
+  readonly look: Look;
+}) {
   const refresh = useRefresh();
   const [counted, setCounted] = useState<Counted | null>(null);
   if (groups.length === 0 && counted === null) return null;
@@ -104,6 +116,7 @@ export function InboxDecisions({ groups }: { readonly groups: readonly (readonly
             <Request
               key={one.view.request_id}
               {...one}
+              look={look}
               onCounted={({ request, request_id }) =>
                 setCounted({
                   key: request_id,

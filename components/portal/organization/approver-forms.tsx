@@ -147,6 +147,77 @@ export function GroupForm({ action, people, group }: GroupFormProps) {
   );
 }
 
+interface TurnsFormProps {
+  readonly action: FormAction;
+  readonly people: readonly Named[];
+  readonly group: Named & {
+    readonly members: readonly (Named & { readonly step: number })[];
+    readonly escalation: { readonly afterMinutes: number | null; readonly lastResort: string | null };
+  };
+}
+
+const turnNumbers = [1, 2, 3, 4, 5, 6, 7, 8, 9];
+
+/** Who is notified first, and who if nobody has decided by then. */
+export function TurnsForm({ action, people, group }: TurnsFormProps) {
+  const [state, submit] = useFormAction(action);
+  const { after: error } = state.errors;
+  const { afterMinutes, lastResort } = group.escalation;
+  return (
+    <details>
+      <summary className="cursor-pointer text-[15px]">
+        Order of notifications<span className="sr-only"> of {group.name}</span>
+        {afterMinutes === null ? ": all at once" : `: the next after ${afterMinutes} min`}
+      </summary>
+      <PortalForm action={submit} className="mt-3 flex flex-col gap-3">
+        <input type="hidden" name="group_id" value={group.id} />
+        <Field
+          id={`after-${group.id}`}
+          label="Minutes until the next are notified"
+          hint="If nobody has decided by then. Empty: everybody at once. Anyone of the group can decide at any time."
+          error={error}
+        >
+          <Input
+            {...describeControl(`after-${group.id}`, { hint: true, error })}
+            name="after"
+            type="number"
+            min={1}
+            max={1440}
+            defaultValue={textValue(state, "after", afterMinutes === null ? "" : String(afterMinutes))}
+          />
+        </Field>
+        <div className="grid gap-3 sm:grid-cols-3">
+          {group.members.map(({ id, name, step }) => (
+            <Field key={id} id={`turn-${group.id}-${id}`} label={name}>
+              <Select id={`turn-${group.id}-${id}`} name="turns" defaultValue={`${id} ${step}`}>
+                {turnNumbers.map((turn) => (
+                  <option key={turn} value={`${id} ${turn}`}>
+                    Turn {turn}
+                  </option>
+                ))}
+              </Select>
+            </Field>
+          ))}
+        </div>
+        <Field id={`last-${group.id}`} label="Last resort, after everybody else">
+          <Select id={`last-${group.id}`} name="last_resort" defaultValue={lastResort ?? ""}>
+            <option value="">nobody</option>
+            {people.map(({ id, name }) => (
+              <option key={id} value={id}>
+                {name}
+              </option>
+            ))}
+          </Select>
+        </Field>
+        <FormStatus state={state} />
+        <div>
+          <SubmitButton variant="secondary">Save order</SubmitButton>
+        </div>
+      </PortalForm>
+    </details>
+  );
+}
+
 interface DefaultGroupFormProps {
   readonly action: FormAction;
   readonly groups: readonly (Named & { readonly isDefault: boolean })[];

@@ -150,6 +150,17 @@ export const authorizationsOperations = {
     errors: [403, 404, 409, 413, 422],
     internal: true,
   },
+  lookAt: {
+    method: "POST",
+    path: "/approve/{token}/look",
+    summary: "Say that somebody is looking at the request",
+    tag: "Authorizations",
+    auth: anyone,
+    limit: "approve",
+    responses: { 200: null },
+    errors: [403, 404, 409],
+    internal: true,
+  },
   approveList: {
     method: "POST",
     path: "/approve/list",

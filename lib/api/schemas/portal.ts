@@ -237,6 +237,19 @@ export const groupForm = z.object({
   name: approverName,
   members: z.preprocess((value) => (value === undefined ? [] : [value].flat()), z.array(id).max(100)),
 });
+export const escalationForm = z.object({
+  group_id: id,
+  after: z.preprocess(
+    emptyAsNull,
+    z.coerce.number("must be a whole number of minutes").int().min(1).max(1_440).nullable(),
+  ),
+  /** Member and turn. */
+  turns: z.preprocess(
+    (value) => (value === undefined ? [] : [value].flat()),
+    z.array(z.string().regex(/^[0-9a-f-]{36} [1-9]$/)).max(100),
+  ),
+  last_resort: z.preprocess(emptyAsNull, id.nullable()),
+});
 export const groupIdForm = z.object({ group_id: id });
 export const defaultGroupForm = z.object({ group_id: z.preprocess(emptyAsNull, id.nullable()) });
 

@@ -152,7 +152,7 @@ export async function listApprovers(context: AccountsContext, person: MemberPrin
     .where(and(belongsTo(person.organizationId), isListed))
     .orderBy(asc(sql`lower(${approvers.name})`));
   const places = await db
-    .select({ groupId: approverGroups.group_id, id: approverGroups.approver_id })
+    .select({ groupId: approverGroups.group_id, id: approverGroups.approver_id, step: approverGroups.step })
     .from(approverGroups)
     .innerJoin(approvers, eq(approvers.id, approverGroups.group_id))
     .where(belongsTo(person.organizationId));
@@ -163,16 +163,22 @@ export async function listApprovers(context: AccountsContext, person: MemberPrin
   const notified = new Set(
     rows.flatMap(({ id, status, requests }) => (status === "confirmed" && requests !== "none" ? [id] : [])),
   );
-  const groups = rows.flatMap(({ id, name, email, is_default: isDefault }) => {
+  const groups = rows.flatMap(({ id, name, email, is_default: isDefault, ...row }) => {
     if (email !== null) return [];
     const members = listMembers(id);
     const reached = members.filter((one) => notified.has(one.id)).length;
     const enrolledCount = members.filter((one) => enrolled.has(one.id)).length;
-    return [{ id, name: name ?? "", isDefault, members, reached, enrolled: enrolledCount }];
+    const escalation = { afterMinutes: row.escalate_after, lastResort: row.last_resort };
+    return [{ id, name: name ?? "", isDefault, members, reached, enrolled: enrolledCount, escalation }];
   });
   function listMembers(groupId: string) {
-    const ids = new Set(places.filter((place) => place.groupId === groupId).map(({ id }) => id));
-    return people.filter(({ id }) => ids.has(id)).map(({ id, name }) => ({ id, name }));
+    const steps = new Map(
+      places.filter((place) => place.groupId === groupId).map(({ id, step }) => [id, step]),
+    );
+    return people.flatMap(({ id, name }) => {
+      const step = steps.get(id);
+      return step === undefined ? [] : [{ id, name, step }];
+    });
   }
   return { people, groups };
 }
@@ -569,6 +575,75 @@ async function renameGroup(tx: Executor, organizationId: string, id: string, nam
     .where(isGroup(organizationId, id))
     .returning({ id: approvers.id });
   if (renamed.length === 0) throw personNotFound();
+}
+
+export interface WantedEscalation {
+  groupId: string;
+  /** Null: all are notified at once. */
+  afterMinutes: number | null;
+  /** Turns of members, from 1. */
+  steps: ReadonlyMap<string, number>;
+  lastResort: string | null;
+}
+
+/** In which order the people of a group are notified of requests that are made from now on. It gives nobody power. */
+export async function saveEscalation(
+  context: AccountsContext,
+  person: MemberPrincipal,
+  { groupId, afterMinutes, steps, lastResort }: WantedEscalation,
+): Promise<void> {
+  const { organizationId } = person;
+  await change(context, person, async (tx) => {
+    await requirePeople(tx, organizationId, lastResort === null ? [] : [lastResort]);
+    await holdMembers(tx, groupId);
+    const [group] = await tx
+      .update(approvers)
+      .set({ escalate_after: afterMinutes, last_resort: lastResort })
+      .where(isGroup(organizationId, groupId))
+      .returning({ name: approvers.name });
+    if (!group) throw personNotFound();
+    for (const [id, step] of steps)
+      await tx
+        .update(approverGroups)
+        .set({ step })
+        .where(and(eq(approverGroups.group_id, groupId), eq(approverGroups.approver_id, id)));
+    const detail = { after_minutes: afterMinutes, steps: Object.fromEntries(steps), last_resort: lastResort };
+    return { action: "approver_group.escalation", subject: group.name ?? "", detail };
+  });
+}
+
+/**
+ * Minutes until each of these people and groups is notified, by person: those of a group in its order, then its last
+ * resort. Who is named twice is notified at the earlier time.
+ */
+export async function readTurns(
+  executor: Executor,
+  { people, groups }: { people: readonly string[]; groups: readonly string[] },
+): Promise<Map<string, number>> {
+  const turns = new Map<string, number>();
+  const add = (id: string, minutes: number) =>
+    turns.set(id, Math.min(minutes, turns.get(id) ?? Number.POSITIVE_INFINITY));
+  for (const id of people) add(id, 0);
+  if (groups.length === 0) return turns;
+  const places = await executor
+    .select({
+      groupId: approverGroups.group_id,
+      id: approverGroups.approver_id,
+      step: approverGroups.step,
+      after: approvers.escalate_after,
+      lastResort: approvers.last_resort,
+    })
+    .from(approverGroups)
+    .innerJoin(approvers, eq(approvers.id, approverGroups.group_id))
+    .where(inArray(approverGroups.group_id, [...groups]));
+  for (const groupId of groups) {
+    const members = places.filter((place) => place.groupId === groupId);
+    const steps = [...new Set(members.map(({ step }) => step))].sort((one, other) => one - other);
+    for (const { id, step, after } of members) add(id, steps.indexOf(step) * (after ?? 0));
+    const [{ after = null, lastResort = null } = {}] = members;
+    if (after !== null && lastResort !== null) add(lastResort, steps.length * after);
+  }
+  return turns;
 }
 
 export async function removeGroup(

@@ -62,14 +62,11 @@ export const listPossibleDeputies = (
     .orderBy(sql`2`);
 
 /** Deputies of these people at this moment, who are notified too. */
-export async function findDeputies(executor: Executor, approverIds: readonly string[]): Promise<string[]> {
-  if (approverIds.length === 0) return [];
-  const rows = await executor
-    .select({ id: deputies.deputy_id })
+export const findDeputies = (executor: Executor, approverIds: readonly string[]) =>
+  executor
+    .select({ id: deputies.deputy_id, replaced: deputies.approver_id })
     .from(deputies)
     .where(and(inArray(deputies.approver_id, [...approverIds]), isNow));
-  return rows.map(({ id }) => id);
-}
 
 /** Whose deputy the person is at this moment, as approvers of any organization. */
 export const findReplaced = (executor: Executor, { email }: UserPrincipal) =>

@@ -34,6 +34,7 @@ import { claimAuthorization } from "#lib/services/approvals/use/claim";
 import { startWorldId } from "#lib/services/approvals/world-id/prove";
 import { approveByPasskey, approveList, submitApproval } from "#lib/services/approvals/world-id/submissions";
 import type { Context } from "./context";
+import { noteLook } from "./looks";
 import { listAuthorizations, readAuthorization } from "./read";
 import { authorizationNotFound, readApprovalToken } from "./rows";
 
@@ -158,6 +159,10 @@ export const authorizationsHandlers: Handlers<typeof specs, Context> = {
     const requestId = requestOfLink(call);
     const sent = validate(passkeyBody, await readJsonObject(call.request), "validation_error");
     await approveByPasskey(call.context, requestId, sent, call.ip);
+    return done;
+  },
+  lookAt: async (call) => {
+    await noteLook(call.context, requestOfLink(call), null);
     return done;
   },
   approveList: async ({ context, request, ip }) => {

@@ -22,7 +22,7 @@ import {
   parseContext,
   parseRequest,
 } from "#lib/services/approvals/rows";
-import type { PushMessage } from "./push";
+import { hashText, type PushMessage } from "./push";
 import type { Claimed } from "./send";
 
 const ends: Record<AuthorizationStatus, string> = {
@@ -116,11 +116,41 @@ function quoteFacts(facts: Facts, isDecided: boolean) {
     .map(({ id, label, text }) => ({ whose: whose[id] ?? `${label}:`, words: text }));
 }
 
-/** `push`: null for what is no reason to take a phone out. */
-export async function composeNotice(
-  context: Context,
-  claimed: Claimed,
-): Promise<{ mail: Mail; push: PushMessage | null } | null> {
+interface Notice {
+  mail: Mail;
+  /** Null for what is no reason to take a phone out. */
+  push: PushMessage | null;
+  /** Agents' words in it are no links. */
+  heading: string;
+  agent: string;
+}
+
+/** One mail and one message for several requests of an agent. */
+export function bundleNotices({ settings }: Context, first: Notice, others: readonly Notice[]): Notice {
+  const { agent, mail } = first;
+  if (others.length === 0) return first;
+  const all = [first, ...others];
+  const heading = `${agent} asks you ${all.length} times`;
+  const inbox = `${settings.baseUrl}/portal/inbox`;
+  const leave = /<(.+)\/leave>/.exec(mail.headers?.["List-Unsubscribe"] ?? "")?.[1] ?? inbox;
+  const ids = all.map(({ mail: one }) => one.idempotencyKey ?? "").sort();
+  const words = linkMail(mail.to, heading, {
+    lead: `The agent ${agent} requests ${all.length} approvals. Your inbox shows equal ones together:`,
+    link: inbox,
+    foot: [
+      ...all.flatMap(({ heading: one, push }) => [{ whose: "Request:", words: one }, push?.url ?? inbox]),
+      "Anyone with these links can read the requests, so don't forward this email. To stop these emails:",
+      leave,
+    ],
+  });
+  const seconds = Math.min(...all.map(({ push }) => push?.seconds ?? 1));
+  const subject = first.push?.subject ?? heading;
+  const body = all.map(({ heading: one }) => one).join("; ");
+  const push = { title: heading, body, url: inbox, subject, seconds };
+  return { ...first, heading, push, mail: { ...mail, ...words, idempotencyKey: hashText(ids.join()) } };
+}
+
+export async function composeNotice(context: Context, claimed: Claimed): Promise<Notice | null> {
   const { email, request_id, kind, approver_id, has_titles: hasTitles } = claimed;
   const row = email === null ? null : await findAuthorization(context.database, request_id);
   if (email === null || row === null) return null;
@@ -168,5 +198,6 @@ export async function composeNotice(
     thread: { key: `${request_id}/${approver_id}`, isReply },
     idempotencyKey: `${request_id}/${kind}/${approver_id}`,
   };
-  return { mail: headed, push: isDecided ? null : push };
+  const agent = toUnlinkedText(request.agent_slug);
+  return { mail: headed, push: isDecided ? null : push, heading, agent };
 }

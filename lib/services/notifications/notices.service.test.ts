@@ -11,10 +11,13 @@ import {
   listApprovers,
   noticeUrl,
   removeApprover,
+  saveEscalation,
   saveGroup,
 } from "#lib/services/accounts/approvers";
 import { type Mail, type Mailer, saveNoticeSettings } from "#lib/services/accounts/mails";
 import type { Context } from "#lib/services/approvals/context";
+import { readApprovalView } from "#lib/services/approvals/decision/inbox";
+import { noteLook } from "#lib/services/approvals/looks";
 import { expectNotices, makeReminderDue, sendAll } from "#support/approvers";
 import { approveUnproven, ask, expireRequest } from "#support/authorizations";
 import { anyKind } from "#support/databases";
@@ -112,7 +115,7 @@ describe("notices", () => {
   it("say that the agent is frozen, and what can be decided then", async () => {
     const says = async () => (await mailsTo(test, ana))[0]?.text;
     const frozen = "The organization has frozen this agent.";
-    await request({ approvers: ["Ana"] });
+    await request({ agent_slug: `${slug()}-first`, approvers: ["Ana"] });
     await sendAll(test);
     expect(await says()).not.toContain(frozen);
     context.mailer = { send: () => Promise.reject(new Error("no mail before the freeze")) };
@@ -134,7 +137,7 @@ describe("notices", () => {
     context.mailer = { send: async (mail) => void sent.push(mail) };
     const group = { approvers: ["finance"], required_approvers: [{ group: "finance", count: 1 }] };
     await request({ ...group, required_level: "none" });
-    await request({ ...group, required_level: "orb" });
+    await request({ ...group, agent_slug: `${slug()}-orb`, required_level: "orb" });
     await request({ approvers: ["Ana"] });
     await sendAll(test);
     const texts = sent.map(({ text }) => text);
@@ -238,11 +241,11 @@ describe("notices", () => {
     const night = (await listApprovers(context, owner)).groups.find(({ name }) => name === "Night")?.id ?? "";
     await request({ action: "a", approvers: ["Finance", "Ana"] });
     expect([await subjects(ana), await subjects(bob)].map((one) => one.length)).toEqual([1, 1]);
-    await request({ action: "b", approvers: [idOf("Ana")] });
+    await request({ agent_slug: `${slug()}-b`, action: "b", approvers: [idOf("Ana")] });
     await request({ action: "c" });
     expect([await subjects(ana), await subjects(bob)].map((one) => one.length)).toEqual([2, 1]);
     await chooseDefaultGroup(context, owner, night);
-    await request({ action: "d" });
+    await request({ agent_slug: `${slug()}-d`, action: "d" });
     await request({ action: "e", approvers: [] });
     expect([await subjects(ana), await subjects(bob)].map((one) => one.length)).toEqual([2, 2]);
   });
@@ -314,14 +317,123 @@ describe("notices", () => {
     const later = { attempts: 0, is_later: true };
     const bob = `bob${counter}@example.com`;
     await addConfirmed(test, owner, "Bob", bob);
-    for (const action of ["a", "b", "c", "d"]) await request({ action, approvers: ["Ana"] });
+    for (const action of ["a", "b", "c", "d"])
+      await request({ agent_slug: `${slug()}-${action}`, action, approvers: ["Ana"] });
     await sendAll(test);
     expect(await waiting()).toEqual([later]);
     expect(await mailsTo(test, ana)).toHaveLength(1 + 3);
-    for (const action of ["e", "f", "g"]) await request({ action, approvers: ["Bob"] });
+    for (const action of ["e", "f", "g"])
+      await request({ agent_slug: `${slug()}-${action}`, action, approvers: ["Bob"] });
     await sendAll(test);
     expect(await waiting()).toEqual([later, later]);
     expect(await mailsTo(test, bob)).toHaveLength(1 + 2);
+  });
+
+  /** As if the time had passed. */
+  const pass = (seconds: number) =>
+    context.database.query(
+      "UPDATE notices SET next_attempt_at = next_attempt_at - make_interval(secs => $2) WHERE organization_id = $1",
+      [owner.organizationId, seconds],
+    );
+
+  it("of one agent within a minute are one, after the first", async () => {
+    const sent: Mail[] = [];
+    context.mailer = { send: async (mail) => void sent.push(mail) };
+    const { made: first } = await request({ action: "First", approvers: ["Ana"] });
+    await sendAll(test);
+    expect(sent.map(({ subject }) => subject)).toEqual([`[TEST] ${slug()} asks you ${mark(first)}`]);
+    const amount = { value: "12", currency: "EUR" };
+    const later = [];
+    for (const action of ["b", "c", "d"])
+      later.push((await request({ action, amount, approvers: ["Ana"] })).made);
+    await ask(test, key, { agent_slug: `${slug()}-other`, action: "Other", approvers: ["Ana"] });
+    await sendAll(test);
+    expect(
+      sent.slice(1).map(({ subject }) => subject),
+      "another agent's is none of them",
+    ).toEqual([expect.stringContaining(`${slug()}-other asks you`)]);
+    await pass(61);
+    await expect
+      .poll(async () => {
+        await Promise.all([createNotices(context).run(), createNotices(context).run()]);
+        return sent.length;
+      }, slowly)
+      .toBe(3);
+    await pass(61);
+    await sendAll(test);
+    expect(sent).toHaveLength(3);
+    expect(sent[2]?.subject).toBe(`${slug()} asks you 3 times`);
+    for (const made of later) {
+      expect(sent[2]?.text).toContain(made.approval_url);
+      await expectNotices(test, made.request_id, "waiting sent");
+    }
+    expect(sent[2]?.text).toContain("> [TEST] 12.00 EUR: ");
+    expect(sent[2]?.headers?.["List-Unsubscribe"]).toBe(`<${await leaveUrl()}/leave>`);
+  });
+
+  it("wait while somebody says that they are looking at it, which opening the page does not say", async () => {
+    await saveNoticeSettings(context, await asApprover(ana), owner.organizationId, named);
+    const { made, token } = await request({ approvers: ["Ana"] });
+    await sendAll(test);
+    expect((await readApprovalView(context, token))?.looking).toEqual([]);
+    await noteLook(context, made.request_id, await asApprover(ana));
+    const from = { headers: { origin: "http://localhost:3000" }, body: {} };
+    expect((await test.call("POST", `/approve/${token}/look`, from)).status).toBe(200);
+    const view = await readApprovalView(context, token);
+    expect(view?.looking.map(({ name }) => name)).toEqual(["Ana", ""]);
+    await makeReminderDue(test, made.request_id);
+    await sendAll(test);
+    await expectNotices(test, made.request_id, "reminder pending", "waiting sent");
+    await context.database.query("UPDATE looks SET looked_at = looked_at - interval '11 minutes'", []);
+    expect((await readApprovalView(context, token))?.looking).toEqual([]);
+    await makeReminderDue(test, made.request_id);
+    await sendAll(test);
+    await expectNotices(test, made.request_id, "reminder sent", "waiting sent");
+  });
+
+  it("go to the people of a group in turn, each once, then to its last resort, and to nobody once it is decided", async () => {
+    const emails = new Map([["Ana", ana]]);
+    for (const name of ["Bob", "Cleo", "Zoe"]) {
+      emails.set(name, `${name.toLowerCase()}${counter}@example.com`);
+      await addConfirmed(test, owner, name, emails.get(name) ?? "");
+    }
+    const { people } = await listApprovers(context, owner);
+    const idOf = (name: string) => people.find((one) => one.name === name)?.id ?? "";
+    await saveGroup(context, owner, { id: null, name: "Duty", memberIds: ["Ana", "Bob", "Cleo"].map(idOf) });
+    const groupId = (await listApprovers(context, owner)).groups[0]?.id ?? "";
+    await saveEscalation(context, owner, {
+      groupId,
+      afterMinutes: 5,
+      steps: new Map(
+        [
+          ["Ana", 1],
+          ["Bob", 1],
+          ["Cleo", 4],
+        ].map(([name, turn]) => [idOf(String(name)), Number(turn)]),
+      ),
+      lastResort: idOf("Zoe"),
+    });
+    const told: string[] = [];
+    context.mailer = { send: async ({ to }) => void told.push(to) };
+    const { made, deny } = await request({ approvers: ["Duty"], expires_in_minutes: 30 });
+    expect(made.notified).toBe(4);
+    const tell = async (seconds: number) => {
+      await pass(seconds);
+      await sendAll(test);
+      return told.splice(0).sort();
+    };
+    expect(await tell(0)).toEqual([ana, emails.get("Bob")]);
+    expect(await tell(299)).toEqual([]);
+    expect(await tell(1)).toEqual([emails.get("Cleo")]);
+    expect(await tell(300)).toEqual([emails.get("Zoe")]);
+    expect(await tell(3_000)).toEqual([]);
+    await deny("no");
+    const again = await ask(test, key, {
+      agent_slug: `${slug()}-2`,
+      approvers: ["Duty"],
+      expires_in_minutes: 8,
+    });
+    expect(again.made.notified, "the last turn comes after the end").toBe(3);
   });
 
   it("remind once, and say what became of it, if the person wants that", async () => {

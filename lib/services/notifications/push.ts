@@ -61,7 +61,7 @@ export const maxDevices = 10;
 export const readPushKey = ({ secrets }: AccountsContext): string =>
   deriveVapidKeys(secrets.webPush).publicKey;
 
-const hashText = (text: string) => createHash("sha256").update(text).digest("base64url");
+export const hashText = (text: string) => createHash("sha256").update(text).digest("base64url");
 
 export async function listDevices({ database }: AccountsContext, approverId: string): Promise<ShownDevice[]> {
   const rows = await database.db

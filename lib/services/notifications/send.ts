@@ -8,8 +8,9 @@ import type { Database } from "#lib/db/client";
 import type { notices } from "#lib/db/schema";
 import { claimDue, createDueWork, type DueWork, startInterval } from "#lib/jobs/due-work";
 import type { Context } from "#lib/services/approvals/context";
+import { lookMinutes } from "#lib/services/approvals/looks";
 import { findPause, randomShare } from "#lib/services/webhooks/deliver";
-import { composeNotice } from "./mails";
+import { bundleNotices, composeNotice } from "./mails";
 import { pushToDevices } from "./push";
 
 export type Due = Pick<
@@ -36,13 +37,18 @@ export interface Claimed extends Due {
   email: string | null;
   /** Their subjects name what runs. */
   has_titles: boolean | null;
+  /** While somebody says that they are looking at the request; null if nobody does. */
+  looked_seconds: number | null;
 }
 
 const claimNotice = ({ database }: Context, { request_id, kind, approver_id }: Due) =>
   claimDue<Claimed>(database, {
     table: "notices",
     key: { request_id, kind, approver_id },
-    select: `SELECT c.*, a.email, p.subject_titles AS has_titles FROM claimed c
+    select: `SELECT c.*, a.email, p.subject_titles AS has_titles,
+        (SELECT extract(epoch FROM max(l.looked_at) + interval '${lookMinutes} minutes' - clock_timestamp())::float8
+          FROM looks l WHERE l.request_id = c.request_id) AS looked_seconds
+      FROM claimed c
       LEFT JOIN approvers p ON p.id = c.approver_id
       LEFT JOIN request_audience a ON a.request_id = c.request_id AND a.approver_id = c.approver_id
         AND CASE c.kind WHEN 'waiting' THEN a.waiting WHEN 'reminder' THEN a.reminder ELSE a.decided END`,
@@ -86,16 +92,73 @@ async function findWaitSeconds(context: Context, { organization_id, approver_id 
   return state.allowed ? null : Math.max(1, (state.resetMs - context.clock().getTime()) / 1000);
 }
 
+const bundleSeconds = 60;
+
+interface Beside extends Pick<Due, "request_id"> {
+  status: "pending" | "sent";
+  /** Since it was sent. */
+  age: number;
+}
+
+/** Notices of the same agent that the person got or would get within the same minute. */
+const readBeside = ({ database }: Context, { request_id, approver_id }: Due) =>
+  database.statement<Beside>(
+    `SELECT n.request_id, n.status, extract(epoch FROM clock_timestamp() - n.next_attempt_at)::float8 AS age
+     FROM notices n JOIN authorization_requests r ON r.id = n.request_id
+     WHERE n.created_at > clock_timestamp() - interval '1 day' AND n.approver_id = $2 AND n.kind = 'waiting'
+       AND n.request_id <> $1 AND r.agent_id = (SELECT agent_id FROM authorization_requests WHERE id = $1)
+       AND CASE n.status WHEN 'pending' THEN n.next_attempt_at <= clock_timestamp() + interval '${bundleSeconds + 1} seconds'
+         WHEN 'sent' THEN n.next_attempt_at > clock_timestamp() - interval '${bundleSeconds} seconds' ELSE false END
+     ORDER BY n.request_id LIMIT 100`,
+  )(request_id, approver_id);
+
+type Bundle = { againSeconds: number } | { others: string[] };
+
+/**
+ * The first of an agent is sent at once; what follows within a minute waits for its end and goes as one. Of those that
+ * wait, the first by id takes the others along.
+ */
+async function findBundle(context: Context, claimed: Claimed): Promise<Bundle> {
+  if (claimed.kind !== "waiting") return { others: [] };
+  const beside = await readBeside(context, claimed);
+  const sentAges = beside.filter(({ status }) => status === "sent").map(({ age }) => age);
+  if (sentAges.length > 0) return { againSeconds: Math.max(1, bundleSeconds - Math.min(...sentAges)) };
+  const others = beside.map(({ request_id }) => request_id);
+  const [first] = others;
+  return first !== undefined && first < claimed.request_id ? { againSeconds: 2 } : { others };
+}
+
+const settleOthers = ({ database }: Context, { approver_id }: Claimed, ids: readonly string[]) =>
+  database.query(
+    `UPDATE notices SET status = 'sent', next_attempt_at = clock_timestamp()
+     WHERE approver_id = $1 AND kind = 'waiting' AND status = 'pending' AND request_id = ANY ($2::text[])`,
+    [approver_id, arrayLiteral(ids)],
+  );
+
 async function send(context: Context, claimed: Claimed): Promise<void> {
   const settle = (change: Change) => settleNotice(context, claimed, change);
-  const notice = await composeNotice(context, claimed);
-  if (notice === null) return settle({ status: "dropped" });
+  const own = await composeNotice(context, claimed);
+  if (own === null) return settle({ status: "dropped" });
+  // Somebody is deciding: the others needn't.
+  if (claimed.kind !== "decided" && (claimed.looked_seconds ?? 0) > 0)
+    return settle({ againSeconds: claimed.looked_seconds ?? 0, isAttempt: false });
+  const bundle = await findBundle(context, claimed);
+  if ("againSeconds" in bundle) return settle({ ...bundle, isAttempt: false });
+  const others = await Promise.all(
+    bundle.others.map((request_id) => composeNotice(context, { ...claimed, request_id })),
+  );
+  const notice = bundleNotices(
+    context,
+    own,
+    others.filter((other) => other !== null),
+  );
   const waitSeconds = await findWaitSeconds(context, claimed);
   if (waitSeconds !== null) return settle({ againSeconds: waitSeconds, isAttempt: false });
   try {
     // A mail as well would be a second interruption; it is what is left if no device took the message.
     const taken = notice.push === null ? 0 : await pushToDevices(context, claimed.approver_id, notice.push);
     if (taken === 0) await context.mailer.send(notice.mail);
+    if (bundle.others.length > 0) await settleOthers(context, claimed, bundle.others);
   } catch (error) {
     context.logger.warn({ err: error }, "an approver's mail could not be sent; it is tried again");
     const failed = { attempts: claimed.attempts, status: null, retryAfterSeconds: null };

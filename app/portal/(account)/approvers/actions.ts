@@ -6,6 +6,7 @@ import {
   approverForm,
   approverIdForm,
   defaultGroupForm,
+  escalationForm,
   groupForm,
   groupIdForm,
   passkeyIdForm,
@@ -19,6 +20,7 @@ import {
   listApprovers,
   removeApprover,
   removeGroup,
+  saveEscalation,
   saveGroup,
 } from "#lib/services/accounts/approvers";
 import { removePasskey as removeTheirs, requireOwnerAbout } from "#lib/services/accounts/passkeys";
@@ -66,6 +68,20 @@ export async function save(_state: State, form: FormData): Promise<State> {
       const id = input.group_id ?? null;
       await saveGroup(context, person, { id, name: input.name, memberIds: input.members });
       return { message: "Group saved.", result: null };
+    }),
+  );
+}
+
+export async function saveTurns(_state: State, form: FormData): Promise<State> {
+  return refresh(
+    await runAction("members", escalationForm, form, async ({ context, person }, input) => {
+      await saveEscalation(context, person, {
+        groupId: input.group_id,
+        afterMinutes: input.after,
+        steps: new Map(input.turns.map((turn) => [turn.slice(0, 36), Number(turn.slice(37))])),
+        lastResort: input.last_resort,
+      });
+      return { message: "Order saved.", result: null };
     }),
   );
 }

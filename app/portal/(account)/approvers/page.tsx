@@ -6,6 +6,7 @@ import {
   DefaultGroupForm,
   GroupForm,
   RequesterForm,
+  TurnsForm,
 } from "#components/portal/organization/approver-forms";
 import { ApproverTable } from "#components/portal/organization/approver-table";
 import { RosterChanges } from "#components/portal/organization/roster-changes";
@@ -26,6 +27,7 @@ import {
   removePasskey,
   save,
   saveRequester,
+  saveTurns,
 } from "./actions";
 
 export const metadata: Metadata = { title: "Approvers" };
@@ -40,6 +42,7 @@ function Groups({ people, groups }: Listed) {
       {groups.map((group) => (
         <div key={group.id} className="flex flex-col gap-3">
           <GroupForm action={save} people={people} group={group} />
+          <TurnsForm action={saveTurns} people={people} group={group} />
           <div>
             <ActionDialog
               triggerLabel={

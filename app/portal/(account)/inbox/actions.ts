@@ -3,10 +3,13 @@
 import { revalidatePath } from "next/cache";
 import type { FormState } from "#lib/api/schemas/form-state";
 import { deputyForm, endDeputyForm, noticeForm } from "#lib/api/schemas/portal";
-import { runUserAction } from "#lib/server/pages/portal-request";
+import { readUser, runUserAction } from "#lib/server/pages/portal-request";
+import { getApp } from "#lib/server/singleton";
 import { endDeputy, nameDeputy } from "#lib/services/accounts/deputies";
 import { saveNoticeSettings } from "#lib/services/accounts/mails";
 import { requireOwnApprover } from "#lib/services/accounts/passkeys";
+import { noteLook } from "#lib/services/approvals/looks";
+import { readApprovalToken } from "#lib/services/approvals/rows";
 
 type State = FormState<null>;
 
@@ -49,4 +52,11 @@ export async function removeDeputy(_state: State, form: FormData): Promise<State
   });
   if (state.status === "done") revalidatePath("/portal/inbox");
   return state;
+}
+
+export async function look(token: string): Promise<void> {
+  const user = await readUser();
+  const { context } = await getApp();
+  const requestId = readApprovalToken(context, String(token));
+  if (user !== null && requestId !== null) await noteLook(context, requestId, user);
 }

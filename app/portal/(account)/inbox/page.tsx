@@ -26,7 +26,7 @@ import { listOwnApprovers, listPasskeys, maxPasskeys } from "#lib/services/accou
 import type { Context } from "#lib/services/approvals/context";
 import { listInbox, readDecidable } from "#lib/services/approvals/decision/inbox";
 import { listDevices, readPushKey } from "#lib/services/notifications/push";
-import { removeDeputy, saveDeputy, saveNotices } from "./actions";
+import { look, removeDeputy, saveDeputy, saveNotices } from "./actions";
 import { begin, finish, remove, rename } from "./passkey-actions";
 
 export const metadata: Metadata = { title: "Inbox" };
@@ -108,7 +108,7 @@ async function InboxPage({ searchParams }: PageProps) {
         title="Inbox"
         lead="Approval requests of your organizations, and those that name you as an approver."
       />
-      <InboxDecisions groups={decidable} />
+      <InboxDecisions groups={decidable} look={look} />
       <Card>
         <p className="mb-4 flex gap-4">
           {isWaiting ? <strong>Waiting</strong> : <TextLink href={path}>Waiting</TextLink>}

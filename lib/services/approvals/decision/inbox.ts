@@ -38,6 +38,7 @@ import type { ProtocolVersion } from "#lib/protocol/world-id/world-id-proof";
 import { findReplaced } from "#lib/services/accounts/deputies";
 import { isEnrolled } from "#lib/services/accounts/roster";
 import type { Context } from "#lib/services/approvals/context";
+import { readLooks } from "#lib/services/approvals/looks";
 import { findTestRequests } from "#lib/services/approvals/portal-authorizations";
 import { chooseEnvironment, isEnded, readPage } from "#lib/services/approvals/read";
 import {
@@ -152,6 +153,7 @@ async function describeApproval(context: Context, row: FoundAuthorization): Prom
     requested_by: parseRequestedBy(row),
     required_level: request.required_level,
     groups: await readGroups(db, row, request),
+    looking: row.status === "pending" ? await readLooks(db, row.id) : [],
     approvals: { required: row.approvals_required, given: row.given },
     protocol_version: row.protocol_version as ProtocolVersion | null,
     created_at: request.created_at,

@@ -6,7 +6,7 @@ import { completeIdempotent, type IdempotencyHold } from "#lib/api/http/idempote
 import type { AuthorizeResponse } from "#lib/api/schemas/authorization-state";
 import type { AuthorizeBody } from "#lib/api/schemas/authorize";
 import { type Executor, queryRows } from "#lib/db/client";
-import { approverGroups, approvers, authorizationRequests, requestApprovers } from "#lib/db/schema";
+import { approvers, authorizationRequests, requestApprovers } from "#lib/db/schema";
 import { AppError, fieldError } from "#lib/errors";
 import { requireReceiver } from "#lib/jobs/guarded-request";
 import { amountUnits } from "#lib/protocol/approval/amount";
@@ -23,6 +23,7 @@ import {
 } from "#lib/protocol/approval/shown-content";
 import { authorizationRequestId, base64Encode, hexDecode, sha256 } from "#lib/protocol/encoding/bytes";
 import { canonicalBytes, canonicalJson, type JsonObject } from "#lib/protocol/encoding/canonical-json";
+import { readTurns } from "#lib/services/accounts/approvers";
 import { recordAudit } from "#lib/services/accounts/audit";
 import { findDeputies } from "#lib/services/accounts/deputies";
 import { lockOrganization } from "#lib/services/accounts/organizations";
@@ -471,13 +472,13 @@ async function answerRequest(
  * requests' table.
  */
 
-/** In the organization's transaction. `names`: names or ids; null: its default group, if it has one. */
+/** In the organization's transaction. `names`: names or ids; null: its default group, if it has one. Minutes by person. */
 async function findNamed(
   tx: Executor,
   organizationId: string,
   names: readonly string[] | null,
-): Promise<string[]> {
-  if (names?.length === 0) return [];
+): Promise<Map<string, number>> {
+  if (names?.length === 0) return new Map();
   const isNamed =
     names === null
       ? approvers.is_default
@@ -504,12 +505,7 @@ async function findNamed(
     );
   const groups = found.flatMap(({ id, email }) => (email === null ? [id] : []));
   const people = found.flatMap(({ id, email }) => (email === null ? [] : [id]));
-  if (groups.length === 0) return people;
-  const places = await tx
-    .select({ id: approverGroups.approver_id })
-    .from(approverGroups)
-    .where(inArray(approverGroups.group_id, groups));
-  return [...new Set([...people, ...places.map(({ id }) => id)])];
+  return readTurns(tx, { people, groups });
 }
 
 /** A quarter of the request's time before it ends, and at most an hour. */
@@ -521,21 +517,24 @@ export async function notifyApprovers(
   request: { id: string; organizationId: string },
   names: readonly string[] | null | undefined,
 ): Promise<number> {
-  const chosen = await findNamed(tx, request.organizationId, names ?? null);
-  const named = [...new Set([...chosen, ...(await findDeputies(tx, chosen))])];
-  if (named.length > 0)
+  const turns = await findNamed(tx, request.organizationId, names ?? null);
+  for (const { id, replaced } of await findDeputies(tx, [...turns.keys()]))
+    turns.set(id, Math.min(turns.get(replaced) ?? 0, turns.get(id) ?? Number.POSITIVE_INFINITY));
+  if (turns.size > 0)
     await tx
       .insert(requestApprovers)
-      .values(named.map((approver_id) => ({ request_id: request.id, approver_id })));
+      .values([...turns.keys()].map((approver_id) => ({ request_id: request.id, approver_id })));
+  const delays = JSON.stringify(Object.fromEntries(turns));
+  const turn = sql`clock_timestamp() + make_interval(mins => coalesce((${delays}::jsonb ->> a.approver_id::text)::int, 0))`;
   const written = await queryRows<{ kind: string }>(
     tx,
     sql`
     INSERT INTO notices (request_id, kind, approver_id, organization_id, status, next_attempt_at)
     SELECT a.request_id, k.kind, a.approver_id, a.organization_id, 'pending', k.due
     FROM request_audience a JOIN authorization_requests r ON r.id = a.request_id
-    CROSS JOIN LATERAL (VALUES ('waiting', a.waiting, clock_timestamp()), ('reminder', a.reminder, ${remindedAt}))
+    CROSS JOIN LATERAL (VALUES ('waiting', a.waiting, ${turn}), ('reminder', a.reminder, ${remindedAt}))
       AS k (kind, is_wanted, due)
-    WHERE a.request_id = ${request.id} AND k.is_wanted
+    WHERE a.request_id = ${request.id} AND k.is_wanted AND k.due < r.expires_at
     RETURNING kind`,
   );
   return written.filter(({ kind }) => kind === "waiting").length;
