@@ -115,9 +115,20 @@ test("two of finance approve by passkey, one denies, and the link alone does nei
     context: { memo: `first\n${"line\n".repeat(120)}last` },
   });
   await signIn(carol, carolsAddress);
+  // Who is looking is shown to the others, and only because of the button.
+  await dave.goto(quick.approval_url);
+  await expect(dave.getByText("Nobody says that they are looking at it.")).toBeVisible();
   await carol.goto("/portal/inbox");
   const waiting = carol.getByRole("article").filter({ hasText: "Pay invoice 1045" });
   await expect(waiting.getByText(/^12,000\.50 EUR$/)).toBeVisible();
+  await waiting.getByRole("button", { name: "I'm looking at it" }).click();
+  await expect(waiting.getByText("The others see that you are looking at it.")).toBeVisible();
+  await expect
+    .poll(async () => {
+      await dave.reload();
+      return dave.getByText("Carol is looking at it").count();
+    })
+    .toBe(1);
   await expect(waiting.getByText("Identity not verified")).toBeVisible();
   await expect(waiting.getByText(quick.confirmation_code)).toBeVisible();
   await expectAccessibleInBothThemes(carol);
@@ -181,6 +192,40 @@ test("two of finance approve by passkey, one denies, and the link alone does nei
     index: expect.any(Number),
     size: 3,
   });
+
+  // Away for a while: a deputy of no group decides in Carol's place, and the request says so.
+  const erin = await enrol(browser, page, "Erin");
+  await carol.goto("/portal/inbox");
+  await carol.getByLabel("Deputy", { exact: true }).selectOption({ label: "Erin" });
+  await carol.getByLabel("Last day (UTC)").fill(new Date(Date.now() + 86_400_000).toISOString().slice(0, 10));
+  await carol.getByRole("button", { name: "Name deputy" }).click();
+  await expect(carol.getByText("decides in your place")).toBeVisible();
+  await expectNoSidewaysScroll(carol);
+  await expectAccessibleInBothThemes(carol);
+  const away = await ask(page, key, {
+    required_approvers: [{ group: "finance", count: 1 }],
+    action: "Pay invoice 1060",
+  });
+  await erin.goto(away.approval_url);
+  await approveByPasskey(erin);
+  await expect(erin.getByRole("heading", { name: "This request was approved" })).toBeVisible();
+  await page.goto(`/portal/authorizations/${away.request_id}`);
+  await expect(page.getByText("Erin, as deputy of Carol, by passkey")).toBeVisible();
+  await carol.getByRole("button", { name: "End now" }).click();
+  await expect(carol.getByText("decides in your place")).toBeHidden();
+  await erin.context().close();
+
+  // Turns of a group.
+  await page.goto("/portal/approvers");
+  await page.getByText("Order of notifications of finance").click();
+  await page.getByLabel("Minutes until the next are notified").fill("5");
+  await page.getByLabel("Dave", { exact: true }).last().selectOption("Turn 2");
+  await page.getByLabel("Last resort, after everybody else").selectOption({ label: "Erin" });
+  await expectAccessibleInBothThemes(page);
+  await page.getByRole("button", { name: "Save order" }).click();
+  await expect(page.getByText("Order saved.")).toBeVisible();
+  await page.reload();
+  await expect(page.getByText(": the next after 5 min")).toBeVisible();
 
   const both = await ask(page, key, {
     required_approvers: [{ group: "finance", count: 1 }],

@@ -145,17 +145,29 @@ test("notifies a device: one tap adds it, a message shows what was sent, and off
         keys: { p256dh: `B${"A".repeat(86)}`, auth: "A".repeat(22) },
       }),
     };
-    let isSubscribed = false;
+    // It was made for the key of a service that was on this address before: browsers refuse another key beside it.
+    const foreign = {
+      ...subscription,
+      endpoint: "https://push.example/send/foreign",
+      options: { applicationServerKey: Uint8Array.of(4, 1, 2).buffer },
+      unsubscribe: async () => {
+        current = null;
+        Reflect.set(globalThis, "ended", true);
+        return true;
+      },
+    };
+    let current: unknown = foreign;
     PushManager.prototype.subscribe = async ({ userVisibleOnly } = {}) => {
-      isSubscribed = userVisibleOnly === true;
+      if (current === foreign) throw new DOMException("another key", "InvalidStateError");
+      current = userVisibleOnly === true ? subscription : null;
       return subscription as unknown as PushSubscription;
     };
-    PushManager.prototype.getSubscription = async () =>
-      isSubscribed ? (subscription as unknown as PushSubscription) : null;
+    PushManager.prototype.getSubscription = async () => current as PushSubscription | null;
   });
   await page.goto("/portal/inbox");
   await page.getByRole("button", { name: "Notify this device" }).click();
   await expect(page.getByText("Chrome on Linux (this device)")).toBeVisible();
+  expect(await page.evaluate(() => Reflect.get(globalThis, "ended"))).toBe(true);
   await expectNoSidewaysScroll(page);
   await expectGoodPage(page);
 

@@ -1,6 +1,13 @@
 /** Those of approvals, of the people who give them and of the clients that ask; as in list.mjs. */
 export const mutations = [
   {
+    threat: "An agent or whoever has the link holds reminders back",
+    file: "lib/services/notifications/send.ts",
+    from: " AND l.name <> ''",
+    to: "",
+    test: "lib/services/notifications/notices.service.test.ts",
+  },
+  {
     threat: "A deputy approves for who asks",
     file: "lib/services/approvals/decision/passkey-approval.ts",
     from: "if (await isRequester(executor, row, request, deputyFor))",

@@ -1,6 +1,7 @@
 /**
- * Who says that they are looking at a request, so that others needn't. It comes from a button alone, holds reminders and
- * the next turn back for some minutes, and is no part of the request: nothing that is signed or decided depends on it.
+ * Who says that they are looking at a request, so that others needn't. It comes from a button alone and is no part of the
+ * request: nothing that is signed or decided depends on it. A person who is signed in holds reminders and the next turn
+ * back for some minutes; an agent, who has the link too, holds nothing back.
  */
 import { and, asc, eq, gt, sql } from "drizzle-orm";
 import type { UserPrincipal } from "#lib/api/http/context";

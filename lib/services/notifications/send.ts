@@ -37,7 +37,7 @@ export interface Claimed extends Due {
   email: string | null;
   /** Their subjects name what runs. */
   has_titles: boolean | null;
-  /** While somebody says that they are looking at the request; null if nobody does. */
+  /** While a person who is signed in says that they are looking at the request; null if nobody does. */
   looked_seconds: number | null;
 }
 
@@ -47,7 +47,7 @@ const claimNotice = ({ database }: Context, { request_id, kind, approver_id }: D
     key: { request_id, kind, approver_id },
     select: `SELECT c.*, a.email, p.subject_titles AS has_titles,
         (SELECT extract(epoch FROM max(l.looked_at) + interval '${lookMinutes} minutes' - clock_timestamp())::float8
-          FROM looks l WHERE l.request_id = c.request_id) AS looked_seconds
+          FROM looks l WHERE l.request_id = c.request_id AND l.name <> '') AS looked_seconds
       FROM claimed c
       LEFT JOIN approvers p ON p.id = c.approver_id
       LEFT JOIN request_audience a ON a.request_id = c.request_id AND a.approver_id = c.approver_id
