@@ -58,6 +58,8 @@ const elsewhere = new Set([
   "(account)/actions.ts signOut",
   "(account)/actions.ts switchOrganization",
   "(account)/inbox/actions.ts saveNotices",
+  // They name the approver or the request's link likewise: deputies.service.test.ts and notices.service.test.ts.
+  ...["saveDeputy", "removeDeputy", "look"].map((name) => `(account)/inbox/actions.ts ${name}`),
   // They name the approver, and passkey-access.service.test.ts has whose it may be.
   ...["begin", "finish", "rename", "remove"].map((name) => `(account)/inbox/passkey-actions.ts ${name}`),
   // It names the approver likewise.
