@@ -163,16 +163,16 @@ interface Backing {
 /** Title of the call, above the action that was signed. */
 function Action({
   found,
-  tool,
+  facts,
   details,
 }: {
   found: VerifyResponse;
-  tool: string | null;
+  facts: Facts;
   details: Backing["details"];
 }) {
   const { action } = found;
   if (action === null) return "(erased)";
-  const title = deriveTitle({ action, tool, context: details });
+  const title = facts.title ?? deriveTitle({ action, tool: facts.tool, context: details });
   if (title === action) return <AgentText value={action} />;
   return (
     <>
@@ -200,7 +200,7 @@ export function AttestationFacts({ found, names, approval }: AttestationFactsPro
     {
       id: "action",
       name: "Action",
-      value: <Action found={found} tool={tool} details={approval?.details ?? null} />,
+      value: <Action found={found} facts={facts} details={approval?.details ?? null} />,
       prominent: true,
     },
     ...(tool === null ? [] : [{ id: "tool", name: "Tool", value: <AgentText value={tool} isName /> }]),
@@ -222,6 +222,9 @@ export function AttestationFacts({ found, names, approval }: AttestationFactsPro
       name: "Recorded",
       value: found.timestamp === null ? "(erased)" : <Timestamp iso={found.timestamp} />,
     },
+    ...(facts.endedAt === null
+      ? []
+      : [{ id: "ended", name: "Ended (recorded late)", value: <Timestamp iso={facts.endedAt} /> }]),
     {
       id: "log",
       name: "Log position",

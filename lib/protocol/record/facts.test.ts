@@ -5,7 +5,7 @@ import { describeDecided, describeUnasked, labelDecided } from "#lib/protocol/ap
 import { findPayee } from "#lib/protocol/approval/detail-names";
 import type { JsonObject } from "#lib/protocol/encoding/canonical-json";
 import type { HumanApproval } from "#lib/protocol/statement/statement";
-import { factsOfApproval, factsOfReceipt, factsOfRequest, listFacts, listPeople } from "./facts";
+import { type Facts, factsOfApproval, factsOfReceipt, factsOfRequest, listFacts, listPeople } from "./facts";
 
 const finance = "01a21220-337e-7f65-8330-7e7bf12339f0";
 const ada = "01a21220-337e-7f65-8330-7e7bf12339f1";
@@ -280,5 +280,33 @@ describe("the facts of a request", () => {
     [{}, null],
   ])("%j is paid to %s", (context, payee) => {
     expect(findPayee(context as Record<string, string>)).toBe(payee);
+  });
+});
+
+describe("a call that was recorded without its arguments", () => {
+  const recorded = (at: unknown, more: JsonObject = { client: { instance: "hook-1", sequence: 1 } }) =>
+    factsOfReceipt(
+      {
+        request: {
+          agent_slug: "coder",
+          action: "Use the tool Bash",
+          metadata: { title: "ls", at } as JsonObject,
+          ...more,
+        },
+        human_approval: { method: "none" },
+        timestamp: "2026-11-29T08:06:00.000Z",
+      },
+      null,
+    );
+  const lateIn = (facts: Facts) => listFacts(facts).find(({ id }) => id === "ended_at")?.text;
+
+  it("says that it was recorded late, and its title", () => {
+    const late = recorded("2026-11-29T07:00:00.000Z");
+    expect([late.title, late.endedAt]).toEqual(["ls", "2026-11-29T07:00:00.000Z"]);
+    expect(lateIn(late)).toBe("It ended at 2026-11-29 07:00:00 UTC by its machine's clock");
+    for (const at of ["2026-11-29T08:05:30.000Z", "2026-11-29T09:00:00.000Z", "yesterday", 7, undefined])
+      expect(lateIn(recorded(at)), String(at)).toBeUndefined();
+    const others = recorded("2026-11-29T07:00:00.000Z", {});
+    expect([others.title, others.endedAt], "metadata of somebody else").toEqual([null, null]);
   });
 });

@@ -20,7 +20,7 @@ import { findPayee } from "#lib/protocol/approval/detail-names";
 import { isJsonObject, type JsonObject, type JsonValue } from "#lib/protocol/encoding/canonical-json";
 import { type ActionPredicate, type BackedApproval, isBacked } from "#lib/protocol/statement/statement";
 import { formatCount } from "#lib/protocol/text/display-text";
-import { readableTime } from "#lib/protocol/time/time-words";
+import { isTime, readableTime } from "#lib/protocol/time/time-words";
 
 export interface Facts {
   readonly what: string | null;
@@ -36,6 +36,10 @@ export interface Facts {
   readonly terms: GrantTerms | null;
   readonly usableUntil: string | null;
   readonly recordedAt: string | null;
+  /** Title of a call that was recorded without its arguments. */
+  readonly title: string | null;
+  /** End of such a call by its machine's clock, if it was recorded late. */
+  readonly endedAt: string | null;
   readonly decidedAt: string | null;
   /** Not by the agent itself. */
   readonly isReportedByTrace: boolean;
@@ -123,6 +127,8 @@ export function factsOfApproval(object: JsonObject, names: Names = noNames): Fac
     terms: readTerms(request["grant"]),
     usableUntil: readText(object["usable_until"]),
     recordedAt: null,
+    title: null,
+    endedAt: null,
     decidedAt: readText(object["approved_at"]),
     isReportedByTrace: false,
     isTest: object["environment"] !== "production",
@@ -141,6 +147,8 @@ export const hiddenFacts: Facts = {
   terms: null,
   usableUntil: null,
   recordedAt: null,
+  title: null,
+  endedAt: null,
   decidedAt: null,
   isReportedByTrace: false,
   isTest: false,
@@ -174,6 +182,17 @@ export const factsOfSignedRequest = (request: JsonObject): Facts => ({
   terms: readTerms(request["grant"]),
 });
 
+/** Calls are recorded within a minute, unless the service was away. */
+const lateMs = 60_000;
+
+/** A hook or gate numbers what it records; metadata of others may be anything. */
+function readRecordedCall({ metadata, client }: JsonObject, timestamp: string) {
+  const { title, at } = readObject(metadata);
+  if (!isJsonObject(client)) return {};
+  const isLate = isTime(at) && Date.parse(timestamp) - Date.parse(at) > lateMs;
+  return { title: readText(title), endedAt: isLate ? at : null };
+}
+
 type Attested = Pick<ActionPredicate, "request" | "human_approval" | "timestamp" | "trace">;
 
 /** Facts of a receipt: `predicate` is null if its content is hidden, `object` is the approval that backs it. */
@@ -188,6 +207,7 @@ export function factsOfReceipt(
     what: readText(request["action"]),
     agent: readText(request["agent_slug"]),
     recordedAt: timestamp,
+    ...readRecordedCall(request, timestamp),
     isReportedByTrace: trace !== undefined,
   };
   if (!isBacked(approval)) {
@@ -249,6 +269,8 @@ export function factsOfRequest(asked: ShownRequest): Facts {
     terms: asked.grant ?? null,
     usableUntil: asked.usable_until ?? null,
     recordedAt: null,
+    title: null,
+    endedAt: null,
     decidedAt: asked.decided_at ?? null,
     isReportedByTrace: false,
     isTest: asked.environment !== "production",
@@ -319,6 +341,7 @@ export type FactId =
   | "limits"
   | "decided_at"
   | "recorded_at"
+  | "ended_at"
   | "not_proven";
 
 export interface Fact {
@@ -329,7 +352,8 @@ export interface Fact {
 }
 
 export function listFacts(facts: Facts): Fact[] {
-  const { amount, payee, what, tool, agent, requester, changed, decided, decidedAt, recordedAt } = facts;
+  const { amount, payee, what, tool, agent, requester, changed, decided, decidedAt, recordedAt, endedAt } =
+    facts;
   const people = listPeople(facts);
   const rows: (readonly [FactId, string, string | null])[] = [
     ["amount", "Amount", amount && formatAmount(amount)],
@@ -345,6 +369,7 @@ export function listFacts(facts: Facts): Fact[] {
     ["limits", "Limits", describeLimits(facts) || null],
     ["decided_at", "Decided", decidedAt && readableTime(decidedAt)],
     ["recorded_at", "Recorded", recordedAt && readableTime(recordedAt)],
+    ["ended_at", "Recorded late", endedAt && `It ended at ${readableTime(endedAt)} by its machine's clock`],
     ["not_proven", "Not proven", listNotProven(facts).join("; ") || null],
   ];
   return rows.flatMap(([id, label, text]) => (text === null ? [] : [{ id, label, text }]));

@@ -98,9 +98,10 @@ async function readTitles(
   const contexts = new Map(rows.map((row) => [row.id, row.context === null ? null : parseContext(row)]));
   return new Map(
     listed.flatMap((one) => {
-      const { what, tool } = factsOfListed(one);
+      const { what, tool, title } = factsOfListed(one);
       const details = contexts.get(one.row.authorization_id ?? "") ?? null;
-      return what === null ? [] : [[one.row.id, deriveTitle({ action: what, tool, context: details })]];
+      if (what === null) return [];
+      return [[one.row.id, title ?? deriveTitle({ action: what, tool, context: details })]];
     }),
   );
 }
