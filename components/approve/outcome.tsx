@@ -150,7 +150,7 @@ function Explanation({ view }: { readonly view: ApprovalView }) {
       if (view.amended_path !== null)
         return (
           <p>
-            An approver changed it
+            It was changed
             <Decided view={view} />, so nothing can be decided here any more. The changed request takes its
             place: <TextLink href={view.amended_path}>open the changed request</TextLink>.
           </p>

@@ -122,7 +122,7 @@ export function RequestConditions(props: RequestConditionsProps) {
           <p className="mt-2 text-[15px] text-muted">
             {view.request.amends === undefined
               ? "The agent shows the same code to the person who runs it."
-              : "The request was changed, so this code is new. The agent gets the same code when it sees the change."}
+              : "The request was changed, so this code is new. The agent gets it when it sees the change."}
             {view.status === "pending" && view.request.amends === undefined
               ? " If the codes differ, or you weren't given one, deny the request."
               : null}

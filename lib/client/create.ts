@@ -10,6 +10,7 @@ import {
 } from "#lib/client/api/attest";
 import {
   type ApprovedAuthorization,
+  answer,
   authorize,
   cancel,
   claim,
@@ -88,6 +89,13 @@ export interface Countersign {
   unfreeze(slug: string, options?: ReasonOptions): Promise<AgentIdentity>;
   /** Throws NotApprovedError if the request is denied, expires or is cancelled. */
   waitForDecision(requestId: string, options?: WaitOptions): Promise<ApprovedAuthorization>;
+  /** Answers an approver's question, `question` of the request's state, by its number. */
+  answer(
+    requestId: string,
+    number: number,
+    text: string,
+    options?: RequestOptions,
+  ): Promise<AuthorizationState>;
   /**
    * Runs an action only if a human has approved exactly these inputs, and attests it. Whatever a framework says about an
    * approval is not believed.
@@ -138,6 +146,7 @@ export function createCountersign(options: CountersignOptions): Countersign {
     freeze: (slug, reason, more) => freeze(service, slug, reason, more),
     unfreeze: (slug, more) => unfreeze(service, slug, more),
     waitForDecision: (requestId, more) => waitForDecision(service, requestId, more),
+    answer: (requestId, number, text, more) => answer(service, requestId, number, text, more),
     gate: (action, inputs, run) => gate(service, memory, action, inputs, run),
     ask: async (action, inputs) => (await askOnce(service, action, inputs)).request,
     signAgentRequest,

@@ -188,7 +188,7 @@ const amendable = z
     uniqueItems: true,
     examples: [["amount", "context.payee"]],
     description:
-      "what an approver may change: `amount`, only downwards, and details as `context.NAME`. A change ends this request as cancelled, with `amended_by`; with inputs_hash, the details have to be all of the inputs. Not with grant or require_code. The names are public",
+      "what an approver may change: `amount`, only downwards, and details as `context.NAME`. A change ends this request as cancelled, with `amended_by`; with inputs_hash, the details have to be all of the inputs. Not with grant. The names are public",
   });
 
 export const levels = ["none", "device", "orb"] as const;
@@ -290,11 +290,11 @@ export const authorizeBody = z
       issues.addIssue({ code: "custom", path: ["details", "types", name], message });
     }
   })
-  .superRefine(({ amendable: fields, grant, require_code, ...asked }, issues) => {
+  .superRefine(({ amendable: fields, grant, ...asked }, issues) => {
     if (fields == null || fields.length === 0) return;
     const refuse = (message: string) => issues.addIssue({ code: "custom", path: ["amendable"], message });
     if (!isFieldList(fields.toSorted())) return refuse("must name amount or context.NAME, each once");
-    if (grant != null || require_code === true) return refuse("can't be together with grant or require_code");
+    if (grant != null) return refuse("can't be together with grant");
     const { context = {}, details: said, amount: of, inputs_hash } = asked;
     const given = { ...(of && { amount: of }), ...(inputs_hash != null && { inputs_hash }) };
     const signed = said && { complete: said.complete, types: writeTypes(context ?? {}, said.types ?? {}) };

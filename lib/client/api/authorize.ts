@@ -52,6 +52,23 @@ export async function cancel(
   return send(service, { method: "DELETE", path: buildPath(requestId), signal });
 }
 
+export async function answer(
+  service: Service,
+  requestId: string,
+  number: number,
+  text: string,
+  { signal }: RequestOptions = {},
+): Promise<AuthorizationState> {
+  const body = { number, answer: text };
+  return send(service, {
+    method: "POST",
+    path: `${buildPath(requestId)}/answer`,
+    body,
+    isRepeatable: true,
+    signal,
+  });
+}
+
 export interface ReasonOptions extends RequestOptions {
   /** For your organization; only a salted hash of it is signed and logged. */
   reason?: string | undefined;
@@ -92,8 +109,15 @@ export interface ApprovedAuthorization extends AuthorizationState {
   human_authorization: JsonObject;
 }
 
+export type OpenQuestion = NonNullable<AuthorizationState["question"]>;
+
 export interface WaitOptions {
   signal?: AbortSignal | undefined;
+  /**
+   * Gets an approver's question, once. What it returns is the answer; nothing: answer it elsewhere. The question is a human's
+   * text: never an instruction.
+   */
+  onQuestion?: ((question: OpenQuestion) => string | undefined | Promise<string | undefined>) | undefined;
 }
 
 const longPollSeconds = 25;
@@ -119,12 +143,37 @@ export async function waitForDecision(
   requestId: string,
   options: WaitOptions = {},
 ): Promise<ApprovedAuthorization> {
+  return waitFor(service, requestId, options, false);
+}
+
+/** Goes on with the request that an approver's changes made of it. Only for what then acts as that one says. */
+export const waitForAmended = (service: Service, requestId: string, options: WaitOptions = {}) =>
+  waitFor(service, requestId, options, true);
+
+async function waitFor(service: Service, requestId: string, options: WaitOptions, isFollowing: boolean) {
   const query = `?wait=${longPollSeconds}`;
-  for (;;) {
-    const { state, pauseSeconds } = await readAuthorization(service, requestId, query, options);
-    if (state.status !== "pending") return requireApproved(state);
-    await service.sleep(pauseSeconds * 1_000, options.signal);
+  let asked = 0;
+  for (let id = requestId; ; ) {
+    const { state, pauseSeconds } = await readAuthorization(service, id, query, options);
+    if (state.question && state.question.number > asked) {
+      asked = state.question.number;
+      const text = await options.onQuestion?.(state.question);
+      if (typeof text === "string") await answer(service, id, asked, text, options);
+    }
+    if (isFollowing && typeof state.amended_by === "string") id = state.amended_by;
+    else if (state.status !== "pending") return requireApproved(state);
+    else await service.sleep(pauseSeconds * 1_000, options.signal);
   }
+}
+
+/** State of the request, or of the one that an approver's changes made of it. */
+export async function readAmended(
+  service: Service,
+  requestId: string,
+  options: WaitOptions,
+): Promise<AuthorizationState> {
+  const { state } = await readAuthorization(service, requestId, "", options);
+  return typeof state.amended_by === "string" ? readAmended(service, state.amended_by, options) : state;
 }
 
 function requireApproved(state: AuthorizationState): ApprovedAuthorization {
@@ -150,23 +199,22 @@ export interface AboutToRun {
 export async function requireApproval(
   service: Service,
   requestId: string,
-  readAboutToRun: () => AboutToRun,
+  readAboutToRun: (approved: ApprovedAuthorization) => AboutToRun,
   options: WaitOptions,
 ): Promise<ApprovedAuthorization> {
-  const { state } = await readAuthorization(service, requestId, "", options);
-  return requireFit(state, readAboutToRun);
+  return requireFit(await readAmended(service, requestId, options), readAboutToRun);
 }
 
 /** `state`: what the service has just answered. */
 export function requireFit(
   state: AuthorizationState,
-  readAboutToRun: () => AboutToRun,
+  readAboutToRun: (approved: ApprovedAuthorization) => AboutToRun,
 ): ApprovedAuthorization {
   const approved = requireApproved(state);
   // Without the scope read or hook this isn't known. The claim that follows finds out.
   if (approved.attestation_id) throw new ApprovalUsedError(approved.attestation_id);
   // Read after the last wait: from here to the action nothing else runs.
-  const aboutToRun = readAboutToRun();
+  const aboutToRun = readAboutToRun(approved);
   // The service answers the slug as it is registered: slugs are unique without regard to case.
   if (approved.agent_slug.toLowerCase() !== aboutToRun.agent_slug.toLowerCase())
     throw new ApprovalMismatchError("agent_slug");

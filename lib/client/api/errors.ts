@@ -145,9 +145,13 @@ export class ApprovalMismatchError extends CountersignError {
   override readonly name = "ApprovalMismatchError";
   readonly field: "agent_slug" | "action" | "inputs_hash";
 
-  constructor(field: ApprovalMismatchError["field"]) {
+  constructor(field: ApprovalMismatchError["field"], why?: string) {
     const what = field === "inputs_hash" ? "the arguments are" : `${field} is`;
-    super(`Not run: ${what} not what was approved. Ask again for what should run.`);
+    super(
+      why === undefined
+        ? `Not run: ${what} not what was approved. Ask again for what should run.`
+        : `Not run: the arguments that an approver changed ${why}. Report to your operator.`,
+    );
     this.field = field;
   }
 }

@@ -1,5 +1,5 @@
 /** `countersign keys` and `countersign agent`. */
-import { cancel, claim, freeze, revoke, unfreeze } from "#lib/client/api/authorize";
+import { answer, cancel, claim, freeze, revoke, unfreeze } from "#lib/client/api/authorize";
 import { type Call, type Service, send } from "#lib/client/api/transport";
 import { isJsonObject, type JsonObject, type JsonValue } from "#lib/protocol/encoding/canonical-json";
 import { parseStrictJson } from "#lib/protocol/encoding/strict-json";
@@ -142,6 +142,22 @@ export async function runCancel(command: Command): Promise<void> {
     ["request", cancelled.request_id],
     ["action", cancelled.action],
   ]);
+}
+
+export async function runAnswer(command: Command): Promise<void> {
+  const [requestId = "", text = ""] = requireWords(command, "request id", "text");
+  requireKey(command);
+  const answered = await answer(connect(command), requestId, readNumber(command), text);
+  printResult(command, answered, "Answered.", [
+    ["request", answered.request_id],
+    ["expires", answered.expires_at],
+  ]);
+}
+
+function readNumber({ line }: Command): number {
+  const text = single(line, "number") ?? "1";
+  if (!/^[1-9]$/.test(text)) throw new UsageError("--number: expected 1-9");
+  return Number(text);
 }
 
 const readReason = ({ line }: Command) => ({ reason: single(line, "reason") });

@@ -1,6 +1,6 @@
 /** `countersign attest` and `countersign authorize`. */
 import { attest, type BatchResult, sendBatches, toApiError } from "#lib/client/api/attest";
-import { authorize, waitForDecision } from "#lib/client/api/authorize";
+import { authorize, type OpenQuestion, waitForDecision } from "#lib/client/api/authorize";
 import {
   ApprovalRevokedError,
   ApprovalUsedError,
@@ -12,6 +12,7 @@ import { describeUnasked } from "#lib/protocol/approval/decided-words";
 import { isJsonObject, type JsonObject } from "#lib/protocol/encoding/canonical-json";
 import { parseStrictJson } from "#lib/protocol/encoding/strict-json";
 import { single, UsageError } from "#lib/protocol/text/command-words";
+import { toVisibleText } from "#lib/protocol/text/display-text";
 import {
   type Command,
   connect,
@@ -177,6 +178,7 @@ export async function runAuthorize(command: Command): Promise<void> {
     usable_for_seconds: readUsableFor(command),
     tool: single(line, "tool"),
     amount: readAmount(single(line, "amount")),
+    amendable: line.values.amendable,
     requester: single(line, "requester"),
     require_code: line.flags.has("require-code"),
   };
@@ -193,7 +195,12 @@ export async function runAuthorize(command: Command): Promise<void> {
     io.tell(shown);
     io.print(`${JSON.stringify(made)}\n`);
   } else io.print(shown);
-  const decision = await waitForDecision(service, made.request_id).catch((error) => {
+  const onQuestion = ({ number, question }: OpenQuestion) => {
+    const how = `countersign answer ${made.request_id} TEXT --number ${number}`;
+    io.tell(`An approver asks: ${toVisibleText(question)}\nAnswer with: ${how}\n`);
+    return undefined;
+  };
+  const decision = await waitForDecision(service, made.request_id, { onQuestion }).catch((error) => {
     if (line.flags.has("json")) io.print(`${JSON.stringify(describeEnd(made, error))}\n`);
     throw error;
   });

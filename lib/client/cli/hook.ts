@@ -29,7 +29,7 @@ const hookOptions = [
   ...(["agent", "match", "ask", "record", "before", "event"] as const),
   ...(["dialect", "timeout", "defer", "output", "key-file"] as const),
   ...(["context", "expires-in", "level", "approvals", "approver", "requester"] as const),
-  ...(["required-approvers", "usable-for"] as const),
+  ...(["required-approvers", "usable-for", "amendable"] as const),
   ...(["public", "private", "agent-key", "code-hash", "model-id"] as const),
   ...(["to", "settings", "run-as", "system", "yes", "check", "port", "idle"] as const),
 ] as const satisfies readonly (ValuedOption | FlagOption)[];

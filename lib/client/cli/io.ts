@@ -68,6 +68,8 @@ export const valuedOptions = [
   "approver",
   "required-approvers",
   "amount",
+  "amendable",
+  "number",
   "usable-for",
   "requester",
   "idempotency-key",
@@ -191,6 +193,7 @@ export const usage = `usage: countersign attest <agent> <action> (--inputs FILE 
        countersign attest --ndjson [<file>] [--all-or-nothing] [options]
        countersign authorize <agent> <action> [--wait] [options]
        countersign claim <request id> [--run NAME] | cancel <request id> | revoke <request id> [--reason TEXT]
+       countersign answer <request id> <text> [--number N]
        countersign freeze <agent> --reason TEXT | unfreeze <agent> [--reason TEXT]
        countersign verify <id | url | file | -> [options]      see: countersign verify --help
        countersign hook --agent <agent> [--ask PATTERN]... [--record [PATTERN]]... [--dialect NAME] [options]
@@ -239,12 +242,17 @@ authorize
   --level LEVEL         device (default) or orb, of World ID; none only with --required-approvers
   --approvals N         distinct humans, 1-10, default 1
   --required-approvers GROUP=N   only N enrolled members of this group decide, by passkey; can be repeated
+  --amendable FIELD     what an approver may change: amount, only downwards, or context.NAME; can be repeated. A changed
+                        request ends as cancelled, and amended_by names the new one
   --usable-for SECONDS  how long the approval can be used once it is given
   --approver NAME       an approver or group of your organization who gets the link by email; can be repeated
   --requester TEXT      who or what in your organization asks, in your own words
   --require-code        the page asks for the confirmation code before a decision
   --wait                wait for the decision
   --output FILE         with --wait: save the human_authorization of an approval
+
+answer                  of an approver's question, which authorize --wait and GET /v1/authorize/{request_id} show
+  --number N            which question, default 1
 
 claim                   right before the action, so that of several runs one runs it
   --run NAME            your name for this run, to repeat a claim whose answer was lost (default: a random one)
@@ -263,6 +271,7 @@ hook                    for the settings of a coding agent; see /docs/hook
   --timeout SECONDS     how long to wait for the human, default 570: less than the agent's own time limit
   --defer               if nobody decided in time, defer the call instead of denying it (claude -p, Agent SDK)
   --key-file FILE       the API key, instead of COUNTERSIGN_API_KEY
+  --amendable NAME      an argument that a human may change before the call runs with it (Claude Code); can be repeated
   --output FOLDER       one file with link and code for each waiting call, which only you can read
   --context, --expires-in, --level, --approvals, --approver, --requester, --required-approvers, --usable-for
                         as for authorize

@@ -5,6 +5,7 @@ import { UsageError } from "#lib/protocol/text/command-words";
 import { runCommand as runVerifier } from "#lib/verifier/cli/run-command";
 import {
   runAgent,
+  runAnswer,
   runCancel,
   runClaim,
   runFreeze,
@@ -43,6 +44,7 @@ const commands: Record<string, CommandSpec> = {
         "required-approvers",
         "usable-for",
         "amount",
+        "amendable",
         "tool",
         "requester",
         "require-code",
@@ -52,6 +54,7 @@ const commands: Record<string, CommandSpec> = {
     ],
   },
   claim: { run: runClaim, options: ["run"] },
+  answer: { run: runAnswer, options: ["number"] },
   cancel: { run: runCancel, options: [] },
   revoke: { run: runRevoke, options: ["reason"] },
   freeze: { run: runFreeze, options: ["reason"] },

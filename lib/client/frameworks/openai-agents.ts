@@ -13,10 +13,18 @@ interface CallDetails {
   signal?: AbortSignal | undefined;
 }
 
-/** `tool({ …, ...gateTool(gate, run) })`: waits for the human inside the tool, in one run. */
-export function gateTool<Input, Output>(gate: ToolGate<Input>, run: RunTool<Input, Output>) {
-  return { execute: createExecute(gate, run, true), errorFunction };
+/** `tool({ …, ...gateTool(gate, run, parameters) })`: waits for the human inside the tool, in one run. */
+export function gateTool<Input, Output>(
+  gate: ToolGate<Input>,
+  run: RunTool<Input, Output>,
+  parameters?: Parameters,
+) {
+  return { execute: createExecute(withSchema(gate, parameters), run, true), errorFunction };
 }
+
+/** Arguments that an approver changed fit the tool's parameters, as the model's do. */
+const withSchema = <Input>(gate: ToolGate<Input>, schema: Parameters | undefined): ToolGate<Input> =>
+  schema === undefined ? gate : { ...gate, describe: (input) => ({ schema, ...gate.describe(input) }) };
 
 /** The part of a Standard Schema (version 1, as Zod makes it) that is read here. */
 interface Parameters {
@@ -33,15 +41,16 @@ export function gateToolAcrossRuns<Input, Output>(
   run: RunTool<Input, Output>,
   parameters?: Parameters,
 ) {
+  const checked = withSchema(gate, parameters);
   return {
     // Called again when the run continues.
     needsApproval: async (_context: unknown, input: Input, callId?: string): Promise<boolean> => {
       // The SDK asks here first, and only then refuses what doesn't fit.
       if (parameters !== undefined && !(await fits(parameters, input))) return false;
-      await askForTool(gate, { callId: requireCallId(callId), input });
+      await askForTool(checked, { callId: requireCallId(callId), input });
       return true;
     },
-    execute: createExecute(gate, run, false),
+    execute: createExecute(checked, run, false),
     errorFunction,
   };
 }

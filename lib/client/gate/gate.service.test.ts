@@ -13,6 +13,8 @@ import {
 import type { AuthorizationRequest, AuthorizationState } from "#lib/client/api/wire";
 import { createCountersign } from "#lib/client/create";
 import { derivePublicKeyPem } from "#lib/protocol/keys/agent-key";
+import { askQuestion } from "#lib/services/approvals/decision/questions";
+import { approvalUrl } from "#lib/services/approvals/rows";
 import { approveUnproven, endApproval, expireRequest, openRequest } from "#support/authorizations";
 import { type Break, breaking, clientOf, type Fetch, fetchFrom } from "#support/client";
 import { anyKind } from "#support/databases";
@@ -67,6 +69,121 @@ describe("gate", () => {
       human_approval: { method: "proof_of_personhood", inputs_bound: true },
     });
     expect(await count(action)).toEqual({ asked: 1, attested: 1 });
+  });
+
+  describe("with changes of an approver", () => {
+    const asked = { amount: 100, payee: "Example Ltd", isUrgent: true };
+    const schema = {
+      "~standard": {
+        validate: (value: unknown) =>
+          (value as typeof asked).amount >= 10 ? { value } : { issues: [{ message: "too little" }] },
+      },
+    };
+    const amendable = {
+      amount: { value: "100", currency: "EUR" },
+      amendable: ["amount", "context.amount", "context.payee"],
+      schema,
+    };
+    const change = async (token: string, changes: object) => {
+      const headers = { "sec-fetch-site": "same-origin" };
+      const answer = await test.call("POST", `/approve/${token}/amend`, { headers, body: { changes } });
+      expect(answer.status).toBe(200);
+      return answer.body.request_id as string;
+    };
+    const changing = (changes: object, isApproved = true) => {
+      const decided = new Set<string>();
+      return async (made: AuthorizationRequest) => {
+        if (decided.has(made.request_id)) return;
+        decided.add(made.request_id);
+        const id = await change(openRequest(test, made).token, changes);
+        if (isApproved) await approveUnproven(test, id);
+      };
+    };
+
+    it("runs what was approved, attests that with both hashes, and asks no second time", async () => {
+      const run = vi.fn(async () => "paid");
+      const onRequest = changing({ amount: "80.5", "context.payee": "Example GmbH" });
+      const action = newAction({ ...amendable, onRequest });
+      const client = clientOf(test, key);
+      const gated = await client.gate(action, asked, run);
+      const changed = { amount: 80.5, payee: "Example GmbH", isUrgent: true };
+      expect(run.mock.calls).toEqual([
+        [changed, expect.objectContaining({ requestId: gated.authorization.request_id })],
+      ]);
+      expect(asked.amount).toBe(100);
+      expect(gated.attestation).toMatchObject({
+        inputs_hash: client.hashInputs(changed),
+        metadata: { asked_inputs_hash: client.hashInputs(asked), outcome: "completed" },
+        human_approval: { method: "proof_of_personhood", inputs_bound: true },
+      });
+      await expect(client.gate({ ...action, asksAgain: false }, asked, run)).rejects.toThrow(
+        ApprovalUsedError,
+      );
+      expect(run).toHaveBeenCalledTimes(1);
+    });
+
+    it("runs nothing that the tool's schema refuses, and claims nothing for it", async () => {
+      const run = vi.fn();
+      const action = newAction({ ...amendable, onRequest: changing({ amount: "1" }) });
+      await expect(clientOf(test, key).gate(action, asked, run)).rejects.toThrow(
+        "don't fit the tool's schema",
+      );
+      expect(run).not.toHaveBeenCalled();
+      const [made] = (await test.call("GET", `/v1/authorizations?agent_slug=${action.agent_slug}`, { key }))
+        .body.authorizations as AuthorizationState[];
+      expect(made).toMatchObject({ status: "approved", claimed_at: null });
+    });
+
+    it("runs nothing if the changed request is denied, and cancels it if the call is aborted", async () => {
+      const run = vi.fn();
+      const denying = async (made: AuthorizationRequest) => {
+        const id = await change(openRequest(test, made).token, { amount: "80" });
+        const approval_url = approvalUrl(test.app.context, id);
+        await openRequest(test, { request_id: id, approval_url }).deny("no");
+      };
+      const denied = clientOf(test, key).gate(newAction({ ...amendable, onRequest: denying }), asked, run);
+      await expect(denied).rejects.toThrow(NotApprovedError);
+      const stop = new AbortController();
+      const action = newAction({
+        ...amendable,
+        signal: stop.signal,
+        onRequest: async (made) => {
+          await changing({ amount: "80" }, false)(made);
+          setTimeout(() => stop.abort(new Error("stopped")), 200);
+        },
+      });
+      await expect(clientOf(test, key).gate(action, asked, run)).rejects.toThrow("stopped");
+      const { authorizations } = (
+        await test.call("GET", `/v1/authorizations?agent_slug=${action.agent_slug}`, { key })
+      ).body;
+      expect(authorizations.map(({ status }: AuthorizationState) => status)).toEqual([
+        "cancelled",
+        "cancelled",
+      ]);
+      expect(run).not.toHaveBeenCalled();
+    });
+
+    it("asks nobody without the tool's schema, or for what isn't an argument", async () => {
+      const { schema: _none, ...without } = amendable;
+      const asking = (more: Partial<GatedAction>) =>
+        clientOf(test, key).gate(newAction(more), asked, vi.fn());
+      await expect(asking(without)).rejects.toThrow("amendable needs schema");
+      await expect(asking({ ...amendable, context: { beside: "more" } })).rejects.toThrow("amendable");
+      await expect(asking({ ...amendable, approveUnseenInputs: true })).rejects.toThrow("amendable");
+    });
+  });
+
+  it("answers an approver's question while it waits", async () => {
+    const onQuestion = vi.fn(async () => "Paper");
+    const onRequest = async (made: AuthorizationRequest) => {
+      setTimeout(async () => {
+        await askQuestion(test.app.context, made.request_id, { question: "What for?" }, "192.0.2.1");
+        await vi.waitFor(() => expect(onQuestion).toHaveBeenCalled());
+        await approve(made);
+      }, 100);
+    };
+    await clientOf(test, key).gate(newAction({ onRequest, onQuestion }), inputs(), vi.fn());
+    expect(onQuestion.mock.calls).toEqual([[expect.objectContaining({ number: 1, question: "What for?" })]]);
   });
 
   it("signs the attestation as the agent, over the approval too", async () => {

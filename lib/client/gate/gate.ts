@@ -8,14 +8,16 @@ import {
   authorizeOnce,
   cancel,
   claim,
-  readAuthorization,
+  readAmended,
   requireApproval,
   requireFit,
-  waitForDecision,
+  type WaitOptions,
+  waitForAmended,
 } from "#lib/client/api/authorize";
 import {
   ApiError,
   ApprovalClaimedError,
+  ApprovalMismatchError,
   ApprovalUsedError,
   CountersignError,
   NotAttestedError,
@@ -29,7 +31,7 @@ import type {
   AuthorizationState,
   AuthorizeRequest,
 } from "#lib/client/api/wire";
-import { canonicalHash, type JsonObject } from "#lib/protocol/encoding/canonical-json";
+import { canonicalHash, isJsonObject, type JsonObject } from "#lib/protocol/encoding/canonical-json";
 import {
   type AttestationExtras,
   requireAttestable,
@@ -37,7 +39,7 @@ import {
   requireIds,
   requireRun,
 } from "./gate-checks";
-import { showInputs } from "./shown-inputs";
+import { amendInputs, showInputs } from "./shown-inputs";
 
 /* Attests a run on an approval: as it ended, and whatever happened to the approval meanwhile. */
 
@@ -84,7 +86,7 @@ export async function attestRun(
   outcome: Outcome = readOutcome(result),
 ): Promise<Attestation> {
   const { human_authorization } = authorization;
-  const ended = withMetadata(action, { outcome });
+  const ended = withMetadata(action, { outcome, ...describeAmended(authorization) });
   try {
     return await attestAs(service, ended, authorization, { human_authorization });
   } catch (error) {
@@ -92,6 +94,15 @@ export async function attestRun(
     if (stopped === undefined) throw new NotAttestedError(authorization.request_id, result, error);
     return attestStopped(service, ended, authorization, stopped, result);
   }
+}
+
+/** Hash of the inputs that were asked for, beside the attested one of those that ran. */
+function describeAmended({
+  amends,
+  human_authorization: { original_request },
+}: ApprovedAuthorization): JsonObject {
+  const asked = isJsonObject(original_request) ? original_request["inputs_hash"] : undefined;
+  return amends && asked !== undefined ? { asked_inputs_hash: asked } : {};
 }
 
 function withMetadata(action: GatedAction, more: JsonObject): GatedAction {
@@ -148,6 +159,17 @@ function attestAs(
   return attest(service, body, { idempotencyKey: `gate-${request_id}${suffix}`, agentKey });
 }
 
+export type ToolSchema =
+  | { readonly "~standard": { validate: (inputs: unknown) => unknown } }
+  | ((inputs: unknown) => unknown);
+
+async function requireSchema(schema: ToolSchema, inputs: unknown): Promise<void> {
+  const validate = typeof schema === "function" ? schema : schema["~standard"].validate;
+  const found = await validate(inputs);
+  const issues = typeof schema === "function" ? undefined : (found as { issues?: unknown }).issues;
+  if (issues !== undefined) throw new ApprovalMismatchError("inputs_hash", "don't fit the tool's schema");
+}
+
 /** Question to the human, for a given call of a given run. */
 export interface GatedAction extends Omit<AuthorizeRequest, "inputs_hash" | "details"> {
   /** The framework's id of the run or thread. */
@@ -168,10 +190,17 @@ export interface GatedAction extends Omit<AuthorizeRequest, "inputs_hash" | "det
    */
   approveUnseenInputs?: boolean | undefined;
   attestation?: AttestationExtras | undefined;
+  /**
+   * The tool's own schema (Standard Schema, as Zod's), or a function that throws: with `amendable`, arguments that an
+   * approver changed are checked by it before anything is claimed.
+   */
+  schema?: ToolSchema | undefined;
   /** Signs the attestation, if the agent has registered a key. */
   agentKey?: AgentKey | undefined;
   /** Shows link and code to the person who should decide. Also called if the request was made before: `status` is today's. */
   onRequest?: ((request: AuthorizationRequest) => void | Promise<void>) | undefined;
+  /** Gets an approver's question while it waits, and may answer: see WaitOptions. */
+  onQuestion?: WaitOptions["onQuestion"];
   /** False: throw if it isn't decided yet, instead of waiting. For runs that end while a human decides. */
   wait?: boolean | undefined;
   /** Once it is aborted nothing runs, and the request is cancelled. */
@@ -278,20 +307,32 @@ async function waitForClaim<Inputs>(
   try {
     const late = signal && endLater(service, signal, over.signal);
     const { key } = await askOnce(service, { ...action, onRequest, signal: late }, inputs);
-    if (wait) await waitForDecision(service, requestId, { signal });
+    if (wait) await waitForAmended(service, requestId, { signal, onQuestion: action.onQuestion });
     const confirmed = await confirmApproval(service, requestId, action, inputs);
-    if (unbacked.has(requestId)) throw new ApprovalClaimedError();
-    await claim(service, requestId, `${key}-${clientId}`, { signal });
+    const { request_id: approvedId } = confirmed.authorization;
+    if (unbacked.has(approvedId)) throw new ApprovalClaimedError();
+    await claim(service, approvedId, `${key}-${clientId}`, { signal });
     signal?.throwIfAborted();
     return { ...confirmed, key };
   } catch (error) {
     if (!signal?.aborted) throw error;
     // So that people don't approve what can't run any more. If it was decided meanwhile, there is nothing to cancel.
     const limit = AbortSignal.timeout(graceMs);
-    if (requestId !== "") await cancel(service, requestId, { signal: limit }).catch(() => undefined);
+    if (requestId !== "") await cancelAmended(service, requestId, limit).catch(() => undefined);
     throw signal.reason;
   } finally {
     over.abort();
+  }
+}
+
+/** Cancels the request that people still see: an approver may have made another one of it. */
+export async function cancelAmended(service: Service, requestId: string, signal: AbortSignal): Promise<void> {
+  try {
+    await cancel(service, requestId, { signal });
+  } catch (error) {
+    const { request_id } = await readAmended(service, requestId, { signal });
+    if (request_id === requestId) throw error;
+    await cancel(service, request_id, { signal });
   }
 }
 
@@ -350,11 +391,15 @@ export async function askOnce(
     agentKey,
     onRequest,
     wait: _wait,
+    schema,
+    onQuestion: _answer,
     signal,
     context,
     ...asked
   } = action;
   requireAttestable(asked, attestation, agentKey);
+  if ((asked.amendable?.length ?? 0) > 0 && schema === undefined)
+    throw new TypeError("amendable needs schema: the tool's own, for arguments that an approver changes");
   const { hash, copy } = sealInputs(inputs);
   const shown = approveUnseenInputs
     ? { context, details: { complete: false } }
@@ -383,7 +428,7 @@ async function readReplayed(
   signal: AbortSignal | undefined,
 ): Promise<AuthorizationState | null> {
   if (!isReplayed) return null;
-  const { state } = await readAuthorization(service, request.request_id, "", { signal });
+  const state = await readAmended(service, request.request_id, { signal });
   request.status = state.status;
   return state;
 }
@@ -392,19 +437,20 @@ async function readReplayed(
 export async function confirmApproval<Inputs>(
   service: Service,
   requestId: string,
-  { agent_slug, action, signal }: Pick<GatedAction, "agent_slug" | "action" | "signal">,
+  { agent_slug, action, signal, schema }: Pick<GatedAction, "agent_slug" | "action" | "signal" | "schema">,
   inputs: Inputs,
   /** Claims it: its answer is the decision at that moment, so that nothing else has to be fetched. */
   claimNow?: () => Promise<AuthorizationState>,
 ): Promise<{ authorization: ApprovedAuthorization; copy: Inputs }> {
   let sealed = sealInputs(inputs);
-  const readAboutToRun = () => {
-    sealed = sealInputs(inputs);
+  const readAboutToRun = (approved: ApprovedAuthorization) => {
+    sealed = sealInputs(amendInputs(inputs, approved));
     return { agent_slug, action, inputs_hash: sealed.hash };
   };
   const authorization =
     claimNow === undefined
       ? await requireApproval(service, requestId, readAboutToRun, { signal })
       : requireFit(await claimNow(), readAboutToRun);
+  if (authorization.amends && schema !== undefined) await requireSchema(schema, sealed.copy);
   return { authorization, copy: sealed.copy };
 }

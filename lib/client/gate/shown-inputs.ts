@@ -1,8 +1,15 @@
 /** Shows an action's inputs to the human: all of them, or nothing is asked. */
 
-import type { Details } from "#lib/client/api/wire";
+import { ApprovalMismatchError } from "#lib/client/api/errors";
+import type { AuthorizationState, Details } from "#lib/client/api/wire";
+import { listDetails } from "#lib/protocol/approval/amendment";
 import { type DetailType, typeOfValue } from "#lib/protocol/approval/shown-content";
-import { canonicalJson, isJsonObject, type JsonValue } from "#lib/protocol/encoding/canonical-json";
+import {
+  canonicalJson,
+  isJsonObject,
+  type JsonObject,
+  type JsonValue,
+} from "#lib/protocol/encoding/canonical-json";
 
 /** Limits of AuthorizeRequest (docs/wire.md, Authorization requests). */
 const [maxEntries, maxNameLength, maxValueLength] = [32, 64, 1_024];
@@ -42,6 +49,22 @@ export function showInputs(inputs: unknown, beside: Record<string, string>): Sho
     };
   }
   throw new Error("the arguments are too long to be shown to a human, so they can't be approved");
+}
+
+/** The inputs with an approver's changes, each of the type that it had; the hash of all of them is compared afterwards. */
+export function amendInputs<Inputs>(
+  inputs: Inputs,
+  { amends, context }: Pick<AuthorizationState, "amends" | "context">,
+): Inputs {
+  if (!amends) return inputs;
+  if (context === undefined || !isJsonObject(inputs)) throw new ApprovalMismatchError("inputs_hash");
+  const changed: JsonObject = { ...inputs };
+  for (const name of listDetails(amends.fields)) {
+    const text = context[name];
+    if (text === undefined || !Object.hasOwn(changed, name)) throw new ApprovalMismatchError("inputs_hash");
+    changed[name] = typeof changed[name] === "string" ? text : (JSON.parse(text) as JsonValue);
+  }
+  return changed as Inputs;
 }
 
 /** `type`: undefined for a value that only its text shows. */

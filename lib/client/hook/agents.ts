@@ -362,6 +362,7 @@ const rows = {
     end: "Stop",
     task: "tool_response.backgroundTaskId",
     canDefer: true,
+    takesInput: true,
     answer: answerHookSpecific,
     note: noteToUser,
     shells: ["Bash", "Monitor", "PowerShell"],

@@ -4,8 +4,9 @@ import { attest } from "#lib/client/api/attest";
 import {
   type ApprovedAuthorization,
   claim,
+  readAmended,
   requireApproval,
-  waitForDecision,
+  waitForAmended,
 } from "#lib/client/api/authorize";
 import {
   ApiError,
@@ -17,7 +18,7 @@ import {
   NotApprovedError,
 } from "#lib/client/api/errors";
 import { sealInputs } from "#lib/client/api/inputs";
-import { type Service, send } from "#lib/client/api/transport";
+import type { Service } from "#lib/client/api/transport";
 import type { AttestRequest, AuthorizationState } from "#lib/client/api/wire";
 import {
   readContext,
@@ -42,16 +43,26 @@ import {
   askOnce,
   attestRun,
   attestStopped,
+  cancelAmended,
   confirmApproval,
   type GatedAction,
 } from "#lib/client/gate/gate";
+import { showInputs } from "#lib/client/gate/shown-inputs";
+import { toField } from "#lib/protocol/approval/amendment";
 import { describeUnasked } from "#lib/protocol/approval/decided-words";
-import { canonicalHash } from "#lib/protocol/encoding/canonical-json";
+import { canonicalHash, isJsonObject } from "#lib/protocol/encoding/canonical-json";
 import { describeToolCall, toRecordedText } from "#lib/protocol/record/title";
 import { single, UsageError } from "#lib/protocol/text/command-words";
 import { toVisibleText } from "#lib/protocol/text/display-text";
-import type { Agent, Answer, DialectName } from "./agents";
-import { needsHuman, readPattern, type ToolCall, type ToolPattern, type TurnEnd } from "./dialects";
+import { type Agent, type Answer, agents, type DialectName } from "./agents";
+import {
+  needsHuman,
+  readDialectName,
+  readPattern,
+  type ToolCall,
+  type ToolPattern,
+  type TurnEnd,
+} from "./dialects";
 import { keepRecord, openSpool, readTrouble, type Spool, sendRecords } from "./record";
 import {
   type CallNote,
@@ -96,6 +107,7 @@ async function describeCall({ command, call, isDeferring }: Hook): Promise<Gated
     expires_in_minutes: readCount(command, "expires-in") ?? (isDeferring ? longestExpiryMinutes : undefined),
     required_level: readLevel(single(line, "level")),
     approvals_required: readCount(command, "approvals"),
+    ...readAmendable(command, call),
     approvers: line.values.approver,
     required_approvers: readRequiredApprovers(line.values["required-approvers"]),
     usable_for_seconds: readUsableFor(command),
@@ -111,6 +123,24 @@ async function describeCall({ command, call, isDeferring }: Hook): Promise<Gated
     },
     agentKey: await readAgentKey(command),
   };
+}
+
+/**
+ * Arguments that a human may change, of those that the call has, where the agent takes changed ones and they are shown whole.
+ * The agent checks them against the tool's schema, as it does with what any hook changes.
+ */
+function readAmendable({ line }: Command, { callId, input }: ToolCall) {
+  const names = line.values.amendable ?? [];
+  if (names.length === 0) return {};
+  if ((line.values.context ?? []).length > 0)
+    throw new UsageError(
+      "--amendable can't be together with --context: what is approved are the arguments alone",
+    );
+  const { takesInput = false } = agents[readDialectName(single(line, "dialect"))];
+  if (!takesInput || callId === undefined || !isJsonObject(input)) return {};
+  const { context, details } = showInputs(input, {});
+  const amendable = names.filter((name) => Object.hasOwn(context, name)).map(toField);
+  return details.complete && amendable.length > 0 ? { amendable, schema: () => undefined } : {};
 }
 
 export interface Asked extends AskedOnce {
@@ -138,9 +168,7 @@ async function askForCall(hook: Hook, action: GatedAction): Promise<Asked> {
   let made = 0;
   for (let number = 0; number < maxEqualCalls; number += 1) {
     const asked = await ask(hook, { ...action, callId: `equal-${number}` });
-    const { status, attestation_id, claimed_at } = await send<AuthorizationState>(hook.service, {
-      method: "GET",
-      path: buildPath(asked.request.request_id),
+    const { status, attestation_id, claimed_at } = await readAmended(hook.service, asked.request.request_id, {
       signal: action.signal,
     });
     const isClaimed = (claimed_at ?? null) !== null;
@@ -161,11 +189,8 @@ const cancelTimeoutMs = 5_000;
 
 /** So that people don't approve what can't run any more. If it doesn't work, the request expires. */
 async function cancel({ service }: Hook, requestId: string): Promise<void> {
-  const signal = AbortSignal.timeout(cancelTimeoutMs);
-  await send(service, { method: "DELETE", path: buildPath(requestId), signal }).catch(() => undefined);
+  await cancelAmended(service, requestId, AbortSignal.timeout(cancelTimeoutMs)).catch(() => undefined);
 }
-
-const buildPath = (requestId: string) => `/v1/authorize/${encodeURIComponent(requestId)}`;
 
 export const openHook = async (command: Command, call: ToolCall): Promise<Hook> => ({
   command,
@@ -522,19 +547,20 @@ async function waitForHuman(
   { action, request, isRepeat }: Asked,
   signal: AbortSignal,
 ): Promise<Answer> {
-  const claimNow = () => claimForThisRun(service, request.request_id, signal);
+  const claimNow = (id = request.request_id) => claimForThisRun(service, id, signal);
   // A rule or a standing approval has decided already: the claim's answer says it again.
   const isDecided = request.status === "approved";
-  if (!isDecided) await waitForDecision(service, request.request_id, { signal });
+  if (!isDecided) await waitForAmended(service, request.request_id, { signal });
   const confirmed = { ...action, signal };
   const approved = await confirmApproval(
     service,
     request.request_id,
     confirmed,
     call.input,
-    isDecided ? claimNow : undefined,
+    isDecided ? () => claimNow() : undefined,
   );
-  if (!isDecided) await claimNow();
+  const { request_id } = approved.authorization;
+  if (!isDecided) await claimNow(request_id);
   const { callId } = call;
   const isNoted =
     callId !== undefined &&
@@ -543,7 +569,7 @@ async function waitForHuman(
       session_id: call.sessionId,
       call_id: callId,
       tool: call.tool,
-      request_id: request.request_id,
+      request_id,
       inputs_hash: approved.authorization.inputs_hash ?? "",
     }));
   // Its end would pass for the first call's, and not be attested.
@@ -551,13 +577,19 @@ async function waitForHuman(
     throw new CountersignError(
       "Not run: the agent repeats a call's number, and no note can tell the two apart.",
     );
+  // After it has run, its arguments are those of no request.
+  if (approved.authorization.amends && !isNoted)
+    throw new CountersignError("Not run: a human changed this call, and no note can say so after it.");
   signal.throwIfAborted();
   return { permission: "allow", reason: explainDecision(approved.authorization), input: approved.copy };
 }
 
 /** Rules and standing approvals are never called a human's approval. */
-const explainDecision = ({ decided_by, status }: ApprovedAuthorization) =>
-  describeUnasked(decided_by, status) ?? "A human approved exactly this call.";
+const explainDecision = ({ decided_by, status, amends }: ApprovedAuthorization) =>
+  describeUnasked(decided_by, status) ??
+  (amends
+    ? "A human changed this call and approved it: it runs with other arguments."
+    : "A human approved exactly this call.");
 
 /** A session that two processes have resumed has the same call twice: one of them may run it. */
 async function claimForThisRun(

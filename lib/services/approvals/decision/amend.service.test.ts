@@ -138,7 +138,6 @@ describe("a counter-offer", () => {
       { inputs_hash: "sha256:aa" },
       "needs details that are the inputs: complete, typed, and with the hash of inputs_hash",
     ],
-    [{ require_code: true }, "can't be together with grant or require_code"],
     [{ amendable: ["action"] }, "must name amount or context.NAME, each once"],
   ])("can't be asked for with %j", async (more, problem) => {
     const { key } = await test.createKey();

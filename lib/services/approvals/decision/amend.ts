@@ -223,7 +223,7 @@ async function replace(context: Context, tx: Executor, wanted: Wanted, item: Ame
     tx,
     {
       principal: { organizationId, keyId, isTest: false },
-      body: { ...body, callback_url: row.callback_url },
+      body: { ...body, callback_url: row.callback_url, require_code: row.require_code },
       actor,
       amends: row.id,
     },

@@ -21,12 +21,22 @@ export function secretCode(context: Context, requestId: string): string {
   return formatConfirmationCode(mac.digest());
 }
 
-/** Without `require_code` it follows from the request, so that the browser computes it from what it shows. */
+/**
+ * Without `require_code` it follows from the request, so that the browser computes it from what it shows. With it, a
+ * request that an approver changed keeps the code that its operator has.
+ */
 export function deriveCode(
   context: Context,
-  { id, request_hash, require_code }: Pick<AuthorizationRow, "id" | "request_hash" | "require_code">,
+  {
+    id,
+    request_hash,
+    require_code,
+    amends,
+  }: Pick<AuthorizationRow, "id" | "request_hash" | "require_code"> & {
+    amends?: string | null;
+  },
 ): string {
-  return require_code ? secretCode(context, id) : confirmationCode(hexEncode(request_hash));
+  return require_code ? secretCode(context, amends ?? id) : confirmationCode(hexEncode(request_hash));
 }
 
 function isSameCode(expected: string, given: string): boolean {
