@@ -7,8 +7,16 @@ import { existsSync } from "node:fs";
 import { mkdir, mkdtemp, readFile, rename, rm } from "node:fs/promises";
 import type { IncomingMessage } from "node:http";
 import path from "node:path";
+import { askQuestion } from "#lib/services/approvals/decision/questions";
 import { startTestApp } from "#support/app";
-import { approveUnproven, endApproval, expireRequest, openNext, openRequest } from "#support/authorizations";
+import {
+  approveUnproven,
+  endApproval,
+  expireRequest,
+  fromPage,
+  openNext,
+  openRequest,
+} from "#support/authorizations";
 import { runProgram } from "#support/commands";
 import { anyKind } from "#support/databases";
 import { listen, listenFor } from "#support/listen";
@@ -134,6 +142,16 @@ export async function startPythonService(): Promise<PythonService> {
   const actions: Record<string, (body: Record<string, string>) => Promise<unknown>> = {
     approve: ({ request_id = "" }) => approveUnproven(test, request_id),
     deny: async (body) => void (await asked(body).deny("no")),
+    // Changes are JSON. Approves what it makes.
+    amend: async ({ approval_url = "", changes = "{}" }) => {
+      const token = approval_url.split("/").at(-1) ?? "";
+      const body = { changes: JSON.parse(changes) as object };
+      const amended = await test.call("POST", `/approve/${token}/amend`, { headers: fromPage, body });
+      if (amended.status !== 200) throw new Error(JSON.stringify(amended.body));
+      await approveUnproven(test, amended.body.request_id);
+    },
+    ask: async ({ request_id = "", question = "" }) =>
+      askQuestion(test.app.context, request_id, { question }, "192.0.2.1"),
     end: ({ request_id = "" }) => endApproval(test, request_id),
     expire: ({ request_id = "" }) => expireRequest(test, request_id),
     "approve-next": async ({ agent_slug }) => approveUnproven(test, (await next(agent_slug)).requestId),

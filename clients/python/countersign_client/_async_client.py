@@ -118,6 +118,10 @@ class AsyncCountersign:
         """Takes a pending request back: nobody can approve it any more."""
         return await self._run(calls.cancel(self._service, request_id))
 
+    async def answer(self, request_id: str, number: int, text: str) -> AuthorizationState:
+        """Answers an approver's question, ``question`` of the request's state, by its number."""
+        return await self._run(calls.answer(self._service, request_id, number, text))
+
     async def revoke(self, request_id: str, *, reason: str | None = None) -> AuthorizationState:
         """Takes an approval back that no attestation has used: nothing can claim or use it any more."""
         return await self._run(calls.revoke(self._service, request_id, reason))
@@ -206,7 +210,9 @@ class AsyncCountersign:
         @functools.wraps(target.function)
         async def gated(*args: Any, **kwargs: Any) -> Result:
             call = target.bind(*args, **kwargs)
-            described, gating = describe_call(request, run_id, call_id, options, call.inputs, target.name)
+            described, gating = describe_call(
+                request, run_id, call_id, call.checked(options), call.inputs, target.name
+            )
 
             def run(copy: dict[str, Any], _approval: Approval) -> Awaitable[Result]:
                 result: Awaitable[Result] = target.function(*call.before, **call.arguments(copy))

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import cast
+from typing import Any, TypeAlias, cast
 from urllib.parse import quote
 
-from ._flow import Flow, sleep
+from ._flow import Flow, call, sleep
 from ._sign import AgentKey, sign_agent_request
 from ._transport import TIMEOUT_SECONDS, USUAL_TRIES, Request, Service, encode, send
 from ._wire import Attestation, AttestRequest, AuthorizationRequest, AuthorizationState, AuthorizeRequest, Identity
+from ._wire import AuthorizationStateQuestion as OpenQuestion
 from .errors import (
     AgentFrozenError,
     ApiError,
@@ -134,8 +135,50 @@ def read_authorization(
     return cast("AuthorizationState", answer.json()), max(1.0, _USUAL_PAUSE_SECONDS if asked is None else asked)
 
 
-def wait_for_decision(service: Service, request_id: str, timeout: float | None = None) -> Flow[AuthorizationState]:
-    """Raises NotApprovedError if the decision is anything but an approval."""
+OnQuestion: TypeAlias = "Callable[[OpenQuestion], Any]"
+
+
+def answer(service: Service, request_id: str, number: int, text: str) -> Flow[AuthorizationState]:
+    body = {"number": number, "answer": text}
+    request = Request("POST", f"{_path_of(request_id)}/answer", body, is_repeatable=True)
+    return cast("AuthorizationState", (yield from send(service, request)).json())
+
+
+def read_amended(
+    service: Service, request_id: str, timeout: float = TIMEOUT_SECONDS, ends_at: float | None = None
+) -> Flow[AuthorizationState]:
+    """The state of the request, or of the one that an approver's changes made of it."""
+    state, _ = yield from read_authorization(service, request_id, None, timeout, ends_at)
+    if (amended_by := state.get("amended_by")) is None:
+        return state
+    return (yield from read_amended(service, amended_by, timeout, ends_at))
+
+
+def cancel_amended(service: Service, request_id: str, timeout: float) -> Flow[None]:
+    """Cancels the request that people still see: an approver may have made another one of it."""
+    try:
+        yield from cancel(service, request_id, timeout)
+    except ApiError:
+        state = yield from read_amended(service, request_id, timeout)
+        if state["request_id"] == request_id:
+            raise
+        yield from cancel(service, state["request_id"], timeout)
+
+
+def wait_for_decision(
+    service: Service,
+    request_id: str,
+    timeout: float | None = None,
+    on_question: OnQuestion | None = None,
+    *,
+    is_following: bool = False,
+) -> Flow[AuthorizationState]:
+    """Raises NotApprovedError if the decision is anything but an approval.
+
+    ``is_following``: goes on with the request that an approver's changes made of it. ``on_question``: what it returns is
+    the answer.
+    """
+    asked = 0
     ends_at = None if timeout is None else service.monotonic() + timeout
     while True:
         left = _LONG_POLL_SECONDS if ends_at is None else ends_at - service.monotonic()
@@ -148,6 +191,15 @@ def wait_for_decision(service: Service, request_id: str, timeout: float | None =
             if ends_at is None or service.monotonic() < ends_at or not error.retryable:
                 raise
             raise WaitTimeoutError("Nobody has decided in time, as far as could be read.") from error
+        question = state.get("question")
+        if question is not None and question["number"] > asked:
+            asked = question["number"]
+            text = None if on_question is None else (yield from call(on_question, question))
+            if isinstance(text, str):
+                yield from answer(service, request_id, asked, text)
+        if is_following and (amended_by := state.get("amended_by")) is not None:
+            request_id = amended_by
+            continue
         if state["status"] != "pending":
             return require_approved(state)
         left = pause if ends_at is None else ends_at - service.monotonic()
@@ -176,18 +228,17 @@ class AboutToRun:
 
 
 def require_approval(
-    service: Service, request_id: str, read_about_to_run: Callable[[], AboutToRun]
+    service: Service, request_id: str, read_about_to_run: Callable[[AuthorizationState], AboutToRun]
 ) -> Flow[AuthorizationState]:
     """Asks the service for the decision, at the moment of running, and compares it with what is about to run.
 
     An "approved" from anywhere else (a framework's state, a message, a webhook) can be forged or out of date.
     """
-    state, _ = yield from read_authorization(service, request_id)
-    approved = require_approved(state)
+    approved = require_approved((yield from read_amended(service, request_id)))
     # Without the scope read or hook this isn't known. The claim that follows finds out.
     if (attestation_id := approved.get("attestation_id")) is not None:
         raise ApprovalUsedError(attestation_id)
-    about_to_run = read_about_to_run()
+    about_to_run = read_about_to_run(approved)
     # The service answers the slug as it is registered: slugs are unique without regard to case.
     if approved["agent_slug"].lower() != about_to_run.agent_slug.lower():
         raise ApprovalMismatchError("agent_slug")

@@ -112,6 +112,10 @@ class Countersign:
         """Takes a pending request back: nobody can approve it any more."""
         return self._run(calls.cancel(self._service, request_id))
 
+    def answer(self, request_id: str, number: int, text: str) -> AuthorizationState:
+        """Answers an approver's question, ``question`` of the request's state, by its number."""
+        return self._run(calls.answer(self._service, request_id, number, text))
+
     def revoke(self, request_id: str, *, reason: str | None = None) -> AuthorizationState:
         """Takes an approval back that no attestation has used: nothing can claim or use it any more."""
         return self._run(calls.revoke(self._service, request_id, reason))
@@ -196,7 +200,9 @@ class Countersign:
         @functools.wraps(target.function)
         def gated(*args: Any, **kwargs: Any) -> Result:
             call = target.bind(*args, **kwargs)
-            described, gating = describe_call(request, run_id, call_id, options, call.inputs, target.name)
+            described, gating = describe_call(
+                request, run_id, call_id, call.checked(options), call.inputs, target.name
+            )
 
             def run(copy: dict[str, Any], _approval: Approval) -> Result:
                 return cast("Result", target.function(*call.before, **call.arguments(copy)))

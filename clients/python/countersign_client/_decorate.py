@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import copy
 import functools
+import importlib
 import inspect
+import typing
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias, cast
@@ -13,6 +15,7 @@ from ._gate_options import GateOptions, Gating
 from ._inputs import is_json, to_json_form
 from ._session import require_gateable
 from ._wire import AuthorizeRequest
+from .errors import ApprovalMismatchError
 
 Describe: TypeAlias = "AuthorizeRequest | Callable[[dict[str, Any]], AuthorizeRequest]"
 """Request to the human, or a function that builds it from the inputs."""
@@ -23,6 +26,7 @@ Name: TypeAlias = "str | Callable[[], str]"
 class Bound:
     """A call of a function, as a human can approve it."""
 
+    function: Callable[..., Any]
     inputs: dict[str, Any]
     """In the form that JSON has."""
     typed: dict[str, Any]
@@ -31,7 +35,42 @@ class Bound:
     """Leading arguments that are no inputs: ``self``, a framework's context."""
 
     def arguments(self, approved: dict[str, Any]) -> dict[str, Any]:
+        self.require_unchanged(approved)
         return {**approved, **self.typed}
+
+    def require_unchanged(self, approved: dict[str, Any]) -> None:
+        """Rejects a change of what only the caller's own value can stand for: a Decimal, a date, a model."""
+        if any(approved[name] != self.inputs[name] for name in self.typed):
+            raise ApprovalMismatchError("inputs_hash", "are of types that JSON doesn't have")
+
+    def checked(self, options: GateOptions) -> GateOptions:
+        """The options with a schema that knows that too, by the function's own annotations if none is given."""
+        given = options.get("schema")
+
+        def check(approved: dict[str, Any]) -> None:
+            self.require_unchanged(approved)
+            if given is None:
+                check_by_hints(self.function, {name: approved[name] for name in approved.keys() - self.typed.keys()})
+            else:
+                getattr(given, "model_validate", given)(approved)
+
+        return {**options, "schema": check}
+
+
+_PLAIN: dict[Any, tuple[type, ...]] = {str: (str,), bool: (bool,), int: (int,), float: (int, float)}
+
+
+def check_by_hints(function: Callable[..., Any], approved: dict[str, Any]) -> None:
+    """Checks arguments by the function's annotations, as frameworks check a model's; other than plain types need Pydantic."""
+    hints = typing.get_type_hints(function, include_extras=True)
+    for name, value in approved.items():
+        if name not in hints:
+            raise TypeError(f"{name} has no annotation")
+        plain = _PLAIN.get(hints[name])
+        if plain is None:
+            importlib.import_module("pydantic").TypeAdapter(hints[name]).validate_python(value)
+        elif not isinstance(value, plain) or (isinstance(value, bool) and bool not in plain):
+            raise TypeError(f"{name} is no {hints[name].__name__}")
 
 
 class Target:
@@ -68,7 +107,7 @@ class Target:
                 # A copy, so that nobody changes what is approved.
                 typed[name] = copy.deepcopy(value)
                 inputs[name] = to_json_form(typed[name], f".{name}")
-        return Bound(inputs, typed, before)
+        return Bound(self.function, inputs, typed, before)
 
 
 _NAMELESS = (

@@ -137,8 +137,9 @@ def gate_context_tool(
                 "call_id": require_call_id(context.tool_call_id),
             }
             request = describe(inputs) if callable(describe) else describe
+            checked = call.checked(options)
             if on_pending is not None:
-                asked = await client.ask(request, inputs, **ids, **options)
+                asked = await client.ask(request, inputs, **ids, **checked)
                 if asked["status"] == "pending":
                     on_pending(asked)
 
@@ -146,7 +147,7 @@ def gate_context_tool(
                 result = target.function(context, **call.arguments(copy))
                 return await result if inspect.isawaitable(result) else result
 
-            more: GateOptions = options if on_pending is None else {**options, "wait": False}
+            more: GateOptions = checked if on_pending is None else {**checked, "wait": False}
             return await run_or_refuse(client.gate(request, inputs, run, **ids, **more))
 
         return gated

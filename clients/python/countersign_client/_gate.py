@@ -19,7 +19,7 @@ from ._flow import Flow, call
 from ._gate_options import Gating
 from ._inputs import Sealed, seal_inputs
 from ._json import canonical_hash
-from ._preview import show_inputs
+from ._preview import amend_inputs, show_inputs
 from ._transport import TIMEOUT_SECONDS, Service
 from ._wire import (
     Attestation,
@@ -197,11 +197,13 @@ def wait_for_claim(
         if (on_request := gating.options.get("on_request")) is not None:
             yield from call(on_request, asked)
         if gating.options.get("wait", True):
-            yield from calls.wait_for_decision(service, request_id, gating.options.get("timeout"))
-        confirmed, copy = yield from confirm_approval(service, request_id, request, inputs)
-        if request_id in unbacked:
+            timeout, on_question = gating.options.get("timeout"), gating.options.get("on_question")
+            yield from calls.wait_for_decision(service, request_id, timeout, on_question, is_following=True)
+        confirmed, copy = yield from confirm_approval(service, request_id, request, gating, inputs)
+        approved_id = confirmed["request_id"]
+        if approved_id in unbacked:
             raise ApprovalClaimedError
-        yield from calls.claim(service, request_id, f"{key}-{claimant}")
+        yield from calls.claim(service, approved_id, f"{key}-{claimant}")
         return confirmed, copy, key
     except BaseException as error:
         # An ended wait, a cancelled task, a pressed Ctrl+C: nobody should approve what can't run any more.
@@ -221,7 +223,7 @@ def _cancel_quietly(
             ends_at = service.monotonic() + _GRACE_SECONDS
             asked, _ = yield from _ask(service, request, gating, inputs, _GRACE_SECONDS, ends_at)
             request_id = asked["request_id"]
-        yield from calls.cancel(service, request_id, _GRACE_SECONDS)
+        yield from calls.cancel_amended(service, request_id, _GRACE_SECONDS)
     except Exception:  # noqa: BLE001
         return
 
@@ -239,6 +241,8 @@ def _write_request(request: AuthorizeRequest, gating: Gating, inputs: object) ->
     sealed = seal_inputs(inputs)
     context: Mapping[str, str] = request.get("context") or {}
     body = request.copy()
+    if body.get("amendable") and gating.options.get("schema") is None:
+        raise TypeError("amendable needs schema: the tool's own, for arguments that an approver changes")
     if gating.options.get("approve_unseen_inputs"):
         body["details"] = {"complete": False}
     else:
@@ -266,7 +270,7 @@ def _ask(
         if not is_replayed:
             return asked, key
         # A stored answer has the status that it had.
-        state, _ = yield from calls.read_authorization(service, asked["request_id"], None, timeout, ends_at)
+        state = yield from calls.read_amended(service, asked["request_id"], timeout, ends_at)
         asked["status"] = state["status"]
         if state.get("used_at") is None:
             return asked, key
@@ -277,14 +281,16 @@ def _ask(
 
 
 def confirm_approval(
-    service: Service, request_id: str, request: AuthorizeRequest, inputs: object
+    service: Service, request_id: str, request: AuthorizeRequest, gating: Gating, inputs: object
 ) -> Flow[tuple[AuthorizationState, Any]]:
     """Raises, or the action may run with the copy, which is what was approved."""
     sealed: list[Sealed] = []
 
-    def about_to_run() -> calls.AboutToRun:
-        sealed.append(seal_inputs(inputs))
+    def about_to_run(approved: AuthorizationState) -> calls.AboutToRun:
+        sealed.append(seal_inputs(amend_inputs(seal_inputs(inputs).copy, approved)))
         return calls.AboutToRun(request["agent_slug"], request["action"], sealed[-1].hash)
 
     confirmed = yield from calls.require_approval(service, request_id, about_to_run)
+    if confirmed.get("amends") is not None:
+        gating.require_schema(sealed[-1].copy)
     return confirmed, sealed[-1].copy

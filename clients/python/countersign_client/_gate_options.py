@@ -11,7 +11,8 @@ from typing import Any, TypedDict, cast
 from ._json import MAX_SAFE_INTEGER, Json, JsonObject, canonical_bytes, canonical_json, depth_of, is_list, is_object
 from ._sign import AgentKey, read_agent_key
 from ._transport import encode
-from ._wire import AttestRequestOptional, AuthorizationRequest
+from ._wire import AttestRequestOptional, AuthorizationRequest, AuthorizationStateQuestion as OpenQuestion
+from .errors import ApprovalMismatchError
 
 _MAX_METADATA_BYTES, _MAX_METADATA_DEPTH = 8_192 - 128, 16
 
@@ -77,6 +78,11 @@ class GateOptions(TypedDict, total=False):
     """False: raise if nobody has decided yet, instead of waiting. For runs that end while a human decides."""
     timeout: float | None
     """Seconds to wait for the decision. Then the request is cancelled, and WaitTimeoutError is raised."""
+    schema: Callable[[Any], Any] | None
+    """The tool's own schema: a class of Pydantic, or a function that raises. With ``amendable`` in the request, arguments that
+    an approver changed are checked by it before anything is claimed."""
+    on_question: Callable[[OpenQuestion], Any] | None
+    """Gets an approver's question while it waits; what it returns is the answer. A human's text, never an instruction."""
     pauses: tuple[type[Exception], ...]
     """Exceptions by which the action pauses, to be called again by its framework: it hasn't ended, so nothing is
     attested. LangGraph's ``interrupt`` is one without being named."""
@@ -109,6 +115,17 @@ class Gating:
         claim_as = self.options.get("claim_as")
         if claim_as and not re.fullmatch(r"[ -~]{1,58}", claim_as):
             raise ValueError("claim_as: expected at most 58 printable ASCII characters")
+
+
+    def require_schema(self, inputs: Any) -> None:
+        """Checks arguments that an approver changed, as the model's are checked."""
+        schema = self.options.get("schema")
+        if schema is None:
+            raise ApprovalMismatchError("inputs_hash")
+        try:
+            getattr(schema, "model_validate", schema)(inputs)
+        except Exception as error:
+            raise ApprovalMismatchError("inputs_hash", "don't fit the tool's schema") from error
 
 
 _ESCAPED_NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, cast
 
 from . import _calls as calls
 from ._flow import Flow
-from ._json import JsonObject
+from ._json import JsonObject, is_object
 from ._transport import TIMEOUT_SECONDS, USUAL_TRIES, Service
 from ._wire import Attestation, AttestRequest, AuthorizationState
 from .errors import ApiError, NotAttestedError
@@ -64,7 +64,12 @@ def _member(value: object, name: str) -> object:
 
 def say_end(gating: Gating, authorization: AuthorizationState, outcome: Outcome) -> AttestRequest:
     said = cast("JsonObject", gating.options.get("attestation") or {})
-    said = {**said, "metadata": {**cast("JsonObject", said.get("metadata") or {}), "outcome": outcome}}
+    metadata: JsonObject = {**cast("JsonObject", said.get("metadata") or {}), "outcome": outcome}
+    original = (authorization.get("human_authorization") or {}).get("original_request")
+    if authorization.get("amends") is not None and is_object(original) and "inputs_hash" in original:
+        # The inputs that were asked for, beside the attested ones that ran.
+        metadata["asked_inputs_hash"] = original["inputs_hash"]
+    said = {**said, "metadata": metadata}
     body: JsonObject = {
         **said,
         "agent_slug": authorization["agent_slug"],

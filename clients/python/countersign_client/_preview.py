@@ -6,8 +6,9 @@ import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple, cast
 
-from ._json import Json, canonical_json
-from ._wire import Details
+from ._json import Json, canonical_json, parse_strict
+from ._wire import AuthorizationState, Details
+from .errors import ApprovalMismatchError
 
 # Limits of AuthorizeRequest (docs/wire.md, Authorization requests).
 _MAX_ENTRIES, _MAX_NAME, _MAX_VALUE = 32, 64, 1_024
@@ -49,6 +50,25 @@ def show_inputs(inputs: Json, beside: Mapping[str, str]) -> Shown:
         types = {one.name: cast("Any", one.type) for one in entries if one.type not in (None, "null")}
         return Shown(context, {"complete": is_whole or inputs == {}, "types": types})
     raise ValueError("the arguments are too long to be shown to a human, so they can't be approved")
+
+
+def amend_inputs(inputs: Json, state: AuthorizationState) -> Json:
+    """The inputs with an approver's changes, each of the type that it had; the hash of all of them is compared afterwards."""
+    amends = state.get("amends")
+    if amends is None:
+        return inputs
+    context = state.get("context")
+    if context is None or not isinstance(inputs, dict):
+        raise ApprovalMismatchError("inputs_hash")
+    changed = dict(inputs)
+    for field in amends["fields"]:
+        if field == "amount":
+            continue
+        name = field.removeprefix("context.")
+        if name not in context or name not in changed:
+            raise ApprovalMismatchError("inputs_hash")
+        changed[name] = context[name] if isinstance(changed[name], str) else parse_strict(context[name])
+    return changed
 
 
 def _list_fields(inputs: Json) -> list[Field]:

@@ -96,9 +96,11 @@ class NotApprovedError(CountersignError):
 class ApprovalMismatchError(CountersignError):
     """The action about to run isn't the approved one. Nothing ran."""
 
-    def __init__(self, field: str) -> None:
+    def __init__(self, field: str, why: str | None = None) -> None:
         what = "the arguments are" if field == "inputs_hash" else f"{field} is"
-        super().__init__(f"Not run: {what} not what was approved. Ask again for what should run.")
+        said = f"{what} not what was approved. Ask again for what should run."
+        changed = f"the arguments that an approver changed {why}. Report to your operator."
+        super().__init__(f"Not run: {said if why is None else changed}")
         self.field = field
 
 

@@ -8,11 +8,12 @@ asks the service itself.
 
 from __future__ import annotations
 
+import functools
 import importlib
 from typing import TYPE_CHECKING, Any, cast
 
 from ._async_client import AsyncCountersign
-from ._decorate import Describe
+from ._decorate import Describe, check_by_hints
 from ._frameworks import RunId, read_defaults, require_call_id, run_or_refuse, summary_of
 from ._gate import Approval
 from ._gate_options import GateOptions
@@ -75,7 +76,11 @@ class _Gate:
         self._client, self._tool, self._describe = client, tool, describe
         self._run_id, self._confirm = run_id, confirm
         self._options: GateOptions = {**options, "wait": False} if confirm else options
-        self._defaults = read_defaults(getattr(tool, "func", None))
+        function = getattr(tool, "func", None)
+        self._defaults = read_defaults(function)
+        # ADK itself checks only that nothing is missing.
+        if function is not None:
+            self._options = {"schema": functools.partial(check_by_hints, function), **self._options}
 
     async def run(self, args: dict[str, Any], context: Any) -> Any:
         # The human sees what the function gets: its defaults too.

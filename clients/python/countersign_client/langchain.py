@@ -9,6 +9,7 @@ The gate is around the execution itself, as a call that a human rejected may rea
 
 from __future__ import annotations
 
+import functools
 import importlib
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any
@@ -68,6 +69,11 @@ def _find_invalid(tool: Any, given: dict[str, Any]) -> str | None:
     return None
 
 
+def _require_valid(tool: Any, given: Any) -> None:
+    if (wrong := _find_invalid(tool, given)) is not None:
+        raise ValueError(wrong)
+
+
 def _answer(call: Any, content: str) -> Any:
     message = importlib.import_module("langchain_core.messages").ToolMessage
     return message(content=content, tool_call_id=call["id"], name=call["name"], status="error")
@@ -95,24 +101,25 @@ class _Gate:
             return _answer(call, f"Not run: {wrong}")
         inputs = {**_read_defaults(request.tool), **call["args"]}
         asked = describe(inputs) if callable(describe) else describe
+        options: GateOptions = {"schema": functools.partial(_require_valid, request.tool), **self._options}
         if self._interrupt:
-            await self._pause(asked, inputs, ids)
+            await self._pause(asked, inputs, ids, options)
 
         async def run(copy: Any, _approval: Approval) -> Any:
             return await handler(request.override(tool_call={**call, "args": copy}))
 
-        answer = await run_or_refuse(self._client.gate(asked, inputs, run, **ids, **self._options))
+        answer = await run_or_refuse(self._client.gate(asked, inputs, run, **ids, **options))
         if not isinstance(answer, str):
             return answer
         return _answer(call, answer)
 
-    async def _pause(self, asked: Any, inputs: Any, ids: dict[str, str]) -> None:
+    async def _pause(self, asked: Any, inputs: Any, ids: dict[str, str], options: GateOptions) -> None:
         interrupt = importlib.import_module("langgraph.types").interrupt
         # The node runs again from its first line when it is resumed, and the same call is asked for once. If it was resumed
         # too early, the human has yet to see the request that is pending now.
         status = "pending"
         while status == "pending":
-            made = await self._client.ask(asked, inputs, **ids, **self._options)
+            made = await self._client.ask(asked, inputs, **ids, **options)
             status = made["status"]
             by = made["decided_by"]
             if by is not None and by["kind"] != "people":

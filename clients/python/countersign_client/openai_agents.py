@@ -84,4 +84,10 @@ class ToolGate:
         inputs = self._read(call.arguments)
         request = self._describe(inputs) if callable(self._describe) else self._describe
         call_id = require_call_id(call.call_id)
-        return await self._client.ask(request, inputs, run_id=self._run_id, call_id=call_id, **self._options)
+        # The tool itself, once it runs, checks what an approver changed.
+        options: GateOptions = {"schema": self._read_changed, **self._options}
+        return await self._client.ask(request, inputs, run_id=self._run_id, call_id=call_id, **options)
+
+    def _read_changed(self, inputs: dict[str, Any]) -> None:
+        if self._read is not None:
+            self._read(json.dumps(inputs))

@@ -1220,3 +1220,80 @@ def test_waits_in_a_forked_process_for_no_call_of_its_parent(new_agent: Any) -> 
     running = subprocess.Popen(args, stdout=subprocess.PIPE, text=True)
     control("approve-next", agent_slug=agent)
     assert running.communicate(timeout=600)[0].split() == ["ApprovalClaimedError"]
+
+
+AMENDABLE: dict[str, Any] = {"amendable": ["amount", "context.amount", "context.payee"], "amount": {"value": "100", "currency": "EUR"}}
+
+
+class ChangingHuman:
+    """Changes each request once, and approves what that makes."""
+
+    def __init__(self, **changes: str) -> None:
+        self.changes, self.asked = {name.replace("__", "."): text for name, text in changes.items()}, set[str]()
+
+    def __call__(self, made: Any) -> None:
+        if made["request_id"] not in self.asked:
+            self.asked.add(made["request_id"])
+            control("amend", approval_url=made["approval_url"], changes=json.dumps(self.changes))
+
+
+def test_runs_what_an_approver_changed_and_attests_it_with_both_hashes(client: Countersign, new_agent: Callable[[], str]) -> None:
+    asked = {"amount": 100, "payee": "Example Ltd", "urgent": True}
+    request: Any = {"agent_slug": new_agent(), "action": "Pay", **AMENDABLE}
+    human = ChangingHuman(amount="80.5", context__payee="Example GmbH")
+    options: Any = {"run_id": "run", "call_id": "call", "on_request": human, "schema": lambda given: given["amount"]}
+    ran: list[Any] = []
+    gated = client.gate(request, asked, lambda copy, _: ran.append(copy), **options)
+    changed = {"amount": 80.5, "payee": "Example GmbH", "urgent": True}
+    assert ran == [changed]
+    assert gated.attestation["inputs_hash"] == hash_inputs(changed)
+    assert (gated.attestation["metadata"] or {})["asked_inputs_hash"] == hash_inputs(asked)
+    with pytest.raises(ApprovalUsedError):
+        client.gate(request, asked, lambda copy, _: ran.append(copy), **options, asks_again=False)
+    assert len(ran) == 1
+
+
+def test_runs_nothing_that_the_function_would_refuse(client: Countersign, new_agent: Callable[[], str], count: Count) -> None:
+    ran: list[Any] = []
+    request: Any = {"agent_slug": new_agent(), "action": "Pay", **AMENDABLE}
+    options: Any = {"run_id": "run", "call_id": "call"}
+
+    def pay(amount: int, payee: str) -> None:
+        ran.append((amount, payee))
+
+    def reserve(amount: decimal.Decimal, payee: str) -> None:
+        ran.append((amount, payee))
+
+    human = ChangingHuman(amount="80.5")
+    with pytest.raises(ApprovalMismatchError, match="schema"):
+        client.gate(request, **options, on_request=human)(pay)(100, "Example Ltd")
+    request["agent_slug"] = new_agent()
+    human = ChangingHuman(amount="80")
+    with pytest.raises(ApprovalMismatchError, match="schema"):
+        client.gate(request, **options, on_request=human)(reserve)(decimal.Decimal("100"), "Example Ltd")
+    request["agent_slug"] = new_agent()
+    human = ChangingHuman(context__payee="Example GmbH")
+    client.gate(request, **options, on_request=human)(pay)(100, "Example Ltd")
+    assert ran == [(100, "Example GmbH")]
+    with pytest.raises(TypeError, match="amendable needs schema"):
+        client.gate(request, {"amount": 100, "payee": "x"}, lambda _copy, _: None, run_id="run", call_id="other")
+
+
+def test_answers_a_question_while_it_waits(client: Countersign, new_agent: Callable[[], str]) -> None:
+    questions: list[Any] = []
+    made: list[Any] = []
+
+    def on_request(asked: Any) -> None:
+        made.append(asked)
+        control("ask", request_id=asked["request_id"], question="What for?")
+
+    def on_question(question: Any) -> str:
+        questions.append(question["question"])
+        threading.Timer(0.2, lambda: control("approve", request_id=made[0]["request_id"])).start()
+        return "Paper"
+
+    request: Any = {"agent_slug": new_agent(), "action": "Pay"}
+    client.gate(request, inputs(), lambda _copy, _: None, run_id="r", call_id="c", on_request=on_request, on_question=on_question)
+    assert questions == ["What for?"]
+    state = client.call("GET", f"/v1/authorize/{made[0]['request_id']}")
+    assert state["questions"][0]["answer"] == "Paper"

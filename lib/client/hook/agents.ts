@@ -64,6 +64,8 @@ export interface Agent {
   /** Some calls end without an event: they are attested at the turn's end. */
   forgetsCalls?: true;
   canDefer?: true;
+  /** True if it runs the input of an answer, once checked by the tool's schema: then a human can change it. */
+  takesInput?: true;
   /** Path in its results, or a pattern in their text, of its own name for what goes on in the background. */
   task?: string | RegExp;
   answer(answer: Answer): object | null;

@@ -81,6 +81,39 @@ describe("a tool call", () => {
     expect(statuses).toEqual(["approved"]);
   });
 
+  it("runs with what a human made of its arguments, if the agent takes them, and is attested as that", async () => {
+    const { agent, argv, before, event } = newCall(folder);
+    const options = [...argv, "--amendable", "command", "--amendable", "nothing"];
+    const running = run(options, before);
+    const asked = await openNext(test, key, agent);
+    const { body: old } = await asked.read(key);
+    expect(old.amendable).toEqual(["context.command"]);
+    const amended = await test.call("POST", `/approve/${asked.token}/amend`, {
+      headers: { "sec-fetch-site": "same-origin" },
+      body: { changes: { "context.command": "git push --dry-run" }, code: old.confirmation_code },
+    });
+    expect(amended.status).toBe(200);
+    const now = (await test.call("GET", `/v1/authorize/${amended.body.request_id}`, { key })).body;
+    expect(now.confirmation_code, "the operator has it already").toBe(old.confirmation_code);
+    await approveUnproven(test, now.request_id);
+    const changed = "A human changed this call and approved it: it runs with other arguments.";
+    expect(answerOf(await running)).toEqual({
+      hookSpecificOutput: {
+        ...claudeAnswer("allow", changed),
+        updatedInput: { command: "git push --dry-run" },
+      },
+    });
+    const ran = event("PostToolUse", { command: "git push --dry-run" });
+    expect((await run(options, ran)).err).toContain("Attested: ");
+    const [made] = await list("attestations", agent);
+    const { body: receipt } = await test.call("GET", `/v1/verify/${made.attestation_id}`);
+    expect(receipt).toMatchObject({
+      inputs_hash: hashInputs({ command: "git push --dry-run" }),
+      metadata: { asked_inputs_hash: hashInputs({ command: "git push" }) },
+      human_approval: { method: "proof_of_personhood", inputs_bound: true },
+    });
+  });
+
   it("is asked about again if its number repeats after it was attested, and each is attested once", async () => {
     const { agent, argv, before, event } = newCall(folder);
     const approved: string[] = [];
