@@ -59,19 +59,35 @@ function typeOf(schema, name, classes) {
 
 const isObject = (schema) => schema.properties !== undefined && Object.keys(schema.properties).length > 0;
 
+/** Python's keywords that a field may be called: a class can't have such a member, a TypedDict can. */
+const keywords = new Set(
+  "and as assert async await break class continue def del elif else except finally for from global if import in is lambda nonlocal not or pass raise return try while with yield None True False".split(
+    " ",
+  ),
+);
+
+function declareClass(name, fields, isTotal) {
+  const total = isTotal ? "" : ", total=False";
+  if (!fields.some(([field]) => keywords.has(field)))
+    return `class ${name}(TypedDict${total}):\n${fields.map(([field, type]) => `    ${field}: ${type}`).join("\n")}`;
+  const members = fields.map(
+    ([field, type]) => `        ${JSON.stringify(field)}: ${JSON.stringify(type)},\n`,
+  );
+  return `${name} = TypedDict(\n    ${JSON.stringify(name)},\n    {\n${members.join("")}    }${total},\n)`;
+}
+
 /** `NotRequired` is younger than the oldest Python that the package runs on, so what may be left out has a class of its own. */
 function declare({ properties, required = [] }, name, classes) {
-  const lines = (isRequired) =>
+  const fields = (isRequired) =>
     Object.entries(properties)
       .filter(([field]) => required.includes(field) === isRequired)
-      .map(([field, schema]) => `    ${field}: ${typeOf(schema, name + pascal(field), classes)}`)
-      .join("\n");
-  const [must, may] = [lines(true), lines(false)];
-  if (may === "") classes.push(`class ${name}(TypedDict):\n${must}`);
-  else if (must === "") classes.push(`class ${name}(TypedDict, total=False):\n${may}`);
+      .map(([field, schema]) => [field, typeOf(schema, name + pascal(field), classes)]);
+  const [must, may] = [fields(true), fields(false)];
+  if (may.length === 0) classes.push(declareClass(name, must, true));
+  else if (must.length === 0) classes.push(declareClass(name, may, false));
   else {
-    classes.push(`class ${name}Required(TypedDict):\n${must}`);
-    classes.push(`class ${name}Optional(TypedDict, total=False):\n${may}`);
+    classes.push(declareClass(`${name}Required`, must, true));
+    classes.push(declareClass(`${name}Optional`, may, false));
     classes.push(`class ${name}(${name}Required, ${name}Optional):\n    pass`);
   }
   return name;

@@ -19,6 +19,12 @@ it("has the types of the OpenAPI document", () => {
   );
 });
 
+it("gives a field that is called like a keyword of Python no class, which Python couldn't read", () => {
+  const schema = { type: "object", properties: { from: { type: "string" } }, required: ["from"] };
+  const made = writePythonTypes({ components: { schemas: { Deputy: schema } } });
+  expect(made).toContain('Deputy = TypedDict(\n    "Deputy",\n    {\n        "from": "str",\n    },\n)');
+});
+
 it("has the words of the verifier's reasons", () => {
   expect(readFileSync(pythonFiles.reasons, "utf8"), remedy).toBe(writePythonReasons(reasons));
 });

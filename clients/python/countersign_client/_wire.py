@@ -948,10 +948,14 @@ class RosterRosterHead(TypedDict):
     changed_at: str
 
 
-class RosterRosterEntriesItemDeputyFor(TypedDict):
-    approver_id: str
-    from: str
-    until: str
+RosterRosterEntriesItemDeputyFor = TypedDict(
+    "RosterRosterEntriesItemDeputyFor",
+    {
+        "approver_id": "str",
+        "from": "str",
+        "until": "str",
+    },
+)
 
 
 class RosterRosterEntriesItemRequired(TypedDict):
@@ -1018,12 +1022,16 @@ class RosterRosterChangesItem3(RosterRosterChangesItem3Required, RosterRosterCha
     pass
 
 
-class RosterRosterChangesItem4(TypedDict):
-    kind: Literal["deputy_named"]
-    person: str
-    deputy: str
-    from: str
-    until: str
+RosterRosterChangesItem4 = TypedDict(
+    "RosterRosterChangesItem4",
+    {
+        "kind": "Literal[\"deputy_named\"]",
+        "person": "str",
+        "deputy": "str",
+        "from": "str",
+        "until": "str",
+    },
+)
 
 
 class RosterRosterChangesItem5(TypedDict):
