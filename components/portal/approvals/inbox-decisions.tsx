@@ -19,11 +19,12 @@ import { useRefresh } from "#components/ui/router";
 import { TextLink } from "#components/ui/text-link";
 import type { ApprovalView } from "#lib/api/schemas/approval-view";
 import { toVisibleText } from "#lib/protocol/text/display-text";
-import { Answered, type Decidable, InboxList } from "./inbox-list";
+import { Answered, AsDeputy, type Decidable, InboxList } from "./inbox-list";
 
 function Request({
   token,
   view,
+  asDeputy,
   onCounted,
   look,
 }: Decidable & { readonly onCounted: (view: ApprovalView) => void; readonly look: Look }) {
@@ -43,6 +44,7 @@ function Request({
       className="flex flex-col gap-3 border-line border-b pb-6"
     >
       <ApprovalNotices view={view} />
+      {asDeputy ? <AsDeputy /> : null}
       <ActionBlock request={request} context={view.context} />
       {request.grant === null ? null : <GrantBlock terms={request.grant} phase="asked" />}
       <ContextBlock context={view.context} />

@@ -33,10 +33,18 @@ import { formatCount, toVisibleText } from "#lib/protocol/text/display-text";
 export interface Decidable {
   readonly token: string;
   readonly view: ApprovalView;
+  /** In another's place. */
+  readonly asDeputy: boolean;
 }
 
+export const AsDeputy = () => (
+  <Callout tone="info" title="You decide as a deputy">
+    The receipt says so. You can't approve what you or the person whose deputy you are requests.
+  </Callout>
+);
+
 /** A row's second part is what makes it long: its details, why people are asked, and the hash of the inputs. */
-function What({ view, token }: Decidable) {
+function What({ view, token }: Pick<Decidable, "view" | "token">) {
   const { request, context, requested_by: requestedBy, rules_explanation: why } = view;
   return (
     <div className="flex flex-col gap-1.5">
@@ -228,6 +236,7 @@ export function InboxList({ requests, onAnswered }: InboxListProps) {
       className="flex flex-col gap-3 border-line border-b pb-6"
     >
       <ApprovalNotices view={first.view} />
+      {first.asDeputy ? <AsDeputy /> : null}
       <AgentBlock view={first.view} isShared />
       <SharedConditions view={first.view} />
       <GroupsNeeded view={first.view} />

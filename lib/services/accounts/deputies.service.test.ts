@@ -93,9 +93,9 @@ describe("a deputy", () => {
     const { rows } = await listInbox(context, await signIn("Erin"), { isWaiting: true, limit: 20 });
     const waiting = (await readDecidable(context, await signIn("Erin"), rows)).flat();
     expect(
-      waiting.map(({ view }) => view.request_id),
+      waiting.map(({ view, asDeputy }) => [view.request_id, asDeputy]),
       "what waits already",
-    ).toEqual([early.made.request_id]);
+    ).toEqual([[early.made.request_id, true]]);
     const asked = await open(2);
     expect(asked.made.notified).toBe(4);
     expect((await asked.approveAs("Erin")).status).toBe(200);

@@ -30,6 +30,7 @@ import {
 } from "#lib/protocol/approval/approval";
 import { fillPlaces } from "#lib/protocol/approval/assign-groups";
 import { findPayee } from "#lib/protocol/approval/detail-names";
+import { listPeople } from "#lib/protocol/approval/human-authorization-shape";
 import { base64Decode, utf8Decode } from "#lib/protocol/encoding/bytes";
 import { listSize } from "#lib/protocol/passkey/assertion";
 import { deriveTitle } from "#lib/protocol/record/title";
@@ -278,27 +279,33 @@ export async function listInbox(context: Context, user: UserPrincipal, query: In
 /** The inbox shows so many requests whole: nobody would read more to the end. */
 const maxWhole = 5;
 
-/** The person as an approver with a passkey, in each organization: the groups that they count for, also in another's place. */
-async function readOwnGroups({ database: { db } }: Context, user: UserPrincipal) {
+interface Right {
+  people: string[];
+  groupIds: string[];
+}
+
+/** The person as an approver with a passkey, in each organization, and those in whose place they decide, with their groups. */
+async function readOwnGroups(
+  { database: { db } }: Context,
+  user: UserPrincipal,
+): Promise<{ own: Right; deputy: Right }> {
   const own = await db
-    .selectDistinct({ approverId: approvers.id })
+    .selectDistinct({ id: approvers.id })
     .from(approvers)
     .innerJoin(passkeys, eq(passkeys.approver_id, approvers.id))
     .where(and(eq(approvers.email, user.email), isEnrolled));
   const replaced = own.length === 0 ? [] : await findReplaced(db, user);
-  const people = [...own.map(({ approverId }) => approverId), ...replaced.map(({ id }) => id)];
-  const groups = await db
-    .selectDistinct({ approverId: approverGroups.approver_id, groupId: approverGroups.group_id })
+  const [people, others] = [own, replaced].map((ids) => ids.map(({ id }) => id)) as [string[], string[]];
+  const places = await db
+    .select({ id: approverGroups.approver_id, groupId: approverGroups.group_id })
     .from(approverGroups)
-    .where(inArray(approverGroups.approver_id, people));
+    .where(inArray(approverGroups.approver_id, [...people, ...others]));
+  const groupsOf = (ids: string[]) => [
+    ...new Set(places.filter(({ id }) => ids.includes(id)).map(({ groupId }) => groupId)),
+  ];
   return {
-    approverIds: new Set(people),
-    groupIds: [...new Set(groups.map(({ groupId }) => groupId))],
-    ownGroupIds: new Set(
-      groups
-        .filter(({ approverId }) => own.some((one) => one.approverId === approverId))
-        .map(({ groupId }) => groupId),
-    ),
+    own: { people, groupIds: groupsOf(people) },
+    deputy: { people: [...people, ...others], groupIds: groupsOf(others) },
   };
 }
 
@@ -318,45 +325,57 @@ async function findOwnAsked({ database: { db } }: Context, user: UserPrincipal, 
 type InboxRow = Awaited<ReturnType<typeof listInbox>>["rows"][number];
 type OwnGroups = Awaited<ReturnType<typeof readOwnGroups>>;
 
-/** True if the person's approval would count: they didn't ask or approve, and a place of their groups is free. */
-async function mayCount(
+/**
+ * In whose right the person's approval would count: they didn't ask or approve, and a place of their groups is free. Null
+ * if it wouldn't.
+ */
+async function findRight(
   { database: { db } }: Context,
   { request_id, by_passkey: request }: InboxRow,
-  { approverIds, groupIds, ownGroupIds }: OwnGroups,
+  { own, deputy }: OwnGroups,
   asked: ReadonlySet<string>,
-): Promise<boolean> {
-  if (request === null) return false;
+): Promise<"own" | "deputy" | null> {
+  if (request === null) return null;
   const { required_approvers: required, requester_may_approve: mayAll } = request;
-  if (!required.some(({ group }) => groupIds.includes(group))) return false;
-  const isOwn = required.some(({ group }) => ownGroupIds.has(group));
-  if ((!mayAll || !isOwn) && asked.has(request_id)) return false;
+  const isIn = ({ groupIds }: Right) => required.some(({ group }) => groupIds.includes(group));
+  const isOwn = isIn(own);
+  const right = isOwn ? own : deputy;
+  if (!isIn(right) || ((!mayAll || !isOwn) && asked.has(request_id))) return null;
   const present = (await readApprovals(db, request_id)).flatMap(({ records }) =>
     records.filter(isPasskeyApproval),
   );
-  if (isOwn && present.some(({ approver_id }) => approverIds.has(approver_id))) return false;
-  const people = [...present.map(({ groups }) => groups.map(({ group }) => group)), groupIds];
-  return fillPlaces(required, people).reduce((sum, count) => sum + count, 0) === people.length;
+  if (present.flatMap(listPeople).some((id) => right.people.includes(id))) return null;
+  const people = [...present.map(({ groups }) => groups.map(({ group }) => group)), right.groupIds];
+  const filled = fillPlaces(required, people).reduce((sum, count) => sum + count, 0);
+  return filled === people.length ? (isOwn ? "own" : "deputy") : null;
 }
 
 interface Decidable {
   token: string;
   view: ApprovalView;
+  /** True if the person decides it in another's place. */
+  asDeputy: boolean;
   /** Equal for requests that a table may show together. */
   kind: string;
 }
 
-async function readOne(context: Context, { request_id, approval_url }: InboxRow): Promise<Decidable[]> {
+async function readOne(
+  context: Context,
+  { request_id, approval_url }: InboxRow,
+  asDeputy: boolean,
+): Promise<Decidable[]> {
   const row = await findAuthorization(context.database, request_id);
   if (row?.status !== "pending") return [];
   const view = await describeApproval(context, row);
   const { request, agent, organization, group_names, groups, requested_by, previously_denied } = view;
   const { version, reason, policy_ids } = parseRuleDecision(row) ?? {};
   const { agent_past: _past, ...asker } = requested_by ?? {};
-  const shared = { agent, organization, group_names, groups, asker, rules: [version, reason, policy_ids] };
+  const rules = [version, reason, policy_ids];
+  const shared = { agent, organization, group_names, groups, asker, rules, asDeputy };
   // A warning belongs on a page of its own.
   const isAlone = !isListable(request) || previously_denied !== null;
   const kind = isAlone ? request_id : `${listKind(request)} ${JSON.stringify(shared)}`;
-  return [{ token: approval_url.split("/").at(-1) ?? "", view, kind }];
+  return [{ token: approval_url.split("/").at(-1) ?? "", view, asDeputy, kind }];
 }
 
 /**
@@ -370,15 +389,18 @@ export async function readDecidable(
 ): Promise<Omit<Decidable, "kind">[][]> {
   const own = await readOwnGroups(context, user);
   const asked = await findOwnAsked(context, user, rows);
-  const may = await Promise.all(rows.map((row) => mayCount(context, row, own, asked)));
-  const open = rows.filter((_, i) => may[i]).slice(0, listSize.max);
-  const views = (await Promise.all(open.map((row) => readOne(context, row)))).flat();
+  const rights = await Promise.all(
+    rows.map(async (row) => ({ row, right: await findRight(context, row, own, asked) })),
+  );
+  const open = rights.filter(({ right }) => right !== null).slice(0, listSize.max);
+  const read = open.map(({ row, right }) => readOne(context, row, right === "deputy"));
+  const views = (await Promise.all(read)).flat();
   const kinds = [...new Set(views.map(({ kind }) => kind))];
   const groups = kinds.map((kind) => views.filter((one) => one.kind === kind));
   const alone = groups.filter(({ length }) => length === 1).slice(0, maxWhole);
   return groups
     .filter((group) => group.length > 1 || alone.includes(group))
-    .map((group) => group.map(({ token, view }) => ({ token, view })));
+    .map((group) => group.map(({ kind: _kind, ...one }) => one));
 }
 
 export async function countWaiting(context: Context, user: UserPrincipal): Promise<number> {
