@@ -154,6 +154,11 @@ export const groups = [
         description: "A tool whose confirmation is a human's, not the session's.",
       },
       {
+        slug: "python-other-frameworks",
+        title: "Other Python frameworks",
+        description: "Agno, Strands, Haystack, LlamaIndex, smolagents: one decorator for all.",
+      },
+      {
         slug: "python-claude-agent-sdk",
         title: "Claude Agent SDK",
         description: "Hooks that ask a human before Bash or any other tool runs.",

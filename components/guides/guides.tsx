@@ -29,6 +29,7 @@ import pythonCrewai from "./content/python-crewai.md";
 import pythonGoogleAdk from "./content/python-google-adk.md";
 import pythonLangchain from "./content/python-langchain.md";
 import pythonOpenaiAgents from "./content/python-openai-agents.md";
+import pythonOtherFrameworks from "./content/python-other-frameworks.md";
 import pythonPydanticAi from "./content/python-pydantic-ai.md";
 import quickStart from "./content/quick-start.md";
 import reasons from "./content/reasons.md";
@@ -64,6 +65,7 @@ const texts: Record<GuideSlug, string> = {
   "python-crewai": pythonCrewai,
   "python-agent-framework": pythonAgentFramework,
   "python-google-adk": pythonGoogleAdk,
+  "python-other-frameworks": pythonOtherFrameworks,
   "python-claude-agent-sdk": pythonClaudeAgentSdk,
   "command-line": commandLine,
   mcp,

@@ -109,6 +109,48 @@ describe.skipIf(!isPythonWanted)(
       });
     });
 
+    const others = [
+      ["Agno", "agno_model"],
+      ["Strands Agents", "strands_model"],
+      ["Haystack", "haystack_model"],
+      ["LlamaIndex", "llama_index_model"],
+      ["smolagents", "smolagents_model"],
+    ] as const;
+
+    it.each(others)(
+      "runs what the guide of other frameworks prints, and nothing if it is denied: %s",
+      async (name, model) => {
+        const python = await requirePython("other-frameworks");
+        const guide = await readFile("components/guides/content/python-other-frameworks.md", "utf8");
+        const programOf = (heading: string) =>
+          new RegExp(`^## ${heading}$[\\s\\S]*?^\`\`\`python\\n([\\s\\S]*?)^\`\`\`$`, "m").exec(guide)?.[1] ??
+          "";
+        const folder = await mkdtemp(path.join(tmpdir(), "countersign-others-"));
+        const files = {
+          "gated.py": programOf("The tool").replaceAll("{base}", service.base),
+          "model.py": `import scripted_models\nmodel = scripted_models.${model}()`,
+          "program.py": programOf(name),
+        };
+        for (const [file, text] of Object.entries(files)) await writeFile(path.join(folder, file), text);
+        for (const decision of ["approve", "deny"]) {
+          const AGENT = `others-${decision}-${model.replaceAll("_", "-")}`;
+          const PYTHONPATH = [folder, pythonFolder, path.join(pythonFolder, "tests")].join(":");
+          const decided = fetch(`${service.env["COUNTERSIGN_CONTROL_URL"]}/${decision}-next`, {
+            method: "POST",
+            body: JSON.stringify({ agent_slug: AGENT }),
+          });
+          const { out } = await runProgram(python, ["program.py"], {
+            cwd: folder,
+            env: { ...service.env, PYTHONPATH, AGENT },
+          });
+          expect((await decided).status, out).toBe(200);
+          if (decision === "approve") expect(out).toMatch(/^http\S+\/approve\/[\s\S]*paid 10000/m);
+          else expect(out).not.toContain("paid 10000");
+        }
+        await rm(folder, { recursive: true });
+      },
+    );
+
     it.each(["mypy", "pyright"])("has types that %s accepts at its strictest", async (checker) => {
       const python = await requirePython("core", "types");
       const options = checker === "pyright" ? ["--pythonpath", python] : ["--cache-dir", "/dev/null"];
