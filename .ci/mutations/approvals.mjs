@@ -52,8 +52,8 @@ export const mutations = [
   {
     threat: "Whom the directory deactivates goes on",
     file: "lib/services/accounts/approvers.ts",
-    from: "if (ids.length > 0)\n    await tx\n      .delete(approvals)",
-    to: "if (ids.length < 0)\n    await tx\n      .delete(approvals)",
+    from: "if (ids.length > 0) await tx.delete(approvals)",
+    to: "if (ids.length < 0) await tx.delete(approvals)",
     test: "lib/services/directory/directory.service.test.ts",
   },
   {

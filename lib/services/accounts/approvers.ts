@@ -2,7 +2,20 @@
  * The people who are notified of an organization's requests. Being one gives no power: an approval needs World ID, and
  * a holder of the link can decide. An address gets one mail that asks, and nothing else until its owner accepts.
  */
-import { and, asc, eq, inArray, isNotNull, isNull, ne, notInArray, or, type SQL, sql } from "drizzle-orm";
+import {
+  and,
+  asc,
+  eq,
+  exists,
+  inArray,
+  isNotNull,
+  isNull,
+  ne,
+  notInArray,
+  or,
+  type SQL,
+  sql,
+} from "drizzle-orm";
 import unhomoglyph from "unhomoglyph";
 import { type MemberPrincipal, toActor } from "#lib/api/http/context";
 import { makeToken, readToken } from "#lib/api/http/link-token";
@@ -12,6 +25,7 @@ import {
   approverGroups,
   approvers,
   authorizationRequests,
+  deputies,
   memberships,
   organizations,
   passkeys,
@@ -381,27 +395,31 @@ export async function askApproverAgain(
   return email;
 }
 
-/**
- * Takes back what the person gave for requests that still wait. Their rows come before the person's, as decisions take them:
- * one that commits first has counted it.
- */
-async function withdrawApprovals(tx: Executor, isTheirs: SQL | undefined): Promise<string[]> {
-  const person = tx.select({ id: approvers.id }).from(approvers).where(isTheirs);
-  const theirs = tx
-    .select({ id: approvals.request_id })
-    .from(approvals)
-    .where(inArray(approvals.approver_id, person));
+/** Takes back what the person, or a deputy in their place, gave for requests that still wait. One that is decided has counted it. */
+async function withdrawApprovals(tx: Executor, organizationId: string, personId: string): Promise<string[]> {
+  const isTheirs = or(
+    eq(approvals.approver_id, personId),
+    sql`strpos(${approvals.records}, ${`"deputy_for":"${personId}"`}) > 0`,
+  );
   const open = await tx
     .select({ id: authorizationRequests.id })
     .from(authorizationRequests)
-    .where(and(inArray(authorizationRequests.id, theirs), eq(authorizationRequests.status, "pending")))
+    .where(
+      and(
+        eq(authorizationRequests.organization_id, organizationId),
+        eq(authorizationRequests.status, "pending"),
+        exists(
+          tx
+            .select({ id: approvals.id })
+            .from(approvals)
+            .where(and(eq(approvals.request_id, authorizationRequests.id), isTheirs)),
+        ),
+      ),
+    )
     .orderBy(authorizationRequests.id)
     .for("update");
   const ids = open.map(({ id }) => id);
-  if (ids.length > 0)
-    await tx
-      .delete(approvals)
-      .where(and(inArray(approvals.request_id, ids), inArray(approvals.approver_id, person)));
+  if (ids.length > 0) await tx.delete(approvals).where(and(inArray(approvals.request_id, ids), isTheirs));
   return ids;
 }
 
@@ -415,9 +433,13 @@ export async function forgetApprover(
   email: string,
   as: "removed" | "deactivated" = "removed",
 ): Promise<string[]> {
-  const isTheirs = and(belongsTo(organizationId), eq(approvers.email, email));
-  const withdrawn = await withdrawApprovals(tx, isTheirs);
-  const [gone] = await tx
+  const isIt = and(belongsTo(organizationId), eq(approvers.email, email));
+  const [person] = await tx.select({ id: approvers.id }).from(approvers).where(isIt);
+  if (person === undefined) return [];
+  const { id } = person;
+  // Requests come before people and their places, as decisions take them.
+  const withdrawn = await withdrawApprovals(tx, organizationId, id);
+  await tx
     .update(approvers)
     .set({
       name: null,
@@ -426,12 +448,12 @@ export async function forgetApprover(
       decisions: false,
       reminders: false,
     })
-    .where(isTheirs)
-    .returning({ id: approvers.id });
-  if (!gone) return [];
-  await tx.delete(approverGroups).where(eq(approverGroups.approver_id, gone.id));
-  await tx.delete(requestApprovers).where(eq(requestApprovers.approver_id, gone.id));
-  return withdrawn;
+    .where(eq(approvers.id, id));
+  await tx.delete(approverGroups).where(eq(approverGroups.approver_id, id));
+  await tx.delete(requestApprovers).where(eq(requestApprovers.approver_id, id));
+  await tx.delete(deputies).where(or(eq(deputies.approver_id, id), eq(deputies.deputy_id, id)));
+  // Those that were being stored meanwhile: no other can be any more.
+  return [...withdrawn, ...(await withdrawApprovals(tx, organizationId, id))];
 }
 
 /** Part of an audit entry's detail. */

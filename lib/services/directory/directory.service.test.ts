@@ -11,6 +11,7 @@ import { createKeyForm } from "#lib/api/schemas/portal";
 import { approvalChallenge } from "#lib/protocol/passkey/assertion";
 import { addOwner } from "#lib/services/accounts/add-owner";
 import { addApprover, listApprovers, saveGroup } from "#lib/services/accounts/approvers";
+import { nameDeputy } from "#lib/services/accounts/deputies";
 import { inviteMember } from "#lib/services/accounts/invitations";
 import { beginEnrolment, finishEnrolment, requireOwnApprover } from "#lib/services/accounts/passkeys";
 import { removeProviderGroup, saveProviderGroup } from "#lib/services/accounts/provider-groups";
@@ -421,6 +422,34 @@ describe("who is deactivated", () => {
       errorName: "approver_not_enrolled",
     });
     expect(await waiting.given()).toBe(1);
+  });
+
+  it("counts no more by a deputy either", async () => {
+    await saveGroup(context, owner, { id: null, name: "legal", memberIds: [] });
+    await mapGroup("Legal", null, "legal");
+    await pushGroup("Legal", await provision("dave"));
+    passkeys["dave"] = await enrol("dave");
+    const { people } = await listApprovers(context, owner);
+    const idOf = (name: string) => people.find((one) => one.name === name)?.id ?? "";
+    const approver = { id: idOf("ada"), organizationId, email: address("ada"), name: "ada" };
+    const until = new Date(context.clock().getTime() + 86_400_000);
+    await nameDeputy(context, { approver, actor }, { deputyId: idOf("dave"), from: null, until });
+    const waiting = await askTwo();
+    await waiting.approveAs("dave");
+    expect(await waiting.given()).toBe(1);
+    await deactivate(ids["ada"] ?? "");
+    expect(await waiting.given()).toBe(0);
+    expect((await waiting.approveAs("dave")).body.code).toBe("approver_not_enrolled");
+  });
+
+  it("counts no more, whichever of an approval and the directory's word is stored first", async () => {
+    for (let i = 0; i < 5; i += 1) {
+      const waiting = await askTwo();
+      await Promise.all([waiting.approveAs("ada"), deactivate(ids["ada"] ?? "")]);
+      expect(await waiting.given()).toBe(0);
+      await patch(`/Users/${ids["ada"]}`, { op: "replace", path: "active", value: true });
+      passkeys["ada"] = await enrol("ada");
+    }
   });
 
   it("doesn't take back what was decided before", async () => {
