@@ -187,6 +187,7 @@ const actOf: Record<string, Act> = {
   revokeLink: "take_out",
   "(account)/first-steps-actions.ts": "operate",
   "(account)/keys/actions.ts": "operate",
+  "(account)/rules/suggestions/actions.ts": "rules",
   "(account)/webhooks/actions.ts": "operate",
   "(account)/webhooks/[id]/actions.ts": "operate",
   "(account)/attestations/[id]/opened/route.ts": "take_out",
