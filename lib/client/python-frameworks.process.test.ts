@@ -117,6 +117,10 @@ describe.skipIf(!isPythonWanted)(
       ["smolagents", "smolagents_model"],
     ] as const;
 
+    it("is an interceptor for AGENT-HOOKS", async () => {
+      await runPytest(await requirePython("other-frameworks"), "test_agent_hooks.py", service.env);
+    });
+
     it.each(others)(
       "runs what the guide of other frameworks prints, and nothing if it is denied: %s",
       async (name, model) => {

@@ -56,7 +56,7 @@ def gate_hooks(
     must not answer ``defer``: a resumed session runs a deferred call before it has its hooks, this gate's too.
     """
     matcher = importlib.import_module("claude_agent_sdk").HookMatcher
-    gate = _Hooks(client, tools, run_id, options)
+    gate = ToolHooks(client, tools, run_id, options)
     limit = gate.timeout + _GRACE_SECONDS
     # For every tool: a pattern that doesn't match as meant would let a tool pass. A hook that fails blocks.
     before = matcher(hooks=[gate.before], timeout=limit, on_failure="block")
@@ -64,7 +64,9 @@ def gate_hooks(
     return {"PreToolUse": [before], "PostToolUse": [after], "PostToolUseFailure": [after]}
 
 
-class _Hooks:
+class ToolHooks:
+    """The two hooks of an agent, in this process; ``agent_hooks`` has them in another form."""
+
     def __init__(
         self,
         client: AsyncCountersign,
