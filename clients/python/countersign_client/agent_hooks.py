@@ -60,7 +60,7 @@ class ToolInterceptor:
         return {"decision": "deny", "reason": "countersign:not_approved", "message": said["permissionDecisionReason"]}
 
     async def _after(self, given: dict[str, Any], result: dict[str, Any]) -> dict[str, Any]:
-        """What ran can't be denied any more: that it isn't attested is a warning, and blocks the next call of a gated tool."""
+        """Warns if the run isn't attested: it can't be denied any more, and the next call of a gated tool is."""
         name = "PostToolUseFailure" if result["is_error"] else "PostToolUse"
         ended = {**given, "hook_event_name": name, "tool_response": result["value"]}
         said = (await self._hooks.after(ended, None, None)).get("hookSpecificOutput")
