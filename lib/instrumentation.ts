@@ -19,7 +19,8 @@ export interface Step {
 }
 
 export interface Happening {
-  kind: "signature" | "limit refused" | "fork guard refused" | "malformed form";
+  kind: "signature" | "limit refused" | "fork guard refused" | "malformed form" | "events rejected";
+  /** How many, where that is counted. */
   name: string;
 }
 

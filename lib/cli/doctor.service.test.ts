@@ -251,6 +251,22 @@ describe.skipIf(!databaseKinds.includes("postgres"))("a deployment", () => {
     expect(away).toContain("network: id.corp.example can't be read (ECONNREFUSED)");
   });
 
+  it("with a collector of the audit log has an export of nothing sent there", async () => {
+    const logs = { OTEL_EXPORTER_OTLP_LOGS_ENDPOINT: "https://siem.corp.example/v1/logs" };
+    const read = async (network: Parameters<typeof createNetwork>[0]) => {
+      const found = await run(logs, createNetwork(network));
+      return ["ok", "warning", "fault"].flatMap((status) => texts(found, status));
+    };
+    expect(await read({ body: "{}" })).toContain("network: siem.corp.example takes the audit log (OTLP)");
+    expect(await read({ body: '{"partialSuccess":{"errorMessage":"slow down"}}' })).toContain(
+      "network: siem.corp.example takes OTLP logs with a warning: slow down",
+    );
+    expect(await read({ status: 404 })).toContain("network: siem.corp.example answers 404 to OTLP logs");
+    expect(await read({ out: ["siem.corp.example"] })).toContain(
+      "network: siem.corp.example can't be reached (ECONNREFUSED)",
+    );
+  });
+
   it("with others out of reach, or clocks that differ, has it named", async () => {
     const hosts = ["witness.example", "developer.world.org"];
     const found = texts(await run({}, createNetwork({ out: hosts })));

@@ -267,6 +267,40 @@ async function examineProvider(env: Env, outside: Outside): Promise<Finding[]> {
   return area.found;
 }
 
+/** By an export of nothing. Only the exporter reads OTEL_EXPORTER_OTLP_HEADERS, so a refusal for want of them says enough. */
+async function examineCollector(env: Env, { fetch: ask }: Outside): Promise<Finding[]> {
+  const { OTEL_EXPORTER_OTLP_LOGS_ENDPOINT: url } = env;
+  if (url === undefined) return [];
+  const area = openArea("network");
+  try {
+    const answer = await ask(url, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: '{"resourceLogs":[]}',
+      redirect: "manual",
+      signal: AbortSignal.timeout(timeoutMs),
+    });
+    const says = ((await answer.json().catch(() => ({}))) as { partialSuccess?: { errorMessage?: unknown } })
+      .partialSuccess?.errorMessage;
+    if (answer.status === 401 || answer.status === 403)
+      area.ok(`${readHost(url)} answers, and asks for OTEL_EXPORTER_OTLP_HEADERS, which aren't tried here`);
+    else if (!answer.ok)
+      area.fault(
+        `${readHost(url)} answers ${answer.status} to OTLP logs`,
+        "Check OTEL_EXPORTER_OTLP_LOGS_ENDPOINT, which is the full address.",
+      );
+    else if (says !== undefined)
+      area.warning(`${readHost(url)} takes OTLP logs with a warning: ${says}`, "Look at the collector.");
+    else area.ok(`${readHost(url)} takes the audit log (OTLP)`);
+  } catch (error) {
+    area.fault(
+      `${readHost(url)} can't be reached (${nameError(error)})`,
+      "Check OTEL_EXPORTER_OTLP_LOGS_ENDPOINT, and allow this host in the firewall. Audit events wait until then.",
+    );
+  }
+  return area.found;
+}
+
 async function examineTime(env: Env, outside: Outside): Promise<Finding[]> {
   const area = openArea("witnesses");
   const witnesses = env.WITNESSES?.witnesses.map(({ url }) => url) ?? [];
@@ -310,8 +344,13 @@ async function examineNetwork(env: Env, outside: Outside): Promise<Finding[]> {
 }
 
 export async function examineOutside(env: Env, outside: Outside): Promise<Finding[]> {
-  const areas = [examineTime, examineMail, examineWorld, examineProvider, examineNetwork].map((examine) =>
-    examine(env, outside),
-  );
+  const areas = [
+    examineTime,
+    examineMail,
+    examineWorld,
+    examineProvider,
+    examineCollector,
+    examineNetwork,
+  ].map((examine) => examine(env, outside));
   return (await Promise.all(areas)).flat();
 }

@@ -13,7 +13,15 @@ import { ask } from "#support/authorizations";
 import { anyKind } from "#support/databases";
 import { enrolApprover } from "#support/enrol";
 import { signInPerson } from "#support/portal";
-import { dropUnsent, openExporter, type Send, sendDue, startAuditExport, toOcsf } from "./audit-events";
+import {
+  dropUnsent,
+  openExporter,
+  type PartialSuccess,
+  type Send,
+  sendDue,
+  startAuditExport,
+  toOcsf,
+} from "./audit-events";
 
 /** The classes and objects in use, without words, of the public schema (the PyPI package ocsf-json-schema 1.2.0 made it). */
 const { $defs, ...classes } = JSON.parse(readFileSync("e2e/support/ocsf-1.5.0.json", "utf8"));
@@ -107,6 +115,7 @@ describe("the outbox of events", () => {
   it("speaks OTLP by the address of logs alone, and fails if the answer is no success", async () => {
     const requests: { path: string; body: string }[] = [];
     let status = 200;
+    let answer = "{}";
     const read = async (incoming: IncomingMessage) => {
       let body = "";
       for await (const part of incoming) body += part;
@@ -114,23 +123,36 @@ describe("the outbox of events", () => {
     };
     const server = createServer(async (incoming, outgoing) => {
       requests.push({ path: incoming.url ?? "", body: await read(incoming) });
-      outgoing.writeHead(status, { "content-type": "application/json" }).end("{}");
+      outgoing.writeHead(status, { "content-type": "application/json" }).end(answer);
     });
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
     const address = `http://127.0.0.1:${(server.address() as AddressInfo).port}/in/logs`;
-    const { send, close } = await openExporter({
-      OTEL_EXPORTER_OTLP_LOGS_ENDPOINT: address,
-      OTEL_SERVICE_NAME: "here",
-    });
+    const partial: PartialSuccess[] = [];
+    const { send, close } = await openExporter(
+      { OTEL_EXPORTER_OTLP_LOGS_ENDPOINT: address, OTEL_SERVICE_NAME: "here" },
+      (one) => void partial.push(one),
+    );
     const due = await countDue();
     status = 400;
     await expect(sendDue(context.database, send)).rejects.toThrow();
     await query("UPDATE audit_events SET export_due_at = now() WHERE export_due_at IS NOT NULL");
     status = 200;
     expect(await sendDue(context.database, send)).toBe(due);
+    expect(partial).toEqual([]);
+    // OTLP, "Partial Success": never again what was rejected, and a warning without a number rejects nothing.
+    for (const [records, message] of [
+      [2, "too old"],
+      [0, "slow down"],
+    ] as const) {
+      await query("UPDATE audit_events SET export_due_at = now()");
+      const rejectedLogRecords = records === 0 ? undefined : String(records);
+      answer = JSON.stringify({ partialSuccess: { rejectedLogRecords, errorMessage: message } });
+      expect(await sendDue(context.database, send)).toBe(due);
+      expect([await countDue(), partial.pop()]).toEqual([0, { records, message }]);
+    }
     await close();
     server.close();
-    expect(requests.map(({ path }) => path)).toEqual(["/in/logs", "/in/logs"]);
+    expect(requests.map(({ path }) => path)).toEqual(Array(4).fill("/in/logs"));
     const [resource] = JSON.parse(requests[1]?.body ?? "").resourceLogs;
     expect(resource.resource.attributes).toEqual([{ key: "service.name", value: { stringValue: "here" } }]);
     const { logRecords } = resource.scopeLogs[0];

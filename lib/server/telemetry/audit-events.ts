@@ -6,6 +6,7 @@
 import { and, inArray, isNotNull, lt, lte, sql } from "drizzle-orm";
 import type { Executor } from "#lib/db/client";
 import { auditEvents } from "#lib/db/schema";
+import { count } from "#lib/instrumentation";
 import { oneAtATime, startInterval } from "#lib/jobs/due-work";
 import { isJsonObject, type JsonObject } from "#lib/protocol/encoding/canonical-json";
 import type { Context } from "#lib/services/approvals/context";
@@ -152,13 +153,41 @@ export async function sendDue({ db }: { db: Executor }, send: Send): Promise<num
 
 type Settings = Pick<Context["settings"], "OTEL_EXPORTER_OTLP_LOGS_ENDPOINT" | "OTEL_SERVICE_NAME">;
 
+/** A collector's partial success: `records` were taken by nobody, and OTLP forbids to send them again. 0: a warning alone. */
+export interface PartialSuccess {
+  records: number;
+  message: string;
+}
+
+/** Null for what isn't one of logs. The exporter tells only its diagnostics, as JSON. */
+function readPartialSuccess(words: string, given: unknown): PartialSuccess | null {
+  if (!words.startsWith("Received Partial Success") || typeof given !== "string") return null;
+  const { rejectedLogRecords = 0, errorMessage = "", rejectedSpans } = JSON.parse(given);
+  if (rejectedSpans !== undefined) return null;
+  return { records: Number(rejectedLogRecords), message: String(errorMessage) };
+}
+
 /** Loads the exporter, which costs what that of traces does. */
-export async function openExporter(settings: Settings): Promise<{ send: Send; close: () => Promise<void> }> {
-  const [{ OTLPLogExporter }, { resourceFromAttributes }, { findProxyAgent }] = await Promise.all([
-    import("@opentelemetry/exporter-logs-otlp-http"),
-    import("@opentelemetry/resources"),
-    import("#lib/platform/node-fetch"),
-  ]);
+export async function openExporter(
+  settings: Settings,
+  note: (partial: PartialSuccess) => void,
+): Promise<{ send: Send; close: () => Promise<void> }> {
+  const [{ diag, DiagLogLevel }, { OTLPLogExporter }, { resourceFromAttributes }, { findProxyAgent }] =
+    await Promise.all([
+      import("@opentelemetry/api"),
+      import("@opentelemetry/exporter-logs-otlp-http"),
+      import("@opentelemetry/resources"),
+      import("#lib/platform/node-fetch"),
+    ]);
+  const ignore = () => {};
+  const warn = (words: string, given: unknown) => {
+    const partial = readPartialSuccess(words, given);
+    if (partial !== null) note(partial);
+  };
+  diag.setLogger(
+    { error: ignore, warn, info: ignore, debug: ignore, verbose: ignore },
+    { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true },
+  );
   const url = settings.OTEL_EXPORTER_OTLP_LOGS_ENDPOINT ?? "";
   const agent = findProxyAgent(url);
   const exporter = new OTLPLogExporter({ url, ...(agent && { httpAgentOptions: () => agent }) });
@@ -191,7 +220,15 @@ export async function openExporter(settings: Settings): Promise<{ send: Send; cl
 /** Off unless the settings name a collector of logs. Returns the function that ends it. */
 export function startAuditExport(context: Context): () => Promise<void> {
   if (context.settings.OTEL_EXPORTER_OTLP_LOGS_ENDPOINT === undefined) return async () => {};
-  const opening = openExporter(context.settings);
+  const opening = openExporter(context.settings, ({ records, message }) => {
+    if (records > 0) count("events rejected", String(records));
+    context.logger.warn(
+      { records, says: message },
+      records > 0
+        ? "the collector rejected audit events for good: they aren't sent again, and are in GET /v1/audit"
+        : "the collector took the audit events with a warning",
+    );
+  });
   async function work(isStopped: () => boolean): Promise<void> {
     const { send } = await opening;
     while (!isStopped() && (await sendDue(context.database, send)) === batchSize);

@@ -207,6 +207,7 @@ function createInstruments(registers: Registry[]) {
     signatures: counter("signatures_total", "Ed25519 signatures made, by the key's id.", ["key"]),
     limits: counter("limits_refused_total", "Requests over a limit, by the limit's name.", ["limit"]),
     malformedForms: counter("malformed_forms_total", "Forms posted to pages that could not be read.", []),
+    rejectedEvents: counter("audit_events_rejected_total", "Audit events that the collector rejected.", []),
     forkGuard: counter(
       "fork_guard_refusals_total",
       "Batches and health checks that the fork guard refused.",
@@ -251,6 +252,7 @@ function countHappening(to: Instruments, { kind, name }: Happening): void {
   if (kind === "signature") to.signatures.inc({ key: name });
   else if (kind === "limit refused") to.limits.inc({ limit: name });
   else if (kind === "malformed form") to.malformedForms.inc();
+  else if (kind === "events rejected") to.rejectedEvents.inc(Number(name));
   else to.forkGuard.inc();
 }
 
