@@ -213,6 +213,25 @@ const tried: Tried[] = [
     outcome: "failed",
   },
   {
+    dialect: "pi",
+    program: inFolder("@earendil-works/pi-coding-agent/dist/bundle/cli.js"),
+    argv: ["-p", "--provider", "stub", "--model", "stub", "go"],
+    files: (url) => ({
+      ".pi/agent/models.json": {
+        providers: {
+          stub: {
+            baseUrl: `${url}/v1`,
+            apiKey: "x",
+            api: "openai-completions",
+            models: [{ id: "stub", name: "stub", contextWindow: 100_000, maxTokens: 1_000 }],
+          },
+        },
+      },
+    }),
+    env: () => ({ PI_OFFLINE: "1", PI_TELEMETRY: "0" }),
+    outcome: "failed",
+  },
+  {
     dialect: "codex",
     program: inFolder("@openai/codex/bin/codex.js"),
     argv: ["exec", "--skip-git-repo-check", "--dangerously-bypass-hook-trust", "go"],

@@ -593,7 +593,7 @@ const rows = {
   pi: {
     ...pluginRow,
     name: "pi",
-    tried: null,
+    tried: "1.6.0",
     subagents: "not known",
     tells: "completed or failed",
     shells: ["bash"],
