@@ -50,11 +50,13 @@ import {
   type createPlaceReaders,
   describeClients,
   describeRecords,
+  foreseePlaces,
   type GivingPlaces,
   type GrownPlaces,
   type KnownPlaces,
   type PlaceReaders,
   placeReadersWithin,
+  type ReadablePlaces,
   rememberPlaces,
 } from "./positions";
 
@@ -242,7 +244,7 @@ export interface KnownHead {
   places: KnownPlaces;
 }
 
-export const toSigned = ({ log, edge }: KnownHead): SignedHead => ({
+export const toSigned = ({ log, edge }: Pick<KnownHead, "log" | "edge">): SignedHead => ({
   logId: log.id,
   size: edge.size,
   rootHex: hexEncode(edge.root),
@@ -399,7 +401,7 @@ async function admitAll(
 
 export interface Sequenced {
   outcomes: Outcome[];
-  head: KnownHead;
+  head: Omit<KnownHead, "places">;
   grown: GrownPlaces;
   note: string;
   append: readonly unknown[];
@@ -421,7 +423,7 @@ async function sealAll(items: readonly QueuedEntry[], places: GivingPlaces) {
 }
 
 async function sequence(
-  before: KnownHead,
+  before: Omit<KnownHead, "places"> & { places: ReadablePlaces },
   items: readonly QueuedEntry[],
   { keys, random }: Pick<Signing, "keys" | "random">,
   read: PlaceReaders,
@@ -453,11 +455,14 @@ async function sequence(
     else own.push(placed);
     return { queued, result: placed };
   });
+  const { log, active } = before;
   const namesZkKey = items.some(({ item }) => item.zkKeyId !== undefined);
-  const active = { ...before.active, zk: namesZkKey ? before.active.zk : null };
   const grown = places.grown();
-  const append = [...parameters(active), ...describeRecords(grown.records)];
-  return { outcomes, head: { ...before, edge }, grown, note, append, byKind };
+  const append = [
+    ...parameters({ ...active, zk: namesZkKey ? active.zk : null }),
+    ...describeRecords(grown.records),
+  ];
+  return { outcomes, head: { log, edge, active }, grown, note, append, byKind };
 }
 
 /** Calls of the database's own functions; the other kinds' rows follow in the same transaction. */
@@ -496,21 +501,24 @@ export async function sequenceLocked(
   batch: QueuedEntry[],
   known: KnownHead | null,
   signing: Signing,
-): Promise<{ refused: Outcome[]; sequenced: Sequenced | null }> {
+): Promise<{ refused: Outcome[]; sequenced: Sequenced | null; places: KnownPlaces }> {
   const before = await lockHead(tx, known, signing);
+  const { places } = before;
   const { admitted, refused } = await admitAll(tx, batch, before.active);
-  if (admitted.length === 0) return { refused, sequenced: null };
+  if (admitted.length === 0) return { refused, sequenced: null, places };
   const sequenced = await sequence(before, admitted.toSorted(byRules), signing, placeReadersWithin(tx));
   await storeSequenced(sequenced, () => storeWithin(tx, sequenced.append, callsBesides(sequenced)));
   for (const [kind, placed] of sequenced.byKind) await kind.store?.(tx, placed);
   // Under the head's lock and before the commit: see docs/decisions/0046-one-lock-for-all-machines.md.
   await signing.lock?.intend(toSigned(before), toSigned(sequenced.head));
-  return { refused, sequenced };
+  return { refused, sequenced, places };
 }
 
 /*
  * Commits a batch in one of two ways:
- * - direct: on top of the head in memory, in one statement that stores nothing if anything has changed;
+ * - direct: on top of the head in memory, in one statement that stores nothing if anything has changed. While it is under
+ *   way the next batch may be built on the head that it leaves, and sent behind it on the same connection: if the first isn't
+ *   stored, the second's head is none, and the same statement refuses it;
  * - locked: the head is locked first, because other processes keep moving it, an item's kind needs a transaction, or
  *   machines share a lock in the store (head-lock.ts).
  */
@@ -518,9 +526,14 @@ export async function sequenceLocked(
 /** After another process has moved the head, so many batches lock it before they are signed. */
 const lockedBatches = 64;
 
+/** Nothing was stored, because what the batch was built on has changed or was never stored: it is built again. */
+export class BuiltOnOther extends Error {}
+
 export interface Committer {
-  /** `isAnew`: from the database alone, after a failure. Throws Refused if nothing was stored because something had changed. */
+  /** Begins when nothing is under way. `isAnew`: from the database alone. Throws Refused if nothing was stored because something had changed. */
   commit(batch: QueuedEntry[], isAnew: boolean, isGroup?: boolean): Promise<Outcome[]>;
+  /** Rejects with BuiltOnOther too; null if the batch can't go directly. `isBehind`: behind the one under way, of which there is one. */
+  send(batch: QueuedEntry[], isBehind: boolean): Promise<Outcome[]> | null;
   /** The places that are known with the head; undefined if it isn't. */
   places(): KnownHead["places"] | undefined;
   count(): number;
@@ -534,33 +547,63 @@ export function createCommitter(
 ): Committer {
   const { database, guard, lock } = dependencies;
   let known: KnownHead | null = null;
+  /** The batch that was sent last, if nothing after it has failed. */
+  let sent: Sequenced | null = null;
+  /** True once all that was sent is stored and noted. */
+  let underway: Promise<boolean> = Promise.resolve(true);
   let batches = 0;
   let lockedUntil = 0;
 
-  async function finish({ head, grown, note }: Sequenced): Promise<void> {
-    rememberPlaces(head.places, grown);
-    known = head;
+  async function finish({ head, grown, note }: Sequenced, places: KnownPlaces): Promise<void> {
+    rememberPlaces(places, grown);
+    known = { ...head, places };
     await lock?.confirm(toSigned(head), (heads) => holdsCheckpoints(database.db, heads));
     await guard.advance(toSigned(head));
     onCommit({ ...toSigned(head), checkpoint: note });
   }
 
-  /** Throws Refused if nothing was stored because something had changed. */
-  async function commitDirectly(before: KnownHead, batch: QueuedEntry[]): Promise<Outcome[]> {
-    guard.check(toSigned(before));
-    const sequenced = await sequence(before, batch, dependencies, readers);
+  /** What a batch is built on: the head as it is, or as the batch under way leaves it. */
+  function findBase(isBehind: boolean) {
+    if (known === null || !isBehind) return known;
+    return sent && { ...sent.head, places: foreseePlaces(known.places, sent.grown) };
+  }
+
+  async function sendSequenced(sequenced: Sequenced, before: typeof underway): Promise<void> {
     const { text, parameters } = describeStore(sequenced.append, callsBesides(sequenced));
-    known = null;
+    // A pooler gives each statement a connection of its own, so nothing keeps their order.
+    if (database.isPooled && !(await before)) throw new BuiltOnOther();
     try {
       await storeSequenced(sequenced, () => database.statement(text, "write")(...parameters));
     } catch (error) {
-      // The head was as it is known: the items are judged after it.
-      if (error instanceof Refused && error.judged.size > 0) known = before;
-      if (error instanceof Refused || isSurelyNotStored(error)) throw error;
-      throw new UncertainCommit("the statement has no answer", { cause: error });
+      sent = null;
+      const isJudged = error instanceof Refused && error.judged.size > 0;
+      if (!isJudged && error instanceof Refused && !(await before)) throw new BuiltOnOther();
+      // Judged after the head as it is known.
+      if (!isJudged) known = null;
+      if (isJudged || isSurelyNotStored(error)) throw error;
+      if (!(error instanceof Refused))
+        throw new UncertainCommit("the statement has no answer", { cause: error });
+      if (error.reason === "head") lockedUntil = batches + lockedBatches;
+      throw new BuiltOnOther();
     }
-    await finish(sequenced).catch((error: unknown) => {
+  }
+
+  async function commitDirectly(
+    base: NonNullable<ReturnType<typeof findBase>>,
+    batch: QueuedEntry[],
+    before: typeof underway,
+    mayBeFollowed: boolean,
+  ): Promise<Outcome[]> {
+    sent = null;
+    guard.check(toSigned(base));
+    const sequenced = await sequence(base, batch, dependencies, readers);
+    if (mayBeFollowed) sent = sequenced;
+    await sendSequenced(sequenced, before);
+    // The head before is noted before this one is.
+    await before;
+    await finish(sequenced, known?.places ?? createKnownPlaces()).catch((error: unknown) => {
       known = null;
+      sent = null;
       throw new UncertainCommit("the commit could not be noted", { cause: error });
     });
     return sequenced.outcomes;
@@ -571,7 +614,7 @@ export function createCommitter(
     known = null;
     let isCommitting = false;
     try {
-      const { refused, sequenced } = await database.db.transaction(async (tx) => {
+      const { refused, sequenced, places } = await database.db.transaction(async (tx) => {
         const locked = await sequenceLocked(tx, batch, before, dependencies);
         if (isGroup && locked.refused[0] !== undefined) throw locked.refused[0].result;
         // The point of no return: from here on a failure does not say that nothing was stored.
@@ -579,7 +622,7 @@ export function createCommitter(
         return locked;
       });
       if (sequenced === null) return refused;
-      await finish(sequenced);
+      await finish(sequenced, places);
       // It changes what the next batch must be signed with.
       if (batch.some(({ kind }) => kind.kind === "key_event")) known = null;
       return [...refused, ...sequenced.outcomes];
@@ -591,24 +634,43 @@ export function createCommitter(
   }
 
   /** Made from memory, signed with the keys that were active, and stored by the database's own function. */
-  const mayGoDirectly = (batch: QueuedEntry[], { log, active }: KnownHead) =>
+  const mayGoDirectly = (batch: QueuedEntry[], { log, active }: Pick<KnownHead, "log" | "active">) =>
     lock === null &&
     log.key_id === dependencies.keys.logSigner.keyId &&
     batches > lockedUntil &&
     batch.every((queued) => queued.kind.insertStatements !== undefined && isSignedByActive(queued, active));
 
-  async function commit(batch: QueuedEntry[], isAnew: boolean, isGroup = false): Promise<Outcome[]> {
+  function begin(batch: QueuedEntry[], isBehind: boolean, mayBeFollowed: boolean): Promise<Outcome[]> | null {
+    const base = findBase(isBehind);
+    if (base === null || !mayGoDirectly(batch, base)) return null;
     batches += 1;
-    if (isAnew) known = null;
-    if (known === null || !mayGoDirectly(batch, known)) return commitLocked(batch, isGroup);
-    try {
-      return await commitDirectly(known, batch);
-    } catch (error) {
-      if (!(error instanceof Refused) || error.judged.size > 0) throw error;
-      if (error.reason === "head") lockedUntil = batches + lockedBatches;
-      return commitLocked(batch, isGroup);
-    }
+    const before = isBehind ? underway : Promise.resolve(true);
+    const outcomes = commitDirectly(base, batch, before, mayBeFollowed);
+    underway = outcomes.then(
+      () => true,
+      () => false,
+    );
+    return outcomes;
   }
 
-  return { commit, places: () => known?.places, count: () => batches };
+  async function commit(batch: QueuedEntry[], isAnew: boolean, isGroup = false): Promise<Outcome[]> {
+    await underway;
+    if (isAnew) known = null;
+    try {
+      // What comes after it waits: its items may have to be tried again, in their order.
+      const outcomes = begin(batch, false, false);
+      if (outcomes !== null) return await outcomes;
+    } catch (error) {
+      if (!(error instanceof BuiltOnOther)) throw error;
+    }
+    batches += 1;
+    return commitLocked(batch, isGroup);
+  }
+
+  return {
+    commit,
+    send: (batch, isBehind) => begin(batch, isBehind, true),
+    places: () => known?.places,
+    count: () => batches,
+  };
 }

@@ -60,7 +60,7 @@ export interface NumberedItem {
 }
 
 async function findClientNumbers(
-  known: ClientNumbers,
+  known: ReadablePlaces["clients"],
   items: readonly NumberedItem[],
   read: ReadClientNumbers,
 ): Promise<Map<string, number>> {
@@ -153,7 +153,7 @@ const toHead = ({ agent_id, sequence, link }: StoredRecordHead): RecordHead =>
   link === null ? emptyRecord(agent_id) : { sequence, link };
 
 async function findRecordHeads(
-  known: RecordHeads,
+  known: ReadablePlaces["records"],
   agentIds: readonly string[],
   read: ReadRecordHeads,
 ): Promise<Map<string, RecordHead>> {
@@ -230,6 +230,8 @@ export interface KnownPlaces {
   clients: ClientNumbers;
 }
 
+export type ReadablePlaces = { [Name in keyof KnownPlaces]: Pick<KnownPlaces[Name], "get"> };
+
 export const createKnownPlaces = (): KnownPlaces => ({
   records: createRemembered(),
   clients: createRemembered(),
@@ -265,7 +267,7 @@ const numbered = ({ agentId, client }: LogEntry): NumberedItem | null =>
   agentId === undefined || !client ? null : { agentId, client };
 
 export async function assignPositions(
-  known: KnownPlaces,
+  known: ReadablePlaces,
   items: readonly LogEntry[],
   read: PlaceReaders,
   random: (bytes: number) => Uint8Array,
@@ -295,9 +297,19 @@ export function rememberPlaces(known: KnownPlaces, { records, clients }: GrownPl
   for (const { id, last } of clients) known.clients.set(id, last);
 }
 
+/** Positions as they are once the batch that grows them is stored. */
+export function foreseePlaces(known: ReadablePlaces, grown: GrownPlaces): ReadablePlaces {
+  const records = new Map(grown.records.map(({ agentId, head }) => [agentId, head]));
+  const clients = new Map(grown.clients.map(({ id, last }) => [id, last]));
+  return {
+    records: { get: (id) => records.get(id) ?? known.records.get(id) },
+    clients: { get: (id) => clients.get(id) ?? known.clients.get(id) },
+  };
+}
+
 export async function readNextPlace(
   item: LogEntry,
-  known: KnownPlaces | undefined,
+  known: ReadablePlaces | undefined,
   read: PlaceReaders,
   random: (bytes: number) => Uint8Array,
 ): Promise<Place> {

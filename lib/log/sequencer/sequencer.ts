@@ -12,7 +12,14 @@ import { AppError } from "#lib/errors";
 import { count, measure } from "#lib/instrumentation";
 import type { SigningKeys } from "#lib/log/signing/signing-keys";
 import type { Logger } from "#lib/logger";
-import { type CommittedHead, createCommitter, Refused, type Signing, wholeFailure } from "./append";
+import {
+  BuiltOnOther,
+  type CommittedHead,
+  createCommitter,
+  Refused,
+  type Signing,
+  wholeFailure,
+} from "./append";
 import {
   type Group,
   GroupRefused,
@@ -198,6 +205,9 @@ export function createLogSequencer(dependencies: Dependencies): LogSequencer {
   const groups: Group[] = [];
   const listeners: ((head: CommittedHead) => void)[] = [];
   let running: Promise<void> | null = null;
+  /** The batch that was sent last, until its items have their answers. */
+  let underway: { answered: Promise<void>; size: number } | null = null;
+  let wake = () => {};
   const refusedOwners = createQuarantine();
   const readers = createPlaceReaders(database);
   const committer = createCommitter(dependencies, readers, tellListeners);
@@ -210,6 +220,7 @@ export function createLogSequencer(dependencies: Dependencies): LogSequencer {
   function enqueue(first: QueuedEntry[], last: QueuedEntry[] = []): void {
     queue.unshift(...first);
     queue.push(...last);
+    if (underway !== null && queue.length >= underway.size) wake();
     start();
   }
 
@@ -253,14 +264,19 @@ export function createLogSequencer(dependencies: Dependencies): LogSequencer {
   }
 
   /** A batch that fails as a whole is tried in halves, so that one bad item cannot sink its neighbours. */
-  async function runBatch(batch: QueuedEntry[], isAnew = false): Promise<void> {
+  async function runBatch(
+    batch: QueuedEntry[],
+    isAnew = false,
+    commit = () => committer.commit(batch, isAnew),
+  ): Promise<void> {
     let outcomes: Outcome[];
     try {
       outcomes = await measure("batch", "store a batch", (note) => {
         note({ entries: batch.length });
-        return committer.commit(batch, isAnew);
+        return commit();
       });
     } catch (error) {
+      if (error instanceof BuiltOnOther) return runBatch(batch);
       if (error instanceof Refused && error.judged.size > 0) return runUnrefused(batch, error.judged);
       const failure = wholeFailure(error) ?? (batch.length === 1 ? error : null);
       if (failure === null) {
@@ -284,18 +300,43 @@ export function createLogSequencer(dependencies: Dependencies): LogSequencer {
   /** A group doesn't take the place for which another item of its agent is prepared. */
   const mayGo = ({ batch }: Group) => !batch.some(({ item }) => preparing.holds(item.agentId));
 
+  /** Built and sent behind the batch under way, whose answers come first; resolves when that one has its own. */
+  async function follow(batch: QueuedEntry[]): Promise<void> {
+    const before = underway;
+    const sent = committer.send(batch, before !== null);
+    sent?.catch(() => {});
+    const answered = (before?.answered ?? Promise.resolve()).then(() =>
+      runBatch(batch, false, sent === null ? undefined : () => sent),
+    );
+    const own = { answered, size: batch.length };
+    underway = own;
+    void answered.then(() => {
+      if (underway === own) underway = null;
+    });
+    await before?.answered;
+  }
+
+  /** A batch has costs of its own, so the next is begun when as many wait as are under way, or none is. */
+  async function untilWorthwhile(): Promise<void> {
+    await untilOthersJoin();
+    if (underway === null || queue.length >= underway.size || groups.some(mayGo)) return;
+    const { answered } = underway;
+    await Promise.race([answered, new Promise<void>((resolve) => (wake = resolve))]);
+  }
+
   async function run(): Promise<void> {
-    while (queue.length > 0 || groups.some(mayGo)) {
+    while (queue.length > 0 || underway !== null || groups.some(mayGo)) {
       const batch = preparing.take(queue.splice(0, maxBatch));
       // Before others are prepared and come into the queue: they would come after it.
       const next = groups.findIndex(mayGo);
       const [group] = next < 0 ? [] : groups.splice(next, 1);
       for (const part of refusedOwners.part(batch, committer.count()))
-        if (part.length > 0) await runBatch(part);
+        if (part.length > 0) await follow(part);
+      if (group !== undefined || preparing.count() > 0) await underway?.answered;
       if (group !== undefined)
         await runGroup(group, (...given) => committer.commit(...given, true), tellRefusal);
       preparing.begin();
-      await untilOthersJoin();
+      await untilWorthwhile();
     }
     running = null;
   }

@@ -1,3 +1,4 @@
+import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import type { Statement } from "#lib/db/client";
 import { checkStoredLogs } from "#lib/log/reading/history";
@@ -6,6 +7,7 @@ import { startTestApp, type TestAnswer } from "#support/app";
 import { databaseKinds } from "#support/databases";
 import { miscountedAgents } from "#support/feed-counts";
 import { setupTestApp } from "#support/setup-app";
+import type { AttestationItem } from "./store";
 
 const settings = { LIMIT_ATTEST_PER_MINUTE: "100000", LIMIT_ATTEST_PER_DAY: "100000" };
 const body = (more: JsonObject = {}): JsonObject => ({
@@ -184,6 +186,97 @@ describe.each(databaseKinds)("storing a batch (%s)", (kind) => {
     await expect(query("DELETE FROM agents WHERE slug = 'rowless'")).rejects.toThrow(/has attestations/);
     expect(await query("SELECT FROM attestations WHERE agent_id NOT IN (SELECT id FROM agents)")).toEqual([]);
   });
+
+  /** A statement is refused, its connection is lost before or after it was run, with all that was sent behind it, or all is well. */
+  const fates = ["stored", "stored", "refused", "lost asked", "lost committed"] as const;
+  it("keeps order and tells the truth, whatever becomes of a batch that the next was built on and sent behind", async () => {
+    const other = await startTestApp(kind, settings);
+    const { database, log } = other.app.context;
+    const { key: owner } = await other.createKey();
+    const { key: limited, keyId } = await other.createKey();
+    const send = (as: string, agent: number, action: string) =>
+      other.call("POST", "/v1/attest", { key: as, body: body({ agent_slug: `a${agent}`, action }) });
+    expect((await send(owner, 0, "first")).status).toBe(201);
+    await other.query("UPDATE api_keys SET attestations_per_day = 9 WHERE id = $1", [keyId]);
+    let [plan, connection, most] = [[] as (typeof fates)[number][], 0, 0];
+    const line: object[] = [];
+    let turn: Promise<unknown> = Promise.resolve();
+    const make = database.statement;
+    vi.spyOn(database, "statement").mockImplementation(((text: string, use?: "read" | "write") => {
+      const run = make<object>(text, use);
+      if (use !== "write") return run;
+      return (...parameters: unknown[]) => {
+        const [own, before] = [connection, turn];
+        const lost = Object.assign(new Error("lost"), { code: "CONNECTION_CLOSED" });
+        most = Math.max(most, line.push(parameters));
+        const answer = before
+          .catch(() => {})
+          .then(async () => {
+            // Time for the next to be sent.
+            await new Promise((resolve) => setTimeout(resolve, 3));
+            const fate = own === connection ? (plan.pop() ?? "stored") : "lost before";
+            if (fate === "refused")
+              throw Object.assign(new Error("tile"), { severity: "ERROR", code: "CS001" });
+            if (fate === "lost asked" || fate === "lost committed") connection += 1;
+            if (fate === "stored" || fate === "lost committed") await run(...parameters);
+            if (fate !== "stored") throw lost;
+            return [];
+          });
+        turn = answer.finally(() => line.pop());
+        return turn;
+      };
+    }) as <Row extends object>(text: string, use?: "read" | "write") => Statement<Row>);
+    const submitted: string[] = [];
+    const { submit } = log;
+    vi.spyOn(log, "submit").mockImplementation((itemKind, item) => {
+      submitted.push((item as unknown as AttestationItem).predicate.attestation_id);
+      return submit(itemKind, item);
+    });
+    let count = 0;
+    const check = async (given: (typeof fates)[number][]) => {
+      plan = [...given];
+      const answers = new Map<string, TestAnswer>();
+      const client = async (agent: number) => {
+        for (let i = 0; i < 4; i += 1) {
+          const action = `act ${++count}`;
+          answers.set(action, await send(agent === 3 ? limited : owner, agent % 3, action));
+        }
+      };
+      await Promise.all(Array.from({ length: 9 }, (_, i) => client(i % 4)));
+      const rows = (
+        await other.query("SELECT action, id, agent_id, leaf_index FROM attestations ORDER BY leaf_index")
+      ).rows;
+      const labels = rows.map(({ action }) => action);
+      expect(labels.length, "nothing is stored twice").toBe(new Set(labels).size);
+      for (const [action, { status, body: answer }] of answers) {
+        const row = rows.find((one) => one["action"] === action);
+        expect([201, 429, 503]).toContain(status);
+        if (status === 429) expect(row).toBeUndefined();
+        if (status === 201)
+          expect([row?.["id"], Number(row?.["leaf_index"])]).toEqual([
+            answer.attestation_id,
+            answer.log.index,
+          ]);
+      }
+      for (const agent of new Set(rows.map((row) => row["agent_id"]))) {
+        const ids = rows.filter((row) => row["agent_id"] === agent).map(({ id }) => id as string);
+        const order = ids.map((id) => submitted.indexOf(id)).filter((at) => at >= 0);
+        expect(order, "in the order of their coming").toEqual(order.toSorted((a, b) => a - b));
+      }
+      const [whole] = await checkStoredLogs(database.db, null);
+      expect(whole?.check).toMatchObject({ ok: true });
+    };
+    const transactions = vi.spyOn(database.db, "transaction");
+    await check([]);
+    expect(transactions, "what is built on the batch before fits").not.toHaveBeenCalled();
+    const plans = fc.array(fc.constantFrom(...fates), { minLength: 6, maxLength: 6 });
+    await fc.assert(fc.asyncProperty(plans, check), { numRuns: 6, endOnFailure: true });
+    vi.restoreAllMocks();
+    expect(most, "one is sent behind another, and no third").toBe(2);
+    expect(await miscountedAgents(other)).toEqual([]);
+    await other.close();
+    test.use();
+  }, 60_000);
 
   it("goes on if statements are refused again and again, for whatever reason", async () => {
     const other = await startTestApp(kind, settings);
