@@ -154,7 +154,12 @@ async function checkRecords(url: string, receipts: KeptReceipt[]): Promise<void>
  */
 export async function checkEverything(url: string, receipts: KeptReceipt[]): Promise<{ size: number }> {
   const { log, logKey } = await visitServer(url);
-  const whole = await log.check();
+  const newest = Math.max(...receipts.map((receipt) => receipt.log.index));
+  let whole = await log.check();
+  for (let i = 0; i < 50 && whole.size <= newest; i += 1) {
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    whole = await log.check();
+  }
   if (!whole.ok) throw new Error(whole.problem);
   const seen = new Map<number, RememberedCheckpoint>();
   const indexes = new Set<number>();
