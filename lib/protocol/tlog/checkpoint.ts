@@ -24,7 +24,7 @@ import {
 } from "#lib/protocol/keys/ed25519";
 import { type Fault, fault } from "#lib/protocol/statement/outcome";
 import { HASH_BYTES, isTreeSize } from "./merkle";
-import { ML_DSA_PUBLIC_KEY_BYTES, verifyMlDsa } from "./ml-dsa";
+import { ML_DSA_PUBLIC_KEY_BYTES, ML_DSA_SIGNATURE_BYTES, verifyMlDsa } from "./ml-dsa";
 
 /*
  * Signed notes and verifier keys (c2sp.org/signed-note):
@@ -278,28 +278,42 @@ export async function cosignCheckpoint(
   return { name: key.name, keyId: key.keyId, signature: concatBytes(encodeTime(timeSeconds), signature) };
 }
 
+interface Cosignature {
+  timeSeconds: number;
+  signature: Uint8Array;
+  /** Bytes that are signed. */
+  message: Uint8Array;
+}
+
+/** The lines that claim this key, taken apart; undefined if one has not the form. */
+export function readCosignatures(note: SignedNote, key: VerifierKey): Cosignature[] | undefined {
+  requireCosigner(key);
+  const length = key.type === 6 ? ML_DSA_SIGNATURE_BYTES : SIGNATURE_BYTES;
+  const found: Cosignature[] = [];
+  for (const { signature } of findSignatures(note, key)) {
+    if (signature.length !== TIME_BYTES + length) return undefined;
+    const timeSeconds = Number(new DataView(signature.slice(0, TIME_BYTES).buffer).getBigUint64(0));
+    if (!Number.isSafeInteger(timeSeconds)) return undefined;
+    const message =
+      key.type === 6
+        ? subtreeMessage(key.name, timeSeconds, parseCheckpoint(note.text))
+        : utf8Encode(cosignatureMessage(note.text, timeSeconds));
+    found.push({ timeSeconds, signature: signature.subarray(TIME_BYTES), message });
+  }
+  return found;
+}
+
 /** The time of the note's cosignature by this key; undefined if it has none that verifies. Type 6: ml-dsa.ts is loaded. */
 export function verifyCosignature(
   note: SignedNote,
   key: VerifierKey,
   verify: VerifyEd25519 = verifyEd25519Strict,
 ): number | undefined {
-  requireCosigner(key);
-  const times = findSignatures(note, key).map(({ signature }) => {
-    if (signature.length < TIME_BYTES + SIGNATURE_BYTES) return undefined;
-    const timeSeconds = Number(new DataView(signature.slice(0, TIME_BYTES).buffer).getBigUint64(0));
-    if (!Number.isSafeInteger(timeSeconds)) return undefined;
-    const own = signature.subarray(TIME_BYTES);
-    const isGood =
-      key.type === 6
-        ? holds(own, subtreeMessage(key.name, timeSeconds, parseCheckpoint(note.text)), key, verifyMlDsa)
-        : own.length === SIGNATURE_BYTES &&
-          holds(own, utf8Encode(cosignatureMessage(note.text, timeSeconds)), key, verify);
-    return isGood ? timeSeconds : undefined;
-  });
+  const found = readCosignatures(note, key) ?? [];
+  const verifyOwn = key.type === 6 ? verifyMlDsa : verify;
   // As for the log's own key: a false line beside a true one is not overlooked.
-  if (times.includes(undefined)) return undefined;
-  return times.length === 0 ? undefined : Math.max(...(times as number[]));
+  const isGood = found.every(({ signature, message }) => holds(signature, message, key, verifyOwn));
+  return isGood && found.length > 0 ? Math.max(...found.map(({ timeSeconds }) => timeSeconds)) : undefined;
 }
 
 export function cosignatureMessage(text: string, timeSeconds: number): string {
