@@ -97,6 +97,7 @@ const tools: Record<string, Tools> = {
       "gowebpki/jcs 1.0.1": "ok",
       "go-webauthn 0.18.2": "ok",
       "cedar-go 1.9.2": "ok",
+      "go-cose 1.3.0": "ok",
     },
   },
   rust: {
@@ -245,6 +246,7 @@ async function makeSamples(base: string, key: string): Promise<string> {
   await save("bundle.json", bundle);
   await save("envelope.json", bundle.dsseEnvelope);
   await save("receipt.tlog-proof", await get(`/v1/verify/${id}/tlog-proof`));
+  await save("statement.cose", await get(`/v1/verify/${id}/scitt`));
   const keys = await read("/v1/pubkey");
   await save("key.pem", keys.public_key_pem);
   await save("dsse_keyid.txt", keys.keys[0].dsse_keyid);

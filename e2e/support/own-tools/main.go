@@ -18,6 +18,7 @@ import (
 
 	"filippo.io/torchwood"
 	"github.com/cedar-policy/cedar-go"
+	"github.com/fxamacker/cbor/v2"
 	"github.com/go-webauthn/webauthn/protocol"
 	"github.com/gowebpki/jcs"
 	statement "github.com/in-toto/attestation/go/v1"
@@ -25,6 +26,7 @@ import (
 	"github.com/transparency-dev/merkle/proof"
 	"github.com/transparency-dev/merkle/rfc6962"
 	"github.com/transparency-dev/tessera/client"
+	"github.com/veraison/go-cose"
 	"golang.org/x/mod/sumdb/note"
 	"golang.org/x/mod/sumdb/tlog"
 	"google.golang.org/protobuf/encoding/protojson"
@@ -134,12 +136,7 @@ func (k dsseKey) KeyID() (string, error)   { return k.id, nil }
 func (k dsseKey) Public() crypto.PublicKey { return k.key }
 
 func withSecuresystemslib() error {
-	block, _ := pem.Decode(read("key.pem"))
-	parsed, err := x509.ParsePKIXPublicKey(block.Bytes)
-	if err != nil {
-		return err
-	}
-	found, err := dsse.NewEnvelopeVerifier(dsseKey{string(read("dsse_keyid.txt")), parsed.(ed25519.PublicKey)})
+	found, err := dsse.NewEnvelopeVerifier(dsseKey{string(read("dsse_keyid.txt")), publicKey()})
 	if err != nil {
 		return err
 	}
@@ -154,6 +151,74 @@ func withInToto() error {
 		return err
 	}
 	return parsed.Validate()
+}
+
+// Both signatures, and the path from the leaf to the root that the second is over (RFC 9942, RFC 9943).
+func withGoCose() error {
+	var statement, receipt cose.Sign1Message
+	if err := statement.UnmarshalCBOR(read("statement.cose")); err != nil {
+		return err
+	}
+	service, err := cose.NewVerifier(cose.AlgorithmEdDSA, publicKey())
+	if err != nil {
+		return err
+	}
+	if err := statement.Verify(nil, service); err != nil {
+		return err
+	}
+	if !bytes.Equal(statement.Payload, read("payload.json")) {
+		return errors.New("another payload")
+	}
+	receipts := statement.Headers.Unprotected[int64(394)].([]any)
+	if err := receipt.UnmarshalCBOR(receipts[0].([]byte)); err != nil {
+		return err
+	}
+	proofs := receipt.Headers.Unprotected[int64(396)].(map[any]any)[int64(-1)].([]any)
+	var path struct {
+		_     struct{} `cbor:",toarray"`
+		Size  uint64
+		Index uint64
+		Path  [][]byte
+	}
+	if err := cbor.Unmarshal(proofs[0].([]byte), &path); err != nil {
+		return err
+	}
+	entry := statement.Headers.Unprotected["countersign.entry"].([]byte)
+	root, err := proof.RootFromInclusionProof(rfc6962.DefaultHasher, path.Index, path.Size, rfc6962.DefaultHasher.HashLeaf(entry), path.Path)
+	if err != nil {
+		return err
+	}
+	log, err := cose.NewVerifier(cose.AlgorithmEdDSA, ed25519.PublicKey(logKey()))
+	if err != nil {
+		return err
+	}
+	receipt.Payload = root
+	if err := receipt.Verify(nil, log); err != nil {
+		return err
+	}
+	receipt.Payload = append([]byte{root[0] ^ 1}, root[1:]...)
+	if receipt.Verify(nil, log) == nil {
+		return errors.New("another root holds too")
+	}
+	return nil
+}
+
+func logKey() []byte {
+	vkey := string(read("vkey.txt"))
+	raw, err := base64.StdEncoding.DecodeString(vkey[strings.LastIndex(vkey[:len(vkey)-44], "+")+1:])
+	if err != nil {
+		panic(err)
+	}
+	return raw[1:]
+}
+
+func publicKey() ed25519.PublicKey {
+	block, _ := pem.Decode(read("key.pem"))
+	parsed, err := x509.ParsePKIXPublicKey(block.Bytes)
+	if err != nil {
+		panic(err)
+	}
+	return parsed.(ed25519.PublicKey)
 }
 
 func withJcs() error {
@@ -233,6 +298,7 @@ func main() {
 		{"gowebpki/jcs 1.0.1", withJcs},
 		{"go-webauthn 0.18.2", withWebauthn},
 		{"cedar-go 1.9.2", withCedar},
+		{"go-cose 1.3.0", withGoCose},
 	} {
 		said := "ok"
 		if err := tool.check(); err != nil {

@@ -23,6 +23,7 @@ import {
   envelopeFile,
   packageFile,
   payloadFile,
+  scittFile,
   scriptFile,
   textFile,
   wheelFile,
@@ -169,6 +170,11 @@ export const receiptsOperations = {
     "The 64-byte Ed25519 signature over the payload",
     bytesFile,
     [404],
+  ),
+  downloadScitt: download(
+    "/v1/verify/{id}/scitt",
+    "The payload as a SCITT transparent statement in COSE, with a receipt of its leaf",
+    scittFile,
   ),
   readAnchors: {
     method: "GET",

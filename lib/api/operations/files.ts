@@ -2,6 +2,7 @@
 import { z } from "zod";
 import { anyObject, base64Text } from "#lib/api/schemas/primitives";
 import { BUNDLE_MEDIA_TYPE } from "#lib/protocol/statement/bundle";
+import { SCITT_MEDIA_TYPE } from "#lib/protocol/statement/scitt";
 import {
   AGENT_ACTION_PREDICATE,
   STATEMENT_MEDIA_TYPE,
@@ -73,6 +74,7 @@ export const packageFile: FileSpec = {
   schema: text.meta({ format: "binary" }),
 };
 export const wheelFile: FileSpec = { mediaType: "application/zip", schema: text.meta({ format: "binary" }) };
+export const scittFile: FileSpec = { mediaType: SCITT_MEDIA_TYPE, schema: text.meta({ format: "binary" }) };
 export const bytesFile: FileSpec = {
   mediaType: "application/octet-stream",
   schema: text.meta({ format: "binary" }),

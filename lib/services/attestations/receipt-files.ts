@@ -14,12 +14,14 @@ import type { Executor } from "#lib/db/client";
 import { servedPackages } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
 import { readCommitTime } from "#lib/log/reading/reader";
-import { base64Encode, hexEncode } from "#lib/protocol/encoding/bytes";
+import { base64Encode, bytesEqual, hexEncode } from "#lib/protocol/encoding/bytes";
 import { computeDsseKeyId } from "#lib/protocol/keys/ed25519";
 import { BUNDLE_MEDIA_TYPE, computeLogId, encodeBundle } from "#lib/protocol/statement/bundle";
 import { type Envelope, encodeEnvelope } from "#lib/protocol/statement/dsse";
 import { NPM_PACKAGE, PYTHON_WHEEL } from "#lib/protocol/statement/product";
+import { encodeScitt, SCITT_MEDIA_TYPE } from "#lib/protocol/statement/scitt";
 import { STATEMENT_MEDIA_TYPE } from "#lib/protocol/statement/statement";
+import { parseCheckpoint, parseNote } from "#lib/protocol/tlog/checkpoint";
 import { encodeTlogProof } from "#lib/protocol/tlog/tlog-proof";
 import type { Context } from "#lib/services/approvals/context";
 import {
@@ -35,7 +37,7 @@ import {
 } from "./stored-receipt";
 import { isErased } from "./view";
 
-export type ReceiptFileKind = "bundle" | "envelope" | "tlog-proof" | "payload" | "signature";
+export type ReceiptFileKind = "bundle" | "envelope" | "tlog-proof" | "payload" | "signature" | "scitt";
 
 export interface ReceiptFile {
   name: string;
@@ -51,6 +53,7 @@ const suffixes: Record<ReceiptFileKind, string> = {
   "tlog-proof": "tlog-proof",
   payload: "payload.json",
   signature: "sig",
+  scitt: "cose",
 };
 
 const writers: Record<ReceiptFileKind, Writer> = {
@@ -70,6 +73,10 @@ const writers: Record<ReceiptFileKind, Writer> = {
   signature: async (_context, stored) => ({
     mediaType: "application/octet-stream",
     content: stored.signature,
+  }),
+  scitt: async (context, stored) => ({
+    mediaType: SCITT_MEDIA_TYPE,
+    content: await makeScitt(context, stored),
   }),
 };
 
@@ -104,6 +111,20 @@ async function makeBundle(context: Context, stored: StoredAttestation): Promise<
     checkpoint: log.checkpoint,
     logId: computeLogId(await context.keys.logVerifierKey(log.origin)),
   });
+}
+
+/** Signed when it is asked for, by the keys of now: nothing but the payload and its leaf is kept. */
+async function makeScitt(context: Context, stored: StoredAttestation): Promise<Uint8Array> {
+  const { keys, settings } = context;
+  const payload = requirePayload(stored);
+  const { origin, index, entry, inclusionProof, checkpoint } = await proveEntry(context, stored);
+  const { publicKey } = await keys.logVerifierKey(origin);
+  if (!bytesEqual(publicKey, keys.logSigner.publicKey))
+    throw new AppError("not_found", "the key of the log that has this attestation is no longer at hand");
+  const { size, root } = parseCheckpoint(parseNote(checkpoint).text);
+  const log = { origin, signer: keys.logSigner, index, treeSize: size, root, inclusionProof, entry };
+  const { signer } = keys;
+  return encodeScitt({ payload, attestationId: stored.id, issuer: settings.baseUrl, signer, log });
 }
 
 /** The leaf goes into the extra line, so that the file proves something by itself. */

@@ -104,6 +104,7 @@ export const receiptsHandlers: Handlers<typeof specs, Context> = {
   downloadTlogProof: download("tlog-proof"),
   downloadPayload: download("payload"),
   downloadSignature: download("signature"),
+  downloadScitt: download("scitt"),
   readAnchors: redirectToOwningLog(async ({ context, params }) => ({
     body: await readPublicly(context, (from) => readAnchors(from, params["id"] ?? "")),
   })),

@@ -8,7 +8,7 @@ import { anyKind } from "#support/databases";
 import { setupTestApp } from "#support/setup-app";
 import { verifyByRoot, verifyWithSigstore } from "#support/sigstore";
 
-const files = ["bundle", "envelope", "tlog-proof", "payload", "signature"];
+const files = ["bundle", "envelope", "tlog-proof", "payload", "signature", "scitt"];
 
 /** With nothing of ours but what /v1/pubkey says. */
 const verifyForeign = (bundle: unknown, pubkey: { public_key: string; log: { vkey: string } }) =>
