@@ -95,6 +95,9 @@ export const valuedOptions = [
   "server",
   "header",
   "accept",
+  "rules",
+  "template",
+  "cedar",
 ] as const;
 export const flagOptions = [
   "json",
@@ -200,6 +203,7 @@ export const usage = `usage: countersign attest <agent> <action> (--inputs FILE 
        countersign hook install --agent <agent> --key-file FILE [hook options] [--yes]
        countersign hook serve [--idle SECONDS] | --port N [hook options] [-- COMMAND...]
        countersign mcp gate --agent <agent> [--ask PATTERN]... [--record [PATTERN]]... (-- COMMAND... | --server URL)
+       countersign rules try TRANSCRIPT --cedar FOLDER [--rules FILE | --template N] [--agent <agent>]
        countersign doctor
        countersign keys request <email> [--name TEXT] | verify <email> <code> | info | delete
        countersign agent show <agent> | register <agent> [options] | tools <agent> <tool>...
@@ -296,6 +300,13 @@ mcp gate                stands between an MCP client and a server: asks about ca
   --server URL          the server's address, instead of a command; --header "NAME: VALUE" for each of its headers
   --accept TOOL         show and accept a changed tool, instead of running; can be repeated
   --ask, --record, --key-file, --public, --private, --agent-key, --code-hash, --model-id   as for hook
+
+rules try               says what rules would have allowed, asked or denied of a transcript's calls: Claude Code's or
+                        Codex's JSONL, or spans in OTLP's JSON. Nothing of it is sent
+  --cedar FOLDER        your copy of the npm package @cedar-policy/cedar-wasm
+  --rules FILE          rules in Cedar, or --template 1, 2 or 3 of the portal's (default: those of your organization, for
+                        which the key needs the scope rules)
+  --agent <agent>       the agent that rules name (default: agent)
 
 doctor                  examines this machine's hooks: which calls pass unseen, whether programs are there and of this
                         version, who can read the key, whether the service answers and what waits for it

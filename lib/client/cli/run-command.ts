@@ -18,6 +18,7 @@ import { runAttest, runAuthorize } from "./attest";
 import { hookSpec } from "./hook";
 import { type ClientIo, usage } from "./io";
 import { mcpSpec } from "./mcp";
+import { rulesSpec } from "./rules";
 import { type CommandSpec, exitCodes, runSpec } from "./spec";
 
 const what = ["inputs", "inputs-hash", "idempotency-key"] as const;
@@ -61,6 +62,7 @@ const commands: Record<string, CommandSpec> = {
   unfreeze: { run: runUnfreeze, options: ["reason"] },
   hook: hookSpec,
   mcp: mcpSpec,
+  rules: rulesSpec,
   doctor: { run: runDoctor, options: [], failureCode: exitCodes.refused },
   keys: { run: runKeys, options: ["name"] },
   webhooks: { run: runWebhooks, options: ["event", "count"] },
