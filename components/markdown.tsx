@@ -80,23 +80,34 @@ export function Markdown({ text }: { readonly text: string }) {
   );
 }
 
-/** Headings of the same text, beside it where there is room. */
+/** Headings of the same text: beside it where there is room, else folded above it. */
 export function OnThisPage({ text }: { readonly text: string }) {
   const headings = cutSections(text).filter(({ level }) => level === 2);
   if (headings.length < 2) return null;
+  const list = (
+    <ul className="border-line border-l [&_a:hover]:text-ink [&_a]:flex [&_a]:min-h-8 [&_a]:items-center [&_a]:pl-3 [&_a]:text-muted">
+      {headings.map(({ title }) => (
+        <li key={title}>
+          <a href={`#${headingId(title)}`}>{title.replaceAll("`", "")}</a>
+        </li>
+      ))}
+    </ul>
+  );
   return (
-    <nav
-      aria-label="On this page"
-      className="no-print hidden text-sm xl:sticky xl:top-8 xl:order-2 xl:block xl:max-h-[calc(100dvh-4rem)] xl:self-start xl:overflow-y-auto [&_a:hover]:text-ink [&_a]:flex [&_a]:min-h-8 [&_a]:items-center [&_a]:pl-3 [&_a]:text-muted"
-    >
-      <p className="mb-1.5 font-medium">On this page</p>
-      <ul className="border-line border-l">
-        {headings.map(({ title }) => (
-          <li key={title}>
-            <a href={`#${headingId(title)}`}>{title.replaceAll("`", "")}</a>
-          </li>
-        ))}
-      </ul>
-    </nav>
+    <>
+      <nav
+        aria-label="On this page"
+        className="no-print hidden text-sm xl:sticky xl:top-8 xl:order-2 xl:block xl:max-h-[calc(100dvh-4rem)] xl:self-start xl:overflow-y-auto"
+      >
+        <p className="mb-1.5 font-medium">On this page</p>
+        {list}
+      </nav>
+      <details className="no-print mb-6 rounded-md border border-line bg-surface xl:hidden">
+        <summary className="min-h-11 px-4 py-2.5 font-medium text-[15px]">On this page</summary>
+        <nav aria-label="On this page" className="px-4 pb-3 text-sm">
+          {list}
+        </nav>
+      </details>
+    </>
   );
 }

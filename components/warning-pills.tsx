@@ -15,6 +15,10 @@ const labels: Partial<Record<WarningCode, string>> = {
   zk_key_revoked: "Proof's key revoked",
 };
 
+/** Other warnings have marks of their own. */
+export const hasWarningPill = ({ warnings }: Pick<WarningPillsProps, "warnings">): boolean =>
+  warnings.some(({ code }) => labels[code] !== undefined);
+
 interface WarningPillsProps {
   readonly warnings: readonly { readonly code: WarningCode }[];
   /** Several are one mark with their number. */

@@ -101,6 +101,40 @@ test("two of finance approve by passkey, one denies, and the link alone does nei
   const state = await poll(page.request, asked);
   expect(state.human_authorization.approvals).toHaveLength(2);
 
+  // By a link an auditor learns who they are, checked by their own browser, until it is revoked.
+  const attested = await page.request.post("/v1/attest", {
+    headers: { authorization: `Bearer ${key}` },
+    data: {
+      agent_slug: state.agent_slug,
+      action: state.action,
+      inputs_hash: "sha256:aa",
+      human_authorization: state.human_authorization,
+    },
+  });
+  await page.goto(`/portal/attestations/${(await attested.json()).attestation_id}`);
+  await page.getByRole("button", { name: "Create link" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByLabel("What to open").selectOption("all");
+  await dialog.getByRole("button", { name: "Create link" }).click();
+  const link = (await dialog.getByTestId("secret").locator("code").textContent()) ?? "";
+  await dialog.getByText("Close", { exact: true }).click();
+  const auditor = await openElsewhere(browser);
+  const shown = await auditor.goto(link.trim());
+  expect(shown?.headers()).toMatchObject({ "referrer-policy": "no-referrer", "cache-control": "no-store" });
+  await expect(auditor.getByText("Example Ltd")).toHaveCount(0);
+  await auditor.getByRole("button", { name: "Open the receipt" }).click();
+  await expect(auditor.getByText("Example Ltd")).toBeVisible();
+  await expect(auditor.getByText(/Carol, by passkey.*Dave, by passkey/)).toBeVisible();
+  await expect(auditor.getByText("2 names as the roster has them")).toBeVisible();
+  await expectAccessibleInBothThemes(auditor);
+  await page.getByRole("button", { name: "Revoke" }).click();
+  await page.getByRole("button", { name: "Revoke link" }).click();
+  await expect(page.getByText("Link revoked.")).toBeVisible();
+  await auditor.getByRole("button", { name: "Open the receipt" }).click();
+  await expect(auditor.getByText("the link has ended or was revoked")).toBeVisible();
+  await auditor.reload();
+  await expect(auditor.getByRole("heading", { name: "This link doesn't work" })).toBeVisible();
+
   const other = await ask(page, key, { required_approvers, action: "Pay invoice 1043" });
   await dave.goto(other.approval_url);
   await dave.getByRole("button", { name: "Deny", exact: true }).click();

@@ -5,9 +5,9 @@ import { ApprovalPill } from "#components/approval-grades";
 import { DecidedLine } from "#components/decided-line";
 import { type Column, DataTable } from "#components/ui/data-table";
 import { EmptyState } from "#components/ui/empty-state";
+import { ListTime } from "#components/ui/local-time";
 import { StatusPill } from "#components/ui/status-pill";
 import { TextLink } from "#components/ui/text-link";
-import { Timestamp } from "#components/ui/timestamp";
 import { WarningPills } from "#components/warning-pills";
 import type { FeedEntry } from "#lib/api/schemas/identity";
 import { isApprovalMethod } from "#lib/protocol/statement/statement";
@@ -53,8 +53,7 @@ const otherColumns: readonly Column<FeedEntry>[] = [
   {
     id: "time",
     header: "Recorded",
-    cell: (entry) =>
-      entry.timestamp === null ? "unknown" : <Timestamp iso={entry.timestamp} relative={false} />,
+    cell: (entry) => (entry.timestamp === null ? "unknown" : <ListTime iso={entry.timestamp} />),
   },
 ];
 

@@ -1,6 +1,6 @@
 /**
- * A table that stacks on phones: each row becomes a block in which every cell carries its column's name. With `isLine`
- * a row is one line on wide screens, and what names it takes the room that is left.
+ * A table that stacks on phones: each row becomes a block in which every cell carries its column's name, but empty ones.
+ * With `isLine` a row is one line on wide screens, and what names it takes the room that is left.
  */
 import type { ReactNode } from "react";
 import { PageLink } from "./page-link";
@@ -15,6 +15,10 @@ export interface Column<Row> {
   readonly sort?: { readonly isSorted: boolean; readonly href: string };
   /** The cell that names the row. */
   readonly isRowHeader?: boolean;
+  /** Opened by the cell, which is text then and no link; null for a row without. */
+  readonly more?: (row: Row) => ReactNode;
+  /** Cut in a line. */
+  readonly isShort?: boolean;
   /** Cut in a line, and left out where there is no room for it: the row's own page has it whole. */
   readonly isCut?: boolean;
   /** In a table of lines; what names the row takes the rest. */
@@ -113,8 +117,13 @@ function lineClass({ isCut = false, width }: Pick<Column<never>, "isCut" | "widt
   return `${width === undefined ? "" : widths[width]} ${isCut ? "md:max-xl:hidden" : ""}`;
 }
 
+/** Empty cells of a phone's row say nothing. */
+const hiddenIfEmpty = "max-md:[&:has(>span:last-child:empty)]:hidden";
+
 function BodyCell<Row>({ column, row, isLine }: BodyCellProps<Row>) {
-  const className = `py-2.5 pr-4 align-top max-md:flex max-md:gap-3 max-md:py-1 max-md:pr-0 ${
+  const more = column.more?.(row) ?? null;
+  const isCut = isLine && (column.isRowHeader || column.isCut || column.isShort);
+  const className = `py-2.5 pr-4 align-top max-md:flex max-md:gap-3 max-md:py-1 max-md:pr-0 ${hiddenIfEmpty} ${
     column.numeric ? "tabular-nums md:whitespace-nowrap md:text-right" : ""
   } ${column.isRowHeader ? "text-left font-medium" : "font-normal"} ${isLine ? lineClass(column) : ""}`;
   const content = (
@@ -122,11 +131,16 @@ function BodyCell<Row>({ column, row, isLine }: BodyCellProps<Row>) {
       <span aria-hidden="true" className="w-24 shrink-0 font-normal text-muted sm:w-28 md:hidden">
         {column.header}
       </span>
-      <span
-        className={`min-w-0 max-md:flex-1 max-md:[overflow-wrap:anywhere] ${isLine && (column.isRowHeader || column.isCut) ? "one-line" : ""}`}
-      >
-        {column.cell(row)}
-      </span>
+      {more === null ? (
+        <span className={`min-w-0 max-md:flex-1 max-md:[overflow-wrap:anywhere] ${isCut ? "one-line" : ""}`}>
+          {column.cell(row)}
+        </span>
+      ) : (
+        <details className="row-more min-w-0 max-md:flex-1 max-md:[overflow-wrap:anywhere]">
+          <summary className={`list-none ${isCut ? "one-line" : ""}`}>{column.cell(row)}</summary>
+          <div className="mt-2 mb-1 flex flex-col gap-1 font-normal text-muted">{more}</div>
+        </details>
+      )}
     </>
   );
   if (column.isRowHeader) {

@@ -92,6 +92,9 @@ export function OpenedFile({ action, kind, subject, opening, madeBy, expiresAt }
         keeps when it was opened, and from which address.{" "}
         <TextLink href="/docs/verify-offline">Check it offline</TextLink>
       </p>
+      <h2 className={`mt-8 font-semibold text-xl ${outcome.phase === "idle" ? "sr-only" : ""}`}>
+        Checked in your browser
+      </h2>
       <FileOutcome {...check} />
     </>
   );

@@ -99,6 +99,7 @@ const rowColumns = (isOfSeveral: boolean): Column<PackRow>[] => [
       ),
     numeric: true,
   },
+  { id: "payee", header: "Payee", cell: ({ payee }) => textOrNothing(payee) },
   {
     id: "action",
     header: "Action",
@@ -112,7 +113,11 @@ const rowColumns = (isOfSeveral: boolean): Column<PackRow>[] => [
     header: "Decided by",
     cell: (row) => (
       <>
-        {textOrNothing(describeDecision(row))} {row.isTest ? <StatusPill tone="test">TEST</StatusPill> : null}
+        {textOrNothing(describeDecision(row))}
+        {row.approvers === "" ? null : (
+          <span className="block text-muted">{textOrNothing(row.approvers)}</span>
+        )}{" "}
+        {row.isTest ? <StatusPill tone="test">TEST</StatusPill> : null}
       </>
     ),
   },
@@ -133,6 +138,7 @@ const rowColumns = (isOfSeveral: boolean): Column<PackRow>[] => [
 /** Columns that are left out if no entry has anything in them. */
 const isUsed: Record<string, (rows: readonly PackRow[]) => boolean> = {
   amount: (rows) => rows.some(({ amount }) => amount !== null),
+  payee: (rows) => rows.some(({ payee }) => payee !== null),
   rule: (rows) => rows.some(({ rule }) => rule !== ""),
   use: (rows) => rows.some(({ use }) => use !== ""),
   warnings: (rows) => rows.some(({ warnings }) => warnings.length > 0),
@@ -222,6 +228,7 @@ const pdfColumns: readonly { id: string; column: PdfColumn; cell: (row: PackRow)
     column: { header: "Amount", share: 2, isNumeric: true },
     cell: ({ amount }) => amount ?? "",
   },
+  { id: "payee", column: { header: "Payee", share: 2 }, cell: ({ payee }) => payee ?? "" },
   { id: "rule", column: { header: "Rule", share: 2 }, cell: ({ rule }) => rule },
   { id: "use", column: { header: "Standing approval", share: 2 }, cell: ({ use }) => use },
   {

@@ -28,7 +28,9 @@ async function OpenedPage({ params }: PageProps) {
   const { context } = await getApp();
   const link = await orNotFound(readOpeningLink(context, token, await currentAddress()));
   return (
-    <div className="mx-auto max-w-3xl px-4 pt-10 sm:px-6 sm:pt-16">
+    <div
+      className={`mx-auto px-4 pt-10 sm:px-6 sm:pt-16 ${link.kind === "pack" ? "max-w-6xl" : "max-w-3xl"}`}
+    >
       <h1 className="font-semibold text-3xl sm:text-4xl">{titles[link.kind]}</h1>
       <p className="mt-3 text-lg text-muted">
         By <AgentText value={organizationTitle(link.organizationName)} isName />.

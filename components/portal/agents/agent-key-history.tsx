@@ -2,8 +2,8 @@
 
 import { HashText } from "#components/ui/code-block";
 import { type Column, DataTable } from "#components/ui/data-table";
+import { ListTime } from "#components/ui/local-time";
 import { StatusPill } from "#components/ui/status-pill";
-import { Timestamp } from "#components/ui/timestamp";
 
 export interface AgentKeyRow {
   readonly public_key: string;
@@ -14,7 +14,7 @@ export interface AgentKeyRow {
 }
 
 function instant(iso: string | null) {
-  return iso === null ? <span className="text-muted">no</span> : <Timestamp iso={iso} relative={false} />;
+  return iso === null ? <span className="text-muted">no</span> : <ListTime iso={iso} />;
 }
 
 const columns: readonly Column<AgentKeyRow>[] = [
@@ -27,6 +27,7 @@ const columns: readonly Column<AgentKeyRow>[] = [
   {
     id: "state",
     header: "State",
+    width: "large",
     cell: (row) =>
       row.retired_at !== null ? (
         <StatusPill tone="cancelled">Retired</StatusPill>
@@ -36,15 +37,16 @@ const columns: readonly Column<AgentKeyRow>[] = [
         </StatusPill>
       ),
   },
-  { id: "since", header: "Registered", cell: (row) => instant(row.registered_at) },
-  { id: "proven", header: "Proven", cell: (row) => instant(row.proven_at) },
-  { id: "until", header: "Retired", cell: (row) => instant(row.retired_at) },
+  { id: "since", header: "Registered", width: "medium", cell: (row) => instant(row.registered_at) },
+  { id: "proven", header: "Proven", width: "medium", cell: (row) => instant(row.proven_at) },
+  { id: "until", header: "Retired", width: "medium", cell: (row) => instant(row.retired_at) },
 ];
 
 export function AgentKeyHistory({ rows }: { readonly rows: readonly AgentKeyRow[] }) {
   return (
     <DataTable
       caption="Keys of this agent, newest first"
+      isLine
       columns={columns}
       rows={rows.toReversed()}
       rowKey={(row) => row.registered_at}

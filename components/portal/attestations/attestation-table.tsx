@@ -8,7 +8,7 @@ import { type Column, DataTable } from "#components/ui/data-table";
 import { ListTime } from "#components/ui/local-time";
 import { StatusPill, TestMark, ToolTag } from "#components/ui/status-pill";
 import { TextLink } from "#components/ui/text-link";
-import { WarningPills } from "#components/warning-pills";
+import { hasWarningPill, WarningPills } from "#components/warning-pills";
 import type { OwnAttestation } from "#lib/api/schemas/receipts";
 import { isApprovalMethod } from "#lib/protocol/statement/statement";
 
@@ -40,13 +40,14 @@ function Action({ row }: RowProps) {
 }
 
 function Marks({ row, isTestSaid }: RowProps & { readonly isTestSaid: boolean }) {
+  const isTest = row.isTest && !isTestSaid;
+  const isUnreadable = row.action === null && row.status !== "erased";
+  if (row.is_public && !isTest && !isUnreadable && !hasWarningPill(row)) return null;
   return (
     <span className="flex flex-wrap gap-1.5 *:sm:whitespace-normal">
       {row.is_public ? null : <StatusPill tone="private">Private</StatusPill>}
-      {row.isTest && !isTestSaid ? <TestKeyMark /> : null}
-      {row.action === null && row.status !== "erased" ? (
-        <StatusPill tone="fail">Cannot be read</StatusPill>
-      ) : null}
+      {isTest ? <TestKeyMark /> : null}
+      {isUnreadable ? <StatusPill tone="fail">Cannot be read</StatusPill> : null}
       <WarningPills warnings={row.warnings} isCounted />
     </span>
   );

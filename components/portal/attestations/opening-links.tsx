@@ -1,5 +1,6 @@
 "use client";
 /** Links for an auditor: made here, listed while they work, and revoked at once. */
+import { useEffect } from "react";
 import { AddressText } from "#components/portal/address-text";
 import { ActionDialog } from "#components/portal/forms/action-dialog";
 import { FormStatus } from "#components/portal/forms/form-status";
@@ -9,6 +10,7 @@ import { SecretReveal } from "#components/portal/keys/secret-reveal";
 import { type Column, DataTable } from "#components/ui/data-table";
 import { Field, Select } from "#components/ui/field";
 import { ListTime } from "#components/ui/local-time";
+import { useRefresh } from "#components/ui/router";
 import { TextLink } from "#components/ui/text-link";
 import type { FormAction } from "#lib/api/schemas/form-state";
 import { openingLinkDays } from "#lib/api/schemas/key-choices";
@@ -55,14 +57,20 @@ function NewLink({ link }: { readonly link: string }) {
 /** Makes a link from the fields of the form around it. */
 export function PackLinkButton({ action }: { readonly action: LinkAction }) {
   const [state, submit] = useFormAction(action);
+  const refresh = useRefresh();
+  const { result } = state;
+  // The list on the page has the link.
+  useEffect(() => {
+    if (result !== null) void refresh();
+  }, [result, refresh]);
   return (
     <>
       <SubmitButton variant="secondary" formAction={submit}>
         Create link
       </SubmitButton>
-      <div className="basis-full">
+      <div className="flex basis-full flex-col gap-3">
         <FormStatus state={state} />
-        {state.result ? <NewLink {...state.result} /> : null}
+        {result ? <NewLink {...result} /> : null}
       </div>
     </>
   );
@@ -169,7 +177,7 @@ export function OpeningLinkTable({ rows, revoke }: LinkTableProps) {
       columns={columns}
       rows={rows}
       rowKey={({ id }) => id}
-      empty={<p className="text-muted">No links yet.</p>}
+      empty={null}
     />
   );
 }

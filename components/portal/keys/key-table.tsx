@@ -29,34 +29,14 @@ export interface KeyRow {
 function KeyState({ row }: { readonly row: KeyRow }) {
   if (row.state === "revoked") return <StatusPill tone="cancelled">Revoked</StatusPill>;
   if (row.state === "expired") return <StatusPill tone="warn">Expired</StatusPill>;
-  return (
-    <>
-      {row.isTest ? <StatusPill tone="test">TEST key</StatusPill> : <StatusPill tone="pass">Live</StatusPill>}
-      <span className="mt-1 block text-muted">
-        {row.expiresAt === null ? (
-          "does not expire"
-        ) : (
-          <>until {row.expiresAt.slice(0, 16).replace("T", " ")} UTC</>
-        )}
-      </span>
-      {row.attestationsPerDay === null ? null : (
-        <span className="block text-muted">
-          at most {formatCount(row.attestationsPerDay, "attestation")} a day
-        </span>
-      )}
-    </>
+  return row.isTest ? (
+    <StatusPill tone="test">TEST key</StatusPill>
+  ) : (
+    <StatusPill tone="pass">Live</StatusPill>
   );
 }
 
-function LastUse({ row }: { readonly row: KeyRow }) {
-  if (row.lastUsedAt === null) return <span className="text-muted">never</span>;
-  return (
-    <>
-      <ListTime iso={row.lastUsedAt} />
-      <span className="block text-muted [overflow-wrap:anywhere]">from {row.lastUsedFrom ?? "unknown"}</span>
-    </>
-  );
-}
+const never = <span className="text-muted">never</span>;
 
 type KeyUsages = ReadonlyMap<string, { readonly attestations: Usage; readonly requests: Usage }>;
 
@@ -68,35 +48,50 @@ function buildColumns(actions: (row: KeyRow) => ReactNode, usage: KeyUsages): re
       isRowHeader: true,
       cell: (row) => (
         <>
-          <AgentText value={row.name} isName />
-          <code className="block whitespace-nowrap font-mono font-normal text-[13px] text-muted">
-            {row.shownAs}
-          </code>
-          <span className="block font-normal text-muted">
-            <HashText value={row.id} label={`id of ${toVisibleText(row.name)}`} />
-          </span>
-          <span className="block font-normal text-muted">
-            <AddressText value={row.email} />
-          </span>
+          <AgentText value={row.name} isName />{" "}
+          <code className="font-mono font-normal text-[13px] text-muted">{row.shownAs}</code>
         </>
       ),
-    },
-    { id: "scopes", header: "Permissions", cell: (row) => row.scopes.join(", ") },
-    { id: "state", header: "State", cell: (row) => <KeyState row={row} /> },
-    {
-      id: "usage",
-      header: "Usage",
-      cell: ({ id }) => (
+      more: (row) => (
         <>
-          <UsageWords usage={usage.get(id)?.attestations} of="attestations" />
-          <UsageWords usage={usage.get(id)?.requests} of="requests" />
+          <span>
+            By <AddressText value={row.email} />, <ListTime iso={row.createdAt} />
+          </span>
+          <span>Permissions: {row.scopes.join(", ")}</span>
+          {row.attestationsPerDay === null ? null : (
+            <span>At most {formatCount(row.attestationsPerDay, "attestation")} a day</span>
+          )}
+          <UsageWords usage={usage.get(row.id)?.attestations} of="attestations" />
+          <UsageWords usage={usage.get(row.id)?.requests} of="requests" />
+          {row.lastUsedAt === null ? null : <span>Last used from {row.lastUsedFrom ?? "unknown"}</span>}
+          <HashText value={row.id} label={`id of ${toVisibleText(row.name)}`} />
         </>
       ),
     },
-    { id: "used", header: "Last used", cell: (row) => <LastUse row={row} /> },
+    {
+      id: "scopes",
+      header: "Permissions",
+      isCut: true,
+      width: "large",
+      cell: (row) => row.scopes.join(", "),
+    },
+    { id: "state", header: "State", width: "medium", cell: (row) => <KeyState row={row} /> },
+    {
+      id: "used",
+      header: "Last used",
+      width: "medium",
+      cell: ({ lastUsedAt }) => (lastUsedAt === null ? never : <ListTime iso={lastUsedAt} />),
+    },
+    {
+      id: "until",
+      header: "Expires",
+      width: "medium",
+      cell: ({ expiresAt }) => (expiresAt === null ? never : <ListTime iso={expiresAt} />),
+    },
     {
       id: "actions",
       header: "Actions",
+      width: "huge",
       cell: (row) => (row.state === "live" ? actions(row) : <span className="text-muted">none</span>),
     },
   ];
@@ -114,6 +109,7 @@ export function KeyTable({ rows, usage, actions, empty }: KeyTableProps) {
   return (
     <DataTable
       caption="API keys"
+      isLine
       columns={buildColumns(actions, usage)}
       rows={rows}
       rowKey={(row) => row.id}

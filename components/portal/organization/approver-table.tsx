@@ -3,8 +3,8 @@
 import { AddressText } from "#components/portal/address-text";
 import { ActionDialog } from "#components/portal/forms/action-dialog";
 import { type Column, DataTable } from "#components/ui/data-table";
+import { ListTime } from "#components/ui/local-time";
 import { StatusPill } from "#components/ui/status-pill";
-import { Timestamp } from "#components/ui/timestamp";
 import type { FormAction } from "#lib/api/schemas/form-state";
 import type { ShownPasskey } from "#lib/api/schemas/rosters";
 
@@ -30,7 +30,6 @@ interface PasskeysProps {
 }
 
 function Passkeys({ person, removePasskey }: PasskeysProps) {
-  if (person.passkeys.length === 0) return <span className="text-muted">none</span>;
   return (
     <ul className="flex flex-col gap-2">
       {person.passkeys.map(({ id, name, createdAt, lastUsedAt }) => (
@@ -39,7 +38,7 @@ function Passkeys({ person, removePasskey }: PasskeysProps) {
             <span className="[overflow-wrap:anywhere]">{name}</span>
             <span className="block text-muted text-sm">
               {lastUsedAt === null ? "added " : "last used "}
-              <Timestamp iso={lastUsedAt ?? createdAt} />
+              <ListTime iso={lastUsedAt ?? createdAt} />
             </span>
           </span>
           {removePasskey === null ? null : (
@@ -80,19 +79,36 @@ export function ApproverTable({ people, askAgain, remove, removePasskey }: Appro
       id: "name",
       header: "Name",
       isRowHeader: true,
-      cell: (row) => <span className="[overflow-wrap:anywhere]">{row.name}</span>,
+      cell: (row) => row.name,
+      more: (row) =>
+        row.passkeys.length === 0 ? null : <Passkeys person={row} removePasskey={removePasskey} />,
     },
     {
       id: "email",
       header: "Email address",
+      isShort: true,
+      width: "huge",
       cell: (row) => <AddressText value={row.email} />,
     },
     {
       id: "status",
       header: "State",
+      width: "large",
+      cell: ({ status }) => <StatusPill tone={words[status].tone}>{words[status].text}</StatusPill>,
+    },
+    {
+      id: "passkeys",
+      header: "Passkeys",
+      width: "small",
+      numeric: true,
+      cell: ({ passkeys }) => passkeys.length,
+    },
+    {
+      id: "actions",
+      header: "Actions",
+      width: "huge",
       cell: ({ id, name, status }) => (
-        <span className="flex flex-wrap items-center gap-2">
-          <StatusPill tone={words[status].tone}>{words[status].text}</StatusPill>
+        <span className="flex flex-wrap gap-2 md:flex-nowrap">
           {status !== "invited" || askAgain === null ? null : (
             <ActionDialog
               triggerLabel={
@@ -108,39 +124,30 @@ export function ApproverTable({ people, askAgain, remove, removePasskey }: Appro
               confirmVariant="primary"
             />
           )}
+          {remove === null ? (
+            <span className="text-muted">none</span>
+          ) : (
+            <ActionDialog
+              triggerLabel={
+                <>
+                  Remove<span className="sr-only"> {name}</span>
+                </>
+              }
+              title="Remove approver"
+              description={`${name} gets no more emails from this organization, and their passkeys are removed. Requests that name them are refused.`}
+              action={remove}
+              fields={{ approver_id: id }}
+              confirmLabel="Remove"
+            />
+          )}
         </span>
       ),
-    },
-    {
-      id: "passkeys",
-      header: "Passkeys",
-      cell: (row) => <Passkeys person={row} removePasskey={removePasskey} />,
-    },
-    {
-      id: "actions",
-      header: "Actions",
-      cell: (row) =>
-        remove === null ? (
-          <span className="text-muted">none</span>
-        ) : (
-          <ActionDialog
-            triggerLabel={
-              <>
-                Remove<span className="sr-only"> {row.name}</span>
-              </>
-            }
-            title="Remove approver"
-            description={`${row.name} gets no more emails from this organization, and their passkeys are removed. Requests that name them are refused.`}
-            action={remove}
-            fields={{ approver_id: row.id }}
-            confirmLabel="Remove"
-          />
-        ),
     },
   ];
   return (
     <DataTable
       caption="Approvers"
+      isLine
       columns={columns}
       rows={people}
       rowKey={(row) => row.id}

@@ -46,15 +46,23 @@ const columns: readonly Column<AuditRow>[] = [
       <>
         <code className="font-mono text-[13px]">
           <ActionName name={row.action} />
-        </code>
-        <span className="block font-normal text-muted">
+        </code>{" "}
+        <span className="font-normal text-muted">
           <AddressText value={row.subject} />
         </span>
+      </>
+    ),
+    more: (row) => (
+      <>
+        <span className="[overflow-wrap:anywhere]">
+          About <AddressText value={row.subject} />
+        </span>
+        <span>
+          {actorWords[row.actorKind]}
+          {row.session === null ? "" : `, ${row.session}`}
+        </span>
         {row.detail === null ? null : (
-          <details className="font-normal">
-            <summary className="w-fit text-muted">Details</summary>
-            <AgentText value={row.detail} hideWarnings className="font-mono text-[13px]" />
-          </details>
+          <AgentText value={row.detail} hideWarnings className="font-mono text-[13px]" />
         )}
       </>
     ),
@@ -62,26 +70,18 @@ const columns: readonly Column<AuditRow>[] = [
   {
     id: "who",
     header: "Who",
-    cell: (row) => (
-      <>
-        <AddressText value={row.actor} />
-        <span className="block text-muted">{actorWords[row.actorKind]}</span>
-      </>
-    ),
+    isShort: true,
+    width: "huge",
+    cell: (row) => <AddressText value={row.actor} />,
   },
   {
     id: "from",
     header: "From",
-    cell: (row) => (
-      <span>
-        {row.ip ?? <span className="text-muted">inside the service</span>}
-        {row.session === null ? null : (
-          <span className="block text-muted md:whitespace-nowrap">{row.session}</span>
-        )}
-      </span>
-    ),
+    isCut: true,
+    width: "large",
+    cell: (row) => row.ip ?? <span className="text-muted">inside the service</span>,
   },
-  { id: "when", header: "When", cell: (row) => <ListTime iso={row.at} /> },
+  { id: "when", header: "When", width: "medium", cell: (row) => <ListTime iso={row.at} /> },
 ];
 
 export function AuditTable({
@@ -94,6 +94,7 @@ export function AuditTable({
   return (
     <DataTable
       caption="Events, newest first"
+      isLine
       columns={columns}
       rows={rows}
       rowKey={(row) => row.id}

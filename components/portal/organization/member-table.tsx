@@ -25,14 +25,15 @@ export function MemberTable({ members, selfId, isOwner, actions }: MemberTablePr
         </>
       ),
     },
-    { id: "role", header: "Role", cell: (row) => row.role },
-    { id: "since", header: "Since", cell: (row) => <ListTime iso={row.since} /> },
-    { id: "keys", header: "Active keys", numeric: true, cell: (row) => row.liveKeys },
+    { id: "role", header: "Role", width: "small", cell: (row) => row.role },
+    { id: "since", header: "Since", width: "medium", cell: (row) => <ListTime iso={row.since} /> },
+    { id: "keys", header: "Active keys", width: "small", numeric: true, cell: (row) => row.liveKeys },
     {
       id: "actions",
       header: "Actions",
+      width: "huge",
       cell: (row) => (
-        <span className="flex flex-wrap gap-2">
+        <span className="flex flex-wrap gap-2 md:flex-nowrap">
           {isOwner ? (
             <RoleDialog action={actions.changeRole} member={row} isSelf={row.userId === selfId} />
           ) : null}
@@ -48,6 +49,7 @@ export function MemberTable({ members, selfId, isOwner, actions }: MemberTablePr
   return (
     <DataTable
       caption="Members"
+      isLine
       columns={columns}
       rows={members}
       rowKey={(row) => row.userId}
@@ -78,16 +80,19 @@ export function InvitationTable({ invitations, withdraw }: InvitationTableProps)
       isRowHeader: true,
       cell: (row) => <AddressText value={row.email} />,
     },
-    { id: "role", header: "As", cell: (row) => row.role },
+    { id: "role", header: "As", width: "small", cell: (row) => row.role },
     {
       id: "by",
       header: "By",
+      isCut: true,
+      width: "huge",
       cell: (row) => <AddressText value={row.invitedBy} />,
     },
-    { id: "until", header: "Expires", cell: (row) => <ListTime iso={row.expiresAt} /> },
+    { id: "until", header: "Expires", width: "medium", cell: (row) => <ListTime iso={row.expiresAt} /> },
     {
       id: "actions",
       header: "Actions",
+      width: "large",
       cell: (row) =>
         withdraw === null ? (
           <span className="text-muted">none</span>
@@ -99,6 +104,7 @@ export function InvitationTable({ invitations, withdraw }: InvitationTableProps)
   return (
     <DataTable
       caption="Open invitations"
+      isLine
       columns={columns}
       rows={invitations}
       rowKey={(row) => row.id}

@@ -1,5 +1,5 @@
 /** Requests of an organization's keys: what was called, how it was answered, how long that took. */
-import { Fragment, type ReactNode } from "react";
+import type { ReactNode } from "react";
 import { AgentText } from "#components/agent-text";
 import { TestKeyMark } from "#components/portal/keys/test-key-mark";
 import { HashText } from "#components/ui/code-block";
@@ -25,80 +25,68 @@ function chooseTone(status: number): Tone {
   return status >= 400 ? "warn" : "pass";
 }
 
-function Operation({ row }: { readonly row: RequestRow }) {
-  return (
-    <>
-      <code className="font-mono text-[13px] [overflow-wrap:anywhere]">
-        {row.method} {row.path}
-      </code>
-      <span className="block font-normal text-muted">
-        <HashText value={row.id} label="request id" />
-      </span>
-    </>
-  );
-}
-
-/** Breaks after an underscore if it must. */
-function ErrorCode({ code }: { readonly code: string }) {
-  const parts = code.split(/(?<=_)/);
-  return parts.map((part) => (
-    <Fragment key={part}>
-      {part}
-      <wbr />
-    </Fragment>
-  ));
-}
-
-function Answer({ row: { status, error_code: code } }: { readonly row: RequestRow }) {
-  return (
-    <>
-      <StatusPill tone={chooseTone(status)}>{status}</StatusPill>
-      {code === null ? null : (
-        <span className="mt-1 block">
-          <TextLink href={`/docs/errors#${code}`}>
-            <code className="font-mono text-[13px]">
-              <ErrorCode code={code} />
-            </code>
-          </TextLink>
-        </span>
-      )}
-    </>
-  );
-}
-
-function Caller({ row: { key, agent_slug: slug } }: { readonly row: RequestRow }) {
-  return (
-    <>
-      {key === null ? (
-        <span className="text-muted">unknown</span>
-      ) : (
-        <AgentText value={key.name} isName hideWarnings />
-      )}
-      {key?.isTest ? (
-        <span className="mt-1 block">
-          <TestKeyMark />
-        </span>
-      ) : null}
-      {slug === null ? null : (
-        <span className="block text-muted">
-          for <TextLink href={`/portal/agents/${slug}`}>{slug}</TextLink>
-        </span>
-      )}
-    </>
-  );
-}
-
 const columns: readonly Column<RequestRow>[] = [
-  { id: "operation", header: "Request", isRowHeader: true, cell: (row) => <Operation row={row} /> },
-  { id: "answer", header: "Response", cell: (row) => <Answer row={row} /> },
+  {
+    id: "operation",
+    header: "Request",
+    isRowHeader: true,
+    cell: ({ method, path }) => (
+      <code className="font-mono text-[13px]">
+        {method} {path}
+      </code>
+    ),
+    more: ({ id, method, path, agent_slug: slug, error_code: code, key }) => (
+      <>
+        <code className="font-mono text-[13px] [overflow-wrap:anywhere]">
+          {method} {path}
+        </code>
+        <HashText value={id} label="request id" />
+        {key?.isTest ? (
+          <span>
+            <TestKeyMark />
+          </span>
+        ) : null}
+        {slug === null ? null : (
+          <span>
+            For <TextLink href={`/portal/agents/${slug}`}>{slug}</TextLink>
+          </span>
+        )}
+        {code === null ? null : <TextLink href={`/docs/errors#${code}`}>What {code} means</TextLink>}
+      </>
+    ),
+  },
+  {
+    id: "answer",
+    header: "Response",
+    isShort: true,
+    width: "huge",
+    cell: ({ status, error_code: code }) => (
+      <>
+        <StatusPill tone={chooseTone(status)}>{status}</StatusPill>{" "}
+        {code === null ? null : <code className="font-mono text-[13px]">{code}</code>}
+      </>
+    ),
+  },
   {
     id: "took",
     header: "Took",
     numeric: true,
-    cell: (row) => <span className="whitespace-nowrap">{row.duration_ms.toLocaleString("en")} ms</span>,
+    width: "small",
+    cell: (row) => `${row.duration_ms.toLocaleString("en")} ms`,
   },
-  { id: "key", header: "Key", cell: (row) => <Caller row={row} /> },
-  { id: "when", header: "When", cell: (row) => <ListTime iso={row.at.toISOString()} /> },
+  {
+    id: "key",
+    header: "Key",
+    isCut: true,
+    width: "large",
+    cell: ({ key }) =>
+      key === null ? (
+        <span className="text-muted">unknown</span>
+      ) : (
+        <AgentText value={key.name} isName hideWarnings />
+      ),
+  },
+  { id: "when", header: "When", width: "medium", cell: (row) => <ListTime iso={row.at.toISOString()} /> },
 ];
 
 interface RequestTableProps {
@@ -110,6 +98,7 @@ export function RequestTable({ rows, empty }: RequestTableProps) {
   return (
     <DataTable
       caption="Requests, newest first"
+      isLine
       columns={columns}
       rows={rows}
       rowKey={(row) => row.id}

@@ -1,12 +1,13 @@
 /** "What would this have changed?": the requests that other rules would have answered differently. */
 
 import { AgentText } from "#components/agent-text";
+import { amountColumns } from "#components/amount-column";
 import { Callout } from "#components/ui/callout";
 import { DataTable } from "#components/ui/data-table";
+import { ListTime } from "#components/ui/local-time";
+import { ToolTag } from "#components/ui/status-pill";
 import { TextLink } from "#components/ui/text-link";
-import { Timestamp } from "#components/ui/timestamp";
 import type { SimulateResponse } from "#lib/api/schemas/rules";
-import { formatAmount } from "#lib/protocol/approval/amount";
 import { formatCount } from "#lib/protocol/text/display-text";
 
 type Difference = SimulateResponse["differences"][number];
@@ -73,6 +74,7 @@ export function SimulationView({ simulation }: { readonly simulation: SimulateRe
         rows={rows}
         rowKey={(row) => row.request_id}
         empty={null}
+        isLine
         columns={[
           {
             id: "request",
@@ -80,35 +82,42 @@ export function SimulationView({ simulation }: { readonly simulation: SimulateRe
             isRowHeader: true,
             cell: (row) => (
               <>
-                <TextLink href={`/portal/authorizations/${row.request_id}`}>
-                  <AgentText value={row.action} isExcerpt />
-                </TextLink>
-                <span className="block font-normal text-muted">
-                  {row.agent_slug}
-                  {row.tool === null ? null : (
-                    <>
-                      {" · "}
-                      <AgentText value={row.tool} isName hideWarnings />
-                    </>
-                  )}
-                  {row.amount === null ? "" : ` · ${formatAmount(row.amount)}`}
+                <AgentText value={row.action} isExcerpt />
+                {row.tool === null ? null : (
+                  <ToolTag>
+                    <AgentText value={row.tool} isName hideWarnings />
+                  </ToolTag>
+                )}
+              </>
+            ),
+            more: (row) => (
+              <>
+                <span>
+                  By {row.agent_slug}.{" "}
+                  <TextLink href={`/portal/authorizations/${row.request_id}`}>Open</TextLink>
+                </span>
+                <span>
+                  {words[row.would]}
+                  {writeDemands(row) === "" ? "" : `: ${writeDemands(row)}`}. {writeReason(row)}
                 </span>
               </>
             ),
           },
-          { id: "was", header: "Was", cell: (row) => words[row.was] },
+          ...amountColumns(rows),
+          { id: "was", header: "Was", isShort: true, width: "large", cell: (row) => words[row.was] },
           {
             id: "would",
             header: "Would be",
+            isShort: true,
+            width: "huge",
             cell: (row) => (
               <>
-                <strong className="font-medium">{words[row.would]}</strong>
-                <span className="block text-muted">{writeDemands(row)}</span>
+                <strong className="font-medium">{words[row.would]}</strong>{" "}
+                <span className="text-muted">{writeDemands(row)}</span>
               </>
             ),
           },
-          { id: "why", header: "By", cell: writeReason },
-          { id: "when", header: "When", cell: (row) => <Timestamp iso={row.created_at} relative={false} /> },
+          { id: "when", header: "When", width: "medium", cell: (row) => <ListTime iso={row.created_at} /> },
         ]}
       />
       {more > 0 ? <p className="text-muted text-sm">And {more} more.</p> : null}

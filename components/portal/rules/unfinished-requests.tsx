@@ -1,13 +1,14 @@
 /** Requests that wait, or are approved and unused: saved rules reach them, and each can be taken back. */
 
 import { AgentText } from "#components/agent-text";
+import { amountColumns } from "#components/amount-column";
 import { TakeBackDialog } from "#components/portal/approvals/take-back-dialog";
 import { DataTable } from "#components/ui/data-table";
+import { ListTime } from "#components/ui/local-time";
+import { ToolTag } from "#components/ui/status-pill";
 import { TextLink } from "#components/ui/text-link";
-import { Timestamp } from "#components/ui/timestamp";
 import type { FormAction } from "#lib/api/schemas/form-state";
 import type { UnfinishedRequest } from "#lib/api/schemas/portal";
-import { formatAmount } from "#lib/protocol/approval/amount";
 
 const approvedBy = {
   standing: "standing approval",
@@ -43,39 +44,57 @@ export function UnfinishedRequests({ rows, hasMore, takeBack, cancel }: Unfinish
         rows={rows}
         rowKey={({ request_id }) => request_id}
         empty={<p className="text-muted">Nothing waits, and every approval was used or is over.</p>}
+        isLine
         columns={[
           {
             id: "request",
             header: "Request",
             isRowHeader: true,
-            cell: ({ request_id, action, agent_slug, tool, amount }) => (
+            cell: ({ action, tool }) => (
               <>
-                <TextLink href={`/portal/authorizations/${request_id}`}>
-                  <AgentText value={action} hideWarnings />
-                </TextLink>
-                <span className="block font-normal text-muted">
-                  {agent_slug}
-                  {tool === null ? null : (
-                    <>
-                      {" · "}
-                      <AgentText value={tool} isName hideWarnings />
-                    </>
-                  )}
-                  {amount === null ? "" : ` · ${formatAmount(amount)}`}
+                <AgentText value={action} isExcerpt />
+                {tool === null ? null : (
+                  <ToolTag>
+                    <AgentText value={tool} isName hideWarnings />
+                  </ToolTag>
+                )}
+              </>
+            ),
+            more: (row) => (
+              <>
+                <TextLink href={`/portal/authorizations/${row.request_id}`}>Open the request</TextLink>
+                <span>
+                  {describeState(row)}. {describeRules(row)}.
                 </span>
               </>
             ),
           },
-          { id: "state", header: "State", cell: describeState },
-          { id: "rules", header: "Under the rules of now", cell: describeRules },
+          ...amountColumns(rows),
+          {
+            id: "agent",
+            header: "Agent",
+            isCut: true,
+            width: "medium",
+            cell: ({ agent_slug }) => agent_slug,
+          },
+          { id: "state", header: "State", isShort: true, width: "medium", cell: describeState },
+          {
+            id: "rules",
+            header: "By rules of now",
+            isShort: true,
+            width: "large",
+            cell: describeRules,
+          },
           {
             id: "when",
             header: "When",
-            cell: ({ created_at }) => <Timestamp iso={created_at} relative={false} />,
+            width: "medium",
+            cell: ({ created_at }) => <ListTime iso={created_at} />,
           },
           {
             id: "stop",
             header: "Stop it",
+            width: "medium",
             cell: ({ request_id, action, isPending, isClaimed }) =>
               isPending ? (
                 <TakeBackDialog action={cancel} requestId={request_id} state="pending" name={action} />

@@ -20,6 +20,7 @@ export function VersionTable({ versions }: { readonly versions: RulesResponse["v
   return (
     <DataTable
       caption="Versions of the rules"
+      isLine
       rows={versions}
       rowKey={({ version }) => String(version)}
       empty={<p className="text-muted">No rules yet. People are asked about every request.</p>}
@@ -35,16 +36,25 @@ export function VersionTable({ versions }: { readonly versions: RulesResponse["v
             </TextLink>
           ),
         },
-        { id: "mode", header: "Mode", cell: describeSettings },
-        { id: "author", header: "Changed by", cell: ({ author }) => <AddressText value={author} /> },
+        { id: "mode", header: "Mode", isShort: true, width: "huge", cell: describeSettings },
+        {
+          id: "author",
+          header: "Changed by",
+          isShort: true,
+          width: "huge",
+          cell: ({ author }) => <AddressText value={author} />,
+        },
         {
           id: "confirmed",
           header: "Confirmed by",
+          isCut: true,
+          width: "large",
           cell: ({ confirmed_by }) => (confirmed_by === null ? "–" : <AddressText value={confirmed_by} />),
         },
         {
           id: "when",
           header: "When",
+          width: "medium",
           cell: ({ created_at }) => <ListTime iso={created_at} />,
         },
       ]}

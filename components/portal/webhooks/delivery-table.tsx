@@ -5,6 +5,7 @@ import { type Column, DataTable } from "#components/ui/data-table";
 import { ListTime } from "#components/ui/local-time";
 import { StatusPill } from "#components/ui/status-pill";
 import type { WebhookDelivery } from "#lib/api/schemas/webhooks";
+import { formatCount } from "#lib/protocol/text/display-text";
 import { EventName } from "./event-name";
 
 const pills = {
@@ -13,22 +14,8 @@ const pills = {
   failed: { tone: "fail", label: "Failed" },
 } as const;
 
-function Result({ row }: { readonly row: WebhookDelivery }) {
-  const { tone, label } = pills[row.status];
-  return (
-    <>
-      <StatusPill tone={tone}>{label}</StatusPill>
-      <span className="mt-1 block text-muted">
-        {row.last_problem ?? (row.last_status === null ? "not sent yet" : `HTTP ${row.last_status}`)}
-      </span>
-      {row.next_attempt_at === null || row.last_problem === null ? null : (
-        <span className="block text-muted">
-          next attempt <ListTime iso={row.next_attempt_at} />
-        </span>
-      )}
-    </>
-  );
-}
+const explainResult = ({ last_problem, last_status }: WebhookDelivery) =>
+  last_problem ?? (last_status === null ? "not sent yet" : `HTTP ${last_status}`);
 
 function buildColumns(
   showUrl: boolean,
@@ -39,28 +26,45 @@ function buildColumns(
       id: "message",
       header: "Message",
       isRowHeader: true,
-      cell: (row) => (
+      cell: (row) => <EventName name={row.type} />,
+      more: (row) => (
         <>
-          <EventName name={row.type} />
-          <code className="block font-mono font-normal text-[13px] text-muted [overflow-wrap:anywhere]">
-            {row.message_id}
-          </code>
-          {showUrl && row.url !== null ? (
-            <AgentText value={row.url} hideWarnings className="font-normal" />
-          ) : null}
+          <code className="font-mono text-[13px] [overflow-wrap:anywhere]">{row.message_id}</code>
+          {showUrl && row.url !== null ? <AgentText value={row.url} hideWarnings /> : null}
+          <span>
+            {explainResult(row)}, {formatCount(row.attempts, "attempt")}
+          </span>
+          {row.next_attempt_at === null || row.last_problem === null ? null : (
+            <span>
+              Next attempt <ListTime iso={row.next_attempt_at} />
+            </span>
+          )}
         </>
       ),
     },
     {
+      id: "result",
+      header: "Result",
+      isShort: true,
+      width: "huge",
+      cell: (row) => (
+        <>
+          <StatusPill tone={pills[row.status].tone}>{pills[row.status].label}</StatusPill>{" "}
+          <span className="text-muted">{explainResult(row)}</span>
+        </>
+      ),
+    },
+    { id: "attempts", header: "Attempts", width: "small", numeric: true, cell: ({ attempts }) => attempts },
+    {
       id: "created",
       header: "Created",
+      width: "medium",
       cell: ({ created_at }) => <ListTime iso={created_at} />,
     },
-    { id: "result", header: "Result", cell: (row) => <Result row={row} /> },
-    { id: "attempts", header: "Attempts", numeric: true, cell: ({ attempts }) => attempts },
     {
       id: "actions",
       header: "Actions",
+      width: "large",
       cell: (row) => (row.status === "pending" ? <span className="text-muted">none</span> : actions(row)),
     },
   ];
@@ -78,6 +82,7 @@ export function DeliveryTable({ rows, showUrl, actions, empty }: DeliveryTablePr
   return (
     <DataTable
       caption="Deliveries, newest first"
+      isLine
       columns={buildColumns(showUrl, actions)}
       rows={rows}
       rowKey={({ message_id }) => message_id}

@@ -29,18 +29,23 @@ const columns: readonly Column<Webhook>[] = [
     header: "URL",
     isRowHeader: true,
     cell: ({ id, url }) => (
-      <span className="block md:min-w-40">
-        <TextLink href={`/portal/webhooks/${id}`}>
-          <AgentText value={url ?? "Callbacks"} hideWarnings />
-        </TextLink>
-      </span>
+      <TextLink href={`/portal/webhooks/${id}`}>
+        <AgentText value={url ?? "Callbacks"} hideWarnings />
+      </TextLink>
     ),
   },
-  { id: "events", header: "Events", cell: ({ events }) => events.join(", ") },
-  { id: "state", header: "State", cell: (webhook) => <WebhookState webhook={webhook} /> },
+  {
+    id: "events",
+    header: "Events",
+    isCut: true,
+    width: "huge",
+    cell: ({ events }) => <span title={events.join(", ")}>{events.join(", ")}</span>,
+  },
+  { id: "state", header: "State", width: "huge", cell: (webhook) => <WebhookState webhook={webhook} /> },
   {
     id: "created",
     header: "Created",
+    width: "medium",
     cell: ({ created_at }) => <ListTime iso={created_at} />,
   },
 ];
@@ -54,6 +59,7 @@ export function WebhookTable({ rows, empty }: WebhookTableProps) {
   return (
     <DataTable
       caption="Webhook endpoints"
+      isLine
       columns={columns}
       rows={rows}
       rowKey={({ id }) => id}

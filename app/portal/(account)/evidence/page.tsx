@@ -32,6 +32,7 @@ export default async function EvidencePage({ searchParams }: PageProps) {
   };
   const slugs = await listAgentSlugs(context, person);
   const mayTakeOut = mayAct(membership.role, "take_out");
+  const links = mayTakeOut ? await listOpeningLinks(context, person) : [];
   const nowMs = context.clock().getTime();
   return (
     <PortalPage organizationId={person.organizationId}>
@@ -39,6 +40,11 @@ export default async function EvidencePage({ searchParams }: PageProps) {
         title="Evidence pack"
         lead="One file for an auditor: receipts with their proofs, decisions, the agent's record, the keys, a report and the program that checks all of it offline."
       />
+      {links.length === 0 ? null : (
+        <Card title="Links for auditors" className="mb-5">
+          <OpeningLinkTable rows={links} revoke={revokeLink} />
+        </Card>
+      )}
       <Card>
         {mayTakeOut ? (
           <EvidenceForm
@@ -55,11 +61,6 @@ export default async function EvidencePage({ searchParams }: PageProps) {
           </p>
         )}
       </Card>
-      {mayTakeOut ? (
-        <Card title="Links for auditors" className="mt-5">
-          <OpeningLinkTable rows={await listOpeningLinks(context, person)} revoke={revokeLink} />
-        </Card>
-      ) : null}
       <Card title="Check it" className="mt-5">
         <CodeBlock
           label="Check a pack offline"
