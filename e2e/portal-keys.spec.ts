@@ -36,7 +36,8 @@ test("makes, rotates and revokes a key by keyboard and mouse", { tag: "@smoke" }
   await page.getByRole("button", { name: "Save limit" }).click();
   await expect(page.getByText("Limit saved.")).toBeVisible();
   await page.getByRole("dialog").getByRole("button", { name: "Close", exact: true }).last().click();
-  await expect(page.getByText("at most 1 attestation a day")).toBeVisible();
+  await page.getByRole("rowheader").locator("summary").first().click();
+  await expect(page.getByText("At most 1 attestation a day")).toBeVisible();
   const over = spawnSync("sh", ["-c", sample ?? ""], { encoding: "utf8", env });
   expect(JSON.parse(over.stdout)).toMatchObject({ status: 429, code: "daily_limit_exceeded" });
   await page.goto(`/portal/requests?id=${JSON.parse(over.stdout).request_id}`);
