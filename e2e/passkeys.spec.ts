@@ -82,7 +82,7 @@ test("enrols from the mail's link, and by a fresh link after the device was lost
 
   await page.reload();
   await expect(page.getByText('Ana: passkey "Linux" removed')).toBeVisible();
-  await page.getByRole("rowheader", { name: "Ana" }).locator("summary").click();
+  await page.getByRole("table", { name: "Approvers" }).locator("summary").click();
   await page.getByRole("button", { name: "Remove passkey New phone of Ana" }).click();
   await page.getByRole("button", { name: "Remove", exact: true }).last().click();
   await expect(page.getByText("Passkey removed.")).toBeVisible();

@@ -44,9 +44,10 @@ test("makes, rotates and revokes a key by keyboard and mouse", { tag: "@smoke" }
   await expect
     .poll(async () => {
       await page.reload();
-      return page.getByText("daily_limit_exceeded").count();
+      return page.getByText("daily_limit_exceeded", { exact: true }).count();
     })
     .toBe(1);
+  await page.getByRole("rowheader").locator("summary").click();
   await expect(page.getByText("By a TEST key")).toBeVisible();
   await expectGoodPage(page);
   await page.goto("/portal/keys");

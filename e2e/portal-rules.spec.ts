@@ -63,7 +63,7 @@ test("rules are written, compared with what happened, saved, and in effect", { t
   await page.getByLabel("Changes need a second owner").uncheck();
   await page.getByRole("button", { name: "What would this have changed?" }).click();
   await expect(page.getByText("1 of your last 2 requests would have another answer")).toBeVisible();
-  await expect(page.getByRole("row", { name: /Pay 20 EUR.*people asked/ })).toContainText(
+  await expect(page.getByRole("row").filter({ hasText: /Pay 20 EUR.*people asked/ })).toContainText(
     "allowed without asking",
   );
   await expect(page.getByText("Decided nothing: never-delete")).toBeVisible();

@@ -27,6 +27,6 @@ it("lets addresses break after the @", () => {
 
 it("leaves other texts as they are", () => {
   const text = show("nightly @", "");
-  expect(text).toContain("nightly @inside the service");
+  expect(text).toContain("nightly @From");
   expect(text).toContain("(empty)");
 });

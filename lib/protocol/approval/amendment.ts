@@ -16,10 +16,10 @@ import {
   amountValuePattern,
   canonicalAmount,
   findCurrencyMistake,
-  formatAmount,
   padDecimals,
 } from "./amount";
 import { type ApprovalRequest, type HumanAuthorization, isPasskeyApproval, requestHash } from "./approval";
+import { detailPrefix, readField } from "./decided-words";
 import {
   detailTypes,
   isOfType,
@@ -38,15 +38,7 @@ export type Amends = {
   by?: string;
 };
 
-const prefix = "context.";
-
-export const toField = (name: string): string => prefix + name;
-
-/** The detail's name; null for `amount`; undefined for no field. */
-export function readField(field: string): string | null | undefined {
-  if (field === "amount") return null;
-  return field.startsWith(prefix) && field.length > prefix.length ? field.slice(prefix.length) : undefined;
-}
+export const toField = (name: string): string => detailPrefix + name;
 
 /** Names of the details among the fields. */
 export const listDetails = (fields: readonly string[]): string[] =>
@@ -201,27 +193,6 @@ function asksFewer(now: ApprovalRequest, before: ApprovalRequest): boolean {
 function isLower(now: ApprovalRequest["amount"], before: ApprovalRequest["amount"]): boolean {
   if (!now || !before || now.currency !== before.currency) return false;
   return amountUnits(now.value) < amountUnits(before.value);
-}
-
-interface Chain {
-  readonly amends: Pick<Amends, "fields" | "by">;
-  readonly before: Pick<ApprovalRequest, "amount">;
-  readonly now: Pick<ApprovalRequest, "amount">;
-}
-
-/** "amount from 120.00 EUR to 80.00 EUR, payee, by Ada". `who`: the approver's name, if the reader knows it. */
-export function describeAmendment(
-  { amends: { fields, by }, before, now }: Chain,
-  who?: string | null,
-): string {
-  const changes = fields.map((field) =>
-    field === "amount" && before.amount && now.amount
-      ? `amount from ${formatAmount(before.amount)} to ${formatAmount(now.amount)}`
-      : (readField(field) ?? field),
-  );
-  return [...changes, `by ${who ?? (by === undefined ? "somebody with the link" : "an approver")}`].join(
-    ", ",
-  );
 }
 
 /** Null if the counter-offer changes only what the old request allows. */

@@ -1,6 +1,6 @@
 /** Who decided, in words: people with their groups and ways, a standing approval and what is left of it, or a rule. */
 import { formatCount } from "#lib/protocol/text/display-text";
-import { formatLeft } from "./amount";
+import { type Amount, formatAmount, formatLeft } from "./amount";
 import type { DecidedByGrant, Decider } from "./decided-by";
 
 /** `the link`: whoever had it. */
@@ -150,4 +150,37 @@ export function describeUnasked(decidedBy: Decider | null | undefined, status: s
   const decided = toUnasked(decidedBy, status);
   if (decided.kind === "freeze") return "Denied: the organization has frozen this agent.";
   return describeDecided(decided).replace(/(?<!\.)$/, ".");
+}
+
+/* A counter-offer in words. Its checks are in amendment.ts, which pages don't load for a sentence. */
+
+export const detailPrefix = "context.";
+
+/** The detail's name; null for `amount`; undefined for no field. */
+export function readField(field: string): string | null | undefined {
+  if (field === "amount") return null;
+  return field.startsWith(detailPrefix) && field.length > detailPrefix.length
+    ? field.slice(detailPrefix.length)
+    : undefined;
+}
+
+interface Chain {
+  readonly amends: { readonly fields: readonly string[]; readonly by?: string };
+  readonly before: { readonly amount?: Amount };
+  readonly now: { readonly amount?: Amount };
+}
+
+/** "amount from 120.00 EUR to 80.00 EUR, payee, by Ada". `who`: the approver's name, if the reader knows it. */
+export function describeAmendment(
+  { amends: { fields, by }, before, now }: Chain,
+  who?: string | null,
+): string {
+  const changes = fields.map((field) =>
+    field === "amount" && before.amount && now.amount
+      ? `amount from ${formatAmount(before.amount)} to ${formatAmount(now.amount)}`
+      : (readField(field) ?? field),
+  );
+  return [...changes, `by ${who ?? (by === undefined ? "somebody with the link" : "an approver")}`].join(
+    ", ",
+  );
 }

@@ -3,7 +3,6 @@
  * rule, under which limits, when, and what isn't proven. Pages, pictures, mails, reports, exports and both verifiers take
  * their words from here. They follow from the objects given; whether those hold is checked elsewhere.
  */
-import { describeAmendment } from "#lib/protocol/approval/amendment";
 import { type Amount, amountValuePattern, formatAmount } from "#lib/protocol/approval/amount";
 import type { ApprovalRequest } from "#lib/protocol/approval/approval";
 import { weakestLevel } from "#lib/protocol/approval/assign-groups";
@@ -12,6 +11,7 @@ import {
   type Decided,
   type DecidingGroup,
   type DecidingPerson,
+  describeAmendment,
   describeDecided,
   labelDecided,
   toUnasked,

@@ -1,11 +1,6 @@
 /** The checks of the approvals in a `human_authorization`: how many, of whom, from where, when, and their proofs. */
 
-import {
-  describeAmendment,
-  findAmendmentFault,
-  hashQuestions,
-  isShownBefore,
-} from "#lib/protocol/approval/amendment";
+import { findAmendmentFault, hashQuestions, isShownBefore } from "#lib/protocol/approval/amendment";
 import { amountUnits } from "#lib/protocol/approval/amount";
 import {
   type ApprovalRequest,
@@ -22,6 +17,7 @@ import {
 import { isEntryOfApproval } from "#lib/protocol/approval/approval-decision";
 import { describeDomains, fillPlaces } from "#lib/protocol/approval/assign-groups";
 import { type DecidedByGrant, usableUntil } from "#lib/protocol/approval/decided-by";
+import { describeAmendment } from "#lib/protocol/approval/decided-words";
 import { listPeople, type PasskeyApproval } from "#lib/protocol/approval/human-authorization-shape";
 import { isShownContent, readTypes, type ShownContent } from "#lib/protocol/approval/shown-content";
 import { base64Decode } from "#lib/protocol/encoding/bytes";
