@@ -277,19 +277,29 @@ describe("retention and legal hold", () => {
       amount: { value: "471.0471", currency: "CLF" },
     });
     expect((await denied.deny("reason-needle")).status).toBe(200);
-    const usable = await ask(test, key, { action: "usable-needle" });
+    const usable = await ask(test, key, { action: "usable-needle", usable_for_seconds: 2_592_000 });
     await approveUnproven(test, usable.made.request_id);
+    const endless = await ask(test, key, { action: "endless-needle" });
+    await approveUnproven(test, endless.made.request_id);
+    const { agent_slug, human_authorization } = (await endless.read(key)).body;
 
-    await setRetention(later(28), owner, 30);
+    await setRetention(later(18), owner, 20);
     const starts = await audited("organization.retention");
-    expect(starts).toMatchObject([{ detail: expect.stringContaining('"retention_days":30') }]);
-    expect((await mailsTo(test, email))[0]?.text).toContain("Content older than 30 days is erased");
-    await eraseOutdated(later(29.9));
+    expect(starts).toMatchObject([{ detail: expect.stringContaining('"retention_days":20') }]);
+    expect((await mailsTo(test, email))[0]?.text).toContain("Content older than 20 days is erased");
+    await eraseOutdated(later(19.9));
     expect(await Promise.all(old.map(isErased))).toEqual([false, false]);
 
-    await eraseOutdated(later(31));
+    await eraseOutdated(later(21));
     expect(await Promise.all(old.map(isErased))).toEqual([true, true]);
-    const needles = ["old-needle", "denied-needle", "context-needle", "reason-needle", "4710471"];
+    const needles = [
+      "old-needle",
+      "denied-needle",
+      "endless-needle",
+      "context-needle",
+      "reason-needle",
+      "4710471",
+    ];
     expect(await findTexts(test, needles)).toEqual(new Map());
     expect((await usable.read(key)).body).toMatchObject({ status: "approved", action: "usable-needle" });
     expect(await isErased(foreign.attestation_id)).toBe(false);
@@ -297,13 +307,23 @@ describe("retention and legal hold", () => {
     expect((await test.call("GET", `/v1/verify/${old[0]}/tlog-proof`)).status).toBe(200);
     const lines = await audited("retention.erased");
     expect(lines.map(({ actorKind, detail }) => [actorKind, JSON.parse(detail ?? "{}")])).toMatchObject([
-      ["system", { attestations: 0, requests: 1 }],
+      ["system", { attestations: 0, requests: 2 }],
       ["system", { attestations: 2, requests: 0 }],
     ]);
+    // An approval without an end has ended with its content.
+    const body = {
+      agent_slug,
+      inputs_hash: "i",
+      action: "endless-needle",
+      human_approved: true,
+      human_authorization,
+    };
+    const late = await test.call("POST", "/v1/attest", { key, body });
+    expect([late.status, late.body.code]).toEqual([422, "authorization_unknown"]);
     // Usable approvals stay; taken back, they go.
     const revoke = `/v1/authorizations/${usable.made.request_id}/revoke`;
     expect((await test.call("POST", revoke, { key, body: { reason: "taken-needle" } })).status).toBe(200);
-    await eraseOutdated(later(31));
+    await eraseOutdated(later(21));
     const left = await findTexts(test, ["usable-needle", "taken-needle"]);
     expect(left).toEqual(new Map([["taken-needle", ["audit_events.detail"]]]));
   });

@@ -1,6 +1,7 @@
 /**
  * How long an organization keeps content, and its legal hold. What is older is erased in the background as an owner would
- * erase it: hashes, signatures and proofs stay in the log. Approvals that can still be used stay until they no longer can.
+ * erase it: hashes, signatures and proofs stay in the log. Approvals that can still be used stay until their end; those without
+ * one end with that time.
  */
 import { and, asc, eq, gte, isNotNull, isNull, lt, lte, ne, or, sql } from "drizzle-orm";
 import { type MemberPrincipal, toActor } from "#lib/api/http/context";
@@ -158,9 +159,9 @@ async function readOldAttestations(tx: Executor, { id, from, before }: Outdated)
   return rows.filter((row) => row.agent_id === rows[0]?.agent_id);
 }
 
-/** Those that can't be used any more; a standing approval's uses are explained by it, so it goes after them. */
+/** Those that can't be used any more, or have no end and are as old themselves; a standing approval's uses are explained by it, so it goes after them. */
 const isOver = ({ now, before }: Outdated) => {
-  const { id, status, revoked_at, used_at, usable_until } = authorizationRequests;
+  const { id, status, decided_at, revoked_at, used_at, usable_until } = authorizationRequests;
   const given = sql`EXISTS (SELECT FROM ${grants} WHERE ${grants.request_id} = ${id})`;
   const ended = sql`EXISTS (SELECT FROM ${grants} WHERE ${grants.request_id} = ${id} AND ${grants.expires_at} < ${before.toISOString()}::timestamptz)`;
   return and(
@@ -170,7 +171,13 @@ const isOver = ({ now, before }: Outdated) => {
       ended,
       and(
         sql`NOT ${given}`,
-        or(isNotNull(used_at), isNotNull(revoked_at), lt(usable_until, new Date(now.getTime() - dayMs))),
+        or(
+          isNotNull(used_at),
+          isNotNull(revoked_at),
+          lt(usable_until, new Date(now.getTime() - dayMs)),
+          // Without an end, it would be kept as long as nobody uses it.
+          and(isNull(usable_until), lt(decided_at, before)),
+        ),
       ),
     ),
   );
