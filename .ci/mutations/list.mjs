@@ -163,6 +163,13 @@ export const mutations = [
     test: "lib/log/sequencer/fork-guard.test.ts",
   },
   {
+    threat: "Log forks, lost or reordered entries",
+    file: "lib/log/sequencer/sequencer.ts",
+    from: "if (error instanceof BuiltOnOther) return runBatch(batch);",
+    to: "",
+    test: "lib/services/attestations/store.service.test.ts",
+  },
+  {
     threat: "The service dates a record back or forward",
     file: "lib/verifier/checks/time-checks.ts",
     from: "if (stated > timeMs + slackMs)",

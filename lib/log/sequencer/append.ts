@@ -562,7 +562,7 @@ export function createCommitter(
     onCommit({ ...toSigned(head), checkpoint: note });
   }
 
-  /** What a batch is built on: the head as it is, or as the batch under way leaves it. */
+  /** Base of a batch: the head as it is, or as the batch under way leaves it. */
   function findBase(isBehind: boolean) {
     if (known === null || !isBehind) return known;
     return sent && { ...sent.head, places: foreseePlaces(known.places, sent.grown) };
@@ -657,7 +657,7 @@ export function createCommitter(
     await underway;
     if (isAnew) known = null;
     try {
-      // What comes after it waits: its items may have to be tried again, in their order.
+      // Later batches wait: its items may have to be tried again, in their order.
       const outcomes = begin(batch, false, false);
       if (outcomes !== null) return await outcomes;
     } catch (error) {
