@@ -1,9 +1,10 @@
 /** Guarantee: a recorded call is attested once, in its order, whatever becomes of the process, the service or a file meanwhile. */
-import { mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { mkdtemp, readdir, readFile, rm, stat, utimes, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { hashInputs } from "#lib/client/api/inputs";
+import type { ClientIo } from "#lib/client/cli/io";
 import { nodeMachine } from "#lib/client/cli/node-machine";
 import { nodeIo } from "#lib/verifier/cli/node-io";
 import { breaking, type Fetch, fetchFrom } from "#support/client";
@@ -11,6 +12,7 @@ import { anyKind } from "#support/databases";
 import { answerOf, newCall, runHookHere } from "#support/hook-process";
 import { setupTestApp } from "#support/setup-app";
 import { keepRecord, type Spool } from "./record";
+import { writeNote } from "./tools";
 
 const { test } = setupTestApp(anyKind, { LIMIT_ATTEST_PER_MINUTE: "1000" });
 let [key, recordKey, hookKey] = ["", "", ""];
@@ -155,6 +157,19 @@ describe("a command in the background", () => {
     });
     expect(started.metadata.call).toBeDefined();
   });
+});
+
+it("removes notes of sessions that ended in the middle of a call, once there are many", async () => {
+  const home = path.join(folder, "notes");
+  const io = { ...nodeIo, machine: { ...nodeMachine(undefined), home } } as unknown as ClientIo;
+  const note = { agent_slug: "a", session_id: "s", tool: "t", request_id: "r", inputs_hash: "h" };
+  const calls = path.join(home, ".countersign/calls");
+  const write = (call_id: string) => writeNote(io, { ...note, call_id });
+  for (let i = 0; i < 100; i += 1) await write(`old-${i}`);
+  const longAgo = new Date(Date.now() - 8 * 24 * 60 * 60 * 1_000);
+  for (const name of await readdir(calls)) await utimes(path.join(calls, name), longAgo, longAgo);
+  expect(await write("new")).toBe(true);
+  expect(await readdir(calls)).toHaveLength(1);
 });
 
 describe("while the service is away, calls", () => {

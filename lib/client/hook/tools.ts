@@ -74,6 +74,14 @@ export interface CallNote {
 const forOneself = { file: 0o600, folder: 0o700 };
 /** Notes of sessions that ended in the middle of a call. */
 const keptMs = 7 * 24 * 60 * 60 * 1_000;
+/** Ages are looked at if there are more: a call waits for it. */
+const manyNotes = 100;
+
+async function removeOld({ machine }: ClientIo, folder: string): Promise<void> {
+  if ((await machine.listNames(folder)).length <= manyNotes) return;
+  for (const { name, ageMs } of await machine.listFiles(folder))
+    if (ageMs > keptMs) await machine.remove(`${folder}/${name}`);
+}
 
 const findNotesFolder = ({ machine }: ClientIo) => `${machine.home}/.countersign/calls`;
 const nameSession = (sessionId: string) => `${canonicalHash(["session", sessionId]).slice(0, 32)}-`;
@@ -86,8 +94,7 @@ const buildNotePath = (io: ClientIo, { agent_slug, session_id, call_id }: CallNo
 export async function writeNote(io: ClientIo, note: CallNote): Promise<boolean> {
   try {
     await io.machine.writeFile(buildNotePath(io, note), JSON.stringify(note), forOneself);
-    for (const { name, ageMs } of await io.machine.listFiles(findNotesFolder(io)))
-      if (ageMs > keptMs) await io.machine.remove(`${findNotesFolder(io)}/${name}`);
+    await removeOld(io, findNotesFolder(io));
     return true;
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
@@ -140,8 +147,7 @@ const buildTaskPath = (io: ClientIo, { session_id, task, record }: TaskNote) =>
 
 export async function writeTask(io: ClientIo, note: TaskNote): Promise<void> {
   await io.machine.writeFile(buildTaskPath(io, note), JSON.stringify(note), forOneself);
-  for (const { name, ageMs } of await io.machine.listFiles(findTasksFolder(io)))
-    if (ageMs > keptMs) await io.machine.remove(`${findTasksFolder(io)}/${name}`);
+  await removeOld(io, findTasksFolder(io));
 }
 
 export async function listTasks(io: ClientIo, sessionId: string): Promise<TaskNote[]> {
