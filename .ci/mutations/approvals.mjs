@@ -101,8 +101,8 @@ export const mutations = [
   {
     threat: "An auditor writes",
     file: "lib/services/accounts/change-role.ts",
-    from: 'if (role === "auditor") await forgetApprover(tx, organizationId, email);',
-    to: "",
+    from: 'role === "auditor" ? await forgetApprover(tx, organizationId, email) : []',
+    to: "[]",
     test: "lib/services/accounts/roles.service.test.ts",
   },
   {

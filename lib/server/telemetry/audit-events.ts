@@ -225,7 +225,7 @@ export function startAuditExport(context: Context): () => Promise<void> {
     context.logger.warn(
       { records, says: message },
       records > 0
-        ? "the collector rejected audit events for good: they aren't sent again, and are in GET /v1/audit"
+        ? "the collector rejected audit events: they aren't sent again, and are in GET /v1/audit"
         : "the collector took the audit events with a warning",
     );
   });

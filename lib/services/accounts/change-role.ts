@@ -89,11 +89,10 @@ async function endRights(
 ): Promise<JsonObject> {
   if (role === "owner") return {};
   const lost = await endOwnership(tx, organizationId, email);
-  if (role === "auditor")
-    Object.assign(lost, describeWithdrawn(await forgetApprover(tx, organizationId, email)));
+  const withdrawn = role === "auditor" ? await forgetApprover(tx, organizationId, email) : [];
   if (mayAct(role, "operate")) return lost;
   const revoked = await revokeKeysMadeBy(context, tx, organizationId, email);
-  return { ...lost, ...(revoked.length > 0 && { revoked_keys: revoked }) };
+  return { ...lost, ...describeWithdrawn(withdrawn), ...(revoked.length > 0 && { revoked_keys: revoked }) };
 }
 
 export interface RoleChange {
