@@ -10,7 +10,7 @@ import { approvalChallenge } from "#lib/protocol/passkey/assertion";
 import { signedRequest } from "#lib/protocol/statement/signed-request";
 import { readApprovalView } from "#lib/services/approvals/decision/inbox";
 import type { TestApp } from "./app";
-import { ask, fromPage } from "./authorizations";
+import { ask, fromPage, openRequest } from "./authorizations";
 import { enrolGroup } from "./enrol";
 
 export type ReceiptSamples = Record<string, unknown>;
@@ -67,6 +67,7 @@ export async function makeReceiptSamples(test: TestApp, key: string): Promise<Re
     "human-approved": await read(full),
     "human-authorization": authorization,
     "enrolled-approved": await read(decided.enrolled),
+    "amended-approved": await read(decided.amended),
     "standing-approved": await read(decided.standing),
     "rule-approved": await read(decided.rule),
     private: await read(hidden.attestation_id),
@@ -108,7 +109,7 @@ async function makeDecided(
 ) {
   const { context } = test.app;
   const people = await enrolGroup(test, "dev@example.com", "finance", "Carol", "Dave");
-  const attestWith = async (asked: Awaited<ReturnType<typeof ask>>) => {
+  const attestWith = async (asked: Pick<Awaited<ReturnType<typeof ask>>, "read">) => {
     const { body: state } = await asked.read(key);
     const { agent_slug, action, human_authorization } = state;
     const made = await attest({ agent_slug, action, inputs_hash: "sha256:abc", human_authorization });
@@ -124,6 +125,9 @@ async function makeDecided(
     await expectStatus(test.call("POST", `/approve/${byTwo.token}/passkey`, page), 200);
   }
   const enrolled = await attestWith(byTwo);
+  const amended = await attestWith(
+    await makeAmended(test, key, people, { tool: "bank.transfer", amount, ...required }),
+  );
   const expires_at = new Date(Date.now() + 86_400_000).toISOString();
   const terms = { tools: ["mail.send"], max_calls: 20, expires_at };
   const granted = await ask(test, key, { action: "Send up to 20 mails", grant: terms });
@@ -133,5 +137,33 @@ async function makeDecided(
   await expectStatus(test.call("PUT", "/v1/rules", { key, body: { text, mode: "enforce" } }), 200);
   const rule = await attestWith(await ask(test, key, { action: "Read the ledger", tool: "ledger.read" }));
   await expectStatus(test.call("PUT", "/v1/rules", { key, body: { text, mode: "off" } }), 200);
-  return { enrolled, standing, rule };
+  return { enrolled, amended, standing, rule };
+}
+
+/** Two of finance approve what the first of them made of the request. */
+async function makeAmended(
+  test: TestApp,
+  key: string,
+  people: Awaited<ReturnType<typeof enrolGroup>>,
+  more: object,
+) {
+  const asked = await ask(test, key, {
+    ...more,
+    context: { payee: "Example Ltd" },
+    amendable: ["amount", "context.payee"],
+  });
+  const send = async (token: string, what: string, person: (typeof people)[number], body: object) => {
+    const hash = (await readApprovalView(test.app.context, token))?.binding.request_hash ?? "";
+    const decision = what === "amend" ? "amend" : "approve";
+    const { public_key: _key, ...passkey } = person.passkey.assert(approvalChallenge(hash, decision));
+    const page = { headers: fromPage, body: { passkey, ...body } };
+    return expectStatus(test.call("POST", `/approve/${token}/${what}`, page), 200);
+  };
+  const [first] = people;
+  if (first === undefined) throw new Error("nobody is enrolled");
+  const changes = { amount: "9000", "context.payee": "Example GmbH" };
+  const made = await send(asked.token, "amend", first, { changes });
+  const opened = openRequest(test, made);
+  for (const person of people) await send(opened.token, "passkey", person, {});
+  return { made, ...opened };
 }

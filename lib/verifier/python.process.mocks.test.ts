@@ -84,6 +84,8 @@ if (python.missing) console.warn(`Skipped: the agreement of both verifiers. ${py
 
 const seed = 34;
 const mutants = 500;
+/** More of a counter-offer, which has two requests. */
+const amendedMutants = 300;
 const now = 4_102_444_800;
 
 // biome-ignore lint/suspicious/noExplicitAny: answers as they come, changed in every way
@@ -237,8 +239,11 @@ async function judgeMutants(test: TestApp): Promise<Case[]> {
   const objects = Object.values(samples).filter((sample) => typeof sample === "object");
   const random = createRandom(seed);
   const cases = await Promise.all(entries.map(([name, sample]) => judge(name, sample, keys)));
-  while (cases.length < entries.length + mutants) {
-    const [name, sample] = entries[random(entries.length)] ?? ["", null];
+  while (cases.length < entries.length + mutants + amendedMutants) {
+    const isAmended = cases.length >= entries.length + mutants;
+    const [name, sample] = isAmended
+      ? ["amended-approved", samples["amended-approved"]]
+      : (entries[random(entries.length)] ?? ["", null]);
     cases.push(await judge(`${cases.length}: ${name}`, mutate(sample, objects, random), keys));
   }
   return cases;

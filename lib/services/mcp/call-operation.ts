@@ -17,6 +17,7 @@ export type ToolOperation =
       path:
         | "/v1/attest"
         | "/v1/authorize"
+        | `/v1/authorize/${string}/answer`
         | `/v1/authorize/${string}/claim`
         | `/v1/authorizations/${string}/revoke`
         | `/v1/identity/${string}/freeze`;

@@ -149,6 +149,7 @@ describe.each(clients)("%s", (_, connect) => {
     expect(tools.map(({ name }) => name)).toEqual([
       "attest_action",
       "request_human_authorization",
+      "answer_question",
       "claim_authorization",
       "cancel_authorization",
       "revoke_authorization",

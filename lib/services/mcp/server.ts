@@ -1,6 +1,7 @@
 /** The MCP server of one request: nine tools, none of which can decide about an approval or let a frozen agent go on. */
 import { type CallToolResult, McpServer, type ToolAnnotations } from "@modelcontextprotocol/server";
 import {
+  answerInput,
   attestInput,
   attestOutput,
   authorizeInput,
@@ -21,6 +22,7 @@ import { PRODUCT_VERSION } from "#lib/protocol/statement/product";
 import { type Rounds, requestAuthorization } from "./approval-rounds";
 import { type CallOperation, ToolFailure } from "./call-operation";
 import {
+  answerQuestion,
   attestAction,
   cancelRequest,
   checkAuthorization,
@@ -107,6 +109,18 @@ function registerWriting(server: McpServer, call: CallOperation, rounds: Rounds,
       annotations: adds,
     },
     (input) => answer(claimApproval(call, input).then(succeed)),
+  );
+  server.registerTool(
+    "answer_question",
+    {
+      title: "Answer an approver's question",
+      description:
+        "Answer a question that a human asks about a pending request, as check_authorization shows it. The answer is final.",
+      inputSchema: answerInput,
+      outputSchema: decisionOutput,
+      annotations: { ...adds, idempotentHint: true },
+    },
+    (input) => answer(answerQuestion(call, input).then(succeed)),
   );
   server.registerTool(
     "cancel_authorization",

@@ -3,12 +3,14 @@ import type { z } from "zod";
 import type { AttestResponse } from "#lib/api/schemas/attest";
 import {
   type AuthorizationState,
+  askedGuidance,
   endedGuidance,
   frozenGuidance,
   standingGuidance,
 } from "#lib/api/schemas/authorization-state";
 import type { FeedResponse, IdentityResponse } from "#lib/api/schemas/identity";
 import type {
+  answerInput,
   attestInput,
   attestOutput,
   claimInput,
@@ -107,12 +109,16 @@ const claimedGuidance =
 const yourClaimGuidance =
   "Claimed for this run: perform exactly this action once, then call attest_action with authorization_request_id.";
 
+const askedByTool =
+  "Pending, and the approver asks something: answer it with answer_question if it is about this request. Don't perform the action yet.";
+
 const usedGuidance = (attestationId: string) =>
   `Used: attestation ${attestationId} records this action. Don't perform it again. To repeat the action, ask again.`;
 
 function chooseGuidance(state: AuthorizationState): string {
   const { status, guidance, attestation_id, claimed_at, human_authorization, revoked_at } = state;
   const isOver = status !== "approved" || human_authorization === undefined || revoked_at !== null;
+  if (guidance === askedGuidance) return askedByTool;
   if (isOver || guidance === frozenGuidance) return guidance ?? pendingGuidance;
   if (attestation_id) return usedGuidance(attestation_id);
   if (guidance === endedGuidance || guidance === standingGuidance) return guidance;
@@ -132,6 +138,14 @@ export function describeState(state: AuthorizationState): DecisionOutput {
     expires_at: state.expires_at,
     environment: state.environment,
     guidance: chooseGuidance(state),
+    ...(state.question && {
+      question: {
+        number: state.question.number,
+        question: state.question.question,
+        note: state.question.note,
+      },
+    }),
+    ...(state.amended_by && { amended_by: state.amended_by }),
     ...(decided !== null && { decided }),
     ...(status === "approved" && { usable_until }),
     ...(denial_reason !== undefined && { denial_reason }),
@@ -162,6 +176,14 @@ export async function claimApproval(
     body: { run: run ?? globalThis.crypto.randomUUID() },
   });
   return { ...describeState(claimed), guidance: yourClaimGuidance };
+}
+
+export async function answerQuestion(
+  call: CallOperation,
+  { request_id, number, answer }: z.infer<typeof answerInput>,
+): Promise<DecisionOutput> {
+  const path = `/v1/authorize/${encodeURIComponent(request_id)}/answer` as const;
+  return describeState(await call<AuthorizationState>({ method: "POST", path, body: { number, answer } }));
 }
 
 export async function cancelRequest(
