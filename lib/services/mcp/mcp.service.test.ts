@@ -144,13 +144,13 @@ describe.each(clients)("%s", (_, connect) => {
   });
   afterAll(() => client.close());
 
-  it("finds nine tools with schemas, and none that decides", async () => {
+  it("finds ten tools with schemas, and none that decides", async () => {
     const { tools } = await client.listTools();
     expect(tools.map(({ name }) => name)).toEqual([
       "attest_action",
       "request_human_authorization",
-      "answer_question",
       "claim_authorization",
+      "answer_question",
       "cancel_authorization",
       "revoke_authorization",
       "freeze_agent",
@@ -504,7 +504,7 @@ describe("the endpoint", () => {
     const one = await post({ ...asked, body: list(1) });
     expect([one.status, one.headers.get("content-type")?.split(";")[0]]).toEqual([200, type]);
     if (type !== "application/json") return;
-    expect([one.body.id, one.body.result.tools.length]).toEqual([1, 9]);
+    expect([one.body.id, one.body.result.tools.length]).toEqual([1, 10]);
     const { body } = await post({ ...asked, body: [list(1), list(2)] });
     expect(body.map(({ id }: { id: number }) => id)).toEqual([1, 2]);
   });
