@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -30,6 +31,8 @@ class Human:
     """Decides each request once."""
 
     decision: str = "approve"
+    changes: dict[str, str] = field(default_factory=dict[str, str])
+    """By field, for the decision ``amend``, which approves what they make."""
     asked: list[Any] = field(default_factory=list)
 
     def __call__(self, made: Any) -> None:
@@ -37,7 +40,7 @@ class Human:
         self.asked.append(made)
         if is_new:
             control(self.decision, request_id=made["request_id"], approval_url=made["approval_url"],
-                    confirmation_code=made["confirmation_code"])
+                    confirmation_code=made["confirmation_code"], changes=json.dumps(self.changes))
 
 
 @pytest.fixture

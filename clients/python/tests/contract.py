@@ -51,6 +51,21 @@ def test_tells_the_model_what_was_denied_and_asks_once(
     assert count(name) == Counted(1, 0)
 
 
+def test_runs_what_an_approver_changed_if_the_tool_takes_it(
+    request: pytest.FixtureRequest, mode: dict[str, Any], human: Human, count: Any, new_agent: Any
+) -> None:
+    if not getattr(request.module, "TAKES_CHANGES", False):
+        return
+    name, paid = new_agent(), []
+    human.decision, human.changes = "amend", {"context.cents": "50"}
+    assert request.module.run(name, paid, human, **mode) == "paid 50"
+    assert paid == _paid(request, (1042, 50))
+    assert count(name) == Counted(2, 1)
+    human.changes = {"context.cents": "50.5"}
+    assert "the tool's schema" in _end(lambda: request.module.run(f"{name}-refused", paid, human, **mode))
+    assert paid == _paid(request, (1042, 50))
+
+
 def test_asks_for_each_of_parallel_calls(
     request: pytest.FixtureRequest, human: Human, count: Any, new_agent: Any
 ) -> None:

@@ -1225,22 +1225,10 @@ def test_waits_in_a_forked_process_for_no_call_of_its_parent(new_agent: Any) -> 
 AMENDABLE: dict[str, Any] = {"amendable": ["amount", "context.amount", "context.payee"], "amount": {"value": "100", "currency": "EUR"}}
 
 
-class ChangingHuman:
-    """Changes each request once, and approves what that makes."""
-
-    def __init__(self, **changes: str) -> None:
-        self.changes, self.asked = {name.replace("__", "."): text for name, text in changes.items()}, set[str]()
-
-    def __call__(self, made: Any) -> None:
-        if made["request_id"] not in self.asked:
-            self.asked.add(made["request_id"])
-            control("amend", approval_url=made["approval_url"], changes=json.dumps(self.changes))
-
-
 def test_runs_what_an_approver_changed_and_attests_it_with_both_hashes(client: Countersign, new_agent: Callable[[], str]) -> None:
     asked = {"amount": 100, "payee": "Example Ltd", "urgent": True}
     request: Any = {"agent_slug": new_agent(), "action": "Pay", **AMENDABLE}
-    human = ChangingHuman(amount="80.5", context__payee="Example GmbH")
+    human = Human("amend", {"amount": "80.5", "context.payee": "Example GmbH"})
     options: Any = {"run_id": "run", "call_id": "call", "on_request": human, "schema": lambda given: given["amount"]}
     ran: list[Any] = []
     gated = client.gate(request, asked, lambda copy, _: ran.append(copy), **options)
@@ -1264,15 +1252,15 @@ def test_runs_nothing_that_the_function_would_refuse(client: Countersign, new_ag
     def reserve(amount: decimal.Decimal, payee: str) -> None:
         ran.append((amount, payee))
 
-    human = ChangingHuman(amount="80.5")
+    human = Human("amend", {"amount": "80.5"})
     with pytest.raises(ApprovalMismatchError, match="schema"):
         client.gate(request, **options, on_request=human)(pay)(100, "Example Ltd")
     request["agent_slug"] = new_agent()
-    human = ChangingHuman(amount="80")
+    human = Human("amend", {"amount": "80"})
     with pytest.raises(ApprovalMismatchError, match="schema"):
         client.gate(request, **options, on_request=human)(reserve)(decimal.Decimal("100"), "Example Ltd")
     request["agent_slug"] = new_agent()
-    human = ChangingHuman(context__payee="Example GmbH")
+    human = Human("amend", {"context.payee": "Example GmbH"})
     client.gate(request, **options, on_request=human)(pay)(100, "Example Ltd")
     assert ran == [(100, "Example GmbH")]
     with pytest.raises(TypeError, match="amendable needs schema"):

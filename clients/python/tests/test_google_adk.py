@@ -22,6 +22,7 @@ from google.genai import types
 from countersign_client import AsyncCountersign
 from countersign_client.google_adk import gate_tool
 
+TAKES_CHANGES = True
 CONFIRMATION = "adk_request_confirmation"
 
 
@@ -52,7 +53,7 @@ def agent_of(
         return f"paid {cents}" if cents > 0 else {"error": "nothing to pay"}
 
     def describe(given: dict[str, Any]) -> Any:
-        return {"agent_slug": name, "action": f"Pay invoice {given['invoice']}"}
+        return {"agent_slug": name, "action": f"Pay invoice {given['invoice']}", "amendable": ["context.cents"]}
 
     gated = gate_tool(client, pay, describe, on_request=human, confirm=confirm)
     model = Scripted(model="scripted", calls=calls or [{"invoice": 1042, "cents": 100}])

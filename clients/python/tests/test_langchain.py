@@ -51,13 +51,14 @@ def agent_of(client: AsyncCountersign, name: str, paid: list[Any], human: Any = 
         return f"paid {cents}"
 
     def describe(given: dict[str, Any]) -> Any:
-        return {"agent_slug": name, "action": f"Pay invoice {given['invoice']}"}
+        return {"agent_slug": name, "action": f"Pay invoice {given['invoice']}", "amendable": ["context.cents"]}
 
     gate = gate_tools(client, {"pay": describe}, on_request=human, interrupt=more.pop("interrupt", False))
     model = Scripted(calls=calls or [{"invoice": 1042, "cents": 100}])
     return create_agent(model, [pay], middleware=[gate], **more)
 
 
+TAKES_CHANGES = True
 CONFIG: Any = {"configurable": {"thread_id": "thread-1"}}
 ASKED: Any = {"messages": [("user", "Pay")]}
 

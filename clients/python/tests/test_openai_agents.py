@@ -24,6 +24,9 @@ set_tracing_disabled(True)
 AWAY = "An error occurred while running the tool. Please try again."
 
 
+TAKES_CHANGES = True
+
+
 class Scripted(Model):
     """Calls ``pay`` with each of these at once, and then repeats what the tools have answered."""
 
@@ -51,7 +54,7 @@ def agent_of(
 ) -> tuple[Agent[Any], ToolGate]:
     gate = ToolGate(
         client,
-        lambda given: {"agent_slug": name, "action": f"Pay invoice {given['invoice']}"},
+        lambda given: {"agent_slug": name, "action": f"Pay invoice {given['invoice']}", "amendable": ["context.cents"]},
         run_id="thread-1",
         on_request=human,
         wait=not across,

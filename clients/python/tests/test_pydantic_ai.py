@@ -29,6 +29,7 @@ class Deps:
     thread: str
 
 
+TAKES_CHANGES = True
 def model_of(*calls: dict[str, Any]) -> FunctionModel:
     """Calls ``pay`` with each of these at once, and then repeats what the tools have answered."""
 
@@ -50,7 +51,7 @@ def agent_of(client: AsyncCountersign, name: str, paid: list[Any], across: bool 
     @agent.tool
     @gating(
         client,
-        lambda given: {"agent_slug": name, "action": f"Pay invoice {given['invoice']}"},
+        lambda given: {"agent_slug": name, "action": f"Pay invoice {given['invoice']}", "amendable": ["context.cents"]},
         run_id=lambda context: context.deps.thread,
         on_request=human,
     )
