@@ -170,6 +170,8 @@ const actOf: Record<string, Act> = {
   remove: "members",
   "(account)/settings/actions.ts remove": "read",
   endOrganization: "security",
+  review: "stop",
+  saveRates: "rules",
   saveSecondFactor: "security",
   cancelRequest: "stop",
   takeBack: "stop",

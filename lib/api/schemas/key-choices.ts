@@ -44,3 +44,6 @@ export const usualScopes = scopeNames.filter(
 export const keyLifetimesDays = ["7", "30", "90", "365"] as const;
 /** Hours for which a rotated key still works. */
 export const overlapHours = ["0", "1", "24", "168"] as const;
+
+/** Percent of the uses of a rule, or of standing approvals, that people review afterwards. */
+export const reviewPercents = ["0", "1", "5", "10", "25", "100"] as const;

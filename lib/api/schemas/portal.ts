@@ -13,6 +13,7 @@ import {
   keyLifetimesDays,
   openingLinkDays,
   overlapHours,
+  reviewPercents,
   roleNames,
   scopeNames,
   secondFactors,
@@ -404,6 +405,41 @@ export interface TakeBackHint {
   action: string | null;
   why: "unused" | "wider" | "refused" | "budget";
   detail: string;
+}
+
+/** Percent of uses that people look at afterwards. */
+export interface ReviewRates {
+  standing: number;
+  rules: Record<string, number>;
+}
+
+/** Names of the form's fields: `standing`, and `rule ` with a rule's id. */
+export const reviewRatesForm = z
+  .looseObject({ standing: z.enum(reviewPercents) })
+  .transform((fields): ReviewRates => {
+    const given = Object.entries(fields).filter(
+      ([name, value]) => name.startsWith("rule ") && reviewPercents.some((percent) => percent === value),
+    );
+    return {
+      standing: Number(fields.standing),
+      rules: Object.fromEntries(given.map(([name, value]) => [name.slice(5), Number(value)])),
+    };
+  });
+
+export const reviewVerdicts = ["fine", "should_ask"] as const;
+export type ReviewVerdict = (typeof reviewVerdicts)[number];
+export const reviewForm = z.object({
+  request_id: z.string().regex(authorizationRequestIdPattern, "must be a request's id"),
+  verdict: z.enum(reviewVerdicts, "must be one of the choices"),
+});
+
+export interface ReviewedUse {
+  request_id: string;
+  agent_slug: string;
+  title: string;
+  decided_at: string;
+  /** None: by a standing approval. */
+  policy_ids: string[];
 }
 
 export const proposalForm = z.object({ proposal_id: z.uuid("must be an id") });

@@ -29,6 +29,8 @@ export const organizations = pgTable("organizations", {
   /** False: an approver's lock screen shows only that a request waits. */
   push_shows_facts: boolean().notNull().default(true),
   attestations_per_day: integer(),
+  /** JSON: how many percent of the uses of rules and standing approvals people review (lib/services/policies/reviews.ts). */
+  review_rates: text(),
   /** For how many days content is kept (lib/services/attestations/retention.ts); null: until somebody erases it. */
   retention_days: integer(),
   /** Nothing is erased for its age before: a day for owners to object. */

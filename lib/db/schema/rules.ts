@@ -1,7 +1,19 @@
 /** Versions of organizations' rules, each a statement in the log from when it counts. */
 import { boolean, index, integer, pgTable, primaryKey, text, uniqueIndex, uuid } from "drizzle-orm/pg-core";
 import { organizations } from "./accounts";
+import { authorizationRequests } from "./approvals";
 import { at, bytea, leafIndex } from "./columns";
+
+/** Verdicts of people about uses that nobody was asked about. */
+export const useReviews = pgTable("use_reviews", {
+  request_id: text()
+    .primaryKey()
+    .references(() => authorizationRequests.id, { onDelete: "cascade" }),
+  organization_id: uuid().notNull(),
+  verdict: text({ enum: ["fine", "should_ask"] }).notNull(),
+  reviewed_by: text().notNull(),
+  created_at: at("created_at").notNull(),
+});
 
 export const ruleSets = pgTable(
   "rule_sets",

@@ -23,7 +23,7 @@ export interface PastRow {
 
 /**
  * Decisions of people in the window, the newest first, with what rules said of them; uses of rules and standing approvals
- * are none. Without content nothing can be said of a request; an approval that took a change is nobody's habit.
+ * are none, unless a person said afterwards that one should have been asked about: that counts as a refusal. Without content nothing can be said of a request; an approval that took a change is nobody's habit.
  */
 export async function* readPast(
   { database, worldId }: RulesContext,
@@ -39,18 +39,19 @@ export async function* readPast(
           'hash', hash, 'agent', asked ->> 'agent_slug', 'action', asked ->> 'action', 'tool', asked -> 'tool',
           'amount', asked -> 'amount', 'context', context::json,
           'isComplete', coalesce((asked -> 'details' ->> 'complete')::boolean, asked ->> 'inputs_hash' IS NULL),
-          'created_at', asked ->> 'created_at', 'outcome', CASE status WHEN 'approved' THEN 'approved' ELSE 'refused' END,
+          'created_at', asked ->> 'created_at', 'outcome', CASE WHEN status = 'approved' AND verdict IS NULL THEN 'approved' ELSE 'refused' END,
           'isHeld', coalesce(reason <> 'nothing_permits', false),
           'isTest', is_test OR coalesce(environment, ${isLocal ? "local" : "production"}) <> 'production')::text AS past
         FROM (
           SELECT r.id, r.created_at, r.status, r.context, encode(r.request_hash, 'hex') AS hash,
             convert_from(r.request, 'UTF8')::json AS asked, r.rule_outcome::json ->> 'reason' AS reason,
-            extract(epoch FROM r.decided_at - r.created_at)::float8 AS waited, ${isTestKey} AS is_test,
+            review.verdict, extract(epoch FROM r.decided_at - r.created_at)::float8 AS waited, ${isTestKey} AS is_test,
             convert_from(r.human_authorization, 'UTF8')::json ->> 'environment' AS environment
           FROM authorization_requests AS r JOIN api_keys ON api_keys.id = r.api_key_id
+            LEFT JOIN use_reviews AS review ON review.request_id = r.id AND review.verdict = 'should_ask'
           WHERE r.organization_id = ${organizationId} AND r.created_at >= ${from.toISOString()}
             AND r.created_at < ${to.toISOString()} AND r.context IS NOT NULL AND ${before}
-            AND (r.status = 'denied' OR r.amended_by IS NOT NULL OR (r.status = 'approved' AND r.amends IS NULL
+            AND (r.status = 'denied' OR r.amended_by IS NOT NULL OR review.verdict = 'should_ask' OR (r.status = 'approved' AND r.amends IS NULL
               AND coalesce(r.decided_by::json ->> 'kind', 'people') = 'people'))
           ORDER BY r.created_at DESC, r.id DESC LIMIT ${pageSize}
         ) AS decided WHERE asked -> 'grant' IS NULL OR json_typeof(asked -> 'grant') = 'null'

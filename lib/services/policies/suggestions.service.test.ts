@@ -3,13 +3,15 @@ import { eq, sql } from "drizzle-orm";
 import { beforeEach, describe, expect, it } from "vitest";
 import type { MemberPrincipal } from "#lib/api/http/context";
 import type { PutRulesBody } from "#lib/api/schemas/rules";
-import { apiKeys, authorizationRequests, memberships, ruleSets, sessions } from "#lib/db/schema";
+import { queryRows } from "#lib/db/client";
+import { apiKeys, auditEvents, authorizationRequests, memberships, ruleSets, sessions } from "#lib/db/schema";
 import { type Derivation, derivationHash } from "#lib/protocol/policy/suggest";
 import { acceptApproval } from "#lib/services/approvals/decision/decide";
 import { ask, provenBy } from "#support/authorizations";
 import { anyKind } from "#support/databases";
 import { signInPerson } from "#support/portal";
 import { setupTestApp } from "#support/setup-app";
+import { isWithinRate, listReviewRates, listUnreviewed, reviewUse, setReviewRates } from "./reviews";
 import { listSuggestions, proposeSuggestion } from "./suggestions";
 import { listTakeBacks } from "./take-back";
 import { confirmProposal, readNewest, readProposal, saveRules } from "./versions";
@@ -155,6 +157,62 @@ describe("suggested rules", () => {
     await confirmProposal(context, second, id);
     expect(await readNewest(db, organizationId)).toMatchObject({ confirmed_by: second.email });
     expect((await readNewest(db, organizationId))?.derivation).toContain(policyId);
+  });
+
+  it("are taken back as hints if a sampled use should have been asked about", async () => {
+    const { context } = test.app;
+    const text = '@id("all")\npermit (principal, action == Action::"act", resource);\n';
+    await saveRules(context, owner, { text, mode: "enforce" } as PutRulesBody);
+    const asked = await test.call("POST", "/v1/authorize", { key, body: request() });
+    const { request_id: id } = asked.body;
+    expect(asked.body).toMatchObject({ status: "approved" });
+    expect(await listUnreviewed(context, owner), "nothing is sampled by default").toEqual([]);
+    expect(await listReviewRates(context, owner)).toEqual({ standing: 0, rules: { all: 0 } });
+    await setReviewRates(context, owner, { standing: 100, rules: {} });
+    expect(await listUnreviewed(context, owner), "of standing approvals alone").toEqual([]);
+    await setReviewRates(context, owner, { standing: 0, rules: { all: 100 } });
+    expect(await listUnreviewed(context, owner)).toEqual([
+      expect.objectContaining({ request_id: id, agent_slug: `sender-${counter}`, policy_ids: ["all"] }),
+    ]);
+    const stranger = await signInPerson(context, `stranger${counter}@example.com`);
+    await expect(reviewUse(context, stranger, id, "fine")).rejects.toThrow("isn't in the sample");
+    await reviewUse(context, owner, id, "should_ask");
+    expect(await listUnreviewed(context, owner)).toEqual([]);
+    await expect(reviewUse(context, owner, id, "fine")).rejects.toThrow("somebody has reviewed it");
+    const events = await context.database.db.select().from(auditEvents).where(eq(auditEvents.subject, id));
+    expect(events.map(({ action, detail }) => [action, detail])).toContainEqual([
+      "reviews.reviewed",
+      expect.objectContaining({ verdict: "should_ask" }),
+    ]);
+    // It counts as a refusal: what was approved five times beside it isn't suggested. Here a rule's approval is a TEST.
+    const live = sql`replace(convert_from(human_authorization, 'UTF8'), '"environment":"local"', '"environment":"production"')`;
+    await context.database.db
+      .update(authorizationRequests)
+      .set({ human_authorization: sql`convert_to(${live}, 'UTF8')` })
+      .where(eq(authorizationRequests.id, id));
+    await saveRules(context, owner, { text: "", mode: "off" } as PutRulesBody);
+    await decideFive();
+    expect((await list()).suggestions).toEqual([]);
+  });
+
+  it("are sampled at about the rate, by the hash of the request", async () => {
+    const { db } = test.app.context.database;
+    const below = (percent: number) =>
+      queryRows<{ count: number }>(
+        db,
+        sql`SELECT count(*)::int AS count FROM (
+          SELECT sha256(convert_to(n::text, 'UTF8')) AS request_hash FROM generate_series(1, 20000) AS n
+        ) AS r WHERE ${isWithinRate(sql`${percent}::float8`)}`,
+      );
+    for (const [percent, least, most] of [
+      [0, 0, 0],
+      [5, 850, 1150],
+      [25, 4700, 5300],
+      [100, 20000, 20000],
+    ] as const) {
+      const [{ count = -1 } = {}] = await below(percent);
+      expect([count >= least, count <= most], `${percent} %: ${count}`).toEqual([true, true]);
+    }
   });
 
   /** As after a passkey in the session of this person. */

@@ -106,6 +106,8 @@ async function RulesPage({ searchParams }: PageProps) {
                 <TextLink href="/portal/rules/suggestions">Rules from your own decisions</TextLink>
               </>
             ) : null}
+            {" · "}
+            <TextLink href="/portal/rules/review">Review</TextLink>
           </>
         }
       />

@@ -1,0 +1,25 @@
+"use server";
+/** Verdicts about uses that nobody was asked about, and how many are put before people. */
+import { revalidatePath } from "next/cache";
+import type { FormState } from "#lib/api/schemas/form-state";
+import { reviewForm, reviewRatesForm } from "#lib/api/schemas/portal";
+import { runAction } from "#lib/server/pages/portal-request";
+import { reviewUse, setReviewRates } from "#lib/services/policies/reviews";
+
+type State = FormState<null>;
+
+export async function review(_state: State, form: FormData): Promise<State> {
+  const state = await runAction("stop", reviewForm, form, async ({ context, person }, input) => {
+    await reviewUse(context, person, input.request_id, input.verdict);
+    return { message: "Noted.", result: null };
+  });
+  if (state.status === "done") revalidatePath("/portal/rules/review");
+  return state;
+}
+
+export async function saveRates(_state: State, form: FormData): Promise<State> {
+  return runAction("rules", reviewRatesForm, form, async ({ context, person }, rates) => {
+    await setReviewRates(context, person, rates);
+    return { message: "Saved.", result: null };
+  });
+}
