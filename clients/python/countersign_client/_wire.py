@@ -1296,7 +1296,7 @@ class WebhookWithSecret(TypedDict):
     secret: str
 
 
-WebhookEvent: TypeAlias = Literal["authorization.requested", "authorization.approved", "authorization.denied", "authorization.expired", "authorization.cancelled", "authorization.unattested", "authorization.revoked", "agent.frozen", "agent.unfrozen", "attestation.created", "roster.changed"]
+WebhookEvent: TypeAlias = Literal["authorization.requested", "authorization.approved", "authorization.denied", "authorization.expired", "authorization.cancelled", "authorization.question", "authorization.unattested", "authorization.revoked", "agent.frozen", "agent.unfrozen", "attestation.created", "roster.changed"]
 
 
 class Webhook(TypedDict):

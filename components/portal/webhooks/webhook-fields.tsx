@@ -17,6 +17,7 @@ const eventHints: Record<WebhookEvent, string> = {
   "authorization.denied": "a person or a rule denied, or the agent is frozen",
   "authorization.expired": "nobody decided in time",
   "authorization.cancelled": "your organization cancelled the request, or five wrong codes were entered",
+  "authorization.question": "an approver asks something about a request",
   "authorization.unattested": "a run claimed an approval, and no attestation followed within an hour",
   "authorization.revoked": "an approval was taken back",
   "agent.frozen": "somebody stopped an agent",

@@ -55,6 +55,7 @@ export const webhookEvents = [
   "authorization.denied",
   "authorization.expired",
   "authorization.cancelled",
+  "authorization.question",
   "authorization.unattested",
   "authorization.revoked",
   "agent.frozen",

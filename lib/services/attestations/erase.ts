@@ -199,7 +199,7 @@ export async function eraseAuthorizations(
     .where(inArray(agentChanges.request_id, found));
   await tx.update(approvals).set({ records: "[]" }).where(inArray(approvals.request_id, found));
   await tx.delete(approvalSubmissions).where(inArray(approvalSubmissions.request_id, found));
-  await tx.delete(webhookMessages).where(inArray(webhookMessages.subject, found));
+  await tx.delete(webhookMessages).where(inArray(sql`split_part(${webhookMessages.subject}, ' ', 1)`, found));
   const names = (text: SQL) =>
     sql`EXISTS (SELECT FROM unnest(${arrayLiteral(found)}::text[]) AS gone(id) WHERE ${text})`;
   // Mails name the request in their link. Those that have left this service cannot be called back.

@@ -39,6 +39,7 @@ const titles: Record<string, (agent: string) => string> = {
   "authorization.denied": (agent) => `Denied: a request of ${agent}`,
   "authorization.expired": (agent) => `Expired: a request of ${agent}`,
   "authorization.cancelled": (agent) => `Cancelled: a request of ${agent}`,
+  "authorization.question": (agent) => `An approver asks about a request of ${agent}`,
   "authorization.unattested": (agent) => `No attestation followed an approval of ${agent}`,
   "authorization.revoked": (agent) => `Taken back: an approval of ${agent}`,
   "attestation.created": (agent) => `${agent} recorded an action`,

@@ -296,15 +296,20 @@ describe("questions", () => {
     expect((await post(asked.token, "ask", { question })).status, "after the decision").toBe(409);
   });
 
-  it("are at most five, and a denial covers them too", async () => {
+  it("are at most five, each announced, and a denial covers them too", async () => {
     const { key } = await test.createKey();
-    const asked = await ask(test, key);
+    const asked = await ask(test, key, { callback_url: "http://127.0.0.1:9/callback" });
     const { request_id: id } = asked.made;
     for (let number = 1; number <= 5; number += 1) {
       expect((await post(asked.token, "ask", { question: `${number}?` })).status).toBe(200);
       await test.call("POST", `/v1/authorize/${id}/answer`, { key, body: { number, answer: "Yes" } });
     }
     expect((await post(asked.token, "ask", { question: "6?" })).body.code).toBe("question_conflict");
+    const { rows: told } = await test.query(
+      "SELECT m.body FROM webhook_messages m JOIN webhook_deliveries d ON d.message_id = m.id WHERE m.type = 'authorization.question' ORDER BY m.body::jsonb #> '{data,number}'",
+    );
+    const numbers = [1, 2, 3, 4, 5].map((number) => ({ request_id: id, number }));
+    expect(told.map(({ body }) => JSON.parse(String(body)).data)).toEqual(numbers);
     expect((await post(asked.token, "ask", { question: "x".repeat(501) })).status).toBe(422);
     expect((await asked.deny("no")).status).toBe(200);
     const { rows } = await test.query("SELECT decision_payload FROM authorization_requests WHERE id = $1", [

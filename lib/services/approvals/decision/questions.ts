@@ -30,7 +30,8 @@ async function changeQuestions(
   { actor, action, change, recheck }: { actor: Actor; action: string; change: Change; recheck?: Principal },
 ): Promise<void> {
   const now = (await readDatabaseTime(context.database.db)).toISOString();
-  const questions = JSON.stringify(change(parseQuestions(row), now));
+  const asked = change(parseQuestions(row), now);
+  const [questions, count] = [JSON.stringify(asked), asked.length];
   await context.database.db.transaction(async (tx) => {
     if (recheck?.kind === "key") await lockAndRecheckKey(tx, recheck, "operate");
     const { id, questions: before } = authorizationRequests;
@@ -49,6 +50,14 @@ async function changeQuestions(
       action,
       subject: row.id,
     });
+    if (action !== "authorization.question") return;
+    // As announce_decision does for the callbacks of an organization.
+    if (row.callback_url !== null)
+      await tx.execute(sql`INSERT INTO webhook_endpoints (id, organization_id, events)
+        VALUES (gen_random_uuid(), ${row.organization_id}, '{}') ON CONFLICT (organization_id) WHERE url IS NULL DO NOTHING`);
+    // Each question has a message of its own.
+    await tx.execute(sql`SELECT announce_event(${row.organization_id}, ${action}, ${`${row.id} ${count}`},
+        clock_timestamp(), ${JSON.stringify({ request_id: row.id, number: count }).slice(1, -1)}, ${row.callback_url})`);
   });
   await context.wakeups.notify(wakeupName(row.id));
 }
