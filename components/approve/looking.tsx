@@ -18,7 +18,7 @@ export function Looking({ view, look }: LookingProps) {
   return (
     <div className="flex flex-wrap items-center justify-between gap-3 text-[15px]">
       <p className="text-muted" role="status">
-        {view.looking.length === 0 && !isTold ? "Nobody says that they are looking at it." : null}
+        {view.looking.length === 0 && !isTold ? "Let the others know:" : null}
         {view.looking.map(({ name, at }) => (
           <span key={name} className="block">
             {name === "" ? "Somebody with the link" : <AgentText value={name} isName hideWarnings />} is
