@@ -6,7 +6,8 @@ import type { ApprovalRequest, HumanAuthorization } from "#lib/protocol/approval
 import { requestHash } from "#lib/protocol/approval/approval";
 import type { JsonObject } from "#lib/protocol/encoding/canonical-json";
 import { approvalChallenge, type PasskeyDecision } from "#lib/protocol/passkey/assertion";
-import { approvalUrl } from "#lib/services/approvals/rows";
+import { readRequestFacts } from "#lib/services/approvals/decision/list-approvers";
+import { approvalUrl, findAuthorization } from "#lib/services/approvals/rows";
 import { verifyInBrowser } from "#lib/verifier/browser";
 import { approveUnproven, ask, fromPage, openRequest } from "#support/authorizations";
 import { anyKind } from "#support/databases";
@@ -86,6 +87,10 @@ describe("a counter-offer", () => {
       approval_url: approvalUrl(test.app.context, now.request_id),
     });
     expect((await opened.approve("ada")).status).toBe(200);
+    const row = await findAuthorization(test.app.context.database, now.request_id);
+    expect(row && (await readRequestFacts(test.app.context, row)).changed).toBe(
+      "amount from 120.00 EUR to 80.50 EUR, amount, payee, by somebody with the link",
+    );
     const approved = await read(key, now.request_id);
     const object = approved.human_authorization as unknown as HumanAuthorization;
     expect(object.version).toBe(2);

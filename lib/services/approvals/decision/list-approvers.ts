@@ -4,6 +4,7 @@ import type { PersonDecision } from "#lib/api/schemas/portal";
 import type { Executor } from "#lib/db/client";
 import { approvals, approvers } from "#lib/db/schema";
 import { type Approval, isPasskeyApproval } from "#lib/protocol/approval/approval";
+import { describeAmendment } from "#lib/protocol/approval/decided-words";
 import { type Facts, factsOfRequest } from "#lib/protocol/record/facts";
 import type { Context } from "#lib/services/approvals/context";
 import { chooseEnvironment } from "#lib/services/approvals/read";
@@ -15,6 +16,7 @@ import {
   parseGroupNames,
   parseRequest,
   parseRequestedBy,
+  readBefore,
 } from "#lib/services/approvals/rows";
 
 const shownName = sql<string | null>`coalesce(${approvers.name}, ${approvers.email})`;
@@ -72,11 +74,16 @@ export async function readDeciders(executor: Executor, row: AuthorizationRow): P
 
 export async function readRequestFacts(context: Context, row: AuthorizationRow): Promise<Facts> {
   const request = parseRequest(row);
+  const before = await readBefore(context.database.db, row);
   const deciders = row.status === "pending" ? [] : await readDeciders(context.database.db, row);
   return factsOfRequest({
     ...request,
     context: parseContext(row),
     requester: parseRequestedBy(row)?.requester,
+    changed:
+      request.amends && before
+        ? describeAmendment({ amends: request.amends, before: before.request, now: request })
+        : null,
     status: row.status,
     decided_by: parseDecidedBy(row),
     decided_at: row.decided_at?.toISOString(),
