@@ -35,7 +35,7 @@ import {
 import { encodeLogLeaf, makeLogLeaf } from "#lib/protocol/tlog/log-leaf";
 import { inclusionRanges, leafHash, rootOfLeafHashes } from "#lib/protocol/tlog/merkle";
 import { testKeyPair, testPayload } from "./disclosure";
-import { makeEnrolledAuthorization } from "./enrolled-approvals";
+import { listBadAmendments, makeAmendedAuthorization, makeEnrolledAuthorization } from "./enrolled-approvals";
 import { addTestLogEntry, signForTest, testKeyId } from "./human-authorization";
 import { listOpenings } from "./openings";
 import { forge, type Json, type PackedFiles, pack, unpack } from "./packs";
@@ -433,6 +433,13 @@ export async function makeConformance(): Promise<Map<string, Uint8Array>> {
       one.request.amount.value = "99999";
     }),
   );
+  approval(
+    "a counter-offer and the request that it changes",
+    "valid",
+    await addLog(makeAmendedAuthorization()),
+  );
+  for (const [what, , forged] of listBadAmendments())
+    approval(`signed: a counter-offer of ${what}`, "amendment", await addLog(forged));
   approval(
     "signed: one approver less than required",
     "quorum",
