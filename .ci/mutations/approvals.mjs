@@ -478,7 +478,7 @@ export const mutations = [
   },
   {
     threat: "An approver widens",
-    file: "lib/protocol/approval/amendment.ts",
+    file: "lib/verifier/checks/check-amendment.ts",
     from: 'if (fields.includes("amount") && !isLower(now.amount, before.amount))',
     to: "if (false)",
     test: "lib/protocol/approval/enrolled-approvals.mocks.test.ts",

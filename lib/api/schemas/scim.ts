@@ -116,7 +116,7 @@ export const scimKinds = {
 } as const;
 export type ScimKind = keyof typeof scimKinds;
 
-export const patchUrn = "urn:ietf:params:scim:api:messages:2.0:PatchOp";
+const patchUrn = "urn:ietf:params:scim:api:messages:2.0:PatchOp";
 export const listUrn = "urn:ietf:params:scim:api:messages:2.0:ListResponse";
 
 /** Entra ID sends texts. */

@@ -125,7 +125,7 @@ const usualPauseSeconds = 5;
 /** With the pauses between them more than two minutes: a restart of the service must not end a wait of hours. */
 const tries = 10;
 
-export async function readAuthorization(
+async function readAuthorization(
   service: Service,
   requestId: string,
   query: string,

@@ -110,7 +110,7 @@ const quote = (text: string) =>
 const decimal = (value: string) => `decimal("${value.includes(".") ? value : `${value}.0`}")`;
 
 /** One policy, which these bounds give word for word. */
-export function writeSuggestion(policyId: string, bounds: SuggestedBounds): string {
+function writeSuggestion(policyId: string, bounds: SuggestedBounds): string {
   const { agent, tool, equal, open, amount, hours } = bounds;
   const conditions = [
     "context.details_complete",
@@ -135,7 +135,7 @@ when {
 `;
 }
 
-export const suggestionId = (bounds: SuggestedBounds): string =>
+const suggestionId = (bounds: SuggestedBounds): string =>
   `learned-${hexEncode(sha256(canonicalBytes(bounds as unknown as JsonObject))).slice(0, 12)}`;
 
 /** Bounds of what all of these have in common; `open`: names whose values are not compared. */

@@ -227,7 +227,7 @@ function readPlace(about: Attributes): JsonObject {
 }
 
 /** In place of a hash: many exporters leave arguments out unless somebody says otherwise. */
-export const unreportedInputs = "unreported";
+const unreportedInputs = "unreported";
 
 function parseInputs(value: JsonValue): JsonValue {
   if (typeof value !== "string") return value;

@@ -1,6 +1,6 @@
 /** The checks of the approvals in a `human_authorization`: how many, of whom, from where, when, and their proofs. */
 
-import { findAmendmentFault, hashQuestions, isShownBefore } from "#lib/protocol/approval/amendment";
+import { hashQuestions, isShownBefore } from "#lib/protocol/approval/amendment";
 import { amountUnits } from "#lib/protocol/approval/amount";
 import {
   type ApprovalRequest,
@@ -39,6 +39,7 @@ import {
   isLevelSufficient,
   parseFieldElement,
 } from "#lib/protocol/world-id/world-id-proof";
+import { findAmendmentFault } from "./check-amendment";
 import { checkProofV3, checkProofV4, type ProofCheck } from "./check-world-proof";
 
 const listWorldIds = ({ approvals }: HumanAuthorization) => approvals.filter(isWorldIdApproval);
