@@ -504,4 +504,25 @@ export const mutations = [
     to: "if (false)",
     test: "lib/services/approvals/decision/amend.service.test.ts",
   },
+  {
+    threat: "A group's attention is measured unasked",
+    file: "lib/services/approvals/attention.ts",
+    from: ".having(gte(count(), minGroupPeople))",
+    to: "",
+    test: "lib/services/approvals/attention.service.test.ts",
+  },
+  {
+    threat: "A group's attention is measured unasked",
+    file: "lib/services/approvals/attention.ts",
+    from: "const begin = from > since ? from : since;",
+    to: "const begin = from;",
+    test: "lib/services/approvals/attention.service.test.ts",
+  },
+  {
+    threat: "A group's attention is measured unasked",
+    file: "lib/verifier/pack/check-pack.ts",
+    from: "if (JSON.stringify(made) !== JSON.stringify(weeks)) return [mismatch(name)];",
+    to: "",
+    test: "lib/services/approvals/attention.service.test.ts",
+  },
 ];

@@ -143,6 +143,7 @@ it("finds the portal's actions and routes, and no action inside a page", () => {
   expect(actions.map(([name]) => name)).toContain("(account)/settings/actions.ts endOrganization");
   expect(actions.length).toBeGreaterThanOrEqual(18);
   expect(routes.map(([name]) => name).sort()).toEqual([
+    "(account)/approvers/attention/export/route.ts GET",
     "(account)/attestations/[id]/opened/route.ts POST",
     "(account)/attestations/export/route.ts GET",
     "(account)/audit/export/route.ts GET",
@@ -179,6 +180,7 @@ const actOf: Record<string, Act> = {
   confirmChange: "rules",
   dropChange: "rules",
   "(account)/approvers/actions.ts": "members",
+  "(account)/approvers/attention/actions.ts": "members",
   "(account)/settings/actions.ts": "members",
   "(account)/settings/domain-actions.ts": "settings",
   "(account)/agents/[slug]/actions.ts": "operate",
@@ -192,6 +194,7 @@ const actOf: Record<string, Act> = {
   "(account)/rules/suggestions/actions.ts": "rules",
   "(account)/webhooks/actions.ts": "operate",
   "(account)/webhooks/[id]/actions.ts": "operate",
+  "(account)/approvers/attention/export/route.ts": "take_out",
   "(account)/attestations/[id]/opened/route.ts": "take_out",
   "(account)/attestations/export/route.ts": "take_out",
   "(account)/audit/export/route.ts": "take_out",

@@ -255,6 +255,7 @@ export const groupIdForm = z.object({ group_id: id });
 export const defaultGroupForm = z.object({ group_id: z.preprocess(emptyAsNull, id.nullable()) });
 
 export const passkeyIdForm = z.object({ approver_id: id, passkey_id: id });
+export const attentionForm = z.object({ group_id: id, measured: z.enum(["yes", "no"]) });
 export const requesterForm = z.object({ requester_may_approve: z.enum(["yes", "no"]) });
 
 const noticeRequests = ["all", "named", "none"] as const;

@@ -231,6 +231,8 @@ export const approvers = pgTable(
     escalate_after: integer(),
     /** Person who is notified after the last step of a group. */
     last_resort: uuid(),
+    /** Since when an owner lets a group's attention be measured; null: it isn't. */
+    attention_since: at("attention_since"),
     /** The group that is notified if a request names nobody. */
     is_default: boolean().notNull().default(false),
     /** Which requests they get a mail about; `all`: members only. */

@@ -15,6 +15,7 @@ export const packFiles = {
   before: "before.json",
   after: "after.json",
   newest: "newest.json",
+  attention: "attention.json",
   keys: "keys.json",
   log: "log.json",
   verifier: "verify.mjs",
@@ -34,7 +35,7 @@ export const numberedFile = (folder: PackFolder, number: number): string =>
 export const maxPackBytes = 1024 ** 3;
 
 /** Files that each agent has of its own, alone at the root and of several in {@link agentFolder}. */
-const own = /^(?:(?:record|attestations|decisions|rules)\/\d{12}|before|after|newest)\.json$/;
+const own = /^(?:(?:record|attestations|decisions|rules)\/\d{12}|before|after|newest|attention)\.json$/;
 const inFolder = /^agents\/\d{12}\//;
 const statements = /^statements\/\d{12}\.json$/;
 const fixed = new Set<string>(Object.values(packFiles));

@@ -5,6 +5,7 @@
 import {
   and,
   asc,
+  count,
   eq,
   exists,
   inArray,
@@ -33,6 +34,7 @@ import {
   users,
 } from "#lib/db/schema";
 import { AppError, fieldError } from "#lib/errors";
+import { minGroupPeople } from "#lib/protocol/approval/attention";
 import { isUuid, uuidV7 } from "#lib/protocol/encoding/bytes";
 import type { Names } from "#lib/protocol/record/facts";
 import { textAsRead } from "#lib/protocol/text/display-text";
@@ -183,7 +185,13 @@ export async function listApprovers(context: AccountsContext, person: MemberPrin
     const reached = members.filter((one) => notified.has(one.id)).length;
     const enrolledCount = members.filter((one) => enrolled.has(one.id)).length;
     const escalation = { afterMinutes: row.escalate_after, lastResort: row.last_resort };
-    return [{ id, name: name ?? "", isDefault, members, reached, enrolled: enrolledCount, escalation }];
+    const measuredSince = row.attention_since?.toISOString() ?? null;
+    return [
+      {
+        ...{ id, name: name ?? "", isDefault, members, reached },
+        ...{ enrolled: enrolledCount, escalation, measuredSince },
+      },
+    ];
   });
   function listMembers(groupId: string) {
     const steps = new Map(
@@ -631,6 +639,30 @@ export async function saveEscalation(
         .where(and(eq(approverGroups.group_id, groupId), eq(approverGroups.approver_id, id)));
     const detail = { after_minutes: afterMinutes, steps: Object.fromEntries(steps), last_resort: lastResort };
     return { action: "approver_group.escalation", subject: group.name ?? "", detail };
+  });
+}
+
+/** From now on, or no longer: what was decided before is never measured. */
+export async function measureAttention(
+  context: AccountsContext,
+  person: MemberPrincipal,
+  { groupId, isOn }: { groupId: string; isOn: boolean },
+): Promise<void> {
+  const { organizationId } = person;
+  await change(context, person, async (tx) => {
+    const [{ people = 0 } = {}] = await tx
+      .select({ people: count() })
+      .from(approverGroups)
+      .where(eq(approverGroups.group_id, groupId));
+    if (isOn && people < minGroupPeople)
+      throw new AppError("validation_error", `a group needs ${minGroupPeople} people to be measured`);
+    const [group] = await tx
+      .update(approvers)
+      .set({ attention_since: isOn ? sql`coalesce(${approvers.attention_since}, clock_timestamp())` : null })
+      .where(isGroup(organizationId, groupId))
+      .returning({ name: approvers.name });
+    if (!group) throw personNotFound();
+    return { action: "approver_group.attention", subject: group.name ?? "", detail: { measured: isOn } };
   });
 }
 

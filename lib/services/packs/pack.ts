@@ -16,6 +16,12 @@ import { readPublicKeys } from "#lib/log/keys/public-keys";
 import { readStatements } from "#lib/log/reading/history";
 import { readHeadRows } from "#lib/log/reading/public-log";
 import { makeSnapshot, SnapshotTaken } from "#lib/log/records/agent-heads";
+import {
+  type GroupAttention,
+  type GroupDecision,
+  measureGroup,
+  readGroupDecision,
+} from "#lib/protocol/approval/attention";
 import { utf8Encode } from "#lib/protocol/encoding/bytes";
 import type { JsonObject } from "#lib/protocol/encoding/canonical-json";
 import { encodeZipEnd, encodeZipHeader, maxZipFiles, type PlacedFile } from "#lib/protocol/encoding/zip";
@@ -42,6 +48,7 @@ import { type AgentChangeKind, parseHeadsStatement } from "#lib/protocol/record/
 import { recordAudit } from "#lib/services/accounts/audit";
 import { requireRole } from "#lib/services/accounts/members";
 import { requireOwnAgent } from "#lib/services/agents/portal-agents";
+import { listMeasured, readUndecided } from "#lib/services/approvals/attention";
 import type { Context } from "#lib/services/approvals/context";
 import type { OpeningChoice } from "#lib/services/approvals/openings";
 import { readProgramFile } from "#lib/services/attestations/receipt-files";
@@ -357,6 +364,7 @@ interface Written {
   before: PackEntry | null;
   after: PackEntry | null;
   ruleVersions: Set<number>;
+  decided: GroupDecision[];
 }
 
 /** Entries that are read, proven and deflated at once: one by one, a pack would mostly wait for the database. */
@@ -388,7 +396,7 @@ async function* writeEntries(
   newest: number | null,
   { reader, opening }: Pick<Reading, "reader" | "opening">,
 ): AsyncGenerator<Uint8Array, Written> {
-  const written: Written = { entries: [], before: null, after: null, ruleVersions: new Set() };
+  const written: Written = { entries: [], before: null, after: null, ruleVersions: new Set(), decided: [] };
   const describe = async (row: EntryRow) => {
     const json = await describePackedEntry(context, row, reader, opening);
     const bytes = encodePackJson(json);
@@ -402,7 +410,10 @@ async function* writeEntries(
     const kind = row.attestation_id === null ? "decisions" : "attestations";
     const file = `${folder}${numberedFile(kind, row.sequence)}`;
     noteRules(json);
-    written.entries.push(readPackEntry(file, json));
+    const entry = readPackEntry(file, json);
+    written.entries.push(entry);
+    const decision = readGroupDecision(entry, json);
+    if (decision !== null) written.decided.push(decision);
     yield await addJson(file, json, packed);
   }
   const isInPack = newest === null || (newest >= first && newest <= last) || [before, after].includes(newest);
@@ -440,6 +451,21 @@ async function* writeRules(
       ...row,
       ...(derived !== null && { derivation: JSON.parse(derived) }),
     });
+}
+
+/** Writes nothing without content: nothing says then which groups decided. */
+async function* writeAttention(
+  { context: { database }, addJson }: Writing,
+  { owner: { agentId, organizationId }, folder }: Pick<PackedAgent, "owner" | "folder">,
+  decided: readonly GroupDecision[],
+  period: PackPeriod,
+): AsyncGenerator<Uint8Array> {
+  const groups: GroupAttention[] = [];
+  for (const group of await listMeasured(database.db, organizationId)) {
+    const ended = await readUndecided(database.db, agentId, group, period);
+    groups.push({ ...group, weeks: measureGroup(decided, group, period, ended) });
+  }
+  if (groups.length > 0) yield await addJson(`${folder}${packFiles.attention}`, { version: 1, groups });
 }
 
 async function* writeSurroundings({ context, zip, sizes, addJson }: Writing): AsyncGenerator<Uint8Array> {
@@ -486,8 +512,9 @@ async function* writeAgent(
   const head = firstPage.head.sequence;
   const range = await findPackRange(database, owner, head, period);
   const newest = await findNewestPublic(database, owner.agentId, head);
-  const { ruleVersions, ...written } = yield* writeEntries(writing, agent, range, newest, reading);
+  const { ruleVersions, decided, ...written } = yield* writeEntries(writing, agent, range, newest, reading);
   yield* writeRules(writing, agent, ruleVersions);
+  if (reading.reader !== null) yield* writeAttention(writing, agent, decided, period);
   const page = firstPage as unknown as JsonObject;
   return {
     facts: describePack({ period, firstPage: page, ...written, hasRows }),

@@ -1,3 +1,9 @@
+import {
+  type AttentionWeek,
+  type GroupDecision,
+  measureGroup,
+  parseAttention,
+} from "#lib/protocol/approval/attention";
 import { bytesEqual, utf8Decode, utf8Encode } from "#lib/protocol/encoding/bytes";
 import { isJsonObject, type JsonObject, type JsonValue } from "#lib/protocol/encoding/canonical-json";
 import type { ZipTools } from "#lib/protocol/encoding/zip";
@@ -19,6 +25,7 @@ import { renderPackCsv } from "#lib/protocol/pack/pack-rows";
 import { renderRequirementsCsv } from "#lib/protocol/pack/requirements";
 import type { Cedar } from "#lib/protocol/policy/cedar";
 import type { PastRequest } from "#lib/protocol/policy/suggest";
+import { formatCount } from "#lib/protocol/text/display-text";
 import { checkRecord, readRecordPage } from "#lib/verifier/checks/check-record";
 import { readStatementList } from "#lib/verifier/checks/check-sum";
 import { UnreadableError } from "#lib/verifier/checks/evidence";
@@ -229,6 +236,30 @@ function judge(
   };
 }
 
+/** None for a pack without. */
+async function judgeAttention(
+  pack: OpenPack,
+  decided: readonly GroupDecision[],
+  period: PackPeriod,
+): Promise<PackCheck[]> {
+  if (!pack.has(packFiles.attention)) return [];
+  const json = await pack.readJson(packFiles.attention);
+  const groups = parseAttention(json);
+  const mismatch = (group: string) =>
+    packFault("attention", "attention_mismatch", { file: `${pack.folder}${packFiles.attention}`, group });
+  if (groups === null) return [mismatch("a group")];
+  const said: string[] = [];
+  for (const { group, name, since, weeks } of groups) {
+    const ended = new Map(weeks.flatMap((one) => (one.amended + one.expired > 0 ? [[one.week, one]] : [])));
+    const made = measureGroup(decided, { group, since }, period, ended);
+    if (JSON.stringify(made) !== JSON.stringify(weeks)) return [mismatch(name)];
+    const sum = (count: (week: AttentionWeek) => number) => made.reduce((all, one) => all + count(one), 0);
+    const total = sum(({ approved, denied }) => approved + denied);
+    said.push(`${name}: ${formatCount(total, "decision")}, ${sum((one) => one.within_3_s)} within 3 s`);
+  }
+  return [packPass("attention", said.join("; "))];
+}
+
 interface AgentRequest {
   trust: VerifierTrust;
   checkpoints: ReturnType<typeof createCheckpointList>;
@@ -255,6 +286,7 @@ async function checkAgentPack(
   const uses = createUseList();
   const ruled = createRuledList();
   const past: PastRequest[] = [];
+  const decided: GroupDecision[] = [];
   const verdicts = createVerdictList();
   const grounds = createGroundList();
   const onEntry = (found: EntryFindings) => {
@@ -262,6 +294,7 @@ async function checkAgentPack(
     uses.add(found.use);
     ruled.add(found.ruled);
     if (found.past !== null) past.push(found.past);
+    if (found.group !== null) decided.push(found.group);
     verdicts.add(found.said);
     return checkpoints.add(found.entry.file, found.checkpoints);
   };
@@ -285,6 +318,7 @@ async function checkAgentPack(
     uses.judge(),
     await ruled.judge(pack, cedar),
     ...(derivations === null ? [] : [derivations]),
+    ...(await judgeAttention(pack, decided, period)),
     verdicts.judge(),
     ...record,
     checkAgent(read, facts.agent.slug, holds("record newest_signed")),

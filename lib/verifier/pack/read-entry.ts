@@ -2,8 +2,10 @@
  * An entry's file in an evidence pack, checked by itself. Nothing of another file is needed for it, so several threads may
  * read a pack; what comes out is plain data.
  */
+
 import { type ApprovalRequest, requestHash } from "#lib/protocol/approval/approval";
 import { parseDecisionStatement } from "#lib/protocol/approval/approval-decision";
+import { type GroupDecision, readGroupDecision } from "#lib/protocol/approval/attention";
 import { checkOpening } from "#lib/protocol/approval/opening";
 import { bytesEqual, sha256, utf8Encode } from "#lib/protocol/encoding/bytes";
 import {
@@ -186,6 +188,7 @@ export interface EntryFindings {
   use: UseFacts;
   ruled: RuledFacts;
   past: PastRequest | null;
+  group: GroupDecision | null;
   said: Said;
 }
 
@@ -206,6 +209,7 @@ function createEntryReader(trust: VerifierTrust) {
       use: readUse(entry, json),
       ruled: readRuled(entry, json),
       past: readPast(entry, json),
+      group: readGroupDecision(entry, json),
       said: readSaid(entry, json),
     };
   };

@@ -100,6 +100,10 @@ export default async function ApproversPage() {
         ) : null}
       </Card>
       <Card title="Groups" className="mt-5">
+        <p className="mb-5 text-muted">
+          <TextLink href="/portal/approvers/attention">Attention</TextLink> shows how fast a group decides. It
+          is off until an owner turns it on.
+        </p>
         {isOwner ? (
           <Groups {...listed} />
         ) : (

@@ -1,0 +1,17 @@
+"use server";
+/** Turning on, and off, that a group's attention is measured. */
+import { revalidatePath } from "next/cache";
+import type { FormState } from "#lib/api/schemas/form-state";
+import { attentionForm } from "#lib/api/schemas/portal";
+import { runAction } from "#lib/server/pages/portal-request";
+import { measureAttention } from "#lib/services/accounts/approvers";
+
+export async function measure(_state: FormState<null>, form: FormData): Promise<FormState<null>> {
+  const state = await runAction("members", attentionForm, form, async ({ context, person }, input) => {
+    const isOn = input.measured === "yes";
+    await measureAttention(context, person, { groupId: input.group_id, isOn });
+    return { message: isOn ? "Measured from now on." : "No longer measured.", result: null };
+  });
+  if (state.status === "done") revalidatePath("/portal/approvers/attention");
+  return state;
+}

@@ -1,0 +1,1 @@
+ALTER TABLE "approvers" ADD COLUMN "attention_since" timestamp (3) with time zone;

@@ -1,0 +1,135 @@
+/**
+ * Attention of groups whose owner turned it on (docs/decisions/0054-attention-by-group.md): computed from the requests
+ * when it is looked at, so nothing more is stored about anybody.
+ */
+import { and, asc, count, eq, gte, isNotNull, type SQL, sql } from "drizzle-orm";
+import type { MemberPrincipal } from "#lib/api/http/context";
+import { type Executor, queryRows } from "#lib/db/client";
+import { approverGroups, approvers } from "#lib/db/schema";
+import {
+  type AttentionWeek,
+  type GroupAttention,
+  hastyShare,
+  minGroupPeople,
+} from "#lib/protocol/approval/attention";
+import { byteOrderMark, encodeCsvLine } from "#lib/protocol/encoding/csv";
+import { requireRole } from "#lib/services/accounts/members";
+import type { Context } from "./context";
+import { byPeople } from "./rows";
+
+const dayMs = 86_400_000;
+export const attentionDays = 182;
+
+/** Only those that still have enough people. */
+export async function listMeasured(
+  executor: Executor,
+  organizationId: string,
+): Promise<Omit<GroupAttention, "weeks">[]> {
+  const rows = await executor
+    .select({ group: approvers.id, name: approvers.name, since: approvers.attention_since })
+    .from(approvers)
+    .innerJoin(approverGroups, eq(approverGroups.group_id, approvers.id))
+    .where(and(eq(approvers.organization_id, organizationId), isNotNull(approvers.attention_since)))
+    .groupBy(approvers.id)
+    .having(gte(count(), minGroupPeople))
+    .orderBy(asc(sql`lower(${approvers.name})`));
+  return rows.map(({ group, name, since }) => ({
+    group,
+    name: name ?? "",
+    since: since?.toISOString() ?? "",
+  }));
+}
+
+/** By week. `which`: rows of `authorization_requests AS r`. */
+async function readWeeks(
+  executor: Executor,
+  { group, since }: Pick<GroupAttention, "group" | "since">,
+  { from, to }: { from: string; to: string },
+  which: SQL,
+): Promise<AttentionWeek[]> {
+  const begin = from > since ? from : since;
+  const isDecided = sql`outcome IN ('approved', 'denied')`;
+  return queryRows<AttentionWeek>(
+    executor,
+    sql`SELECT to_char(date_trunc('week', ended_at AT TIME ZONE 'UTC'), 'YYYY-MM-DD') AS week,
+        count(*) FILTER (WHERE outcome = 'approved')::int AS approved,
+        count(*) FILTER (WHERE outcome = 'denied')::int AS denied,
+        count(*) FILTER (WHERE ${isDecided} AND waited <= 3000)::int AS within_3_s,
+        percentile_disc(0.5) WITHIN GROUP (ORDER BY waited) FILTER (WHERE ${isDecided}) AS median_ms,
+        percentile_disc(0.9) WITHIN GROUP (ORDER BY waited) FILTER (WHERE ${isDecided}) AS p90_ms,
+        count(*) FILTER (WHERE outcome = 'amended')::int AS amended,
+        count(*) FILTER (WHERE outcome = 'expired')::int AS expired
+      FROM (
+        SELECT coalesce(r.decided_at, r.expires_at) AS ended_at,
+          CASE WHEN r.amended_by IS NOT NULL THEN 'amended' ELSE r.status END AS outcome,
+          round(extract(epoch FROM r.decided_at - r.created_at) * 1000)::float8 AS waited
+        FROM authorization_requests AS r
+        WHERE ${which} AND r.amends IS NULL AND r.group_names IS NOT NULL AND r.group_names <> '[]'
+          AND (r.amended_by IS NOT NULL OR r.status = 'expired'
+            OR (r.status IN ('approved', 'denied') AND ${sql.raw(byPeople("r.decided_by"))}))
+          AND convert_from(r.request, 'UTF8')::jsonb -> 'required_approvers' @> ${JSON.stringify([{ group }])}::jsonb
+      ) AS ended
+      WHERE ended_at >= ${begin}::timestamptz AND ended_at < ${to}::timestamptz
+      GROUP BY week ORDER BY week`,
+  );
+}
+
+/** Requests that ended otherwise than by a decision that is signed, for an agent's pack. */
+export async function readUndecided(
+  executor: Executor,
+  agentId: string,
+  group: Pick<GroupAttention, "group" | "since">,
+  period: { from: string; to: string },
+): Promise<Map<string, Pick<AttentionWeek, "amended" | "expired">>> {
+  const weeks = await readWeeks(executor, group, period, sql`r.agent_id = ${agentId}`);
+  return new Map(
+    weeks.flatMap(({ week, amended, expired }) =>
+      amended + expired === 0 ? [] : [[week, { amended, expired }] as const],
+    ),
+  );
+}
+
+/** Sums over all agents, for every member: those who are measured see them too. */
+export async function readAttention(context: Context, person: MemberPrincipal): Promise<GroupAttention[]> {
+  const { db } = context.database;
+  const { organizationId } = person;
+  await requireRole(db, person, "read");
+  const now = context.clock();
+  const period = {
+    from: new Date(now.getTime() - attentionDays * dayMs).toISOString(),
+    to: now.toISOString(),
+  };
+  const own = sql`r.organization_id = ${organizationId} AND r.created_at >= ${period.from}::timestamptz - interval '31 days'`;
+  const measured: GroupAttention[] = [];
+  for (const group of await listMeasured(db, organizationId))
+    measured.push({ ...group, weeks: await readWeeks(db, group, period, own) });
+  return measured;
+}
+
+const columns = [
+  ...["group", "week", "approved", "denied", "amended", "expired"],
+  ...["within_3_s", "share_within_3_s", "median_s", "p90_s"],
+];
+const toSeconds = (ms: number | null) => (ms === null ? "" : String(ms / 1_000));
+
+export function* writeAttentionCsv(groups: readonly GroupAttention[]): Generator<string> {
+  yield byteOrderMark + encodeCsvLine(columns);
+  for (const { name, weeks } of groups)
+    for (const week of weeks) {
+      const { approved, denied, amended, expired, within_3_s: hasty } = week;
+      const counts = [approved, denied, amended, expired, hasty].map(String);
+      const times = [week.median_ms, week.p90_ms].map(toSeconds);
+      yield encodeCsvLine([name, week.week, ...counts, hastyShare(week)?.toFixed(3) ?? "", ...times]);
+    }
+}
+
+export async function exportAttention(
+  context: Context,
+  person: MemberPrincipal,
+): Promise<AsyncGenerator<string>> {
+  await requireRole(context.database.db, person, "take_out");
+  const groups = await readAttention(context, person);
+  return (async function* () {
+    yield* writeAttentionCsv(groups);
+  })();
+}
