@@ -9,7 +9,7 @@ import { type Executor, queryRows } from "#lib/db/client";
 import { organizations, useReviews } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
 import type { ApprovalRequest } from "#lib/protocol/approval/approval";
-import { utf8Decode } from "#lib/protocol/encoding/bytes";
+import { base64Encode, utf8Decode } from "#lib/protocol/encoding/bytes";
 import { deriveTitle } from "#lib/protocol/record/title";
 import { recordAudit } from "#lib/services/accounts/audit";
 import { holdRole, requireRole } from "#lib/services/accounts/members";
@@ -19,14 +19,17 @@ import { readNewest } from "./versions";
 export const reviewDays = 30;
 const maxListed = 100;
 
-const noRates: ReviewRates = { standing: 0, rules: {} };
+/** `salt`: base64, which the service keeps to itself. */
+type StoredRates = ReviewRates & { salt: string };
 
-async function readRates(executor: Executor, organizationId: string): Promise<ReviewRates> {
+const noRates: StoredRates = { standing: 0, rules: {}, salt: "" };
+
+async function readRates(executor: Executor, organizationId: string): Promise<StoredRates> {
   const [row] = await executor
     .select({ rates: organizations.review_rates })
     .from(organizations)
     .where(eq(organizations.id, organizationId));
-  return row?.rates == null ? noRates : (JSON.parse(row.rates) as ReviewRates);
+  return row?.rates == null ? noRates : (JSON.parse(row.rates) as StoredRates);
 }
 
 /** Rates of the rules there are now, each in percent; the others are 0. */
@@ -48,9 +51,11 @@ export async function setReviewRates(
   const { organizationId } = person;
   await context.database.db.transaction(async (tx) => {
     await holdRole(tx, person, "rules");
+    const { salt } = await readRates(tx, organizationId);
+    const stored: StoredRates = { ...rates, salt: salt || base64Encode(context.random(16)) };
     await tx
       .update(organizations)
-      .set({ review_rates: JSON.stringify(rates) })
+      .set({ review_rates: JSON.stringify(stored) })
       .where(eq(organizations.id, organizationId));
     await recordAudit(context, tx, {
       organizationId,
@@ -69,9 +74,12 @@ const rateOf = (
   ELSE coalesce((SELECT max((${JSON.stringify(rates.rules)}::json ->> policy.id)::float8)
     FROM json_array_elements_text(r.decided_by::json -> 'policy_ids') AS policy(id)), 0) END`;
 
-/** A request's hash is over random bytes of ours: nobody chooses whether theirs is in the sample. `percent`: 0 to 100. */
-export const isWithinRate = (percent: SQL) =>
-  sql`get_byte(r.request_hash, 0) * 256 + get_byte(r.request_hash, 1) < ${percent} * 655.36`;
+/**
+ * By the request's hash and the organization's salt: an agent knows the hash before it acts, and would ask again until its
+ * use is in no sample. `percent`: 0 to 100.
+ */
+export const isWithinRate = (percent: SQL, salt: string) =>
+  sql`('x' || left(encode(sha256(decode(${salt}, 'base64') || r.request_hash), 'hex'), 4))::bit(16)::int < ${percent} * 655.36`;
 
 const uses = (organizationId: string) => sql`authorization_requests AS r
   WHERE r.organization_id = ${organizationId} AND r.status = 'approved'
@@ -95,7 +103,7 @@ export async function listUnreviewed(context: RulesContext, person: MemberPrinci
   const rows = await queryRows<Row>(
     db,
     sql`SELECT r.id, r.request, r.context, r.decided_at::text, r.decided_by FROM ${uses(person.organizationId)}
-      AND ${isWithinRate(rateOf(rates))} ORDER BY r.decided_at DESC, r.id LIMIT ${maxListed}`,
+      AND ${isWithinRate(rateOf(rates), rates.salt)} ORDER BY r.decided_at DESC, r.id LIMIT ${maxListed}`,
   );
   return rows.map(({ id, request, context: shown, decided_at, decided_by }) => {
     const {
@@ -127,7 +135,7 @@ export async function reviewUse(
     const rates = await readRates(tx, organizationId);
     const found = await queryRows(
       tx,
-      sql`SELECT 1 FROM ${uses(organizationId)} AND r.id = ${requestId} AND ${isWithinRate(rateOf(rates))}`,
+      sql`SELECT 1 FROM ${uses(organizationId)} AND r.id = ${requestId} AND ${isWithinRate(rateOf(rates), rates.salt)}`,
     );
     if (found.length === 0)
       throw new AppError("not_found", "this use isn't in the sample, or somebody has reviewed it");

@@ -4,7 +4,15 @@ import { beforeEach, describe, expect, it } from "vitest";
 import type { MemberPrincipal } from "#lib/api/http/context";
 import type { PutRulesBody } from "#lib/api/schemas/rules";
 import { queryRows } from "#lib/db/client";
-import { apiKeys, auditEvents, authorizationRequests, memberships, ruleSets, sessions } from "#lib/db/schema";
+import {
+  apiKeys,
+  auditEvents,
+  authorizationRequests,
+  memberships,
+  organizations,
+  ruleSets,
+  sessions,
+} from "#lib/db/schema";
 import { type Derivation, derivationHash } from "#lib/protocol/policy/suggest";
 import { acceptApproval } from "#lib/services/approvals/decision/decide";
 import { ask, provenBy } from "#support/authorizations";
@@ -195,15 +203,28 @@ describe("suggested rules", () => {
     expect((await list()).suggestions).toEqual([]);
   });
 
-  it("are sampled at about the rate, by the hash of the request", async () => {
+  it("are sampled at about the rate, by what no agent knows", async () => {
     const { db } = test.app.context.database;
-    const below = (percent: number) =>
+    const salts = [btoa("one"), btoa("another")] as const;
+    const hashes = sql`SELECT sha256(convert_to(n::text, 'UTF8')) AS request_hash FROM generate_series(1, 20000) AS n`;
+    const within = (percent: number, salt: string) => isWithinRate(sql`${percent}::float8`, salt);
+    const below = (percent: number, isOther = sql`true`) =>
       queryRows<{ count: number }>(
         db,
-        sql`SELECT count(*)::int AS count FROM (
-          SELECT sha256(convert_to(n::text, 'UTF8')) AS request_hash FROM generate_series(1, 20000) AS n
-        ) AS r WHERE ${isWithinRate(sql`${percent}::float8`)}`,
+        sql`SELECT count(*)::int AS count FROM (${hashes}) AS r WHERE ${within(percent, salts[0])} AND ${isOther}`,
       );
+    const [{ count: both = -1 } = {}] = await below(25, within(25, salts[1]));
+    expect([both > 1000, both < 1500], `by two salts: ${both}`).toEqual([true, true]);
+    for (let i = 0; i < 2; i += 1) await setReviewRates(test.app.context, owner, { standing: 5, rules: {} });
+    const [stored] = await db
+      .select({ rates: organizations.review_rates })
+      .from(organizations)
+      .where(eq(organizations.id, organizationId));
+    expect(JSON.parse(stored?.rates ?? "")).toMatchObject({
+      standing: 5,
+      salt: expect.stringMatching(/^.{22}==$/),
+    });
+    expect(Object.keys(await listReviewRates(test.app.context, owner))).toEqual(["standing", "rules"]);
     for (const [percent, least, most] of [
       [0, 0, 0],
       [5, 850, 1150],
