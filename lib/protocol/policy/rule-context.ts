@@ -133,6 +133,7 @@ export function cedarCall(context: RuleContext, action: "act" | "act_approved"):
       ...(amount && { amount: cedarAmount(amount) }),
       details: { __entity: details },
       details_complete: context.details?.complete ?? true,
+      details_count: Object.keys(context.context).length,
       typed: Object.fromEntries(Object.entries(typed).map(([name, uid]) => [name, { __entity: uid }])),
       ...(requester !== null && { requester }),
       ...{ hour_utc, weekday_utc, uses_today, environment },
@@ -190,7 +191,7 @@ action act, act_approved appliesTo {
  * Schema of 1.0.0 plus the gate's statements about details: `details_complete`, and typed values. Every number is among
  * the decimals, whole ones among the longs too.
  */
-export const rulesSchema = firstSchema
+const typedSchema = firstSchema
   .replace(
     "entity Details tags String;",
     "entity Details tags String;\nentity Longs tags Long;\nentity Bools tags Bool;\nentity Decimals tags decimal;",
@@ -207,6 +208,12 @@ export const rulesSchema = firstSchema
     },`,
   );
 
+/** Plus the number of names in the context as it was sent: a rule can say that there are no others. */
+export const rulesSchema = typedSchema.replace(
+  "details_complete: Bool,",
+  "details_complete: Bool,\n    details_count: Long,",
+);
+
 const hashWith = (schema: string, text: string) => hexEncode(sha256(canonicalBytes({ schema, text })));
 
 /** True if a text may speak of what the schema of 1.0.0 doesn't have. */
@@ -214,7 +221,7 @@ export const usesTypes = (text: string): boolean => /\b(?:details_complete|typed
 
 /** Hex SHA-256 over the text and the schema that it needs, so that saved rules keep their hash. */
 export const rulesetHash = (text: string): string =>
-  hashWith(usesTypes(text) ? rulesSchema : firstSchema, text);
+  hashWith(/\bdetails_count\b/.test(text) ? rulesSchema : usesTypes(text) ? typedSchema : firstSchema, text);
 
 /** True if it is the hash of these rules: 1.0.0 took its schema for every text. */
 export const isRulesetHash = (hash: string, text: string): boolean =>

@@ -255,6 +255,7 @@ describe("what rules decide", () => {
     const types = permit("a", "act", "context.details_complete");
     expect(isRulesetHash(rulesetHash(types), types)).toBe(true);
     expect(isRulesetHash(rulesetHash(types), plain)).toBe(false);
+    expect(rulesetHash(types)).toBe("a50b9d0038a479250a1822e55f8a14db8631329e785133103e8942bc9bc2b270");
   });
 
   it("forbids a tool, an action and a requester that are read alike", () => {

@@ -17,9 +17,10 @@ import {
 
 const cedar = cedarWasm as unknown as Cedar;
 
-/** The n-th request: two a day, at 9 and at 15 o'clock. */
+/** The n-th request: two a day, at 9 and at 15 o'clock, decided at once. */
 function past(n: number, more: Partial<PastRequest> = {}): PastRequest {
   const day = String(1 + Math.floor(n / 2)).padStart(2, "0");
+  const created_at = more.created_at ?? `2026-11-${day}T${n % 2 === 0 ? "09" : "15"}:00:00.000Z`;
   return {
     hash: String(n).padStart(64, "0"),
     agent: "invoice-bot",
@@ -28,7 +29,8 @@ function past(n: number, more: Partial<PastRequest> = {}): PastRequest {
     amount: null,
     context: { customer: "Example Ltd", invoice: `INV-${n}` },
     isComplete: true,
-    created_at: `2026-11-${day}T${n % 2 === 0 ? "09" : "15"}:00:00.000Z`,
+    created_at,
+    decided_at: created_at,
     outcome: "approved",
     isHeld: false,
     isTest: false,
@@ -90,6 +92,8 @@ describe("suggested rules", () => {
     ["no amount", { amount: null }, false],
     ["another customer", { context: { customer: "Other Ltd", invoice: "INV-1" } }, false],
     ["no invoice", { context: { customer: "Example Ltd" } }, false],
+    ["one more name", { context: { ...past(3).context, copy_to: "other@example.com" } }, false],
+    ["another name in the place of one", { context: { customer: "Example Ltd", copy_to: "x" } }, false],
     ["another action", { action: "Send two invoices" }, false],
     ["another tool", { tool: "pay" }, false],
     ["another agent", { agent: "other-bot" }, false],
@@ -121,10 +125,6 @@ describe("suggested rules", () => {
     ["one that rules held back among them", [...six(), past(6, { isHeld: true })]],
     ["a refusal that reads like them", [...six(), past(6, { outcome: "refused", tool: "se\u200Bnd" })]],
     [
-      "a refusal with one more name",
-      [...six(), past(6, { outcome: "refused", context: { ...past(6).context, note: "rush" } })],
-    ],
-    [
       "values that come again, each too seldom",
       six((n) => ({ context: { customer: ["A Ltd", "B Ltd", "C Ltd"][n % 3] ?? "", invoice: `INV-${n}` } })),
     ],
@@ -138,8 +138,11 @@ describe("suggested rules", () => {
       past(7, { outcome: "refused", context: { customer: "Other Ltd", invoice: "INV-7" } }),
       past(8, { outcome: "refused", isTest: true }),
       past(9, { outcome: "refused", created_at: "2026-11-04T22:00:00.000Z" }),
+      past(10, { outcome: "refused", context: { ...past(10).context, note: "rush" } }),
     ];
     expect(suggestRules([...six(), ...others])).toHaveLength(1);
+    const inherited = six((n) => ({ context: { constructor: "Example Ltd", toString: String(n) } }));
+    expect(suggestRules([...inherited, ...others])).toHaveLength(1);
   });
 
   it("go below the lowest amount that was refused, or aren't made", () => {
@@ -210,6 +213,23 @@ describe("a derivation", () => {
       {},
       [...requests, past(8, { ...euros(1), isHeld: true })],
     ],
+    [
+      "too few requests, as it says itself",
+      "too_few",
+      { requests: derivation.requests.slice(2), approvals: 3 },
+    ],
+    [
+      "one day, as it says itself",
+      "too_few",
+      { days: 1 },
+      six((n) => ({ ...euros(n), created_at: past(n % 2).created_at })),
+    ],
+    [
+      "requests that were chosen: another had the value of a name that it leaves open",
+      "wider_than_approved",
+      {},
+      [...requests, past(9, { ...euros(1), context: past(0).context })],
+    ],
     ["one day", "too_few", {}, six((n) => ({ ...euros(n), created_at: past(n % 2).created_at }))],
     ["a lower highest amount", "wider_than_approved", {}, [...requests.slice(0, 5), past(5, euros(4))]],
     [
@@ -223,7 +243,7 @@ describe("a derivation", () => {
   });
 
   it("doesn't mind a refusal outside of its time", () => {
-    const later = past(8, { ...euros(1), outcome: "refused", created_at: "2026-12-01T09:00:00.000Z" });
+    const later = past(8, { ...euros(1), outcome: "refused", decided_at: "2026-12-01T09:00:00.000Z" });
     expect(check({}, [...requests, later]).fault).toBeNull();
   });
 });

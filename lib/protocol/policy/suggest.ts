@@ -5,7 +5,7 @@
  * 1. Approvals are equal if agent, tool, currency and the names of the context are the same, and so is every value but
  *    those of names that had another value each time (an invoice's number): those stay open.
  * 2. Of each set of equal approvals (at least `approvals` on at least `days` days) a rule is made: what was the same must
- *    be the same, an amount at most the highest, an hour within those that were seen.
+ *    be the same, with no other names, an amount at most the highest, an hour within those that were seen.
  * 3. If it would have let a refusal through, its amount goes below the lowest one that was refused. If that doesn't help,
  *    or the set is too small then, there is no suggestion. A request that rules held back counts as refused.
  * 4. The largest sets come first.
@@ -34,8 +34,9 @@ export interface PastRequest {
   context: Record<string, string>;
   /** True if the context is all of what is done. */
   isComplete: boolean;
-  /** RFC 3339 in UTC. */
+  /** RFC 3339 in UTC, as the next. */
   created_at: string;
+  decided_at: string;
   /** `refused`: denied, or changed by an approver. */
   outcome: "approved" | "refused";
   /** Rules asked people for it, or denied it. */
@@ -84,9 +85,9 @@ const unitsOf = ({ amount }: PastRequest) => (amount === null ? 0n : amountUnits
 /** True if the rule lets the request through; texts that read alike count as equal. */
 export function isWithin(bounds: SuggestedBounds, request: PastRequest): boolean {
   const { equal, amount, hours } = bounds;
-  const isSame = (one: string | undefined, other: string) =>
-    one !== undefined && textAsRead(one) === textAsRead(other);
+  const isSame = (one: string, other: string) => textAsRead(one) === textAsRead(other);
   const { action, context } = request;
+  const names = [...equal.context.map(([name]) => name), ...bounds.open];
   const currency = request.amount?.currency ?? null;
   const hour = hourOf(request);
   return (
@@ -96,8 +97,9 @@ export function isWithin(bounds: SuggestedBounds, request: PastRequest): boolean
     currency === (amount?.currency ?? null) &&
     (amount === null || unitsOf(request) <= amountUnits(amount.max)) &&
     (equal.action === null || isSame(action, equal.action)) &&
-    equal.context.every(([name, value]) => isSame(context[name], value)) &&
-    bounds.open.every((name) => context[name] !== undefined) &&
+    names.length === Object.keys(context).length &&
+    names.every((name) => Object.hasOwn(context, name)) &&
+    equal.context.every(([name, value]) => isSame(context[name] ?? "", value)) &&
     hour >= hours.from &&
     hour <= hours.to
   );
@@ -120,6 +122,7 @@ function writeSuggestion(policyId: string, bounds: SuggestedBounds): string {
         `context.details.hasTag(${quote(name)}) && context.details.getTag(${quote(name)}) == ${quote(value)}`,
     ),
     ...open.map((name) => `context.details.hasTag(${quote(name)})`),
+    `context.details_count == ${equal.context.length + open.length}`,
     ...(amount === null
       ? ["!(context has amount)"]
       : [
@@ -184,7 +187,6 @@ function findOpen(requests: readonly PastRequest[]): string[] {
 }
 
 /** Cedar refuses rules with a pictograph, wherever it stands. */
-/** Cedar refuses rules with a pictograph, wherever it stands. */
 const isPlain = ({ action, tool, context }: PastRequest) =>
   [action, tool ?? "", ...Object.entries(context).flat()].every(
     (text) =>
@@ -193,6 +195,9 @@ const isPlain = ({ action, tool, context }: PastRequest) =>
       text === textAsRead(text) &&
       text === text.normalize("NFC").trim(),
   );
+
+const isCounted = ({ outcome, isHeld, isTest }: PastRequest) => outcome === "approved" && !isHeld && !isTest;
+const isUsable = (one: PastRequest) => isCounted(one) && one.isComplete && isPlain(one);
 
 const isEnough = (requests: readonly PastRequest[], { approvals, days }: SuggestOptions) =>
   requests.length >= approvals && new Set(requests.map(dayOf)).size >= days;
@@ -223,16 +228,13 @@ export function suggestRules(
   options: SuggestOptions = suggestDefaults,
 ): Suggestion[] {
   const real = requests.filter(({ isTest }) => !isTest);
-  const counts = ({ outcome, isHeld }: PastRequest) => outcome === "approved" && !isHeld;
   const refusedBy = new Map(
     groupBy(
-      real.filter((one) => !counts(one)),
+      real.filter((one) => !isCounted(one)),
       ({ agent }) => agent,
     ).map((all) => [String(all[0]?.agent), all]),
   );
-  const approved = real.filter(
-    (one) => counts(one) && one.isComplete && isPlain(one) && (options.withMoney || one.amount === null),
-  );
+  const approved = real.filter((one) => isUsable(one) && (options.withMoney || one.amount === null));
   const found: Suggestion[] = [];
   for (const kind of groupBy(approved, kindOf)) {
     if (kind.length < options.approvals) continue;
@@ -260,7 +262,7 @@ export interface Derivation {
   version: 1;
   policy_id: string;
   bounds: SuggestedBounds;
-  /** RFC 3339 in UTC: requests that were made from this time on, and before that one. */
+  /** RFC 3339 in UTC: requests that were made from this time on, and decided before that one. */
   from: string;
   to: string;
   approvals: number;
@@ -342,17 +344,20 @@ export function checkDerivation(
   const failed = (fault: DerivationFault) => ({ fault, missing });
   if (policyId !== suggestionId(bounds) || !rulesText.includes(writeSuggestion(policyId, bounds)))
     return failed("not_in_rules");
-  if (new Set(requests).size !== requests.length || requests.length < approvals) return failed("too_few");
-  const counts = (one: PastRequest) => one.outcome === "approved" && !one.isHeld && !one.isTest;
-  if (!named.every((one) => counts(one) && isWithin(bounds, one))) return failed("not_approved");
-  const inWindow = past.filter(({ created_at: at, isTest }) => !isTest && at >= from && at < to);
-  if (inWindow.some((one) => !counts(one) && isWithin(bounds, one))) return failed("refusal_covered");
+  const least = Math.max(approvals, suggestDefaults.approvals);
+  if (new Set(requests).size !== requests.length || requests.length < least) return failed("too_few");
+  if (!named.every((one) => isCounted(one) && isWithin(bounds, one))) return failed("not_approved");
+  const inWindow = past.filter((one) => !one.isTest && one.created_at >= from && one.decided_at < to);
+  if (inWindow.some((one) => !isCounted(one) && isWithin(bounds, one))) return failed("refusal_covered");
   if (missing > 0) return { fault: null, missing };
-  if (new Set(named.map(dayOf)).size < days) return failed("too_few");
+  if (new Set(named.map(dayOf)).size < Math.max(days, suggestDefaults.days)) return failed("too_few");
+  const kinds = new Set(named.map(kindOf));
+  // All of the kind: among chosen ones a value that came again looks like another each time.
+  const alike = new Set([...named, ...inWindow.filter(isUsable)].filter((one) => kinds.has(kindOf(one))));
+  const isOpen = findOpen([...alike]);
   const open = bounds.equal.action === null ? ["", ...bounds.open] : bounds.open;
-  const isOpen = findOpen(named);
   const isSeen =
-    new Set(named.map(kindOf)).size === 1 &&
+    kinds.size === 1 &&
     open.every((name) => isOpen.includes(name)) &&
     suggestionId(boundsFor(named, open) ?? bounds) === policyId;
   return isSeen ? { fault: null, missing } : failed("wider_than_approved");

@@ -39,12 +39,13 @@ export async function* readPast(
           'hash', hash, 'agent', asked ->> 'agent_slug', 'action', asked ->> 'action', 'tool', asked -> 'tool',
           'amount', asked -> 'amount', 'context', context::json,
           'isComplete', coalesce((asked -> 'details' ->> 'complete')::boolean, asked ->> 'inputs_hash' IS NULL),
-          'created_at', asked ->> 'created_at', 'outcome', CASE WHEN status = 'approved' AND verdict IS NULL THEN 'approved' ELSE 'refused' END,
+          'created_at', asked ->> 'created_at', 'decided_at', decided_at, 'outcome', CASE WHEN status = 'approved' AND verdict IS NULL THEN 'approved' ELSE 'refused' END,
           'isHeld', coalesce(reason <> 'nothing_permits', false),
           'isTest', is_test OR coalesce(environment, ${isLocal ? "local" : "production"}) <> 'production')::text AS past
         FROM (
           SELECT r.id, r.created_at, r.status, r.context, encode(r.request_hash, 'hex') AS hash,
             convert_from(r.request, 'UTF8')::json AS asked, r.rule_outcome::json ->> 'reason' AS reason,
+            to_char(r.decided_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') AS decided_at,
             review.verdict, extract(epoch FROM r.decided_at - r.created_at)::float8 AS waited, ${isTestKey} AS is_test,
             convert_from(r.human_authorization, 'UTF8')::json ->> 'environment' AS environment
           FROM authorization_requests AS r JOIN api_keys ON api_keys.id = r.api_key_id
@@ -72,7 +73,8 @@ export async function requireDerivation(
   rulesText: string,
 ): Promise<void> {
   const past: PastRequest[] = [];
-  const window = { from: new Date(derivation.from), to: context.clock() };
+  // The database's clock may be ahead of this process's.
+  const window = { from: new Date(derivation.from), to: new Date("9999-12-31T23:59:59.999Z") };
   for await (const rows of readPast(context, organizationId, window))
     for (const row of rows) {
       const one = JSON.parse(row.past) as PastRequest;

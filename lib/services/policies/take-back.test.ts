@@ -21,7 +21,8 @@ const grant: UsedGrant = {
 };
 const refused: PastRequest = {
   ...{ hash: "", agent: "bot", action: "Pay invoice 7", tool: "pay", context: {}, isComplete: true },
-  ...{ amount: { value: "20", currency: "EUR" }, created_at: "2026-11-20T09:00:00.000Z" },
+  ...{ amount: { value: "20", currency: "EUR" } },
+  ...{ created_at: "2026-11-20T09:00:00.000Z", decided_at: "2026-11-20T09:01:00.000Z" },
   ...{ outcome: "refused", isHeld: false, isTest: false },
 };
 const find = (more: Partial<UsedGrant>, met: PastRequest[] = []) =>

@@ -125,7 +125,10 @@ export function createRuledList() {
  */
 
 /** A decision by people about an agent's request; null for any other entry, and without content. */
-export function readPast({ isDecision, decision, isTest }: PackEntry, json: JsonObject): PastRequest | null {
+export function readPast(
+  { isDecision, decision, isTest, time }: PackEntry,
+  json: JsonObject,
+): PastRequest | null {
   const { request, rules, human_authorization: object, decided_by: by } = json;
   if (!isDecision || (decision !== "approved" && decision !== "denied") || !isJsonObject(request))
     return null;
@@ -151,6 +154,7 @@ export function readPast({ isDecision, decision, isTest }: PackEntry, json: Json
     context: context.context as Record<string, string>,
     isComplete: details?.complete ?? request["inputs_hash"] === undefined,
     created_at,
+    decided_at: time ?? created_at,
     outcome: decision === "approved" ? "approved" : "refused",
     isHeld: isJsonObject(rules) && rules["reason"] !== "nothing_permits",
     isTest,
