@@ -9,8 +9,8 @@ import { useKeptFocus } from "#components/ui/use-kept-focus";
 import type { ApprovalView } from "#lib/api/schemas/approval-view";
 import { applyChanges, listFollowers } from "#lib/protocol/approval/amendment";
 import { formatAmount, padDecimals } from "#lib/protocol/approval/amount";
-import { readField } from "#lib/protocol/approval/decided-words";
 import { labelNames } from "#lib/protocol/approval/detail-names";
+import { readField } from "#lib/protocol/approval/shown-content";
 import { type Problem, postJson } from "./post-json";
 import { explainUnsigned, signIfRequired } from "./sign-by-passkey";
 

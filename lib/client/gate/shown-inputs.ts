@@ -2,8 +2,7 @@
 
 import { ApprovalMismatchError } from "#lib/client/api/errors";
 import type { AuthorizationState, Details } from "#lib/client/api/wire";
-import { listDetails } from "#lib/protocol/approval/amendment";
-import { type DetailType, typeOfValue } from "#lib/protocol/approval/shown-content";
+import { type DetailType, listDetails, typeOfValue } from "#lib/protocol/approval/shown-content";
 import {
   canonicalJson,
   isJsonObject,

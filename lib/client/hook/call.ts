@@ -48,8 +48,8 @@ import {
   type GatedAction,
 } from "#lib/client/gate/gate";
 import { showInputs } from "#lib/client/gate/shown-inputs";
-import { toField } from "#lib/protocol/approval/amendment";
 import { describeUnasked } from "#lib/protocol/approval/decided-words";
+import { toField } from "#lib/protocol/approval/shown-content";
 import { canonicalHash, isJsonObject } from "#lib/protocol/encoding/canonical-json";
 import { describeToolCall, toRecordedText } from "#lib/protocol/record/title";
 import { single, UsageError } from "#lib/protocol/text/command-words";

@@ -8,16 +8,25 @@ import {
   type JsonObject,
   type JsonValue,
 } from "#lib/protocol/encoding/canonical-json";
-import { type Amount, amountUnits, amountValuePattern, canonicalAmount, findCurrencyMistake, padDecimals } from "./amount";
+import {
+  type Amount,
+  amountUnits,
+  amountValuePattern,
+  canonicalAmount,
+  findCurrencyMistake,
+  padDecimals,
+} from "./amount";
 import type { ApprovalRequest } from "./approval";
-import { detailPrefix, readField } from "./decided-words";
 import {
   detailTypes,
   isOfType,
   isShownContent,
+  listDetails,
+  readField,
   readTypes,
   type ShownContent,
   type SignedDetails,
+  toField,
 } from "./shown-content";
 
 export type Amends = {
@@ -28,12 +37,6 @@ export type Amends = {
   /** Approver who changed it, exactly if the old request required groups. */
   by?: string;
 };
-
-export const toField = (name: string): string => detailPrefix + name;
-
-/** Names of the details among the fields. */
-export const listDetails = (fields: readonly string[]): string[] =>
-  fields.flatMap((field) => readField(field) ?? []);
 
 /** Strictly rising, so that a list has one form. */
 export const isFieldList = (fields: readonly string[]): boolean =>

@@ -2,6 +2,7 @@
 import { formatCount } from "#lib/protocol/text/display-text";
 import { type Amount, formatAmount, formatLeft } from "./amount";
 import type { DecidedByGrant, Decider } from "./decided-by";
+import { readField } from "./shown-content";
 
 /** `the link`: whoever had it. */
 export type Way = "passkey" | "World ID" | "World ID and passkey" | "the link";
@@ -153,16 +154,6 @@ export function describeUnasked(decidedBy: Decider | null | undefined, status: s
 }
 
 /* A counter-offer in words. Its checks are in amendment.ts, which pages don't load for a sentence. */
-
-export const detailPrefix = "context.";
-
-/** The detail's name; null for `amount`; undefined for no field. */
-export function readField(field: string): string | null | undefined {
-  if (field === "amount") return null;
-  return field.startsWith(detailPrefix) && field.length > detailPrefix.length
-    ? field.slice(detailPrefix.length)
-    : undefined;
-}
 
 interface Chain {
   readonly amends: { readonly fields: readonly string[]; readonly by?: string };

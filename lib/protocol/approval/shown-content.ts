@@ -160,3 +160,19 @@ export function readTypes(
   }
   return read;
 }
+
+export const detailPrefix = "context.";
+
+/** The detail's name; null for `amount`; undefined for no field. */
+export function readField(field: string): string | null | undefined {
+  if (field === "amount") return null;
+  return field.startsWith(detailPrefix) && field.length > detailPrefix.length
+    ? field.slice(detailPrefix.length)
+    : undefined;
+}
+
+export const toField = (name: string): string => detailPrefix + name;
+
+/** Names of the details among the fields. */
+export const listDetails = (fields: readonly string[]): string[] =>
+  fields.flatMap((field) => readField(field) ?? []);
