@@ -1,4 +1,4 @@
-/** Weight of a public page's first view in JavaScript: at most 72 KB beyond an empty Next page, compressed. */
+/** Weight of a public page's first view in JavaScript: at most 75 KB beyond an empty Next page, compressed. */
 import { readdir, readFile } from "node:fs/promises";
 import path from "node:path";
 import { expect, type Page } from "@playwright/test";
@@ -8,7 +8,7 @@ import { test } from "./test";
 
 /** The five scripts of an application of one page with one heading, built by this version of Next, in brotli as ours. */
 const emptyPageBytes = 114_919;
-const allowanceBytes = 72 * 1024;
+const allowanceBytes = 75 * 1024;
 
 /** Bytes of script as they crossed the wire, workers' included. */
 async function weighScripts(page: Page, url: string): Promise<{ bytes: number; files: string[] }> {
