@@ -526,4 +526,47 @@ describe("what is refused", () => {
       "ee".repeat(8),
     ]);
   });
+
+  it("isn't kept from the record by others' values beside it, nor by a name that no agent can have", async () => {
+    const text = (stringValue: string) => ({ stringValue });
+    const deep = JSON.parse(`${'{"arrayValue":{"values":['.repeat(60)}{"boolValue":true}${"]}}".repeat(60)}`);
+    const toAttributes = (values: Record<string, JsonObject>) =>
+      Object.entries(values).map(([name, value]) => ({ key: name, value }));
+    const call = toAttributes({ "event.name": text("claude_code.tool_result"), tool_name: text("Read") });
+    const records = (agent: string) => ({
+      resource: { attributes: toAttributes({ "countersign.agent": text(agent) }) },
+      scopeLogs: [
+        {
+          logRecords: [
+            { body: deep },
+            { body: { kvlistValue: { values: [1] } } },
+            { attributes: toAttributes({ "gen_ai.operation.name": deep, "event.name": deep }) },
+            { attributes: call },
+          ],
+        },
+      ],
+    });
+    const [agent, other] = [nameAgent(), nameAgent()];
+    const sendTo = (name: string) =>
+      send("json", JSON.stringify({ resourceLogs: [records(name)] }), { signal: "logs" });
+    const answer = await sendTo(agent);
+    expect([answer.status, read("json", answer, {})]).toEqual([200, {}]);
+    expect(await list(agent)).toHaveLength(1);
+    // A lone surrogate, which JSON can write.
+    expect(partial("json", await sendTo(`${other}\ud800`))).toMatchObject({
+      rejectedLogRecords: "1",
+      errorMessage: expect.stringContaining("agent_slug"),
+    });
+    const span = {
+      traceId: "ac".repeat(16),
+      spanId: "ac".repeat(8),
+      attributes: toAttributes({ "gen_ai.operation.name": text("execute_tool") }),
+    };
+    const resource = { attributes: toAttributes({ "countersign.agent": text(`${other}\ud800`) }) };
+    const spans = await send(
+      "json",
+      JSON.stringify({ resourceSpans: [{ resource, scopeSpans: [{ spans: [span] }] }] }),
+    );
+    expect(partial("json", spans)).toMatchObject({ errorMessage: expect.stringContaining("agent_slug") });
+  });
 });

@@ -133,6 +133,12 @@ function readValue(value: JsonValue | undefined, depth = 0): JsonValue {
   return Object.fromEntries(members.map(({ key, value: one }) => [String(key), readValue(one, depth + 1)]));
 }
 
+/** Lists and objects are no text, however deep they are. */
+const readScalar = (value: JsonValue | undefined): JsonValue =>
+  isJsonObject(value) && (value["arrayValue"] ?? value["kvlistValue"]) !== undefined
+    ? null
+    : readValue(value);
+
 class Attributes {
   readonly #values: ReadonlyMap<JsonValue | undefined, JsonValue | undefined>;
 
@@ -148,7 +154,7 @@ class Attributes {
 
   /** The first that is a text, a number or a truth value. */
   text(...names: string[]): string | undefined {
-    const values = names.map((name) => (this.#values.has(name) ? this.value(name) : null));
+    const values = names.map((name) => readScalar(this.#values.get(name)));
     const found = values.find((value) => value !== null && typeof value !== "object" && value !== "");
     return found === undefined ? undefined : String(found);
   }
@@ -201,7 +207,7 @@ const nameOf = (item: JsonObject) =>
 /** An event's name is in a field of its own, in the body, or in an attribute, as old as its exporter is. */
 const listEventNames = ({ eventName, body }: JsonObject, own: Attributes): JsonValue[] => [
   eventName ?? null,
-  readValue(body),
+  readScalar(body),
   own.text("event.name") ?? null,
 ];
 
@@ -220,7 +226,8 @@ function readPlace(about: Attributes): JsonObject {
         .replaceAll(/[^A-Za-z0-9._-]+/g, "-")
         .replace(/^[^A-Za-z0-9]+/, "")
         .slice(0, 64);
-  const agent_slug = about.text("countersign.agent") ?? derived;
+  // What no slug can have is refused with the others' mistakes, and no canonical JSON has it.
+  const agent_slug = (about.text("countersign.agent") ?? derived).toWellFormed();
   if (agent_slug === "")
     throw new RangeError("no agent: set countersign.agent in OTEL_RESOURCE_ATTRIBUTES, or service.name");
   return { agent_slug, is_public: about.text("countersign.public") === "true" };
