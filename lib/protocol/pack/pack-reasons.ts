@@ -42,6 +42,8 @@ export const packReasons = {
     "number {number} says otherwise than the changes before it whether, or since when, the agent was frozen",
   signature_replayed: "number {number} has the agent's signature of number {earlier}",
   approved_while_frozen: "number {number} is an approval, although the agent was frozen",
+  amended_open:
+    "number {number}: a changed request was approved before the one that it changes was cancelled",
   ground_not_logged: "number {number} rests on {what} that the log doesn't have before it",
   rules_mismatch: "{problem}",
   rules_missing: "the rules of {decisions} are not in this pack",

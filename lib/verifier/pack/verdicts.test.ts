@@ -4,6 +4,7 @@ import type { JsonObject } from "#lib/protocol/encoding/canonical-json";
 import { CHANGE_FILE_TYPE, DECISION_FILE_TYPE, readPackEntry } from "#lib/protocol/pack/pack-entries";
 import { type AgentChangeKind, buildChangeStatement } from "#lib/protocol/record/agent-heads";
 import { type ActionPredicate, buildActionStatement } from "#lib/protocol/statement/statement";
+import { makeAmendedAuthorization } from "#support/enrolled-approvals";
 import { createVerdictList, readSaid } from "./verdicts";
 
 const placeOf = (sequence: number) => ({
@@ -26,7 +27,7 @@ interface Acted {
   signed?: [string, boolean];
 }
 
-type Entry = Acted | AgentChangeKind | "approved" | "denied" | "unread" | null;
+type Entry = Acted | AgentChangeKind | "approved" | "denied" | "unread" | JsonObject | null;
 
 function attested(
   number: number,
@@ -68,6 +69,21 @@ function decided(number: number, decision: "approved" | "denied"): JsonObject {
   return { type: DECISION_FILE_TYPE, sequence: number, payload: textOf(payload) };
 }
 
+const amended = makeAmendedAuthorization();
+
+/** The cancellation of the request that `amended` changes, and its approval; both with their numbers. */
+const cancellation = (number: number): JsonObject => {
+  const payload = buildDecisionStatement({
+    ...{ decision: "cancelled", decided_at: timeAt(number), key_id: "k", record: placeOf(number) },
+    ...{ request_hash: amended.request.amends?.request_hash ?? "", authorization_hash: null },
+  });
+  return { type: DECISION_FILE_TYPE, sequence: number, payload: textOf(payload) };
+};
+const approval = (number: number): JsonObject => ({
+  ...decided(number, "approved"),
+  human_authorization: amended as unknown as JsonObject,
+});
+
 /** The fault over these entries, numbered from `first`; null stands for one that is not in the pack. */
 function judge(entries: readonly Entry[], first = 1): string | undefined {
   const verdicts = createVerdictList();
@@ -77,11 +93,13 @@ function judge(entries: readonly Entry[], first = 1): string | undefined {
     const json =
       entry === "unread"
         ? { payload: null, record: placeOf(number) }
-        : entry === "approved" || entry === "denied"
-          ? decided(number, entry)
-          : typeof entry === "string"
-            ? changed(number, entry)
-            : attested(number, entry);
+        : typeof entry === "object" && "type" in entry
+          ? (entry as JsonObject)
+          : entry === "approved" || entry === "denied"
+            ? decided(number, entry)
+            : typeof entry === "string"
+              ? changed(number, entry)
+              : attested(number, entry as Acted);
     verdicts.add(readSaid(readPackEntry("file", json), json));
   }
   const { status, reason, detail } = verdicts.judge();
@@ -148,5 +166,15 @@ describe("what attestations of an evidence pack say about those before them", ()
     expect(judge([{}, "frozen", { at: 1 }])).toBe(undefined);
     expect(judge([{}, "frozen", { at: 1, key: "K" }])).toBe("frozen_mismatch 3");
     expect(judge([{}, "frozen", { at: 5 }])).toBe("frozen_mismatch 3");
+  });
+
+  it("is that a request was cancelled before the one that an approver made of it was approved", () => {
+    const erased = { type: DECISION_FILE_TYPE, sequence: 1, payload: null };
+    expect(judge([cancellation(1), approval(2)])).toBe(undefined);
+    expect(judge([approval(1), cancellation(2)])).toBe("amended_open 1");
+    expect(judge([{}, approval(2)])).toBe("amended_open 2");
+    expect(judge([erased, approval(2)]), "perhaps it is the erased one").toBe(undefined);
+    expect(judge([approval(5)], 5), "perhaps it was before the pack").toBe(undefined);
+    expect(judge([approval(5), cancellation(6)], 5)).toBe("amended_open 6");
   });
 });

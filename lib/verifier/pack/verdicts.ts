@@ -1,9 +1,11 @@
 /**
  * Checks what the attestations of an evidence pack say about the entries before them: that the agent's own number
  * follows its instance's last one, and since when the agent was frozen. Both are signed, and both follow from the
- * record. Also checks that no request was approved while the agent was frozen, and that no signature of the agent's
- * counted twice.
+ * record. Also checks that no request was approved while the agent was frozen, that no signature of the agent's counted
+ * twice, and that a request was cancelled before the one that an approver made of it was approved.
  */
+import { parseDecisionStatement } from "#lib/protocol/approval/approval-decision";
+import { parseHumanAuthorization } from "#lib/protocol/approval/human-authorization-shape";
 import { utf8Encode } from "#lib/protocol/encoding/bytes";
 import type { JsonObject } from "#lib/protocol/encoding/canonical-json";
 import { CHANGE_FILE_TYPE, type PackEntry } from "#lib/protocol/pack/pack-entries";
@@ -30,6 +32,11 @@ export interface Said {
   /** Since when the agent is frozen, or null if it goes on; undefined if nothing about it was changed. */
   frozen: string | null | undefined;
   isApproval: boolean;
+  /** Hash of the request that was cancelled here, or that the one approved here changes; null for another entry. */
+  cancelled: string | null;
+  amends: string | null;
+  /** A decision without content, which may be a cancellation. */
+  isErased: boolean;
   /** An attestation that may have any number of the agent's own. */
   isUnread: boolean;
 }
@@ -39,13 +46,19 @@ const readPayload = ({ payload }: JsonObject) => (typeof payload === "string" ? 
 export function readSaid({ sequence: number, isDecision, decision }: PackEntry, json: JsonObject): Said {
   const payload = readPayload(json);
   const isApproval = decision === "approved";
-  const nothing = { number, predicate: null, frozen: undefined, isApproval, isUnread: false };
+  const none = { predicate: null, frozen: undefined, cancelled: null, amends: null, isErased: false };
+  const nothing = { ...none, number, isApproval, isUnread: false };
   if (json["type"] === CHANGE_FILE_TYPE) {
     const change = payload && parseChangeStatement(payload);
     if (change?.change === "frozen") return { ...nothing, frozen: change.changed_at };
     return change?.change === "unfrozen" ? { ...nothing, frozen: null } : nothing;
   }
-  if (isDecision) return nothing;
+  if (isDecision) {
+    const cancelled =
+      decision === "cancelled" && payload ? (parseDecisionStatement(payload)?.request_hash ?? null) : null;
+    const { amends } = parseHumanAuthorization(json["human_authorization"])?.request ?? {};
+    return { ...nothing, cancelled, amends: amends?.request_hash ?? null, isErased: payload === null };
+  }
   const predicate = (payload && parseActionStatement(payload)?.predicate) ?? null;
   if (predicate === null) return { ...nothing, isUnread: true };
   const { timestamp, registered, verdicts, agent_signature, agent_frozen_at } = predicate;
@@ -71,6 +84,11 @@ interface Known {
   signed: Map<string, number>;
   /** Last number of an instance not in `last`: 0, or undefined if unknown. */
   lastOfOthers: number | undefined;
+  /** True while every decision from the first on has been read. */
+  isWhole: boolean;
+  /** Hashes of requests that were cancelled, and of those that an approved request changed. */
+  cancelled: Set<string>;
+  amended: Set<string>;
 }
 
 /** As far as the clocks of a service's processes may differ. */
@@ -86,9 +104,24 @@ function isFrozenAsSaid(predicate: SaidPredicate, frozen: string | null): boolea
   return said === frozen || (said === null && frozen !== null && isMadeBefore(predicate, frozen));
 }
 
+/** A request ends, cancelled, before the one that an approver made of it can be approved: never are both open. */
+function followAmendment(known: Known, { number, cancelled, amends, isErased }: Said): PackCheck | null {
+  if (isErased) known.isWhole = false;
+  if (cancelled !== null && known.amended.has(cancelled))
+    return packFault("verdicts", "amended_open", { number });
+  if (cancelled !== null) known.cancelled.add(cancelled);
+  if (amends === null) return null;
+  known.amended.add(amends);
+  return known.isWhole && !known.cancelled.has(amends)
+    ? packFault("verdicts", "amended_open", { number })
+    : null;
+}
+
 /** Goes on to the next entry; its fault is what it says otherwise than the entries before it. */
-function follow(known: Known, { number, predicate, frozen, isApproval, isUnread }: Said): PackCheck | null {
+function follow(known: Known, said: Said): PackCheck | null {
+  const { number, predicate, frozen, isApproval, isUnread } = said;
   if (number !== known.number + 1) {
+    known.isWhole = false;
     known.frozen = undefined;
     known.lastOfOthers = undefined;
     known.last.clear();
@@ -101,7 +134,8 @@ function follow(known: Known, { number, predicate, frozen, isApproval, isUnread 
   }
   if (isApproval && typeof known.frozen === "string")
     return packFault("verdicts", "approved_while_frozen", { number });
-  if (predicate === null) return null;
+  const amended = followAmendment(known, said);
+  if (amended !== null || predicate === null) return amended;
   if (known.frozen !== undefined && !isFrozenAsSaid(predicate, known.frozen))
     return packFault("verdicts", "frozen_mismatch", { number });
   const { agent_signature: signature, verdicts, client } = predicate;
@@ -122,7 +156,10 @@ export function createVerdictList() {
   return {
     add: (one: Said): void => void said.set(one.number, one),
     judge: (): PackCheck => {
-      const known: Known = { number: 0, frozen: null, last: new Map(), signed: new Map(), lastOfOthers: 0 };
+      const known: Known = {
+        ...{ number: 0, frozen: null, last: new Map(), signed: new Map(), lastOfOthers: 0 },
+        ...{ isWhole: true, cancelled: new Set(), amended: new Set() },
+      };
       const inOrder = [...said.values()].sort((a, b) => a.number - b.number);
       for (const one of inOrder) {
         const fault = follow(known, one);
