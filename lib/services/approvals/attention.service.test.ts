@@ -83,11 +83,18 @@ describe("attention of a group", () => {
   it("counts what people decided, what expired and nothing else, and names nobody", async () => {
     for (const decision of ["approve", "approve", "deny"] as const) await decide(decision);
     await request();
-    const withdrawn = await request();
-    await test.call("DELETE", `/v1/authorize/${withdrawn.made.request_id}`, { key });
+    const cancel = async () => {
+      const { request_id: id } = (await request()).made;
+      expect((await test.call("DELETE", `/v1/authorize/${id}`, { key })).status).toBe(200);
+      return id;
+    };
+    const [, changed] = [await cancel(), await cancel()];
     const late = await request();
     await test.app.context.database.db.execute(
       sql`UPDATE authorization_requests SET status = 'expired', expires_at = clock_timestamp() WHERE id = ${late.made.request_id}`,
+    );
+    await test.app.context.database.db.execute(
+      sql`UPDATE authorization_requests SET amended_by = 'areq_other' WHERE id = ${changed}`,
     );
     // Nobody is asked while the agent is frozen.
     await test.call("POST", "/v1/identity/payer/freeze", { key, body: { reason: "test" } });
@@ -98,13 +105,13 @@ describe("attention of a group", () => {
     expect(weeks).toEqual([
       {
         ...{ week: expect.any(String), approved: 2, denied: 1, within_3_s: 3 },
-        ...{ median_ms: expect.any(Number), p90_ms: expect.any(Number), amended: 0, expired: 1 },
+        ...{ median_ms: expect.any(Number), p90_ms: expect.any(Number), amended: 1, expired: 1 },
       },
     ]);
     expect(new Date(`${weeks[0]?.week}T00:00:00Z`).getUTCDay()).toBe(1);
     let csv = "";
     for await (const part of await exportAttention(test.app.context, owner)) csv += part;
-    expect(csv.split("\r\n")[1]).toMatch(/^"finance","\d{4}-\d\d-\d\d","2","1","0","1","3","1.000",/);
+    expect(csv.split("\r\n")[1]).toMatch(/^"finance","\d{4}-\d\d-\d\d","2","1","1","1","3","1.000",/);
     const words = `${csv} ${JSON.stringify(await read())}`;
     for (const { id, email, name } of people)
       for (const secret of [id, email, name]) expect(words).not.toContain(secret);
