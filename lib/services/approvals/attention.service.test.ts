@@ -31,6 +31,9 @@ describe("attention of a group", () => {
   let key: string;
   let people: Awaited<ReturnType<typeof enrolGroup>>;
   let groupId: string;
+  /** Milliseconds that each measured decision took: a busy machine isn't hasty. */
+  const waited: number[] = [];
+  const countHasty = () => waited.filter((ms) => ms <= 3_000).length;
 
   beforeAll(async () => {
     owner = await signInPerson(test.app.context, ownerEmail);
@@ -51,6 +54,8 @@ describe("attention of a group", () => {
     const path = `/approve/${asked.token}/${decision === "approve" ? "passkey" : "deny"}`;
     const answer = await test.call("POST", path, { headers: fromPage, body: { passkey } });
     expect(answer.status).toBe(200);
+    const { created_at, decided_at } = (await asked.read(key)).body;
+    waited.push(Date.parse(decided_at) - Date.parse(created_at));
   }
   const read = () => readAttention(test.app.context, owner);
   const measure = (isOn: boolean) => measureAttention(test.app.context, owner, { groupId, isOn });
@@ -72,6 +77,7 @@ describe("attention of a group", () => {
     expect(await read()).toEqual([]);
     expect(unpack(await pack()).has(packFiles.attention)).toBe(false);
     await measure(true);
+    waited.length = 0;
     expect(await read()).toEqual([{ group: groupId, name: "finance", since: expect.any(String), weeks: [] }]);
     const [event] = await test.app.context.database.db
       .select()
@@ -104,14 +110,23 @@ describe("attention of a group", () => {
     const [{ weeks } = { weeks: [] }] = await read();
     expect(weeks).toEqual([
       {
-        ...{ week: expect.any(String), approved: 2, denied: 1, within_3_s: 3 },
-        ...{ median_ms: expect.any(Number), p90_ms: expect.any(Number), amended: 1, expired: 1 },
+        ...{ week: expect.any(String), approved: 2, denied: 1, within_3_s: countHasty() },
+        ...{
+          median_ms: waited.toSorted((a, b) => a - b)[1],
+          p90_ms: Math.max(...waited),
+          amended: 1,
+          expired: 1,
+        },
       },
     ]);
     expect(new Date(`${weeks[0]?.week}T00:00:00Z`).getUTCDay()).toBe(1);
     let csv = "";
     for await (const part of await exportAttention(test.app.context, owner)) csv += part;
-    expect(csv.split("\r\n")[1]).toMatch(/^"finance","\d{4}-\d\d-\d\d","2","1","1","1","3","1.000",/);
+    expect(csv.split("\r\n")[1]).toMatch(
+      new RegExp(
+        `^"finance","\\d{4}-\\d\\d-\\d\\d","2","1","1","1","${countHasty()}","${(countHasty() / 3).toFixed(3)}",`,
+      ),
+    );
     const words = `${csv} ${JSON.stringify(await read())}`;
     for (const { id, email, name } of people)
       for (const secret of [id, email, name]) expect(words).not.toContain(secret);
@@ -123,11 +138,11 @@ describe("attention of a group", () => {
     const { groups } = parse(files, packFiles.attention) as { groups: GroupAttention[] };
     expect(groups).toEqual(await read());
     expect(await check(bytes)).toContainEqual({
-      ...{ name: "attention", status: "pass", detail: "finance: 3 decisions, 3 within 3 s" },
+      ...{ name: "attention", status: "pass", detail: `finance: 3 decisions, ${countHasty()} within 3 s` },
     });
     expect(unpack(await pack(false)).has(packFiles.attention)).toBe(false);
     const changes: ((week: Json) => Json | null)[] = [
-      (week) => ({ ...week, within_3_s: 0 }),
+      (week) => ({ ...week, within_3_s: week.within_3_s - 1 }),
       (week) => ({ ...week, denied: 0 }),
       (week) => ({ ...week, median_ms: week.median_ms + 1 }),
       (week) => ({ ...week, week: "2026-01-05" }),
