@@ -45,6 +45,8 @@ describe("suggested rules in a pack", () => {
     const [entry, json] = files[0] as [PackEntry, JsonObject];
     expect(readPast(entry, { ...json, rules: null })).toBeNull();
     expect(readPast(entry, { ...json, decided_by: { kind: "rule" } })).toBeNull();
+    const amended = { ...(json["request"] as JsonObject), amends: { fields: ["amount"] } };
+    expect(readPast(entry, { ...json, request: amended }), "what an approver changed").toBeNull();
     expect(readPast({ ...entry, isDecision: false }, json)).toBeNull();
     expect(readPast({ ...entry, decision: "cancelled" }, json)).toBeNull();
   });

@@ -124,7 +124,7 @@ export function createRuledList() {
  * as far as the pack has these decisions.
  */
 
-/** A decision by people about an agent's request; null for any other entry, and without content. */
+/** A decision by people about an agent's request as it was asked; null for any other entry, and without content. */
 export function readPast(
   { isDecision, decision, isTest, time }: PackEntry,
   json: JsonObject,
@@ -141,9 +141,12 @@ export function readPast(
     created_at,
     details,
     grant,
+    amends,
   } = request as unknown as ApprovalRequest;
   const decider = isJsonObject(object) ? object["decided_by"] : by;
-  const isPeople = decision === "denied" || !isJsonObject(decider) || decider["kind"] === "people";
+  const isPeople =
+    decision === "denied" ||
+    (amends === undefined && (!isJsonObject(decider) || decider["kind"] === "people"));
   if (!isJsonObject(context?.context) || !isPeople || grant != null) return null;
   return {
     hash: requestHash(request as unknown as ApprovalRequest),
