@@ -48,13 +48,21 @@ beforeAll(async () => {
 afterAll(() => test.close());
 
 const query = async (text: string, ...values: unknown[]) => (await test.query(text, values)).rows;
-const verifyDomain = (name: string, of = organizationId) =>
+const claimDomain = (name: string) =>
   query(
-    `INSERT INTO organization_domains (id, organization_id, domain, token, created_at, verified_since)
-      VALUES (gen_random_uuid(), $1, $2, 'token', now(), now())`,
-    of,
+    `INSERT INTO organization_domains (id, organization_id, domain, token, created_at)
+      VALUES (gen_random_uuid(), $1, $2, 'token', now()) ON CONFLICT DO NOTHING`,
+    organizationId,
     name,
   );
+async function verifyDomain(name: string) {
+  await claimDomain(name);
+  await query(
+    "UPDATE organization_domains SET verified_since = now() WHERE organization_id = $1 AND domain = $2",
+    organizationId,
+    name,
+  );
+}
 
 beforeEach(async () => {
   counter += 1;
@@ -354,6 +362,23 @@ describe("who is deactivated", () => {
     });
   });
 
+  it("loses keys that were left and the place as approver also as no member", async () => {
+    const bob = await signInPerson(context, address("bob"), organizationId);
+    const { text: left } = await makeApiKey(context, bob, {
+      name: "k",
+      scopes: ["read"],
+      lifetimeDays: null,
+    });
+    await query("DELETE FROM memberships WHERE user_id = $1", bob.userId);
+    const read = async () => (await test.call("GET", "/v1/attestations", { key: left })).status;
+    expect(await read()).not.toBe(401);
+    await deactivate(ids["bob"] ?? "");
+    expect(await read()).toBe(401);
+    expect((await listApprovers(context, owner)).people.map(({ name }) => name)).not.toContain("bob");
+    const { roster } = await readRoster(context.database.db, organizationId, undefined);
+    expect(roster?.changes).toEqual([expect.objectContaining({ kind: "passkey_removed", person: "bob" })]);
+  });
+
   it("comes back by nobody but the directory, and then to the same places", async () => {
     await inviteMember(context, owner, { email: address("dave"), role: "admin" });
     const dave = await provision("dave", { active: false });
@@ -544,6 +569,8 @@ describe("a stolen key of the directory", () => {
       "INSERT INTO sessions (session_token, user_id, expires) VALUES (gen_random_uuid()::text, $1, now() + interval '1 day')",
       victim.userId,
     );
+    // Anybody may begin to claim it.
+    await claimDomain(`else${counter}.example`);
     const { body } = await scim("POST", "/Users", { userName: victim.email });
     expect(await rolesOf(victim.email)).toEqual([]);
     expect((await eventsOf(victim.email)).at(-1)).toMatchObject({ detail: { access: "unverified_domain" } });
@@ -559,6 +586,12 @@ describe("a stolen key of the directory", () => {
     for (const [method, more] of [["GET"], ["DELETE"], ["PUT", { userName: "x" }]] as const)
       expect((await scim(method, `/Users/${ada}`, more, theirs)).status).toBe(404);
     expect((await scim("GET", "/Users", undefined, theirs)).body.totalResults).toBe(0);
+    const team = await pushGroup("Team", ada);
+    const members = [{ value: ada }];
+    for (const [method, more] of [["GET"], ["DELETE"], ["PUT", { displayName: "x", members: [] }]] as const)
+      expect((await scim(method, `/Groups/${team}`, more, theirs)).status).toBe(404);
+    const borrowed = await scim("POST", "/Groups", { displayName: "Ours", members }, theirs);
+    expect([borrowed.status, borrowed.body.scimType]).toEqual([400, "invalidValue"]);
     // Once the domain is the organization's own, they are let in.
     await scim("POST", "/Users", { userName: `x@late${counter}.example` });
     await verifyDomain(`late${counter}.example`);
@@ -571,6 +604,14 @@ describe("a stolen key of the directory", () => {
     await mapGroup("Owners", "owner", null);
     await pushGroup("Owners", mallory);
     expect(await rolesOf(address("mallory"))).toEqual(["member"]);
+    // An owner by the provider's groups, as it said when they signed in.
+    await addOwner(context, address("second"), { organizationId });
+    const second = await provision("second");
+    await query("UPDATE memberships SET role_by = 'Chiefs' WHERE organization_id = $1", organizationId);
+    await mapGroup("Staff", "auditor", null);
+    await pushGroup("Staff", second);
+    expect(await rolesOf(address("second"))).toEqual(["owner"]);
+    await deactivate(second);
     const last = await provision("owner");
     expect(await rolesOf(owner.email)).toEqual(["owner"]);
     const refused = await deactivate(last);
