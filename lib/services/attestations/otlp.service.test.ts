@@ -463,6 +463,18 @@ describe("a batch", () => {
     const ids = (await list(agent)).map((one) => predicateOf(one).trace.span_id);
     expect(new Set(ids).size).toBe(25);
   });
+
+  it("counts for its size when unpacked, also if nothing in it is recorded", async () => {
+    const { key: fresh } = await test.createKey("dev@example.com", ["record"]);
+    const left = async (body: string) => {
+      const answer = await send("json", gzipSync(body), { as: fresh, headers: gzipped });
+      expect(answer.status).toBe(200);
+      return Number(answer.headers.get("x-ratelimit-remaining"));
+    };
+    const small = await left("{}");
+    expect(small - (await left("{}"))).toBe(1);
+    expect(small - (await left(`{}${" ".repeat(4 * 256 * 1024)}`))).toBe(2 + 4);
+  });
 });
 
 describe("what is refused", () => {
