@@ -4,6 +4,7 @@ import { parseTrust } from "#lib/verifier/checks/trust";
 import { nodeIo } from "#lib/verifier/cli/node-io";
 import { runCommand } from "#lib/verifier/cli/run-command";
 import type { TestApp } from "#support/app";
+import { ask } from "#support/authorizations";
 import { anyKind } from "#support/databases";
 import { setupTestApp } from "#support/setup-app";
 import { checkChain } from "./check-chain";
@@ -89,6 +90,25 @@ describe("a chain of authority", () => {
         await read(one.test, await attest(one.test, keyOne, { action: "a" })),
       ]),
     ).toEqual(["invalid", "chain_stray"]);
+  });
+
+  it("is never simply valid with a link whose approval was taken out, or that has warnings", async () => {
+    const action = "Pay the deposit";
+    const asked = await ask(one.test, keyOne, { agent_slug: "chained", action, inputs_hash: "x" });
+    await asked.approve("ada");
+    const { human_authorization } = (await asked.read(keyOne)).body;
+    const backed = await attest(one.test, keyOne, { action, human_authorization });
+    const whole = await read(one.test, backed);
+    const report = await checkChain([whole], trusts);
+    expect(report).toMatchObject({ verdict: "valid", links: [{ missing: [], warnings: ["approval_test"] }] });
+    expect(report.checks[0]?.detail).toContain("warnings: approval_test");
+    const without = changed(whole, (json) => {
+      delete json.human_authorization;
+    });
+    expect(await checkChain([without], trusts)).toMatchObject({
+      verdict: "incomplete",
+      links: [{ missing: ["human_authorization"] }],
+    });
   });
 
   it("does not hold with a file that fails, another attestation in its place, or keys of one instance alone", async () => {

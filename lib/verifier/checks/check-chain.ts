@@ -17,6 +17,10 @@ export interface ChainLink {
   /** Null where the payload is not in the file. */
   action: string | null;
   traceparent: string | null;
+  /** Names of what the payload says is there and the file doesn't have. */
+  missing: string[];
+  /** Codes of what the record is to be read with. */
+  warnings: string[];
 }
 
 export interface ChainReport {
@@ -40,8 +44,9 @@ async function readLink(text: string, trusts: readonly VerifierTrust[]) {
   const { action, traceparent, ...request } = report.statement?.predicate.request ?? {};
   const failed = report.checks.find(({ status }) => status === "fail");
   const { attestationId, agentSlug } = receipt;
+  const warnings = [...report.warnings.map(({ code }) => code), ...report.statedWarnings];
   const link: ChainLink = {
-    ...{ attestation_id: attestationId, origin, agent_slug: agentSlug },
+    ...{ attestation_id: attestationId, origin, agent_slug: agentSlug, missing: report.missing, warnings },
     action: typeof action === "string" ? action : null,
     traceparent: typeof traceparent === "string" ? traceparent : null,
   };
@@ -50,9 +55,16 @@ async function readLink(text: string, trusts: readonly VerifierTrust[]) {
     payloadHash: hexEncode(receipt.payloadHash),
     parent: readParent(request),
     isHidden: report.statement === null,
-    outcome: failed ? fail("chain_link_invalid", { check: failed.name }) : pass(`${agentSlug}, in ${origin}`),
+    outcome: failed ? fail("chain_link_invalid", { check: failed.name }) : pass(describeLink(link)),
   };
 }
+
+const describeLink = ({ agent_slug, origin, missing, warnings }: ChainLink) =>
+  [
+    `${agent_slug}, in ${origin}`,
+    ...(missing.length > 0 ? [`not in the file: ${missing.join(", ")}`] : []),
+    ...(warnings.length > 0 ? [`warnings: ${warnings.join(", ")}`] : []),
+  ].join("; ");
 
 type ReadLink = Awaited<ReturnType<typeof readLink>>;
 
@@ -96,7 +108,9 @@ export async function checkChain(
   if (stray !== undefined && !isBroken)
     checks.push({ name: "files", ...fail("chain_stray", { id: stray.link.attestation_id }) });
   const isFailed = checks.some(({ status }) => status === "fail");
-  const isOpen = checks.some(({ status }) => status === "not_applicable");
+  const isOpen =
+    checks.some(({ status }) => status === "not_applicable") ||
+    links.some(({ missing }) => missing.length > 0);
   return {
     checks,
     links: isFailed ? [] : links,

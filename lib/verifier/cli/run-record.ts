@@ -259,11 +259,12 @@ export async function runChain(args: Arguments, io: CommandIo): Promise<number> 
   const { checks, links, verdict } = await checkChain(receipts, trusts);
   if (args.flags.has("json")) printJson(io, { kind: "chain", verdict, checks, links });
   else {
+    const isWarned = links.some(({ warnings }) => warnings.length > 0);
     const lines = links.map(({ agent_slug, action, origin }, i) =>
       toVisibleText(`${i === 0 ? "" : "by authority of "}${agent_slug} (${origin}): ${action ?? "private"}`),
     );
     io.print(
-      `${formatChecks(checks)}\n\n${lines.join("\n")}\n\n${chainSentences[verdict === "valid" ? "pass" : verdict === "invalid" ? "fail" : "not_applicable"]}\n`,
+      `${formatChecks(checks)}\n\n${lines.join("\n")}\n\n${chainSentences[verdict === "valid" ? "pass" : verdict === "invalid" ? "fail" : "not_applicable"]}${isWarned ? " Read it with the warnings above." : ""}\n`,
     );
   }
   return exitCodes[verdict];
@@ -272,7 +273,7 @@ export async function runChain(args: Arguments, io: CommandIo): Promise<number> 
 const chainSentences = {
   pass: "The chain holds, to its beginning.",
   fail: "The chain does NOT hold.",
-  not_applicable: "Nothing failed, but the files don't lead to the chain's beginning.",
+  not_applicable: "Nothing failed, but the files don't show the whole chain.",
 } as const;
 
 const proofCodes = { pass: 0, fail: 1, not_applicable: 3 } as const;
