@@ -35,10 +35,10 @@ describe("server and browser side by side", () => {
     expect(render("pass", "pass", ["code_hash_mismatch", "approval_test"])).toContain("Server: yes");
   });
 
-  it("has a row for each warning but an erasure, which leaves no row to read, and a freeze, which no check is about", () => {
+  it("has a row for each warning but an erasure, which leaves no row to read, and a freeze and a trace, which no check is about", () => {
     for (const code of warningCodes) {
       const row = warningRows[code];
-      if (row === null) expect(code).toBeOneOf(["content_erased", "agent_frozen"]);
+      if (row === null) expect(code).toBeOneOf(["content_erased", "agent_frozen", "reported_by_trace"]);
       else expect(findRowWarning(row.check, [describeWarning(code)])).toMatchObject({ answer: row.answer });
     }
   });

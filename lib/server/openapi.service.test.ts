@@ -361,7 +361,13 @@ describe("the OpenAPI document", () => {
     const verification = { email: full, code: mail.messages[0].subject.slice(0, 6) };
     expect((await send(test, "verifyKey", {}, { body: verification })).status).toBe(409);
     expect((await send(test, "eraseContent", known(), { key })).status).toBe(200);
-    for (const id of ["createPresentation", "downloadBundle", "downloadEnvelope", "downloadPayload"] as const)
+    for (const id of [
+      "createPresentation",
+      "downloadBundle",
+      "downloadEnvelope",
+      "downloadPayload",
+      "downloadScitt",
+    ] as const)
       expect([id, (await send(test, id, known(), { key, ...bodyOf(id) })).status]).toEqual([id, 409]);
   });
 

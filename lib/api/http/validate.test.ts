@@ -20,7 +20,10 @@ function listMessages(id: OperationId, body: unknown): string[] {
 }
 
 it("tells each field of each operation so", () => {
-  const messages = Object.entries(requestExamples).flatMap(([name, example]) => {
+  const withSchema = Object.entries(requestExamples).filter(
+    ([name]) => "body" in operations[name as OperationId],
+  );
+  const messages = withSchema.flatMap(([name, example]) => {
     const id = name as OperationId;
     const bodies = Object.keys(example).flatMap((field) =>
       otherValues.map((value) => ({ ...example, [field]: value })),

@@ -161,7 +161,7 @@ export function readTypes(
   return read;
 }
 
-export const detailPrefix = "context.";
+const detailPrefix = "context.";
 
 /** The detail's name; null for `amount`; undefined for no field. */
 export function readField(field: string): string | null | undefined {

@@ -18,7 +18,7 @@ import type { Context } from "./context";
 import { byPeople } from "./rows";
 
 const dayMs = 86_400_000;
-export const attentionDays = 182;
+const attentionDays = 182;
 
 /** Only those that still have enough people. */
 export async function listMeasured(
@@ -112,7 +112,7 @@ const columns = [
 ];
 const toSeconds = (ms: number | null) => (ms === null ? "" : String(ms / 1_000));
 
-export function* writeAttentionCsv(groups: readonly GroupAttention[]): Generator<string> {
+function* writeAttentionCsv(groups: readonly GroupAttention[]): Generator<string> {
   yield byteOrderMark + encodeCsvLine(columns);
   for (const { name, weeks } of groups)
     for (const week of weeks) {
