@@ -1,5 +1,5 @@
 /** Guarantees: a counter-offer only narrows, takes the old request's place in one step, and is decided as a new question. */
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import type { AuthorizationState } from "#lib/api/schemas/authorization-state";
 import { hashInputs } from "#lib/client/api/inputs";
 import type { ApprovalRequest, HumanAuthorization } from "#lib/protocol/approval/approval";
@@ -49,6 +49,13 @@ async function sign(id: string, passkey: Passkey, decision: PasskeyDecision) {
   const hash = requestHash(await requestOf(id));
   const { public_key: _key, ...sent } = passkey.assert(approvalChallenge(hash, decision));
   return { passkey: sent };
+}
+
+async function decisionOf(id: string): Promise<JsonObject> {
+  const { rows } = await test.query("SELECT decision_payload FROM authorization_requests WHERE id = $1", [
+    id,
+  ]);
+  return JSON.parse(Buffer.from(rows[0]?.["decision_payload"] as Uint8Array).toString()).predicate;
 }
 
 const changed = (answer: { body: { errors?: { pointer: string; message: string }[] } }) =>
@@ -174,6 +181,37 @@ describe("a counter-offer", () => {
     expect((await read(key, asked.made.request_id)).status).not.toBe("pending");
   });
 
+  it("ends the old request with what was asked at the same moment in its decision", async () => {
+    const { key } = await test.createKey();
+    const asked = await ask(test, key, { ...shown, agent_slug: "asked-meanwhile" });
+    const { db } = test.app.context.database;
+    const run = db.transaction.bind(db);
+    const spy = vi.spyOn(db, "transaction").mockImplementationOnce(async (...given) => {
+      expect((await post(asked.token, "ask", { question: "Why?" })).status).toBe(200);
+      return run(...given);
+    });
+    const { status } = await amend(asked.token, { amount: "80" });
+    spy.mockRestore();
+    expect(status).toBe(200);
+    const decision = await decisionOf(asked.made.request_id);
+    expect(decision).toMatchObject({ decision: "cancelled", questions_hash: expect.any(String) });
+  });
+
+  it("isn't made for a frozen agent, also if it is frozen at the same moment", async () => {
+    const { key } = await test.createKey();
+    const slug = "frozen-meanwhile";
+    const asked = await ask(test, key, { ...shown, agent_slug: slug });
+    const { db } = test.app.context.database;
+    const run = db.transaction.bind(db);
+    const spy = vi.spyOn(db, "transaction").mockImplementationOnce(async (...given) => {
+      await test.query("UPDATE agents SET frozen_at = now() WHERE slug = $1", [slug]);
+      return run(...given);
+    });
+    const answers = [await amend(asked.token, { amount: "80" }), await amend(asked.token, { amount: "80" })];
+    spy.mockRestore();
+    expect(answers.map(({ body }) => body.code)).toEqual(["agent_frozen", "agent_frozen"]);
+  });
+
   it("obeys rules like a new request, but is never approved by one", async () => {
     const { key } = await test.createKey();
     const rules = async (text: string, mode = "enforce") =>
@@ -211,6 +249,15 @@ describe("a counter-offer where groups decide", () => {
     expect((await amend(asked.token, changes, approving)).body.code, "another decision").toBe(
       "passkey_refused",
     );
+    const copied = await sign(id, erin.passkey, "amend");
+    const other = await ask(test, key, { ...shown, ...groups });
+    const denying = await sign(other.made.request_id, erin.passkey, "deny");
+    expect((await post(other.token, "deny", denying)).status).toBe(200);
+    const late = await amend(asked.token, changes, copied);
+    expect([late.body.code, late.body.detail], "by a counter that didn't grow").toEqual([
+      "passkey_refused",
+      expect.stringContaining("may be a copy"),
+    ]);
     const { body, status } = await amend(asked.token, changes, await sign(id, carol.passkey, "amend"));
     expect(status).toBe(200);
     const now = body.request_id as string;
@@ -317,10 +364,6 @@ describe("questions", () => {
     expect(told.map(({ body }) => JSON.parse(String(body)).data)).toEqual(numbers);
     expect((await post(asked.token, "ask", { question: "x".repeat(501) })).status).toBe(422);
     expect((await asked.deny("no")).status).toBe(200);
-    const { rows } = await test.query("SELECT decision_payload FROM authorization_requests WHERE id = $1", [
-      id,
-    ]);
-    const statement = JSON.parse(Buffer.from(rows[0]?.["decision_payload"] as Uint8Array).toString());
-    expect(statement.predicate.questions_hash).toMatch(/^[0-9a-f]{64}$/);
+    expect((await decisionOf(id))["questions_hash"]).toMatch(/^[0-9a-f]{64}$/);
   });
 });
