@@ -2,7 +2,7 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { eq } from "drizzle-orm";
-import { beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it, vi } from "vitest";
 import type { MemberPrincipal } from "#lib/api/http/context";
 import { auditEvents } from "#lib/db/schema";
 import { makeSnapshot } from "#lib/log/records/agent-heads";
@@ -583,6 +583,18 @@ describe("an evidence pack", () => {
     await isGone(token);
     await test.query("UPDATE opening_links SET expires_at = now() WHERE pack IS NOT NULL", []);
     await isGone(packToken);
+    const halfway = await makeReceipt();
+    const { db } = context.database;
+    const run = db.transaction.bind(db);
+    const spy = vi.spyOn(db, "transaction").mockImplementationOnce(async (...given) => {
+      await test.query("UPDATE opening_links SET revoked_at = now() WHERE revoked_at IS NULL", []);
+      return run(...given);
+    });
+    await expect(openByLink(context, halfway, "192.0.2.9"), "revoked before it is noted").rejects.toThrow(
+      gone,
+    );
+    expect(spy).toHaveBeenCalledOnce();
+    spy.mockRestore();
     const third = await makeReceipt();
     const setRole = (role: string) =>
       test.query("UPDATE memberships SET role = $1 WHERE user_id = $2", [role, person.userId]);
