@@ -223,6 +223,9 @@ export function listBadAmendments(): [what: string, reason: Reason, forged: Huma
   const fields = ["amount", "context.invoice"];
   const fewer = [0, 1].map((group) => ({ group: groupId(group), count: 1 }));
   const elsewhere: Partial<ApprovalRequest>[] = [
+    { origin: "https://other.example" },
+    { organization: "another organization" },
+    { grant: { tools: ["bank.pay"], max_calls: 2, expires_at: testRequest.expires_at } },
     { agent_slug: "other" },
     { agent_public_key: "AAAA" },
     { action: "Pay" },
