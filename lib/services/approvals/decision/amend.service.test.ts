@@ -9,7 +9,7 @@ import { approvalChallenge, type PasskeyDecision } from "#lib/protocol/passkey/a
 import { readRequestFacts } from "#lib/services/approvals/decision/list-approvers";
 import { approvalUrl, findAuthorization } from "#lib/services/approvals/rows";
 import { verifyInBrowser } from "#lib/verifier/browser";
-import { approveUnproven, ask, fromPage, openRequest } from "#support/authorizations";
+import { type AskedRequest, approveUnproven, ask, fromPage, openRequest } from "#support/authorizations";
 import { anyKind } from "#support/databases";
 import { enrolApprover, enrolGroup } from "#support/enrol";
 import { signInPerson } from "#support/portal";
@@ -181,22 +181,6 @@ describe("a counter-offer", () => {
     expect((await read(key, asked.made.request_id)).status).not.toBe("pending");
   });
 
-  it("ends the old request with what was asked at the same moment in its decision", async () => {
-    const { key } = await test.createKey();
-    const asked = await ask(test, key, { ...shown, agent_slug: "asked-meanwhile" });
-    const { db } = test.app.context.database;
-    const run = db.transaction.bind(db);
-    const spy = vi.spyOn(db, "transaction").mockImplementationOnce(async (...given) => {
-      expect((await post(asked.token, "ask", { question: "Why?" })).status).toBe(200);
-      return run(...given);
-    });
-    const { status } = await amend(asked.token, { amount: "80" });
-    spy.mockRestore();
-    expect(status).toBe(200);
-    const decision = await decisionOf(asked.made.request_id);
-    expect(decision).toMatchObject({ decision: "cancelled", questions_hash: expect.any(String) });
-  });
-
   it("isn't made for a frozen agent, also if it is frozen at the same moment", async () => {
     const { key } = await test.createKey();
     const slug = "frozen-meanwhile";
@@ -305,6 +289,29 @@ describe("a counter-offer where groups decide", () => {
       const signed = await sign(asked.made.request_id, passkey, "amend");
       expect((await amend(asked.token, { amount: "1" }, signed)).body.code).toBe(code);
     }
+  });
+});
+
+describe("a request that is asked about", () => {
+  it.each([
+    ["cancelled", (asked: AskedRequest) => amend(asked.token, { amount: "80" })],
+    ["denied", (asked: AskedRequest) => asked.deny("no")],
+  ] as const)("has what was asked at the same moment in its decision: %s", async (decision, decide) => {
+    const { key } = await test.createKey();
+    const asked = await ask(test, key, { ...shown, agent_slug: `asked-meanwhile-${decision}` });
+    const { db } = test.app.context.database;
+    const run = db.transaction.bind(db);
+    const spy = vi.spyOn(db, "transaction").mockImplementationOnce(async (...given) => {
+      expect((await post(asked.token, "ask", { question: "Why?" })).status).toBe(200);
+      return run(...given);
+    });
+    const { status } = await decide(asked);
+    spy.mockRestore();
+    expect(status).toBe(200);
+    expect(await decisionOf(asked.made.request_id)).toMatchObject({
+      decision,
+      questions_hash: expect.any(String),
+    });
   });
 });
 
