@@ -115,6 +115,22 @@ describe("the first screen of a receipt", () => {
     expect(unknown).toContain("No verified domain");
   });
 
+  it("says what an approver changed before it was approved", () => {
+    const request = (value: string) => ({
+      ...{ action: "Paid invoice 8", agent_slug: "bot" },
+      amount: { value, currency: "EUR" },
+    });
+    const human_authorization = {
+      request: { ...request("80"), amends: { fields: ["amount"], by: "a" } },
+      original_request: request("120"),
+      approvals: [],
+    };
+    expect(render(verificationOf({ ...proven(1), human_authorization }))).toContain(
+      "Changedamount from 120.00 EUR to 80.00 EUR, by an approver",
+    );
+    expect(render(verificationOf(proven(1)))).not.toContain("Changed");
+  });
+
   it("has no green beside the record's own", () => {
     const html = renderToStaticMarkup(
       <ReceiptFacts

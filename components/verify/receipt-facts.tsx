@@ -210,6 +210,14 @@ export function ReceiptFacts({ verification, surroundings }: ReceiptFactsProps) 
         )}
         {answer.action === null ? null : <By>{isTraced(answer) ? byTrace : byAgent}</By>}
       </Fact>
+      {facts.changed === null ? null : (
+        <Fact id="changed" name="Changed">
+          <p className="text-[15px] [overflow-wrap:anywhere]">
+            <AgentText value={facts.changed} hideWarnings />
+          </p>
+          <By>Before it was approved</By>
+        </Fact>
+      )}
       <Fact id="approval" name={labelDecided(facts.decided)}>
         <p>
           <State finding={approval} />
