@@ -16,7 +16,7 @@ import { findDifferences } from "./check-shown";
 import { explainDenial, readReason } from "./deny-form";
 import { listDetails } from "./details";
 import { GrantBlock } from "./grant-block";
-import { describeMissing } from "./groups-needed";
+import { describeMissing, GroupsNeeded } from "./groups-needed";
 import { writeHeading } from "./heading";
 import { explainProof } from "./how-checked";
 import { Outcome } from "./outcome";
@@ -102,6 +102,15 @@ describe("findDifferences, of who decides", () => {
     expect(describeMissing(view)).toBe("Two people of finance are needed. One person of board is needed.");
     view.groups = [{ name: "finance", count: 2, given: 2 }];
     expect(describeMissing(view)).toBeNull();
+  });
+
+  it("says that whoever changed the request is one of them", () => {
+    const view = makeRequired();
+    const change = "Whoever changed the request has to approve it too.";
+    const show = () => renderToStaticMarkup(<GroupsNeeded view={view} />);
+    expect(show()).not.toContain(change);
+    view.request.amends = { request_hash: "00", fields: ["amount"], by: "a" };
+    expect(show()).toContain(change);
   });
 });
 

@@ -23,8 +23,9 @@ export function GroupsNeeded({ view }: { readonly view: ApprovalView }) {
   if (missing === null) return null;
   return (
     <Callout tone="info" title="Enrolled approvers decide">
-      <AgentText value={missing} hideWarnings /> Each person counts once. Their passkey is needed to approve
-      and to deny. One denial ends the request.
+      <AgentText value={missing} hideWarnings /> Each person counts once.{" "}
+      {view.request.amends?.by === undefined ? "" : "Whoever changed the request has to approve it too. "}
+      Their passkey is needed to approve and to deny. One denial ends the request.
     </Callout>
   );
 }

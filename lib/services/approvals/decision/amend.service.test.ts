@@ -6,6 +6,7 @@ import type { ApprovalRequest, HumanAuthorization } from "#lib/protocol/approval
 import { requestHash } from "#lib/protocol/approval/approval";
 import type { JsonObject } from "#lib/protocol/encoding/canonical-json";
 import { approvalChallenge, type PasskeyDecision } from "#lib/protocol/passkey/assertion";
+import { listInbox, readDecidable } from "#lib/services/approvals/decision/inbox";
 import { readRequestFacts } from "#lib/services/approvals/decision/list-approvers";
 import { approvalUrl, findAuthorization } from "#lib/services/approvals/rows";
 import { verifyInBrowser } from "#lib/verifier/browser";
@@ -122,10 +123,10 @@ describe("a counter-offer", () => {
   });
 
   it.each([
-    [{ amount: "120.01" }, "/changes/amount: can only be lower"],
+    [{ amount: "120.01" }, "/changes/amount: must be lower"],
     [{ amount: "80.001" }, "/changes/amount: EUR has 2 decimals: 80.001 can't be paid"],
-    [{ amount: "-1" }, "/changes/amount: is no amount"],
-    [{ amount: "1e2" }, "/changes/amount: is no amount"],
+    [{ amount: "-1" }, "/changes/amount: must be an amount such as 80.50"],
+    [{ amount: "1e2" }, "/changes/amount: must be an amount such as 80.50"],
     [{ "context.amount": "1" }, "/changes/context.amount: follows the amount"],
     [{ "context.note": "April" }, "/changes/context.note: can't be changed"],
     [{ action: "Pay more" }, "/changes/action: can't be changed"],
@@ -254,7 +255,16 @@ describe("a counter-offer where groups decide", () => {
     const replayed = await post(tokenOf(now), "passkey", approving);
     expect(replayed.body.code, "an approval of the old request").toBe("passkey_refused");
     expect((await approve(dave.passkey)).status).toBe(200);
-    expect((await approve(erin.passkey)).body.code, "the place of who changed it").toBe("approval_refused");
+    const isOffered = async (name: string) => {
+      const user = await signInPerson(test.app.context, `${name}@example.com`);
+      const { rows } = await listInbox(test.app.context, user, { isWaiting: true, limit: 20 });
+      const decidable = await readDecidable(test.app.context, user, rows);
+      return decidable.flat().some(({ view }) => view.request_id === now);
+    };
+    expect([await isOffered("erin"), await isOffered("carol")]).toEqual([false, true]);
+    const { body: refused } = await approve(erin.passkey);
+    expect(refused.code, "the place of who changed it").toBe("approval_refused");
+    expect(refused.detail).toContain("needed from whoever changed the request");
     expect((await approve(carol.passkey)).status).toBe(200);
     const state = await read(key, now);
     const trust = (await test.call("GET", "/v1/pubkey")).body;

@@ -271,8 +271,12 @@ function checkApprover(
   const people = given.map(({ groups }) => groups.map(({ group }) => group));
   if (amends?.by !== undefined && !isAmenderIn) people.push([...amenderGroups]);
   const filled = fillPlaces(required, people).reduce((sum, count) => sum + count, 0);
-  if (filled < people.length)
-    throw refused("others of your groups have approved already; somebody else is needed");
+  if (filled === people.length) return;
+  throw refused(
+    people.length > given.length
+      ? "the last approval of your groups is needed from whoever changed the request"
+      : "others of your groups have approved already; somebody else is needed",
+  );
 }
 
 async function storeOneOfMany(

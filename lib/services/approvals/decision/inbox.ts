@@ -39,6 +39,7 @@ import type { ProtocolVersion } from "#lib/protocol/world-id/world-id-proof";
 import { findReplaced } from "#lib/services/accounts/deputies";
 import { isEnrolled } from "#lib/services/accounts/roster";
 import type { Context } from "#lib/services/approvals/context";
+import { readAmenderGroups } from "#lib/services/approvals/decision/passkey-approval";
 import { readLooks } from "#lib/services/approvals/looks";
 import { findTestRequests } from "#lib/services/approvals/portal-authorizations";
 import { chooseEnvironment, isEnded, readPage } from "#lib/services/approvals/read";
@@ -326,8 +327,8 @@ type InboxRow = Awaited<ReturnType<typeof listInbox>>["rows"][number];
 type OwnGroups = Awaited<ReturnType<typeof readOwnGroups>>;
 
 /**
- * In whose right the person's approval would count: they didn't ask or approve, and a place of their groups is free. Null
- * if it wouldn't.
+ * In whose right the person's approval would count: they didn't ask or approve, and a place of their groups is free, which
+ * whoever changed the request has. Null if it wouldn't.
  */
 async function findRight(
   { database: { db } }: Context,
@@ -346,6 +347,9 @@ async function findRight(
   );
   if (present.flatMap(listPeople).some((id) => right.people.includes(id))) return null;
   const people = [...present.map(({ groups }) => groups.map(({ group }) => group)), right.groupIds];
+  const amender = request.amends?.by;
+  const given = [...own.people, ...present.map(({ approver_id }) => approver_id)];
+  if (amender !== undefined && !given.includes(amender)) people.push(await readAmenderGroups(db, request));
   const filled = fillPlaces(required, people).reduce((sum, count) => sum + count, 0);
   return filled === people.length ? (isOwn ? "own" : "deputy") : null;
 }
