@@ -1,6 +1,6 @@
 "use client";
 import dynamic from "next/dynamic";
-import { useState } from "react";
+import { useRef, useState } from "react";
 import { Button } from "#components/ui/button";
 import { Callout } from "#components/ui/callout";
 /** Deny and Approve, of equal weight; Enter is bound to neither, and nothing is sent before a second step. */
@@ -150,6 +150,7 @@ export function Decision({ view, token, onChange, onCounted }: DecisionProps) {
   const [isCodeMissed, setIsCodeMissed] = useState(false);
   const isReady = useIsReady();
   const [section, setSection] = useState<HTMLElement | null>(null);
+  const heading = useRef<HTMLHeadingElement>(null);
   const isOnScreen = useIsOnScreen(section);
   const { unseen, show } = useUnseen(view.request_id, listShown(view));
   const [isInformed, setIsInformed] = useState(false);
@@ -169,13 +170,18 @@ export function Decision({ view, token, onChange, onCounted }: DecisionProps) {
     // A person who has seen all when they choose is not asked again.
     if (chosen === "approve" && unseen.length === 0) setIsInformed(true);
   }
+  /** The form goes, and the focus with it. */
+  function closeQuestion(): void {
+    setChoice("none");
+    heading.current?.focus();
+  }
   function countOwn(): void {
     setIsDone(true);
     onCounted();
   }
   return (
     <section ref={setSection} aria-labelledby="decision" className="flex flex-col gap-4">
-      <h2 id="decision" className="mt-2 font-semibold text-xl">
+      <h2 ref={heading} id="decision" tabIndex={-1} className="mt-2 font-semibold text-xl outline-none">
         Your decision
       </h2>
       {isDone ? null : isByPasskey ? <GroupsNeeded view={view} /> : <MoreNeeded approvals={view.approvals} />}
@@ -206,7 +212,7 @@ export function Decision({ view, token, onChange, onCounted }: DecisionProps) {
         <ChangeForm view={view} token={token} code={code} turn={turn} onChange={onChange} />
       ) : null}
       {choice === "ask" && mayAsk(view) ? (
-        <AskForm token={token} code={code} turn={turn} onChange={onChange} onSent={() => setChoice("none")} />
+        <AskForm token={token} code={code} turn={turn} onChange={onChange} onSent={closeQuestion} />
       ) : null}
       {choice === "approve" && !isInformed ? (
         <Unseen
