@@ -312,6 +312,23 @@ it("adds the first passkey to the organization that the page shows, and to no ot
   expect(await approvers()).toEqual([{ id: invitedTo }]);
 });
 
+it("says in the form why a receipt can't be opened, and shows no page that isn't there", async () => {
+  const makeLink = actions.find(([name]) => name.endsWith(" makeReceiptLink"))?.[1];
+  const { key } = await test.createKey("other@example.com");
+  const body = { agent_slug: "opened-bot", action: "Pay", inputs_hash: `sha256:${"a".repeat(64)}` };
+  const { body: made } = await test.call("POST", "/v1/attest", { key, body });
+  const link = (attestation_id: string) =>
+    makeLink?.(
+      idle,
+      formOf({ [shownOrganizationField]: invitedTo, attestation_id, opening: "payee", days: "30" }),
+    );
+  expect(await link(String(made["attestation_id"]))).toMatchObject({
+    status: "failed",
+    message: expect.stringContaining("can't be opened alone"),
+  });
+  await expect(link("01999999-9999-7999-8999-999999999999")).rejects.toThrow("not found");
+});
+
 it("deletes the organization that the page shows, and not the one chosen since in another tab", async () => {
   const endOrganization = actions.find(([name]) => name.endsWith(" endOrganization"))?.[1];
   const ids = async () =>

@@ -89,7 +89,7 @@ const notFoundNames = new Set<string>([
   "bad_request",
 ]);
 
-function isNotFound(error: unknown): boolean {
+function isNotFound(error: unknown): error is AppError {
   return error instanceof AppError && notFoundNames.has(error.errorName);
 }
 
@@ -172,7 +172,8 @@ async function runFor<Subject extends unknown[], Schema extends z.ZodType, Resul
     const { message, result } = await work(...subject, parsed.data);
     return { status: "done", message, errors: {}, values: {}, result };
   } catch (error) {
-    if (isNotFound(error)) notFound();
+    // In a form, a bad request is a choice that can't be met, which the form says.
+    if (isNotFound(error) && error.errorName !== "bad_request") notFound();
     return describeFailure(error, values, context);
   }
 }
