@@ -37,7 +37,8 @@ function describeSubject({ attestation_id: id, pack }: Pick<Row, "attestation_id
   if (pack === null) return id ?? "";
   const { agentSlugs, period } = JSON.parse(pack) as Packed;
   const agents = agentSlugs.length === 0 ? "all agents" : agentSlugs.join(", ");
-  return `${agents}, ${period.from.slice(0, 10)} to ${period.to.slice(0, 10)}`;
+  const lastDay = new Date(Date.parse(period.to) - 1).toISOString();
+  return `${agents}, ${period.from.slice(0, 10)} to ${lastDay.slice(0, 10)}`;
 }
 
 /** Answers the link, which nobody can read again. Throws what opening it would. */

@@ -554,6 +554,9 @@ describe("an evidence pack", () => {
     const judged = await verifyEvidence(receipt, parseTrust(parse(unpack(approved), packFiles.keys)));
     expect(judged.checks.find(({ name }) => name === "opening")?.status).toBe("pass");
     expect(judged.facts.find((fact) => fact.id === "payee")?.text).toBe(payee);
+    const { subject } = await readOpeningLink(context, packToken, "192.0.2.9");
+    const lastDay = new Date(Date.parse(request.period.to) - 1).toISOString().slice(0, 10);
+    expect(subject).toMatch(new RegExp(`, \\S+ to ${lastDay}$`));
     const zip = await collect((await openByLink(context, packToken, "192.0.2.9")).parts);
     expect((await check(zip)).verdict).not.toBe("invalid");
     expect(Buffer.from(unpack(zip).get("attestations/000000000002.json") ?? "").toString()).toContain(payee);
