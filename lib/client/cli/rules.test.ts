@@ -111,8 +111,8 @@ describe("rules try", () => {
       ["asked", "apply_patch"],
     ]);
     const shown = await run(files, "t", "--rules", "r", ...cedar);
-    expect(shown.out).toContain("5 calls by r: 1 allowed without asking, 4 asked, 0 denied.");
-    expect(shown.out).toContain("allowed  ls  (look)");
+    expect(shown.out).toContain("5 calls, judged by r: 1 allowed without asking, 4 asked, 0 denied.");
+    expect(shown.out).toContain("allowed  Bash: ls  (look)");
   });
 
   it("takes a template, and says what is missing", async () => {

@@ -153,8 +153,8 @@ function tryCalls(
   prepareRules(cedar, "try", parsed.rules);
   let uses = 0;
   return calls.map((call): Tried => {
-    const { title, action } = describeToolCall(call.tool, call.input);
-    const shown = { tool: call.tool, title: title ?? action };
+    const { title = "" } = describeToolCall(call.tool, call.input);
+    const shown = { tool: call.tool, title };
     try {
       const context = describeCall(call, agent, uses, now);
       const found = evaluateStrictly(cedar, "try", parsed.rules, context, rules.fallback);
@@ -172,10 +172,10 @@ function tryCalls(
 function format(tried: readonly Tried[], { from }: ChosenRules): string {
   const count = (word: Word) => tried.filter(({ would }) => would === word).length;
   const lines = tried.map(
-    ({ would, title, policy_ids: ids }) =>
-      `  ${would.padEnd(7)}  ${toVisibleText(title)}${ids.length === 0 ? "" : `  (${ids.join(", ")})`}`,
+    ({ would, tool, title, policy_ids: ids }) =>
+      `  ${would.padEnd(7)}  ${toVisibleText(title === "" ? tool : `${tool}: ${title}`)}${ids.length === 0 ? "" : `  (${ids.join(", ")})`}`,
   );
-  return `${lines.join("\n")}\n\n${formatCount(tried.length, "call")} by ${toVisibleText(from)}: ${count("allowed")} allowed without asking, ${count("asked")} asked, ${count("denied")} denied.\nAmounts, names of who asks and a registered key aren't in a transcript; counts of the day begin with it.\n`;
+  return `${lines.join("\n")}\n\n${formatCount(tried.length, "call")}, judged by ${toVisibleText(from)}: ${count("allowed")} allowed without asking, ${count("asked")} asked, ${count("denied")} denied.\nAmounts, names of who asks and a registered key aren't in a transcript; counts of the day begin with it.\n`;
 }
 
 async function runRules(command: Command): Promise<void> {
