@@ -12,10 +12,10 @@ import type { UnfinishedRequest } from "#lib/api/schemas/portal";
 
 const approvedBy = {
   standing: "standing approval",
-  people: "approved by people",
-  grant: "covered by a standing approval",
-  rule: "allowed by a rule",
-  freeze: "approved",
+  people: "By people",
+  grant: "By a standing approval",
+  rule: "By a rule",
+  freeze: "Yes",
 } as const;
 
 interface UnfinishedRequestsProps {
@@ -26,8 +26,8 @@ interface UnfinishedRequestsProps {
 }
 
 function describeState({ approvedBy: kind, isPending, isClaimed }: UnfinishedRequest): string {
-  if (isPending || kind === null) return "waits for a decision";
-  return isClaimed ? `${approvedBy[kind]}, and a run has claimed it` : approvedBy[kind];
+  if (isPending || kind === null) return "Not yet";
+  return isClaimed ? `${approvedBy[kind]}, claimed by a run` : approvedBy[kind];
 }
 
 function describeRules({ approvedBy: kind, isClaimed, stop }: UnfinishedRequest): string {
@@ -64,7 +64,7 @@ export function UnfinishedRequests({ rows, hasMore, takeBack, cancel }: Unfinish
               <>
                 <TextLink href={`/portal/authorizations/${row.request_id}`}>Open the request</TextLink>
                 <span>
-                  {describeState(row)}. {describeRules(row)}.
+                  Approved: {describeState(row)}. {describeRules(row)}.
                 </span>
               </>
             ),
@@ -77,10 +77,10 @@ export function UnfinishedRequests({ rows, hasMore, takeBack, cancel }: Unfinish
             width: "medium",
             cell: ({ agent_slug }) => agent_slug,
           },
-          { id: "state", header: "State", isShort: true, width: "medium", cell: describeState },
+          { id: "state", header: "Approved", isShort: true, width: "large", cell: describeState },
           {
             id: "rules",
-            header: "By rules of now",
+            header: "By current rules",
             isShort: true,
             width: "large",
             cell: describeRules,
