@@ -226,7 +226,7 @@ function readPlace(about: Attributes): JsonObject {
         .replaceAll(/[^A-Za-z0-9._-]+/g, "-")
         .replace(/^[^A-Za-z0-9]+/, "")
         .slice(0, 64);
-  // What no slug can have is refused with the others' mistakes, and no canonical JSON has it.
+  // Replaces lone surrogates, which no canonical JSON has: the slug is refused with the others' mistakes.
   const agent_slug = (about.text("countersign.agent") ?? derived).toWellFormed();
   if (agent_slug === "")
     throw new RangeError("no agent: set countersign.agent in OTEL_RESOURCE_ATTRIBUTES, or service.name");
