@@ -110,11 +110,12 @@ export function applyChanges(
     if (name === undefined || !amendable.includes(field)) return { field, problem: "can't be changed" };
     if (name === null) {
       const amount = asked.amount && { ...asked.amount, value: canonicalAmount(written) };
-      if (!amount || !amountValuePattern.test(amount.value)) return { field, problem: "is no amount" };
+      if (!amount || !amountValuePattern.test(amount.value))
+        return { field, problem: "must be an amount such as 80.50" };
       const mistake = findCurrencyMistake(amount.currency, amount.value);
       if (mistake !== null) return { field, problem: mistake };
       if (amount.value === asked.amount?.value) continue;
-      if (!isLower(amount, asked.amount)) return { field, problem: "can only be lower" };
+      if (!isLower(amount, asked.amount)) return { field, problem: "must be lower" };
       changed.amount = amount;
       changed.fields.push(field, ...followers.map(toField));
       for (const follower of followers)
