@@ -33,7 +33,7 @@ export function SecondFactorForm({ action, chosen }: SecondFactorFormProps) {
         ))}
       </fieldset>
       <p className="max-w-prose text-muted text-sm">
-        People confirm with the passkey that they approve with, at the top of the page. It counts for some
+        People confirm with the passkey that they approve with, at the top of the page. It counts for 10
         minutes. Whoever has none is refused until an owner adds them as an approver.
       </p>
       <FormStatus state={state} />

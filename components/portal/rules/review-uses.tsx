@@ -98,7 +98,7 @@ export function ReviewRatesForm({ rates, action }: RatesProps) {
     { name: "standing", label: "Standing approvals", percent: rates.standing },
     ...Object.entries(rates.rules).map(([id, percent]) => ({
       name: `rule ${id}`,
-      label: `Rule ${id}`,
+      label: `Rule “${id}”`,
       percent,
     })),
   ];

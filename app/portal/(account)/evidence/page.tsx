@@ -38,7 +38,7 @@ export default async function EvidencePage({ searchParams }: PageProps) {
     <PortalPage organizationId={person.organizationId}>
       <PageHeading
         title="Evidence pack"
-        lead="One file for an auditor: receipts with their proofs, decisions, the agent's record, the keys, a report and the program that checks all of it offline."
+        lead="One file for an auditor: receipts with their proofs, decisions, the agents' records, the keys, a report and the program that checks all of it offline."
       />
       {links.length === 0 ? null : (
         <Card title="Links for auditors" className="mb-5">

@@ -84,11 +84,11 @@ function DirectoryCard({ directory }: { readonly directory: Directory }) {
         Your company's directory adds and removes members by SCIM:{" "}
         {formatCount(active, "active person", "active people")},{" "}
         {formatCount(people - active, "deactivated person", "deactivated people")},{" "}
-        {formatCount(groups.length, "group")}.
+        {formatCount(groups.length, "group")}. It makes nobody an owner.
       </p>
       {waiting.length === 0 ? null : (
         <p className="mt-3">
-          No members yet, because the domain of their address isn't verified or there is no room:{" "}
+          No members yet, because the domain of their address isn't verified or the organization is full:{" "}
           <AgentText value={waiting.slice(0, 20).join(", ")} hideWarnings />
           {waiting.length > 20 ? ` and ${waiting.length - 20} more` : ""}.
         </p>

@@ -34,7 +34,7 @@ async function ReviewPage() {
         <ReviewTable uses={uses} review={mayAct(membership.role, "stop") ? review : null} />
       </Card>
       {mayAct(membership.role, "rules") ? (
-        <Card title="How much is put here" className="mt-5">
+        <Card title="How much to review" className="mt-5">
           <ReviewRatesForm rates={rates} action={saveRates} />
         </Card>
       ) : null}
