@@ -217,12 +217,12 @@ export const groups = [
       {
         slug: "wire-approvals",
         title: "Wire: approvals",
-        description: "Authorization requests, what an approval covers, and enrolled approvers.",
+        description: "Authorization requests, and what an approval covers.",
       },
       {
         slug: "wire-rules",
-        title: "Wire: rules and webhooks",
-        description: "When a person is asked, and the messages that tell you.",
+        title: "Wire: approvers, rules, webhooks",
+        description: "Enrolled approvers, when a person is asked, and the messages that tell you.",
       },
       {
         slug: "wire-log",
@@ -231,8 +231,8 @@ export const groups = [
       },
       {
         slug: "wire-disclosure",
-        title: "Wire: disclosure and packs",
-        description: "Zero-knowledge proofs of selected fields, and evidence packs.",
+        title: "Wire: traces, disclosure, packs",
+        description: "Reports by traces, zero-knowledge proofs of selected fields, and evidence packs.",
       },
       {
         slug: "limits",

@@ -5,10 +5,10 @@ import { headingId } from "#components/heading-id";
 const headings = {
   wire: ["Conventions", "Errors", "Operations", "Authentication", "Limits", "Idempotency"],
   "wire-attestations": ["Attestations"],
-  "wire-approvals": ["Authorization requests", "Enrolled approvers"],
-  "wire-rules": ["Rules", "Webhooks"],
+  "wire-approvals": ["Authorization requests"],
+  "wire-rules": ["Enrolled approvers", "Rules", "Webhooks"],
   "wire-log": ["Agents", "API keys", "Audit log", "Directory", "Service", "Log", "Versions"],
-  "wire-disclosure": ["Zero-knowledge disclosure", "Evidence pack"],
+  "wire-disclosure": ["Report by traces", "Zero-knowledge disclosure", "Evidence pack"],
 } as const;
 
 export type WireSlug = keyof typeof headings;

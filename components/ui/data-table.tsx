@@ -82,7 +82,7 @@ export function DataTable<Row>({
             className="border-line border-b last:border-0 max-md:block max-md:py-3"
           >
             {columns.map((column) => (
-              <BodyCell key={column.id} column={column} row={row} isLine={isLine} />
+              <BodyCell key={column.id} column={column} row={row} rowId={rowKey(row)} isLine={isLine} />
             ))}
           </tr>
         ))}
@@ -109,6 +109,7 @@ function SortLink({ isSorted, href, label }: { isSorted: boolean; href: string; 
 interface BodyCellProps<Row> {
   readonly column: Column<Row>;
   readonly row: Row;
+  readonly rowId: string;
   readonly isLine: boolean;
 }
 
@@ -120,7 +121,7 @@ function lineClass({ isCut = false, width }: Pick<Column<never>, "isCut" | "widt
 /** Empty cells of a phone's row say nothing. */
 const hiddenIfEmpty = "max-md:[&:has(>span:last-child:empty)]:hidden";
 
-function BodyCell<Row>({ column, row, isLine }: BodyCellProps<Row>) {
+function BodyCell<Row>({ column, row, rowId, isLine }: BodyCellProps<Row>) {
   const more = column.more?.(row) ?? null;
   const isCut = isLine && (column.isRowHeader || column.isCut || column.isShort);
   const className = `py-2.5 pr-4 align-top max-md:flex max-md:gap-3 max-md:py-1 max-md:pr-0 ${hiddenIfEmpty} ${
@@ -137,16 +138,20 @@ function BodyCell<Row>({ column, row, isLine }: BodyCellProps<Row>) {
         </span>
       ) : (
         <details className="row-more min-w-0 max-md:flex-1 max-md:[overflow-wrap:anywhere]">
-          <summary className={`list-none ${isCut ? "one-line" : ""}`}>{column.cell(row)}</summary>
+          <summary id={`${column.id}-${rowId}`} className={`list-none ${isCut ? "one-line" : ""}`}>
+            {column.cell(row)}
+          </summary>
           <div className="mt-2 mb-1 flex flex-col gap-1 font-normal text-muted">{more}</div>
         </details>
       )}
     </>
   );
   if (column.isRowHeader) {
+    // A group, as what opens is, gives its cell no name.
+    const name = more === null ? {} : { "aria-labelledby": `${column.id}-${rowId}` };
     return (
       // biome-ignore lint/a11y/noRedundantRoles: display:flex on phones would drop the cell's role
-      <th role="rowheader" scope="row" className={className}>
+      <th role="rowheader" scope="row" className={className} {...name}>
         {content}
       </th>
     );
