@@ -6,7 +6,7 @@ import { and, arrayOverlaps, count, eq, isNull, sql } from "drizzle-orm";
 import type { Actor } from "#lib/api/http/context";
 import { ownerScopes, type Role } from "#lib/api/schemas/key-choices";
 import type { Executor } from "#lib/db/client";
-import { apiKeys, memberships, ruleProposals, users } from "#lib/db/schema";
+import { apiKeys, memberships, openingLinks, ruleProposals, users } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
 import type { JsonObject } from "#lib/protocol/encoding/canonical-json";
 import { describeWithdrawn, forgetApprover } from "./approvers";
@@ -139,6 +139,17 @@ export async function endMembership(
   await tx.delete(memberships).where(isRole(organizationId, userId));
   const withdrawn = await forgetApprover(tx, organizationId, email, as);
   const revoked = revokeKeys ? await revokeKeysMadeBy(context, tx, organizationId, email) : [];
+  const links = await tx
+    .update(openingLinks)
+    .set({ revoked_at: context.clock() })
+    .where(
+      and(
+        eq(openingLinks.organization_id, organizationId),
+        eq(openingLinks.user_id, userId),
+        isNull(openingLinks.revoked_at),
+      ),
+    )
+    .returning({ id: openingLinks.id });
   await recordAudit(context, tx, {
     organizationId,
     actor,
@@ -148,6 +159,7 @@ export async function endMembership(
       revoked_keys: revoked,
       ...(await endOwnership(tx, organizationId, email)),
       ...describeWithdrawn(withdrawn),
+      ...(links.length > 0 && { revoked_links: links.map(({ id }) => id) }),
       ...detail,
     },
   });

@@ -3,13 +3,14 @@ import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { eq } from "drizzle-orm";
 import { beforeAll, describe, expect, it, vi } from "vitest";
-import type { MemberPrincipal } from "#lib/api/http/context";
+import { type MemberPrincipal, toActor } from "#lib/api/http/context";
 import { auditEvents } from "#lib/db/schema";
 import { makeSnapshot } from "#lib/log/records/agent-heads";
 import { concatBytes, utf8Decode, utf8Encode } from "#lib/protocol/encoding/bytes";
 import { encodeZipEnd, encodeZipHeader, type PlacedFile } from "#lib/protocol/encoding/zip";
 import { encodePackJson, packFiles } from "#lib/protocol/pack/pack-manifest";
 import { mergeHeads } from "#lib/protocol/record/agent-heads";
+import { endMembership } from "#lib/services/accounts/change-role";
 import { openOwnAttestation } from "#lib/services/attestations/own";
 import { readProgramFile } from "#lib/services/attestations/receipt-files";
 import { parseTrust } from "#lib/verifier/checks/trust";
@@ -609,6 +610,19 @@ describe("an evidence pack", () => {
     await expect(
       makeOpeningLink(context, stranger, { attestationId, opening: "all" }, "7"),
     ).rejects.toThrow();
+    // Who leaves and comes back has no link of before.
+    const { organizationId, userId } = person;
+    const last = await makeReceipt();
+    const join = (user: string) =>
+      test.query("INSERT INTO memberships (organization_id, user_id, role) VALUES ($1, $2, 'owner')", [
+        organizationId,
+        user,
+      ]);
+    await join(stranger.userId);
+    const left = { organizationId, userId, actor: toActor(stranger) };
+    await db.transaction((tx) => endMembership(context, tx, { revokeKeys: false }, left));
+    await join(userId);
+    await isGone(last);
   });
 
   it("says if its verifier is another program", async () => {
