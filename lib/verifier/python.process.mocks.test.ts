@@ -934,7 +934,7 @@ describe.skipIf(python.missing)("both verifiers (run by npm run test:python)", (
     const { code, out } = await runProgram(process.execPath, [runner, ...skipped, "--", ...command], {
       env: { PATH: process.env["PATH"], ...pythonEnv },
     });
-    expect([code, out]).toEqual([0, expect.stringMatching(/^suite 1: \d\d passed, 0 failed/)]);
+    expect([code, out]).toEqual([0, expect.stringMatching(/^suite 1: \d+ passed, 0 failed/)]);
   });
 
   it("agree on a whole record, and on what a lying service could show in its place", async () => {

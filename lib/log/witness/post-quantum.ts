@@ -75,7 +75,7 @@ async function storeLine({ database }: Tools, logId: number, size: number, line:
 }
 
 /** After a failure, of the database for example. */
-const pauseMs = 30_000;
+const pauseMs = 5_000;
 
 /** True if there is nothing left to sign. */
 async function signNewest(tools: Tools, sign: SignMlDsa): Promise<boolean> {
