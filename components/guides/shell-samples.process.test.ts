@@ -8,7 +8,7 @@ import { listEntries } from "#components/api-reference/entries";
 import { writeSamples } from "#components/api-reference/samples";
 import { usualScopes } from "#lib/api/schemas/key-choices";
 import { approvalChallenge } from "#lib/protocol/passkey/assertion";
-import { saveGroup } from "#lib/services/accounts/approvers";
+import { saveGroup } from "#lib/services/accounts/approver-groups";
 import { readApprovalView } from "#lib/services/approvals/decision/inbox";
 import { readApprovalToken } from "#lib/services/approvals/rows";
 import { approveByPasskey } from "#lib/services/approvals/world-id/submissions";

@@ -1,7 +1,8 @@
 /** For tests only: approvers who have accepted, with their passkeys, and what they were mailed. */
 
 import type { MemberPrincipal } from "#lib/api/http/context";
-import { acceptApproverLink, addApprover, listApprovers, saveGroup } from "#lib/services/accounts/approvers";
+import { saveGroup } from "#lib/services/accounts/approver-groups";
+import { acceptApproverLink, addApprover, listApprovers } from "#lib/services/accounts/approvers";
 import { type Approver, beginEnrolment, finishEnrolment } from "#lib/services/accounts/passkeys";
 import { listMailbox } from "#lib/services/notifications/mailbox";
 import type { TestApp } from "./app";

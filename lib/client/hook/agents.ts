@@ -5,6 +5,7 @@
 
 import type { Outcome } from "#lib/client/gate/gate";
 import { isJsonObject, type JsonObject, type JsonValue } from "#lib/protocol/encoding/canonical-json";
+import { openCodePlugin, piPlugin } from "./plugins";
 
 export interface ParsedEvent {
   /** Strictly parsed; without its results. */
@@ -236,85 +237,6 @@ const noteToUser = (message: string) => ({ systemMessage: message });
 const writeNested = (command: string, timeout: number) => ({
   hooks: [{ type: "command", command, timeout }],
 });
-
-/** Asks our program before and after a call, and lets a call run only if it ended with 0 and did not say no. */
-const pluginCore = (
-  command: readonly string[],
-) => `/** Written by countersign hook install: asks a human before a tool is used, and attests the call afterwards. */
-import { spawn } from "node:child_process";
-
-const command = ${JSON.stringify(command)};
-
-const run = (event, show) =>
-  new Promise((resolve) => {
-    const [program, ...args] = command;
-    const child = spawn(program, args, { stdio: ["pipe", "pipe", "pipe"] });
-    const ended = { code: 2, out: "", err: "" };
-    child.stdout.setEncoding("utf8").on("data", (text) => (ended.out += text));
-    child.stderr.setEncoding("utf8").on("data", (text) => {
-      ended.err += text;
-      show(text);
-    });
-    child.on("error", (error) => resolve({ ...ended, err: String(error) }));
-    child.on("close", (code) => resolve({ ...ended, code: code ?? 2 }));
-    child.stdin.on("error", () => undefined).end(JSON.stringify({ cwd: process.cwd(), ...event }));
-  });
-
-/** Why a call must not run; null if it may. */
-async function refuse(event, show) {
-  const { code, out, err } = await run({ event: "before", ...event }, show);
-  if (code !== 0) return err.trim() || ${JSON.stringify("countersign: this hook failed. A call that waits for it does not run.")};
-  if (out.trim() === "") return null;
-  const { decision, reason } = JSON.parse(out);
-  return decision === "allow" ? null : String(reason);
-}
-`;
-
-const openCodePlugin = (command: readonly string[]) => `${pluginCore(command)}
-export const Countersign = async ({ client, directory }) => {
-  const show = (message) =>
-    client.tui.showToast({ body: { title: "Countersign", message, variant: "info", duration: 60_000 } }).catch(() => undefined);
-  const call = ({ tool, sessionID, callID }, input) => ({ cwd: directory, session: sessionID, call: callID, tool, input });
-  return {
-    "tool.execute.before": async (asked, { args }) => {
-      const why = await refuse(call(asked, args), show);
-      if (why !== null) throw new Error(why);
-    },
-    "tool.execute.after": async (ended, { metadata, isError }) => {
-      const result = { exit: metadata?.exit, isError: isError ?? (metadata?.exit === undefined ? false : undefined) };
-      await run({ event: "after", ...call(ended, ended.args), result }, show);
-    },
-    event: async ({ event }) => {
-      if (event.type === "session.idle") await run({ event: "end", session: event.properties.sessionID }, show);
-    },
-  };
-};
-`;
-
-const piPlugin = (command: readonly string[]) => `${pluginCore(command)}
-export default function (pi) {
-  const allowed = new Map();
-  const showIn = (ctx) => (message) => ctx.ui?.notify?.(message, "info");
-  const call = ({ toolName, toolCallId }, ctx, input) => ({
-    cwd: ctx.cwd,
-    session: ctx.sessionManager.getSessionId(),
-    call: toolCallId,
-    tool: toolName,
-    input,
-  });
-  pi.on("tool_call", async (event, ctx) => {
-    const input = structuredClone(event.input);
-    const reason = await refuse(call(event, ctx, input), showIn(ctx)).catch(String);
-    if (reason !== null) return { block: true, reason };
-    allowed.set(event.toolCallId, input);
-  });
-  pi.on("tool_execution_end", async (event, ctx) => {
-    const input = allowed.get(event.toolCallId);
-    if (!allowed.delete(event.toolCallId)) return;
-    await run({ event: "after", ...call(event, ctx, input), result: { isError: event.isError } }, showIn(ctx));
-  });
-}
-`;
 
 const pluginMembers: Members = {
   event: "event",
@@ -682,55 +604,3 @@ export const listEvents = ({ before, after, end }: Agent): string[] => [
   ...Object.keys(after),
   ...(end === undefined ? [] : [end]),
 ];
-
-/* The table of /docs/hook. */
-
-/** Agents that this hook can't gate, and why. */
-const ungated: Readonly<Record<string, string>> = {
-  Cline: "can't be gated call by call: its hook can only cancel the whole run",
-  "Mistral Vibe":
-    "has hooks that block with `strict = true`, in TOML and a form of their own: not supported yet",
-  "Auggie, Qoder": "have hooks in Claude Code's form; nobody tried: `--dialect claude --settings FILE`",
-  "Continue, gptme, aider, nanocoder, grok-cli, Kimi": "can't be gated: they have no hook that blocks",
-};
-
-const writeRow = (cells: readonly string[]) => `| ${cells.join(" | ")} |`;
-
-export function writeAgentsTable(): string[] {
-  const heads = [
-    "agent",
-    "`--dialect`",
-    "version tried",
-    "crash",
-    "late",
-    "rubbish",
-    "subagents",
-    "MCP tools",
-    "outcome",
-  ];
-  const gated = Object.entries(agents).map(([dialect, { name, tried, fates, subagents, mcp, tells }]) => [
-    name,
-    `\`${dialect}\``,
-    tried ?? "from its documents",
-    ...fates,
-    subagents,
-    `\`${mcp}\``,
-    tells,
-  ]);
-  return [heads, ...gated].map(writeRow);
-}
-
-export function writePlacesTable(): string[] {
-  const places = Object.values(agents).map((agent) => [
-    agent.name,
-    listEvents(agent)
-      .map((event) => `\`${event}\``)
-      .join(", "),
-    `\`~/${agent.ofUser}\``,
-    agent.ofMachine === null ? "none" : `\`${agent.ofMachine.linux}\``,
-  ]);
-  return [["agent", "events", "settings", "for the machine (Linux)"], ...places].map(writeRow);
-}
-
-export const writeUngated = (): string[] =>
-  Object.entries(ungated).map(([name, why]) => `- **${name}** ${why}.`);

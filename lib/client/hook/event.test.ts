@@ -2,14 +2,7 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import type { JsonObject } from "#lib/protocol/encoding/canonical-json";
-import {
-  agents,
-  type DialectName,
-  dialectNames,
-  writeAgentsTable,
-  writePlacesTable,
-  writeUngated,
-} from "./agents";
+import { agents, type DialectName, dialectNames, listEvents } from "./agents";
 import { parseEvent, readEvent } from "./dialects";
 
 const parse = (text: string) => parseEvent(text, ["tool_response", "error"]);
@@ -201,6 +194,55 @@ describe("each agent's event", () => {
       expect(JSON.stringify(agents[name].silence), `${name} blocks what has no answer`).toContain('"allow"');
   });
 });
+
+/** Agents that this hook can't gate, and why. */
+const ungated: Readonly<Record<string, string>> = {
+  Cline: "can't be gated call by call: its hook can only cancel the whole run",
+  "Mistral Vibe":
+    "has hooks that block with `strict = true`, in TOML and a form of their own: not supported yet",
+  "Auggie, Qoder": "have hooks in Claude Code's form; nobody tried: `--dialect claude --settings FILE`",
+  "Continue, gptme, aider, nanocoder, grok-cli, Kimi": "can't be gated: they have no hook that blocks",
+};
+
+const writeRow = (cells: readonly string[]) => `| ${cells.join(" | ")} |`;
+
+function writeAgentsTable(): string[] {
+  const heads = [
+    "agent",
+    "`--dialect`",
+    "version tried",
+    "crash",
+    "late",
+    "rubbish",
+    "subagents",
+    "MCP tools",
+    "outcome",
+  ];
+  const gated = Object.entries(agents).map(([dialect, { name, tried, fates, subagents, mcp, tells }]) => [
+    name,
+    `\`${dialect}\``,
+    tried ?? "from its documents",
+    ...fates,
+    subagents,
+    `\`${mcp}\``,
+    tells,
+  ]);
+  return [heads, ...gated].map(writeRow);
+}
+
+function writePlacesTable(): string[] {
+  const places = Object.values(agents).map((agent) => [
+    agent.name,
+    listEvents(agent)
+      .map((event) => `\`${event}\``)
+      .join(", "),
+    `\`~/${agent.ofUser}\``,
+    agent.ofMachine === null ? "none" : `\`${agent.ofMachine.linux}\``,
+  ]);
+  return [["agent", "events", "settings", "for the machine (Linux)"], ...places].map(writeRow);
+}
+
+const writeUngated = (): string[] => Object.entries(ungated).map(([name, why]) => `- **${name}** ${why}.`);
 
 describe("the guide", () => {
   const guide = readFileSync("components/guides/content/hook.md", "utf8");

@@ -5,7 +5,8 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import type { MemberPrincipal, UserPrincipal } from "#lib/api/http/context";
 import { approvalChallenge } from "#lib/protocol/passkey/assertion";
-import { listApprovers, saveGroup } from "#lib/services/accounts/approvers";
+import { saveGroup } from "#lib/services/accounts/approver-groups";
+import { listApprovers } from "#lib/services/accounts/approvers";
 import { listAuditEvents } from "#lib/services/accounts/audit-list";
 import { listInbox, readApprovalView, readDecidable } from "#lib/services/approvals/decision/inbox";
 import { readOwnAuthorization } from "#lib/services/approvals/portal-authorizations";

@@ -21,7 +21,8 @@ import type { AccountsContext } from "./context";
 import { passkeyEventMail, passkeyMail } from "./mails";
 import { holdRole, isConfirmed, personNotFound, requireRole, unconfirmed } from "./members";
 import { lockOrganization } from "./organizations";
-import { notePasskeyUse, updateRoster } from "./roster";
+import { updateRoster } from "./roster";
+import { notePasskeyUse } from "./roster-proofs";
 
 export const maxPasskeys = 10;
 

@@ -20,7 +20,7 @@ import {
   users,
 } from "#lib/db/schema";
 import { AppError, fieldError } from "#lib/errors";
-import { areGroups } from "./approvers";
+import { areGroups } from "./approver-groups";
 import { recordAudit } from "./audit";
 import { storeUnderOwnName } from "./become-approver";
 import { setRole } from "./change-role";

@@ -30,15 +30,11 @@ import { anyKind } from "#support/databases";
 import { addConfirmed, tokenOf } from "#support/enrol";
 import { signInPerson } from "#support/portal";
 import { setupTestApp } from "#support/setup-app";
-import { leaveByLink, listApprovers, removeApprover, removeGroup, saveGroup } from "./approvers";
+import { removeGroup, saveGroup } from "./approver-groups";
+import { leaveByLink, listApprovers, removeApprover } from "./approvers";
 import { type Approver, beginEnrolment, finishEnrolment, listPasskeys, removePasskey } from "./passkeys";
-import {
-  notePasskeyUse,
-  readEnrolledMembers,
-  readLastRoster,
-  readRosterProofs,
-  updateRoster,
-} from "./roster";
+import { readLastRoster, updateRoster } from "./roster";
+import { notePasskeyUse, readEnrolledMembers, readRosterProofs } from "./roster-proofs";
 
 const mailer = { kind: "user", id: "test", ip: null } as const;
 

@@ -13,7 +13,7 @@ import {
 import type { GrantTerms } from "#lib/protocol/approval/decided-by";
 import { uuidV7 } from "#lib/protocol/encoding/bytes";
 import { type RuleContext, ruleContextHash, rulesetHash } from "#lib/protocol/policy/rule-context";
-import { saveGroup } from "#lib/services/accounts/approvers";
+import { saveGroup } from "#lib/services/accounts/approver-groups";
 import { DecidedOtherwise } from "#lib/services/approvals/request/decide-automatically";
 import { readGrantUsage } from "#lib/services/approvals/request/evaluate-policy";
 import {

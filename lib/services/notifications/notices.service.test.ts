@@ -3,16 +3,14 @@ import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { MemberPrincipal } from "#lib/api/http/context";
 import { AppError } from "#lib/errors";
 import { organizationTitle } from "#lib/protocol/text/organization-name";
+import { chooseDefaultGroup, saveEscalation, saveGroup } from "#lib/services/accounts/approver-groups";
 import {
   addApprover,
   askApproverAgain,
-  chooseDefaultGroup,
   leaveByLink,
   listApprovers,
   noticeUrl,
   removeApprover,
-  saveEscalation,
-  saveGroup,
 } from "#lib/services/accounts/approvers";
 import { type Mail, type Mailer, saveNoticeSettings } from "#lib/services/accounts/mails";
 import type { Context } from "#lib/services/approvals/context";

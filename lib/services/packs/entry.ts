@@ -14,7 +14,7 @@ import { addOpening, type OpeningChoice } from "#lib/services/approvals/openings
 import { parseRuleDecision } from "#lib/services/approvals/rows";
 import { assembleHumanAuthorization } from "#lib/services/approvals/use/use-approval";
 import { verifyAttestationById } from "#lib/services/attestations/verify";
-import type { EntryRow } from "./pack";
+import type { EntryRow } from "./rows";
 
 const base64OrNull = (bytes: Uint8Array | null) => bytes && base64Encode(bytes);
 const parse = (text: string) => JSON.parse(text) as JsonObject;

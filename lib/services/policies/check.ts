@@ -6,7 +6,7 @@ import { agents } from "#lib/db/schema";
 import { AppError } from "#lib/errors";
 import { positionAt } from "#lib/protocol/policy/cedar";
 import type { ParsedPolicy, ParsedRules, RulesProblem } from "#lib/protocol/policy/parse-rules";
-import { findGroupIds } from "#lib/services/accounts/approvers";
+import { findGroupIds } from "#lib/services/accounts/approver-groups";
 import { slugKey } from "#lib/services/agents/agents";
 import type { RulesContext } from "./context";
 import { namedAgents } from "./describe-request";

@@ -4,7 +4,8 @@ import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vite
 import { type MemberPrincipal, toActor } from "#lib/api/http/context";
 import { approvalChallenge } from "#lib/protocol/passkey/assertion";
 import { organizationTitle } from "#lib/protocol/text/organization-name";
-import { leaveByLink, listApprovers, removeGroup, saveGroup } from "#lib/services/accounts/approvers";
+import { removeGroup, saveGroup } from "#lib/services/accounts/approver-groups";
+import { leaveByLink, listApprovers } from "#lib/services/accounts/approvers";
 import { removeDomain } from "#lib/services/accounts/domains";
 import { acceptInvitation, inviteMember, withdrawInvitation } from "#lib/services/accounts/invitations";
 import { saveNoticeSettings } from "#lib/services/accounts/mails";

@@ -14,14 +14,16 @@ import {
 } from "#lib/api/schemas/portal";
 import { limitMails, runAction } from "#lib/server/pages/portal-request";
 import {
-  addApprover,
-  askApproverAgain,
   chooseDefaultGroup,
-  listApprovers,
-  removeApprover,
   removeGroup,
   saveEscalation,
   saveGroup,
+} from "#lib/services/accounts/approver-groups";
+import {
+  addApprover,
+  askApproverAgain,
+  listApprovers,
+  removeApprover,
 } from "#lib/services/accounts/approvers";
 import { removePasskey as removeTheirs, requireOwnerAbout } from "#lib/services/accounts/passkeys";
 import { setRequesterMayApprove } from "#lib/services/accounts/requester-rule";

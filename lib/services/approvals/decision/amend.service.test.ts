@@ -1,4 +1,5 @@
 /** Guarantees: a counter-offer only narrows, takes the old request's place in one step, and is decided as a new question. */
+
 import { describe, expect, it, vi } from "vitest";
 import type { AuthorizationState } from "#lib/api/schemas/authorization-state";
 import { hashInputs } from "#lib/client/api/inputs";
@@ -6,6 +7,8 @@ import type { ApprovalRequest, HumanAuthorization } from "#lib/protocol/approval
 import { requestHash } from "#lib/protocol/approval/approval";
 import type { JsonObject } from "#lib/protocol/encoding/canonical-json";
 import { approvalChallenge, type PasskeyDecision } from "#lib/protocol/passkey/assertion";
+import { saveGroup } from "#lib/services/accounts/approver-groups";
+import { listApprovers } from "#lib/services/accounts/approvers";
 import { listInbox, readDecidable } from "#lib/services/approvals/decision/inbox";
 import { readRequestFacts } from "#lib/services/approvals/decision/list-approvers";
 import { approvalUrl, findAuthorization } from "#lib/services/approvals/rows";
@@ -278,10 +281,7 @@ describe("a counter-offer where groups decide", () => {
     const { key } = await test.createKey("boss@example.com");
     const boss = await enrolApprover(test, owner, "Boss");
     const others = await enrolGroup(test, "boss@example.com", "board", "Frank", "Grace");
-    const { saveGroup } = await import("#lib/services/accounts/approvers");
-    const groups = await import("#lib/services/accounts/approvers").then(({ listApprovers }) =>
-      listApprovers(test.app.context, owner),
-    );
+    const groups = await listApprovers(test.app.context, owner);
     const board = groups.groups.find(({ name }) => name === "board");
     const memberIds = [...others.map(({ id }) => id), boss.id];
     await saveGroup(test.app.context, owner, { id: board?.id ?? "", name: "board", memberIds });

@@ -8,7 +8,8 @@ import { organizations } from "#lib/db/schema";
 import { checkOpening } from "#lib/protocol/approval/opening";
 import { hexDecode } from "#lib/protocol/encoding/bytes";
 import { approvalChallenge, buildList, type PasskeyDecision } from "#lib/protocol/passkey/assertion";
-import { listApprovers, removeApprover, saveGroup } from "#lib/services/accounts/approvers";
+import { saveGroup } from "#lib/services/accounts/approver-groups";
+import { listApprovers, removeApprover } from "#lib/services/accounts/approvers";
 import { listAuditEvents } from "#lib/services/accounts/audit-list";
 import {
   type Approver,

@@ -21,7 +21,7 @@ import {
   toRelyingParty,
 } from "#lib/protocol/passkey/assertion";
 import { holdPeople } from "#lib/services/accounts/approvers";
-import { notePasskeyUse, type RosterProof, readRosterProofs } from "#lib/services/accounts/roster";
+import { notePasskeyUse, type RosterProof, readRosterProofs } from "#lib/services/accounts/roster-proofs";
 import type { Context } from "#lib/services/approvals/context";
 import { type AuthorizationRow, parseRequest, readApprovals } from "#lib/services/approvals/rows";
 

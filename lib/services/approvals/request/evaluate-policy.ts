@@ -32,7 +32,7 @@ import type {
 import type { RulesMode } from "#lib/protocol/policy/replay";
 import { type RuleContext, ruleContextHash, usesTypes } from "#lib/protocol/policy/rule-context";
 import type { WorldEnvironment } from "#lib/protocol/world-id/world-id-keys";
-import { findGroupIds } from "#lib/services/accounts/approvers";
+import { findGroupIds } from "#lib/services/accounts/approver-groups";
 import { slugKey } from "#lib/services/agents/agents";
 import type { Context } from "#lib/services/approvals/context";
 import {

@@ -23,7 +23,7 @@ import {
 } from "#lib/protocol/approval/shown-content";
 import { authorizationRequestId, base64Encode, hexDecode, sha256 } from "#lib/protocol/encoding/bytes";
 import { canonicalBytes, canonicalJson, type JsonObject } from "#lib/protocol/encoding/canonical-json";
-import { readTurns } from "#lib/services/accounts/approvers";
+import { readTurns } from "#lib/services/accounts/approver-groups";
 import { recordAudit } from "#lib/services/accounts/audit";
 import { findDeputies } from "#lib/services/accounts/deputies";
 import { lockOrganization } from "#lib/services/accounts/organizations";

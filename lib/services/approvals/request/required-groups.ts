@@ -14,10 +14,10 @@ import {
 import type { RequiredApprovers } from "#lib/protocol/approval/decided-by";
 import type { ShownNames } from "#lib/protocol/approval/shown-content";
 import { formatCount } from "#lib/protocol/text/display-text";
-import { areGroups } from "#lib/services/accounts/approvers";
+import { areGroups } from "#lib/services/accounts/approver-groups";
 import { readIdentity } from "#lib/services/accounts/organization-identity";
 import { requesterMayApprove } from "#lib/services/accounts/requester-rule";
-import { readEnrolledMembers } from "#lib/services/accounts/roster";
+import { readEnrolledMembers } from "#lib/services/accounts/roster-proofs";
 import type { FoundAgent } from "#lib/services/agents/agents";
 import { byPeople } from "#lib/services/approvals/rows";
 import { type Demands, MAX_APPROVALS } from "./evaluate-policy";

@@ -9,7 +9,7 @@ import { AppError } from "#lib/errors";
 import type { ApprovalRequest } from "#lib/protocol/approval/approval";
 import { utf8Decode } from "#lib/protocol/encoding/bytes";
 import type { RuleOutcome, RulesVerdict } from "#lib/protocol/policy/evaluate-rules";
-import { findGroupIds } from "#lib/services/accounts/approvers";
+import { findGroupIds } from "#lib/services/accounts/approver-groups";
 import type { Context } from "#lib/services/approvals/context";
 import {
   describeStored,

@@ -19,7 +19,7 @@ import { isListable, isPasskeyApproval, isWorldIdApproval, listKind } from "#lib
 import { hexEncode } from "#lib/protocol/encoding/bytes";
 import { canonicalJson, type JsonObject } from "#lib/protocol/encoding/canonical-json";
 import { buildList } from "#lib/protocol/passkey/assertion";
-import { notePasskeyUse } from "#lib/services/accounts/roster";
+import { notePasskeyUse } from "#lib/services/accounts/roster-proofs";
 import { agentFrozen } from "#lib/services/agents/freeze";
 import type { Context } from "#lib/services/approvals/context";
 import {

@@ -4,7 +4,7 @@ import { revalidatePath } from "next/cache";
 import type { FormState } from "#lib/api/schemas/form-state";
 import { attentionForm } from "#lib/api/schemas/portal";
 import { runAction } from "#lib/server/pages/portal-request";
-import { measureAttention } from "#lib/services/accounts/approvers";
+import { measureAttention } from "#lib/services/accounts/approver-groups";
 
 export async function measure(_state: FormState<null>, form: FormData): Promise<FormState<null>> {
   const state = await runAction("members", attentionForm, form, async ({ context, person }, input) => {
