@@ -8,7 +8,7 @@ import type { RulesContext } from "./context";
 
 const maxPast = 100_000;
 /** Rows that are read and written out before others get their turn. */
-const pageSize = 2_000;
+const usualPage = 2_000;
 
 export interface PastRow {
   id: string;
@@ -29,6 +29,7 @@ export async function* readPast(
   { database, worldId }: RulesContext,
   organizationId: string,
   { from, to }: { from: Date; to: Date },
+  pageSize = usualPage,
 ): AsyncGenerator<PastRow[]> {
   const isLocal = worldId.environment !== "production";
   let before = sql`true`;
@@ -54,9 +55,8 @@ export async function* readPast(
             AND r.created_at < ${to.toISOString()} AND r.context IS NOT NULL AND ${before}
             AND (r.status = 'denied' OR r.amended_by IS NOT NULL OR review.verdict = 'should_ask' OR (r.status = 'approved' AND r.amends IS NULL
               AND coalesce(r.decided_by::json ->> 'kind', 'people') = 'people'))
-          ORDER BY r.created_at DESC, r.id DESC LIMIT ${pageSize}
         ) AS decided WHERE asked -> 'grant' IS NULL OR json_typeof(asked -> 'grant') = 'null'
-        ORDER BY decided.created_at DESC, id DESC`,
+        ORDER BY decided.created_at DESC, id DESC LIMIT ${pageSize}`,
     );
     const last = rows.at(-1);
     if (last === undefined) return;

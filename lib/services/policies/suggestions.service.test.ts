@@ -19,6 +19,7 @@ import { ask, provenBy } from "#support/authorizations";
 import { anyKind } from "#support/databases";
 import { signInPerson } from "#support/portal";
 import { setupTestApp } from "#support/setup-app";
+import { readPast } from "./past-requests";
 import { isWithinRate, listReviewRates, listUnreviewed, reviewUse, setReviewRates } from "./reviews";
 import { listSuggestions, proposeSuggestion } from "./suggestions";
 import { listTakeBacks } from "./take-back";
@@ -93,6 +94,17 @@ describe("suggested rules", () => {
     expect(suggestions).toHaveLength(1);
     expect(suggestions[0]?.requests.map(({ id }) => id).sort()).toEqual([...ids].sort());
     expect(suggestions[0]).toMatchObject({ questionsPerWeek: 5, waitedMinutes: 5 });
+  });
+
+  it("are made of all pages, also after one of requests for standing approvals alone", async () => {
+    const ids = await decideFive();
+    const grant = { tools: ["send"], max_calls: 3, expires_at: new Date(Date.now() + dayMs).toISOString() };
+    await ask(test, key, { ...request(), tool: undefined, grant }).then((asked) => asked.deny());
+    const window = { from: new Date(0), to: new Date(Date.now() + dayMs) };
+    const read: string[] = [];
+    for await (const rows of readPast(test.app.context, organizationId, window, 1))
+      read.push(...rows.map(({ id }) => id));
+    expect(read.sort()).toEqual(ids.sort());
   });
 
   it("aren't made of test approvals", async () => {

@@ -151,7 +151,7 @@ interface AmendItem extends DecisionLeaf {
   requestId: string;
   actor: Actor;
   decidedAt: Date;
-  /** The new request's id. */
+  /** Ends the old request and stores the new one. */
   make(tx: Executor): Promise<void>;
 }
 
