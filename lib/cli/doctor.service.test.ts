@@ -265,6 +265,16 @@ describe.skipIf(!databaseKinds.includes("postgres"))("a deployment", () => {
     expect(await read({ out: ["siem.corp.example"] })).toContain(
       "network: siem.corp.example can't be reached (ECONNREFUSED)",
     );
+    const { query } = test.app.context.database;
+    await query("INSERT INTO daily_counts VALUES (gen_random_uuid(), 'rejected', 'x', '2026-01-02', 3)", []);
+    await query("UPDATE audit_events SET export_due_at = now(), created_at = now() - interval '1 hour'", []);
+    const warnings = await read({ body: "{}" });
+    expect(warnings).toContain(
+      "database: the collector has rejected 3 audit events in the last month, on 2026-01-02 most recently",
+    );
+    expect(warnings.join("\n")).toMatch(
+      /database: \d+ audit events waited for the collector for ten minutes/,
+    );
   });
 
   it("with others out of reach, or clocks that differ, has it named", async () => {

@@ -18,7 +18,7 @@ interface ProviderGroupsProps {
     mappedBy: string;
   }[];
   readonly groups: readonly { id: string; name: string }[];
-  /** Names that the directory has sent. */
+  /** Names that the directory has sent. Once there are some, it alone gives roles, and makes nobody an owner. */
   readonly offered: readonly string[];
   readonly save: FormAction;
   readonly remove: FormAction;
@@ -34,7 +34,14 @@ export function ProviderGroups({ mapped, groups, offered, save, remove }: Provid
           <li key={name} className="flex flex-wrap items-center justify-between gap-3">
             <span className="min-w-0 [overflow-wrap:anywhere]">
               <strong className="font-medium">{name}</strong>:{" "}
-              {[role, groupName === null ? null : `approvers “${groupName}”`].filter(Boolean).join(", ")}
+              {[
+                role === "owner" && offered.length > 0
+                  ? "owner (ignored: your directory makes nobody an owner)"
+                  : role,
+                groupName === null ? null : `approvers “${groupName}”`,
+              ]
+                .filter(Boolean)
+                .join(", ")}
               <span className="block text-muted text-sm">Mapped by {mappedBy}</span>
             </span>
             <ActionDialog
@@ -77,11 +84,13 @@ export function ProviderGroups({ mapped, groups, offered, save, remove }: Provid
               defaultValue={textValue(state, "role")}
             >
               <option value="">none</option>
-              {roleNames.map((role) => (
-                <option key={role} value={role}>
-                  {role}
-                </option>
-              ))}
+              {roleNames
+                .filter((role) => role !== "owner" || offered.length === 0)
+                .map((role) => (
+                  <option key={role} value={role}>
+                    {role}
+                  </option>
+                ))}
             </Select>
           </Field>
           <Field id="provider-approvers" label="Group of approvers">

@@ -27,6 +27,8 @@ import { createKeyWrapping } from "#lib/log/signing/key-wrapping";
 import { activeKeyId } from "#lib/log/signing/signing-keys";
 import { logger } from "#lib/logger";
 import { utf8Decode } from "#lib/protocol/encoding/bytes";
+import { formatCount } from "#lib/protocol/text/display-text";
+import { readExportState } from "#lib/server/telemetry/audit-events";
 import { explainNobody } from "#lib/services/accounts/sign-up";
 import { countUnknownApprovals } from "#lib/services/approvals/decision/revoke";
 import { examineAuthSecret } from "./doctor-settings";
@@ -342,6 +344,21 @@ async function examineMembers({ db }: Database, env: Env, { fault }: Area): Prom
   if (nobody !== null) fault(nobody, "Make the first owner: npm run accounts -- add-owner EMAIL.");
 }
 
+async function examineExport(database: Database, env: Env, { warning }: Area): Promise<void> {
+  if (env.OTEL_EXPORTER_OTLP_LOGS_ENDPOINT === undefined) return;
+  const { rejected, lastDay, late } = await readExportState(database);
+  if (rejected > 0)
+    warning(
+      `the collector has rejected ${formatCount(rejected, "audit event")} in the last month, on ${lastDay} most recently`,
+      "They aren't sent again: read them by GET /v1/audit, and in the service's log why (“rejected audit events”).",
+    );
+  if (late > 0)
+    warning(
+      `${formatCount(late, "audit event")} waited for the collector for ten minutes or longer`,
+      "The service's log says why (“could not be sent”). They are sent once it takes them.",
+    );
+}
+
 async function examineMigrations({ query }: Database, { ok, warning, fault }: Area) {
   const state = await readMigrationState(query, migrationsFolder);
   if (state === "empty") warning("the database is empty", "The first start makes the tables and keys.");
@@ -387,6 +404,7 @@ export async function examineDatabase(url: string, env: Env, clock: () => Date):
     if (state === "current") {
       await examineWriting(database, url, area);
       await examineMembers(database, env, area);
+      await examineExport(database, env, area);
     }
     const { DATABASE_LISTEN_URL: listenUrl } = env;
     if (database.isPooled && listenUrl !== undefined) await examineListening(url, listenUrl, area);

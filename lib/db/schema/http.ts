@@ -72,12 +72,15 @@ export const dailyRequests = pgTable(
   (t) => [primaryKey({ columns: [t.organization_id, t.day] })],
 );
 
-/** On one UTC day: requests of a key (by its id), or attestations of an agent through the API (by its slug key). */
+/**
+ * On one UTC day: requests of a key (by its id), attestations of an agent through the API (by its slug key), or audit events that
+ * the collector rejected (lib/server/telemetry/audit-events.ts), which are counted for no organization.
+ */
 export const dailyCounts = pgTable(
   "daily_counts",
   {
     organization_id: uuid().notNull(),
-    kind: text({ enum: ["key", "agent"] }).notNull(),
+    kind: text({ enum: ["key", "agent", "rejected"] }).notNull(),
     subject: text().notNull(),
     day: date({ mode: "string" }).notNull(),
     total: integer().notNull(),

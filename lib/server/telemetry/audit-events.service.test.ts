@@ -6,7 +6,7 @@ import { readFileSync } from "node:fs";
 import { createServer, type IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
 import { Ajv2020 } from "ajv/dist/2020.js";
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import type { Context } from "#lib/services/approvals/context";
 import { startTestApp, type TestApp } from "#support/app";
 import { ask } from "#support/authorizations";
@@ -17,6 +17,7 @@ import {
   dropUnsent,
   openExporter,
   type PartialSuccess,
+  readExportState,
   type Send,
   sendDue,
   startAuditExport,
@@ -161,6 +162,34 @@ describe("the outbox of events", () => {
     expect(severityNumber).toBe(9);
     const fields = body.kvlistValue.values.map(({ key }: { key: string }) => key);
     expect(fields).toEqual(expect.arrayContaining(["class_uid", "type_uid", "time", "metadata", "actor"]));
+  });
+
+  it("keeps how much a collector rejected, and says what has waited for it", async () => {
+    expect(await readExportState(context.database)).toEqual({ rejected: 0, lastDay: null, late: 0 });
+    const server = createServer((incoming, outgoing) => {
+      incoming.resume();
+      outgoing
+        .writeHead(200, { "content-type": "application/json" })
+        .end('{"partialSuccess":{"rejectedLogRecords":"2"}}');
+    });
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1/logs`;
+    const settings = { ...context.settings, OTEL_EXPORTER_OTLP_LOGS_ENDPOINT: url };
+    const stop = startAuditExport({ ...context, settings });
+    for (const rejected of [2, 4]) {
+      const lastDay = new Date().toISOString().slice(0, 10);
+      await vi.waitFor(
+        async () => expect(await readExportState(context.database)).toEqual({ rejected, lastDay, late: 0 }),
+        10_000,
+      );
+      await query("UPDATE audit_events SET export_due_at = now()");
+    }
+    await stop();
+    server.close();
+    await query(
+      "UPDATE audit_events SET export_due_at = now(), created_at = now() - interval '11 minutes' WHERE action = 'passkey.enrolled'",
+    );
+    expect((await readExportState(context.database)).late).toBe(1);
   });
 
   it("is off unless its address is set, and then begins with the last week", async () => {

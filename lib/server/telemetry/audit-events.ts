@@ -3,9 +3,9 @@
  * the collector has taken it, so each event is sent at least once; `metadata.uid` tells repetitions apart. The exporter is called
  * directly: a batch processor would drop what it has no room for. docs/operations.md has the classes.
  */
-import { and, inArray, isNotNull, lt, lte, sql } from "drizzle-orm";
+import { and, eq, inArray, isNotNull, lt, lte, sql } from "drizzle-orm";
 import type { Executor } from "#lib/db/client";
-import { auditEvents } from "#lib/db/schema";
+import { auditEvents, dailyCounts } from "#lib/db/schema";
 import { count } from "#lib/instrumentation";
 import { oneAtATime, startInterval } from "#lib/jobs/due-work";
 import { isJsonObject, type JsonObject } from "#lib/protocol/encoding/canonical-json";
@@ -151,6 +151,46 @@ export async function sendDue({ db }: { db: Executor }, send: Send): Promise<num
   return rows.length;
 }
 
+const ofNobody = "00000000-0000-0000-0000-000000000000";
+
+/** Kept for a month, so that the doctor can say it: the log and the counter of a process end with it. */
+async function recordRejected({ db }: { db: Executor }, total: number): Promise<void> {
+  await db
+    .insert(dailyCounts)
+    .values({
+      organization_id: ofNobody,
+      kind: "rejected",
+      subject: "audit events",
+      day: sql`(now() AT TIME ZONE 'UTC')::date`,
+      total,
+    })
+    .onConflictDoUpdate({
+      target: [dailyCounts.organization_id, dailyCounts.kind, dailyCounts.subject, dailyCounts.day],
+      set: { total: sql`${dailyCounts.total} + excluded.total` },
+    });
+}
+
+/** Events that the collector rejected lately, and those that have waited for it for ten minutes. */
+export async function readExportState({ db }: { db: Executor }) {
+  const [rejected] = await db
+    .select({
+      total: sql<number>`coalesce(sum(${dailyCounts.total}), 0)::int`,
+      lastDay: sql<string | null>`max(${dailyCounts.day})::text`,
+    })
+    .from(dailyCounts)
+    .where(eq(dailyCounts.kind, "rejected"));
+  const [late] = await db
+    .select({ total: sql<number>`count(*)::int` })
+    .from(auditEvents)
+    .where(
+      and(
+        isNotNull(auditEvents.export_due_at),
+        lt(auditEvents.created_at, sql`now() - interval '10 minutes'`),
+      ),
+    );
+  return { rejected: rejected?.total ?? 0, lastDay: rejected?.lastDay ?? null, late: late?.total ?? 0 };
+}
+
 type Settings = Pick<Context["settings"], "OTEL_EXPORTER_OTLP_LOGS_ENDPOINT" | "OTEL_SERVICE_NAME">;
 
 /** A collector's partial success: `records` were taken by nobody, and OTLP forbids to send them again. 0: a warning alone. */
@@ -220,7 +260,9 @@ export async function openExporter(
 /** Off unless the settings name a collector of logs. Returns the function that ends it. */
 export function startAuditExport(context: Context): () => Promise<void> {
   if (context.settings.OTEL_EXPORTER_OTLP_LOGS_ENDPOINT === undefined) return async () => {};
+  let rejected = 0;
   const opening = openExporter(context.settings, ({ records, message }) => {
+    rejected += records;
     if (records > 0) count("events rejected", String(records));
     context.logger.warn(
       { records, says: message },
@@ -231,7 +273,12 @@ export function startAuditExport(context: Context): () => Promise<void> {
   });
   async function work(isStopped: () => boolean): Promise<void> {
     const { send } = await opening;
-    while (!isStopped() && (await sendDue(context.database, send)) === batchSize);
+    let sent = batchSize;
+    while (!isStopped() && sent === batchSize) {
+      sent = await sendDue(context.database, send);
+      if (rejected > 0) await recordRejected(context.database, rejected);
+      rejected = 0;
+    }
   }
   const stop = startInterval(roundMs, oneAtATime(work), (error) =>
     context.logger.warn(

@@ -84,6 +84,12 @@ export async function saveProviderGroup(
   if (role === null && groupId === null)
     throw fieldError("validation_error", "role", "choose a role, a group of approvers, or both");
   await changeMapping(context, person, async (tx) => {
+    if (role === "owner" && (await hasDirectoryGroups(tx, organizationId)))
+      throw fieldError(
+        "validation_error",
+        "role",
+        "your directory makes nobody an owner; choose another role",
+      );
     const mapped = await listProviderGroups(tx, organizationId);
     if (mapped.length >= maxMapped && !mapped.some((one) => one.name === name))
       throw new AppError("validation_error", `at most ${maxMapped} groups can be mapped; remove one first`);

@@ -478,6 +478,38 @@ describe("who is deactivated", () => {
     }
   });
 
+  it("isn't let in again by a change that was sent at the same moment", async () => {
+    const { db } = context.database;
+    const transaction = db.transaction.bind(db);
+    const spy = vi.spyOn(db, "transaction").mockImplementationOnce(async (work) => {
+      expect((await deactivate(ids["ada"] ?? "")).status).toBe(200);
+      return transaction(work);
+    });
+    const late = await patch(`/Users/${ids["ada"]}`, { op: "replace", path: "displayName", value: "A" });
+    spy.mockRestore();
+    expect([late.status, late.body.detail]).toEqual([503, expect.stringContaining("try again")]);
+    expect(await rolesOf(address("ada"))).toEqual([]);
+  });
+
+  it("keeps sessions only as somebody else's guest: their address isn't the organization's, and another has them", async () => {
+    const guest = `guest@friend${counter}.example`;
+    await addOwner(context, guest, { organizationId });
+    const { id } = (await scim("POST", "/Users", { userName: guest })).body;
+    await startSession(guest);
+    expect((await deactivate(id)).status).toBe(200);
+    expect([await rolesOf(guest), await countSessions(guest)]).toEqual([[], 0]);
+    await addOwner(context, guest, { organizationId });
+    await addOwner(context, guest, { name: "Their own" });
+    await addOwner(context, address("ada"), { name: "Ada's own" });
+    for (const email of [guest, address("ada")]) await startSession(email);
+    for (const one of [id, ids["ada"]]) {
+      await patch(`/Users/${one}`, { op: "replace", path: "active", value: true });
+      expect((await deactivate(one ?? "")).status).toBe(200);
+    }
+    expect([await rolesOf(guest), await countSessions(guest)]).toEqual([[], 1]);
+    expect(await countSessions(address("ada"))).toBe(0);
+  });
+
   it("doesn't take back what was decided before", async () => {
     const waiting = await askTwo();
     for (const name of ["ada", "bob"]) await waiting.approveAs(name);
@@ -605,6 +637,9 @@ describe("a stolen key of the directory", () => {
     await mapGroup("Owners", "owner", null);
     await pushGroup("Owners", mallory);
     expect(await rolesOf(address("mallory"))).toEqual(["member"]);
+    await expect(mapGroup("Chiefs", "owner", null)).rejects.toMatchObject({
+      errors: [{ pointer: "/role", message: expect.stringContaining("makes nobody an owner") }],
+    });
     // An owner by the provider's groups, as it said when they signed in.
     await addOwner(context, address("second"), { organizationId });
     const second = await provision("second");

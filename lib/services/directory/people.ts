@@ -13,6 +13,7 @@ import { recordAudit } from "#lib/services/accounts/audit";
 import { endMembership, revokeKeysMadeBy } from "#lib/services/accounts/change-role";
 import type { AccountsContext } from "#lib/services/accounts/context";
 import { hasRoom, requireFewOrganizations, withdrawInvitationsTo } from "#lib/services/accounts/invitations";
+import { listMemberships } from "#lib/services/accounts/members";
 import { readDomain } from "#lib/services/accounts/sign-up";
 
 interface Of {
@@ -90,7 +91,9 @@ export async function endAccess(context: AccountsContext, tx: Executor, of: Of):
   }
   const how = { revokeKeys: true, as: "deactivated" } as const;
   await endMembership(context, tx, how, { organizationId, userId, actor, detail });
-  // Only of members: the key ends nobody's sessions elsewhere.
+  // A session is the person's in all organizations: a guest's other ones keep it, for their address isn't this one's to end.
+  const isOurs = await isOwnDomain(tx, organizationId, email);
+  if (!isOurs && (await listMemberships(tx, userId)).length > 0) return { ...detail, sessions: 0 };
   const ended = await tx
     .delete(sessions)
     .where(eq(sessions.userId, userId))
