@@ -67,8 +67,8 @@ export interface Agent {
   canDefer?: true;
   /** True if it runs the input of an answer, once checked by the tool's schema: then a human can change it. */
   takesInput?: true;
-  /** Path in its results, or a pattern in their text, of its own name for what goes on in the background. */
-  task?: string | RegExp;
+  /** Paths in its results, or a pattern in their text, of its own name for what goes on in the background. */
+  task?: readonly string[] | RegExp;
   answer(answer: Answer): object | null;
   /** Where no opinion would block a call that nobody has to be asked about. */
   silence?: object;
@@ -205,10 +205,10 @@ const readPluginOutcome: ReadOutcome = ({ results }) => {
 export function readTask({ task }: Agent, { tool_response: response }: JsonObject): string | undefined {
   if (task === undefined) return undefined;
   const found =
-    typeof task === "string"
-      ? readPath({ tool_response: response ?? null }, task)
-      : task.exec(readText(readPath(response, "llmContent")))?.[1];
-  return typeof found === "string" ? found : undefined;
+    task instanceof RegExp
+      ? [task.exec(readText(readPath(response, "llmContent")))?.[1]]
+      : task.map((path) => readPath(response, path));
+  return found.find((name) => typeof name === "string");
 }
 
 /* Answers. */
@@ -277,14 +277,14 @@ const rows = {
     // By `onFailure`, which it reads since 2.1.295.
     fates: ["blocked", "blocked", "blocked"],
     subagents: "yes",
-    tells: "completed, failed or started; with `--record`, that a background command ended",
+    tells: "completed, failed or started, and that a background command ended",
     members: claudeMembers,
     results: ["tool_response", "error"],
     before: "PreToolUse",
     // A command that ends with another code than 0 fails, whatever it has done before.
     after: { PostToolUse: readClaudeOutcome, PostToolUseFailure: "failed" },
     end: "Stop",
-    task: "tool_response.backgroundTaskId",
+    task: ["backgroundTaskId", "taskId", "agentId"],
     canDefer: true,
     takesInput: true,
     answer: answerHookSpecific,
@@ -470,7 +470,7 @@ const rows = {
     tried: "0.24.4",
     fates: ["runs", "runs", "runs"],
     subagents: "yes",
-    tells: "completed, failed or started; with `--record`, that a background command ended",
+    tells: "completed, failed or started, and that a background command ended",
     members: claudeMembers,
     results: ["tool_response", "error"],
     before: "PreToolUse",

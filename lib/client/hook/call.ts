@@ -19,7 +19,7 @@ import {
 } from "#lib/client/api/errors";
 import { sealInputs } from "#lib/client/api/inputs";
 import type { Service } from "#lib/client/api/transport";
-import type { AttestRequest, AuthorizationState } from "#lib/client/api/wire";
+import type { Attestation, AttestRequest, AuthorizationState } from "#lib/client/api/wire";
 import {
   readContext,
   readCount,
@@ -270,15 +270,10 @@ export async function attestCall(
       throw new CountersignError(`${call.tool} ran, and could not be attested: ${why}`);
     return attestUnapproved(hook, action, null, why);
   }
-  const { public_url } = await attestRun(
-    hook.service,
-    action,
-    authorization,
-    null,
-    call.outcome ?? "unknown",
-  );
+  const attested = await attestRun(hook.service, action, authorization, null, call.outcome ?? "unknown");
   await removeNote(command.io, note);
-  if (reach.record.length > 0) await noteTask(command, call);
+  await noteTask(command, call, () => describeEnd(action, attested));
+  const { public_url } = attested;
   command.io.tell(`Attested: ${public_url}\n`);
   print(command, agent.note?.(`Attested: ${public_url}`) ?? null);
 }
@@ -377,7 +372,9 @@ export async function recordCall(command: Command, agent: Agent, call: ToolCall)
   const record = describeRecord(command, call, readAgent(command), at);
   if (io.keepsNothing) return attestRecord(service, call, record);
   const spool = await keepAndSend(command, service, record);
-  await noteTask(command, call);
+  await noteTask(command, call, () =>
+    describeRecord(command, { ...call, outcome: "unknown" }, readAgent(command), ""),
+  );
   const trouble = call.outcome === null ? null : await readTrouble(spool);
   if (trouble === null) return;
   io.tell(`${trouble}\n`);
@@ -406,11 +403,20 @@ async function keepAndSend(command: Command, service: Service, record: AttestReq
 }
 
 /** Keeps a command in the background in mind until the agent no longer lists it. */
-async function noteTask(command: Command, call: ToolCall): Promise<void> {
+async function noteTask(command: Command, call: ToolCall, describe: () => AttestRequest): Promise<void> {
   if (call.outcome !== "started" || call.task === undefined || command.io.keepsNothing) return;
-  const record = describeRecord(command, { ...call, outcome: "unknown" }, readAgent(command), "");
-  await writeTask(command.io, { session_id: call.sessionId, task: call.task, record });
+  await writeTask(command.io, { session_id: call.sessionId, task: call.task, record: describe() });
 }
+
+/** An approval is used once, so the end of what was approved names the attestation that used it instead. */
+const describeEnd = ({ attestation }: GatedAction, started: Attestation): AttestRequest => ({
+  ...attestation,
+  agent_slug: started.agent_slug,
+  action: started.action ?? "",
+  inputs_hash: started.inputs_hash ?? "",
+  parent: { id: started.attestation_id, payload_hash: started.payload_hash, origin: started.log.origin },
+  metadata: { ...started.metadata, outcome: "unknown", moment: "end" },
+});
 
 /** That it ended is all that an agent tells of it, not how. */
 async function recordEnds(command: Command, sessionId: string, running: readonly string[]): Promise<void> {
@@ -418,8 +424,14 @@ async function recordEnds(command: Command, sessionId: string, running: readonly
     const { task, record } = note;
     if (running.includes(task) || record.agent_slug !== readAgent(command)) continue;
     const service = await openService(command, { ...unknownEnd, sessionId, callId: task, tool: task });
-    const metadata = { ...record.metadata, moment: "end", at: service.now().toISOString() };
-    await keepAndSend(command, service, { ...record, metadata });
+    if (record.parent) {
+      const signal = AbortSignal.timeout(sendTimeoutMs);
+      const [idempotencyKey, agentKey] = [`hook-end-${record.parent.id}`, await readAgentKey(command)];
+      await attest(service, record, { idempotencyKey, agentKey, signal });
+    } else {
+      const metadata = { ...record.metadata, moment: "end", at: service.now().toISOString() };
+      await keepAndSend(command, service, { ...record, metadata });
+    }
     await removeTask(command.io, note);
   }
 }

@@ -74,7 +74,7 @@ describe("hook install", () => {
       '-             "command": "node countersign.mjs hook --agent coder || exit 2"',
     );
     expect(shown.out).toContain('+     "PostToolUseFailure": [');
-    expect(shown.out, "what stays isn't shown").not.toMatch(/echo theirs|"Stop"/);
+    expect(shown.out, "what stays isn't shown").not.toMatch(/echo theirs/);
     expect(shown.out).toContain("Nothing is written yet");
     expect(shown.err).toContain("can read this key");
     expect(await readFile(inHome(".claude/settings.json"), "utf8")).toBe(text);
@@ -85,10 +85,11 @@ describe("hook install", () => {
     expect(model).toBe("x");
     expect(statusLine.command, "link and code are seen").toContain("~/.countersign/waiting");
     const command = `${process.execPath} ${inHome(".countersign/countersign-hook.cjs")} --url ${around.service.base} --key-file ${keyFile} --agent coder --match Bash --output ${inHome(".countersign/waiting")} || { echo '${lastWords}' >&2; exit 2; }`;
-    const ours = { hooks: [{ type: "command", command, timeout: 600, onFailure: "block" }] };
+    const entry = { type: "command", command, timeout: 600, onFailure: "block" };
+    const ours = { hooks: [entry] };
     expect(hooks).toEqual({
       PreToolUse: [theirs, ours],
-      Stop: [theirs],
+      Stop: [theirs, { hooks: [{ ...entry, command: command.replace("exit 2", "exit 1") }] }],
       PostToolUse: [ours],
       PostToolUseFailure: [ours],
     });

@@ -77,6 +77,48 @@ describe("a call whose approval is stopped while it runs", () => {
   });
 });
 
+it.each([
+  ["claude", { tool_response: { backgroundTaskId: "b1" } }],
+  ["qwen", { tool_input: { is_background: true }, tool_response: { llmContent: "Started.\nid: b1\n" } }],
+])(
+  "a call in the background ends without its approval, and names what used it: %s",
+  async (dialect, more) => {
+    const { agent, argv, eventWith } = newCall(around.folder);
+    const full = [...argv, "--dialect", dialect];
+    const running = around.run(full, eventWith("PreToolUse", more));
+    await approveUnproven(around.test, (await openNext(around.test, around.key, agent)).requestId);
+    expect((await running).code).toBe(0);
+    expect(await around.run(full, eventWith("PostToolUse", more))).toMatchObject({ code: 0 });
+    const stop = (ids: string[], env = {}) =>
+      around.run(full, eventWith("Stop", { background_tasks: ids.map((id) => ({ id })) }), env);
+    await stop(["b0", "b1"]);
+    expect(await around.list("attestations", agent), "still listed").toHaveLength(1);
+    expect(await stop([], { COUNTERSIGN_API_KEY: "wrong" }), "kept until it is attested").toMatchObject({
+      code: 2,
+    });
+    for (const _ of ["a turn's end", "the next one"])
+      expect(await stop([])).toEqual({ code: 0, out: "", err: "" });
+    const [last, first, ...others] = await around.list("attestations", agent);
+    expect(others).toEqual([]);
+    const read = async ({ attestation_id: id }: { attestation_id: string }) =>
+      (await around.test.call("GET", `/v1/verify/${id}`, { key: around.key })).body;
+    const [started, ended] = [await read(first), await read(last)];
+    expect([started.metadata, started.human_approval.method]).toEqual([
+      { outcome: "started" },
+      "proof_of_personhood",
+    ]);
+    expect(ended).toMatchObject({
+      action: started.action,
+      inputs_hash: started.inputs_hash,
+      human_approval: { method: "none" },
+      metadata: { outcome: "unknown", moment: "end" },
+    });
+    const { attestation_id: id, payload_hash, log } = started;
+    const { parent } = JSON.parse(ended.payload).predicate.request;
+    expect(parent).toEqual({ id, payload_hash, origin: log.origin });
+  },
+);
+
 describe("an approved call is attested with its outcome", () => {
   const error = "Command failed with exit code 1 \ud83d";
 

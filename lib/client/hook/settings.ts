@@ -260,11 +260,8 @@ async function makePlan(command: Command): Promise<Plan> {
   const settingsFile = findSettings(command);
   const before = (await io.isFile(settingsFile)) ? utf8Decode(await io.readFile(settingsFile)) : "";
   const seconds = readTimeout(command) + spareSeconds;
-  // A hook that only records has nothing to do before a call, and needs a turn's end for what runs in the background.
-  const isWanted = (event: string) =>
-    event === agent.before
-      ? reach.isAsking || line.flags.has("before")
-      : event !== agent.end || agent.forgetsCalls === true || reach.record.length > 0;
+  // A hook that only records has nothing to do before a call.
+  const isWanted = (event: string) => event !== agent.before || reach.isAsking || line.flags.has("before");
   const port = readCount(command, "port");
   if (port !== undefined && (dialect !== "claude" || user !== undefined))
     throw new UsageError("--port is for Claude Code, without --run-as");

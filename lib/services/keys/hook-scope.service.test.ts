@@ -111,10 +111,21 @@ describe("the scope hook", () => {
     const verified = await test.call("GET", `/v1/verify/${body.attestation_id}`);
     expect(verified.body.human_approval).toEqual({ method: "none" });
     const { human_authorization } = (await test.call("GET", `/v1/authorize/${made.request_id}`)).body;
-    expect((await attest(fresh, human_authorization)).status).toBe(201);
+    const attested = await attest(fresh, human_authorization);
+    expect(attested.status).toBe(201);
     expect((await attest(fresh, undefined, other)).body, "nothing is claimed any more").toMatchObject(
       refused,
     );
+    const { attestation_id: id, payload_hash, log } = attested.body;
+    const end = { parent: { id, payload_hash, origin: log.origin } };
+    for (const [key, more] of [
+      [otherHook, {}],
+      [fresh, { inputs_hash: "sha256:2" }],
+      [fresh, { action: "Pay more" }],
+      [fresh, { parent: { ...end.parent, id: body.attestation_id } }],
+    ] as const)
+      expect((await attest(key, undefined, { ...end, ...more })).body).toMatchObject(refused);
+    expect((await attest(fresh, undefined, end)).status, "the end of what it attested").toBe(201);
   });
 
   it("reaches no other operation", async () => {

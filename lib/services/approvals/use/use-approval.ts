@@ -2,7 +2,7 @@
  * The grade of an attestation's human approval (docs/wire.md, Attest): none, the caller's claim, or what an embedded
  * object proves, which must be one that this service issued, unchanged and for this use.
  */
-import { and, desc, eq, gt, isNotNull, isNull, sql } from "drizzle-orm";
+import { and, desc, eq, gt, isNotNull, isNull, or, sql } from "drizzle-orm";
 import { type KeyPrincipal, mayReach } from "#lib/api/http/context";
 import type { AttestBody } from "#lib/api/schemas/attest";
 import { authorizationRequests } from "#lib/db/schema";
@@ -187,16 +187,18 @@ const claimDays = 2;
 const maxClaims = 1_000;
 
 /**
- * Lets a key with the scope `record` attest without an approval, and one with the scope hook record, as not approved, a call that ran otherwise than it was approved: only for the agent
- * and the action of a request of its own that it has claimed and not attested.
+ * Lets a key with the scope `record` attest without an approval. One with the scope `hook` alone records so, as not
+ * approved, what ran otherwise than it was approved, and the end of what it has attested: only for the agent and the action
+ * of a request of its own that it has claimed and not attested, or attested as this one's `parent`, with the same inputs.
  */
 async function requireOwnClaim(context: Context, principal: KeyPrincipal, body: AttestBody): Promise<void> {
   if (body.human_approved === true) throw notApprovedForHook();
   if (principal.scopes.includes("record")) return;
   const requests = authorizationRequests;
   const since = new Date(context.clock().getTime() - claimDays * 24 * 60 * 60 * 1_000);
+  const parentId = body.parent?.id;
   const claimed = await context.database.db
-    .select({ request: requests.request })
+    .select({ request: requests.request, attestationId: requests.attestation_id })
     .from(requests)
     .where(
       and(
@@ -204,15 +206,16 @@ async function requireOwnClaim(context: Context, principal: KeyPrincipal, body: 
         gt(requests.created_at, since),
         eq(requests.api_key_id, principal.keyId),
         isNotNull(requests.claimed_at),
-        isNull(requests.attestation_id),
+        or(isNull(requests.attestation_id), parentId ? eq(requests.attestation_id, parentId) : undefined),
       ),
     )
     .orderBy(desc(requests.created_at))
     .limit(maxClaims);
-  const isClaimed = claimed.some(({ request }) => {
+  const isClaimed = claimed.some(({ request, attestationId }) => {
     const asked = JSON.parse(utf8Decode(request)) as JsonObject;
     const isSameAgent = text(asked, "agent_slug").toLowerCase() === body.agent_slug.toLowerCase();
-    return isSameAgent && text(asked, "action") === body.action;
+    const isEnd = attestationId === null || text(asked, "inputs_hash") === body.inputs_hash;
+    return isSameAgent && text(asked, "action") === body.action && isEnd;
   });
   if (!isClaimed) throw notApprovedForHook();
 }
