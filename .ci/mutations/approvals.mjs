@@ -292,7 +292,7 @@ export const mutations = [
     file: "drizzle/0005_stop_uses.sql",
     from: "WHEN item.authorization_state <> 'usable' THEN 'unusable_authorization'",
     to: "",
-    test: "lib/services/approvals/stop-races.service.test.ts",
+    test: "lib/services/approvals/races.service.test.ts",
   },
   {
     threat: "A use fetched before its standing approval was taken back",
@@ -320,14 +320,14 @@ export const mutations = [
     file: "lib/services/approvals/decision/store.ts",
     from: "if (item.approved !== null && (await isFrozen(tx, item.agentId))) return agentFrozen();",
     to: "",
-    test: "lib/services/approvals/stop-races.service.test.ts",
+    test: "lib/services/approvals/races.service.test.ts",
   },
   {
     threat: "An approval is used after it was taken back",
     file: "lib/services/approvals/decision/revoke.ts",
     from: ".where(and(eq(id, requestId), isRevocable))",
     to: ".where(eq(id, requestId))",
-    test: "lib/services/approvals/stop-races.service.test.ts",
+    test: "lib/services/approvals/races.service.test.ts",
   },
   {
     threat: "An approval is used after it was taken back",
