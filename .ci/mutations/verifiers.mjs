@@ -84,4 +84,31 @@ export const mutations = [
     to: "true",
     test: "lib/verifier/pack/grounds.test.ts",
   },
+  ...[
+    [
+      "lib/verifier/checks/check-post-quantum.ts",
+      "postQuantumKeys.find((one) => one.name === origin)",
+      "postQuantumKeys[0]",
+    ],
+    [
+      "lib/verifier/checks/check-post-quantum.ts",
+      "if (!(await checkMlDsa(signature, message, key.publicKey))) return false;",
+      "await checkMlDsa(signature, message, key.publicKey);",
+    ],
+    [
+      "lib/verifier/checks/trust.ts",
+      'servedPostQuantum.filter(({ publicKey }) => isEndorsed("log_post_quantum", publicKey))',
+      "servedPostQuantum",
+    ],
+    ["lib/verifier/checks/trust.ts", "event.names.some((name) => bytesEqual(name, publicKey)) &&", ""],
+    [
+      "lib/protocol/tlog/checkpoint.ts",
+      "name === key.name && bytesEqual(keyId, key.keyId)",
+      "name === key.name",
+    ],
+  ].map(([file, from, to]) => ({
+    threat: "A quantum computer finds",
+    ...{ file, from, to },
+    test: "lib/verifier/vectors.test.ts",
+  })),
 ];

@@ -7,7 +7,7 @@ import { readFileSync } from "node:fs";
 import path from "node:path";
 import { ml_dsa44 } from "@noble/post-quantum/ml-dsa.js";
 import { createLocalSigner } from "#lib/log/signing/signing-keys";
-import { bindRequest, type HumanAuthorization } from "#lib/protocol/approval/approval";
+import { bindRequest, type HumanAuthorization, requestHash } from "#lib/protocol/approval/approval";
 import {
   base64Decode,
   base64Encode,
@@ -22,7 +22,12 @@ import { disclosureMessages } from "#lib/protocol/presentation/disclosure";
 import { derivePresentation, signMessages } from "#lib/protocol/presentation/presentation";
 import { emptyRecord, extendRecord } from "#lib/protocol/record/agent-record";
 import { signEnvelope } from "#lib/protocol/statement/dsse";
-import { type ActionPredicate, buildActionStatement } from "#lib/protocol/statement/statement";
+import {
+  type ActionPredicate,
+  buildActionStatement,
+  buildStatement,
+  KEY_EVENT_PREDICATE,
+} from "#lib/protocol/statement/statement";
 import {
   encodeSubtreeLine,
   encodeVerifierKey,
@@ -31,11 +36,23 @@ import {
   parseNote,
   signCheckpoint,
   subtreeMessage,
+  type VerifierKey,
 } from "#lib/protocol/tlog/checkpoint";
 import { encodeLogLeaf, makeLogLeaf } from "#lib/protocol/tlog/log-leaf";
 import { inclusionRanges, leafHash, rootOfLeafHashes } from "#lib/protocol/tlog/merkle";
 import { testKeyPair, testPayload } from "./disclosure";
-import { listBadAmendments, makeAmendedAuthorization, makeEnrolledAuthorization } from "./enrolled-approvals";
+import {
+  enrolledRequest,
+  listBadAmendments,
+  listBadDeputies,
+  listBadLists,
+  makeAmendedAuthorization,
+  makeDeputyAuthorization,
+  makeEnrolledAuthorization,
+  makeListedAuthorization,
+  makeListOf,
+  otherHashes,
+} from "./enrolled-approvals";
 import { addTestLogEntry, signForTest, testKeyId } from "./human-authorization";
 import { listOpenings } from "./openings";
 import { forge, type Json, type PackedFiles, pack, unpack } from "./packs";
@@ -46,13 +63,15 @@ const golden = "../1.0.0";
 
 type Kind = "receipt" | "approval" | "presentation" | "record" | "pack";
 /** Parts of a verifier that some don't have. */
-type Part = "pairing" | "record" | "pack";
+type Part = "pairing" | "post_quantum" | "record" | "pack";
 
 export interface ConformanceCase {
   name: string;
   kind: Kind;
   file: string;
   keys: string;
+  /** Attestation keys that alone are trusted of those, with what they have signed for. */
+  pinned?: string[];
   /** Receipts that somebody holds of a record. */
   receipts?: string[];
   audience?: string;
@@ -60,6 +79,8 @@ export interface ConformanceCase {
   verdict: "valid" | "invalid" | "incomplete" | "erased" | "refused";
   /** One of the checks that fail. */
   failed?: string;
+  /** Status of checks where the verdict doesn't show that they ran. */
+  checks?: Record<string, "pass" | "not_applicable">;
   needs?: Part[];
 }
 
@@ -70,14 +91,33 @@ const service = createLocalSigner(Buffer.alloc(32, 7).toString("base64"), "test"
 const log = createLocalSigner(Buffer.alloc(32, 8).toString("base64"), "test");
 const origin = "countersign.example/log";
 const logKey = makeVerifierKey(origin, 1, log.publicKey);
-const postQuantum = ml_dsa44.keygen(new Uint8Array(32).fill(8));
-const postQuantumKey = makeVerifierKey(origin, 6, postQuantum.publicKey);
+const makeSecond = (name: string, fill: number) => {
+  const { publicKey, secretKey } = ml_dsa44.keygen(new Uint8Array(32).fill(fill));
+  return { ...makeVerifierKey(name, 6, publicKey), secretKey };
+};
+const secondKey = makeSecond(origin, 8);
+const otherOrigin = "other.example/log";
 
-function signTwice(note: string): string {
+/** The line that `key` signs for this tree, or as if it were of `claimed`. */
+function makeSecondLine(note: string, key = secondKey, claimed: VerifierKey = key): string {
   const timeSeconds = 1_795_000_000;
-  const message = subtreeMessage(origin, timeSeconds, parseCheckpoint(parseNote(note).text));
-  const signature = ml_dsa44.sign(message, postQuantum.secretKey, { extraEntropy: false });
-  return note + encodeSubtreeLine(postQuantumKey, timeSeconds, signature);
+  const message = subtreeMessage(claimed.name, timeSeconds, parseCheckpoint(parseNote(note).text));
+  const signature = ml_dsa44.sign(message, key.secretKey, { extraEntropy: false });
+  return encodeSubtreeLine(claimed, timeSeconds, signature);
+}
+
+function makeKeyEvent(purpose: string, publicKey: Uint8Array): JsonObject {
+  const payload = buildStatement(KEY_EVENT_PREDICATE, "public-key", hexEncode(sha256(publicKey)), {
+    ...{
+      event: "made",
+      purpose,
+      key_id: hexEncode(sha256(publicKey)).slice(0, 16),
+      public_key: base64Encode(publicKey),
+    },
+    ...{ at: "2026-11-21T08:00:00.000Z", signed_by: testKeyId },
+  });
+  const signature = base64Encode(service.sign(payload));
+  return { event: "made", purpose, payload: new TextDecoder().decode(payload), signature };
 }
 
 const keys = {
@@ -87,7 +127,8 @@ const keys = {
       ...{ valid_from_index: 0, valid_to_index: null, status: "active" },
     },
   ],
-  log: { origin, vkey: encodeVerifierKey(logKey), post_quantum_vkey: encodeVerifierKey(postQuantumKey) },
+  log: { origin, vkey: encodeVerifierKey(logKey), post_quantum_vkey: encodeVerifierKey(secondKey) },
+  key_events: [makeKeyEvent("log", log.publicKey), makeKeyEvent("log_post_quantum", secondKey.publicKey)],
 };
 
 /** Presentation of a private attestation, with "random" numbers that are the same each time. */
@@ -220,7 +261,9 @@ export async function makeConformance(): Promise<Map<string, Uint8Array>> {
   const made = "keys.json";
   const zk = base64UrlEncode((await testKeyPair()).publicKey);
   const served = { ...keys, zk: { keys: [{ public_key: zk, status: "active" }] } };
-  files.set(made, utf8Encode(`${JSON.stringify(served, null, 2)}\n`));
+  const addKeys = (name: string, content: object) =>
+    files.set(name, utf8Encode(`${JSON.stringify(content, null, 2)}\n`));
+  addKeys(made, served);
   type More = Partial<Omit<ConformanceCase, "name" | "kind" | "file" | "verdict">>;
   /** `failed`: the check, of what is invalid; else another verdict. */
   const add = (
@@ -371,20 +414,73 @@ export async function makeConformance(): Promise<Map<string, Uint8Array>> {
   add("receipt", "under keys of another service", answer, "signature");
 
   /* Signed by a service that lies. */
-  const sign = async (name: string, verdict: string, lie: object, change?: (copy: Json) => void) => {
+  const sign = async (
+    name: string,
+    verdict: string,
+    lie: object,
+    change: (copy: Json) => void = () => {},
+    more: More = {},
+  ) => {
     const [one] = await makeHistory(1, lie as Partial<ActionPredicate>);
-    add("receipt", name, change ? changed(one?.answer, change) : one?.answer, verdict);
+    add("receipt", name, changed(one?.answer, change), verdict, more);
   };
   const request = { agent_slug: "mail-bot", action: "Sent mail 1", inputs_hash: `sha256:${"a".repeat(64)}` };
-  await sign("signed", "valid", {});
-  await sign("signed twice", "valid", {}, (one) => {
-    one.log.checkpoint = signTwice(one.log.checkpoint);
-  });
+  await sign("signed", "valid", {}, () => {}, { checks: { post_quantum: "not_applicable" } });
+
+  /* A second time, by ML-DSA-44. */
+  const signTwice = (name: string, verdict: string, makeLines: (note: string) => string, more: More = {}) =>
+    sign(
+      name,
+      verdict,
+      {},
+      (one) => {
+        one.log.checkpoint += makeLines(one.log.checkpoint);
+      },
+      { needs: ["post_quantum"], ...more },
+    );
   const [, later] = await makeHistory(2);
-  await sign("signed twice, once for another tree", "post_quantum", {}, (one) => {
-    const [, line] = signTwice(later?.answer.log.checkpoint).split(/(?<=\n)(?=— \S+ \S{200})/);
-    one.log.checkpoint += line;
+  const ofLater = makeSecondLine(later?.answer.log.checkpoint);
+  const another = makeSecond(origin, 9);
+  const isSigned = { checks: { post_quantum: "pass" } } as const;
+  await signTwice("signed twice", "valid", makeSecondLine, isSigned);
+  await signTwice("signed twice, once for another tree", "post_quantum", () => ofLater);
+  await signTwice("signed twice, once by another key in the log's name", "post_quantum", (note) =>
+    makeSecondLine(note, another, secondKey),
+  );
+  await signTwice("signed thrice, once falsely", "post_quantum", (note) => makeSecondLine(note) + ofLater);
+  await signTwice(
+    "signed twice, once by a key that isn't the published one",
+    "valid",
+    (note) => makeSecondLine(note, another),
+    { needs: [], checks: { post_quantum: "not_applicable" } },
+  );
+  const elsewhere = {
+    origin: otherOrigin,
+    vkey: encodeVerifierKey(makeVerifierKey(otherOrigin, 1, log.publicKey)),
+    post_quantum_vkey: encodeVerifierKey(makeSecond(otherOrigin, 8)),
+  };
+  addKeys("keys-of-two-logs.json", { ...served, log: elsewhere, logs: [keys.log] });
+  await signTwice("signed twice, in an earlier log", "valid", makeSecondLine, {
+    ...isSigned,
+    keys: "keys-of-two-logs.json",
   });
+  addKeys("keys-of-another-second-key.json", {
+    ...served,
+    log: { ...keys.log, post_quantum_vkey: encodeVerifierKey(another) },
+  });
+  const pinned = [base64Encode(service.publicKey)];
+  await signTwice("signed twice, and the pinned key has signed for the second", "valid", makeSecondLine, {
+    ...isSigned,
+    pinned,
+  });
+  // A key that the reader doesn't trust proves nothing, and disproves nothing.
+  await signTwice(
+    "signed twice, once falsely, by a published key that the pinned one hasn't signed for",
+    "valid",
+    (note) => makeSecondLine(note, makeSecond(origin, 10), another),
+    { keys: "keys-of-another-second-key.json", pinned },
+  );
+
   await sign("signed: a verdict without what it needs", "agent_signature", {
     verdicts: { agent_authenticated: true, code_hash_verified: null, tools_authorized: null },
   });
@@ -403,6 +499,24 @@ export async function makeConformance(): Promise<Map<string, Uint8Array>> {
       ...{ nullifier_hashes: [], approver_ids: [], environment: "production", inputs_bound: false },
     },
   });
+  const parent = { id: idOf(7), payload_hash: "ab".repeat(32), origin: "other.example/log" };
+  const traceparent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+  const signRequest = (name: string, verdict: string, more: object) =>
+    sign(name, verdict, { request: { ...request, ...more } });
+  await signRequest("signed: by the authority of another attestation, in a trace", "valid", {
+    parent,
+    traceparent,
+  });
+  for (const [what, more] of [
+    ["a parent without its log", { parent: { id: parent.id, payload_hash: parent.payload_hash } }],
+    ["a parent with a name more", { parent: { ...parent, agent_slug: "lead-bot" } }],
+    ["a parent whose id is none", { parent: { ...parent, id: "019a" } }],
+    ["a parent whose hash is in capitals", { parent: { ...parent, payload_hash: "AB".repeat(32) } }],
+    ["a trace of zeros", { traceparent: `00-${"0".repeat(32)}-00f067aa0ba902b7-01` }],
+    ["a trace without a span", { traceparent: "00-4bf92f3577b34da6a3ce929d0e0e4736-0000000000000000-01" }],
+    ["a trace of another version", { traceparent: traceparent.replace("00-", "01-") }],
+  ] as const)
+    await signRequest(`signed: ${what}`, "payload_hash", more);
   await sign("signed: a time that is none", "payload_hash", { timestamp: "2026-02-30T09:06:00.000Z" });
   await sign("signed: another key id than the receipt's", "payload_hash", { key_id: "0000000000000000" });
 
@@ -440,6 +554,22 @@ export async function makeConformance(): Promise<Map<string, Uint8Array>> {
   );
   for (const [what, , forged] of listBadAmendments())
     approval(`signed: a counter-offer of ${what}`, "amendment", await addLog(forged));
+  approval("one of a list of five", "valid", await addLog(makeListedAuthorization()));
+  approval(
+    "one of a list of twenty",
+    "valid",
+    await addLog(makeListOf([...otherHashes(19), requestHash(enrolledRequest)])),
+  );
+  const { expires_at } = enrolledRequest;
+  const grant = { tools: ["bank.pay"], max_calls: 2, expires_at };
+  for (const [what, , forged] of [
+    ...listBadLists(),
+    ["a standing approval", "", makeListedAuthorization({ ...enrolledRequest, grant })] as const,
+  ])
+    approval(`signed: a list with ${what}`, "passkeys", await addLog(forged));
+  approval("by a deputy", "valid", await addLog(makeDeputyAuthorization()));
+  for (const [what, check, , forged] of listBadDeputies())
+    approval(`signed: a deputy, and ${what}`, check, await addLog(forged));
   approval(
     "signed: one approver less than required",
     "quorum",

@@ -28,6 +28,7 @@ import {
 } from "#lib/protocol/passkey/assertion";
 import {
   buildRosterHead,
+  entryName,
   hashGroup,
   hashName,
   orderEntries,
@@ -35,6 +36,7 @@ import {
   type RosterEntry,
 } from "#lib/protocol/passkey/roster";
 import type { Reason } from "#lib/protocol/statement/reasons";
+import { inclusionRanges, leafHash, rootOfLeafHashes } from "#lib/protocol/tlog/merkle";
 import {
   makeTestApproval,
   signForTest,
@@ -308,6 +310,55 @@ export function makeListedAuthorization(request: ApprovalRequest = enrolledReque
   return signForTest(buildAuthorization(request, { ...testFacts, approvals }));
 }
 
+/** Everybody approved it in this list of `hashes`; with a branch or a challenge of another list where `claim` or `signed` say so. */
+export function makeListOf(
+  hashes: readonly string[],
+  claim: Partial<ListBranch> = {},
+  signed = hashes,
+): HumanAuthorization {
+  const leaves = hashes.map((leaf) => leafHash(hexDecode(leaf)));
+  const index = hashes.indexOf(requestHash(enrolledRequest));
+  const proof = inclusionRanges(index, hashes.length).map(([from, to]) =>
+    base64Encode(rootOfLeafHashes(leaves.slice(from, to))),
+  );
+  const branch = { index, size: hashes.length, proof, ...claim };
+  const { challenge } = buildList(signed);
+  const approvals = [0, 1, 2].map((person) =>
+    makePasskeyApproval(enrolledRequest, testRoster, person, "approve", { challenge, branch }),
+  );
+  return rebuild(enrolledRequest, approvals);
+}
+
+const rebuild = (request: ApprovalRequest, approvals: HumanAuthorization["approvals"]) =>
+  signForTest(buildAuthorization(request, { ...testFacts, approvals }));
+
+/** The assertions of the one with the branches of the other. */
+function exchangeAssertions(signed: HumanAuthorization, placed: HumanAuthorization) {
+  const approvals = placed.approvals.map((approval, i) => {
+    const { authenticator_data, client_data_json, signature } = signed.approvals[i] as PasskeyApproval;
+    return { ...(approval as PasskeyApproval), authenticator_data, client_data_json, signature };
+  });
+  return rebuild(placed.request, approvals);
+}
+
+/** Lists that a lying service signs for; with the reason that each is refused for. */
+export function listBadLists(): [what: string, reason: Reason, forged: HumanAuthorization][] {
+  const hash = requestHash(enrolledRequest);
+  const [one = "", two = "", three = ""] = otherHashes(3);
+  const [enrolled, listed] = [makeEnrolledAuthorization(), makeListedAuthorization()];
+  const another = "passkey_challenge_mismatch";
+  return [
+    ["a row that was not signed", another, makeListOf([one, hash, two], {}, [one, two])],
+    ["a row that the page didn't show", another, makeListOf([one, hash, two, three], {}, [one, hash, two])],
+    ["a branch of another list", another, makeListOf([two, hash], {}, [one, hash])],
+    ["a smaller list than was signed", another, makeListOf([one, two, hash], { index: 1, size: 2 })],
+    ["a longer branch", "list_malformed", makeListOf([one, hash, two], { size: 2 })],
+    ["a place outside", "list_malformed", makeListOf([one, hash], { index: 2 })],
+    ["the answer for the request alone", another, exchangeAssertions(enrolled, listed)],
+    ["a list's answer as one for the request alone", another, exchangeAssertions(listed, enrolled)],
+  ];
+}
+
 const deputyFrom = "2026-11-20T09:00:00.000Z";
 const deputyUntil = "2026-11-28T09:00:00.000Z";
 
@@ -340,6 +391,92 @@ export function makeDeputyAuthorization(
     return deputyship === undefined ? made : { ...made, deputy_for: deputyship.approver_id };
   });
   return signForTest(buildAuthorization(request, { ...testFacts, approvals }));
+}
+
+/** Signed again by the service, with something otherwise in the first approval. */
+function changeFirst(whole: HumanAuthorization, version: 1 | 2, change: (approval: PasskeyApproval) => void) {
+  const copy = { ...structuredClone(whole), version };
+  change(copy.approvals[0] as PasskeyApproval);
+  return signForTest(copy);
+}
+
+/** Deputies that a lying service counts; with the check and the reason that each is refused for. */
+export function listBadDeputies(): [
+  what: string,
+  check: "quorum" | "roster",
+  reason: Reason,
+  forged: HumanAuthorization,
+][] {
+  const deputized = makeDeputyAuthorization();
+  const decide = (deputy: number, absent: number, more: Partial<ApprovalRequest> = {}) =>
+    makeDeputyAuthorization(
+      [deputy, 1, 2],
+      { ...enrolledRequest, ...more },
+      makeDeputyRoster(deputy, absent),
+    );
+  const inBothRights = () => {
+    const roster = makeDeputyRoster(1, 0);
+    const own = makePasskeyApproval(enrolledRequest, { ...roster, people: roster.own }, 1);
+    const [deputy = fail(), other = fail()] = makeDeputyAuthorization(
+      [1, 2],
+      enrolledRequest,
+      roster,
+    ).approvals;
+    return rebuild(enrolledRequest, [deputy, own, other]);
+  };
+  const during = (time: { from?: string; until?: string }) => {
+    const { people, entries, head } = makeDeputyRoster(3, 0);
+    const change = (entry: RosterEntry): RosterEntry =>
+      entry.deputy_for === undefined ? entry : { ...entry, deputy_for: { ...entry.deputy_for, ...time } };
+    const changed = entries.map(change);
+    const named = people.map((person) => ({
+      ...person,
+      entry: changed.find((entry) => entryName(entry) === entryName(person.entry)) ?? person.entry,
+    }));
+    const roster = { people: named, entries: changed, head: buildRosterHead(changed, head) };
+    return makeDeputyAuthorization([3, 1, 2], enrolledRequest, roster);
+  };
+  const other = "roster_entry_mismatch";
+  return [
+    ["who is replaced counts too", "quorum", "approver_repeated", makeDeputyAuthorization([3, 0, 2])],
+    ["the deputy counts in their own right too", "quorum", "approver_repeated", inBothRights()],
+    ["the requester is the deputy", "quorum", "deputy_of_requester", decide(4, 0)],
+    [
+      "the requester is the deputy, where who asks may approve",
+      "quorum",
+      "deputy_of_requester",
+      decide(4, 0, { requester_may_approve: true }),
+    ],
+    ["the requester is replaced", "quorum", "deputy_of_requester", decide(3, 4)],
+    [
+      "it isn't said",
+      "roster",
+      other,
+      changeFirst(deputized, 1, (one) => Reflect.deleteProperty(one, "deputy_for")),
+    ],
+    [
+      "another is named",
+      "roster",
+      other,
+      changeFirst(deputized, 2, (one) => Object.assign(one, { deputy_for: approverId(9) })),
+    ],
+    [
+      "it is made up for a person by their own right",
+      "roster",
+      other,
+      changeFirst(makeEnrolledAuthorization(), 2, (one) => Object.assign(one, { deputy_for: approverId(9) })),
+    ],
+    ["the time is over", "roster", "deputy_out_of_time", during({ until: "2026-11-21T08:05:00.000Z" })],
+    ["the time hasn't begun", "roster", "deputy_out_of_time", during({ from: "2026-11-21T08:05:00.001Z" })],
+    [
+      "the roster doesn't have it so",
+      "roster",
+      "roster_proof_invalid",
+      changeFirst(deputized, 2, ({ roster: { entry } }) => {
+        Object.assign(entry.deputy_for ?? fail(), { until: "2027-11-28T09:00:00.000Z" });
+      }),
+    ],
+  ];
 }
 
 type Path = (string | number)[];

@@ -75,26 +75,32 @@ describe("the conformance suite", () => {
     }
   });
 
-  it.each(cases)("$kind: $name is $verdict", async ({ kind, file, keys, receipts = [], ...expected }) => {
-    const printed: string[] = [];
-    const io = { ...nodeIo, print: (text: string) => void printed.push(text), tell: () => {} };
-    const argv = [
-      ...(kind === "record" || kind === "pack" ? [kind] : []),
-      ...[inSuite(file), "--keys", inSuite(keys), "--json"],
-      ...receipts.flatMap((receipt) => ["--receipt", inSuite(receipt)]),
-      ...(expected.audience ? ["--audience", expected.audience] : []),
-      ...(expected.nonce ? ["--nonce", expected.nonce] : []),
-    ];
-    const code = await runCommand(argv, io);
-    expect(code).toBe({ valid: 0, invalid: 1, refused: 2, incomplete: 3, erased: 3 }[expected.verdict]);
-    if (expected.verdict === "refused") return;
-    const report = JSON.parse(printed.join("")) as {
-      verdict: string;
-      checks: { name: string; status: string }[];
-    };
-    expect(report.verdict).toBe(expected.verdict);
-    const failed = report.checks.filter(({ status }) => status === "fail").map(({ name }) => name);
-    if (expected.failed) expect(failed).toContain(expected.failed);
-    else expect(failed).toEqual([]);
-  });
+  it.each(cases)(
+    "$kind: $name is $verdict",
+    async ({ kind, file, keys, receipts = [], pinned = [], ...expected }) => {
+      const printed: string[] = [];
+      const io = { ...nodeIo, print: (text: string) => void printed.push(text), tell: () => {} };
+      const argv = [
+        ...(kind === "record" || kind === "pack" ? [kind] : []),
+        ...[inSuite(file), "--keys", inSuite(keys), "--json"],
+        ...pinned.flatMap((key) => ["--key", key]),
+        ...receipts.flatMap((receipt) => ["--receipt", inSuite(receipt)]),
+        ...(expected.audience ? ["--audience", expected.audience] : []),
+        ...(expected.nonce ? ["--nonce", expected.nonce] : []),
+      ];
+      const code = await runCommand(argv, io);
+      expect(code).toBe({ valid: 0, invalid: 1, refused: 2, incomplete: 3, erased: 3 }[expected.verdict]);
+      if (expected.verdict === "refused") return;
+      const report = JSON.parse(printed.join("")) as {
+        verdict: string;
+        checks: { name: string; status: string }[];
+      };
+      expect(report.verdict).toBe(expected.verdict);
+      for (const [name, status] of Object.entries(expected.checks ?? {}))
+        expect(report.checks.find((check) => check.name === name)?.status, name).toBe(status);
+      const failed = report.checks.filter(({ status }) => status === "fail").map(({ name }) => name);
+      if (expected.failed) expect(failed).toContain(expected.failed);
+      else expect(failed).toEqual([]);
+    },
+  );
 });

@@ -1211,10 +1211,19 @@ class PublicKeysLogWitnessesMembersItem(TypedDict):
     cosigned_at: str | None
 
 
+class PublicKeysLogWitnessesPostQuantumMembersItem(TypedDict):
+    name: str
+    vkey: str
+    url: str
+    cosigned_size: int | None
+    cosigned_at: str | None
+
+
 class PublicKeysLogWitnesses(TypedDict):
     threshold: int
     policy: str
     members: list[PublicKeysLogWitnessesMembersItem]
+    post_quantum_members: list[PublicKeysLogWitnessesPostQuantumMembersItem]
 
 
 class PublicKeysLog(TypedDict):

@@ -83,6 +83,16 @@ const postQuantumKey = z.string().nullable().meta({
     "verifier key of the log's second signature on checkpoints, by ML-DSA-44 (C2SP tlog-cosignature, type 6); null before the first",
 });
 
+const witnessMembers = z.array(
+  z.strictObject({
+    name: z.string(),
+    vkey: z.string(),
+    url: z.url(),
+    cosigned_size: z.number().int().nullable(),
+    cosigned_at: timestamp.nullable(),
+  }),
+);
+
 const publicLog = z.strictObject({
   origin: z.string(),
   vkey: z.string(),
@@ -125,15 +135,10 @@ export const pubkeyResponse = z
         .strictObject({
           threshold: z.number().int().meta({ description: "the least number of members that must cosign" }),
           policy: z.string().meta({ description: "who must cosign (C2SP tlog-policy)" }),
-          members: z.array(
-            z.strictObject({
-              name: z.string(),
-              vkey: z.string(),
-              url: z.url(),
-              cosigned_size: z.number().int().nullable(),
-              cosigned_at: timestamp.nullable(),
-            }),
-          ),
+          members: witnessMembers,
+          post_quantum_members: witnessMembers.meta({
+            description: "those whose keys are of ML-DSA-44 (C2SP tlog-cosignature, type 6)",
+          }),
         })
         .nullable(),
     }),

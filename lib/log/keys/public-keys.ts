@@ -70,14 +70,21 @@ async function describeWitnesses({ settings, database }: LogContext, logVkey: st
   const { threshold, witnesses } = settings.WITNESSES;
   const { id } = await readOpenHead(database.db);
   const cosigned = await readCosignedSizes(database.db, id);
-  const members = witnesses.map(({ key, url }) => ({
+  const describe = ({ key, url }: (typeof witnesses)[number]) => ({
     name: key.name,
     vkey: encodeVerifierKey(key),
     url,
     cosigned_size: cosigned.get(key.name)?.size ?? null,
     cosigned_at: cosigned.get(key.name)?.cosignedAt?.toISOString() ?? null,
-  }));
-  return { threshold, policy: encodeWitnessPolicy(settings.WITNESSES, logVkey), members };
+  });
+  const isPostQuantum = ({ key }: (typeof witnesses)[number]) => key.type === 6;
+  return {
+    threshold,
+    policy: encodeWitnessPolicy(settings.WITNESSES, logVkey),
+    members: witnesses.filter((one) => !isPostQuantum(one)).map(describe),
+    // Verifiers of 1.0.0 refuse a file whose `members` have a key of a type that they don't know.
+    post_quantum_members: witnesses.filter(isPostQuantum).map(describe),
+  };
 }
 
 /** Columns that change with every entry, or when a log is closed. */

@@ -14,6 +14,7 @@ import {
 } from "#lib/protocol/tlog/checkpoint";
 import { leafHash, verifyInclusion } from "#lib/protocol/tlog/merkle";
 import { parseWitnessPolicy } from "#lib/protocol/tlog/witness-policy";
+import { parseTrust } from "#lib/verifier/checks/trust";
 import { startTestApp, type TestApp } from "#support/app";
 import { anyKind } from "#support/databases";
 import { startReceiver } from "#support/webhook-receiver";
@@ -21,6 +22,7 @@ import { startTestWitness, type TestWitness } from "#support/witness";
 import { createWitnesses } from "./witnesses";
 
 const signerOf = (n: number) => createLocalSigner(Buffer.alloc(32, n).toString("base64"), "test");
+const quantumVkey = encodeVerifierKey(makeVerifierKey("witness.test/quantum", 6, new Uint8Array(1312)));
 /** The log's key is given, so that the witnesses can know it before the first start. */
 const logSeed = Buffer.alloc(32, 9).toString("base64");
 
@@ -43,7 +45,11 @@ describe("witnesses", () => {
     witnesses = await Promise.all(
       [11, 12, 13].map((n) => startTestWitness(`witness.test/w${n}`, signerOf(n))),
     );
-    const entries = witnesses.map(({ entry }) => entry).join("\n");
+    const [, , down] = witnesses;
+    const entries = [
+      ...witnesses.map(({ entry }) => entry),
+      `${quantumVkey} ${down?.entry.split(" ")[1]}`,
+    ].join("\n");
     settings = { LOG_SIGNING_KEY: logSeed, WITNESS_INTERVAL_SECONDS: "0", WITNESSES: `${entries}\npolicy 2` };
     test = await startTestApp(anyKind, { LOG_SIGNING_KEY: logSeed });
     const logKey = await test.app.context.keys.logVerifierKey("localhost:3000/log");
@@ -97,9 +103,13 @@ describe("witnesses", () => {
     const { body } = await test.call("GET", "/v1/pubkey");
     expect(body.log.witnesses.threshold).toBe(2);
     expect(body.log.witnesses.policy).toMatch(
-      /^log .*\n(witness .*\n){3}group group-1 2 .*\nquorum group-1\n$/,
+      /^log .*\n(witness .*\n){4}group group-1 2 .*\nquorum group-1\n$/,
     );
     const [first, , down] = body.log.witnesses.members;
+    expect(body.log.witnesses.post_quantum_members).toMatchObject([{ vkey: quantumVkey }]);
+    // By a verifier of 1.0.0, which knows keys of type 4 alone.
+    expect(body.log.witnesses.members).toHaveLength(3);
+    expect(parseTrust(body).witnesses).toHaveLength(4);
     expect(first).toMatchObject({ name: "witness.test/w11", vkey: witnesses[0]?.vkey });
     expect(first.cosigned_size).toBeGreaterThan(0);
     expect(down.cosigned_size).toBeNull();

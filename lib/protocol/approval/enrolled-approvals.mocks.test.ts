@@ -9,11 +9,10 @@ import {
   utf8Encode,
 } from "#lib/protocol/encoding/bytes";
 import type { JsonObject, JsonValue } from "#lib/protocol/encoding/canonical-json";
-import { buildList, type ListBranch } from "#lib/protocol/passkey/assertion";
-import { buildRosterHead, entryName, type RosterEntry } from "#lib/protocol/passkey/roster";
+import { buildList } from "#lib/protocol/passkey/assertion";
 import { factsOfApproval } from "#lib/protocol/record/facts";
 import type { Reason } from "#lib/protocol/statement/reasons";
-import { inclusionRanges, leafHash, rootOfLeafHashes } from "#lib/protocol/tlog/merkle";
+import { leafHash } from "#lib/protocol/tlog/merkle";
 import {
   type AuthorizationCheckName,
   verifyHumanAuthorization,
@@ -24,6 +23,8 @@ import {
   enrolledRequest,
   groupId,
   listBadAmendments,
+  listBadDeputies,
+  listBadLists,
   listForgeries,
   makeAmendedAuthorization,
   makeBothAuthorization,
@@ -31,6 +32,7 @@ import {
   makeDeputyRoster,
   makeEnrolledAuthorization,
   makeListedAuthorization,
+  makeListOf,
   makePasskeyApproval,
   makeTestRoster,
   otherHashes,
@@ -322,61 +324,19 @@ describe("questions", () => {
 
 describe("an authorization that one person gave in a list", () => {
   const hash = requestHash(enrolledRequest);
-  const others = otherHashes(20);
-  const [one = "", two = "", three = ""] = others;
-  /** As a service would store it that lies about what was signed. */
-  const listWith = (hashes: string[], claim: Partial<ListBranch> = {}, signed = hashes) => {
-    const leaves = hashes.map((leaf) => leafHash(hexDecode(leaf)));
-    const index = hashes.indexOf(hash);
-    const proof = inclusionRanges(index, hashes.length).map(([from, to]) =>
-      base64Encode(rootOfLeafHashes(leaves.slice(from, to))),
-    );
-    const branch = { index, size: hashes.length, proof, ...claim };
-    const { challenge } = buildList(signed);
-    const approvals = [0, 1, 2].map((person) =>
-      makePasskeyApproval(enrolledRequest, testRoster, person, "approve", { challenge, branch }),
-    );
-    return rebuild(enrolledRequest, approvals);
-  };
 
   it("verifies, and is version 2", () => {
     expect(parseHumanAuthorization(listed)).toBe(listed);
     expect(listed.version).toBe(2);
     expect(verify(listed)).toMatchObject({ ok: true, grade: "enrolled_approver" });
     for (const count of [1, 2, 6, 19])
-      expect(verify(listWith([...others.slice(0, count), hash])).ok, `${count}`).toBe(true);
+      expect(verify(makeListOf([...otherHashes(count), hash])).ok, `${count}`).toBe(true);
     expect(parseHumanAuthorization(resign((copy) => (copy.version = 1), listed))).toBeNull();
     const { list: _list, ...alone } = listed.approvals[0] as PasskeyApproval;
     expect(parseHumanAuthorization(rebuild(enrolledRequest, [alone]))).toMatchObject({ version: 1 });
   });
 
-  it.each<[string, Reason, () => HumanAuthorization]>([
-    [
-      "a row that was not signed",
-      "passkey_challenge_mismatch",
-      () => listWith([one, hash, two], {}, [one, two]),
-    ],
-    [
-      "a row that the page didn't show",
-      "passkey_challenge_mismatch",
-      () => listWith([one, hash, two, three], {}, [one, hash, two]),
-    ],
-    ["a branch of another list", "passkey_challenge_mismatch", () => listWith([two, hash], {}, [one, hash])],
-    [
-      "a smaller list than was signed",
-      "passkey_challenge_mismatch",
-      () => listWith([one, two, hash], { index: 1, size: 2 }),
-    ],
-    ["a longer branch", "list_malformed", () => listWith([one, hash, two], { size: 2 })],
-    ["a place outside", "list_malformed", () => listWith([one, hash], { index: 2 })],
-    ["the answer for the request alone", "passkey_challenge_mismatch", () => asList(enrolled, listed)],
-    [
-      "a list's answer as one for the request alone",
-      "passkey_challenge_mismatch",
-      () => asList(listed, enrolled),
-    ],
-  ])("fails for %s", (_what, reason, make) => {
-    const made = make();
+  it.each(listBadLists())("fails for %s", (_what, reason, made) => {
     expect(parseHumanAuthorization(made)).toBe(made);
     expect(failures(made)).toEqual([["passkeys", reason]]);
   });
@@ -385,7 +345,9 @@ describe("an authorization that one person gave in a list", () => {
     expect(() => buildList([hash, hash])).toThrow(RangeError);
     for (const size of [1, 21]) expect(() => buildList(otherHashes(size))).toThrow(RangeError);
     const leaf = base64Encode(leafHash(hexDecode(hash)));
-    expect(failures(listWith([hash, one], { proof: [leaf] }))).toEqual([["passkeys", "list_repeated"]]);
+    expect(failures(makeListOf([hash, ...otherHashes(1)], { proof: [leaf] }))).toEqual([
+      ["passkeys", "list_repeated"],
+    ]);
   });
 
   it.each<[string, Partial<ApprovalRequest>]>([
@@ -419,94 +381,9 @@ describe("an authorization that a deputy gave in another's place", () => {
     expect(verify(made).ok).toBe(true);
   });
 
-  it.each<[string, [AuthorizationCheckName, Reason][], () => HumanAuthorization]>([
-    [
-      "who is replaced counts too",
-      [["quorum", "approver_repeated"]],
-      () => makeDeputyAuthorization([3, 0, 2]),
-    ],
-    [
-      "the deputy counts in their own right too",
-      [["quorum", "approver_repeated"]],
-      () => {
-        const roster = makeDeputyRoster(1, 0);
-        const own = makePasskeyApproval(enrolledRequest, { ...roster, people: roster.own }, 1);
-        const [deputy, other] = makeDeputyAuthorization([1, 2], enrolledRequest, roster).approvals;
-        return rebuild(
-          enrolledRequest,
-          [deputy, own, other].filter((one) => one !== undefined),
-        );
-      },
-    ],
-    [
-      "the requester is the deputy",
-      [["quorum", "deputy_of_requester"]],
-      () => makeDeputyAuthorization([4, 1, 2], enrolledRequest, makeDeputyRoster(4, 0)),
-    ],
-    [
-      "the requester is the deputy, where who asks may approve",
-      [["quorum", "deputy_of_requester"]],
-      () =>
-        makeDeputyAuthorization(
-          [4, 1, 2],
-          { ...enrolledRequest, requester_may_approve: true },
-          makeDeputyRoster(4, 0),
-        ),
-    ],
-    [
-      "the requester is replaced",
-      [["quorum", "deputy_of_requester"]],
-      () => makeDeputyAuthorization([3, 1, 2], enrolledRequest, makeDeputyRoster(3, 4)),
-    ],
-    [
-      "it isn't said",
-      [["roster", "roster_entry_mismatch"]],
-      () =>
-        resign((copy, [deputy]) => {
-          Reflect.deleteProperty(deputy ?? {}, "deputy_for");
-          copy.version = 1;
-        }, deputized),
-    ],
-    [
-      "another is named",
-      [["roster", "roster_entry_mismatch"]],
-      () => resign((_, [deputy]) => Object.assign(deputy ?? {}, { deputy_for: approverId(9) }), deputized),
-    ],
-    [
-      "it is made up for a person by their own right",
-      [["roster", "roster_entry_mismatch"]],
-      () =>
-        resign(
-          (copy, [own]) => {
-            Object.assign(own ?? {}, { deputy_for: approverId(9) });
-            copy.version = 2;
-          },
-          { ...enrolled, request: { ...enrolledRequest } },
-        ),
-    ],
-    [
-      "the time is over",
-      [["roster", "deputy_out_of_time"]],
-      () => givenAt({ until: "2026-11-21T08:05:00.000Z" }),
-    ],
-    [
-      "the time hasn't begun",
-      [["roster", "deputy_out_of_time"]],
-      () => givenAt({ from: "2026-11-21T08:05:00.001Z" }),
-    ],
-    [
-      "the roster doesn't have it so",
-      [["roster", "roster_proof_invalid"]],
-      () =>
-        resign((_, [deputy]) => {
-          const { deputy_for } = deputy?.roster.entry ?? {};
-          if (deputy_for) deputy_for.until = "2027-11-28T09:00:00.000Z";
-        }, deputized),
-    ],
-  ])("fails if %s", (_what, expected, make) => {
-    const made = make();
+  it.each(listBadDeputies())("fails if %s", (_what, check, reason, made) => {
     expect(parseHumanAuthorization(made)).toBe(made);
-    expect(failures(made)).toEqual(expected);
+    expect(failures(made)).toEqual([[check, reason]]);
   });
 });
 
@@ -595,29 +472,6 @@ describe("an authorization by a standing approval or a rule", () => {
     );
   });
 });
-
-/** The signatures of the one with the places of the other. */
-function asList(signed: HumanAuthorization, placed: HumanAuthorization) {
-  const approvals = placed.approvals.map((approval, i) => {
-    const { authenticator_data, client_data_json, signature } = signed.approvals[i] as PasskeyApproval;
-    return { ...(approval as PasskeyApproval), authenticator_data, client_data_json, signature };
-  });
-  return rebuild(placed.request, approvals);
-}
-
-/** By a deputy whose time in the roster is another. */
-function givenAt(time: { from?: string; until?: string }) {
-  const { people, entries, head } = makeDeputyRoster(3, 0);
-  const change = (entry: RosterEntry): RosterEntry =>
-    entry.deputy_for === undefined ? entry : { ...entry, deputy_for: { ...entry.deputy_for, ...time } };
-  const changed = entries.map(change);
-  const named = people.map((person) => ({
-    ...person,
-    entry: changed.find((entry) => entryName(entry) === entryName(person.entry)) ?? person.entry,
-  }));
-  const roster = { people: named, entries: changed, head: buildRosterHead(changed, head) };
-  return makeDeputyAuthorization([3, 1, 2], enrolledRequest, roster);
-}
 
 function otherRequest(decision: "approve" | "deny") {
   const request = { ...enrolledRequest, salt: "AAAAAAAAAAAAAAAAAAAAAQ==" };

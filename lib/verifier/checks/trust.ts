@@ -141,7 +141,10 @@ function refuseTwice(keys: TrustedKey[]): TrustedKey[] {
 function readWitnesses(log: JsonObject): VerifierKey[] {
   const { witnesses } = log;
   if (witnesses === undefined || witnesses === null) return [];
-  const members = isJsonObject(witnesses) ? readObjects(witnesses["members"], "log.witnesses.members") : [];
+  if (!isJsonObject(witnesses)) return [];
+  const members = ["members", "post_quantum_members"].flatMap((list) =>
+    readObjects(witnesses[list], `log.witnesses.${list}`),
+  );
   return readLogKeys(members.map((member) => requireText(member, "vkey")));
 }
 

@@ -4,8 +4,8 @@
  *
  *   node conformance.mjs [options] -- COMMAND [ARGUMENT...]
  *
- * Each case calls COMMAND ARGUMENT... FILE --keys FILE [--receipt FILE]... [--audience TEXT] [--nonce TEXT] --json,
- * with "record" before the FILE of a record and "pack" before that of a pack. README.md has the rest.
+ * Each case calls COMMAND ARGUMENT... FILE --keys FILE [--key KEY]... [--receipt FILE]... [--audience TEXT]
+ * [--nonce TEXT] --json, with "record" before the FILE of a record and "pack" before that of a pack. README.md has the rest.
  */
 import { spawn } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -16,7 +16,8 @@ import { fileURLToPath } from "node:url";
 const usage = `usage: node conformance.mjs [options] -- COMMAND [ARGUMENT...]
   --from ADDRESS      fetch the suite from here, such as https://host/vectors/conformance/ (default: beside this file)
   --only TEXT         cases whose kind or name has this text; can be repeated
-  --without PART      a part that your verifier doesn't have: pairing, record, pack; can be repeated
+  --without PART      a part that your verifier doesn't have: pairing, post_quantum, record, pack; can be
+                      repeated
   --jobs NUMBER       cases at once (default: one for each processor)
 Exit codes: 0 all pass, 1 one fails, 2 wrong usage.
 `;
@@ -71,10 +72,11 @@ function run(command, argv, cwd) {
   });
 }
 
-function toArguments({ kind, file, keys, receipts = [], audience, nonce }) {
+function toArguments({ kind, file, keys, pinned = [], receipts = [], audience, nonce }) {
   const word = kind === "record" || kind === "pack" ? [kind] : [];
   return [
     ...[...word, file, "--keys", keys],
+    ...pinned.flatMap((key) => ["--key", key]),
     ...receipts.flatMap((receipt) => ["--receipt", receipt]),
     ...(audience === undefined ? [] : ["--audience", audience]),
     ...(nonce === undefined ? [] : ["--nonce", nonce]),
@@ -83,7 +85,7 @@ function toArguments({ kind, file, keys, receipts = [], audience, nonce }) {
 }
 
 /** Null if the answer is the one that the case expects. */
-function findFault({ verdict, failed }, { code, signal, out }) {
+function findFault({ verdict, failed, checks = {} }, { code, signal, out }) {
   if (signal !== null) return `ended by ${signal}`;
   if (code !== exitCodes[verdict]) return `exit code ${code} instead of ${exitCodes[verdict]} (${verdict})`;
   if (verdict === "refused") return null;
@@ -94,9 +96,12 @@ function findFault({ verdict, failed }, { code, signal, out }) {
     return "its output is not JSON";
   }
   if (report?.verdict !== verdict) return `verdict ${report?.verdict} instead of ${verdict}`;
-  const names = (Array.isArray(report.checks) ? report.checks : [])
-    .filter(({ status }) => status === "fail")
-    .map(({ name }) => name);
+  const found = Array.isArray(report.checks) ? report.checks : [];
+  for (const [name, status] of Object.entries(checks)) {
+    const own = found.find((check) => check.name === name)?.status;
+    if (own !== status) return `${name}: ${own} instead of ${status}`;
+  }
+  const names = found.filter(({ status }) => status === "fail").map(({ name }) => name);
   if (failed === undefined) return names.length === 0 ? null : `failed: ${names.join(", ")}`;
   return names.includes(failed) ? null : `failed: ${names.join(", ") || "nothing"} instead of ${failed}`;
 }

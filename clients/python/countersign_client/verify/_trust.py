@@ -117,7 +117,8 @@ def _read_served(given: JsonObject) -> Trust:
         _refuse_damaged(require_text(key, "public_key"))
     keys = _refuse_twice(tuple(map(_read_key, require_objects(given, "keys", []))))
     witnesses = log.get("witnesses")
-    members = require_objects(witnesses, "members", []) if is_object(witnesses) else []
+    given_witnesses = witnesses if is_object(witnesses) else {}
+    members = [one for name in ("members", "post_quantum_members") for one in require_objects(given_witnesses, name, [])]
     vkeys = [require_text(one, "vkey") for one in logs]
     second = _read_vkeys([str(one["post_quantum_vkey"]) for one in logs if one.get("post_quantum_vkey") is not None])
     return Trust(
