@@ -186,7 +186,7 @@ describe("races", () => {
     return { id, required, claim, attest, state, seen, perform };
   }
 
-  /** What nobody can do any more, by the facts alone; null if it goes. */
+  /** Answers that a claim and an attestation get now, by the facts alone; null if there is nothing to attest with. */
   async function judgeNow({ id, state }: Awaited<ReturnType<typeof prepare>>) {
     const { status, attestation_id, revoked_at, run } = await state();
     const [row] = await query(
