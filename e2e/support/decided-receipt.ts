@@ -13,6 +13,7 @@ import { buildActionStatement } from "#lib/protocol/statement/statement";
 import { encodeVerifierKey, makeVerifierKey, signCheckpoint } from "#lib/protocol/tlog/checkpoint";
 import { encodeLogLeaf, makeLogLeaf } from "#lib/protocol/tlog/log-leaf";
 import { inclusionRanges, leafHash, rootOfLeafHashes } from "#lib/protocol/tlog/merkle";
+import { makeAmendedAuthorization } from "./enrolled-approvals";
 import { signForTest, testFacts, testKeyId, testRequest } from "./human-authorization";
 
 /** The key of {@link signForTest}. */
@@ -70,15 +71,29 @@ export interface DecidedLie {
   stop?: ApprovalStop;
   /** The record has a second attestation that the same decision is behind. */
   isTwice?: boolean;
+  /** The approved request changes another one, which was cancelled before or after that. */
+  cancelled?: "before" | "after";
 }
 
 export async function makeDecidedReceipt(lie: DecidedLie = {}): Promise<DecidedReceipt> {
   const { isLate = false, isApart = false, isTwice = false, listed, previous, frozen, stop } = lie;
-  const decided = { ...placeAfter(emptyRecord(agent_id)), ...(previous !== undefined && { previous }) };
+  const amended = lie.cancelled === undefined ? null : makeAmendedAuthorization();
+  const cancel = (head: RecordHead) =>
+    sha256(
+      buildDecisionStatement({
+        ...{ decision: "cancelled", request_hash: amended?.request.amends?.request_hash ?? "" },
+        ...{ decided_at: amended?.request.created_at ?? "", key_id: testKeyId },
+        ...{ authorization_hash: null, record: placeAfter(head) },
+      }),
+    );
+  const before = lie.cancelled === "before" ? [cancel(emptyRecord(agent_id))] : [];
+  const start = before.reduce(extendRecord, emptyRecord(agent_id));
+  const decided = { ...placeAfter(start), ...(previous !== undefined && { previous }) };
   const hash = "ab".repeat(32);
   const kind = "rule" as const;
   const decided_by = { kind, ruleset_hash: hash, policy_ids: ["p"], context_hash: hash };
-  const signed = signForTest(buildAuthorization(testRequest, { ...testFacts, approvals: [], decided_by }));
+  const signed =
+    amended ?? signForTest(buildAuthorization(testRequest, { ...testFacts, approvals: [], decided_by }));
   const decision = await sign(
     buildDecisionStatement({
       ...{ decision: "approved", request_hash: signed.binding.request_hash },
@@ -86,7 +101,12 @@ export async function makeDecidedReceipt(lie: DecidedLie = {}): Promise<DecidedR
       authorization_hash: canonicalHash({ ...signed } as unknown as JsonObject),
     }),
   );
-  const hashes = [listed ?? sha256(decision.payload), ...(isApart ? [new Uint8Array(32).fill(4)] : [])];
+  const hashes = [
+    ...before,
+    listed ?? sha256(decision.payload),
+    ...(isApart ? [new Uint8Array(32).fill(4)] : []),
+  ];
+  if (lie.cancelled === "after") hashes.push(cancel(hashes.reduce(extendRecord, emptyRecord(agent_id))));
   const head = hashes.reduce(extendRecord, emptyRecord(agent_id));
   // The other leaf stands for the attestation's, which names the object with its place in the log.
   const place = await placeIn(decision.entry, isLate ? 2 : 0, new Uint8Array(32).fill(1));
@@ -126,9 +146,13 @@ export async function makeDecidedReceipt(lie: DecidedLie = {}): Promise<DecidedR
   const attested = isTwice ? [first, again] : [first];
   const { sequence, link } = attested.reduce((at, { hash: next }) => extendRecord(at, next), head);
   const entries = [
-    ...hashes.map((payload, i) => ({ kind: i === 0 ? "decision" : "agent_change", payload, log_index: i })),
+    ...hashes.map((payload, i) => ({
+      kind: i > 0 && isApart ? "agent_change" : "decision",
+      payload,
+      log_index: i,
+    })),
     ...attested.map(({ answer, hash: payload }, i) => ({
-      ...{ kind: "attestation", payload, log_index: 2 + i, public_url: "" },
+      ...{ kind: "attestation", payload, log_index: Math.max(2, hashes.length) + i, public_url: "" },
       attestation_id: String(answer["attestation_id"]),
     })),
   ];

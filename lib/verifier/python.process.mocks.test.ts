@@ -919,6 +919,18 @@ describe.skipIf(python.missing)("both verifiers (run by npm run test:python)", (
     expect((await agree(cases))["record"]).toBe(cases.length);
   });
 
+  it("agree on a record in which a changed request was approved before the one that it changes was cancelled", async () => {
+    const cases = await Promise.all(
+      (["before", "after"] as const).map(async (cancelled) => {
+        const { answer, keys, record } = await makeDecidedReceipt({ cancelled });
+        const receipts = new Map([[String(answer["attestation_id"]), JSON.stringify(answer)]]);
+        return judgeRecord(`cancelled ${cancelled}`, record, receipts, keys, now);
+      }),
+    );
+    expect(cases.map(({ verdict }) => verdict)).toEqual(["incomplete", "invalid"]);
+    expect((await agree(cases))["record"]).toBe(cases.length);
+  });
+
   it("agree on payloads that say what their request or no clock does", async () => {
     const cases = await judgeLies(test);
     expect(cases.map((one) => one["verdict"] === "valid")).toEqual(cases.map((_, at) => at < 4));

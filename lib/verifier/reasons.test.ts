@@ -303,6 +303,7 @@ const elsewhere = [
   "post_quantum_invalid",
   "post_quantum_lost",
   "record_entry_absent",
+  "record_amended_open",
   "page_unending",
   "nothing_counted",
   "record_of_another",

@@ -1,7 +1,9 @@
 /** Checks that the receipts that a reader holds are in the followed record. */
-import { bytesEqual } from "#lib/protocol/encoding/bytes";
+import { buildDecisionStatement } from "#lib/protocol/approval/approval-decision";
+import { bytesEqual, hexEncode, sha256 } from "#lib/protocol/encoding/bytes";
+import { emptyRecord, extendRecord } from "#lib/protocol/record/agent-record";
 import { fail, type Outcome, pass } from "#lib/protocol/statement/outcome";
-import type { ReadReceipt } from "./check-record";
+import type { ReadReceipt, RecordEntry } from "./check-record";
 import type { SignedEntry } from "./record-checks";
 
 export function findReused(read: readonly ReadReceipt[]) {
@@ -17,10 +19,52 @@ export function findReused(read: readonly ReadReceipt[]) {
   return undefined;
 }
 
+/** Number of an entry that is this very decision; null if none is. */
+function findDecision(
+  agentId: string,
+  entries: readonly RecordEntry[],
+  decision: ReadReceipt["cancelled"] & {},
+): number | null {
+  let head = emptyRecord(agentId);
+  for (const { mark, sequence, payloadHash } of entries) {
+    const record = { agent_id: agentId, sequence, previous: hexEncode(head.link) };
+    if (
+      mark === "decision" &&
+      bytesEqual(sha256(buildDecisionStatement({ ...decision, record })), payloadHash)
+    )
+      return sequence;
+    head = extendRecord(head, payloadHash);
+  }
+  return null;
+}
+
+/**
+ * Never are both open: the request that an approver changed, and what was made of it. The cancellation of one that was
+ * asked about can't be found, because its statement names the questions' hash.
+ */
+export function findAmendedOpen(
+  agentId: string,
+  entries: readonly RecordEntry[],
+  read: readonly ReadReceipt[],
+) {
+  for (const { decided, cancelled } of read) {
+    if (decided === null || cancelled === null) continue;
+    const { sequence: number } = decided.place;
+    const later = findDecision(agentId, entries, cancelled);
+    if (later !== null && later > number) return fail("record_amended_open", { number, later });
+  }
+  return undefined;
+}
+
+interface FollowedRecord {
+  agentId: string;
+  length: number;
+  entries: readonly RecordEntry[];
+}
+
 /** With the decisions behind them. What has a number of the record was compared on the way, one for each number. */
 export function checkReceipts(
-  agentId: string,
-  length: number,
+  { agentId, length, entries }: FollowedRecord,
   read: readonly ReadReceipt[],
   held: ReadonlyMap<number, SignedEntry>,
 ): Outcome {
@@ -34,8 +78,8 @@ export function checkReceipts(
         return fail("record_entry_mismatch", { number });
     }
   }
-  const reused = findReused(read);
-  if (reused !== undefined) return reused;
+  const wrong = findReused(read) ?? findAmendedOpen(agentId, entries, read);
+  if (wrong !== undefined) return wrong;
   return pass(
     read.length === 1 ? "the receipt is in the record" : `all ${read.length} receipts are in the record`,
   );

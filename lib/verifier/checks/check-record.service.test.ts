@@ -222,6 +222,22 @@ describe("the record of an agent, as an outsider follows it", () => {
     expect(await judge(first, newest)).toContain("receipts: authorization_mismatch");
   });
 
+  it("finds a changed request that was approved before the one that it changes was cancelled", async () => {
+    const judge = async (cancelled: "before" | "after", isHeld: boolean) => {
+      const { answer, keys, record } = await makeDecidedReceipt({ cancelled });
+      const newest = JSON.stringify(answer);
+      const source = { readPage: async () => record, readAnswer: async () => newest, ...unasked };
+      const receipts = isHeld ? [newest] : [];
+      const report = await checkRecord(source, parseTrust(keys), { nowSeconds: null, receipts });
+      return report.checks.flatMap(({ name, status, reason }) =>
+        status === "fail" ? `${name}: ${reason}` : [],
+      );
+    };
+    expect(await judge("before", true)).toEqual([]);
+    expect(await judge("after", false)).toEqual(["newest_signed: record_amended_open"]);
+    expect(await judge("after", true)).toContain("receipts: record_amended_open");
+  });
+
   it("ends at the head that the first page states, however the pages go on", async () => {
     const honest = await read(`/v1/agent/${slug}/record`);
     const asked: number[] = [];

@@ -3,6 +3,8 @@
  * newest public attestation, whose signature covers all links before it, and the receipts that the reader holds.
  */
 
+import type { Decision } from "#lib/protocol/approval/approval-decision";
+import { parseHumanAuthorization } from "#lib/protocol/approval/human-authorization-shape";
 import { base64Decode, bytesEqual, hexEncode } from "#lib/protocol/encoding/bytes";
 import { isJsonObject, type JsonObject, type JsonValue } from "#lib/protocol/encoding/canonical-json";
 import { decodeHeadRow } from "#lib/protocol/record/agent-heads";
@@ -148,6 +150,8 @@ export interface ReadReceipt {
   /** Its place in the record; null if its content is missing. */
   signed: SignedEntry | null;
   decided: SignedEntry | null;
+  /** Cancellation of the request that an approver changed into the one that was approved; null without one. */
+  cancelled: Omit<Decision, "record"> | null;
   slug: string;
   /** True if nothing fails: the answer to POST /v1/attest lacks the tool list, and is signed all the same. */
   ok: boolean;
@@ -159,7 +163,14 @@ async function readReceipt(text: string, trust: VerifierTrust): Promise<ReadRece
   const { payloadHash, humanAuthorization } = parseReceipt(text);
   const signed = place ? { place, payloadHash } : null;
   const decided = signed && isJsonObject(humanAuthorization) ? readDecided(humanAuthorization) : null;
-  return { signed, decided, slug: String(request?.["agent_slug"] ?? ""), ok: report.verdict !== "invalid" };
+  const cancelled = decided && readCancelled(humanAuthorization);
+  return {
+    signed,
+    decided,
+    cancelled,
+    slug: String(request?.["agent_slug"] ?? ""),
+    ok: report.verdict !== "invalid",
+  };
 }
 
 /** Reads a verified receipt's decision, whose log entry is known to be of this decision. */
@@ -167,6 +178,15 @@ export function readDecided(object: JsonObject): SignedEntry | null {
   const { record: place, entry } = isJsonObject(object["log"]) ? object["log"] : {};
   if (!isRecordPlace(place)) return null;
   return { place, payloadHash: parseLogLeaf(base64Decode(String(entry))).payloadHash };
+}
+
+/** Follows from the approval but for the questions, which only the old request's owner has: both were one transaction. */
+function readCancelled(object: JsonValue): ReadReceipt["cancelled"] {
+  const { request, key_id } = parseHumanAuthorization(object) ?? {};
+  if (request?.amends === undefined || key_id === undefined) return null;
+  const { created_at: decided_at, amends } = request;
+  const { request_hash } = amends;
+  return { decision: "cancelled", request_hash, decided_at, key_id, authorization_hash: null };
 }
 
 const isSameSlug = (a: string, b: string) => a.toLowerCase() === b.toLowerCase();
@@ -238,8 +258,11 @@ async function checkNewest(
   const listed = entries[foreign - 1]?.payloadHash;
   if (decided && !(listed && bytesEqual(listed, decided.payloadHash)))
     return fail("record_entry_mismatch", { number: foreign });
-  const reused = decided && (await import("./check-receipts")).findReused([...read, own]);
-  if (reused) return reused;
+  if (decided) {
+    const { findReused, findAmendedOpen } = await import("./check-receipts");
+    const wrong = findReused([...read, own]) ?? findAmendedOpen(first.agentId, entries, [own]);
+    if (wrong) return wrong;
+  }
   return signed.place.previous === hexEncode(before.link)
     ? pass(`number ${number} is signed, and with it every number before it`)
     : fail("record_broken", { number: number - 1 });
@@ -247,13 +270,13 @@ async function checkNewest(
 
 /** Browsers have none, and load nothing for it. */
 async function compareReceipts(
-  { walk, first }: Followed,
+  { walk, first, entries }: Followed,
   read: readonly ReadReceipt[],
   held: ReadonlyMap<number, SignedEntry>,
 ): Promise<Outcome> {
   if (read.length === 0) return skip("record_no_receipts");
   const { checkReceipts } = await import("./check-receipts");
-  return checkReceipts(first.agentId, walk.head().sequence, read, held);
+  return checkReceipts({ agentId: first.agentId, length: walk.head().sequence, entries }, read, held);
 }
 
 const isOpen = ({ name, status, reason }: VerifierCheck) =>

@@ -59,6 +59,7 @@ REASONS: dict[str, str] = {
     "record_out_of_order": "number {number} is earlier in the log than the number before it",
     "record_entry_mismatch": "number {number} is another payload than the one that was signed with that number",
     "record_entry_absent": "the record does not have number {number}, which a receipt has",
+    "record_amended_open": "number {number} approves a changed request, and the request that it changes was cancelled only at number {later}",
     "record_receipt_invalid": "a receipt does not verify",
     "record_nothing_public": "nothing in the record is public",
     "record_no_receipts": "no receipts were given to compare with",

@@ -6,11 +6,12 @@ The same checks as ``verify.mjs record``, but for ``sum``, which needs the rows 
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .._json import JsonObject, is_object
+from .._json import JsonObject, canonical_bytes, is_object
 from ..errors import UnreadableError
 from ._bytes import base64_decode
 from ._dsse import parse_leaf
@@ -19,7 +20,7 @@ from ._reading import read_object
 from ._receipt import read_receipt
 from ._record_pages import Entry, Page, join, read_page
 from ._snapshot import check_snapshot, not_counted, number_of, read_snapshot
-from ._statement import empty_link, is_place, next_link
+from ._statement import DECISION, empty_link, is_place, next_link, statement_of
 from ._trust import Trust
 
 
@@ -33,6 +34,8 @@ class Held:
     payload_hash: bytes
     decided: Held | None = None
     """The decision that it is backed by."""
+    cancelled: JsonObject | None = None
+    """The cancellation of the request that an approver changed into this decision's: subject and predicate but for its place."""
 
 
 def is_record(given: JsonObject) -> bool:
@@ -91,9 +94,9 @@ def _check_newest(first: Page, entries: list[Entry], walk: _Walk, held: Mapping[
         decided = number_of(found.decided.place, "sequence")
         if entries[decided - 1].payload_hash != found.decided.payload_hash:
             return fail("record_entry_mismatch", number=decided)
-    reused = None if found.decided is None else _find_reused(held.values())
-    if reused is not None:
-        return reused
+    wrong = None if found.decided is None else _find_reused(held.values()) or _find_amended_open(walk, entries, [found])
+    if wrong is not None:
+        return wrong
     if found.place["previous"] != walk.links[number - 1].hex():
         return fail("record_broken", number=number - 1)
     return passed(f"number {number} is signed, and with it every number before it")
@@ -112,7 +115,39 @@ def _find_reused(receipts: Iterable[Held]) -> Check | None:
     return None
 
 
-def _check_receipts(walk: _Walk, receipts: Sequence[Held], held: Mapping[int, Held]) -> Check:
+def _find_decision(walk: _Walk, entries: Sequence[Entry], decision: JsonObject) -> int | None:
+    """The number of an entry that is this very decision."""
+    for entry in entries:
+        if entry.mark != "decision":
+            continue
+        place: JsonObject = {
+            "agent_id": walk.agent_id,
+            "sequence": entry.sequence,
+            "previous": walk.links[entry.sequence - 1].hex(),
+        }
+        predicate: JsonObject = {**decision, "record": place}
+        subject = str(predicate.pop("request_hash"))
+        statement = statement_of(DECISION, "authorization-request", subject, predicate)
+        if hashlib.sha256(canonical_bytes(statement)).digest() == entry.payload_hash:
+            return entry.sequence
+    return None
+
+
+def _find_amended_open(walk: _Walk, entries: Sequence[Entry], receipts: Sequence[Held]) -> Check | None:
+    """Never are both open: the request that an approver changed, and what was made of it. The cancellation of one that was
+    asked about can't be found, because its statement names the questions' hash."""
+    for one in receipts:
+        decided = one.decided
+        if decided is None or decided.place is None or decided.cancelled is None:
+            continue
+        number = number_of(decided.place, "sequence")
+        later = _find_decision(walk, entries, decided.cancelled)
+        if later is not None and later > number:
+            return fail("record_amended_open", number=number, later=later)
+    return None
+
+
+def _check_receipts(walk: _Walk, entries: Sequence[Entry], receipts: Sequence[Held], held: Mapping[int, Held]) -> Check:
     if not receipts:
         return skip("record_no_receipts")
     for one in receipts:
@@ -125,9 +160,9 @@ def _check_receipts(walk: _Walk, receipts: Sequence[Held], held: Mapping[int, He
                 return fail("record_entry_absent", number=number)
             if held[number].payload_hash != signed.payload_hash:
                 return fail("record_entry_mismatch", number=number)
-    reused = _find_reused(receipts)
-    if reused is not None:
-        return reused
+    wrong = _find_reused(receipts) or _find_amended_open(walk, entries, receipts)
+    if wrong is not None:
+        return wrong
     return passed("the receipt is in the record" if len(receipts) == 1 else f"all {len(receipts)} receipts are in the record")
 
 
@@ -149,7 +184,23 @@ def _read_decided(given: object) -> Held | None:
     place = log.get("record") if is_object(log) else None
     if not is_object(log) or not is_object(place) or not is_place(place):
         return None
-    return Held(True, "", place, parse_leaf(base64_decode(str(log.get("entry")))).payload_hash)
+    entry = parse_leaf(base64_decode(str(log.get("entry"))))
+    return Held(True, "", place, entry.payload_hash, cancelled=_read_cancelled(given))
+
+
+def _read_cancelled(given: object) -> JsonObject | None:
+    """Follows from the approval but for the questions, which only the old request's owner has: both were one transaction."""
+    request = given.get("request") if is_object(given) else None
+    amends = request.get("amends") if is_object(request) else None
+    if not is_object(given) or not is_object(request) or not is_object(amends):
+        return None
+    return {
+        "decision": "cancelled",
+        "request_hash": amends["request_hash"],
+        "decided_at": request["created_at"],
+        "key_id": given["key_id"],
+        "authorization_hash": None,
+    }
 
 
 def check_record(
@@ -189,7 +240,7 @@ def check_record(
     if is_head:
         checks["newest_signed"] = _check_newest(first, entries, walk, held)
         checks |= check_snapshot(first, entries, walk.links, trust, now)
-        checks["receipts"] = _check_receipts(walk, found, held)
+        checks["receipts"] = _check_receipts(walk, entries, found, held)
     else:
         checks |= {"newest_signed": not_run(), **not_counted(not_run()), "receipts": not_run()}
     return [check.named(name) for name, check in checks.items()]
