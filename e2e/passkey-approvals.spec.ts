@@ -157,6 +157,7 @@ test("two of finance approve by passkey, one denies, and the link alone does nei
   await expect(waiting.getByText(/^12,000\.50 EUR$/)).toBeVisible();
   await waiting.getByRole("button", { name: "I'm looking at it" }).click();
   await expect(waiting.getByText("The others see that you are looking at it.")).toBeVisible();
+  await expect(carol.locator(":focus")).toContainText("The others see");
   await expect
     .poll(async () => {
       await dave.reload();
@@ -174,6 +175,7 @@ test("two of finance approve by passkey, one denies, and the link alone does nei
   await waiting.getByRole("button", { name: "Use your passkey" }).click();
   await expect(carol.getByRole("alert").getByText("Pay invoice 1045")).toBeVisible();
   await expect(waiting).toBeHidden();
+  await expect(carol.locator(":focus")).toContainText("You approved.");
   expect((await poll(page.request, quick)).status).toBe("approved");
   await page.goto(`/portal/authorizations/${quick.request_id}`);
   await expect(page.getByText("Carol, by passkey")).toBeVisible();
@@ -185,7 +187,7 @@ test("two of finance approve by passkey, one denies, and the link alone does nei
   await carol.goto(quick.approval_url);
   await carol.getByText("Changed your mind? Take it back").click();
   await carol.getByRole("button", { name: "Take back the approval" }).click();
-  await expect(carol.getByText("This approval was taken back").first()).toBeVisible();
+  await expect(carol.getByRole("heading", { name: "This approval was taken back" })).toBeFocused();
 
   // Equal requests are a table, and one touch approves those that are chosen, once all of them were on the screen.
   const agent = `payer-${Date.now()}`;
@@ -218,8 +220,10 @@ test("two of finance approve by passkey, one denies, and the link alone does nei
   await expect(list.getByRole("button", { name: "Approve without reading them" })).toHaveCount(0);
   await scrollThrough(carol);
   await expect(list.getByRole("alert")).toHaveCount(0);
-  await approveAll.click();
+  await list.getByRole("button", { name: "Continue to your passkey" }).click();
   await expect(carol.getByRole("alert").getByText("You approved 3 requests.")).toBeVisible();
+  await expect(list).toBeHidden();
+  await expect(carol.locator(":focus")).toContainText("You approved 3 requests.");
   const states = await Promise.all(rows.map((row) => poll(page.request, row)));
   expect(states.map(({ status }) => status)).toEqual(["approved", "approved", "approved", "pending"]);
   expect(states[1]?.human_authorization.approvals[0].list).toMatchObject({

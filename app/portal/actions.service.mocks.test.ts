@@ -176,6 +176,7 @@ const actOf: Record<string, Act> = {
   saveSecondFactor: "security",
   cancelRequest: "stop",
   takeBack: "stop",
+  answer: "operate",
   changeRules: "rules",
   confirmChange: "rules",
   dropChange: "rules",

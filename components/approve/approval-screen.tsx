@@ -19,7 +19,7 @@ import { Looking } from "./looking";
 import { markRequest } from "./mark-parts";
 import { describeEnd, Outcome } from "./outcome";
 import { postJson } from "./post-json";
-import { Questions } from "./questions";
+import { AllQuestions } from "./questions";
 import { ActionBlock, ContextBlock, InputsHash } from "./request-blocks";
 import { RequestConditions } from "./request-conditions";
 import { TakeBack } from "./take-back";
@@ -31,13 +31,14 @@ interface ApprovalScreenProps {
 }
 
 /** Takes a keyboard or screen-reader user to the news when the buttons under them are gone. */
-function useFocusOnChange(status: ApprovalView["status"]) {
+function useFocusOnChange({ status, revoked_at }: ApprovalView) {
   const heading = useRef<HTMLHeadingElement>(null);
-  const before = useRef(status);
+  const state = `${status} ${revoked_at !== null}`;
+  const before = useRef(state);
   useEffect(() => {
-    if (before.current !== status) heading.current?.focus();
-    before.current = status;
-  }, [status]);
+    if (before.current !== state) heading.current?.focus();
+    before.current = state;
+  }, [state]);
   return heading;
 }
 
@@ -48,7 +49,7 @@ const mayTakeBack = ({ groups, decided_by }: ApprovalView) =>
 export function ApprovalScreen({ view, token }: ApprovalScreenProps) {
   const { statusAtOpening, refresh } = useApprovalWatch(view);
   const isPending = view.status === "pending";
-  const heading = useFocusOnChange(view.status);
+  const heading = useFocusOnChange(view);
   const isGiven = view.status === "approved" && view.revoked_at === null && describeEnd(view) === null;
   const isUsable = isGiven && view.attestation === null;
   const [isOwn, setIsOwn] = useState(false);
@@ -79,7 +80,11 @@ export function ApprovalScreen({ view, token }: ApprovalScreenProps) {
               />
             )}
             <ContextBlock context={view.context} before={view.before} isDecided={!isPending} />
-            <Questions questions={view.questions} isPending={isPending} />
+            <AllQuestions
+              before={view.before?.questions ?? []}
+              questions={view.questions}
+              isPending={isPending}
+            />
           </>
         )}
         <AgentBlock view={view} />

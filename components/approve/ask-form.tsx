@@ -4,10 +4,13 @@ import { type FormEvent, useEffect, useRef, useState } from "react";
 import { Button } from "#components/ui/button";
 import { Callout } from "#components/ui/callout";
 import { describeControl, Field, Textarea } from "#components/ui/field";
+import type { ApprovalView } from "#lib/api/schemas/approval-view";
 import { questionLimits } from "#lib/protocol/approval/amendment";
 import { postJson } from "./post-json";
+import { explainUnsigned, signIfRequired } from "./sign-by-passkey";
 
 interface AskFormProps {
+  readonly view: ApprovalView;
   readonly token: string;
   readonly code: string;
   readonly turn: number;
@@ -15,7 +18,7 @@ interface AskFormProps {
   readonly onSent: () => void;
 }
 
-export function AskForm({ token, code, turn, onChange, onSent }: AskFormProps) {
+export function AskForm({ view, token, code, turn, onChange, onSent }: AskFormProps) {
   const [busy, setBusy] = useState(false);
   const [problem, setProblem] = useState<string | null>(null);
   const start = useRef<HTMLFormElement>(null);
@@ -28,7 +31,16 @@ export function AskForm({ token, code, turn, onChange, onSent }: AskFormProps) {
     const question = String(new FormData(event.currentTarget).get("question") ?? "").trim();
     if (question === "") return setProblem("Write a question first.");
     setBusy(true);
-    const answer = await postJson(`/approve/${token}/ask`, { question, ...(code === "" ? {} : { code }) });
+    const signed = await signIfRequired(view, "ask");
+    if (signed !== null && signed.kind !== "signed") {
+      setBusy(false);
+      return setProblem(explainUnsigned(signed).title);
+    }
+    const answer = await postJson(`/approve/${token}/ask`, {
+      question,
+      ...(code === "" ? {} : { code }),
+      ...(signed === null ? {} : { passkey: signed.passkey }),
+    });
     setBusy(false);
     onChange();
     if (answer.ok) return onSent();
@@ -66,7 +78,7 @@ export function AskForm({ token, code, turn, onChange, onSent }: AskFormProps) {
         </Callout>
       )}
       <Button type="submit" variant="neutral" disabled={busy}>
-        {busy ? "Sending …" : "Ask"}
+        {busy ? "Sending …" : view.groups.length > 0 ? "Ask with your passkey" : "Ask"}
       </Button>
     </form>
   );

@@ -6,6 +6,7 @@ import { Callout } from "#components/ui/callout";
 /** Deny and Approve, of equal weight; Enter is bound to neither, and nothing is sent before a second step. */
 import { IdentificationIcon, KeyIcon, XCircleIcon } from "#components/ui/icons";
 import { useIsReady } from "#components/ui/use-is-ready";
+import { useKeptFocus } from "#components/ui/use-kept-focus";
 import type { ApprovalView } from "#lib/api/schemas/approval-view";
 import { questionLimits } from "#lib/protocol/approval/amendment";
 import { CodeField, WrongCodes } from "./code-field";
@@ -156,6 +157,7 @@ export function Decision({ view, token, onChange, onCounted }: DecisionProps) {
   const [isInformed, setIsInformed] = useState(false);
   /** The visitor's own decision was counted: nothing is left to press, whoever else has to decide. */
   const [isDone, setIsDone] = useState(false);
+  useKeptFocus(heading, isDone);
   const isByPasskey = view.groups.length > 0;
   const Panel = isByPasskey ? PasskeyPanel : WorldIdPanel;
 
@@ -212,7 +214,14 @@ export function Decision({ view, token, onChange, onCounted }: DecisionProps) {
         <ChangeForm view={view} token={token} code={code} turn={turn} onChange={onChange} />
       ) : null}
       {choice === "ask" && mayAsk(view) ? (
-        <AskForm token={token} code={code} turn={turn} onChange={onChange} onSent={closeQuestion} />
+        <AskForm
+          view={view}
+          token={token}
+          code={code}
+          turn={turn}
+          onChange={onChange}
+          onSent={closeQuestion}
+        />
       ) : null}
       {choice === "approve" && !isInformed ? (
         <Unseen

@@ -1,10 +1,11 @@
 "use client";
 /** Who says that they are looking at a request. Opening the page says nothing: a button does. */
-import { useState } from "react";
+import { useRef, useState } from "react";
 import { AgentText } from "#components/agent-text";
 import { Button } from "#components/ui/button";
 import { Timestamp } from "#components/ui/timestamp";
 import { useIsReady } from "#components/ui/use-is-ready";
+import { useKeptFocus } from "#components/ui/use-kept-focus";
 import type { ApprovalView } from "#lib/api/schemas/approval-view";
 
 interface LookingProps {
@@ -15,9 +16,11 @@ interface LookingProps {
 export function Looking({ view, look }: LookingProps) {
   const isReady = useIsReady();
   const [isTold, setIsTold] = useState(false);
+  const status = useRef<HTMLParagraphElement>(null);
+  useKeptFocus(status, isTold);
   return (
     <div className="flex flex-wrap items-center justify-between gap-3 text-[15px]">
-      <p className="text-muted" role="status">
+      <p ref={status} tabIndex={-1} className="text-muted outline-none" role="status">
         {view.looking.length === 0 && !isTold ? "Let the others know:" : null}
         {view.looking.map(({ name, at }) => (
           <span key={name} className="block">

@@ -4,14 +4,15 @@ import { Card } from "#components/ui/card";
 import type { Question } from "#lib/protocol/approval/amendment";
 
 interface QuestionsProps {
+  readonly title?: string;
   readonly questions: readonly Question[];
   readonly isPending: boolean;
 }
 
-export function Questions({ questions, isPending }: QuestionsProps) {
+function Questions({ title = "Questions", questions, isPending }: QuestionsProps) {
   if (questions.length === 0) return null;
   return (
-    <Card title="Questions">
+    <Card title={title}>
       <ol className="-my-2.5 divide-y divide-line">
         {questions.map(({ question, asked_at, answer }) => (
           <li key={asked_at} className="flex flex-col gap-1 py-2.5 text-[15px]">
@@ -34,3 +35,15 @@ export function Questions({ questions, isPending }: QuestionsProps) {
     </Card>
   );
 }
+
+interface AllQuestionsProps extends Omit<QuestionsProps, "title"> {
+  /** About the request that this one changes. */
+  readonly before: readonly Question[];
+}
+
+export const AllQuestions = ({ before, ...now }: AllQuestionsProps) => (
+  <>
+    <Questions title="Questions before the change" questions={before} isPending={false} />
+    <Questions {...now} />
+  </>
+);

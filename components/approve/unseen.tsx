@@ -1,7 +1,10 @@
+"use client";
 /** Warns a person who wants to approve before every part of the request has been on the screen. */
+import { useRef } from "react";
 import { AgentText } from "#components/agent-text";
 import { Button } from "#components/ui/button";
 import { Callout } from "#components/ui/callout";
+import { useKeptFocus } from "#components/ui/use-kept-focus";
 import type { ApprovalView } from "#lib/api/schemas/approval-view";
 import { agentId } from "./agent-block";
 import { type Detail, splitDetails } from "./details";
@@ -35,7 +38,7 @@ interface UnseenProps {
   readonly isStrict?: boolean;
 }
 
-export function Unseen({ details, to, onShow, onContinue, isStrict = false }: UnseenProps) {
+function Parts({ details, to, onShow, onContinue, isStrict = false }: UnseenProps) {
   const [first] = details;
   if (first === undefined)
     return (
@@ -64,5 +67,15 @@ export function Unseen({ details, to, onShow, onContinue, isStrict = false }: Un
         )}
       </div>
     </Callout>
+  );
+}
+
+export function Unseen(props: UnseenProps) {
+  const frame = useRef<HTMLDivElement>(null);
+  useKeptFocus(frame, props.details.length === 0);
+  return (
+    <div ref={frame} tabIndex={-1} className="outline-none">
+      <Parts {...props} />
+    </div>
   );
 }

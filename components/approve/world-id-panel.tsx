@@ -4,6 +4,7 @@ import { useEffect, useRef } from "react";
 import { Button } from "#components/ui/button";
 import { Callout } from "#components/ui/callout";
 import { TestMark } from "#components/ui/status-pill";
+import { useKeptFocus } from "#components/ui/use-kept-focus";
 import type { ApprovalView, SentAssertion, WalletPreset } from "#lib/api/schemas/approval-view";
 import { groupSegments, runToText } from "#lib/protocol/text/display-text";
 import { DifferenceAlert } from "./difference-alert";
@@ -80,6 +81,7 @@ export function WorldIdPanel(props: WorldIdPanelProps) {
   const { view } = props;
   const { phase, start, send, goOn, takeProof, takeError } = useWorldId(props);
   const top = useRef<HTMLElement>(null);
+  useKeptFocus(top, phase.kind);
   const { turn } = props;
   useEffect(() => {
     if (turn === 0) return;

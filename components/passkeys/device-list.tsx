@@ -1,10 +1,11 @@
 "use client";
 /** Devices that are notified of requests, this one among them if the person wants. */
-import { useEffect, useState } from "react";
+import { useEffect, useRef, useState } from "react";
 import { postJson } from "#components/approve/post-json";
 import { Button } from "#components/ui/button";
 import { useRefresh } from "#components/ui/router";
 import { Timestamp } from "#components/ui/timestamp";
+import { useKeptFocus } from "#components/ui/use-kept-focus";
 import type { PasskeyAnswer } from "#lib/api/schemas/rosters";
 
 interface Device {
@@ -87,6 +88,8 @@ export function DeviceList({ path, devices, pushKey }: DeviceListProps) {
   const [isBusy, setIsBusy] = useState(false);
   const [problem, setProblem] = useState<string | null>(null);
   const refresh = useRefresh();
+  const frame = useRef<HTMLDivElement>(null);
+  useKeptFocus(frame, isBusy);
   useEffect(() => {
     if ("serviceWorker" in navigator && "PushManager" in window)
       void findMark().then(setMark, () => setMark(false));
@@ -127,7 +130,7 @@ export function DeviceList({ path, devices, pushKey }: DeviceListProps) {
 
   const isHere = devices.some((device) => device.mark === mark);
   return (
-    <div className="flex flex-col gap-4">
+    <div ref={frame} tabIndex={-1} className="flex flex-col gap-4 outline-none">
       <p className="text-muted">
         A device that is notified gets each request within seconds, in place of the email. You decide on the
         page that it opens.

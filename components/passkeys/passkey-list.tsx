@@ -131,8 +131,10 @@ interface PasskeyListProps {
 }
 
 export function PasskeyList({ passkeys, actions, max }: PasskeyListProps) {
+  const frame = useRef<HTMLDivElement>(null);
+  useKeptFocus(frame, passkeys.length);
   return (
-    <div className="flex flex-col gap-4">
+    <div ref={frame} tabIndex={-1} className="flex flex-col gap-4 outline-none">
       {passkeys.length === 0 ? null : (
         <ul>
           {passkeys.map((passkey) => (

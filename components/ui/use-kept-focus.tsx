@@ -11,6 +11,7 @@ export function useKeptFocus(place: RefObject<HTMLElement | null>, state: unknow
   useEffect(() => {
     if (known.current === state) return;
     known.current = state;
-    if (document.activeElement === document.body) place.current?.focus();
+    // A button that was just disabled loses the focus only when the page is painted.
+    if (document.activeElement?.matches("body, :disabled")) place.current?.focus({ preventScroll: true });
   }, [place, state]);
 }

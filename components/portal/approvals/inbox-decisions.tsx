@@ -1,6 +1,6 @@
 "use client";
 /** Requests that the person's passkey decides, whole and checked by the browser, as on the pages of their own. */
-import { type ReactNode, useState } from "react";
+import { type ReactNode, useEffect, useRef, useState } from "react";
 import { AgentText } from "#components/agent-text";
 import { AgentBlock } from "#components/approve/agent-block";
 import { ApprovalNotices } from "#components/approve/approval-notices";
@@ -9,11 +9,12 @@ import { GroupsNeeded } from "#components/approve/groups-needed";
 import { Looking } from "#components/approve/looking";
 import { markRequest } from "#components/approve/mark-parts";
 import { PasskeyPanel } from "#components/approve/passkey-panel";
+import { AllQuestions } from "#components/approve/questions";
 import { ActionBlock, ContextBlock, InputsHash } from "#components/approve/request-blocks";
 import { RequestConditions } from "#components/approve/request-conditions";
 import { listShown, Unseen } from "#components/approve/unseen";
 import { useUnseen } from "#components/approve/use-seen";
-import { FocusNews } from "#components/portal/forms/focus-news";
+import { isFocusFree } from "#components/portal/forms/focus-news";
 import { Callout } from "#components/ui/callout";
 import { useRefresh } from "#components/ui/router";
 import { TextLink } from "#components/ui/text-link";
@@ -33,9 +34,15 @@ function Request({
   const { unseen, show } = useUnseen(view.request_id, listShown(view));
   const [isStarted, setIsStarted] = useState(false);
   const [isInformed, setIsInformed] = useState(false);
+  const [turn, setTurn] = useState(0);
   function start(): boolean {
     setIsStarted(true);
+    if (unseen.length === 0) setIsInformed(true);
     return isInformed || unseen.length === 0;
+  }
+  function goOn(): void {
+    setIsInformed(true);
+    setTurn((before) => before + 1);
   }
   return (
     <article
@@ -45,22 +52,23 @@ function Request({
     >
       <ApprovalNotices view={view} />
       {asDeputy ? <AsDeputy /> : null}
-      <ActionBlock request={request} context={view.context} />
+      <ActionBlock request={request} context={view.context} before={view.before} />
       {request.grant === null ? null : <GrantBlock terms={request.grant} phase="asked" />}
-      <ContextBlock context={view.context} />
+      <ContextBlock context={view.context} before={view.before} />
+      <AllQuestions before={view.before?.questions ?? []} questions={view.questions} isPending />
       <AgentBlock view={view} />
       <RequestConditions view={view} onElapsed={() => void refresh()} />
       <InputsHash inputsHash={request.inputs_hash} />
       <GroupsNeeded view={view} />
       <Looking view={view} look={() => look(token)} />
-      {isStarted && !isInformed && unseen.length > 0 ? (
-        <Unseen details={unseen} to="your passkey" onShow={show} onContinue={() => setIsInformed(true)} />
+      {isStarted && !isInformed ? (
+        <Unseen details={unseen} to="your passkey" onShow={show} onContinue={goOn} />
       ) : null}
       <PasskeyPanel
         view={view}
         token={token}
         code=""
-        turn={0}
+        turn={turn}
         mayStart={start}
         onChange={() => void refresh()}
         onCounted={() => onCounted(view)}
@@ -75,11 +83,6 @@ function Request({
 /** Notes that the signed-in person is looking at the request with this token. */
 type Look = (token: string) => Promise<unknown>;
 
-interface Counted {
-  readonly key: string;
-  readonly news: ReactNode;
-}
-
 const isList = (group: readonly Decidable[]): group is readonly [Decidable, ...Decidable[]] =>
   group.length > 1;
 
@@ -92,24 +95,29 @@ export function InboxDecisions({
   readonly look: Look;
 }) {
   const refresh = useRefresh();
-  const [counted, setCounted] = useState<Counted | null>(null);
+  const [counted, setCounted] = useState<ReactNode>(null);
+  const news = useRef<HTMLDivElement>(null);
+  // The request that was decided leaves the page, and its controls with it.
+  useEffect(() => {
+    if (counted !== null && (isFocusFree() || document.activeElement?.closest("article")))
+      news.current?.focus();
+  }, [counted]);
   if (groups.length === 0 && counted === null) return null;
   return (
     <section aria-labelledby="yours" className="mb-5 flex flex-col gap-6 [&>div:empty]:hidden">
       <h2 id="yours" className="font-semibold text-xl">
         Waiting for your passkey
       </h2>
-      <FocusNews news={counted?.key ?? ""}>{counted?.news ?? null}</FocusNews>
+      <div ref={news} tabIndex={-1} className="outline-none">
+        {counted}
+      </div>
       {groups.map((group) =>
         isList(group) ? (
           <InboxList
             key={group[0].view.request_id}
             requests={group}
             onAnswered={(answered) => {
-              setCounted({
-                key: answered.results.map(({ request_id }) => request_id).join(),
-                news: <Answered {...answered} />,
-              });
+              setCounted(<Answered {...answered} />);
               void refresh();
             }}
           />
@@ -119,15 +127,12 @@ export function InboxDecisions({
               key={one.view.request_id}
               {...one}
               look={look}
-              onCounted={({ request, request_id }) =>
-                setCounted({
-                  key: request_id,
-                  news: (
-                    <Callout tone="pass" title="You approved." alert>
-                      <AgentText value={request.action} hideWarnings />
-                    </Callout>
-                  ),
-                })
+              onCounted={({ request }) =>
+                setCounted(
+                  <Callout tone="pass" title="You approved." alert>
+                    <AgentText value={request.action} hideWarnings />
+                  </Callout>,
+                )
               }
             />
           ))

@@ -193,6 +193,7 @@ export function InboxList({ requests, onAnswered }: InboxListProps) {
   const [excluded, setExcluded] = useState<ReadonlySet<string>>(new Set());
   const [phase, setPhase] = useState<Phase>({ kind: "ready" });
   const [isStarted, setIsStarted] = useState(false);
+  const [isInformed, setIsInformed] = useState(false);
   const isReady = useIsReady();
   const chosen = requests.filter(({ view }) => !excluded.has(view.request_id));
   const { unseen, show } = useUnseen(`list ${name}`, [
@@ -216,6 +217,7 @@ export function InboxList({ requests, onAnswered }: InboxListProps) {
   async function sign(): Promise<void> {
     setIsStarted(true);
     if (isBusy || unseen.length > 0) return;
+    setIsInformed(true);
     setPhase({ kind: "signing" });
     const signed = await signList(chosen.map(({ view }) => view));
     if (signed.kind !== "signed") return setPhase(signed);
@@ -262,8 +264,8 @@ export function InboxList({ requests, onAnswered }: InboxListProps) {
         />
         <Sums views={chosen.map(({ view }) => view)} />
       </Card>
-      {isStarted && unseen.length > 0 ? (
-        <Unseen details={unseen} to="your passkey" onShow={show} onContinue={() => undefined} isStrict />
+      {isStarted && (!isInformed || unseen.length > 0) ? (
+        <Unseen details={unseen} to="your passkey" onShow={show} onContinue={() => void sign()} isStrict />
       ) : null}
       <p className="text-[15px] text-muted">
         Your device signs exactly these requests, once for all. Each is decided by itself.

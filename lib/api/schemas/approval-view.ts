@@ -67,7 +67,12 @@ export interface ApprovalView {
   is_erased: boolean;
   attestation: { id: string; public_url: string; is_public: boolean } | null;
   /** The request that a counter-offer changes, and the changed details as they were. */
-  before: { request: ApprovalRequest; context: Record<string, string>; context_salt: string } | null;
+  before: {
+    request: ApprovalRequest;
+    context: Record<string, string>;
+    context_salt: string;
+    questions: Question[];
+  } | null;
   /** Path of the page of the request that changed this one. */
   amended_path: string | null;
   questions: Question[];
@@ -148,7 +153,11 @@ export const amendBody = z.strictObject({
 export type AmendBody = z.infer<typeof amendBody>;
 
 /** POST /approve/{token}/ask */
-export const askBody = z.strictObject({ code: typedCode, question: boundedText(1, questionLimits.question) });
+export const askBody = z.strictObject({
+  code: typedCode,
+  passkey: passkeyAssertion.nullish(),
+  question: boundedText(1, questionLimits.question),
+});
 
 export const submissionBody = z.strictObject({
   result: idkitResultSchema,

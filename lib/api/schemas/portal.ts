@@ -1,6 +1,7 @@
 /** The forms of the portal: what each may hold. */
 
 import { z } from "zod";
+import { questionLimits } from "#lib/protocol/approval/amendment";
 import type { Decider } from "#lib/protocol/approval/decided-by";
 import { authorizationRequestIdPattern } from "#lib/protocol/encoding/bytes";
 import type { RulesProblem } from "#lib/protocol/policy/parse-rules";
@@ -294,6 +295,11 @@ export const auditFilters = z.object({
 export type AuditFilters = z.output<typeof auditFilters>;
 
 /* The portal's list of authorization requests. */
+
+export const answerForm = authorizationForm.extend({
+  number: z.coerce.number().int().min(1).max(questionLimits.count),
+  answer: boundedText(1, questionLimits.answer),
+});
 
 export const revokeForm = authorizationForm.extend({
   reason: z.preprocess((value) => (value === "" ? undefined : value), boundedText(1, 1000).optional()),

@@ -339,7 +339,8 @@ export const notices = pgTable(
   "notices",
   {
     request_id: text().notNull(),
-    kind: text({ enum: ["waiting", "reminder", "decided"] }).notNull(),
+    /** `question`: to the person whose key asks. */
+    kind: text({ enum: ["waiting", "reminder", "question", "decided"] }).notNull(),
     approver_id: uuid().notNull(),
     organization_id: uuid().notNull(),
     /** `dropped`: it was no longer wanted when its time came. */

@@ -72,11 +72,11 @@ export function parseAuthenticatorData(bytes: Uint8Array): AuthenticatorData | F
  * Challenge that a passkey signs to decide a request. It contains nothing random: it is derived from the request's
  * hash, which is salted, so an assertion is about one request and one decision and can't be replayed for another.
  *
- *     challenge = SHA-256("countersign approval v1\n" || request_hash(32) || "approve", "deny", "revoke" or "amend")
+ *     challenge = SHA-256("countersign approval v1\n" || request_hash(32) || "approve", "deny", "revoke", "amend" or "ask")
  */
 
-/** `revoke` takes back what its signer approved; `amend` ends the request for a changed one. */
-export type PasskeyDecision = "approve" | "deny" | "revoke" | "amend";
+/** `revoke` takes back what its signer approved; `amend` ends the request for a changed one; `ask` decides nothing. */
+export type PasskeyDecision = "approve" | "deny" | "revoke" | "amend" | "ask";
 
 const label = utf8Encode("countersign approval v1\n");
 

@@ -15,6 +15,7 @@ import { requireRole } from "#lib/services/accounts/members";
 import { requireOwnAgent } from "#lib/services/agents/portal-agents";
 import { cancelAuthorization } from "#lib/services/approvals/decision/decide";
 import { readDeciders } from "#lib/services/approvals/decision/list-approvers";
+import { answerQuestion } from "#lib/services/approvals/decision/questions";
 import { revokeAuthorization } from "#lib/services/approvals/decision/revoke";
 import { readGrantUsage, readGrantUsages } from "#lib/services/approvals/request/evaluate-policy";
 import { judgeByRulesNow } from "#lib/services/approvals/request/rules-now";
@@ -32,6 +33,7 @@ import {
   listRows,
   parseDecidedBy,
   parseRequest,
+  readBefore,
 } from "./rows";
 
 function withLink(context: Context, state: AuthorizationState, isTest: boolean) {
@@ -83,6 +85,7 @@ export async function readOwnAuthorization(context: Context, person: MemberPrinc
     grant_request_id: row.grant_id,
     used: usage && { uses: usage.uses, spent: amountValue(usage.spentUnits) },
     deciders: await readDeciders(context.database.db, row),
+    questionsBefore: (await readBefore(context.database.db, row))?.questions ?? [],
   };
 }
 
@@ -220,6 +223,15 @@ export async function revokeOwnAuthorization(
 ): Promise<void> {
   await requireRole(context.database.db, person, "stop");
   await revokeAuthorization(context, requestId, person, reason);
+}
+
+export async function answerOwnQuestion(
+  context: Context,
+  person: MemberPrincipal,
+  { request_id, ...given }: { request_id: string; number: number; answer: string },
+): Promise<void> {
+  await requireRole(context.database.db, person, "operate");
+  await answerQuestion(context, request_id, person, given);
 }
 
 export async function cancelOwnAuthorization(

@@ -90,7 +90,9 @@ function describeOwned(context: Context, row: AuthorizationRow): Partial<Authori
 }
 
 /** Null if every question has an answer. */
-function findOpenQuestion(row: AuthorizationRow): (AuthorizationState["question"] & {}) | null {
+export function findOpenQuestion(
+  row: Pick<AuthorizationRow, "questions">,
+): (AuthorizationState["question"] & {}) | null {
   const questions = parseQuestions(row);
   const last = questions.at(-1);
   if (last === undefined || last.answer !== null) return null;

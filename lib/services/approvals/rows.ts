@@ -258,6 +258,7 @@ export async function readBefore(executor: Executor, row: Pick<AuthorizationRow,
     request: original.request,
     context: Object.fromEntries(changed.map((name) => [name, context[name] ?? ""])),
     context_salt: original.row.context_salt,
+    questions: parseQuestions(original.row),
   };
 }
 

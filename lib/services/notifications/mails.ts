@@ -15,6 +15,7 @@ import { noticeUrl } from "#lib/services/accounts/approvers";
 import { linkMail, type Mail } from "#lib/services/accounts/mails";
 import type { Context } from "#lib/services/approvals/context";
 import { readRequestFacts } from "#lib/services/approvals/decision/list-approvers";
+import { findOpenQuestion } from "#lib/services/approvals/read";
 import {
   type AuthorizationRow,
   approvalUrl,
@@ -69,7 +70,12 @@ function shorten(text: string): string {
  * "12,000.50 EUR to Example Ltd: treasury-bot asks you": the same for all mails about a request. `title`: what runs, for
  * people who want it there.
  */
-function describeSubject({ amount, payee, terms, agent }: Facts, title: string | null): string {
+function describeSubject(
+  { amount, payee, terms, agent: slug }: Facts,
+  title: string | null,
+  isQuestion: boolean,
+): string {
+  const agent = toUnlinkedText(slug ?? "");
   const to = payee === null ? "" : ` to ${shorten(payee)}`;
   const what =
     terms !== null
@@ -77,7 +83,7 @@ function describeSubject({ amount, payee, terms, agent }: Facts, title: string |
       : amount === null
         ? ""
         : `${formatAmount(amount)}${to}: `;
-  return `${what}${toUnlinkedText(agent ?? "")} asks you${title === null ? "" : `: ${shorten(title)}`}`;
+  return `${what}${isQuestion ? `a question to ${agent}` : `${agent} asks you`}${title === null ? "" : `: ${shorten(title)}`}`;
 }
 
 /** Null if there is nothing left to say: it is decided, or still waits, or was erased. */
@@ -90,6 +96,13 @@ function chooseWords(kind: Claimed["kind"], row: AuthorizationRow, slug: string,
       ? []
       : ["The organization has frozen this agent. Until it is unfrozen, you can only deny."];
   const time = `It expires in ${timeLeft(row)}, at ${readableTime(row.expires_at.toISOString())}.`;
+  if (kind === "question")
+    return findOpenQuestion(row) === null
+      ? null
+      : {
+          lead: `Somebody who decides about a request of the agent ${slug} has a question. Answer it here, if the agent doesn't:`,
+          hints: [time, "The question doesn't change that."],
+        };
   const code = row.require_code
     ? "The page asks for a confirmation code. Get it from the agent or its operator."
     : "The page shows a confirmation code. If the agent shows you another one, deny the request.";
@@ -164,20 +177,27 @@ export async function composeNotice(context: Context, claimed: Claimed): Promise
   const title = hasTitles
     ? deriveTitle({ action: request.action, tool: request.tool ?? null, context: parseContext(row) })
     : null;
-  const heading = `${isTest ? "[TEST] " : ""}${describeSubject(facts, title)}`;
+  const heading = `${isTest ? "[TEST] " : ""}${describeSubject(facts, title, kind === "question")}`;
   const subject = `${heading} ${nameRequest(request_id)}`;
   const leave = noticeUrl(context, approver_id);
-  const isReply = kind !== "waiting";
+  const isReply = kind === "reminder" || kind === "decided";
+  const open = kind === "question" ? findOpenQuestion(row) : null;
   // Gmail joins the mails of a thread only if their subjects are the same but for "Re:".
   const mail = linkMail(email, `${isReply ? "Re: " : ""}${subject}`, {
     lead: words.lead,
-    link: approvalUrl(context, request_id),
+    link:
+      open === null
+        ? approvalUrl(context, request_id)
+        : `${context.settings.baseUrl}/portal/authorizations/${request_id}`,
     foot: [
+      ...(open === null
+        ? []
+        : [{ whose: "Question, in the words of whoever asked it:", words: open.question }]),
       { whose: "Organization:", words: organizationTitle(row.organization_name ?? row.organizationName) },
       ...quoteFacts(facts, isDecided),
       ...words.hints,
       ...(isTest ? ["This is a TEST: an approval here proves nothing about a person."] : []),
-      `${isDecided ? readable : means.forward} To stop these emails:`,
+      `${open !== null ? "" : `${isDecided ? readable : means.forward} `}To stop these emails:`,
       leave,
     ],
   });
@@ -195,9 +215,9 @@ export async function composeNotice(context: Context, claimed: Claimed): Promise
       "List-Unsubscribe": `<${leave}/leave>`,
       "List-Unsubscribe-Post": "List-Unsubscribe=One-Click",
     },
-    thread: { key: `${request_id}/${approver_id}`, isReply },
-    idempotencyKey: `${request_id}/${kind}/${approver_id}`,
+    thread: { key: `${request_id}/${approver_id}${open === null ? "" : "/question"}`, isReply },
+    idempotencyKey: `${request_id}/${kind}${open?.number ?? ""}/${approver_id}`,
   };
   const agent = toUnlinkedText(request.agent_slug);
-  return { mail: headed, push: isDecided ? null : push, heading, agent };
+  return { mail: headed, push: isDecided || open !== null ? null : push, heading, agent };
 }

@@ -16,6 +16,7 @@ import { type Mail, type Mailer, saveNoticeSettings } from "#lib/services/accoun
 import type { Context } from "#lib/services/approvals/context";
 import { readApprovalView } from "#lib/services/approvals/decision/inbox";
 import { noteLook } from "#lib/services/approvals/looks";
+import { answerOwnQuestion, readOwnAuthorization } from "#lib/services/approvals/portal-authorizations";
 import { expectNotices, makeReminderDue, sendAll } from "#support/approvers";
 import { approveUnproven, ask, expireRequest } from "#support/authorizations";
 import { anyKind } from "#support/databases";
@@ -61,6 +62,8 @@ describe("notices", () => {
     const { people } = await listApprovers(context, owner);
     return noticeUrl(context, people.find(({ email }) => email === ana)?.id ?? "");
   };
+  const readNoticeToken = async (email: string) =>
+    /\/notices\/(\S+)/.exec((await mailsTo(test, email))[0]?.text ?? "")?.[1];
   const asApprover = async (email: string) => signInPerson(context, email);
   /** Six characters tell requests apart, and can't be made into their ids. */
   const mark = ({ request_id }: { request_id: string }) => `(#${request_id.slice(5, 11)})`;
@@ -396,6 +399,41 @@ describe("notices", () => {
     await makeReminderDue(test, made.request_id);
     await sendAll(test);
     await expectNotices(test, made.request_id, "reminder sent", "waiting sent");
+  });
+
+  it("take each question to the person whose key asked, while it waits, unless they want no emails", async () => {
+    const { made, token } = await request({ approvers: ["Ana"], amount: { value: "12", currency: "EUR" } });
+    const put = async (question: string) => {
+      const from = { headers: { origin: "http://localhost:3000" }, body: { question } };
+      expect((await test.call("POST", `/approve/${token}/ask`, from)).status).toBe(200);
+    };
+    const answer = (number: number) =>
+      answerOwnQuestion(context, owner, { request_id: made.request_id, number, answer: "Paper" });
+    await noteLook(context, made.request_id, await asApprover(ana));
+    await put("For what? https://evil.example");
+    const questions = async () => {
+      await sendAll(test);
+      return (await mailsTo(test, owner.email)).filter(({ subject }) => subject.includes("a question to"));
+    };
+    const [mail, ...more] = await questions();
+    expect(more).toEqual([]);
+    expect(mail?.subject).toBe(`[TEST] 12.00 EUR: a question to ${slug()} ${mark(made)}`);
+    expect(mail?.text).toContain("> For what? https[:]//evil[.]example\n");
+    expect(mail?.text).toContain(`/portal/authorizations/${made.request_id}\n`);
+    expect(mail?.text, "the link that decides").not.toContain(token);
+    expect(mail?.text).toContain("It expires in ");
+    await answer(1);
+    await put("And why?");
+    await answer(2);
+    expect(await questions(), "one that has its answer").toHaveLength(1);
+    await put("Since when?");
+    expect(await questions()).toHaveLength(2);
+    await answer(3);
+    await leaveByLink(context, (await readNoticeToken(owner.email)) ?? "", "192.0.2.9");
+    await put("To whom?");
+    expect(await questions()).toHaveLength(2);
+    const state = await readOwnAuthorization(context, owner, made.request_id);
+    expect(state.questions?.map((one) => one.answer)).toEqual(["Paper", "Paper", "Paper", null]);
   });
 
   it("go to the people of a group in turn, each once, then to its last resort, and to nobody once it is decided", async () => {

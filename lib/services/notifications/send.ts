@@ -45,13 +45,16 @@ const claimNotice = ({ database }: Context, { request_id, kind, approver_id }: D
   claimDue<Claimed>(database, {
     table: "notices",
     key: { request_id, kind, approver_id },
-    select: `SELECT c.*, a.email, p.subject_titles AS has_titles,
+    select: `SELECT c.*, coalesce(a.email, q.email) AS email, p.subject_titles AS has_titles,
         (SELECT extract(epoch FROM max(l.looked_at) + interval '${lookMinutes} minutes' - clock_timestamp())::float8
           FROM looks l WHERE l.request_id = c.request_id AND l.name <> '') AS looked_seconds
       FROM claimed c
       LEFT JOIN approvers p ON p.id = c.approver_id
       LEFT JOIN request_audience a ON a.request_id = c.request_id AND a.approver_id = c.approver_id
-        AND CASE c.kind WHEN 'waiting' THEN a.waiting WHEN 'reminder' THEN a.reminder ELSE a.decided END`,
+        AND CASE c.kind WHEN 'waiting' THEN a.waiting WHEN 'reminder' THEN a.reminder WHEN 'decided' THEN a.decided END
+      LEFT JOIN approvers q ON q.id = p.id AND c.kind = 'question' AND q.status = 'confirmed' AND q.requests <> 'none'
+        AND EXISTS (SELECT FROM memberships m JOIN users u ON u.id = m.user_id
+          WHERE m.organization_id = c.organization_id AND u.email = q.email)`,
   });
 
 type Change = { status: "sent" | "dropped" | "failed" } | { againSeconds: number; isAttempt: boolean };
@@ -140,7 +143,7 @@ async function send(context: Context, claimed: Claimed): Promise<void> {
   const own = await composeNotice(context, claimed);
   if (own === null) return settle({ status: "dropped" });
   // Somebody is deciding: the others needn't.
-  if (claimed.kind !== "decided" && (claimed.looked_seconds ?? 0) > 0)
+  if (["waiting", "reminder"].includes(claimed.kind) && (claimed.looked_seconds ?? 0) > 0)
     return settle({ againSeconds: claimed.looked_seconds ?? 0, isAttempt: false });
   const bundle = await findBundle(context, claimed);
   if ("againSeconds" in bundle) return settle({ ...bundle, isAttempt: false });

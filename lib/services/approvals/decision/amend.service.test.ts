@@ -9,7 +9,7 @@ import type { JsonObject } from "#lib/protocol/encoding/canonical-json";
 import { approvalChallenge, type PasskeyDecision } from "#lib/protocol/passkey/assertion";
 import { saveGroup } from "#lib/services/accounts/approver-groups";
 import { listApprovers } from "#lib/services/accounts/approvers";
-import { listInbox, readDecidable } from "#lib/services/approvals/decision/inbox";
+import { listInbox, readApprovalView, readDecidable } from "#lib/services/approvals/decision/inbox";
 import { readRequestFacts } from "#lib/services/approvals/decision/list-approvers";
 import { approvalUrl, findAuthorization } from "#lib/services/approvals/rows";
 import { verifyInBrowser } from "#lib/verifier/browser";
@@ -90,6 +90,12 @@ describe("a counter-offer", () => {
       },
       before: { context: { amount: "120", payee: "Example Ltd" } },
       expires_at: asked.made.expires_at,
+    });
+    // A verifier of a record rebuilds the old one's cancellation from the new request.
+    expect(await decisionOf(asked.made.request_id)).toMatchObject({
+      decision: "cancelled",
+      decided_at: now.created_at,
+      authorization_hash: null,
     });
     expect((await asked.deny("late")).status, "the old one").toBe(409);
     expect((await amend(tokenOf(now.request_id), { amount: "1" })).body.code).toBe("approval_refused");
@@ -233,6 +239,12 @@ describe("a counter-offer where groups decide", () => {
     const { request_id: id } = asked.made;
     const changes = { amount: "80" };
     expect((await amend(asked.token, changes)).body.code, "the link alone").toBe("approval_refused");
+    const question = "What for?";
+    expect((await post(asked.token, "ask", { question })).body.code, "the link alone").toBe(
+      "approval_refused",
+    );
+    const asking = await sign(id, carol.passkey, "ask");
+    expect((await post(asked.token, "ask", { question, ...asking })).status).toBe(200);
     const approving = await sign(id, carol.passkey, "approve");
     expect((await amend(asked.token, changes, approving)).body.code, "another decision").toBe(
       "passkey_refused",
@@ -253,6 +265,8 @@ describe("a counter-offer where groups decide", () => {
       amends: { by: carol.id },
       required_approvers: [{ name: "treasury" }],
     });
+    const view = await readApprovalView(test.app.context, tokenOf(now));
+    expect([view?.before?.questions, view?.questions]).toEqual([[expect.objectContaining({ question })], []]);
     const approve = async (passkey: Passkey) =>
       post(tokenOf(now), "passkey", await sign(now, passkey, "approve"));
     const replayed = await post(tokenOf(now), "passkey", approving);

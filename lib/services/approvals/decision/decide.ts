@@ -175,7 +175,7 @@ export async function findDecidable(
 }
 
 /** In the audit log. */
-const nameActor = ({ approver_id, deputy_for }: Pick<PasskeyApproval, "approver_id" | "deputy_for">) =>
+export const nameActor = ({ approver_id, deputy_for }: Pick<PasskeyApproval, "approver_id" | "deputy_for">) =>
   `approver ${approver_id}${deputy_for === undefined ? "" : ` deputy_for ${deputy_for}`}`;
 
 export interface Denial {

@@ -376,8 +376,8 @@ async function readOne(
   const { agent_past: _past, ...asker } = requested_by ?? {};
   const rules = [version, reason, policy_ids];
   const shared = { agent, organization, group_names, groups, asker, rules, asDeputy };
-  // A warning belongs on a page of its own.
-  const isAlone = !isListable(request) || previously_denied !== null;
+  // A warning and a question belong on a page of their own.
+  const isAlone = !isListable(request) || previously_denied !== null || row.questions !== null;
   const kind = isAlone ? request_id : `${listKind(request)} ${JSON.stringify(shared)}`;
   return [{ token: approval_url.split("/").at(-1) ?? "", view, asDeputy, kind }];
 }

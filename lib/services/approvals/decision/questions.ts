@@ -7,16 +7,19 @@ import type { z } from "zod";
 import { type Actor, type Principal, toActor } from "#lib/api/http/context";
 import type { askBody } from "#lib/api/schemas/approval-view";
 import type { answerBody } from "#lib/api/schemas/authorize";
+import type { Executor } from "#lib/db/client";
 import { authorizationRequests } from "#lib/db/schema";
 import { readDatabaseTime } from "#lib/db/shared-clock";
 import { AppError } from "#lib/errors";
 import { type Question, questionLimits } from "#lib/protocol/approval/amendment";
 import { recordAudit } from "#lib/services/accounts/audit";
+import { acts } from "#lib/services/accounts/members";
 import type { Context } from "#lib/services/approvals/context";
 import { wakeupName } from "#lib/services/approvals/read";
-import { type AuthorizationRow, isOpen, parseQuestions } from "#lib/services/approvals/rows";
+import { type AuthorizationRow, isOpen, parseQuestions, parseRequest } from "#lib/services/approvals/rows";
 import { lockAndRecheckKey } from "#lib/services/keys/authenticate";
-import { findDecidable, findOpen, findOwn } from "./decide";
+import { findDecidable, findOpen, findOwn, nameActor } from "./decide";
+import { countApprover, needsPasskey, type ProvenApprover, proveApprover } from "./passkey-approval";
 import { notPending } from "./store";
 
 const conflict = (words: string) => new AppError("question_conflict", words);
@@ -27,13 +30,27 @@ type Change = (questions: Question[], now: string) => Question[];
 async function changeQuestions(
   context: Context,
   row: AuthorizationRow,
-  { actor, action, change, recheck }: { actor: Actor; action: string; change: Change; recheck?: Principal },
+  {
+    actor,
+    action,
+    change,
+    recheck,
+    approver = null,
+  }: {
+    actor: Actor;
+    action: string;
+    change: Change;
+    recheck?: Principal;
+    approver?: ProvenApprover | null;
+  },
 ): Promise<void> {
   const now = (await readDatabaseTime(context.database.db)).toISOString();
   const asked = change(parseQuestions(row), now);
   const [questions, count] = [JSON.stringify(asked), asked.length];
   await context.database.db.transaction(async (tx) => {
     if (recheck?.kind === "key") await lockAndRecheckKey(tx, recheck, "operate");
+    const refusal = approver && (await countApprover(tx, approver.enrolled));
+    if (refusal !== null) throw refusal;
     const { id, questions: before } = authorizationRequests;
     const changed = await tx
       .update(authorizationRequests)
@@ -51,6 +68,7 @@ async function changeQuestions(
       subject: row.id,
     });
     if (action !== "authorization.question") return;
+    await notifyAsker(tx, row);
     // As announce_decision does for the callbacks of an organization.
     if (row.callback_url !== null)
       await tx.execute(sql`INSERT INTO webhook_endpoints (id, organization_id, events)
@@ -62,13 +80,41 @@ async function changeQuestions(
   await context.wakeups.notify(wakeupName(row.id));
 }
 
+/**
+ * A mail to the person whose key asks for the approval, while they can answer. Settings of a member are kept with the
+ * approvers; one without any has the usual ones.
+ */
+async function notifyAsker(tx: Executor, row: AuthorizationRow): Promise<void> {
+  const { id, api_key_id: keyId, organization_id: organizationId } = row;
+  const mayAnswer = sql.join(
+    acts.operate.map((role) => sql`${role}`),
+    sql`, `,
+  );
+  await tx.execute(sql`INSERT INTO approvers (id, organization_id, email, status)
+    SELECT gen_random_uuid(), k.organization_id, u.email, 'confirmed'
+    FROM api_keys k JOIN users u ON lower(u.email) = lower(k.email)
+    JOIN memberships m ON m.user_id = u.id AND m.organization_id = k.organization_id AND m.role IN (${mayAnswer})
+    WHERE k.id = ${keyId} ON CONFLICT (organization_id, email) DO NOTHING`);
+  await tx.execute(sql`INSERT INTO notices (request_id, kind, approver_id, organization_id, status, next_attempt_at)
+    SELECT ${id}, 'question', a.id, a.organization_id, 'pending', clock_timestamp()
+    FROM approvers a JOIN api_keys k ON k.id = ${keyId} AND lower(k.email) = lower(a.email)
+    WHERE a.organization_id = ${organizationId}
+    ON CONFLICT (request_id, kind, approver_id)
+      DO UPDATE SET status = 'pending', attempts = 0, next_attempt_at = clock_timestamp()`);
+}
+
+/** By passkey where groups decide: whoever else has the link could hold the one open question, and use them all up. */
 export async function askQuestion(
   context: Context,
   requestId: string,
-  { question, code }: z.infer<typeof askBody>,
+  { question, passkey, code }: z.infer<typeof askBody>,
   ip: string,
 ): Promise<void> {
-  const { row, actor } = await findDecidable(context, requestId, { code, ip });
+  const { row, actor: visitor } = await findDecidable(context, requestId, { code, ip });
+  const isAskedOfGroups = parseRequest(row).required_approvers.length > 0;
+  if (isAskedOfGroups && !passkey) throw needsPasskey();
+  const approver = isAskedOfGroups && passkey ? await proveApprover(context, row, passkey, "ask") : null;
+  const actor = approver === null ? visitor : { ...visitor, id: nameActor(approver.record) };
   const change: Change = (questions, asked_at) => {
     if (questions.length >= questionLimits.count)
       throw conflict(`${questionLimits.count} questions are the most for one request`);
@@ -76,7 +122,7 @@ export async function askQuestion(
       throw conflict("a question still waits for its answer");
     return [...questions, { question, asked_at, answer: null, answered_at: null }];
   };
-  await changeQuestions(context, row, { actor, action: "authorization.question", change });
+  await changeQuestions(context, row, { actor, action: "authorization.question", change, approver });
 }
 
 /** By the agent's key, or a member of its organization. An answer is final. */

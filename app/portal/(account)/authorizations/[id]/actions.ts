@@ -1,7 +1,7 @@
 "use server";
-/** Cancelling a request, and taking an approval back. */
+/** Cancelling a request, taking an approval back, and answering a question. */
 import type { FormState } from "#lib/api/schemas/form-state";
-import { runCancelAuthorization, runTakeBack } from "#lib/server/pages/stop-authorization-actions";
+import { runAnswer, runCancelAuthorization, runTakeBack } from "#lib/server/pages/stop-authorization-actions";
 
 export async function cancelRequest(_state: FormState<null>, form: FormData): Promise<FormState<null>> {
   return runCancelAuthorization(form);
@@ -9,4 +9,8 @@ export async function cancelRequest(_state: FormState<null>, form: FormData): Pr
 
 export async function takeBack(_state: FormState<null>, form: FormData): Promise<FormState<null>> {
   return runTakeBack(form);
+}
+
+export async function answer(_state: FormState<null>, form: FormData): Promise<FormState<null>> {
+  return runAnswer(form);
 }

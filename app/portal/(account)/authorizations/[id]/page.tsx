@@ -2,6 +2,8 @@
 import type { Metadata } from "next";
 import { cache } from "react";
 import { FrozenNotice } from "#components/approve/frozen-notice";
+import { AllQuestions } from "#components/approve/questions";
+import { AnswerForm } from "#components/portal/approvals/answer-form";
 import { AuthorizationFacts } from "#components/portal/approvals/authorization-facts";
 import { AuthorizationStatusPill, describeStatus } from "#components/portal/approvals/authorization-status";
 import { TakeBackDialog } from "#components/portal/approvals/take-back-dialog";
@@ -17,7 +19,7 @@ import { orNotFound, requirePortal } from "#lib/server/pages/portal-request";
 import { withNotFound } from "#lib/server/pages/with-not-found";
 import { mayAct } from "#lib/services/accounts/members";
 import { readOwnAuthorization } from "#lib/services/approvals/portal-authorizations";
-import { cancelRequest, takeBack } from "./actions";
+import { answer, cancelRequest, takeBack } from "./actions";
 
 interface PageProps {
   readonly params: Promise<{ id: string }>;
@@ -30,6 +32,7 @@ const readState = cache(async (id: string) => {
   return {
     person,
     mayStop: mayAct(membership.role, "stop"),
+    mayAnswer: mayAct(membership.role, "operate"),
     state,
     isOver: state.end !== null && !state.attestation_id,
   };
@@ -45,7 +48,7 @@ export async function generateMetadata({ params }: PageProps): Promise<Metadata>
 }
 
 async function AuthorizationPage({ params }: PageProps) {
-  const { person, mayStop, state, isOver } = await orNotFound(readState((await params).id));
+  const { person, mayStop, mayAnswer, state, isOver } = await orNotFound(readState((await params).id));
   const { end } = state;
   const isPending = state.status === "pending";
   const isUsable =
@@ -95,6 +98,16 @@ async function AuthorizationPage({ params }: PageProps) {
           </div>
         ) : null}
       </Card>
+      <div className="mt-5 flex flex-col gap-5 empty:hidden">
+        <AllQuestions
+          before={state.questionsBefore}
+          questions={state.questions ?? []}
+          isPending={isPending}
+        />
+        {isPending && mayAnswer ? (
+          <AnswerForm action={answer} requestId={state.request_id} number={state.question?.number ?? null} />
+        ) : null}
+      </div>
       {state.approval_url === null ? null : (
         <Card title="Approval link" className="mt-5">
           <p className="mb-4 max-w-prose text-muted">
