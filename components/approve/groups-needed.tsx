@@ -26,6 +26,12 @@ export function GroupsNeeded({ view }: { readonly view: ApprovalView }) {
       <AgentText value={missing} hideWarnings /> Each person counts once.{" "}
       {view.request.amends?.by === undefined ? "" : "Whoever changed the request has to approve it too. "}
       Their passkey is needed to approve and to deny. One denial ends the request.
+      {view.deputies.map(({ deputy, replaced }) => (
+        <span key={`${deputy} ${replaced}`} className="mt-1 block">
+          <AgentText value={deputy} isName hideWarnings /> decides as deputy of{" "}
+          <AgentText value={replaced} isName hideWarnings />, and the receipt says so.
+        </span>
+      ))}
     </Callout>
   );
 }

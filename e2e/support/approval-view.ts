@@ -61,6 +61,7 @@ export function makeView(): ApprovalView {
     before: null,
     amended_path: null,
     looking: [],
+    deputies: [],
     questions: [],
   };
 }

@@ -26,6 +26,7 @@ import type { SnapshotContext } from "#lib/log/records/agent-heads";
 import { startSnapshots } from "#lib/log/records/record-snapshot";
 import { emptyProbe } from "#lib/log/sequencer/sequencer";
 import { deleteOldAudit } from "#lib/services/accounts/audit-list";
+import { notifyStarted } from "#lib/services/accounts/deputies";
 import { checkDueDomains } from "#lib/services/accounts/domains";
 import { runRosterRound } from "#lib/services/accounts/roster";
 import { explainNobody } from "#lib/services/accounts/sign-up";
@@ -114,6 +115,18 @@ function startRetention(context: Context): () => Promise<void> {
   );
 }
 
+const deputyRoundMs = 10_000;
+
+function startDeputyRounds(context: Context): () => Promise<void> {
+  const run = oneAtATime(() => notifyStarted(context));
+  return startInterval(deputyRoundMs, run, (error) =>
+    context.logger.warn(
+      { err: error },
+      "deputies could not be notified of what waits; the next round tries again",
+    ),
+  );
+}
+
 const rosterRoundMs = 3_000;
 
 function startRosterRounds(context: Context): () => Promise<void> {
@@ -139,6 +152,7 @@ export function startBackground(context: Context): () => Promise<void> {
   const ends = [
     startRetention(context),
     startRosterRounds(context),
+    startDeputyRounds(context),
     startAuditExport(context),
     openPublisher(context),
     startHousekeeping(context),

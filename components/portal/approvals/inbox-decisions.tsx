@@ -25,7 +25,7 @@ import { Answered, AsDeputy, type Decidable, InboxList } from "./inbox-list";
 function Request({
   token,
   view,
-  asDeputy,
+  asDeputyOf,
   onCounted,
   look,
 }: Decidable & { readonly onCounted: (view: ApprovalView) => void; readonly look: Look }) {
@@ -51,7 +51,7 @@ function Request({
       className="flex flex-col gap-3 border-line border-b pb-6"
     >
       <ApprovalNotices view={view} />
-      {asDeputy ? <AsDeputy /> : null}
+      <AsDeputy of={asDeputyOf} />
       <ActionBlock request={request} context={view.context} before={view.before} />
       {request.grant === null ? null : <GrantBlock terms={request.grant} phase="asked" />}
       <ContextBlock context={view.context} before={view.before} />

@@ -33,15 +33,23 @@ import { formatCount, toVisibleText } from "#lib/protocol/text/display-text";
 export interface Decidable {
   readonly token: string;
   readonly view: ApprovalView;
-  /** In another's place. */
-  readonly asDeputy: boolean;
+  /** Those in whose place; none by their own right. */
+  readonly asDeputyOf: readonly string[];
 }
 
-export const AsDeputy = () => (
-  <Callout tone="info" title="You decide as a deputy">
-    The receipt says so. You can't approve what you or the person whose deputy you are requests.
-  </Callout>
-);
+export const AsDeputy = ({ of }: { readonly of: readonly string[] }) =>
+  of.length === 0 ? null : (
+    <Callout
+      tone="info"
+      title={
+        <>
+          You decide as deputy of <AgentText value={of.join(" or ")} isName hideWarnings />
+        </>
+      }
+    >
+      The receipt says so. You can't approve what you or the person whose deputy you are requests.
+    </Callout>
+  );
 
 /** A row's second part is what makes it long: its details, why people are asked, and the hash of the inputs. */
 function What({ view, token }: Pick<Decidable, "view" | "token">) {
@@ -238,7 +246,7 @@ export function InboxList({ requests, onAnswered }: InboxListProps) {
       className="flex flex-col gap-3 border-line border-b pb-6"
     >
       <ApprovalNotices view={first.view} />
-      {first.asDeputy ? <AsDeputy /> : null}
+      <AsDeputy of={first.asDeputyOf} />
       <AgentBlock view={first.view} isShared />
       <SharedConditions view={first.view} />
       <GroupsNeeded view={first.view} />

@@ -35,6 +35,8 @@ export interface ApprovalView {
   approvals: { required: number; given: number };
   /** Filled places of each required group, in the request's order. */
   groups: { name: string | null; count: number; given: number }[];
+  /** Who decides in whose place at this moment, where not by their own right. */
+  deputies: { deputy: string; replaced: string }[];
   /** Who says that they are looking at it; an empty name is somebody with the link. No part of its state. */
   looking: { name: string; at: string }[];
   /** Fixed by the first approval; the next humans must use it too. */

@@ -16,7 +16,7 @@ import { anyKind } from "#support/databases";
 import { enrolApprover } from "#support/enrol";
 import { signInPerson } from "#support/portal";
 import { setupTestApp } from "#support/setup-app";
-import { endDeputy, listPossibleDeputies, nameDeputy, readDeputy } from "./deputies";
+import { endDeputy, listPossibleDeputies, nameDeputy, notifyStarted, readDeputy } from "./deputies";
 import { requireOwnApprover } from "./passkeys";
 import { listRosters, readLastRoster } from "./roster";
 
@@ -94,9 +94,11 @@ describe("a deputy", () => {
     const { rows } = await listInbox(context, await signIn("Erin"), { isWaiting: true, limit: 20 });
     const waiting = (await readDecidable(context, await signIn("Erin"), rows)).flat();
     expect(
-      waiting.map(({ view, asDeputy }) => [view.request_id, asDeputy]),
+      waiting.map(({ view, asDeputyOf }) => [view.request_id, asDeputyOf]),
       "what waits already",
-    ).toEqual([[early.made.request_id, true]]);
+    ).toEqual([[early.made.request_id, ["Carol"]]]);
+    const page = await readApprovalView(context, early.token);
+    expect(page?.deputies).toEqual([{ deputy: "Erin", replaced: "Carol" }]);
     const asked = await open(2);
     expect(asked.made.notified).toBe(4);
     expect((await asked.approveAs("Erin")).status).toBe(200);
@@ -110,8 +112,7 @@ describe("a deputy", () => {
     expect(report.checks.filter(({ status }) => status === "fail")).toEqual([]);
     const { deciders } = await readOwnAuthorization(context, owner, asked.made.request_id);
     expect(deciders.map(({ who }) => who)).toEqual(["Erin, as deputy of Carol", "Dave"]);
-    const page = { limit: 50, cursor: undefined };
-    const { rows: events } = await listAuditEvents(context, owner, page as never);
+    const { rows: events } = await listAuditEvents(context, owner, { limit: 50, cursor: undefined } as never);
     expect(events.map(({ action, actor }) => [action, actor])).toEqual(
       expect.arrayContaining([
         ["authorization.approval_given", "Erin (erin@example.com), as deputy of Carol (carol@example.com)"],
@@ -179,7 +180,20 @@ describe("a deputy", () => {
       name: "Erin",
       from: soon.toISOString(),
     });
-    expect((await (await open()).approveAs("Erin")).body.code).toBe("approver_not_enrolled");
+    const early = await open();
+    expect((await early.approveAs("Erin")).body.code).toBe("approver_not_enrolled");
+    const noticesOfErin = async () => {
+      await notifyStarted(test.app.context);
+      const { rows } = await test.query(
+        "SELECT kind FROM notices WHERE request_id = $1 AND approver_id = $2",
+        [early.made.request_id, find("Erin").approver.id],
+      );
+      return rows.map(({ kind }) => kind);
+    };
+    expect(await noticesOfErin(), "before the start").toEqual([]);
+    await db.execute(`UPDATE deputies SET starts_at = now()`);
+    expect(await noticesOfErin()).toEqual(["waiting"]);
+    expect(await noticesOfErin(), "again").toEqual(["waiting"]);
     await db.execute(
       `UPDATE deputies SET starts_at = now() - interval '2 hours', ends_at = now() - interval '1 hour'`,
     );

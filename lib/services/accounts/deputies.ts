@@ -3,10 +3,18 @@
  * each deputyship is in the roster, so that nobody gets the power unseen. Whom the absent one may not approve, the deputy
  * may not either.
  */
-import { and, eq, gt, inArray, isNotNull, isNull, ne, sql } from "drizzle-orm";
+import { and, eq, exists, gt, inArray, isNotNull, isNull, ne, not, type SQL, sql } from "drizzle-orm";
+import { alias } from "drizzle-orm/pg-core";
 import type { UserPrincipal } from "#lib/api/http/context";
 import type { Executor } from "#lib/db/client";
-import { approvers, authorizationRequests, deputies, passkeys, requestApprovers } from "#lib/db/schema";
+import {
+  approverGroups,
+  approvers,
+  authorizationRequests,
+  deputies,
+  passkeys,
+  requestApprovers,
+} from "#lib/db/schema";
 import { fieldError } from "#lib/errors";
 import { holdPeople } from "./approvers";
 import { recordAudit } from "./audit";
@@ -76,6 +84,30 @@ export const findReplaced = (executor: Executor, { email }: UserPrincipal) =>
     .innerJoin(approvers, eq(approvers.id, deputies.deputy_id))
     .where(and(eq(approvers.email, email), eq(approvers.status, "confirmed"), isNow));
 
+/** Who decides in whose place at this moment for these groups, where not by their own right. */
+export async function listDeputyships(executor: Executor, groupIds: readonly string[]) {
+  if (groupIds.length === 0) return [];
+  const replaced = alias(approvers, "replaced");
+  const isIn = (id: typeof deputies.deputy_id | typeof deputies.approver_id) =>
+    exists(
+      executor
+        .select({ one: sql`1` })
+        .from(approverGroups)
+        .where(and(eq(approverGroups.approver_id, id), inArray(approverGroups.group_id, [...groupIds]))),
+    );
+  return executor
+    .select({
+      deputyId: deputies.deputy_id,
+      deputy: sql<string>`coalesce(${approvers.name}, '')`,
+      replaced: sql<string>`coalesce(${replaced.name}, '')`,
+    })
+    .from(deputies)
+    .innerJoin(approvers, eq(approvers.id, deputies.deputy_id))
+    .innerJoin(replaced, eq(replaced.id, deputies.approver_id))
+    .where(and(isNow, isIn(deputies.approver_id), not(isIn(deputies.deputy_id))))
+    .orderBy(approvers.name, replaced.name);
+}
+
 export interface WantedDeputy {
   deputyId: string;
   /** Null: at once. */
@@ -107,7 +139,7 @@ export async function nameDeputy(
       .insert(deputies)
       .values({ approver_id: id, ...set })
       .onConflictDoUpdate({ target: deputies.approver_id, set });
-    if (start === now) await tellOfWaiting(tx, id, deputyId);
+    if (start === now) await notifyOfWaiting(tx, eq(deputies.approver_id, id));
     await recordAudit(context, tx, {
       organizationId,
       actor,
@@ -119,21 +151,26 @@ export async function nameDeputy(
   await updateRoster(context, organizationId);
 }
 
-/** Adds what waits for the approver to what the deputy can decide, and notifies them once. */
-async function tellOfWaiting(tx: Executor, approverId: string, deputyId: string): Promise<void> {
-  await tx.execute(sql`
+/** Adds what waits for the approvers to what their deputies can decide, and notifies these once. */
+async function notifyOfWaiting(executor: Executor, which: SQL | undefined): Promise<void> {
+  await executor.execute(sql`
     WITH added AS (
       INSERT INTO ${requestApprovers} (request_id, approver_id)
-        SELECT n.request_id, ${deputyId}::uuid FROM ${requestApprovers} n
+        SELECT n.request_id, ${deputies.deputy_id} FROM ${deputies}
+        JOIN ${requestApprovers} n ON n.approver_id = ${deputies.approver_id}
         JOIN ${authorizationRequests} r ON r.id = n.request_id AND r.status = 'pending' AND r.expires_at > clock_timestamp()
-        WHERE n.approver_id = ${approverId}
-      ON CONFLICT DO NOTHING RETURNING request_id
+        WHERE ${which}
+      ON CONFLICT DO NOTHING RETURNING request_id, approver_id
     )
     INSERT INTO notices (request_id, kind, approver_id, organization_id, status, next_attempt_at)
       SELECT added.request_id, 'waiting', a.id, a.organization_id, 'pending', clock_timestamp()
-      FROM added JOIN approvers a ON a.id = ${deputyId}::uuid AND a.requests <> 'none'
+      FROM added JOIN approvers a ON a.id = added.approver_id AND a.requests <> 'none'
     ON CONFLICT DO NOTHING`);
 }
+
+/** Deputyships that begin later are looked for again and again; whoever has been notified isn't a second time. */
+export const notifyStarted = ({ database }: Pick<AccountsContext, "database">): Promise<void> =>
+  notifyOfWaiting(database.db, and(isNow, gt(deputies.starts_at, sql`clock_timestamp() - interval '1 day'`)));
 
 export async function endDeputy(context: AccountsContext, { approver, actor }: Acting): Promise<void> {
   const { id, organizationId } = approver;

@@ -36,7 +36,7 @@ import { listSize } from "#lib/protocol/passkey/assertion";
 import { deriveTitle } from "#lib/protocol/record/title";
 import { publicUrl } from "#lib/protocol/statement/product";
 import type { ProtocolVersion } from "#lib/protocol/world-id/world-id-proof";
-import { findReplaced } from "#lib/services/accounts/deputies";
+import { findReplaced, listDeputyships } from "#lib/services/accounts/deputies";
 import { isEnrolled } from "#lib/services/accounts/roster";
 import type { Context } from "#lib/services/approvals/context";
 import { readAmenderGroups } from "#lib/services/approvals/decision/passkey-approval";
@@ -128,6 +128,14 @@ async function readGroups(
   }));
 }
 
+const readDeputyships = async (executor: Executor, row: AuthorizationRow) =>
+  row.status === "pending"
+    ? listDeputyships(
+        executor,
+        parseRequest(row).required_approvers.map(({ group }) => group),
+      )
+    : [];
+
 /** In an erased request the counts are gone, and with them the reason. */
 const explainFor = (row: AuthorizationRow) =>
   row.context === null ? null : (parseRuleDecision(row)?.explanation ?? null);
@@ -155,6 +163,7 @@ async function describeApproval(context: Context, row: FoundAuthorization): Prom
     requested_by: parseRequestedBy(row),
     required_level: request.required_level,
     groups: await readGroups(db, row, request),
+    deputies: (await readDeputyships(db, row)).map(({ deputy, replaced }) => ({ deputy, replaced })),
     looking: row.status === "pending" ? await readLooks(db, row.id) : [],
     approvals: { required: row.approvals_required, given: row.given },
     protocol_version: row.protocol_version as ProtocolVersion | null,
@@ -357,8 +366,8 @@ async function findRight(
 interface Decidable {
   token: string;
   view: ApprovalView;
-  /** True if the person decides it in another's place. */
-  asDeputy: boolean;
+  /** Those in whose place the person decides it; none by their own right. */
+  asDeputyOf: string[];
   /** Equal for requests that a table may show together. */
   kind: string;
 }
@@ -366,7 +375,7 @@ interface Decidable {
 async function readOne(
   context: Context,
   { request_id, approval_url }: InboxRow,
-  asDeputy: boolean,
+  deputyIds: readonly string[],
 ): Promise<Decidable[]> {
   const row = await findAuthorization(context.database, request_id);
   if (row?.status !== "pending") return [];
@@ -375,11 +384,15 @@ async function readOne(
   const { version, reason, policy_ids } = parseRuleDecision(row) ?? {};
   const { agent_past: _past, ...asker } = requested_by ?? {};
   const rules = [version, reason, policy_ids];
-  const shared = { agent, organization, group_names, groups, asker, rules, asDeputy };
+  const deputyships = await readDeputyships(context.database.db, row);
+  const asDeputyOf = deputyships
+    .filter(({ deputyId }) => deputyIds.includes(deputyId))
+    .map(({ replaced }) => replaced);
+  const shared = { agent, organization, group_names, groups, asker, rules, asDeputyOf };
   // A warning and a question belong on a page of their own.
   const isAlone = !isListable(request) || previously_denied !== null || row.questions !== null;
   const kind = isAlone ? request_id : `${listKind(request)} ${JSON.stringify(shared)}`;
-  return [{ token: approval_url.split("/").at(-1) ?? "", view, asDeputy, kind }];
+  return [{ token: approval_url.split("/").at(-1) ?? "", view, asDeputyOf, kind }];
 }
 
 /**
@@ -397,7 +410,7 @@ export async function readDecidable(
     rows.map(async (row) => ({ row, right: await findRight(context, row, own, asked) })),
   );
   const open = rights.filter(({ right }) => right !== null).slice(0, listSize.max);
-  const read = open.map(({ row, right }) => readOne(context, row, right === "deputy"));
+  const read = open.map(({ row, right }) => readOne(context, row, right === "deputy" ? own.own.people : []));
   const views = (await Promise.all(read)).flat();
   const kinds = [...new Set(views.map(({ kind }) => kind))];
   const groups = kinds.map((kind) => views.filter((one) => one.kind === kind));
