@@ -1,5 +1,7 @@
 /** PGlite on a thread of its own. Bundled to dist/embedded-worker.mjs; lib/db/embedded/embedded.ts speaks with it. */
 import "#lib/platform/node-wasm";
+import v8 from "node:v8";
+import { runInNewContext } from "node:vm";
 import { parentPort, workerData } from "node:worker_threads";
 import { PGlite } from "@electric-sql/pglite";
 import { planSettings } from "#lib/db/postgres/time-limits";
@@ -18,6 +20,13 @@ const client = await PGlite.create({
   ],
   dataDir: folder,
 });
+
+// Making a new database takes 350 MB, which V8 would keep for minutes: nothing else in this thread asks for room. PGlite
+// itself lets go of them within a second or two.
+const madeMs = 5000;
+v8.setFlagsFromString("--expose-gc");
+const collectGarbage = runInNewContext("gc") as () => void;
+setTimeout(collectGarbage, madeMs).unref();
 
 /** Whole messages of PostgreSQL's protocol, or null for the end. */
 parentPort?.on("message", async (messages: Uint8Array | null) => {

@@ -1,4 +1,5 @@
 /** Next inside the production server: everything that the table of operations doesn't answer. Loading it takes a second and 100 MB. */
+import { readFile } from "node:fs/promises";
 import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from "node:http";
 import next from "next";
 import { runWithForm } from "#lib/api/http/plain-page";
@@ -19,7 +20,18 @@ const agentPath = /^\/agent\/([\w.-]+)$/;
 const landingPath = /^\/$/;
 const guidePath = /^\/docs(?:\/(?:api\/)?[a-z-]+)?$/;
 
+/**
+ * The settings as `next build` stored them, where Next's own standalone server puts them. From next.config.ts Next would
+ * load its compiler again, 31 MB that stay.
+ */
+async function setBuiltSettings(): Promise<void> {
+  const built = JSON.parse(await readFile(".next/required-server-files.json", "utf8")) as { config: unknown };
+  // biome-ignore lint/style/noProcessEnv: Next reads it there
+  process.env.__NEXT_PRIVATE_STANDALONE_CONFIG = JSON.stringify(built.config);
+}
+
 async function openNext(port: number) {
+  await setBuiltSettings();
   const pages = next({
     dev: false,
     dir: process.cwd(),
