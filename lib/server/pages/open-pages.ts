@@ -27,7 +27,7 @@ const guidePath = /^\/docs(?:\/(?:api\/)?[a-z-]+)?$/;
 async function setBuiltSettings(): Promise<void> {
   const built = JSON.parse(await readFile(".next/required-server-files.json", "utf8")) as { config: unknown };
   // biome-ignore lint/style/noProcessEnv: Next reads it there
-  process.env.__NEXT_PRIVATE_STANDALONE_CONFIG = JSON.stringify(built.config);
+  process.env["__NEXT_PRIVATE_STANDALONE_CONFIG"] = JSON.stringify(built.config);
 }
 
 async function openNext(port: number) {
