@@ -64,7 +64,7 @@ describe("options", () => {
   });
 
   it("for compose.yaml keep the password of its database, and say how to start it", async () => {
-    const words = ["--database", "compose", "--mail", "compose"];
+    const words = ["--database", "compose"];
     const done = await init(words);
     expectExit(done, 0);
     expect(done.out).toContain("docker compose up --build --detach");
@@ -72,6 +72,8 @@ describe("options", () => {
     expect([password, TRIAL_MAIL]).toEqual([expect.stringMatching(/^[0-9a-f]{48}$/), "1"]);
     expectExit(await init(words), 0);
     expect(written()["POSTGRES_PASSWORD"]).toBe(password);
+    expectExit(await init(["--database", "embedded", "--mail", "mailbox"]), 0);
+    expect(written()["POSTGRES_PASSWORD"]).toBeUndefined();
   });
 
   it("that a check finds wrong write nothing, unless they are to be written unchecked", async () => {
@@ -88,13 +90,14 @@ describe("options", () => {
     [["--address", "countersign"], "--address: countersign is not an address, such as https://"],
     [
       ["--address", "https://a.example", "--mail", "mailbox"],
-      "--mail: RESEND_API_KEY or SMTP_URL: must be set",
+      "--mail: a mailbox is for this machine alone: give a mail server",
     ],
     [
       ["--database", "mysql://a/b"],
       "--database: DATABASE_URL: must be an address that begins with postgres://",
     ],
     [["--approvals", "app_1 rp_1"], "--approvals: passkeys is expected, or World ID's app"],
+    [["--address", "https://a.example"], "--mail: a server and a sender are expected"],
     [["--mail", "smtp://a"], "--mail: a server and a sender are expected"],
     [["--database", "compose", "--mail", "mailbox"], "--mail: a container's mailbox can't be reached"],
     [["--sign-up", "somebody"], "--sign-up: SIGN_UP_DOMAINS: somebody is not a domain"],
@@ -120,6 +123,15 @@ describe("questions", () => {
       SIGN_UP: "invited",
       DEFAULT_VISIBILITY: "private",
     });
+  });
+
+  it("offer no answer that is refused: a public address and a container have no mailbox", async () => {
+    const open = await init([], "https://a.example\n\n\n\nmailbox\n");
+    expect(open.out.match(/^\[mailbox\]|^> a server and a sender are|^> a mailbox is for this/gm)).toEqual([
+      "> a server and a sender are",
+      "> a mailbox is for this",
+    ]);
+    expect((await init([], "\ncompose\n\n\n\n\n")).out).toContain("[compose] warning  mail");
   });
 
   it("ask before a faulty answer is kept, and write nothing if they are left", async () => {

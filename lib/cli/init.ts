@@ -36,9 +36,11 @@ const usage = `usage: npm run init
 interface Question {
   flag: Flag;
   asks: string;
-  usual: string;
+  /** Behind an empty line; empty if there is none. */
+  usual(before: Variables): string;
   names: readonly string[];
-  read(answer: string, before: Variables): Variables;
+  /** `kept`: of the file as it was; `before`: of the answers so far. */
+  read(answer: string, kept: Variables, before: Variables): Variables;
   check(env: Env, outside: Outside, answer: string): Promise<Finding[]> | Finding[];
 }
 
@@ -85,8 +87,15 @@ function readApprovals(answer: string): Variables {
   return { WORLD_APP_ID: app, WORLD_RP_ID: rp, WORLD_RP_SIGNING_KEY: key };
 }
 
-function readMail(answer: string, { POSTGRES_PASSWORD: composed }: Variables): Variables {
-  const isComposed = composed !== undefined;
+const isPublic = ({ PUBLIC_BASE_URL: address = "" }: Variables) => !isLoopbackUrl(address);
+
+function usualMail(before: Variables): string {
+  if (before["POSTGRES_PASSWORD"] !== undefined) return "compose";
+  return isPublic(before) ? "" : "mailbox";
+}
+
+function readMail(answer: string, _kept: Variables, before: Variables): Variables {
+  const isComposed = before["POSTGRES_PASSWORD"] !== undefined;
   if (answer === "compose") {
     if (!isComposed)
       throw new Error("compose is the mail of --database compose: give a mail server, or mailbox");
@@ -94,6 +103,7 @@ function readMail(answer: string, { POSTGRES_PASSWORD: composed }: Variables): V
   }
   if (answer === "mailbox") {
     if (isComposed) throw new Error("a container's mailbox can't be reached: give a mail server, or compose");
+    if (isPublic(before)) throw new Error("a mailbox is for this machine alone: give a mail server");
     return {};
   }
   const [server = "", from = "", ...more] = listWords(answer);
@@ -128,7 +138,7 @@ const questions: readonly Question[] = [
   {
     flag: "address",
     asks: "Under which address will people open it? (https://… of a TLS proxy in front, or this machine)",
-    usual: "http://localhost:3000",
+    usual: () => "http://localhost:3000",
     names: ["PUBLIC_BASE_URL", "TRUSTED_PROXY_HOPS"],
     read: readAddress,
     check: checkAddress,
@@ -136,7 +146,7 @@ const questions: readonly Question[] = [
   {
     flag: "database",
     asks: "Which database? (postgres://…, embedded, or compose for the one of compose.yaml)",
-    usual: "embedded",
+    usual: () => "embedded",
     names: ["DATABASE_URL", "POSTGRES_PASSWORD"],
     read: readDatabase,
     check: checkDatabase,
@@ -144,7 +154,7 @@ const questions: readonly Question[] = [
   {
     flag: "approvals",
     asks: "Who approves? (passkeys, or World ID's app, relying party and signing key: app_… rp_… 0x…)",
-    usual: "passkeys",
+    usual: () => "passkeys",
     names: ["APPROVALS", "WORLD_APP_ID", "WORLD_RP_ID", "WORLD_RP_SIGNING_KEY"],
     read: readApprovals,
     check: examineWorld,
@@ -152,7 +162,7 @@ const questions: readonly Question[] = [
   {
     flag: "mail",
     asks: "How is mail sent, and from whom? (smtps://user:password@host you@example.com, re_… you@example.com, or mailbox)",
-    usual: "mailbox",
+    usual: usualMail,
     names: ["SMTP_URL", "RESEND_API_KEY", "MAIL_FROM", "TRIAL_MAIL"],
     read: readMail,
     check: checkMail,
@@ -160,7 +170,7 @@ const questions: readonly Question[] = [
   {
     flag: "sign-up",
     asks: "Who may sign up? (invited, open, or domains: example.com example.org)",
-    usual: "invited",
+    usual: () => "invited",
     names: ["SIGN_UP", "SIGN_UP_DOMAINS"],
     read: readSignUp,
     check: (env) => inArea("settings", (area) => examineSignUp(env, area)),
@@ -168,7 +178,7 @@ const questions: readonly Question[] = [
   {
     flag: "visibility",
     asks: "Who reads an organization's attestations if nobody says? (private or public)",
-    usual: "private",
+    usual: () => "private",
     names: ["DEFAULT_VISIBILITY"],
     read: (answer) => ({ DEFAULT_VISIBILITY: answer }),
     check: (env) =>
@@ -196,7 +206,7 @@ async function judge(
   kept: Variables,
   outside: Outside,
 ) {
-  const own = question.read(answer, { ...kept, ...before.variables });
+  const own = question.read(answer, kept, before.variables);
   const variables = { ...before.variables, ...own };
   const later = questions.slice(questions.indexOf(question) + 1).map(({ flag }) => unasked[flag] ?? {});
   const env = parseEnv(Object.assign({}, ...later, variables) as Variables);
@@ -229,7 +239,8 @@ async function askAll(kept: Variables, outside: Outside): Promise<Variables> {
   for (const [index, question] of questions.entries()) {
     for (;;) {
       say(`\n${index + 1}/${questions.length} ${question.asks}`);
-      const answer = (await ask(`[${question.usual}] `)).trim() || question.usual;
+      const usual = question.usual(all.variables);
+      const answer = (await ask(usual === "" ? "> " : `[${usual}] `)).trim() || usual;
       try {
         const judged = await judge(question, answer, all, kept, outside);
         for (const line of splitLines(judged.findings)) say(line);
@@ -259,7 +270,7 @@ async function takeOptions(
   let all: Answered = { variables: {}, findings: [] };
   const problems: string[] = [];
   for (const question of questions) {
-    const answer = given(question.flag) ?? question.usual;
+    const answer = given(question.flag) ?? question.usual(all.variables);
     try {
       all = await judge(question, answer, all, kept, outside);
       for (const line of splitLines(all.findings)) say(line);
