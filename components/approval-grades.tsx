@@ -94,14 +94,16 @@ const grades = [
     title: "Enrolled",
     means:
       "A device that the organization enrolled for this person, unlocked by its user, signed exactly this request. Who the person is, is the organization's word.",
-    sent: "human_authorization, as above. required_approvers asks for it, with World ID or without.",
+    sent: "human_authorization, as above. required_approvers asks for it.",
   },
 ] as const;
 
-export function ApprovalGrades() {
+/** `proof`: of this instance, which gives no grade that needs another. */
+export function ApprovalGrades({ proof }: { readonly proof: "World ID" | "passkeys" }) {
+  const given = grades.filter(({ method }) => proof === "World ID" || method !== "proof_of_personhood");
   return (
     <ul className="grid gap-4 md:grid-cols-2">
-      {grades.map((grade) => (
+      {given.map((grade) => (
         <li key={grade.method} className="rounded-lg border border-line bg-surface p-5">
           <h3 className="font-semibold text-[17px]">{grade.title}</h3>
           <div className="mt-2">

@@ -11,6 +11,8 @@ it("names what people approve with on this instance", () => {
   expect(render("World ID")).toContain("A person approves with World ID, or denies.");
   expect(render("World ID")).toContain("approved it, World ID proves that too.");
   expect(render("passkeys")).toContain("A person approves with a passkey, or denies.");
+  expect(render("passkeys")).toContain("Three grades of human approval");
+  expect(render("passkeys")).not.toContain("Proven by World ID");
   expect(render("passkeys")).toContain("approved it, their passkey proves that too.");
 });
 

@@ -166,10 +166,10 @@ export function Home({ base, example, proof, demo }: HomeProps) {
       </Section>
       <Section
         id="grades"
-        title="Four grades of human approval"
+        title={`${proof === "passkeys" ? "Three" : "Four"} grades of human approval`}
         lead="“A human approved this” can mean very different things. Every response and every page says which."
       >
-        <ApprovalGrades />
+        <ApprovalGrades proof={proof} />
       </Section>
       <Section
         id="not-proven"
