@@ -29,7 +29,7 @@ export function ProviderGroups({ mapped, groups, offered, save, remove }: Provid
   const { name: nameError, role: roleError } = state.errors;
   return (
     <>
-      <ul className="mb-5 flex flex-col gap-3">
+      <ul className="mb-5 flex flex-col gap-3 empty:hidden">
         {mapped.map(({ name, role, groupName, mappedBy }) => (
           <li key={name} className="flex flex-wrap items-center justify-between gap-3">
             <span className="min-w-0 [overflow-wrap:anywhere]">

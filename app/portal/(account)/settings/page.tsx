@@ -90,7 +90,8 @@ function DirectoryCard({ directory }: { readonly directory: Directory }) {
         <p className="mt-3">
           No members yet, because the domain of their address isn't verified or the organization is full:{" "}
           <AgentText value={waiting.slice(0, 20).join(", ")} hideWarnings />
-          {waiting.length > 20 ? ` and ${waiting.length - 20} more` : ""}.
+          {waiting.length > 20 ? ` and ${waiting.length - 20} more` : ""}. They join as soon as you verify the
+          domain, above.
         </p>
       )}
     </Card>
