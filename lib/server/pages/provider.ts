@@ -5,7 +5,12 @@ import type { OIDCConfig } from "next-auth/providers";
 import { readBytes } from "#lib/api/http/pipeline";
 import { utf8Decode } from "#lib/protocol/encoding/bytes";
 import type { App } from "#lib/server/app";
-import { PROVIDER_ID, refuseProvider, subjectKey } from "#lib/services/accounts/provider-sign-in";
+import {
+  PROVIDER_ID,
+  readProviderAddress,
+  refuseProvider,
+  subjectKey,
+} from "#lib/services/accounts/provider-sign-in";
 
 const timeoutMs = 10_000;
 
@@ -24,7 +29,10 @@ export function listProviders({ env }: Pick<App, "env">): OIDCConfig<Profile>[] 
       authorization: { params: { scope: env.OIDC_SCOPE } },
       // From userinfo, where every provider has the address.
       idToken: false,
-      profile: ({ sub, email }) => ({ id: subjectKey(issuer, String(sub)), email: email ?? null }),
+      profile: ({ sub, email }) => ({
+        id: subjectKey(issuer, String(sub)),
+        email: readProviderAddress(email),
+      }),
       // No token of the provider is kept: nothing here asks it again.
       account: () => ({}),
       // refuseProvider decides before any account is looked at by its address.

@@ -4,6 +4,7 @@
  * account of an address elsewhere. Of all other claims only groups are read, and only what an owner has mapped (provider-groups.ts).
  */
 import { and, desc, eq, inArray, isNotNull, isNull } from "drizzle-orm";
+import { emailAddress } from "#lib/api/schemas/keys";
 import type { Executor } from "#lib/db/client";
 import {
   accounts,
@@ -72,6 +73,12 @@ async function readLinks(executor: Executor, key: string, email: string) {
   };
 }
 
+/** Spelled as accounts here are; null if it is no address. */
+export function readProviderAddress(given: unknown): string | null {
+  const parsed = emailAddress.safeParse(given);
+  return parsed.success ? parsed.data : null;
+}
+
 /** Null if the person may sign in, and may be linked to the account of their address. */
 export async function refuseProvider(
   context: AccountsContext,
@@ -79,9 +86,8 @@ export async function refuseProvider(
   { sub, email: given, email_verified }: ProviderClaims,
 ): Promise<SignInRefusal | null> {
   const { db } = context.database;
-  if (typeof sub !== "string" || typeof given !== "string" || email_verified !== true)
-    return "EmailUnverified";
-  const email = given.toLowerCase();
+  const email = readProviderAddress(given);
+  if (typeof sub !== "string" || email === null || email_verified !== true) return "EmailUnverified";
   const owners = await findByDomain(db, email);
   if (owners.length === 0) return "DomainUnverified";
   const key = subjectKey(issuer, sub);
